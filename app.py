@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from stacks.selected_stacks import cdk_command_line, with_selected_stacks
+from trainium_cdk.nodejs_options import set_nodejs_options
 from trainium_core import Plan, PlanError
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan.context import plan_from_cdk
@@ -22,7 +23,8 @@ def main() -> None:
 def define(plan: Plan) -> None:
     # Ends before memory matters, and the collector would go over the large aws_cdk modules again and again.
     gc.disable()
-    # Imported here: aws_cdk starts Node, and a mistake in the plan is shown without.
+    set_nodejs_options()
+    # Imported here: aws_cdk starts Node.js, and a mistake in the plan is shown without.
     from aws_cdk import App
 
     app = App()
