@@ -170,8 +170,11 @@ class FakeTeardown:
         self.stacks[self.stacks.index(stack)] = replace(stack, status="DELETE_IN_PROGRESS")
         self._killed_now()
 
-    def running_workloads(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Workload]:
+    def running_workloads(
+        self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
+    ) -> Sequence[Workload]:
         self._read("running_work")
+        assert list(engines) == [SAGEMAKER.key]
         assert cluster == OWN_CLUSTER
         assert list(state_machines) == [MACHINE for stack in self.stacks if stack.name == SAGEMAKER.construct_id]
         now = list(self.work)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,16 @@ def test_what_a_new_engine_leaves_is_audited_and_torn_down(uses: Any) -> None:
     assert uses["torn down"]
 
 
+def test_what_runs_by_a_new_engine_is_found_and_stopped(uses: Any) -> None:
+    assert uses["stopped"] == ["trn-pilot-1"]
+
+
 def test_no_two_engines_have_a_check_of_the_same_name() -> None:
     names = [name for engine in ENGINES.values() for name in checks(engine)]
     assert len(names) == len(set(names))
+
+
+def test_no_two_engines_have_workloads_of_the_same_kind() -> None:
+    named = [engine.workloads for engine in ENGINES.values() if engine.workloads is not None]
+    kinds = [kind for name in named for kind in pkgutil.resolve_name(name).stop]
+    assert len(kinds) == len(set(kinds)) == 3

@@ -69,7 +69,7 @@ def test_what_does_not_say_that_it_is_stopping_is_reported_once() -> None:
     class Slow(FakeTeardown):
         polls = 0
 
-        def running_workloads(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Workload]:  # noqa: ARG002
+        def running_workloads(self, **_asked: object) -> Sequence[Workload]:
             self.polls += 1
             return [Workload(kind="warm pool", work_id="pool")] if self.polls <= 5 else []
 

@@ -10,6 +10,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
+from trainium_core.engines.sagemaker import SAGEMAKER
 from trainium_core.naming import RECORDS_OUTPUT
 from trainium_core.teardown.account import StoredBytes, Workload
 from trainium_core.teardown.aws_account import AwsTeardown
@@ -76,7 +77,7 @@ def test_jobs_are_found_by_the_beginning_of_their_name_and_by_their_tag() -> Non
     stub.add_response("list_training_jobs", listed_jobs("Stopping", "trn-pilot--d"))
     stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
     stub.add_response("list_training_jobs", NO_JOBS)
-    found = aws.running_workloads(cluster=OWN_CLUSTER, state_machines=[])
+    found = aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[])
     assert found == [
         Workload(kind="training job", work_id="trn-pilot--a"),
         Workload(kind="training job", work_id="trn-pilot--d", stopping=True),
@@ -91,7 +92,7 @@ def test_a_warm_pool_that_an_ended_job_keeps_is_found_and_let_go() -> None:
         stub.add_response("list_training_jobs", answer)
     stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
     stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
-    (pool,) = aws.running_workloads(cluster=OWN_CLUSTER, state_machines=[])
+    (pool,) = aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[])
     assert pool == Workload(kind="warm pool", work_id="trn-pilot--a")
     no_longer = {"TrainingJobName": "trn-pilot--a", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
     stub.add_response("update_training_job", {"TrainingJobArn": "arn:aws:sagemaker:us-west-2:1:x/y"}, no_longer)
@@ -115,24 +116,24 @@ def test_stopping_a_job_that_is_over_is_no_failure() -> None:
 
 def test_an_execution_is_found_and_stopped(aws: AwsTeardown) -> None:
     machine, execution = start_execution()
-    assert aws.running_workloads(cluster=OWN_CLUSTER, state_machines=[machine]) == [
+    assert aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[machine]) == [
         Workload(kind="execution", work_id=execution)
     ]
     aws.stop(Workload(kind="execution", work_id=execution))
-    assert aws.running_workloads(cluster=OWN_CLUSTER, state_machines=[machine]) == []
+    assert aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[machine]) == []
 
 
 def test_a_state_machine_that_is_gone_runs_nothing(aws: AwsTeardown) -> None:
     machine, _ = start_execution()
     client("stepfunctions").delete_state_machine(stateMachineArn=machine)
-    assert aws.running_workloads(cluster=OWN_CLUSTER, state_machines=[machine]) == []
+    assert aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[machine]) == []
 
 
 def test_jobs_that_may_not_be_listed_are_not_none() -> None:
     aws, stub = stubbed("sagemaker")
     stub.add_client_error("list_training_jobs", "AccessDeniedException")
     with pytest.raises(UnavailableError, match="sagemaker:ListTrainingJobs"):
-        aws.running_workloads(cluster=OWN_CLUSTER, state_machines=[])
+        aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[])
 
 
 def test_a_bucket_is_emptied_of_versions_markers_and_unfinished_uploads(aws: AwsTeardown) -> None:

@@ -9,7 +9,9 @@ from tests.core.fake_account import FakeAccount
 from tests.core.plans import GOOD, from_settings, problems_of
 from trainium_cli.main import trn
 from trainium_core.audit.listings.registry import LISTINGS
+from trainium_core.engines.tiny.aws_workloads import STOPPED  # pyright: ignore[reportMissingImports]
 from trainium_core.preflight.runner import preflight
+from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.scope import Scope, belongs_to_cluster
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -24,6 +26,9 @@ def run(command: str, *options: str) -> str:
 plan = json.loads(run("plan", "--json"))
 estimate = json.loads(run("estimate", "--offline", "--json"))
 findings = {finding.check: finding.found for finding in preflight(from_settings(**SETTINGS), FakeAccount())}
+teardown = AwsTeardown("us-west-2")
+for work in teardown.running_workloads(engines=["tiny"], cluster="trn-pilot", state_machines=[]):
+    teardown.stop(work)
 tags = {CLUSTER_TAG: "trn-pilot", "aws:cloudformation:stack-name": "TinyStack"}
 json.dump(
     {
@@ -37,6 +42,7 @@ json.dump(
         "state of its stack": findings["stack"],
         "checks of others": sorted({"quota", "hyperpod"} & findings.keys()),
         "audited": [listing.kind for listing in LISTINGS if listing.service == "tiny"],
+        "stopped": STOPPED,
         "torn down": belongs_to_cluster(tags, Scope(cluster="trn-pilot").cluster),
     },
     sys.stdout,

@@ -38,8 +38,9 @@ class Engine:
     checks: name of what preflight asks for it, engines.projections.Check by name, in the order of their findings.
     audited: name of the sequence of audit.listings.listing.Listing with the kinds that only this engine makes.
     ends_with_pilot: whether trn:ends ends its stack. can_sleep: whether its stack stays without nodes then, unless
-    trn:ends_action says otherwise. ec2_shows_nodes: whether its nodes are instances of the account. runs_jobs: whether
-    jobs run that outlive its stack.
+    trn:ends_action says otherwise. ec2_shows_nodes: whether its nodes are instances of the account.
+    workloads: name of the teardown.aws_workloads.EngineWorkloads that finds and stops what outlives its stack, such as
+    jobs; None if nothing does.
     """
 
     key: str
@@ -51,9 +52,9 @@ class Engine:
     projections: str
     checks: str | None = None
     audited: str | None = None
+    workloads: str | None = None
     ec2_shows_nodes: bool = True
     ends_with_pilot: bool = True
     can_sleep: bool = True
-    runs_jobs: bool = False
     service_logs: ServiceLogs | None = None
     service_nodes: ServiceNodes | None = None

@@ -10,19 +10,21 @@ from trainium_core.stacks.description import Stacks
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """Something that runs, and is billed. `stopping`: it has been stopped, and is ending.
+    """Something that runs, and is billed.
 
-    An execution is one of a state machine; a warm pool is the instances that an ended job keeps, and has its name.
+    `kind`: what its engine calls it, in the singular. `stopping`: it has been stopped, and is ending.
     """
 
-    kind: Literal["training job", "execution", "warm pool"]
+    kind: str
     work_id: str
     stopping: bool = False
 
 
 class Workloads(Protocol):
-    def running_workloads(self, *, cluster: str, state_machines: Sequence[str]) -> Sequence[Workload]:
-        """What runs of the cluster: executions of the state machines, and jobs with the cluster's name and tag."""
+    def running_workloads(
+        self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
+    ) -> Sequence[Workload]:
+        """What runs of the cluster by these engines, such as jobs with its name and tag. Raises UnavailableError."""
         ...
 
     def stop(self, work: Workload) -> None: ...

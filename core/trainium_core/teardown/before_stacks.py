@@ -24,9 +24,12 @@ class StopWorkloads:
     stopped: set[Workload] = field(default_factory=set[Workload], init=False)
 
     def advance(self) -> Progress:
-        if not self.scope.trains:
+        engines = self.scope.engines_with_workloads
+        if not engines:
             return Progress(state="done", message="no stack that runs any")
-        work = self.account.running_workloads(cluster=self.scope.cluster, state_machines=self.scope.state_machines)
+        work = self.account.running_workloads(
+            engines=engines, cluster=self.scope.cluster, state_machines=self.scope.state_machines
+        )
         if not work:
             return Progress(state="done", message="none runs")
         for one in work:

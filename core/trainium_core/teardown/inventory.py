@@ -103,11 +103,12 @@ class _Survey:
         return [*self._work(), *self._nodes(), *self._stacks(), *self._left_buckets(), *self._leftovers()]
 
     def _work(self) -> Sequence[DeletedItem]:
-        if not self._scope.trains:
+        engines = self._scope.engines_with_workloads
+        if not engines:
             return []
         try:
             work = self._account.running_workloads(
-                cluster=self._scope.cluster, state_machines=self._scope.state_machines
+                engines=engines, cluster=self._scope.cluster, state_machines=self._scope.state_machines
             )
         except UnavailableError as error:
             return self._not_known("training jobs", error)

@@ -77,11 +77,15 @@ class Scope:
         return self._ids_in(_STATE_MACHINE)
 
     @property
-    def trains(self) -> bool:
-        """Whether there is, or was, a stack by which training jobs may run: they run on, and are billed, without it."""
-        ids = {key: engine.construct_id for key, engine in ENGINES.items() if engine.runs_jobs}
-        names = {*ids.values(), *(stack_names(self.cluster)[key] for key in ids)}
-        return any(stack.name in names for stack in (*self.existing, *self.deleted))
+    def engines_with_workloads(self) -> tuple[str, ...]:
+        """Those of which there is, or was, a stack, and whose jobs run on, and are billed, without it."""
+        names = {stack.name for stack in (*self.existing, *self.deleted)}
+        own = stack_names(self.cluster)
+        return tuple(
+            key
+            for key, engine in ENGINES.items()
+            if engine.workloads is not None and names & {engine.construct_id, own[key]}
+        )
 
     @property
     def stack_of_nodes(self) -> str | None:

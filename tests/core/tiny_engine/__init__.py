@@ -13,5 +13,5 @@ TINY = Engine(
     projections="trainium_core.engines.tiny.projections:PROJECTIONS",
     checks="trainium_core.engines.tiny.checks:CHECKS",
     audited="trainium_core.engines.tiny.audited:LISTINGS",
-    runs_jobs=True,
+    workloads="trainium_core.engines.tiny.aws_workloads:WORKLOADS",
 )

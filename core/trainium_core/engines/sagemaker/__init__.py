@@ -13,5 +13,5 @@ SAGEMAKER = Engine(
     projections="trainium_core.engines.sagemaker.projections:PROJECTIONS",
     audited="trainium_core.engines.sagemaker.audited:LISTINGS",
     ends_with_pilot=False,
-    runs_jobs=True,
+    workloads="trainium_core.engines.sagemaker.aws_workloads:WORKLOADS",
 )

@@ -1,0 +1,81 @@
+"""Finds what runs of a cluster in SageMaker and Step Functions, and stops it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from trainium_core.naming import training_job_prefix
+from trainium_core.teardown.account import Workload
+from trainium_core.teardown.aws_workloads import EngineWorkloads
+from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.aws_service import AwsService
+from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.tags import tag_values
+
+_EXECUTION, _JOB, _WARM_POOL = "execution", "training job", "warm pool"
+"""An execution is one of a state machine; a warm pool is the instances that an ended job keeps, and has its name."""
+
+_RUNNING = ("InProgress", "Stopping")
+_WARM = "Available"
+_OVER = ("is in status", "ExecutionDoesNotExist")
+"""What the services answer when what is to be stopped has ended by itself meanwhile."""
+
+
+def _running(account: AwsService, cluster: str, state_machines: Sequence[str]) -> Iterator[Workload]:
+    """Executions of the state machines, and jobs with the cluster's name and tag."""
+    for machine in state_machines:
+        yield from _executions(account, machine)
+    for status in _RUNNING:
+        for entry in _jobs(account, cluster, StatusEquals=status):
+            yield Workload(kind=_JOB, work_id=entry["TrainingJobName"], stopping=status == "Stopping")
+    for entry in _jobs(account, cluster, WarmPoolStatusEquals=_WARM):
+        if entry.get("WarmPoolStatus", {}).get("Status") == _WARM:
+            yield Workload(kind=_WARM_POOL, work_id=entry["TrainingJobName"])
+
+
+def _executions(account: AwsService, machine: str) -> Iterator[Workload]:
+    with read_errors("states:ListExecutions", absent=("StateMachineDoesNotExist",)):
+        pages = account.client("stepfunctions").get_paginator("list_executions")
+        for page in pages.paginate(stateMachineArn=machine, statusFilter="RUNNING"):
+            for entry in page["executions"]:
+                yield Workload(kind=_EXECUTION, work_id=entry["executionArn"])
+
+
+def _jobs(account: AwsService, cluster: str, **condition: str) -> Iterator[Mapping[str, Any]]:
+    """Jobs by name and by tag: the name of another cluster may begin with that of this one."""
+    prefix = training_job_prefix(cluster)
+    with read_errors("sagemaker:ListTrainingJobs"):
+        pages = account.client("sagemaker").get_paginator("list_training_jobs")
+        found = [
+            entry
+            for page in pages.paginate(NameContains=prefix, **condition)
+            for entry in page["TrainingJobSummaries"]
+            if entry["TrainingJobName"].startswith(prefix)
+        ]
+    yield from (entry for entry in found if _cluster_of(account, entry["TrainingJobArn"]) == cluster)
+
+
+def _cluster_of(account: AwsService, job_arn: str) -> str | None:
+    with read_errors("sagemaker:ListTags"):
+        pages = account.client("sagemaker").get_paginator("list_tags").paginate(ResourceArn=job_arn)
+        return tag_values(tag for page in pages for tag in page["Tags"]).get(CLUSTER_TAG)
+
+
+def _stop_execution(account: AwsService, arn: str) -> None:
+    with write_errors("states:StopExecution", absent=_OVER):
+        account.client("stepfunctions").stop_execution(executionArn=arn, cause="trn destroy")
+
+
+def _stop_job(account: AwsService, name: str) -> None:
+    with write_errors("sagemaker:StopTrainingJob", absent=_OVER):
+        account.client("sagemaker").stop_training_job(TrainingJobName=name)
+
+
+def _end_warm_pool(account: AwsService, name: str) -> None:
+    with write_errors("sagemaker:UpdateTrainingJob", absent=_OVER):
+        no_longer = {"KeepAlivePeriodInSeconds": 0}
+        account.client("sagemaker").update_training_job(TrainingJobName=name, ResourceConfig=no_longer)
+
+
+WORKLOADS = EngineWorkloads(
+    running=_running, stop={_EXECUTION: _stop_execution, _JOB: _stop_job, _WARM_POOL: _end_warm_pool}
+)
