@@ -51,7 +51,8 @@ def synthesised(name: str, make: Callable[[Path], object]) -> Path:
 def _unpacked(archive: Path, folder: Path) -> bool:
     try:
         with tarfile.open(archive) as packed:
-            packed.extractall(folder, filter="fully_trusted")
+            packed.extraction_filter = getattr(tarfile, "fully_trusted_filter", None)  # not before Python 3.11.4
+            packed.extractall(folder)
         archive.touch()
     except (OSError, tarfile.TarError, EOFError, zlib.error):  # none, or torn
         shutil.rmtree(folder)

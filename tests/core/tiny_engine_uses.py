@@ -9,7 +9,7 @@ from tests.core.fake_account import FakeAccount
 from tests.core.plans import GOOD, from_settings, problems_of
 from trainium_cli.main import trn
 from trainium_core.audit.listings.registry import LISTINGS
-from trainium_core.engines.tiny.aws_workloads import STOPPED  # pyright: ignore[reportMissingImports]
+from trainium_core.engines.tiny.aws_workloads import STOPPED
 from trainium_core.preflight.runner import preflight
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.scope import Scope, belongs_to_cluster

@@ -74,7 +74,8 @@ def unpack() -> Path:
     folder = ROOT / "code"
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(Path(__file__).with_name(SOURCE)) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11 has it from 3.11.4 on
+        archive.extractall(folder)
     return folder
 
 
