@@ -15,7 +15,15 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SYNTHESISED = ("constructs", "core", "runtime", "stacks", "userdata", "cdk.json", "tests/constructs/synth.py")
+SYNTHESISED = (
+    "constructs",
+    "src/trainium_core",
+    "src/trainium_runtime",
+    "stacks",
+    "userdata",
+    "cdk.json",
+    "tests/constructs/synth.py",
+)
 """Folders and files of this repository that decide a synthesis by tests.constructs.synth, and no others do."""
 READ_BY_THE_CDK = ("AWS_", "CDK_", "CONTEXT_OVERFLOW_LOCATION", "JSII_", "NODE_", "SOURCE_DATE_EPOCH")
 """Beginnings of variables of the environment."""

@@ -19,7 +19,7 @@ from tests.verdicts import Verdicts
 
 HELPERS = ("tests/__init__.py", "tests/constructs/__init__.py", "tests/kept.py", "tests/shared.py", "tests/sources.py")
 """What tests/constructs/synth.py imports that decides nothing."""
-ROOTS = ("", "core", "constructs", "runtime", "userdata", "userdata/trainium_userdata/node")
+ROOTS = ("", "src", "constructs", "userdata", "userdata/trainium_userdata/node")
 SYNTHESIS = """
 import json, pkgutil, sys
 from tests import shared

@@ -2,7 +2,7 @@
 
 import re
 
-from scripts.reference.regions import PAGES, REGIONS, regions_of, renewed
+from tools.reference.regions import PAGES, REGIONS, regions_of, renewed
 
 
 def test_every_generated_part_of_a_page_follows_the_code() -> None:

@@ -52,7 +52,7 @@ def set_up() -> Result:
 def test_the_versions_are_those_that_this_repository_uses() -> None:
     package = json.loads((ROOT / "package.json").read_text())
     assert f"aws-cdk@{package['devDependencies']['aws-cdk']}" == CDK_CLI
-    assert facts()["nodejs"]["wheel"] in (ROOT / "requirements-node.txt").read_text().splitlines()
+    assert facts()["nodejs"]["wheel"] in (ROOT / "requirements/node.txt").read_text().splitlines()
     assert [str(major) for major in facts()["nodejs"]["majors"]] == re.findall("[0-9]+", package["engines"]["node"])
 
 

@@ -57,8 +57,8 @@ def test_the_code_is_the_runtime_package_and_nothing_else() -> None:
     """So a change of any other file of this repository leaves deployed functions as they are."""
     code = asset(function("fleet_gate"))
     shipped = {path.relative_to(code) for path in code.rglob("*") if path.is_file()}
-    runtime = {path for path in files() if path.parts[0] == "runtime"}
-    assert {Path("runtime") / path for path in shipped} == runtime
+    runtime = {path for path in files() if path.is_relative_to("src/trainium_runtime")}
+    assert {Path("src") / path for path in shipped} == runtime
 
 
 def test_the_same_sources_make_the_same_asset() -> None:

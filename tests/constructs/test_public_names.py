@@ -35,7 +35,7 @@ def test_what_a_package_exports_is_what_it_can_load_and_tells_type_checkers() ->
 def test_no_other_module_of_the_wheel_promises_names() -> None:
     of_wheel = [file for file in python_files() if file.parts[0] in PACKAGE_OF]
     promising = {str(file) for file in of_wheel if re.search("^__all__", (ROOT / file).read_text(), re.MULTILINE)}
-    assert promising == {"constructs/trainium_cdk/__init__.py", "core/trainium_core/__init__.py"}
+    assert promising == {"constructs/trainium_cdk/__init__.py", "src/trainium_core/__init__.py"}
 
 
 def test_the_page_lists_every_exported_name_with_the_first_sentence_of_its_docstring() -> None:

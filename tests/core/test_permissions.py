@@ -54,25 +54,25 @@ def documented() -> set[str]:
 
 def test_every_call_of_the_code_is_documented_for_a_role() -> None:
     missing = sorted(labelled() - documented())
-    assert missing == [], "put these into core/trainium_core/data/permissions.toml, at the commands that call them"
+    assert missing == [], "put these into src/trainium_core/data/permissions.toml, at the commands that call them"
 
 
 def test_no_action_is_documented_that_no_code_calls() -> None:
     needless = documented() - labelled() - WITHOUT_A_LABEL.keys()
-    assert needless == set(), "core/trainium_core/data/permissions.toml has these, which no code names beside a call"
+    assert needless == set(), "src/trainium_core/data/permissions.toml has these, which no code names beside a call"
     assert WITHOUT_A_LABEL.keys() <= documented() - labelled()
 
 
 def test_every_documented_action_is_in_the_reference() -> None:
     missing = sorted(documented() - set(known_actions()))
-    assert missing == [], "add these with `python -m scripts.permissions.service_authorization`, which says how"
+    assert missing == [], "add these with `python -m tools.permissions.service_authorization`, which says how"
 
 
 def test_every_command_that_asks_aws_is_somebodys() -> None:
     named = {word for role in PEOPLE for name in commands(role) for word in re.split("[ ,]+", name)}
     assert named & ASKING_NOBODY == set()
     missing = set(COMMANDS) - named - ASKING_NOBODY
-    assert missing == set(), "put these into core/trainium_core/data/permissions.toml, or into ASKING_NOBODY here"
+    assert missing == set(), "put these into src/trainium_core/data/permissions.toml, or into ASKING_NOBODY here"
 
 
 def test_the_role_look_changes_nothing() -> None:

@@ -12,12 +12,12 @@ from typing import Any
 
 import yaml
 
-from demo.deployed_cluster import DeployedCluster
-from demo.inventory import OBJECTS, Inventory, added, take_inventory
 from tests.constructs.synth import ROOT, Template
 from tests.deploy import assembly
 from tests.local.conftest import EmbeddedAws
 from tests.shared import made_once
+from tools.demo.deployed_cluster import DeployedCluster
+from tools.demo.inventory import OBJECTS, Inventory, added, take_inventory
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
 from trainium_local.environment import safe_environment, tool_folders
 from trainium_runtime.naming import USAGE_PREFIX

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from demo.inventory import Inventory
 from tests import kept
 from tests.constructs.synth import REGION, ROOT, Json, Template
 from tests.deploy import assembly
@@ -22,6 +21,7 @@ from tests.deploy.account import BOOTSTRAP_PARAMETERS, Account, bootstrap_templa
 from tests.deploy.command import run_trn
 from tests.deploy.conftest import ON_DEMAND_TRN, QUOTA_VCPUS
 from tests.wheel.environment import DOWNSTREAM_APPS, WheelEnvironment, built_wheel, install_wheel, synthesize_apps
+from tools.demo.inventory import Inventory
 from trainium_local.server import Settings
 
 GENERATED = "cdk_init"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from demo.inventory import Inventory
 from tests.constructs.synth import cluster_template
 from tests.deploy.account import Account, differences
+from tools.demo.inventory import Inventory
 
 SMALL: Mapping[str, Any] = {"nodes": 1, "instance_type": "trn1.2xlarge"}
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from demo.inventory import Inventory
 from tests.constructs.synth import Template, a_plan
 from tests.constructs.training import hyperpod_template
 from tests.deploy.account import Account, differences, outputs
 from tests.deploy.clock import MovableClock
+from tools.demo.inventory import Inventory
 from trainium_core.engines.hyperpod import HYPERPOD
 from trainium_local.server import Settings
 from trainium_userdata.hyperpod import hyperpod_script

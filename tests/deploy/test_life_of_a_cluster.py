@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from demo.deployed_cluster import DeployedCluster
-from demo.inventory import Inventory, added
 from tests.constructs.synth import Template, cluster_template
 from tests.deploy.account import Account, Run, differences, events, instance_ids, outputs
+from tools.demo.deployed_cluster import DeployedCluster
+from tools.demo.inventory import Inventory, added
 from trainium_core.naming import CACHE_PREFIX
 
 EXACTLY_COUNTED = {

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from demo.inventory import Inventory
 from tests.constructs.synth import cluster_template
 from tests.deploy.account import Account, differences
+from tools.demo.inventory import Inventory
 from trainium_local.server import Settings
 
 WHERE_A_BLOCK_HAS_BEGUN = "ap-south-2"

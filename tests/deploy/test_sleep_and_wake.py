@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from demo.inventory import Inventory
 from tests.constructs.synth import cluster_template
 from tests.deploy.account import Account, Run, differences, instance_ids
 from tests.deploy.command import run_trn
 from tests.deploy.pages import shown_in, words
+from tools.demo.inventory import Inventory
 from trainium_local.server import Settings
 
 IMAGE = "/my/image"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from demo.inventory import Inventory
 from tests import program_zygote
 from tests.cli.running import TRN
 from tests.constructs.synth import ROOT, cluster_template
@@ -15,6 +14,7 @@ from tests.constructs.training import training_template
 from tests.deploy.account import Account, Run, differences, outputs
 from tests.deploy.killing_proxy import KillingProxy, killing_proxy
 from tests.deploy.remains import Foreign, foreign_things, leave_remains
+from tools.demo.inventory import Inventory
 from trainium_core.engines.sagemaker import SAGEMAKER
 from trainium_local.environment import safe_environment, tool_folders
 from trainium_local.server import Settings

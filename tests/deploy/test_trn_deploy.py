@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from demo.inventory import Inventory
 from tests.constructs.synth import ROOT, Template, cluster_template
 from tests.deploy.account import Account, Run, differences, instance_ids, outputs
 from tests.deploy.command import run_trn
+from tools.demo.inventory import Inventory
 from trainium_core.naming import STACK_NAME
 from trainium_local.server import Settings
 

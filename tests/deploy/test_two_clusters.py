@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from demo.inventory import Inventory
 from tests.constructs.synth import REGION, cluster_template
 from tests.deploy.account import Account, differences
 from tests.deploy.command import run_trn
+from tools.demo.inventory import Inventory
 
 OF_ONE_NODE = ("-c", f"trn:region={REGION}", "-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:nodes=1")
 

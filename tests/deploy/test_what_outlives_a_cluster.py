@@ -2,9 +2,9 @@
 
 import pytest
 
-from demo.inventory import Inventory
 from tests.constructs.synth import cluster_template
 from tests.deploy.account import Account, differences, outputs
+from tools.demo.inventory import Inventory
 from trainium_core.naming import CACHE_PREFIX
 
 GRAPH = f"{CACHE_PREFIX}/graph.neff"

@@ -6,16 +6,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PACKAGE_OF = {
-    "runtime": "trainium_runtime",
-    "core": "trainium_core",
-    "userdata": "trainium_userdata",
-    "constructs": "trainium_cdk",
-    "local": "trainium_local",
-    "local_plugin": "trainium_local_plugin",
-    "cli": "trainium_cli",
+PACKAGES = {
+    "trainium_runtime": Path("src/trainium_runtime"),
+    "trainium_core": Path("src/trainium_core"),
+    "trainium_userdata": Path("userdata/trainium_userdata"),
+    "trainium_cdk": Path("constructs/trainium_cdk"),
+    "trainium_local": Path("src/trainium_local"),
+    "trainium_local_plugin": Path("src/trainium_local_plugin"),
+    "trainium_cli": Path("src/trainium_cli"),
 }
-"""The import package that each source root holds."""
+"""The folder of each import package. The folders above them hold no module."""
 
 
 @cache

@@ -7,7 +7,7 @@ import pytest
 
 from tests.layout.repository import ROOT, python_files
 
-CORE = Path("core/trainium_core")
+CORE = Path("src/trainium_core")
 ENGINES = sorted({file.parts[3] for file in python_files() if file.is_relative_to(CORE / "engines") and file.parts[4:]})
 
 

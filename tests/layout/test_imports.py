@@ -5,71 +5,77 @@ from pathlib import Path
 
 import pytest
 
-from tests.layout.repository import PACKAGE_OF, ROOT, python_files
+from tests.layout.repository import PACKAGES, ROOT, python_files
 
 BELOW: dict[str, set[str]] = {
-    "runtime": set(),
-    "core": {"trainium_runtime"},
-    "userdata": {"trainium_runtime", "trainium_core"},
-    "constructs": {"trainium_runtime", "trainium_core", "trainium_userdata"},
-    "local": set(),
-    "local_plugin": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
-    "cli": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local", "trainium_local_plugin"},
+    "src/trainium_runtime": set(),
+    "src/trainium_core": {"trainium_runtime"},
+    "userdata/trainium_userdata": {"trainium_runtime", "trainium_core"},
+    "constructs/trainium_cdk": {"trainium_runtime", "trainium_core", "trainium_userdata"},
+    "src/trainium_local": set(),
+    "src/trainium_local_plugin": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
+    "src/trainium_cli": {
+        "trainium_runtime",
+        "trainium_core",
+        "trainium_userdata",
+        "trainium_local",
+        "trainium_local_plugin",
+    },
     "stacks": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk"},
     "app.py": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk", "stacks"},
-    "demo": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli"},
-    "bench": {"trainium_runtime", "trainium_core", "trainium_cdk", "trainium_local", "trainium_cli", "demo"},
-    "lab": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local", "trainium_local_plugin"},
-    "security": {"trainium_local"},
+    "tools/demo": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli"},
+    "tools/bench": {"trainium_runtime", "trainium_core", "trainium_cdk", "trainium_local", "trainium_cli", "tools"},
+    "tools/lab": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local", "trainium_local_plugin"},
+    "tools/security": {"trainium_local"},
 }
 """What each floor may import of ours, besides itself."""
 
-OURS = {*PACKAGE_OF.values(), "stacks", "app", "scripts", "demo", "bench", "lab", "security", "tests"}
+OURS = {*PACKAGES, "stacks", "app", "tools", "tests"}
 
 CDK = {"aws_cdk", "cdk_nag", "constructs", "jsii"}
 AWS_API = {"boto3", "botocore"}
 EMULATOR = {"moto"}
 
 LIBRARIES: dict[str, set[str]] = {
-    "runtime": AWS_API,
-    "core": set(),
-    "userdata": set(),
-    "constructs": CDK,
-    "local": AWS_API | EMULATOR,
-    "local_plugin": AWS_API | EMULATOR,
-    "cli": AWS_API,
+    "src/trainium_runtime": AWS_API,
+    "src/trainium_core": set(),
+    "userdata/trainium_userdata": set(),
+    "constructs/trainium_cdk": CDK,
+    "src/trainium_local": AWS_API | EMULATOR,
+    "src/trainium_local_plugin": AWS_API | EMULATOR,
+    "src/trainium_cli": AWS_API,
     "stacks": CDK,
     "app.py": CDK,
-    "demo": AWS_API,
-    "bench": AWS_API,
-    "bench/smallest_app.py": CDK,
-    "bench/web_app.py": CDK,
-    "lab": AWS_API,
-    "lab/stand_ins": set(),
-    "security": AWS_API | EMULATOR,
+    "tools/demo": AWS_API,
+    "tools/bench": AWS_API,
+    "tools/bench/smallest_app.py": CDK,
+    "tools/bench/web_app.py": CDK,
+    "tools/lab": AWS_API,
+    "tools/lab/stand_ins": set(),
+    "tools/security": AWS_API | EMULATOR,
 }
 """Which of the guarded libraries a folder may import; the deepest folder that holds a file decides."""
 
 LATE = {
     "app.py": "aws_cdk, which starts Node: a mistake in the plan is shown without",
-    "runtime/trainium_runtime": "boto3 and what imports it: apps and nodes import names and records, and have no boto3",
+    "src/trainium_runtime": "boto3 and what imports it: apps and nodes import names and records, and have no boto3",
     "userdata/trainium_userdata/node/trn_node/__main__.py": "a call runs one part of the program, and imports no other",
     "constructs/trainium_cdk/fleet_interface.py": "aws_cdk.aws_cloudwatch, for apps that ask for a metric",
     "constructs/trainium_cdk/planned_fleet.py": "the modules of the CDK that an end or a budget needs",
-    "cli/trainium_cli": "help, a usage error and Tab are answered before a command's libraries could be imported",
-    "local/trainium_local": "moto and botocore take seconds, and read the environment while they are imported",
-    "local_plugin/trainium_local_plugin/__init__.py": "moto, which the plug-in's own names need not wait for",
-    "local_plugin/trainium_local_plugin/stand_in_job_node.py": "the node program, once its folder is on the path",
-    "core/trainium_core/problems.py": "difflib, for mistakes alone",
-    "core/trainium_core/plan/pilot_end.py": "zoneinfo, for an end that names a time zone",
-    "core/trainium_core/engines/ec2/rules.py": "subprocess, for a plan with a setup script",
-    "core/trainium_core/jobs/source_package.py": "gzip and tarfile: every plan imports the package, few pack anything",
-    "core/trainium_core/engines/sagemaker/jobs/run.py": "boto3, where an app gives no client and no other checks",
-    "core/trainium_core/engines/sagemaker/jobs/container_entry.py": "a file that lies beside it in a container alone",
+    "src/trainium_cli": "help, a usage error and Tab are answered before a command's libraries could be imported",
+    "src/trainium_local": "moto and botocore take seconds, and read the environment while they are imported",
+    "src/trainium_local_plugin/__init__.py": "moto, which the plug-in's own names need not wait for",
+    "src/trainium_local_plugin/stand_in_job_node.py": "the node program, once its folder is on the path",
+    "src/trainium_core/problems.py": "difflib, for mistakes alone",
+    "src/trainium_core/plan/pilot_end.py": "zoneinfo, for an end that names a time zone",
+    "src/trainium_core/engines/ec2/rules.py": "subprocess, for a plan with a setup script",
+    "src/trainium_core/jobs/source_package.py": "gzip and tarfile: every plan imports the package, few pack anything",
+    "src/trainium_core/engines/sagemaker/jobs/run.py": "boto3, where an app gives no client and no other checks",
+    "src/trainium_core/engines/sagemaker/jobs/container_entry.py": "a file that lies beside it in a container alone",
 }
 """Where a function may import, and what for; all other modules import at their top."""
 
-CORE = Path("core/trainium_core")
+CORE = Path("src/trainium_core")
 LISTINGS = CORE / "audit" / "listings"
 AWS_CALLS = {"trainium_runtime.aws_errors", "trainium_runtime.aws_quotas", "trainium_runtime.aws_service"}
 """What core's calls to AWS are made with."""
@@ -86,10 +92,15 @@ def imported(source: str) -> set[str]:
     return names
 
 
+def floor_of(file: Path) -> str:
+    """The entry of BELOW that a file belongs to; empty for none."""
+    return next((floor for floor in BELOW if file.is_relative_to(floor)), "")
+
+
 def forbidden(file: Path, source: str) -> set[str]:
     """The imports of a file that its place does not allow."""
-    floor = file.parts[0]
-    own = PACKAGE_OF.get(floor, floor)
+    floor = floor_of(file)
+    own = Path(floor).parts[0] if floor.startswith("tools/") else Path(floor).stem
     folder = max((name for name in LIBRARIES if file.is_relative_to(name)), key=len)
     libraries = LIBRARIES[folder] | (AWS_API if calls_aws(file) else set())
     guarded = (OURS - BELOW[floor] - {own}) | ((CDK | AWS_API | EMULATOR) - libraries)
@@ -106,7 +117,7 @@ def imported_aws_calls(source: str) -> set[str]:
     return modules & AWS_CALLS
 
 
-FLOOR_FILES = [file for file in python_files() if file.parts[0] in BELOW]
+FLOOR_FILES = [file for file in python_files() if floor_of(file)]
 
 
 @pytest.mark.parametrize("file", FLOOR_FILES, ids=str)
@@ -121,7 +132,7 @@ def imports_late(source: str) -> bool:
 
 
 def test_a_function_imports_nothing_without_a_reason() -> None:
-    of_product = [file for file in FLOOR_FILES if file.parts[0] in PACKAGE_OF or file.parts[0] in ("stacks", "app.py")]
+    of_product = [file for file in FLOOR_FILES if not file.is_relative_to("tools")]
     late = [file for file in of_product if imports_late((ROOT / file).read_text())]
     assert [str(file) for file in late if not any(file.is_relative_to(place) for place in LATE)] == []
     assert [place for place in LATE if not any(file.is_relative_to(place) for file in late)] == []
@@ -145,9 +156,9 @@ def test_core_has_a_flat_module_only_for_what_every_room_needs() -> None:
 
 def test_a_module_that_calls_aws_and_does_not_say_so_is_found() -> None:
     assert imported_aws_calls("from trainium_runtime.aws_service import AwsService")
-    assert not calls_aws(Path("core/trainium_core/stacks/events.py"))
-    assert not calls_aws(Path("cli/trainium_cli/aws_output.py"))
-    assert calls_aws(Path("core/trainium_core/stacks/aws_events.py"))
+    assert not calls_aws(Path("src/trainium_core/stacks/events.py"))
+    assert not calls_aws(Path("src/trainium_cli/aws_output.py"))
+    assert calls_aws(Path("src/trainium_core/stacks/aws_events.py"))
 
 
 def test_nothing_but_tests_imports_tests() -> None:
@@ -158,19 +169,19 @@ def test_nothing_but_tests_imports_tests() -> None:
 @pytest.mark.parametrize(
     ("file", "source"),
     [
-        ("core/trainium_core/plan/plan.py", "from trainium_cdk import network"),
-        ("core/trainium_core/plan/plan.py", "import boto3"),
-        ("core/trainium_core/stacks/events.py", "import boto3"),
-        ("core/trainium_core/audit/listings/s3.py", "import botocore.session"),
-        ("core/trainium_core/stacks/aws_events.py", "import aws_cdk"),
+        ("src/trainium_core/plan/plan.py", "from trainium_cdk import network"),
+        ("src/trainium_core/plan/plan.py", "import boto3"),
+        ("src/trainium_core/stacks/events.py", "import boto3"),
+        ("src/trainium_core/audit/listings/s3.py", "import botocore.session"),
+        ("src/trainium_core/stacks/aws_events.py", "import aws_cdk"),
         ("constructs/trainium_cdk/network.py", "def look():\n    import boto3"),
-        ("runtime/trainium_runtime/handlers/gate.py", "import aws_cdk"),
-        ("runtime/trainium_runtime/roster.py", "from trainium_core import plan"),
+        ("src/trainium_runtime/handlers/gate.py", "import aws_cdk"),
+        ("src/trainium_runtime/roster.py", "from trainium_core import plan"),
         ("userdata/trainium_userdata/render.py", "import trainium_local"),
-        ("local/trainium_local/server.py", "from trainium_core.facts import facts"),
-        ("local/trainium_local/server.py", "from trainium_local_plugin import account"),
-        ("cli/trainium_cli/main.py", "import aws_cdk.aws_ec2"),
-        ("cli/trainium_cli/main.py", "from trainium_cdk.network import Network"),
+        ("src/trainium_local/server.py", "from trainium_core.facts import facts"),
+        ("src/trainium_local/server.py", "from trainium_local_plugin import account"),
+        ("src/trainium_cli/main.py", "import aws_cdk.aws_ec2"),
+        ("src/trainium_cli/main.py", "from trainium_cdk.network import Network"),
         ("stacks/cluster.py", "from tests import samples"),
         ("app.py", "import botocore.session"),
     ],
@@ -182,10 +193,10 @@ def test_a_forbidden_import_is_reported(file: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("file", "source"),
     [
-        ("core/trainium_core/quotas/aws_requests.py", "import boto3"),
-        ("runtime/trainium_runtime/handlers/gate.py", "import boto3"),
+        ("src/trainium_core/quotas/aws_requests.py", "import boto3"),
+        ("src/trainium_runtime/handlers/gate.py", "import boto3"),
         ("constructs/trainium_cdk/network.py", "from trainium_core import plan\nfrom aws_cdk import Stack"),
-        ("local/trainium_local/server.py", "from . import cloudformation\nimport moto.ec2"),
+        ("src/trainium_local/server.py", "from . import cloudformation\nimport moto.ec2"),
         ("app.py", "from stacks import cluster"),
     ],
 )

@@ -1,6 +1,6 @@
 """Every mutant of the lab applies to the node program as it is."""
 
-from lab.mutants import REPOSITORY, UNCHANGED, all_mutants
+from tools.lab.mutants import REPOSITORY, UNCHANGED, all_mutants
 
 
 def test_each_mutant_changes_a_text_that_occurs_once() -> None:

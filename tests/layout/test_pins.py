@@ -11,8 +11,8 @@ from packaging.utils import canonicalize_name
 
 from tests.layout.repository import ROOT, files
 
-REQUIREMENTS = sorted(file for file in files() if file.match("requirements*.txt") and len(file.parts) == 1)
-CONSTRAINTS = sorted(file for file in files() if file.parts[0] == "pins")
+REQUIREMENTS = [Path("requirements.txt"), *(file for file in files() if file.parent == Path("requirements"))]
+CONSTRAINTS = [file for file in files() if file.is_relative_to("requirements/pins")]
 LOCKS = [*REQUIREMENTS, *CONSTRAINTS, Path("package.json"), Path("package-lock.json"), Path(".npmrc")]
 
 EXACT = re.compile(r"([\w.-]+)(?:\[[\w,]+\])?==([\w.]+)")
@@ -29,15 +29,8 @@ def node_tools() -> dict[str, str]:
 
 
 def test_the_environments_are_pinned_in_files_of_their_own() -> None:
-    assert [file.name for file in REQUIREMENTS] == [
-        "requirements-bench.txt",
-        "requirements-checkov.txt",
-        "requirements-docs.txt",
-        "requirements-lowest.txt",
-        "requirements-node.txt",
-        "requirements-torch.txt",
-        "requirements.txt",
-    ]
+    names = {"requirements", "bench", "checkov", "docs", "lowest", "node", "torch"}
+    assert {file.stem for file in REQUIREMENTS} == names
 
 
 @pytest.mark.parametrize("file", [*REQUIREMENTS, *CONSTRAINTS], ids=str)
@@ -72,26 +65,27 @@ def test_the_lock_file_holds_the_versions_of_package_json() -> None:
     "name",
     [
         "requirements",
-        "requirements-checkov",
-        "requirements-bench",
-        "requirements-docs",
-        "requirements-torch",
-        "requirements-lowest",
+        "requirements/checkov",
+        "requirements/bench",
+        "requirements/docs",
+        "requirements/torch",
+        "requirements/lowest",
     ],
 )
 def test_a_package_is_pinned_in_one_place(name: str) -> None:
     text = (ROOT / f"{name}.txt").read_text()
     (constraints,) = re.findall(r"^-c (.*)$", text, re.MULTILINE)
-    assert pins(Path(f"{name}.txt")).keys() & pins(Path(constraints)).keys() == set()
+    file = Path(f"{name}.txt")
+    assert pins(file).keys() & pins(file.parent / constraints).keys() == set()
 
 
 def test_what_is_installed_is_what_the_files_pin() -> None:
-    pinned = pins(Path("requirements.txt")) | pins(Path("pins/dev.txt"))
+    pinned = pins(Path("requirements.txt")) | pins(Path("requirements/pins/dev.txt"))
     assert {name: distribution(name).version for name in pinned} == pinned
 
 
 def test_what_a_pinned_package_needs_is_pinned_too() -> None:
-    pinned = pins(Path("requirements.txt")) | pins(Path("pins/dev.txt"))
+    pinned = pins(Path("requirements.txt")) | pins(Path("requirements/pins/dev.txt"))
     needed = {Requirement(line) for name in pinned for line in distribution(name).requires or ()}
     names = {canonicalize_name(need.name) for need in needed if not need.marker or need.marker.evaluate({"extra": ""})}
     assert names - pinned.keys() == set()

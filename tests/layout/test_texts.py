@@ -39,7 +39,7 @@ def test_every_make_target_says_what_it_does() -> None:
 
 
 def test_design_names_every_folder_of_core() -> None:
-    rooms = {file.parts[2] for file in files() if file.is_relative_to("core/trainium_core") and file.parts[3:]}
+    rooms = {file.parts[2] for file in files() if file.is_relative_to("src/trainium_core") and file.parts[3:]}
     text = (ROOT / "docs/project/design.md").read_text()
     assert [room for room in sorted(rooms - {"data"}) if f"`{room}/" not in text] == []
 

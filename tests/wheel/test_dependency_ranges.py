@@ -78,7 +78,7 @@ def minimum(line: str) -> tuple[str, str]:
 
 def test_the_lowest_versions_are_those_that_are_declared() -> None:
     declared = dict(minimum(line) for line in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["cli"]])
-    installed = pins(Path("requirements-lowest.txt"))
+    installed = pins(Path("requirements/lowest.txt"))
     assert {name: re.sub(r"(\.0)+$", "", version) for name, version in installed.items()} == {
         name: re.sub(r"(\.0)+$", "", version) for name, version in declared.items()
     }

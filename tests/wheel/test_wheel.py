@@ -6,19 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import trainium_local
 from tests.constructs.synth import ROOT
-from tests.wheel.environment import WheelEnvironment, build_wheel
-
-PACKAGES = {
-    "trainium_runtime": "runtime",
-    "trainium_core": "core",
-    "trainium_userdata": "userdata",
-    "trainium_cdk": "constructs",
-    "trainium_local": "local",
-    "trainium_local_plugin": "local_plugin",
-    "trainium_cli": "cli",
-}
+from tests.layout.repository import PACKAGES
+from tests.wheel.environment import WheelEnvironment
 
 NEEDED_BY_LOCAL = {"moto", "cfnlint", "yaml"}
 """What comes with the extra `local`."""
@@ -38,18 +28,9 @@ def test_the_wheel_holds_every_file_of_a_package(content: set[str], package: str
     """Templates and data files too: a careless line in .gitignore would drop them without a word."""
     folder = ROOT / PACKAGES[package]
     files = {
-        str(path.relative_to(folder))
-        for path in (folder / package).rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        str(path.relative_to(folder.parent)) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"
     }
     assert files == {name for name in content if name.startswith(f"{package}/")}
-
-
-def test_trainium_local_has_a_wheel_of_its_own(content: set[str], tmp_path: Path) -> None:
-    alone = build_wheel(tmp_path, ROOT / "local")
-    names = {name for name in zipfile.ZipFile(alone).namelist() if ".dist-info" not in name}
-    assert names == {name for name in content if name.startswith("trainium_local/")}
-    assert alone.name.startswith(f"trainium_local-{trainium_local.__version__}-")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -1,0 +1,74 @@
+"""What is left of a cluster, or taken from somebody else, is listed by id."""
+
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from io import StringIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.demo.inventory import KINDS, OBJECTS, Inventory
+from tools.demo.proof import SomethingLeftError, refuse_unless_equal, show_counts
+from trainium_cli.terminal import Screen
+
+NAMES = [*(kind.name for kind in KINDS), OBJECTS]
+
+
+def inventory(**ids: set[str]) -> Inventory:
+    """An inventory with nothing but the ids given, of VPCs, volumes and objects."""
+    given: Mapping[str, set[str]] = {"VPCs": ids.get("vpcs", set()), OBJECTS: ids.get("objects", set())}
+    return {name: frozenset(given.get(name, set())) for name in NAMES}
+
+
+def shown(moments: Mapping[str, Inventory]) -> str:
+    with redirect_stdout(StringIO()) as output:
+        show_counts(Screen(width=120, has_colours=False), moments)
+    return output.getvalue()
+
+
+inventories = st.fixed_dictionaries({name: st.frozensets(st.sampled_from("abc")) for name in NAMES})
+
+
+@given(before=inventories, after=inventories)
+def test_only_equal_accounts_are_accepted(before: Inventory, after: Inventory) -> None:
+    if before == after:
+        assert refuse_unless_equal(before, after, uploads="cdk") == 0
+    else:
+        with pytest.raises(SomethingLeftError):
+            refuse_unless_equal(before, after, uploads="cdk")
+
+
+def test_what_is_left_is_named() -> None:
+    with pytest.raises(SomethingLeftError, match=r"^still there: VPCs: vpc-1$"):
+        refuse_unless_equal(inventory(), inventory(vpcs={"vpc-1"}), uploads="cdk")
+
+
+def test_what_was_taken_from_others_is_named() -> None:
+    with pytest.raises(SomethingLeftError, match=r"^gone, and not the cluster's: VPCs: vpc-1$"):
+        refuse_unless_equal(inventory(vpcs={"vpc-1"}), inventory(), uploads="cdk")
+
+
+def test_as_many_as_before_is_not_enough() -> None:
+    with pytest.raises(SomethingLeftError):
+        refuse_unless_equal(inventory(vpcs={"vpc-1"}), inventory(vpcs={"vpc-2"}), uploads="cdk")
+
+
+def test_what_the_cdk_uploaded_may_stay_and_is_counted() -> None:
+    assert refuse_unless_equal(inventory(), inventory(objects={"cdk/a", "cdk/b"}), uploads="cdk") == 2
+
+
+def test_an_object_in_another_bucket_may_not_stay() -> None:
+    with pytest.raises(SomethingLeftError, match="S3 objects: cdk-2/a"):
+        refuse_unless_equal(inventory(), inventory(objects={"cdk-2/a"}), uploads="cdk")
+
+
+def test_counts_are_shown_for_every_moment() -> None:
+    lines = shown({"before": inventory(), "after": inventory(vpcs={"vpc-1", "vpc-2"})}).splitlines()
+    assert [line.split() for line in lines if line.startswith("VPCs")] == [["VPCs", "0", "2"]]
+
+
+def test_kinds_that_never_were_are_named_without_a_row() -> None:
+    text = shown({"before": inventory(), "after": inventory(vpcs={"vpc-1"})})
+    assert "NAT gateways" in text.partition("Never any: ")[2]
+    assert "VPCs" not in text.partition("Never any: ")[2]

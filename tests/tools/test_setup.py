@@ -1,0 +1,168 @@
+"""`make setup` on machines that this one is not: scripts/*.sh with stubs in place of python3, node and npm."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ("bash", "cat", "cut", "date", "grep", "mkdir", "rm", "sed", "sha256sum")
+
+
+class Machine:
+    """A PATH with the plain tools of Linux, on which a test puts what else is to be there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        for tool in TOOLS:
+            found = shutil.which(tool)
+            assert found, f"{tool} is not on this machine's PATH"
+            (self.bin / tool).symlink_to(found)
+        for name in ("package.json", "pyproject.toml", "requirements/node.txt"):
+            (folder / name).parent.mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+        shutil.copytree(ROOT / "tools", folder / "tools")
+
+    def has(self, command: str, script: str) -> None:
+        path = self.bin / command
+        path.write_text(f"#!/usr/bin/env bash\n{script}\n")
+        path.chmod(0o755)
+
+    def run(self, script: str) -> subprocess.CompletedProcess[str]:
+        sources = "source tools/steps.sh; source tools/python_env.sh; source tools/node.sh\n"
+        return subprocess.run(
+            ["bash", "-c", sources + script],
+            cwd=self.folder,
+            env={"PATH": str(self.bin), "HOME": str(self.folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def prepare_node(machine: Machine) -> str:
+    """What is installed for Node: nothing, or the requirements file of the wheel."""
+    (machine.folder / ".venv" / "bin").mkdir(parents=True)
+    result = machine.run("install_requirements() { echo $3; }; link_node_wheel() { :; }; prepare_node 'make setup'")
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+@pytest.mark.parametrize("version", ["v22.11.0", "v24.1.0"])
+def test_a_node_in_support_is_used_as_it_is(machine: Machine, version: str) -> None:
+    machine.has("node", f"echo {version}")
+    machine.has("npm", "echo 11.0.0")
+    assert prepare_node(machine) == ""
+
+
+@pytest.mark.parametrize("version", ["v18.20.8", "v20.20.2", "v21.0.0", "v23.1.0", "v2.4.0"])
+def test_a_node_out_of_support_is_replaced_by_the_wheel(machine: Machine, version: str) -> None:
+    machine.has("node", f"echo {version}")
+    machine.has("npm", "echo 10.0.0")
+    assert prepare_node(machine) == "requirements/node.txt"
+
+
+def test_without_any_node_the_wheel_is_installed(machine: Machine) -> None:
+    assert prepare_node(machine) == "requirements/node.txt"
+
+
+def test_a_node_without_npm_is_replaced_by_the_wheel(machine: Machine) -> None:
+    machine.has("node", "echo v24.1.0")
+    assert prepare_node(machine) == "requirements/node.txt"
+
+
+def test_a_node_that_does_not_start_is_replaced_by_the_wheel(machine: Machine) -> None:
+    machine.has("node", "exit 127")
+    machine.has("npm", "exit 127")
+    assert prepare_node(machine) == "requirements/node.txt"
+
+
+def test_a_python_too_old_is_named_with_the_one_needed(machine: Machine) -> None:
+    machine.has("python3", '[[ $1 == --version ]] && echo "Python 3.9.18" || exit 1')
+    result = machine.run("find_python 'make setup'")
+    assert result.returncode == 1
+    assert "make setup: Python 3.11 or newer is needed, found Python 3.9.18" in result.stderr
+
+
+def test_a_machine_without_python_is_reported(machine: Machine) -> None:
+    result = machine.run("find_python 'make setup'")
+    assert result.returncode == 1
+    assert "make setup: Python 3.11 or newer is needed, found none" in result.stderr
+
+
+def test_a_newer_python_beside_an_old_python3_is_found(machine: Machine) -> None:
+    machine.has("python3", "exit 1")
+    machine.has("python3.12", "exit 0")
+    assert machine.run("find_python 'make setup'; echo $python").stdout.strip() == "python3.12"
+
+
+def test_a_python_without_venv_names_what_to_install(machine: Machine) -> None:
+    machine.has("python3", '[[ $* == *ensurepip* ]] && exit 1; [[ $1 == --version ]] && echo "Python 3.11.2"; exit 0')
+    result = machine.run("create_env 'make setup' .venv")
+    assert result.returncode == 1
+    assert "Python 3.11.2 lacks its venv module" in result.stderr
+    assert "apt install python3-venv" in result.stderr
+
+
+@pytest.fixture
+def installing(machine: Machine) -> Machine:
+    """A machine whose environment exists, and whose pip writes down each call."""
+    machine.has("python3", "exit 0")
+    env = machine.folder / ".venv" / "bin"
+    env.mkdir(parents=True)
+    (env / "pip").write_text(f"#!{env}/python\n")
+    (env / "python").write_text('#!/usr/bin/env bash\n[[ $2 == pip ]] && echo "$*" >> pip-calls; exit 0\n')
+    (env / "python").chmod(0o755)
+    return machine
+
+
+INSTALL = "install_requirements 'make setup' .venv requirements/node.txt 'a note' package.json"
+
+
+def pip_calls(machine: Machine) -> int:
+    return len((machine.folder / "pip-calls").read_text().splitlines())
+
+
+def test_what_is_installed_is_not_installed_again(installing: Machine) -> None:
+    assert installing.run(INSTALL).returncode == 0
+    assert installing.run(INSTALL).stdout == ""
+    assert pip_calls(installing) == 1
+
+
+@pytest.mark.parametrize("file", ["requirements/node.txt", "package.json"])
+def test_a_changed_pin_is_installed(installing: Machine, file: str) -> None:
+    installing.run(INSTALL)
+    path = installing.folder / file
+    path.write_text(path.read_text() + "\n")
+    installing.run(INSTALL)
+    assert pip_calls(installing) == 2
+
+
+def test_an_unreachable_registry_is_named_and_not_taken_for_installed(installing: Machine) -> None:
+    python = installing.folder / ".venv" / "bin" / "python"
+    python.write_text(
+        '#!/usr/bin/env bash\n[[ $2 == pip ]] || exit 0\necho "NewConnectionError: no route" >&2\nexit 1\n'
+    )
+    result = installing.run(INSTALL)
+    assert result.returncode == 1
+    assert "NewConnectionError" in result.stdout
+    assert "make setup: requirements/node.txt could not be installed; the package registry of pip" in result.stderr
+    assert installing.run(INSTALL).returncode == 1
+
+
+def test_set_up_twice_takes_less_than_a_second_and_installs_nothing() -> None:
+    env = {**os.environ, "PIP_NO_INDEX": "1", "NPM_CONFIG_OFFLINE": "true"}
+    result = subprocess.run(["tools/setup.sh"], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (line,) = result.stdout.splitlines()
+    assert line.startswith("make setup: .venv and aws-cdk 2.")
+    assert float(line.removesuffix(" s").rsplit(" ", 1)[1]) < 1

@@ -1,0 +1,273 @@
+"""Requests to S3 of a thousand nodes that wait for a job, begin one, and run it.
+
+The watch of each node and its part of the job are those that nodes run, on a clock that jumps from one event to the
+next; S3 is a dictionary that counts. Not simulated: the processes of the job, and the network between nodes.
+"""
+
+import hashlib
+import heapq
+import io
+import itertools
+import json
+import os
+import random
+import tarfile
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+# First: it makes the two after it importable.
+from tools.bench import node_program as _node_program  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from tools.bench.result import Result
+from tools.demo.private_aws import PrivateAws
+from trainium_core.naming import RECORDS_PREFIX
+from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, ROSTER_KEY
+from trainium_runtime.roster import Roster
+from trn_job.attempt import Attempt
+from trn_job.launch import Launch
+from trn_job.store import Store
+from trn_node.objects import Object, Objects
+from trn_node.watch import TICK, Watch
+
+NODES = 1000
+JOB = "simulated-20261122-000000"
+MOST_READS = 5500
+"""GET or HEAD requests per second that S3 takes at least per prefix (S3 user guide, optimizing performance)."""
+
+WARM_UP, BEGINNING, PHASE = 2 * TICK, 3 * TICK, 30
+"""Seconds. In a phase all that nodes look at is looked at once or more often."""
+
+_PLAN = {"rendezvous_port": 41000, "suppress_checks": [], "internode_ssh": False, "internode": False}
+_URL = "s3://records"
+_SPEC = {
+    **{"format": 1, "id": JOB, "name": "simulated", "nodes": NODES, "processes_per_node": 32, "command": "true"},
+    **{"setup": None, "environment": {}, "retries": 1, "resume_from": None, "time_limit_seconds": None},
+}
+
+
+@dataclass
+class Clock:
+    """Seconds, and what is to happen when."""
+
+    now: float = 1_800_000_000.0
+    _events: list[tuple[float, int, Callable[[], float | None]]] = field(default_factory=list[Any])
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def repeat(self, work: Callable[[], float | None], after: float) -> None:
+        """Call it after so many seconds, and again after as many as it returns; None: not again."""
+        heapq.heappush(self._events, (self.now + after, next(self._numbers), work))
+
+    def run(self, seconds: float) -> None:
+        end = self.now + seconds
+        while self._events and self._events[0][0] <= end:
+            self.now, _, work = heapq.heappop(self._events)
+            again = work()
+            if again is not None:
+                self.repeat(work, again)
+        self.now = end
+
+
+class CountingS3(Objects):
+    """What a node asks of S3, from a dictionary. requests: by the whole second, and method."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.objects: dict[str, bytes] = {}
+        self.requests: Counter[tuple[int, str]] = Counter()
+
+    def get(self, url: str, etag: str | None = None) -> tuple[bytes, str] | None:
+        self._count("GET")
+        body = self.objects.get(url)
+        if body is None:
+            return None
+        found = hashlib.sha256(body).hexdigest()
+        return None if found == etag else (body, found)
+
+    def put(self, url: str, body: bytes, content_type: str = "application/json") -> None:  # noqa: ARG002
+        self._count("PUT")
+        self.objects[url] = body
+
+    def create(self, url: str, body: bytes, content_type: str = "application/json") -> bool:  # noqa: ARG002
+        self._count("PUT")
+        return self.objects.setdefault(url, body) is body
+
+    def get_file(self, url: str, file: Path) -> bool:
+        self._count("GET")
+        file.write_bytes(self.objects.get(url, b""))
+        return url in self.objects
+
+    def list(self, url: str, *, below: bool = False) -> list[Object]:  # noqa: ARG002
+        self._count("LIST")
+        return []
+
+    def rates(self, begin: float, end: float) -> Mapping[str, tuple[float, int]]:
+        """Requests per second by method: on average, and in the busiest second."""
+        found: dict[str, tuple[float, int]] = {}
+        for method in sorted({method for _, method in self.requests}):
+            each = [self.requests[second, method] for second in range(int(begin), int(end))]
+            found[method] = (sum(each) / len(each), max(each))
+        return found
+
+    def _count(self, method: str) -> None:
+        self.requests[int(self._clock.now), method] += 1
+
+
+class NoNotices:
+    """The metadata service of a node whose end is not announced."""
+
+    def get(self, _path: str) -> str | None:
+        return None
+
+
+def _no_secret(arn: str) -> str:
+    """The simulated job has no secrets."""
+    raise OSError(arn)
+
+
+class SimulatedUnit:
+    """In place of systemd: the node's part of the job, without its processes."""
+
+    def __init__(self, folder: Path, s3: CountingS3, clock: Clock) -> None:
+        self._folder, self._s3, self._clock = folder, s3, clock
+        self._begun: tuple[str, int, bool] = ("", 0, True)
+        self.active = self.is_ending = False
+
+    def begun(self) -> tuple[str, int, bool]:
+        return self._begun
+
+    def is_active(self) -> bool:
+        return self.active
+
+    def start(self, job: str, attempt: int, launch: dict[str, Any]) -> None:
+        self._begun, self.active = (job, attempt, True), True
+        place = self._folder / f"{job}-{attempt}"
+        place.mkdir()
+        part = Attempt(Launch(**launch, folder=str(place)), Store(self._s3, launch["url"]), secret_of=_no_secret)
+        part.peer_port = 1  # it answers
+        for repeating in part.beside():
+            self._clock.repeat(partial(self._work, repeating.work, repeating.seconds), 0)
+        part._prepare()  # pyright: ignore[reportPrivateUsage]
+        # At its start it is reported by the thread that does nothing else.
+        part._report()  # pyright: ignore[reportPrivateUsage]
+
+    def _work(self, work: Callable[[], object], seconds: Callable[[], float]) -> float | None:
+        if not self.active:
+            return None
+        work()
+        return seconds()
+
+
+class Cluster:
+    """Nodes that were proven, each with its own folder, started at moments of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = Clock()
+        self.s3 = CountingS3(self.clock)
+        self.units: list[SimulatedUnit] = []
+        self.unreachable: set[str] = set()
+        self._files: dict[str, str] = {}
+        moments = random.Random(0)
+        names = [f"i-{number:017x}" for number in range(NODES)]
+        addresses = {name: f"10.0.{number // 250}.{number % 250 + 4}" for number, name in enumerate(names)}
+        self.put(ROSTER_KEY, Roster.of(addresses).to_json().encode())
+        for name in names:
+            root = folder / name
+            root.mkdir()
+            files = _files_of(name, addresses[name])
+            unit = SimulatedUnit(root, self.s3, self.clock)
+            self.units.append(unit)
+            with mock.patch("trn_node.cluster_job.JobUnit", return_value=unit):
+                self._files = files
+                watch = Watch(NoNotices(), self.s3, lambda: self.clock.now)  # pyright: ignore[reportArgumentType]
+            step = partial(self._step, watch, root, files)
+            self.clock.repeat(step, moments.uniform(0, TICK))
+
+    def read(self, name: str) -> str:
+        """A file of the node whose turn it is."""
+        return self._files.get(name, "")
+
+    def write(self, name: str, text: str) -> None:
+        self._files[name] = text
+
+    def put(self, key: str, body: bytes) -> None:
+        self.s3.objects[f"{_URL}/{key}"] = body
+
+    def submit(self) -> None:
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz"):
+            pass
+        self.put(f"{JOBS_PREFIX}/{JOB}/source.tar.gz", packed.getvalue())
+        self.put(CURRENT_JOB_KEY, json.dumps(_SPEC).encode())
+
+    def lose_a_node(self) -> None:
+        """The attempt ends on all nodes, one of which answers no more; the roster stays as it is for now."""
+        end = {"result": "node-lost", "reason": "", "node": 1, "rank": None, "exit_code": None}
+        self.put(f"{JOBS_PREFIX}/{JOB}/attempts/1/end.json", json.dumps(end).encode())
+        self.unreachable.add("10.0.0.5")
+        for unit in self.units:
+            unit.active = False
+
+    def measure(self, seconds: float) -> Mapping[str, tuple[float, int]]:
+        begin = self.clock.now
+        self.clock.run(seconds)
+        return self.s3.rates(begin, self.clock.now)
+
+    def _step(self, watch: Watch, root: Path, files: dict[str, str]) -> float:
+        os.environ["ROOT"], self._files = str(root), files
+        watch.step()
+        return watch.seconds
+
+
+def _files_of(name: str, address: str) -> dict[str, str]:
+    record = {"instance_id": name, "state": "proven", "reason": "", "checks": [], "address": address, "roster": ""}
+    return {
+        "etc/trn/places.env": f"TRN_REGION=us-west-2\nTRN_REPORT_URL={_URL}/{RECORDS_PREFIX}\n",
+        "var/lib/trn/record.json": json.dumps({**record, "time": "2026-11-22T00:00:00Z"}),
+        "proc/sys/kernel/random/boot_id": "e2f1ad3c-74a0-4150-b3a5-96839dc4d8f3\n",
+    }
+
+
+def requests_of_nodes(_aws: PrivateAws) -> Iterator[Result]:
+    """The most in any second of each phase."""
+    phases: dict[str, Mapping[str, tuple[float, int]]] = {}
+    with ExitStack() as on:
+        memory = Path("/dev/shm")
+        folder = on.enter_context(tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None))
+        on.enter_context(mock.patch.dict(os.environ))
+        for name, answer in {
+            "trn_node.files.plan": _PLAN,
+            "trn_node.cluster._unreachable": set[str](),
+            "trn_node.watch.log": None,
+            "trn_job.peers.answers": True,
+            "builtins.print": None,
+        }.items():
+            on.enter_context(mock.patch(name, return_value=answer))
+        cluster = Cluster(Path(folder))
+        on.enter_context(mock.patch("trn_node.files.read", cluster.read))
+        on.enter_context(mock.patch("trn_node.files.write", cluster.write))
+        on.enter_context(mock.patch("trn_node.cluster_job.unreachable", return_value=cluster.unreachable))
+        cluster.measure(WARM_UP)
+        phases["wait for a job"] = cluster.measure(PHASE)
+        cluster.submit()
+        phases["begin it"] = cluster.measure(BEGINNING)
+        started = sum(unit.active for unit in cluster.units)
+        phases["run it"] = cluster.measure(PHASE)
+        cluster.lose_a_node()
+        phases["wait for another node"] = cluster.measure(PHASE)
+    assert started == NODES, f"{started} of {NODES} nodes began"
+    for phase, rates in phases.items():
+        reads = rates["GET"]
+        found = ", ".join(f"{method} {mean:.0f}, at most {most}" for method, (mean, most) in rates.items() if most)
+        yield Result(
+            name=f"{NODES:,} nodes {phase}: GET requests to S3 in the busiest second",
+            value=reads[1],
+            aim=MOST_READS,
+            found=f"per second: {found}",
+            method="the nodes' own watch and job programs on a simulated clock, with an S3 that counts",
+        )

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# make lint, make test, make coverage: every check runs even after one has failed, and the last line names those that
+# did.
+
+cd -P "$(dirname "$0")/.."
+# shellcheck source=tools/steps.sh
+source tools/steps.sh
+
+name="make ${1:?name what to check: lint, test or coverage}"
+failed=()
+
+check() {
+  step "$@" || failed+=("$1")
+}
+
+# Files with a bash first line, in any folder and under any name. Templates are checked as rendered, by pytest, and a
+# Python file may hold a script as text.
+check_shell_files() {
+  git ls-files --cached --others --exclude-standard -z -- ':!*.j2' ':!*.py' |
+    xargs -0 grep -lsE '^#(!/usr/bin/env bash|!/bin/bash| shellcheck shell=bash)' |
+    xargs shellcheck --external-sources
+}
+
+types_shown=$(mktemp)
+trap 'rm -f "$types_shown"' EXIT
+# Beside all else: it has one core busy for a minute and a half, and the tests wait now and then. Ctrl-C ends it too: the
+# subshell in the background ignores that signal, what it runs does not.
+(
+  step "pyright (strict), beside the others" nice pyright --warnings
+) >"$types_shown" 2>&1 &
+types=$!
+
+check "ruff check" ruff check
+check "ruff format" ruff format --check
+check "shellcheck" check_shell_files
+
+if [[ $1 != lint ]]; then
+  echo "  pytest ..."
+  unset PYTHONDONTWRITEBYTECODE # the tests start hundreds of processes: none need compile our modules again
+  # Two processes more than two cores: a deployment waits for others half of the time. In the order of the folders, in
+  # which the longest files come before the middle; xdist would begin the files with few tests, which are these, last.
+  options=(--quiet -rs --numprocesses 4 --dist loadfile --no-loadscope-reorder)
+  # These need an environment of their own: make security and make lab run them.
+  options+=(--ignore tests/stacks/test_checkov.py --ignore tests/wheel/test_dependency_ranges.py)
+  options+=(--ignore tests/core/test_sagemaker_container.py --ignore tests/core/test_launch.py)
+  options+=(--ignore tests/examples)
+  [[ $1 == coverage ]] && options+=(--cov --cache-clear) # what earlier runs have made runs no line
+  pytest "${options[@]}" || failed+=(pytest)
+fi
+
+wait "$types" || failed+=("pyright (strict)")
+cat "$types_shown"
+
+if ((${#failed[@]})); then
+  printf -v list '%s, ' "${failed[@]}"
+  fail "$name: failed: ${list%, }"
+fi
+finish "$name: every check passed"

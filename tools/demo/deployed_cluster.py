@@ -1,0 +1,81 @@
+"""What a deployed cluster consists of, asked of the services themselves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tools.demo.inventory import Client
+from trainium_core.naming import RECORDS_PREFIX
+from trainium_runtime.node_record import NodeRecord
+
+
+@dataclass(frozen=True)
+class DeployedCluster:
+    """Answers of the account about one stack. Nothing here comes from the template but the names to ask for."""
+
+    client: Client
+    stack_name: str
+
+    @cached_property
+    def resources(self) -> Sequence[dict[str, Any]]:
+        """The stack's resources, as CloudFormation lists them."""
+        pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=self.stack_name)
+        return [one for page in pages for one in page["StackResourceSummaries"]]
+
+    def ids(self, resource_type: str) -> list[str]:
+        """Physical ids of the stack's resources of a type."""
+        return [one["PhysicalResourceId"] for one in self.resources if one["ResourceType"] == resource_type]
+
+    @cached_property
+    def outputs(self) -> Sequence[dict[str, str]]:
+        stacks = self.client("cloudformation").describe_stacks(StackName=self.stack_name)["Stacks"]
+        return stacks[0].get("Outputs", [])
+
+    @cached_property
+    def vpcs(self) -> Sequence[dict[str, Any]]:
+        return self._described("Vpcs", "describe_vpcs", "VpcIds", "AWS::EC2::VPC")
+
+    @cached_property
+    def subnets(self) -> Sequence[dict[str, Any]]:
+        return self._described("Subnets", "describe_subnets", "SubnetIds", "AWS::EC2::Subnet")
+
+    @cached_property
+    def endpoints(self) -> Sequence[dict[str, Any]]:
+        return self._described("VpcEndpoints", "describe_vpc_endpoints", "VpcEndpointIds", "AWS::EC2::VPCEndpoint")
+
+    @cached_property
+    def security_groups(self) -> Sequence[dict[str, Any]]:
+        return self._described("SecurityGroups", "describe_security_groups", "GroupIds", "AWS::EC2::SecurityGroup")
+
+    @cached_property
+    def instances(self) -> Sequence[dict[str, Any]]:
+        """The instances that the stack's Auto Scaling groups have now."""
+        wanted = self.ids("AWS::AutoScaling::AutoScalingGroup")
+        groups = self.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=wanted)
+        ids = [one["InstanceId"] for group in groups["AutoScalingGroups"] for one in group["Instances"]]
+        pages = self.client("ec2").get_paginator("describe_instances").paginate(InstanceIds=ids) if ids else ()
+        return [one for page in pages for reservation in page["Reservations"] for one in reservation["Instances"]]
+
+    @cached_property
+    def volumes(self) -> Sequence[dict[str, Any]]:
+        """The volumes of those instances."""
+        attached = [{"Name": "attachment.instance-id", "Values": [one["InstanceId"] for one in self.instances]}]
+        return self.client("ec2").describe_volumes(Filters=attached)["Volumes"] if self.instances else []
+
+    @cached_property
+    def records(self) -> Sequence[NodeRecord]:
+        """What the nodes wrote about themselves."""
+        s3 = self.client("s3")
+        found: list[NodeRecord] = []
+        for bucket in self.ids("AWS::S3::Bucket"):
+            for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{RECORDS_PREFIX}/"):
+                for item in page.get("Contents", []):
+                    body = s3.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()
+                    found.append(NodeRecord.from_json(body.decode()))
+        return found
+
+    def _described(self, answer: str, operation: str, argument: str, resource_type: str) -> Sequence[dict[str, Any]]:
+        ids = self.ids(resource_type)
+        # Asked for no ids, EC2 answers with all there are.
+        return getattr(self.client("ec2"), operation)(**{argument: ids})[answer] if ids else []

@@ -1,0 +1,35 @@
+"""The proof that a destroyed cluster is gone: everything the account holds, counted and compared by id."""
+
+from collections.abc import Mapping
+
+from tools.demo.inventory import KINDS, OBJECTS, Inventory, added
+from trainium_cli.terminal import Screen, table
+
+
+class SomethingLeftError(Exception):
+    """The account is not what it was; the message lists the differences."""
+
+
+def show_counts(screen: Screen, moments: Mapping[str, Inventory]) -> None:
+    """Print how many of each kind there were at each moment."""
+    names = [*(kind.name for kind in KINDS), OBJECTS]
+    counts = {name: [len(inventory[name]) for inventory in moments.values()] for name in names}
+    rows = [[name, *(str(count) for count in of_kind)] for name, of_kind in counts.items() if any(of_kind)]
+    screen.print(table(["Kind", *moments], rows, right=tuple(moments)))
+    never = [name for name, of_kind in counts.items() if not any(of_kind)]
+    if never:
+        screen.print(f"Never any: {', '.join(never)}.")
+
+
+def refuse_unless_equal(before: Inventory, after: Inventory, *, uploads: str) -> int:
+    """Compare two moments id by id. Returns how many objects were added to the bucket `uploads`, which alone may grow.
+
+    Raises SomethingLeftError.
+    """
+    left = added(before, after)
+    uploaded = [one for one in left if one.startswith(f"{OBJECTS}: {uploads}/")]
+    differences = [f"still there: {one}" for one in left if one not in uploaded]
+    differences += [f"gone, and not the cluster's: {one}" for one in added(after, before)]
+    if differences:
+        raise SomethingLeftError("\n".join(differences))
+    return len(uploaded)

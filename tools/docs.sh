@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# make docs: the site of docs/ into build/site, by mkdocs.yml.
+
+cd -P "$(dirname "$0")/.."
+# shellcheck source=tools/steps.sh
+source tools/steps.sh
+
+name="make docs"
+
+# From nothing: a page that comes from the cache shows no warning.
+step "pages of docs/ into build/site" .venv-docs/bin/zensical build --clean --strict --config-file mkdocs.yml ||
+  fail "$name: a page has a warning, see above"
+finish "$name: build/site/index.html is ready"

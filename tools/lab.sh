@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# make lab: boot nodes for real and see what they report. make lab-bench: how long a node takes to prove itself, and an empty job.
+
+cd -P "$(dirname "$0")/.."
+# shellcheck source=tools/steps.sh
+source tools/steps.sh
+# shellcheck source=tools/debian.sh
+source tools/debian.sh
+export PATH=$PWD/.venv/bin:$PATH
+
+what=${1:?name what to run: lab or lab-bench}
+name="make $what"
+cannot_run=2
+
+refuse() {
+  echo "$name: $1" >&2
+  exit "$cannot_run"
+}
+
+missing_requirement=$(python -m tools.lab.machine 2>&1) || refuse "$missing_requirement"
+install_packages tools/lab/packages/machine.txt
+step "the nodes' root file system" python -m tools.lab.golden_root ||
+  fail "$name: the root file system could not be built; $(registry_advice apt "the package sources")"
+
+case $what in
+  lab)
+    pytest --quiet -p no:cacheprovider tests/core/test_sagemaker_container.py tests/core/test_launch.py tests/examples ||
+      fail "$name: a test with real PyTorch failed, see above"
+    python -m tools.lab || fail "$name: a test failed, see above; each node's console is in .lab/run/nodes"
+    ;;
+  lab-bench)
+    for bench in tools.lab.bench tools.lab.job_bench; do
+      python -m tools.lab "$bench" || fail "$name: the measurement failed, see above"
+    done
+    ;;
+esac
+finish "$name: $(<.lab/run/shown)"

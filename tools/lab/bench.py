@@ -1,0 +1,124 @@
+"""python -m tools.lab tools.lab.bench: from power-on to proven, beside nodes with empty user data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from tools.lab.laboratory import Laboratory, laboratory
+from tools.lab.node import Node
+from tools.lab.paths import RUN
+from tools.lab.plans import lab_plan
+from tools.lab.site import Site
+from tools.lab.waiting import wait_for
+from trainium_core.naming import RECORDS_PREFIX
+from trainium_core.plan import Plan
+from trainium_runtime.naming import CURRENT_JOB_KEY, ROSTER_KEY
+
+TYPES = ("trn1.2xlarge", "trn1.32xlarge")
+"""With 2 and with 32 NeuronCores, for each of which the self-test starts a process of the framework."""
+
+NODES_AT_ONCE = (1, 2, 4, 8)
+POLLED = (ROSTER_KEY, CURRENT_JOB_KEY)
+"""What a node that is proven asks for again and again."""
+
+EMPTY = b"#!/bin/sh\n"
+AIM = 1.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Seconds from the first node's power-on until all nodes were there.
+
+    downloads: the most that a node fetched: all GET requests over the network but for those of POLLED.
+    """
+
+    plan: Plan
+    nodes: int
+    empty: float
+    proven: float
+    downloads: int
+
+    @property
+    def ratio(self) -> float:
+        return self.proven / self.empty
+
+
+def measure(site: Site, count: int) -> Measured:
+    empty = [site.node(user_data=EMPTY) for _ in range(count)]
+    started = power_on(empty)
+    wait_for("cloud-init", lambda: all(booted(node).exists() for node in empty))
+    empty_seconds = max(booted(node).stat().st_mtime for node in empty) - started
+    remove(site.lab, empty)
+    nodes = [site.node() for _ in range(count)]
+    started = power_on(nodes)
+    wait_for("every record", lambda: all(record_time(site.lab, node) for node in nodes), seconds=300)
+    proven_seconds = max(record_time(site.lab, node) for node in nodes) - started
+    outcomes = [site.outcome(node) for node in nodes]
+    assert all(outcome.verdict.state == "ready" for outcome in outcomes), outcomes
+    downloads = max(downloads_of(site.lab, node) for node in nodes)
+    remove(site.lab, nodes)
+    return Measured(plan=site.plan, nodes=count, empty=empty_seconds, proven=proven_seconds, downloads=downloads)
+
+
+def power_on(nodes: Sequence[Node]) -> float:
+    """Power all on and return when, in seconds since 1970."""
+    for node in nodes:
+        node.power_on()
+    return min(node.powered_on for node in nodes)
+
+
+def booted(node: Node) -> Path:
+    """The file that cloud-init writes when it is done."""
+    return node.root / f"var/lib/cloud/instances/{node.instance.instance_id}/boot-finished"
+
+
+def record_time(lab: Laboratory, node: Node) -> float:
+    """When the record was stored; 0 while it was not."""
+    path = f"/{RECORDS_PREFIX}/{node.instance.instance_id}.json"
+    requests = [one for one in lab.front.of(node.instance.address) if one.method == "PUT" and one.path == path]
+    return requests[0].time if requests else 0
+
+
+def downloads_of(lab: Laboratory, node: Node) -> int:
+    """What a node fetched, of itself and of others."""
+    requests = lab.front.of(node.instance.address)
+    return sum(request.method == "GET" and not request.path.endswith(POLLED) for request in requests)
+
+
+def remove(lab: Laboratory, nodes: Sequence[Node]) -> None:
+    for node in nodes:
+        lab.remove(node)
+
+
+def show(found: Sequence[Measured]) -> None:
+    table = Table("type", "cores", "nodes", "empty", "proven", "ratio", "downloads", box=None)
+    for one in found:
+        table.add_row(
+            one.plan.instance_type,
+            str(one.plan.neuron_cores_per_node),
+            str(one.nodes),
+            f"{one.empty:.1f} s",
+            f"{one.proven:.1f} s",
+            f"{one.ratio:.2f}",
+            str(one.downloads),
+        )
+    Console().print(table)
+
+
+def main() -> None:
+    with laboratory() as lab:
+        sites = [Site(lab, lab_plan(instance_type=name)) for name in TYPES]
+        # The first node of all also fills caches of this machine.
+        measure(sites[0], 1)
+        found = [measure(site, count) for site in sites for count in NODES_AT_ONCE]
+        show(found)
+        worst = max(one.ratio for one in found)
+        downloads = max(one.downloads for one in found)
+        (RUN / "shown").write_text(f"proven in at most {worst:.2f} x (aim {AIM}) an empty boot, downloads: {downloads}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""A certificate authority that is thrown away with the run, and the one certificate that AWS's names share here."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.lab.shell import run
+
+DAYS = "2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificates:
+    """Files in PEM form; `authority_link` is the name by which OpenSSL looks the authority up in a folder."""
+
+    authority: Path
+    authority_link: str
+    certificate: Path
+    key: Path
+
+
+def make_certificates(folder: Path, names: tuple[str, ...]) -> Certificates:
+    """An authority and a certificate of it for these names, `*.` allowed in front."""
+    folder.mkdir(parents=True)
+    authority, authority_key = folder / "authority.pem", folder / "authority.key"
+    certificate, key, request = folder / "server.pem", folder / "server.key", folder / "server.csr"
+    new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    run(
+        *("openssl", "req", "-x509", *new_key, "-days", DAYS, "-subj", "/CN=trnlab authority"),
+        *("-keyout", authority_key, "-out", authority),
+    )
+    run("openssl", "req", *new_key, "-subj", "/CN=trnlab", "-keyout", key, "-out", request)
+    extensions = folder / "server.ext"
+    extensions.write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in names) + "\n")
+    run(
+        *("openssl", "x509", "-req", "-in", request, "-CA", authority, "-CAkey", authority_key, "-CAcreateserial"),
+        *("-days", DAYS, "-extfile", extensions, "-out", certificate),
+    )
+    link = run("openssl", "x509", "-hash", "-noout", "-in", authority).strip() + ".0"
+    return Certificates(authority=authority, authority_link=link, certificate=certificate, key=key)

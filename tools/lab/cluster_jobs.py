@@ -1,0 +1,258 @@
+"""Jobs of `trn run` on the deployed cluster: started from outside, by the command, and watched in S3."""
+
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from tools.lab.deployment import context_options, members, output, tag_value
+from tools.lab.hypervisor import Hypervisor
+from tools.lab.laboratory import REGION, Laboratory
+from tools.lab.node import Node
+from tools.lab.paths import REPOSITORY, RUN
+from tools.lab.waiting import wait_for
+from trainium_core.facts import facts
+from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.job import FORMAT, Job
+from trainium_core.jobs.source_package import pack_directory
+from trainium_core.naming import RECORDS_OUTPUT
+from trainium_local.environment import ACCOUNT_ID
+from trainium_runtime.naming import JOBS_PREFIX
+
+UNIT = "trn-job.service"
+EXAMPLE = REPOSITORY / "examples/lm"
+PACED = Path(__file__).with_name("paced.py")
+STEPS = 160
+MODEL = {"steps": STEPS, "batch": 2, "width": 32, "layers": 1, "heads": 2, "context": 32, "learning-rate": 0.01}
+PAUSE = 1.0
+"""Seconds: all steps of a training take longer than everything that happens to it."""
+CHECKPOINT_EVERY = 5
+LOOK_SECONDS = 0.5
+DEADLINE_SECONDS = 300
+"""For anything that is waited for: a machine with other work may take ten times as long as one without."""
+LONGEST_LOG = 4000
+PROCESSES = "-u paced.py"
+"""Part of the command line of what torchrun starts, and of nothing else."""
+
+OWN_BUCKET = "trnlab-own"
+"""Not the cluster's."""
+CHECKPOINTS, TOKENS = "checkpoints", "tokens"
+"""Folders in it."""
+PART = "of the tokens"
+PARAMETER = "/trnlab/token"
+SECRET = "a-value-that-nobody-reads"
+SECRET_ARN = f"arn:aws:ssm:{REGION}:{ACCOUNT_ID}:parameter{PARAMETER}"
+
+Value = TypeVar("Value")
+Table = Mapping[str, str]
+
+_PROGRESS = re.compile(r"TRN step=(\d+) loss=(\S+)")
+_FIRST_STEP = re.compile(r"rank (\d+): first step at ([\d.]+)$", re.MULTILINE)
+
+
+class ClusterJobs:
+    """The jobs of a deployed cluster, one after the other. booted: nodes that its deployment took."""
+
+    def __init__(self, lab: Laboratory, hypervisor: Hypervisor, settings: Mapping[str, str]) -> None:
+        """settings: those that it was deployed with."""
+        self.lab, self.count = lab, int(settings["nodes"])
+        self._settings = settings
+        self.booted = hypervisor.started
+        self.bucket = output(lab, RECORDS_OUTPUT)
+        self._hypervisor = hypervisor
+        self._s3 = lab.client("s3")
+        self._parts: dict[tuple[str, str], bytes] = {}
+        self.source = RUN / "job"
+        shutil.copytree(EXAMPLE, self.source, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+        shutil.copy(PACED, self.source)
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """In the order of their ranks, if all are in the roster."""
+        return [node for _, node in sorted(self._hypervisor.nodes.items())]
+
+    def trn(self, *words: str) -> str:
+        """What a command prints. Raises AssertionError when it does not end with 0."""
+        run = subprocess.run(self.command(*words), cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stdout + run.stderr
+        return run.stdout
+
+    def is_proven(self) -> bool:
+        """Whether all nodes are proven and have reached each other, as a job needs it."""
+        return subprocess.run(self.command("nodes"), cwd=REPOSITORY, capture_output=True, check=False).returncode == 0
+
+    def command(self, *words: str) -> list[str]:
+        """A command line of `trn` about the cluster."""
+        return [str(Path(sys.executable).with_name("trn")), *words, *context_options(**self._settings)]
+
+    def start(self, name: str, *, paced: bool, hang_seconds: int | None = None, **keys: Any) -> str:
+        """Start a training, and give its id. paced: as of `training`. keys: of the job file.
+
+        hang_seconds: less than a minute, which is the least that `trn run` takes: this part of it is done here then.
+        A job to be resumed is waited for: after the end of its last attempt it takes a moment until it is over.
+        """
+        if "resume" in keys:
+            self.end_of(keys["resume"])
+        command, environment = training(paced=paced)
+        file = job_file(name, command, self.source, environment=environment, checkpoint_seconds=1, **keys)
+        if hang_seconds is None:
+            return json.loads(self.trn("run", "--detach", "--json", str(file)))["job"]["id"]
+        package = pack_directory(self.source)
+        planned = json.loads(self.trn("run", "--dry-run", "--json", str(file)))
+        job = replace(Job.from_json(json.dumps({"format": FORMAT, **planned})), hang_seconds=hang_seconds)
+        jobs = AwsJobs(REGION, self.bucket)
+        assert jobs.submit(job, package.archive, over=jobs.current())
+        return job.id
+
+    def await_step(self, job: str, attempt: int = 1) -> None:
+        """Wait until node 0 has sent a line of progress."""
+
+        def has_begun_or_ended() -> bool:
+            return bool(self.losses(job, attempt) or self.content(job, f"attempts/{attempt}/end.json"))
+
+        self.wait_for(f"a step of {job}, attempt {attempt}", has_begun_or_ended)
+        assert self.losses(job, attempt), (self.end_of(job, attempt), self.log(job, attempt, 0)[-LONGEST_LOG:])
+
+    def end_of(self, job: str, attempt: int | None = None) -> dict[str, Any]:
+        """How the job, or an attempt of it, ended, once it has."""
+        key = "end.json" if attempt is None else f"attempts/{attempt}/end.json"
+        return self.wait_for(f"{key} of {job}", lambda: self.content(job, key))
+
+    def wait_for(self, description: str, condition: Callable[[], Value | None]) -> Value:
+        """With few looks, which take the CPUs from the nodes, and as long as a slow machine does."""
+        return wait_for(description, condition, seconds=DEADLINE_SECONDS, pause=LOOK_SECONDS)
+
+    def content(self, job: str, key: str) -> dict[str, Any] | None:
+        """An object of a job; None while there is none."""
+        found = self.object(job, key)
+        return None if found is None else json.loads(found)
+
+    def object(self, job: str, key: str) -> bytes | None:
+        return self._get(f"{JOBS_PREFIX}/{job}/{key}")
+
+    def checkpoints(self, job: str) -> Sequence[str]:
+        """The manifests of those that are whole."""
+        prefix = f"{CHECKPOINTS}/{job}/checkpoints/"
+        found = self._s3.list_objects_v2(Bucket=OWN_BUCKET, Prefix=prefix).get("Contents", [])
+        return [item["Key"] for item in found if item["Key"].endswith(".json")]
+
+    def objects(self, job: str) -> Mapping[str, bytes]:
+        """All that is in the cluster's bucket of a job, by key."""
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=f"{JOBS_PREFIX}/{job}/")
+        keys = [item["Key"] for page in pages for item in page.get("Contents", [])]
+        return {key: self._get(key) or b"" for key in keys}
+
+    def log(self, job: str, attempt: int, node: int) -> str:
+        """What has come of it so far."""
+        prefix = f"{JOBS_PREFIX}/{job}/attempts/{attempt}/logs/node-{node}/"
+        found = self._s3.list_objects_v2(Bucket=self.bucket, Prefix=prefix).get("Contents", [])
+        return b"".join(self._part(item["Key"], item["ETag"]) for item in found).decode(errors="replace")
+
+    def losses(self, job: str, attempt: int) -> Mapping[int, str]:
+        """As printed, by step."""
+        return {int(step): loss for step, loss in _PROGRESS.findall(self.log(job, attempt, 0))}
+
+    def first_steps(self, job: str, attempt: int) -> Mapping[int, float]:
+        """When each process took its first step, in seconds since 1970, by rank."""
+        logs = "".join(self.log(job, attempt, node) for node in range(self.count))
+        return first_steps(logs)
+
+    def processes(self, *, began_before: float = math.inf) -> Sequence[str]:
+        """The command lines of the job's processes on all nodes that have power.
+
+        began_before: in seconds since 1970. The next attempt may begin before anybody has looked.
+        """
+        now = time.time()
+        listed = [
+            node.execute("ps", "--no-headers", "-eo", "etimes,unit:40,args").splitlines()
+            for node in self.nodes
+            if node.is_on
+        ]
+        lines = [line.split(maxsplit=1) for lines in listed for line in lines]
+        return [text for age, text in lines if now - int(age) < began_before and (UNIT in text or PROCESSES in text)]
+
+    def computing(self, *, began_before: float = math.inf) -> Sequence[str]:
+        """The ranks among them."""
+        return [line for line in self.processes(began_before=began_before) if PROCESSES in line]
+
+    def await_proven(self) -> None:
+        """Wait until all nodes are in the roster, and proven."""
+        self.wait_for("all nodes", lambda: len(members(self.lab)) == self.count == len(self.nodes))
+        self.wait_for(
+            "their proof", lambda: {tag_value(self.lab, name, "trn:node") for name in members(self.lab)} == {"proven"}
+        )
+
+    def _part(self, key: str, etag: str) -> bytes:
+        """Of a log; read once."""
+        if (key, etag) not in self._parts:
+            self._parts[key, etag] = self._get(key) or b""
+        return self._parts[key, etag]
+
+    def _get(self, key: str) -> bytes | None:
+        try:
+            return self._s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+        except self._s3.exceptions.NoSuchKey:
+            return None
+
+
+def resources_of_jobs(lab: Laboratory) -> Mapping[str, str]:
+    """Make what jobs have besides the cluster. Returns the settings that let the nodes reach it."""
+    location: Any = {"LocationConstraint": REGION}
+    s3 = lab.client("s3")
+    s3.create_bucket(Bucket=OWN_BUCKET, CreateBucketConfiguration=location)
+    s3.put_object(Bucket=OWN_BUCKET, Key=f"{TOKENS}/first/part", Body=f"{PART}\n".encode())
+    lab.client("ssm").put_parameter(Name=PARAMETER, Value=SECRET, Type="SecureString")
+    folder = f"s3://{OWN_BUCKET}"
+    return {
+        "cache_bucket": OWN_BUCKET,
+        "job_checkpoints": f"{folder}/{CHECKPOINTS}",
+        "job_inputs": f"{folder}/{TOKENS}",
+        "job_secrets": SECRET_ARN,
+    }
+
+
+def training(*, paced: bool) -> tuple[str, Mapping[str, str]]:
+    """What each node runs, and its environment.
+
+    paced: pause after each step, so that something can happen in the middle, and save after every few of them.
+    """
+    model = {**MODEL, "checkpoint-every": CHECKPOINT_EVERY if paced else STEPS}
+    options = " ".join(f"--{option} {value}" for option, value in model.items())
+    environment = {
+        **{"PAUSE_SECONDS": str(PAUSE if paced else 0), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+        # It would look for the address of the host's name.
+        "GLOO_SOCKET_IFNAME": "eth0",
+    }
+    return torchrun(f"{PACED.name} {options}"), environment
+
+
+def first_steps(log: str) -> Mapping[int, float]:
+    """When each process took its first step, in seconds since 1970, by rank."""
+    return {int(rank): float(time) for rank, time in _FIRST_STEP.findall(log)}
+
+
+def torchrun(script: str) -> str:
+    """What each node runs: one process of the script, and not 32 for its 32 NeuronCores, of two CPUs that all share."""
+    return (
+        f"torchrun --nnodes=$TRN_NODES --nproc_per_node=1 --node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE "
+        f"--master_port={facts()['rendezvous']['port']} --max_restarts=0 {script}"
+    )
+
+
+def job_file(name: str, command: str, source: Path, **keys: Any) -> Path:
+    """A job file for `trn run`. keys: more of its keys; a mapping is a table."""
+    keys = {"name": name, "source": str(source), "command": command, **keys}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items() if not isinstance(value, Mapping)]
+    for key, table in keys.items():
+        if isinstance(table, Mapping):
+            lines += [f"[{key}]", *(f"{name} = {json.dumps(value)}" for name, value in cast("Table", table).items())]
+    file = RUN / f"{name}.toml"
+    file.write_text("\n".join(lines))
+    return file

@@ -1,0 +1,202 @@
+"""AWS's own host names, over TLS: what a node asks them goes to the embedded AWS, or comes from a folder of files.
+
+Every request is noted. A node can be refused S3, refused for its clock, or find a host gone.
+"""
+
+import http.client
+import re
+import ssl
+import threading
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tools.lab.certificates import Certificates
+from tools.lab.network import SERVICES
+from trainium_local.environment import Connection
+from trainium_local.signatures import Request as NodeRequest
+from trainium_local.signatures import sign, signature_of
+
+PORT = 443
+_HOP_BY_HOP = ("connection", "keep-alive", "transfer-encoding", "te", "upgrade", "expect", "date")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A request of a node, as it was answered. time: in seconds since 1970."""
+
+    client: str
+    method: str
+    host: str
+    path: str
+    status: int
+    time: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What S3 responds to a node's requests: an error of the S3 API.
+
+    methods: of HTTP. path: a regular expression; requests whose path does not match are answered as usual.
+    """
+
+    status: int
+    code: str
+    message: str
+    methods: frozenset[str] = frozenset({"GET", "PUT"})
+    path: str = ""
+
+    def meets(self, method: str, host: str, path: str) -> bool:
+        return method in self.methods and ".s3." in f".{host}" and bool(re.search(self.path, path))
+
+    @property
+    def document(self) -> bytes:
+        return f"<Error><Code>{self.code}</Code><Message>{self.message}</Message></Error>".encode()
+
+
+ACCESS_DENIED = Fault(status=403, code="AccessDenied", message="Access Denied")
+WRITING_DENIED = replace(ACCESS_DENIED, methods=frozenset({"PUT"}))
+CLOCK_SKEWED = Fault(
+    status=403,
+    code="RequestTimeTooSkewed",
+    message="The difference between the request time and the current time is too large.",
+)
+MAX_SKEW = timedelta(minutes=15)
+"""S3's own bound."""
+
+
+@dataclass
+class Front:
+    """connection: to the embedded AWS. files: a folder for each host whose answers are files."""
+
+    connection: Connection
+    files: Path
+    requests: list[Request] = field(default_factory=list[Request])
+    s3_faults: dict[str, Fault] = field(default_factory=dict[str, Fault])
+    """By address of the node."""
+    clocks_behind: dict[str, timedelta] = field(default_factory=dict[str, timedelta])
+    """By how much S3's clock is ahead of a node's, by address of the node: kernels of nodes share one clock."""
+    hosts_down: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """Hosts that answer 503, by address of the node."""
+    other_files: dict[str, Path] = field(default_factory=dict[str, Path])
+    """Another folder than `files`, by address of the node."""
+
+    def of(self, address: str) -> Sequence[Request]:
+        """The requests of one node, in their order."""
+        return [request for request in self.requests if request.client == address]
+
+
+@contextmanager
+def front(connection: Connection, *, files: Path, certificates: Certificates) -> Generator[Front]:
+    """The front on the services' address."""
+    state = Front(connection=connection, files=files)
+    server = _TlsServer((SERVICES, PORT), _handler(state), certificates)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _TlsServer(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], files: Certificates) -> None:
+        super().__init__(address, handler)
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(files.certificate, files.key)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """In the request's own thread, so that a slow handshake holds nobody up."""
+        with self._context.wrap_socket(request, server_side=True) as secure:
+            super().finish_request(secure, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: a node may hang up, and one that loses its power does."""
+
+
+def _handler(state: Front) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing: requests are noted by `respond`."""
+
+        def respond(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            host, client = self.headers.get("Host", "").split(":")[0], self.client_address[0]
+            status, headers, respond = self._response(host, client, body)
+            state.requests.append(
+                Request(
+                    client=client,
+                    method=self.command,
+                    host=host,
+                    path=self.path,
+                    status=status,
+                    time=time.time(),
+                )
+            )
+            self.send_response_only(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(respond)
+
+        def _response(self, host: str, client: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+            if host in state.hosts_down.get(client, ()):
+                return 503, {"Content-Length": "0"}, b""
+            folder = state.other_files.get(client, state.files) / host
+            if folder.is_dir():
+                file = folder / urlsplit(self.path).path.lstrip("/")
+                content = file.read_bytes() if file.is_file() else b""
+                return 200 if file.is_file() else 404, {"Content-Length": str(len(content))}, content
+            ahead = state.clocks_behind.get(client, timedelta())
+            fault = state.s3_faults.get(client) or (CLOCK_SKEWED if self._is_skewed(ahead) else None)
+            if fault and fault.meets(self.command, host, self.path):
+                status, headers, content = fault.status, {"Content-Type": "application/xml"}, fault.document
+                headers["Content-Length"] = str(len(content))
+            else:
+                status, headers, content = self._forward(host, body)
+            return status, headers | {"Date": format_datetime(datetime.now(UTC) + ahead, usegmt=True)}, content
+
+        def _is_skewed(self, ahead: timedelta) -> bool:
+            if not ahead or not (moment := self.headers.get("x-amz-date")):
+                return False
+            signed = datetime.strptime(moment, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+            return abs(datetime.now(UTC) + ahead - signed) > MAX_SKEW
+
+        def _forward(self, host: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+            target = urlsplit(state.connection.endpoint)
+            connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=60)
+            passed = {name.lower(): value for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP}
+            bucket = host.partition(".s3.")[0] if ".s3." in host else ""
+            path = f"/{bucket}{self.path}" if bucket else self.path
+            request = NodeRequest(method=self.command, target=path, headers=passed | {"host": target.netloc})
+            # The embedded AWS knows neither the node's credentials nor any host but its own.
+            if signature := signature_of(request):
+                where = {"region": signature.region, "service": signature.service}
+                passed = sign(state.connection.credentials, request, body, **where)
+            try:
+                connection.request(self.command, path, body=body, headers=passed)
+                respond = connection.getresponse()
+                content = respond.read()
+                kept = {name: value for name, value in respond.headers.items() if name.lower() not in _HOP_BY_HOP}
+                if self.command != "HEAD":
+                    kept["Content-Length"] = str(len(content))
+                return respond.status, kept, content
+            finally:
+                connection.close()
+
+    for method in ("GET", "PUT", "POST", "HEAD", "DELETE"):
+        setattr(Handler, f"do_{method}", Handler.respond)
+    return Handler

@@ -1,0 +1,129 @@
+"""python -m tools.lab tools.lab.job_bench: jobs of `trn run`, from the command on, against torchrun started by hand.
+
+By hand is at the same moment on all nodes, with the code there already: nobody types as fast.
+"""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+
+from tools.lab.cluster_jobs import ClusterJobs, first_steps, job_file, torchrun, training
+from tools.lab.deployment import bootstrap, deploy, destroy
+from tools.lab.hardware import hardware_of
+from tools.lab.hypervisor import Hypervisor
+from tools.lab.laboratory import laboratory
+from tools.lab.node import Node
+from tools.lab.paths import REPOSITORY, RUN
+from tools.lab.plans import MAX_NODES, lab_plan
+from tools.lab.pytorch import with_torchrun
+
+RUNS = 5
+AIM_SECONDS = 5
+LOGIN_UID = 1000
+SCRIPT = "empty.py"
+FOLDER = "srv/by-hand"
+
+
+def empty_by_command(cluster: ClusterJobs) -> float:
+    """Seconds from the command to its exit."""
+    file = job_file("empty", torchrun(SCRIPT), _empty_source(), environment={})
+    # With the bytecode of its modules, as an installed command has it.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command, started = cluster.command("run", str(file)), time.time()
+    subprocess.run(command, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, check=True)
+    return time.time() - started
+
+
+def empty_by_hand(cluster: ClusterJobs) -> float:
+    started, _ = _by_hand(cluster, _empty_source(), torchrun(SCRIPT), {})
+    return time.time() - started
+
+
+def first_step_by_command(cluster: ClusterJobs) -> float:
+    """Seconds from the command to the first step on every rank."""
+    started = time.time()
+    job = cluster.start("first-step", paced=False)
+    assert cluster.end_of(job)["result"] == "succeeded"
+    return max(cluster.first_steps(job, 1).values()) - started
+
+
+def first_step_by_hand(cluster: ClusterJobs) -> float:
+    started, log = _by_hand(cluster, cluster.source, *training(paced=False))
+    return max(first_steps(log).values()) - started
+
+
+def _empty_source() -> Path:
+    source = RUN / "empty"
+    source.mkdir(exist_ok=True)
+    (source / SCRIPT).write_text("")
+    return source
+
+
+def _by_hand(cluster: ClusterJobs, source: Path, line: str, environment: Mapping[str, str]) -> tuple[float, str]:
+    """When it was started, in seconds since 1970, and what the nodes printed until it ended."""
+    for node in cluster.nodes:
+        folder = node.root / FOLDER
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(source, folder)
+        shutil.chown(folder, LOGIN_UID, LOGIN_UID)
+    # Among the node's own processes, which have their share of the CPUs beside those of this machine.
+    shell = (
+        "systemd-run",
+        "--quiet",
+        "--pipe",
+        "--wait",
+        "--collect",
+        f"--uid={LOGIN_UID}",
+        "env",
+        "--ignore-environment",
+    )
+    variables = [f"{name}={value}" for name, value in environment.items()]
+
+    def train(node: Node) -> str:
+        return node.execute(*shell, *variables, "bash", "-lc", f"cd /{FOLDER} && {line}")
+
+    started = time.time()
+    with ThreadPoolExecutor(len(cluster.nodes)) as side_by_side:
+        return started, "".join(side_by_side.map(train, cluster.nodes))
+
+
+def compare(
+    cluster: ClusterJobs, what: str, command: Callable[[ClusterJobs], float], by_hand: Callable[[ClusterJobs], float]
+) -> str:
+    """In turn, so that other work on the machine meets both. The first pair fills caches and does not count."""
+    pairs = [(command(cluster), by_hand(cluster)) for _ in range(RUNS + 1)][1:]
+    for one, other in pairs:
+        print(f"  {what}: trn run {one:.1f} s, torchrun by hand {other:.1f} s")
+    one, other = (median(times) for times in zip(*pairs, strict=True))
+    more = f"{one - other:.1f} s more, {one / other:.1f} x"
+    return f"{what} on {cluster.count} nodes: {one:.1f} s, by hand {other:.1f} s: {more}"
+
+
+def measure(cluster: ClusterJobs) -> str:
+    empty = compare(cluster, "an empty job", empty_by_command, empty_by_hand)
+    first_step = compare(cluster, "a first step", first_step_by_command, first_step_by_hand)
+    return f"{empty} (aim {AIM_SECONDS} s); {first_step}"
+
+
+def main() -> None:
+    with laboratory() as lab:
+        run = bootstrap()
+        assert run.code == 0, run.errors
+        with Hypervisor(lab, hardware_of(lab_plan())) as hypervisor:
+            hypervisor.prepare(with_torchrun)
+            settings = {"nodes": str(MAX_NODES)}
+            run = deploy(**settings)
+            assert run.code == 0, run.errors
+            shown = measure(ClusterJobs(lab, hypervisor, settings))
+            destroy()
+    (RUN / "shown").write_text(shown)
+    print(shown)
+
+
+if __name__ == "__main__":
+    main()

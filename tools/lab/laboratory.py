@@ -1,0 +1,99 @@
+"""The lab, switched on: network, services and nodes; everything is gone when it is switched off."""
+
+import os
+import shutil
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from tools.lab.certificates import Certificates, make_certificates
+from tools.lab.front import Front, front
+from tools.lab.golden_root import golden_root
+from tools.lab.hardware import Hardware
+from tools.lab.instance import Instance
+from tools.lab.layers import bare_layer, hardware_layer, image_layer
+from tools.lab.metadata import MetadataService, Subject, metadata_service
+from tools.lab.network import switch
+from tools.lab.node import Node
+from tools.lab.package_hosts import PackageHosts, write_package_hosts
+from tools.lab.paths import REPOSITORY, RUN
+from tools.lab.plans import quotas
+from trainium_local import lifecycle
+from trainium_local.environment import Connection, safe_environment, tool_folders
+from trainium_local.server import Settings
+
+REGION = "us-west-2"
+HOSTS = (f"*.{REGION}.amazonaws.com", f"*.s3.{REGION}.amazonaws.com", "*.repos.neuron.amazonaws.com", "*.amazonaws.com")
+
+
+@dataclass(kw_only=True)
+class Laboratory:
+    """What is switched on. The environment of this process leads to the embedded AWS and nowhere else.
+
+    bare, image: the layers of a node's disk with an operating system alone, and with the software of a Neuron DLAMI.
+    """
+
+    connection: Connection
+    front: Front
+    metadata: MetadataService
+    certificates: Certificates
+    package_hosts: PackageHosts
+    bare: Sequence[Path]
+    image: Sequence[Path]
+    nodes: list[Node] = field(default_factory=list[Node])
+    delivered: int = 0
+    """Nodes made so far."""
+
+    def client(self, service: str) -> Any:
+        return boto3.Session().client(service)
+
+    def node(self, instance: Instance, hardware: Hardware, *, layers: Sequence[Path] | None = None) -> Node:
+        """A node for the instance, not yet powered on. layers: what is on its disk; by default the Neuron image."""
+        node = Node(instance, hardware, layers=layers or self.image, folder=RUN / "nodes")
+        node.trust(self.certificates)
+        self.metadata.subjects[instance.address] = Subject(instance)
+        self.nodes.append(node)
+        self.delivered += 1
+        return node
+
+    def remove(self, node: Node) -> None:
+        self.nodes.remove(node)
+        node.remove()
+
+
+@contextmanager
+def laboratory() -> Generator[Laboratory]:
+    """Switch the lab on. To be called in namespaces of its own, see `lab.machine.NAMESPACES`."""
+    golden = golden_root()
+    shutil.rmtree(RUN, ignore_errors=True)
+    RUN.mkdir(parents=True)
+    with ExitStack() as on:
+        on.enter_context(switch(RUN))
+        certificates = make_certificates(RUN / "certificates", HOSTS)
+        settings = Settings(region=REGION, stand_in_nodes=False, quotas=quotas())
+        connection = lifecycle.start(RUN / "aws", settings).connection
+        on.callback(lifecycle.stop, RUN / "aws")
+        safe = safe_environment(os.environ, connection, tools=tool_folders(REPOSITORY))
+        os.environ.clear()
+        os.environ.update(safe, CDK_HOME=str(RUN / "cdk"))
+        package_hosts = write_package_hosts(RUN / "packages")
+        hardware = [hardware_layer(RUN / "hardware"), golden]
+        image = image_layer(RUN / "image", RUN / "image-work", below=hardware, packages=package_hosts.packages)
+        lab = Laboratory(
+            connection=connection,
+            front=on.enter_context(front(connection, files=package_hosts.hosts, certificates=certificates)),
+            metadata=on.enter_context(metadata_service()),
+            certificates=certificates,
+            package_hosts=package_hosts,
+            bare=[bare_layer(RUN / "bare"), *hardware],
+            image=[image, *hardware],
+        )
+        try:
+            yield lab
+        finally:
+            for node in list(lab.nodes):
+                lab.remove(node)

@@ -1,0 +1,126 @@
+"""The read-only layers of a node's disk above the golden root: its hardware, and the software of a Neuron DLAMI."""
+
+import shutil
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tools.lab.neuron_software import EFA_PROGRAM, PATH_ON_NODE, wrapper
+from tools.lab.paths import REPOSITORY
+from tools.lab.shell import run
+
+STAND_INS = Path(__file__).parent / "stand_ins"
+FRAMEWORK = STAND_INS / "framework"
+FRAMEWORK_ENVIRONMENT = "opt/aws_neuronx_venv_pytorch_2_9"
+NEURON_LS_SAMPLES = REPOSITORY / "tests/userdata/data/neuron_ls.json"
+
+# User data distinguish systems by this file. Of Ubuntu 24.04 a node has no more than it.
+OS_RELEASE = """\
+PRETTY_NAME="Ubuntu 24.04 LTS (a stand-in of the node lab)"
+NAME="Ubuntu"
+ID=ubuntu
+ID_LIKE=debian
+VERSION_ID="24.04"
+VERSION_CODENAME=noble
+"""
+
+POWER_ON_UNIT = """\
+[Unit]
+Description=What the kernel finds on the hardware of this node
+DefaultDependencies=no
+Before=cloud-init-local.service sysinit.target
+
+[Service]
+Type=oneshot
+ExecStart=/usr/lib/trnlab/power_on.py
+"""
+
+# Joins the local disks and mounts them. Their size is all that memory has of them.
+DISKS_UNIT = """\
+[Unit]
+Description=Mount the local disks
+DefaultDependencies=no
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/lib/trnlab/mount_disks.py {folder}
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def hardware_layer(folder: Path) -> Path:
+    """What every node has, with software or without."""
+    shutil.copytree(STAND_INS, folder / PATH_ON_NODE.lstrip("/"), ignore=shutil.ignore_patterns(FRAMEWORK.name))
+    for program in (folder / PATH_ON_NODE.lstrip("/")).glob("*.py"):
+        program.chmod(0o755)
+    _write(folder, "usr/share/trnlab/neuron_ls.json", NEURON_LS_SAMPLES.read_text())
+    for name in ("modprobe", "modinfo", "rmmod"):
+        _write(folder, f"usr/sbin/{name}", wrapper("kernel_modules", name))
+    _write(folder, "usr/bin/chronyc", wrapper("chronyc"))
+    _write(folder, "usr/lib/os-release", OS_RELEASE)
+    _unit(folder, "trnlab-hardware.service", POWER_ON_UNIT, wanted_by="sysinit.target")
+    return folder
+
+
+def bare_layer(folder: Path) -> Path:
+    """What a node without Neuron software has in the lab and not on EC2: its disks are mounted, as no disk is there."""
+    _unit(folder, "trnlab-disks.service", DISKS_UNIT.format(folder="/scratch"), wanted_by="sysinit.target")
+    return folder
+
+
+def image_layer(folder: Path, work: Path, *, below: Sequence[Path], packages: Sequence[Path]) -> Path:
+    """What a Neuron DLAMI has: packages, installed by dpkg over the layers below (golden root last), EFA, PyTorch."""
+    folder.mkdir(parents=True)
+    with _merged(folder, work, below) as root:
+        aside = root / "trnlab"
+        aside.mkdir()
+        for package in packages:
+            shutil.copy(package, aside)
+        run("chroot", root, "sh", "-c", "dpkg --install /trnlab/*.deb")
+        shutil.rmtree(aside)
+    _write(folder, EFA_PROGRAM, wrapper("fi_info"))
+    _write(folder, "usr/sbin/mount.lustre", wrapper("mount_lustre"))
+    _framework(folder, python=next((below[-1] / "usr/lib").glob("python3.*")).name)
+    _unit(folder, "dlami-nvme.service", DISKS_UNIT.format(folder="/opt/dlami/nvme"), wanted_by="multi-user.target")
+    return folder
+
+
+def _framework(folder: Path, *, python: str) -> None:
+    """A virtual environment with a stand-in of PyTorch/XLA, of the node's own Python."""
+    environment = folder / FRAMEWORK_ENVIRONMENT
+    shutil.copytree(FRAMEWORK, environment / "lib" / python / "site-packages")
+    _write(environment, "pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n", mode=0o644)
+    (environment / "bin").mkdir()
+    (environment / "bin/python").symlink_to("/usr/bin/python3")
+    _write(environment, "bin/torchrun", wrapper("torchrun"))
+
+
+@contextmanager
+def _merged(upper: Path, work: Path, below: Sequence[Path]) -> Generator[Path]:
+    """The layers as one file system, in which what is written goes to `upper`."""
+    root, scratch = work / "root", work / "scratch"
+    for path in (root, scratch):
+        path.mkdir(parents=True)
+    lower = ":".join(str(layer) for layer in below)
+    run("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={lower},upperdir={upper},workdir={scratch}", root)
+    try:
+        yield root
+    finally:
+        run("umount", root)
+
+
+def _unit(folder: Path, name: str, text: str, *, wanted_by: str) -> None:
+    _write(folder, f"etc/systemd/system/{name}", text, mode=0o644)
+    wanted = folder / f"etc/systemd/system/{wanted_by}.wants/{name}"
+    wanted.parent.mkdir(parents=True, exist_ok=True)
+    wanted.symlink_to(f"../{name}")
+
+
+def _write(folder: Path, path: str, text: str, *, mode: int = 0o755) -> None:
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(mode)

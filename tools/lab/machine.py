@@ -1,0 +1,71 @@
+"""Whether this machine can run the lab. `python -m tools.lab.machine` ends with code 2 and a sentence if it cannot."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.lab.paths import PREFIX
+
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc")
+"""The command that starts another in namespaces of its own: when it ends, its processes, mounts and links end too."""
+
+CANNOT_RUN = 2
+OVERLAY = """
+mount -t tmpfs none /mnt && mkdir /mnt/{lower,upper,work} &&
+mount -t overlay none -o lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work /mnt
+"""
+SYS_RESOURCE = 24
+"""Number of the capability, see capabilities(7)."""
+
+
+def missing_requirement() -> str | None:
+    """Why the lab cannot run here, as a sentence with what to do; None when it can."""
+    if os.geteuid() != 0:
+        return "the node lab boots nodes and needs root for their namespaces; run it as root: sudo make lab"
+    if not _succeeds(*NAMESPACES, "true"):
+        return "this machine does not let root make namespaces (a container without privileges?); use a virtual machine"
+    if not hierarchies():
+        return f"no control group can be made below {CONTROL_GROUPS}; nodes boot with systemd, which needs them"
+    if not _succeeds(*NAMESPACES, "bash", "-c", OVERLAY):
+        return "this machine's kernel refuses an overlay mount; the lab lays each node over one common root"
+    if not _succeeds("sh", "-c", "command -v apt-get"):
+        return "no apt-get here: the lab makes its nodes of the Debian or Ubuntu packages that this machine knows"
+    return None
+
+
+def hierarchies() -> tuple[Path, ...]:
+    """The control group hierarchies in which systemd inside a node looks for itself, and that can be written."""
+    split = [CONTROL_GROUPS / name for name in ("systemd", "unified") if (CONTROL_GROUPS / name).is_dir()]
+    return tuple(folder for folder in split or [CONTROL_GROUPS] if _takes_groups(folder))
+
+
+def may_raise_limits() -> bool:
+    """Whether root may raise its own hard limits here (CAP_SYS_RESOURCE); else a node's cannot be those of EC2."""
+    status = Path("/proc/self/status").read_text()
+    capabilities = int(next(line for line in status.splitlines() if line.startswith("CapEff:")).split()[1], 16)
+    return bool(capabilities >> SYS_RESOURCE & 1)
+
+
+def _takes_groups(folder: Path) -> bool:
+    group = folder / f"{PREFIX}probe"
+    try:
+        group.mkdir(exist_ok=True)
+        group.rmdir()
+    except OSError:
+        return False
+    return True
+
+
+def _succeeds(*words: str) -> bool:
+    try:
+        return subprocess.run(words, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    if sentence := missing_requirement():
+        print(sentence, file=sys.stderr)
+        sys.exit(CANNOT_RUN)

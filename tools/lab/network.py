@@ -1,0 +1,82 @@
+"""The lab's network: one switch, in a network namespace that no cable leaves, and a cable for each node.
+
+The lab runs inside that namespace. Every address of 10.0.0.0/8 is on the one switch, so that a node can have the very
+address that EC2 gave its instance.
+"""
+
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tools.lab.shell import run
+
+SERVICES = "10.255.255.1"
+"""Where the services answer: AWS by its names, DNS. Also every node's way out, which leads nowhere else."""
+
+METADATA = "169.254.169.254"
+PREFIX_LENGTH = 8
+BRIDGE = "trnlab-switch"
+
+
+@contextmanager
+def switch(folder: Path) -> Generator[None]:
+    """A switch with the services' addresses, and DNS that knows all of AWS's names and no other."""
+    run("ip", "link", "set", "lo", "up")
+    # ip keeps the names of namespaces here, nspawn its sockets there: both as this mount namespace's own.
+    for place in (Path("/run/netns"), Path("/run/systemd/nspawn")):
+        place.mkdir(parents=True, exist_ok=True)
+        run("mount", "-t", "tmpfs", "trnlab", place)
+    run("ip", "link", "add", BRIDGE, "type", "bridge")
+    run("ip", "addr", "add", f"{SERVICES}/{PREFIX_LENGTH}", "dev", BRIDGE)
+    run("ip", "addr", "add", f"{METADATA}/32", "dev", BRIDGE)
+    run("ip", "link", "set", BRIDGE, "up")
+    names = subprocess.Popen(
+        [
+            "dnsmasq",
+            "--keep-in-foreground",
+            "--conf-file=/dev/null",
+            f"--listen-address={SERVICES}",
+            "--bind-interfaces",
+            "--no-resolv",
+            "--no-hosts",
+            "--user=root",
+            "--pid-file=",
+            f"--address=/amazonaws.com/{SERVICES}",
+            f"--log-facility={folder / 'dns.log'}",
+        ]
+    )
+    resolver = folder / "resolv.conf"
+    resolver.write_text(f"nameserver {SERVICES}\n")
+    # The lab's own programs ask the same DNS: a name outside of AWS has no answer, at once.
+    run("mount", "--bind", resolver, Path("/etc/resolv.conf").resolve())
+    try:
+        yield
+    finally:
+        names.terminate()
+        names.wait()
+
+
+def connect(name: str, address: str) -> None:
+    """A network namespace `name` for a node, cabled to the switch, with the address on its eth0."""
+    run("ip", "netns", "add", name)
+    run("ip", "link", "add", cable(address), "type", "veth", "peer", "name", "eth0", "netns", name)
+    run("ip", "link", "set", cable(address), "master", BRIDGE, "up")
+    for words in (
+        ("link", "set", "lo", "up"),
+        ("addr", "add", f"{address}/{PREFIX_LENGTH}", "dev", "eth0"),
+        ("link", "set", "eth0", "up"),
+        ("route", "add", "default", "via", SERVICES),
+    ):
+        run("ip", "-n", name, *words)
+
+
+def disconnect(name: str, address: str) -> None:
+    # By itself: the kernel takes its time to clear a namespace away, and another node may have the address next.
+    run("ip", "link", "del", cable(address))
+    run("ip", "netns", "del", name)
+
+
+def cable(address: str) -> str:
+    """The name of the switch's end of a node's cable."""
+    return f"c{address.replace('.', '')}"

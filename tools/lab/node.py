@@ -1,0 +1,189 @@
+"""A node: a machine of systemd-nspawn with its own systemd, network, file system and power switch."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tools.lab import network
+from tools.lab.certificates import Certificates
+from tools.lab.hardware import Hardware
+from tools.lab.instance import Instance
+from tools.lab.machine import hierarchies
+from tools.lab.paths import PREFIX
+from tools.lab.shell import CommandError, run
+
+DISK_SIZE = "512m"
+REBOOT = 133
+"""Exit code of systemd-nspawn when the node asked to be started again."""
+START_SECONDS = 30
+STOP_SECONDS = 20
+POWER_BUTTON = signal.SIGRTMIN + 4
+
+
+class Node:
+    """One instance's machine. What it wrote to its disk outlives its power, until `remove`."""
+
+    def __init__(self, instance: Instance, hardware: Hardware, *, layers: Sequence[Path], folder: Path) -> None:
+        """layers: read-only folders that make up its disk as delivered, the uppermost first."""
+        self.instance = instance
+        self.name = PREFIX + instance.instance_id
+        self.folder = folder / instance.instance_id
+        self.root = self.folder / "root"
+        self.console = self.folder / "console"
+        self.written = self.folder / "disk/upper"
+        """What is on its disk besides the layers: itself a layer, of a node from an image made of this one."""
+        self.shared: list[Path] = []
+        """Folders of this machine that the node sees at the same place, read-only, from the next start on."""
+        self._nspawn: subprocess.Popen[bytes] | None = None
+        self._supervisor: threading.Thread | None = None
+        self._stopping = False
+        self.powered_on = 0.0
+        """Seconds since 1970; 0 before it was."""
+        self._prepare_disk(layers)
+        self.fit(hardware)
+        network.connect(self.name, instance.address)
+
+    def fit(self, hardware: Hardware) -> None:
+        """Put other hardware in, seen from the next start on. Stand-ins of programs see it at once."""
+        self.write("etc/trnlab/hardware.json", json.dumps(hardware.description()))
+        shutil.rmtree(self.root / "etc/trnlab/sys", ignore_errors=True)
+        for path, text in hardware.sysfs().items():
+            self.write(f"etc/trnlab/sys/{path}", text)
+
+    def write(self, path: str, text: str) -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def set_environment(self, variables: Mapping[str, str]) -> None:
+        """Variables of every service, from the next start on."""
+        values = " ".join(f'"{name}={value}"' for name, value in variables.items())
+        self.write("etc/systemd/system.conf.d/00-trnlab.conf", f"[Manager]\nDefaultEnvironment={values}\n")
+
+    def trust(self, certificates: Certificates) -> None:
+        folder = self.root / "etc/ssl/certs"
+        authority = certificates.authority.read_text()
+        (folder / certificates.authority_link).write_text(authority)
+        with (folder / "ca-certificates.crt").open("a") as bundle:
+            bundle.write(authority)
+
+    def power_on(self) -> None:
+        """Start the machine; it is started again whenever it reboots."""
+        self._stopping = False
+        self.powered_on = time.time()
+        self._nspawn = self._start()
+        self._supervisor = threading.Thread(target=self._restart_on_reboot, daemon=True)
+        self._supervisor.start()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it has power."""
+        return bool(self._nspawn) and not self._stopping
+
+    def power_off(self) -> None:
+        """Press the power button, and wait; a node that does not end is cut off."""
+        self._end(POWER_BUTTON)
+
+    def cut_power(self) -> None:
+        """Nothing on the node gets the chance to do anything."""
+        self._end(signal.SIGKILL)
+
+    def remove(self) -> None:
+        """End the node and everything that was made for it, but for its console."""
+        self.cut_power()
+        network.disconnect(self.name, self.instance.address)
+        run("umount", "--lazy", self.root)
+        run("umount", "--lazy", self.folder / "disk")
+
+    def execute(self, *command: str) -> str:
+        """Run a program on the node. Raises CommandError when it fails."""
+        return run("nsenter", "--target", str(self._leader()), "-m", "-u", "-i", "-n", "-p", "-C", *command)
+
+    def succeeds(self, *command: str) -> bool:
+        """Whether a program ends well on the node."""
+        try:
+            self.execute(*command)
+        except CommandError:
+            return False
+        return True
+
+    def read(self, path: str) -> str:
+        """A file of its disk; /run and other memory of the node is not there."""
+        return (self.root / path.lstrip("/")).read_text(errors="replace")
+
+    def console_text(self) -> str:
+        """Everything on its console since it was delivered."""
+        return self.console.read_text(errors="replace")
+
+    def _prepare_disk(self, layers: Sequence[Path]) -> None:
+        disk = self.folder / "disk"
+        disk.mkdir(parents=True)
+        run("mount", "-t", "tmpfs", "-o", f"size={DISK_SIZE}", self.name, disk)
+        for folder in (self.written, disk / "work"):
+            folder.mkdir()
+        self.root.mkdir()
+        lower = ":".join(str(layer) for layer in layers)
+        options = f"lowerdir={lower},upperdir={self.written},workdir={disk / 'work'}"
+        run("mount", "-t", "overlay", "overlay", "-o", options, self.root)
+        self.write("etc/hosts", "127.0.0.1 localhost\n")
+        self.write("etc/resolv.conf", f"nameserver {network.SERVICES}\n")
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        join = ""
+        for hierarchy in hierarchies():
+            group = hierarchy / self.name
+            group.mkdir(exist_ok=True)
+            join += f"echo $$ >{group}/cgroup.procs; "
+        nspawn = [
+            *("systemd-nspawn", "--quiet", "--register=no", "--keep-unit", f"--machine={self.name}"),
+            *(f"--network-namespace-path=/run/netns/{self.name}", f"--hostname={self.instance.host_name}"),
+            *("--link-journal=no", "--resolv-conf=off", "--timezone=off", "--console=read-only"),
+            *(f"--bind-ro={folder}" for folder in self.shared),
+            *(f"--directory={self.root}", "--boot", "systemd.log_target=console", "systemd.show_status=1"),
+        ]
+        with self.console.open("ab") as output:
+            return subprocess.Popen(
+                ["bash", "-c", join + 'exec "$@"', "bash", *nspawn],
+                # A node may change the kernel's settings for its own network namespace, as on EC2, and no others.
+                env={**os.environ, "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def _restart_on_reboot(self) -> None:
+        while self._nspawn and self._nspawn.wait() == REBOOT and not self._stopping:
+            self._nspawn = self._start()
+
+    def _end(self, signal_number: int) -> None:
+        self._stopping = True
+        if self._nspawn and self._nspawn.poll() is None:
+            # nspawn's own end would leave the node running.
+            with contextlib.suppress(CommandError, ProcessLookupError):
+                os.kill(self._leader(), signal_number)
+            try:
+                self._nspawn.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.kill(self._leader(), signal.SIGKILL)
+                self._nspawn.wait(STOP_SECONDS)
+        if self._supervisor:
+            self._supervisor.join()
+
+    def _leader(self) -> int:
+        """The process that is number 1 on the node."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self._nspawn:
+            nspawn = self._nspawn.pid
+            with contextlib.suppress(OSError):
+                for child in Path(f"/proc/{nspawn}/task/{nspawn}/children").read_text().split():
+                    if Path(f"/proc/{child}/comm").read_text().strip() == "systemd":
+                        return int(child)
+            time.sleep(0.02)
+        raise CommandError(f"{self.name} did not start\n{self.console_text()}")

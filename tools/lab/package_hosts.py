@@ -1,0 +1,55 @@
+"""The hosts that a bare node installs from, as folders of files: Neuron's apt repository, the EFA installer."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tools.lab.apt_repository import Package, build_package, write_repository
+from tools.lab.neuron_software import neuron_software, write_efa_installer
+from tools.lab.signing import SigningKey, make_key
+from trainium_core.catalog.neuron_packages import neuron_packages
+
+SUITE = "noble"
+"""What layers.OS_RELEASE says that a node is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackageHosts:
+    """hosts: a folder for each host. with_expired_key: the same, the repository signed with a key that has expired."""
+
+    hosts: Path
+    with_expired_key: Path
+    packages: Sequence[Path]
+
+
+def write_package_hosts(folder: Path) -> PackageHosts:
+    """Build the packages and lay out the hosts, with keys that live as long as the folder."""
+    folder.mkdir(parents=True)
+    packages = [build_package(package, folder) for package in neuron_software()]
+    headers = build_package(Package(name=f"linux-headers-{os.uname().release}", version="1"), folder)
+    efa_key = make_key(folder / "keys/efa", "EFA installer")
+    # User data that are rendered from here on trust this key in place of Amazon's.
+    neuron_packages()["efa_installer"]["key_fingerprint"] = efa_key.fingerprint
+    hosts = {False: folder / "hosts", True: folder / "hosts-with-expired-key"}
+    for expired, host in hosts.items():
+        key = make_key(folder / f"keys/neuron-{expired}", "Neuron packages", expired=expired)
+        _write_neuron(host, [*packages, headers], key)
+        _write_efa(host, folder / f"efa-{expired}", efa_key)
+    return PackageHosts(hosts=hosts[False], with_expired_key=hosts[True], packages=packages)
+
+
+def host_of(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def _write_neuron(hosts: Path, packages: Sequence[Path], key: SigningKey) -> None:
+    facts = neuron_packages()["repository"]
+    folder = hosts / host_of(facts["apt"])
+    write_repository(folder, packages, suites=[SUITE], key=key)
+    (folder / facts["key_file"]).write_bytes(key.public)
+
+
+def _write_efa(hosts: Path, work: Path, key: SigningKey) -> None:
+    write_efa_installer(hosts / host_of(neuron_packages()["efa_installer"]["url"]), work, key)

@@ -1,0 +1,63 @@
+"""Clears away what an earlier run of the lab left, whatever ended it: its processes, by their control groups."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools.lab.machine import hierarchies
+from tools.lab.paths import PREFIX
+
+TIMEOUT_SECONDS = 10
+RUN_GROUP = f"{PREFIX}run"
+"""The control group of the run itself. Nodes have one of their own each."""
+
+
+def join() -> None:
+    """Make this process, and whatever it starts, one that `sweep` finds."""
+    for hierarchy in hierarchies():
+        group = hierarchy / RUN_GROUP
+        group.mkdir(exist_ok=True)
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+
+
+def leave() -> None:
+    """Take this process back to where it is not swept away."""
+    for hierarchy in hierarchies():
+        (hierarchy / "cgroup.procs").write_text(str(os.getpid()))
+
+
+def sweep() -> None:
+    """End every process of every lab on this machine and remove their control groups.
+
+    Their mounts, links and network namespaces were the processes' own and end with them.
+    """
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while groups := list(_groups()):
+        for group in groups:
+            for pid in _processes(group):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            # Busy until the last process is gone.
+            with contextlib.suppress(OSError):
+                group.rmdir()
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"control groups of an earlier run do not empty: {', '.join(map(str, groups))}")
+        time.sleep(0.05)
+
+
+def _processes(group: Path) -> list[str]:
+    """Their ids; of a group that systemd on the node has removed meanwhile, none."""
+    with contextlib.suppress(FileNotFoundError):
+        return (group / "cgroup.procs").read_text().split()
+    return []
+
+
+def _groups() -> Iterator[Path]:
+    """The lab's control groups, inner ones first."""
+    for hierarchy in hierarchies():
+        for top in hierarchy.glob(f"{PREFIX}*"):
+            inner = sorted((folder for folder in top.rglob("*") if folder.is_dir()), reverse=True)
+            yield from (*inner, top)

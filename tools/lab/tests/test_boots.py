@@ -1,0 +1,170 @@
+"""A sound node proves itself however it is booted: slowly, after a power loss, from an image of another node."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from tools.lab.laboratory import Laboratory
+from tools.lab.node import Node
+from tools.lab.plans import BARE, lab_plan
+from tools.lab.site import SHORT_TIMEOUTS, Outcome, Site
+from tools.lab.waiting import wait_for
+from trainium_core.plan.node_checks import NODE_CHECKS
+from trainium_runtime.node_record import NodeRecord
+
+INSTALLED_LAST = "etc/systemd/system/multi-user.target.wants/trn-node.service"
+LOG = "var/log/trn-node.log"
+
+
+@pytest.fixture(scope="module")
+def site(lab: Laboratory) -> Site:
+    return Site(lab, lab_plan())
+
+
+@pytest.fixture
+def node(site: Site) -> Iterator[Node]:
+    made = site.node(environment=SHORT_TIMEOUTS)
+    yield made
+    site.lab.remove(made)
+
+
+@pytest.fixture(scope="module")
+def proven(site: Site) -> Iterator[Node]:
+    """A node that proved itself, and runs."""
+    made = site.node()
+    made.power_on()
+    assert site.outcome(made).verdict.state == "ready"
+    yield made
+    site.lab.remove(made)
+
+
+def log_contains(node: Node, command: str) -> Callable[[], bool]:
+    return lambda: (node.root / LOG).exists() and command in node.read(LOG)
+
+
+def assert_proven(outcome: Outcome) -> None:
+    assert outcome.verdict.reason == "1 of 1 nodes proven", outcome
+
+
+def test_every_check_of_a_cluster_of_one_is_in_the_record(site: Site, proven: Node) -> None:
+    record = site.record(proven)
+    assert record
+    needless = {"lnc", "ultraserver", "peers", "internode-collectives"}  # of a trn1, and of a node without peers
+    assert {check.name for check in record.checks} == NODE_CHECKS.keys() - needless
+
+
+def test_cloud_init_finds_nothing_wrong(proven: Node) -> None:
+    wait_for("cloud-init", lambda: proven.succeeds("test", "-e", "/run/cloud-init/result.json"))
+    assert '"errors": []' in proven.execute("cat", "/run/cloud-init/result.json")
+
+
+def test_cloud_init_itself_finds_the_cloud_config_valid(proven: Node) -> None:
+    proven.execute("cloud-init", "schema", "--system")
+
+
+def test_a_proven_node_has_no_failed_unit(proven: Node) -> None:
+    wait_for("the boot's end", lambda: proven.succeeds("systemctl", "is-active", "trn-node-watch.service"))
+    assert proven.execute("systemctl", "--failed", "--plain", "--no-legend") == ""
+
+
+@pytest.mark.usefixtures("proven")
+def test_the_metadata_service_is_queried_with_a_token_alone(lab: Laboratory) -> None:
+    assert lab.metadata.tokens
+    assert lab.metadata.refused == 0
+
+
+def test_a_node_of_the_image_downloads_its_node_script_and_nothing_else(lab: Laboratory, proven: Node) -> None:
+    parameters = lab.front.of(proven.instance.address)
+    polled = ("cluster.json", "job.json")
+    downloads = [request for request in parameters if request.method == "GET" and not request.path.endswith(polled)]
+    assert [request.path.split("/")[1] for request in downloads] == ["scripts"]
+
+
+def test_a_bare_node_installs_the_pinned_packages_and_proves_itself(lab: Laboratory) -> None:
+    site = Site(lab, lab_plan(**BARE))
+    node = site.node(layers=lab.bare)
+    node.power_on()
+    assert_proven(site.outcome(node))
+    lab.remove(node)
+
+
+@pytest.mark.parametrize("release", ["2.27.1", "2.28.0"])
+def test_a_node_proves_itself_with_the_programs_of_older_releases(site: Site, release: str) -> None:
+    node = site.node(replace(site.hardware, neuron_release=release))
+    node.power_on()
+    assert_proven(site.outcome(node))
+    site.lab.remove(node)
+
+
+def test_what_a_job_can_do_without_is_a_warning(site: Site) -> None:
+    node = site.node(replace(site.hardware, clock_synchronised=False), environment=SHORT_TIMEOUTS)
+    node.write("usr/share/trnlab/neuron_driver", "2.26.5.0\n")
+    node.power_on()
+    outcome = site.outcome(node)
+    assert_proven(outcome)
+    assert outcome.record
+    assert [check.name for check in outcome.record.checks if check.warning] == ["driver", "time-sync"]
+    site.lab.remove(node)
+
+
+def test_a_slow_metadata_service_is_waited_for(lab: Laboratory, site: Site, node: Node) -> None:
+    lab.metadata.subjects[node.instance.address].delay_seconds = 0.3
+    node.power_on()
+    assert_proven(site.outcome(node))
+
+
+def test_a_reboot_in_the_middle_of_the_verification_does_no_harm(site: Site, node: Node) -> None:
+    node.power_on()
+    wait_for("the verification", log_contains(node, "verify the node"))
+    node.execute("systemctl", "reboot", "--no-block")
+    assert_proven(site.outcome(node))
+
+
+def test_a_power_loss_in_the_middle_of_the_verification_does_no_harm(site: Site, node: Node) -> None:
+    node.power_on()
+    wait_for("the verification", log_contains(node, "verify the node"))
+    node.cut_power()
+    node.power_on()
+    assert_proven(site.outcome(node))
+
+
+def test_a_power_loss_in_the_middle_of_the_installation_does_no_harm(site: Site, node: Node) -> None:
+    node.power_on()
+    wait_for("the installation", (node.root / "opt/trn").exists)
+    node.cut_power()
+    assert not (node.root / INSTALLED_LAST).exists()
+    node.power_on()
+    assert_proven(site.outcome(node))
+
+
+def test_a_node_proves_itself_anew_at_every_boot(site: Site, node: Node) -> None:
+    node.power_on()
+    first = site.outcome(node).record
+    assert first
+    wait_for("the boot's end", lambda: node.succeeds("systemctl", "is-active", "trn-node-watch.service"))
+    node.fit(replace(site.hardware, missing_devices=(3,)))
+    node.execute("systemctl", "reboot", "--no-block")
+    second = wait_for("another record", lambda: newer(site, node, first.time))
+    assert (second.state, second.reason[:36]) == ("failed", "15 of 16 Neuron devices (missing 3);")
+
+
+def newer(site: Site, node: Node, than: str) -> NodeRecord | None:
+    record = site.record(node)
+    return record if record and record.time > than else None
+
+
+def test_two_nodes_from_an_image_of_a_proven_node_prove_themselves(lab: Laboratory, site: Site) -> None:
+    original = site.node()
+    original.power_on()
+    assert_proven(site.outcome(original))
+    before = site.record(original)
+    original.power_off()
+    copies = [site.node(layers=[original.written, *lab.image]) for _ in range(2)]
+    for copy in copies:
+        copy.power_on()
+    for copy in copies:
+        assert_proven(site.outcome(copy))
+    assert site.record(original) == before
+    for copy in (*copies, original):
+        lab.remove(copy)

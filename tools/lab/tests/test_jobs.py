@@ -1,0 +1,294 @@
+"""Jobs on four booted nodes: `trn run` from outside, torchrun across nodes, and what happens to nodes meanwhile.
+
+examples/lm is trained once without a disturbance, and once through all of them, in attempts of one job and in jobs that
+resume it. What it computes at each step has to be the same, to the last digit.
+"""
+
+import hashlib
+import itertools
+import json
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tools.lab.cluster_jobs import (
+    EXAMPLE,
+    LONGEST_LOG,
+    OWN_BUCKET,
+    PART,
+    PROCESSES,
+    SECRET,
+    SECRET_ARN,
+    STEPS,
+    TOKENS,
+    UNIT,
+    ClusterJobs,
+)
+from tools.lab.deployment import replace_instance, tag_value
+from tools.lab.front import WRITING_DENIED
+from tools.lab.network import cable
+from tools.lab.node import Node
+from tools.lab.shell import run
+
+HANG_SECONDS = 30
+KILLED = 137
+MOST_SECONDS = 30
+"""Of the looks at S3, of the grace of ten seconds that processes have, and of a machine with other work."""
+
+SETUP = "id --user; cd $TRN_INPUT_DIR; cat tokens/first/part; head -1 words; echo $TOKEN; printf %s $TOKEN | sha256sum"
+INPUTS = {"tokens": f"s3://{OWN_BUCKET}/{TOKENS}/", "words": str(EXAMPLE / "NOTICE.md")}
+
+ENDS = {
+    "process killed": ("failed", r"^rank 2 on node 2 \(i-[0-9a-f]+\): ended by signal 9 \(SIGKILL\): out of memory\?$"),
+    "node hangs": ("hung", rf"^no line of output and no progress on node 0 for {HANG_SECONDS} seconds$"),
+    "cable lost": ("node-lost", r"^node 3 \(i-[0-9a-f]+, [0-9.]+\) does not answer, says node [12] "),
+    "power cut": ("node-lost", r"^node 0 \(i-[0-9a-f]+, [0-9.]+\) does not answer, says node [23] "),
+    "spot notice": ("interrupted", r"^EC2 takes this spot instance back: terminate, 20\S+Z$"),
+    "stopped": ("stopped", "^trn stop$"),
+    "disk full": ("failed", r"^rank 0 on node 0 \(i-[0-9a-f]+\): .*; no space is left on the disk of the job$"),
+}
+"""By what happened to the attempt: its result, and its reason."""
+
+MANIFEST = r"/checkpoints/[^/]+\.json$"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disturbed:
+    """An attempt that something happened to.
+
+    logs: of each node. declared, ended: seconds from then until the attempt's end was in S3, and until no process
+    computed on any node. began: when it happened, in seconds since 1970.
+    """
+
+    job: str
+    attempt: int
+    end: Mapping[str, Any]
+    logs: Sequence[str]
+    losses: Mapping[int, str]
+    declared: float
+    ended: float
+    began: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """attempts: by what happened to them. last: the job that ended it all."""
+
+    attempts: Mapping[str, Disturbed]
+    last: str
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(cluster: ClusterJobs) -> str:
+    """A job that nothing happens to."""
+    submitted = time.time()
+    job = cluster.start("sound", paced=False, setup=SETUP, inputs=INPUTS, secrets={"TOKEN": SECRET_ARN})
+    end = cluster.end_of(job)
+    assert end["result"] == "succeeded", end
+    steps = cluster.first_steps(job, 1)
+    assert len(steps) == cluster.count
+    print(f"trn run to the first step on every rank: {max(steps.values()) - submitted:.1f} s")
+    return job
+
+
+@pytest.fixture(scope="module")
+def story(cluster: ClusterJobs) -> Story:
+    """One training, through everything that is to be outlived."""
+    attempts: dict[str, Disturbed] = {}
+    job = cluster.start("outlives", paced=True, retries=4, retry_on_exit_codes=[KILLED], hang_seconds=HANG_SECONDS)
+
+    def disturb(
+        what: str,
+        act: Callable[[], object],
+        *,
+        before: Callable[[], object] | None = None,
+        undo: Callable[[], object] | None = None,
+    ) -> None:
+        number = 1 + sum(one.job == job for one in attempts.values())
+        cluster.await_step(job, number)
+        if not attempts:
+            cluster.wait_for("something to go on from", lambda: cluster.checkpoints(job))
+        if before:
+            before()
+        began = time.time()
+        act()
+        end = cluster.end_of(job, number)
+        declared = time.time() - began
+        if undo:
+            undo()
+        cluster.wait_for("the end of all ranks", lambda: not cluster.computing(began_before=began))
+        ended = time.time() - began
+        cluster.wait_for("the end of all units", lambda: not cluster.processes(began_before=began))
+        attempts[what] = Disturbed(
+            job=job,
+            attempt=number,
+            end=end,
+            logs=[cluster.log(job, number, node) for node in range(cluster.count)],
+            losses=cluster.losses(job, number),
+            declared=declared,
+            ended=ended,
+            began=began,
+        )
+        print(f"{what}: {end['result']} after {declared:.1f} s, all ranks gone after {ended:.1f} s")
+
+    nodes = cluster.nodes
+    disturb("process killed", lambda: signal_ranks(nodes[2], "KILL"))
+    disturb("node hangs", lambda: signal_ranks(nodes[1], "STOP"))
+    link = cable(nodes[3].instance.address)
+    disturb(
+        "cable lost",
+        lambda: run("ip", "link", "set", link, "down"),
+        undo=lambda: run("ip", "link", "set", link, "up"),
+    )
+    disturb("power cut", lambda: cut_power(nodes[0]), before=lambda: await_half_a_checkpoint(cluster, nodes[0]))
+    del cluster.lab.front.s3_faults[nodes[0].instance.address]
+    # EC2's status check finds it, and Auto Scaling replaces it.
+    replace_instance(cluster.lab, nodes[0].instance.instance_id)
+    cluster.await_proven()
+    last = cluster.nodes[-1]
+    disturb("spot notice", lambda: give_notice(cluster, last))
+    instance = last.instance.instance_id
+    cluster.wait_for("the keeper's tag", lambda: tag_value(cluster.lab, instance, "trn:node") == "draining")
+    cluster.lab.metadata.subjects[last.instance.address].notices.clear()
+    cluster.await_proven()
+    job = cluster.start("resumed", paced=True, resume=job)
+    disturb("stopped", lambda: cluster.trn("stop", job))
+    job = cluster.start("again", paced=True, resume=job)
+    first = cluster.nodes[0]
+    disturb(
+        "disk full",
+        lambda: fill_disk(first),
+        before=lambda: cluster.wait_for("a checkpoint", lambda: cluster.checkpoints(job)),
+        undo=lambda: empty_disk(first),
+    )
+    job = cluster.start("finished", paced=False, resume=job)
+    cluster.end_of(job)
+    for what, one in attempts.items():
+        if following := cluster.first_steps(one.job, one.attempt + 1):
+            print(f"{what}: {max(following.values()) - one.began:.1f} s to the next step on every rank")
+    return Story(attempts=attempts, last=job)
+
+
+def signal_ranks(node: Node, name: str) -> None:
+    node.execute("pkill", f"-{name}", "-f", "--", PROCESSES)
+
+
+def await_half_a_checkpoint(cluster: ClusterJobs, node: Node) -> None:
+    """Its files are in S3 then, and its manifest never comes."""
+    front, address = cluster.lab.front, node.instance.address
+    front.s3_faults[address] = replace(WRITING_DENIED, path=MANIFEST)
+    before = len(front.requests)
+
+    def is_uploaded() -> bool:
+        mine = [one for one in front.requests[before:] if one.client == address and one.method == "PUT"]
+        return any("/checkpoints/" in one.path and one.path.endswith("/state.pt") for one in mine)
+
+    cluster.wait_for("the files of a checkpoint", is_uploaded)
+
+
+def cut_power(node: Node) -> None:
+    """Its network namespace outlives it, and would refuse connections where a machine without power is silent."""
+    run("ip", "link", "set", cable(node.instance.address), "down")
+    node.cut_power()
+
+
+def give_notice(cluster: ClusterJobs, node: Node) -> None:
+    end = datetime.now(UTC) + timedelta(minutes=2)
+    cluster.lab.metadata.spot_interruption(node.instance.address, at=end.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def disk_of_the_job(node: Node) -> str:
+    """Where it is mounted."""
+    folder = json.loads(node.execute("cat", "/run/trn/launch.json"))["folder"]
+    return node.execute("df", "--output=target", folder).split()[-1]
+
+
+def fill_disk(node: Node) -> None:
+    """The local disks are memory here: made as small as what is on them, and the rest filled."""
+    disk = disk_of_the_job(node)
+    used = int(node.execute("df", "--output=used", "--block-size=1K", disk).split()[-1])
+    node.execute("mount", "-o", f"remount,size={used + 64}k", disk)
+    node.succeeds("dd", "if=/dev/zero", f"of={disk}/full", "bs=4k", "count=1000")
+
+
+def empty_disk(node: Node) -> None:
+    node.execute("mount", "-o", "remount,size=90%", disk_of_the_job(node))
+
+
+def test_a_training_over_all_nodes_succeeds(cluster: ClusterJobs, uninterrupted: str) -> None:
+    assert list(cluster.losses(uninterrupted, 1)) == list(range(1, STEPS + 1))
+    assert set(cluster.first_steps(uninterrupted, 1)) == set(range(cluster.count))
+
+
+def test_the_setup_runs_on_every_node_as_the_user_of_the_image_with_the_inputs(
+    cluster: ClusterJobs, uninterrupted: str
+) -> None:
+    first_line = (EXAMPLE / "NOTICE.md").read_text().splitlines()[0]
+    for node in range(cluster.count):
+        assert {"1000", PART, first_line} <= set(cluster.log(uninterrupted, 1, node).splitlines())
+
+
+def test_a_secret_is_in_the_environment_and_in_nothing_that_is_left(cluster: ClusterJobs, uninterrupted: str) -> None:
+    digest = hashlib.sha256(SECRET.encode()).hexdigest()
+    for number, node in enumerate(cluster.nodes):
+        assert {f"{digest}  -", "***"} <= set(cluster.log(uninterrupted, 1, number).splitlines())
+        assert SECRET not in node.execute("journalctl", "--no-pager", "--output=cat")
+    assert not [key for key, content in cluster.objects(uninterrupted).items() if SECRET.encode() in content]
+
+
+def test_a_job_that_is_over_leaves_no_process_on_any_node(cluster: ClusterJobs, uninterrupted: str) -> None:
+    assert uninterrupted
+    cluster.wait_for("the end of all units", lambda: not cluster.processes())
+
+
+@pytest.mark.parametrize("what", ENDS)
+def test_the_end_of_an_attempt_says_what_happened_and_where(story: Story, what: str) -> None:
+    result, sentence = ENDS[what]
+    end = story.attempts[what].end
+    assert end["result"] == result
+    assert re.search(sentence, end["reason"])
+
+
+@pytest.mark.parametrize("what", ENDS)
+def test_all_ranks_of_all_nodes_end_within_seconds_of_the_attempt(story: Story, what: str) -> None:
+    assert story.attempts[what].ended - story.attempts[what].declared < MOST_SECONDS
+
+
+def test_a_killed_rank_ends_those_of_all_nodes_within_seconds(story: Story) -> None:
+    assert story.attempts["process killed"].ended < MOST_SECONDS
+
+
+def test_of_a_hang_the_log_of_each_node_shows_where_it_stood(story: Story) -> None:
+    """By faulthandler; or by an exception, where the connection to a node that ended before was lost first."""
+    for log in story.attempts["node hangs"].logs:
+        assert re.search(r'File "(.*/)?train.py", line \d+,? in main', log), log[-LONGEST_LOG:]
+
+
+def test_every_step_computes_what_it_does_undisturbed(cluster: ClusterJobs, uninterrupted: str, story: Story) -> None:
+    undisturbed = cluster.losses(uninterrupted, 1)
+    for what, disturbed in story.attempts.items():
+        assert disturbed.losses.items() <= undisturbed.items(), what
+    assert cluster.losses(story.last, 1)[STEPS] == undisturbed[STEPS]
+    assert cluster.object(story.last, "outputs/model.pt") == cluster.object(uninterrupted, "outputs/model.pt")
+
+
+def test_each_attempt_goes_on_from_the_last_whole_checkpoint(story: Story) -> None:
+    order = list(story.attempts.values())
+    for before, after in itertools.pairwise(order):
+        assert 1 < min(after.losses) <= max(before.losses) + 1
+
+
+def test_checkpoints_are_kept_outside_of_the_cluster_where_the_plan_says_so(cluster: ClusterJobs, story: Story) -> None:
+    assert cluster.checkpoints(story.last)
+    assert not [key for key in cluster.objects(story.last) if "/checkpoints/" in key]
+
+
+@pytest.mark.usefixtures("story")
+def test_no_unit_has_failed(cluster: ClusterJobs) -> None:
+    for node in cluster.nodes:
+        assert UNIT not in node.execute("systemctl", "--failed", "--plain", "--no-legend")

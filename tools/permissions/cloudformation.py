@@ -1,0 +1,115 @@
+"""Extracts what CloudFormation's handlers call for the types of resources that the templates of this repository make.
+
+    python -m tools.permissions.cloudformation [TYPE...]
+
+Writes src/trainium_core/data/cloudformation_permissions.toml: the types that are in it already, and those that are
+named. The registry's schemas are those that cfn-lint brings; of the handlers, `list` is for whoever looks for resources
+to import. Renew service_authorization.toml afterwards.
+"""
+
+import argparse
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from textwrap import indent, wrap
+from typing import Any
+
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
+
+TARGET = Path(__file__).parents[2] / "src/trainium_core/data/cloudformation_permissions.toml"
+REGION = "us-west-2"
+HANDLERS = ("create", "read", "update", "delete")
+
+HEADER = """\
+# What the role that CloudFormation works with must be allowed, by type of resource.
+# Written by `python -m tools.permissions.cloudformation`, some of it by hand in that script.
+source = "handlers of the CloudFormation registry's schemas, as in cfn-lint {version}"
+date = 2026-11-22
+"""
+
+LEFT_OUT = ("billing", "firehose", "managed-fleets", "s3files", "s3tables", "vpc-lattice", "vpce")
+"""Services that the handlers call for properties that no template here has."""
+
+INSTEAD = {
+    "iam:DeleteGroupPolicy": None,
+    "iam:DeleteUserPolicy": None,
+    "iam:GetGroupPolicy": None,
+    "iam:GetUserPolicy": None,
+    "iam:PutGroupPolicy": None,
+    "iam:PutUserPolicy": None,
+    "lambda:AssociateRuntimeAlias": None,
+    "s3:DeleteBucketAnalyticsConfiguration": None,
+    "s3:DeleteBucketCors": "s3:PutBucketCORS",
+    "s3:DeleteBucketEncryption": "s3:PutEncryptionConfiguration",
+    "s3:DeleteBucketLifecycle": "s3:PutLifecycleConfiguration",
+    "s3:DeleteBucketMetricsConfiguration": None,
+    "s3:DeleteBucketReplication": "s3:PutReplicationConfiguration",
+    "s3:PutBucketReplication": "s3:PutReplicationConfiguration",
+    "s3:PutObjectLockConfiguration": "s3:PutBucketObjectLockConfiguration",
+    "s3:REST.PUT.OBJECT": None,
+    "s3:UpdateBucketMetadataAnnotationTableConfiguration": None,
+    "ssm:Get*": "ssm:GetParameters",
+}
+"""Schemas name some operations that are no IAM actions: what IAM calls them, None for those of unused properties,
+such as the users and groups of a policy.
+
+`ssm:Get*` is of the handler of Auto Scaling groups, for the image of a launch template.
+"""
+
+BY_HAND: dict[str, list[str]] = {
+    # No schema has its handlers. Source: FSx for Lustre User Guide, permissions required to create file systems.
+    "AWS::FSx::FileSystem": [
+        "ec2:DescribeNetworkInterfaces",
+        "ec2:DescribeSecurityGroups",
+        "ec2:DescribeSubnets",
+        "ec2:DescribeVpcs",
+        "fsx:CreateFileSystem",
+        "fsx:DeleteFileSystem",
+        "fsx:DescribeFileSystems",
+        "fsx:TagResource",
+        "fsx:UntagResource",
+        "fsx:UpdateFileSystem",
+        "iam:CreateServiceLinkedRole",
+    ],
+    # CloudFormation calls the function behind a custom resource with the stack's role.
+    "Custom": ["lambda:InvokeFunction"],
+    # Parameters of the template whose value is an SSM parameter, and assets of the CDK.
+    "Template": ["s3:GetObject", "ssm:GetParameters"],
+}
+
+
+def known() -> list[str]:
+    """The types that the file has."""
+    return list(tomllib.loads(TARGET.read_text())["types"]) if TARGET.exists() else []
+
+
+def actions_of(resource_type: str) -> list[str]:
+    """What the handlers of a type call."""
+    if resource_type in BY_HAND:
+        return BY_HAND[resource_type]
+    schemas: Any = PROVIDER_SCHEMA_MANAGER
+    handlers: dict[str, Any] = schemas.get_resource_schema(REGION, resource_type).schema.get("handlers", {})
+    called = {action for name in HANDLERS for action in handlers.get(name, {}).get("permissions", ())}
+    named = {INSTEAD.get(one, one) for one in called if one.partition(":")[0] not in LEFT_OUT}
+    return sorted(one for one in named if one is not None)
+
+
+def rows(types: list[str]) -> Iterator[str]:
+    """The lines of the file."""
+    yield "\n[types]"
+    for resource_type in types:
+        yield f'"{resource_type}" = ['
+        yield indent("\n".join(wrap(" ".join(f'"{action}",' for action in actions_of(resource_type)), 116)), "  ")
+        yield "]"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("types", nargs="*")
+    types = sorted({*known(), *BY_HAND, *parser.parse_args().types})
+    TARGET.write_text(HEADER.format(version=version("cfn-lint")) + "\n".join(rows(types)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

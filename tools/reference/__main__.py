@@ -1,0 +1,16 @@
+"""python -m tools.reference: renew every generated part of docs/."""
+
+from tools.reference.regions import PAGES, renewed
+
+
+def main() -> None:
+    for page in PAGES:
+        text = page.read_text()
+        if (new := renewed(text)) != text:
+            page.write_text(new)
+            print(f"  renewed {page.name}")
+    print("make reference: the reference follows the code")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Which part of the reference each marker stands for, and a page with all of its parts renewed.
+
+A part begins at the line `<!-- generated: NAME -->` and ends at `<!-- end of NAME -->`; what stands outside is
+written by hand.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tools.reference.checks import node_checks, preflight_checks, training_job_checks
+from tools.reference.commands import command_options, exit_codes
+from tools.reference.constructs import construct_parameters
+from tools.reference.data_tables import errors, instance_types, prices, zones
+from tools.reference.settings import settings
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs").glob("**/*.md"))
+
+REGIONS: Mapping[str, Callable[[], str]] = {
+    "settings": settings,
+    "options": command_options,
+    "exit-codes": exit_codes,
+    "preflight-checks": preflight_checks,
+    "training-job-checks": training_job_checks,
+    "node-checks": node_checks,
+    "errors": errors,
+    "construct-parameters": construct_parameters,
+    "instance-types": instance_types,
+    "zones": zones,
+    "prices": prices,
+}
+"""What writes the part of each name."""
+
+_REGION = re.compile(r"<!-- generated: ([\w-]+) -->\n.*?<!-- end of \1 -->", re.DOTALL)
+
+
+def regions_of(page: str) -> list[str]:
+    """Names of the generated parts of a page."""
+    return _REGION.findall(page)
+
+
+def renewed(page: str) -> str:
+    """The page with what the code says now. Raises KeyError for a marker that stands for nothing."""
+    return _REGION.sub(lambda match: _region(match[1]), page)
+
+
+def _region(name: str) -> str:
+    return f"<!-- generated: {name} -->\n\n{REGIONS[name]()}\n\n<!-- end of {name} -->"

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# make security: checkov reads the templates; apps are synthesised with the lowest allowed versions; a browser and another user of this machine attack the embedded AWS.
+
+cd -P "$(dirname "$0")/.."
+# shellcheck source=tools/steps.sh
+source tools/steps.sh
+# shellcheck source=tools/debian.sh
+source tools/debian.sh
+export PATH=$PWD/.venv/bin:$PATH
+
+name="make security"
+
+((EUID == 0)) || fail "$name: needs root, to be another user and to install what tools/security/packages.txt names"
+install_packages tools/security/packages.txt
+apart=(tests/stacks/test_checkov.py tests/wheel/test_dependency_ranges.py)
+pytest --quiet -rs -p no:cacheprovider "${apart[@]}" security || fail "$name: a test failed, see above"
+finish "$name: checkov found nothing; the lowest allowed versions work; every attack failed, and succeeded against plain moto"

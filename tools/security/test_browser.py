@@ -1,0 +1,31 @@
+"""A real Chromium, shown a page that attacks: nothing of it reaches the embedded AWS, and plain moto is reached."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tools.security.browser import ORIGINS, Attacker, attack
+from tools.security.targets import embedded_aws, plain_moto
+
+EVERYTHING = {"create", "read", "embed", "submit", "reset"}
+"""WebSockets are not among them: plain moto has none either."""
+SUCCEEDS = {
+    "a foreign origin": EVERYTHING,
+    "a rebinding name": EVERYTHING - {"embed", "submit"},  # moto's S3 takes the name for that of another bucket
+    "a file": EVERYTHING,
+}
+
+
+@pytest.mark.parametrize("name", SUCCEEDS)
+def test_the_attacks_succeed_against_plain_moto(name: str) -> None:
+    with plain_moto() as target:
+        target.prepare()
+        assert attack(target, ORIGINS[name]) == SUCCEEDS[name]
+
+
+@pytest.mark.parametrize("origin", ORIGINS.values(), ids=ORIGINS)
+def test_no_attack_succeeds_against_the_embedded_aws(origin: Callable[[Attacker, Path], str]) -> None:
+    with embedded_aws() as target:
+        target.prepare()
+        assert attack(target, origin) == set()

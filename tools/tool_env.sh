@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# make checkov-env, bench-env, docs-env, torch-env, lowest-env: .venv-NAME from requirements/NAME.txt, for tools whose pins fight with ours.
+
+cd -P "$(dirname "$0")/.."
+# shellcheck source=tools/steps.sh
+source tools/steps.sh
+# shellcheck source=tools/python_env.sh
+source tools/python_env.sh
+
+tool=${1:?name the environment: checkov, bench, docs, torch or lowest}
+install_requirements "make $tool-env" ".venv-$tool" "requirements/$tool.txt" "about a minute" "requirements/pins/$tool.txt"
+finish "make $tool-env: .venv-$tool ready"
