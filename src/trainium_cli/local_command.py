@@ -12,14 +12,11 @@ from click.core import ParameterSource
 
 from trainium_cli.command_group import CommandGroup
 from trainium_cli.local_report import health_table
-from trainium_cli.local_score_command import score
 from trainium_cli.mistakes import mistake
 from trainium_cli.terminal import console, say
 from trainium_local import DEFAULT_PORT, DEFAULT_REGION
 
 if TYPE_CHECKING:
-    from trainium_cli.local_state import SavedState
-    from trainium_local.environment import Connection
     from trainium_local.server import Health
 
 NOT_RUNNING = 3
@@ -67,9 +64,6 @@ def local() -> None:
         raise click.ClickException(
             "the embedded AWS is not installed. Install it with: pip install 'trainium-cdk[local]'"
         )
-
-
-local.add_command(score)
 
 
 def quotas_by_code(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> dict[str, float]:
@@ -141,7 +135,6 @@ def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> st
     show_default=True,
     help="enforced: roles, users, functions and CloudFormation may do what their policies say.",
 )
-@click.option("--load", "saved", type=click.Path(path_type=Path), metavar="FILE", help="Begin with a saved state.")
 @click.pass_context
 def start(
     ctx: click.Context,
@@ -151,22 +144,16 @@ def start(
     fail_nodes: int,
     stand_in_nodes: bool,
     iam: str,
-    saved: Path | None,
 ) -> None:
     """Start the embedded AWS in the background. If it runs already with other settings, this is an error."""
     from trainium_local.server import Settings
 
     given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    state = _read(saved) if saved else None
-    if state and "port" not in given:
-        port = state.port
     started = _start(
         Settings(port=port, region=region, quotas=quotas, fail_nodes=fail_nodes, stand_in_nodes=stand_in_nodes, iam=iam)
     )
     if started.already:
         _refuse_other_settings(started.health, {name: ctx.params[name] for name in given})
-    if state:
-        _load(state, started.connection)
     screen = console()
     screen.print("The embedded AWS runs already." if started.already else "The embedded AWS runs.")
     screen.print(health_table(started.health))
@@ -192,7 +179,7 @@ def status(as_json: bool) -> None:
 
 @local.command()
 def stop() -> None:
-    """Stop the embedded AWS. Everything in it is gone that was not saved: its state is in memory."""
+    """Stop the embedded AWS. Everything in it is lost: its state is in memory only."""
     from trainium_local import lifecycle
 
     try:
@@ -204,29 +191,6 @@ def stop() -> None:
         if stopped
         else "The embedded AWS does not run; nothing to stop."
     )
-
-
-@local.command()
-@click.argument("file", type=click.Path(path_type=Path))
-def save(file: Path) -> None:
-    """Write all that the embedded AWS holds into FILE, for `trn local load` or `trn local start --load`."""
-    from trainium_cli import local_state
-    from trainium_local import lifecycle
-
-    folder = lifecycle.home(os.environ)
-    try:
-        local_state.save(file, folder, _running())
-    except lifecycle.LocalError as error:
-        raise click.ClickException(str(error)) from error
-    say(f"Saved to {file}, which only you can load.")
-
-
-@local.command()
-@click.argument("file", type=click.Path(path_type=Path))
-def load(file: Path) -> None:
-    """Put what FILE holds in place of all that the embedded AWS holds now."""
-    _load(_read(file), _running())
-    say(f"Loaded {file}; what was there before is gone.")
 
 
 @local.command(RUN, hidden=True, context_settings={"ignore_unknown_options": True})
@@ -274,34 +238,6 @@ def _refuse_other_settings(running: "Health", given: Mapping[str, Any]) -> None:
             f"the embedded AWS runs already, at {running.endpoint}, with other settings ({'; '.join(other)}). "
             "Stop it first with: trn local stop"
         )
-
-
-def _running() -> "Connection":
-    from trainium_local import lifecycle
-
-    found = lifecycle.connection(lifecycle.home(os.environ))
-    if found is None:
-        raise click.ClickException("the embedded AWS does not run. Start it with: trn local start")
-    return found
-
-
-def _read(file: Path) -> "SavedState":
-    from trainium_cli import local_state
-    from trainium_local import lifecycle
-
-    try:
-        return local_state.read(file, lifecycle.home(os.environ))
-    except lifecycle.LocalError as error:
-        raise click.ClickException(str(error)) from error
-
-
-def _load(state: "SavedState", connection: "Connection") -> None:
-    from trainium_local import lifecycle
-
-    try:
-        state.load(connection)
-    except lifecycle.LocalError as error:
-        raise click.ClickException(str(error)) from error
 
 
 def _start(settings: Any) -> Any:

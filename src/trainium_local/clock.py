@@ -5,9 +5,7 @@ Stacks, Capacity Blocks, launches, schedules and functions go by it; what moto d
 
 from datetime import UTC, datetime, timedelta
 
-from trainium_local.kept import kept
-
-_ahead = kept("clock", [timedelta()])
+_ahead = [timedelta()]
 
 
 class ClockBackwardsError(ValueError):

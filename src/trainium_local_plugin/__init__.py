@@ -1,6 +1,6 @@
 """The plug-in of trainium_local for AWS Trainium: the account, what moto lacks for it, stand-ins for nodes.
 
-Also what is no part of AWS: handlers of the CDK, and controls of the clock, of consoles and of saved states. The entry
+Also what is no part of AWS: handlers of the CDK, and controls of the clock and of consoles. The entry
 point `trainium` of the group `trainium_local.plugins` names it. Imports no moto before `start`.
 """
 
@@ -14,8 +14,6 @@ CLOCK_PATH = "/_trn_local/clock"
 that are due by then have run."""
 CONSOLE_PATH = "/_trn_local/console"
 """PUT CONSOLE_PATH/<instance id>: what whoever plays an instance has on its console."""
-STATE_PATH = "/_trn_local/state"
-"""GET: all of it. PUT: in place of all that is there. To load a state is to run it: for the owner only."""
 
 
 def seeds(table: str) -> Mapping[str, Any]:
@@ -34,7 +32,6 @@ def start(application: WsgiApp, *, stand_in_nodes: bool, fail_nodes: int) -> Wsg
     from trainium_local_plugin import cdk_handlers, clock_control, console_output, network_cards, stand_in_signals
     from trainium_local_plugin.stand_in_jobs import StandInJobs
     from trainium_local_plugin.stand_in_nodes import StandInNodes
-    from trainium_local_plugin.state import control
 
     services.replace("trainium_local_plugin")
     custom_resource.register_handlers(cdk_handlers.find)
@@ -50,4 +47,4 @@ def start(application: WsgiApp, *, stand_in_nodes: bool, fail_nodes: int) -> Wsg
         event_bridge.when_emitted(jobs.handle_event)
         signals.when_created(stand_in_signals.created)
     paths = {CLOCK_PATH: clock_control.answer, CONSOLE_PATH: console_output.answer}
-    return with_own_paths(control.counted(with_own_paths(application, paths)), {STATE_PATH: control.answer})
+    return with_own_paths(application, paths)

@@ -7,12 +7,10 @@ from moto.core.utils import utcnow
 from moto.ec2.utils import Base64EncodedString
 from werkzeug.wrappers import Request, Response
 
-from trainium_local.kept import kept
-
 LONGEST = 65_536
 """Characters that EC2 keeps, the newest (EC2 documentation, GetConsoleOutput: 64 KB)."""
 
-_outputs: dict[str, str] = kept("console outputs", {})
+_outputs: dict[str, str] = {}
 
 
 def answer(request: Request) -> Response:

@@ -22,7 +22,6 @@ from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.naming import PRECOMPILE_PREFIX
 from trainium_local import clock
-from trainium_local.kept import kept
 from trainium_local.resources import api
 from trainium_local_plugin.user_data import texts
 from trainium_runtime.naming import ROSTER_KEY, USAGE_PREFIX
@@ -47,8 +46,8 @@ class StandInNodes:
 
     def __init__(self, *, failing: int) -> None:
         self._failing = failing
-        self._launched: list[str] = kept("launched nodes", [])
-        self._proven: dict[str, tuple[str, str, NodeRecord]] = kept("proven nodes", {})
+        self._launched: list[str] = []
+        self._proven: dict[str, tuple[str, str, NodeRecord]] = {}
         self._idle_since: dict[str, datetime] = {}
 
     def launched(self, instance: Any) -> None:

@@ -119,34 +119,6 @@ def test_a_missing_stand_in_for_the_nodes_is_shown(idle: Trn) -> None:
         idle("stop")
 
 
-PUT = "import boto3; boto3.client('ssm').put_parameter(Name='x', Value='kept', Type='String')"
-GET = "import boto3; print(boto3.client('ssm').get_parameter(Name='x')['Parameter']['Value'])"
-
-
-def test_a_saved_state_is_there_after_the_next_start(idle: Trn, tmp_path: Path) -> None:
-    file = str(tmp_path / "state")
-    try:
-        idle("start", "--port", "0", "--iam", "enforced")
-        assert "IAM policies are enforced" in idle("status").stdout
-        idle("--", sys.executable, "-c", PUT)
-        assert idle("save", file).stdout == f"Saved to {file}, which only you can load.\n"
-        idle("stop")
-        assert idle("start", "--port", "0", "--load", file).returncode == 0
-        assert idle("--", sys.executable, "-c", GET).stdout == "kept\n"
-    finally:
-        idle("stop")
-
-
-@pytest.mark.parametrize("command", ["save", "load"])
-def test_without_a_server_nothing_is_saved_and_no_broken_file_loaded(idle: Trn, tmp_path: Path, command: str) -> None:
-    file = tmp_path / "state"
-    file.write_text("no state")
-    ran = idle(command, str(file))
-    assert ran.returncode == 1
-    assert ("does not run" if command == "save" else "is no state that") in ran.stderr
-    assert file.read_text() == "no state"
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

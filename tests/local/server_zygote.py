@@ -35,7 +35,6 @@ IMPORTED_BY_A_START = (
     "trainium_local.request_guard",
     "trainium_local.resources",
     "trainium_local.services.schedules",
-    "trainium_local_plugin.state.control",
 )
 TABLES_OF_REPLACEMENTS = ("trainium_local.services", "trainium_local_plugin")
 USED_BY_A_CLUSTER = (

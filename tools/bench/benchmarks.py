@@ -12,7 +12,6 @@ from tools.bench.library import imports, share_of_a_fleet
 from tools.bench.node_requests import requests_of_nodes
 from tools.bench.preflight import preflight_over_regions
 from tools.bench.result import Result
-from tools.bench.stacks import many_stacks
 from tools.bench.timing import CannotMeasureError, Command, medians, seconds
 from tools.demo.private_aws import PrivateAws
 from trainium_core.naming import STACK_NAME
@@ -99,7 +98,6 @@ ALL = (
     share_of_a_fleet,
     preflight_over_regions,
     deployment,
-    many_stacks,
     requests_of_nodes,
     compile_cache,
 )

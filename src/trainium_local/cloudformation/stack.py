@@ -11,7 +11,6 @@ from trainium_local import clock
 from trainium_local.cloudformation.errors import ValidationError, no_such_stack
 from trainium_local.cloudformation.parameters import Parameter
 from trainium_local.cloudformation.template import Template
-from trainium_local.kept import kept
 from trainium_local.resources.registry import Properties, Provisioned, ResourceType
 
 Json = dict[str, Any]
@@ -243,7 +242,7 @@ def refuse_if_imported(region: Region, export_name: str, done: str) -> None:
         raise ValidationError(f"Export {export_name} cannot be {done} as it is in use by {users}")
 
 
-_regions: dict[tuple[str, str], Region] = kept("stacks", {})
+_regions: dict[tuple[str, str], Region] = {}
 
 
 def region_of(account: str, name: str) -> Region:

@@ -23,11 +23,10 @@ from trainium_local.cloudformation.stack_operations import OnFailure
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.template_checks import check
 from trainium_local.cloudformation.template_structure import check_request
-from trainium_local.kept import kept
 from trainium_local.tags import tag_values
 
-_change_sets: dict[str, ChangeSet] = kept("change sets", {})
-_detections: dict[str, Json] = kept("drift detections", {})
+_change_sets: dict[str, ChangeSet] = {}
+_detections: dict[str, Json] = {}
 
 
 class CloudFormationResponse(BaseResponse):

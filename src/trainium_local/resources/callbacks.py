@@ -6,11 +6,10 @@ from typing import Any
 
 from werkzeug.wrappers import Request, Response
 
-from trainium_local.kept import kept
 from trainium_local.resources import api
 
 PATH = "/_trn_local/cloudformation-response"
-_mailboxes: dict[str, queue.Queue[dict[str, Any]]] = kept("mailboxes", {})
+_mailboxes: dict[str, queue.Queue[dict[str, Any]]] = {}
 
 
 def open_mailbox() -> str:

@@ -10,7 +10,6 @@ from typing import Any
 import botocore.session
 from moto.moto_api._internal import mock_random
 
-from trainium_local.kept import kept
 from trainium_local.resources.invented import fitting
 from trainium_local.resources.registry import Provisioned, ProvisioningError, Request, ResourceType
 
@@ -26,7 +25,7 @@ class GenericStore(ResourceType):
     """A resource type of which only the record exists, in its stack."""
 
     def __init__(self) -> None:
-        self._identifiers: set[tuple[str, str, str]] = kept("stored resources", set())
+        self._identifiers: set[tuple[str, str, str]] = set()
 
     def holds(self, region: str, physical_id: str, resource_type: str = "") -> bool:
         """Whether a resource of the type, by default of any, is stored under that physical id."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from trainium_local.kept import kept
 from trainium_local.seeds import table
 
 
@@ -21,7 +20,7 @@ class VcpuQuota:
     applied: float
 
 
-_chosen: dict[str, float] = kept("quotas", {})
+_chosen: dict[str, float] = {}
 
 
 def choose(values: Mapping[str, float]) -> None:

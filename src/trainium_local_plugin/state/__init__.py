@@ -1,1 +1,0 @@
-"""Saving all that the embedded AWS holds, and loading it into another start."""
