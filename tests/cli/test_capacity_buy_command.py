@@ -210,7 +210,7 @@ def test_the_help_reports_that_it_asks_twice() -> None:
 
 
 def users_of(text: str) -> list[str]:
-    others = [file for file in python_files() if file.parts[0] != "tests" and "local" not in file.parts[1]]
+    others = [file for file in python_files() if file.parts[0] != "tests" and "local" not in str(file)]
     return [str(file) for file in others if text in (ROOT / file).read_text()]
 
 

@@ -81,7 +81,7 @@ def demo(trap: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) 
         "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(package_cache),
     }
     before = files_of_the_cdk()
-    command = [sys.executable, "-m", "demo"]
+    command = [sys.executable, "-m", "tools.demo"]
     run = subprocess.run(
         command,
         cwd=ROOT,
