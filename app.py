@@ -1,12 +1,9 @@
-"""The CDK app: settings of cdk.json in, the selected stacks out."""
+"""The CDK app: settings of cdk.json in, the stacks of trn:stacks out."""
 
-import gc
 import pkgutil
 import sys
 from pathlib import Path
 
-from stacks.selected_stacks import cdk_command_line, with_selected_stacks
-from trainium_cdk.nodejs_options import set_nodejs_options
 from trainium_core import Plan, PlanError
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan.context import plan_from_cdk
@@ -14,17 +11,14 @@ from trainium_core.plan.context import plan_from_cdk
 
 def main() -> None:
     try:
-        plan = with_selected_stacks(plan_from_cdk(Path(__file__).parent), cdk_command_line())
+        plan = plan_from_cdk(Path(__file__).parent)
     except PlanError as error:
         sys.exit(str(error))
     define(plan)
 
 
 def define(plan: Plan) -> None:
-    # Ends before memory matters, and the collector would go over the large aws_cdk modules again and again.
-    gc.disable()
-    set_nodejs_options()
-    # Imported here: aws_cdk starts Node.js, and a mistake in the plan is shown without.
+    # Imported here: aws_cdk starts Node.js, which a mistake in the plan does not need.
     from aws_cdk import App
 
     app = App()

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from aws_cdk import Annotations, Duration, Size, Stack
 from aws_cdk import aws_autoscaling as autoscaling
@@ -38,6 +38,7 @@ from trainium_cdk.node_image import node_image, placement_group_name_of
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.node_subnet import NeuronSubnet
+from trainium_cdk.pilot import Pilot
 from trainium_cdk.planned_fleet import PlannedFleet
 from trainium_cdk.props_error import in_python, parameter_of, refuse
 from trainium_cdk.security_group import check_groups
@@ -49,9 +50,6 @@ from trainium_core.plan.settings.network import CardInterfaceType
 from trainium_core.plan.settings.node import NeuronSoftware, Verification
 from trainium_core.plan.settings.pilot import BudgetAction, EndsAction
 from trainium_core.plan.values import PlanValues
-
-if TYPE_CHECKING:
-    from trainium_cdk.pilot import Pilot
 
 _WARNED_OF = ("ami", "budget_usd", "capacity", "fsx_lustre", "notify_email", "root_volume_gib")
 """Settings whose warnings are about the nodes, and not about a network that is the plan's or about who ends a pilot."""
@@ -100,7 +98,7 @@ class NeuronFleet(PlannedFleet):
     version: LaunchTemplateVersion
     keeper: NodeKeeper
     gate: FleetGate
-    pilot: "Pilot | None"
+    pilot: Pilot | None
 
     def __init__(
         self,

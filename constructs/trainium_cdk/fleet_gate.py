@@ -2,7 +2,6 @@
 
 import json
 import re
-from typing import TYPE_CHECKING
 
 from aws_cdk import CustomResource, Duration, Token
 from constructs import Construct
@@ -13,10 +12,8 @@ from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.node_keeper import NodeKeeper, allow_on_nodes
 from trainium_cdk.node_records import NodeRecords, allow_reading_records
+from trainium_cdk.pilot_clock import PilotClock
 from trainium_cdk.props_error import refuse
-
-if TYPE_CHECKING:
-    from trainium_cdk.pilot_clock import PilotClock
 
 
 def _is_number(value: object) -> bool:
@@ -63,7 +60,7 @@ class FleetGate(Construct):
         keeper: NodeKeeper,
         cluster_name: str,
         timeout_minutes: int,
-        clock: "PilotClock | None" = None,
+        clock: PilotClock | None = None,
     ) -> None:
         """
         group_name, nodes: the Auto Scaling group, and how many instances it is to have, as text.

@@ -2,10 +2,11 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import jsii
 from aws_cdk import aws_autoscaling as autoscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
@@ -15,9 +16,6 @@ from trainium_cdk.arguments import check_object, check_setting, check_text
 from trainium_cdk.cdk_types import RuleTarget
 from trainium_cdk.props_error import first_line, refuse
 from trainium_runtime.naming import CLUSTER_TAG, NODE_STATE_TAG
-
-if TYPE_CHECKING:
-    from aws_cdk import aws_cloudwatch as cloudwatch
 
 METRICS_NAMESPACE = "TrainiumCdk"
 FAILED_NODES = "FailedNodes"
@@ -53,7 +51,7 @@ class INeuronFleet(Protocol):
         """The nodes' security groups, to open ports in."""
         ...
 
-    def metric(self, metric_name: str, **options: Any) -> "cloudwatch.Metric":
+    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
         """A metric of the Auto Scaling group.
 
         metric_name: as Amazon EC2 Auto Scaling calls it. options: those of cloudwatch.Metric, such as `period`.
@@ -61,7 +59,7 @@ class INeuronFleet(Protocol):
         """
         ...
 
-    def metric_failed_nodes(self, **options: Any) -> "cloudwatch.Metric":
+    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
         """How many nodes failed. options: those of cloudwatch.Metric. Default: the sum of five minutes."""
         ...
 
@@ -112,14 +110,12 @@ class FleetBase(Construct):
             self._group = autoscaling.AutoScalingGroup.from_auto_scaling_group_name(self, "AutoScalingGroup", name)
         return self._group
 
-    def metric(self, metric_name: str, **options: Any) -> "cloudwatch.Metric":
+    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
         """A metric of the Auto Scaling group, such as `GroupInServiceInstances`.
 
         metric_name: as Amazon EC2 Auto Scaling calls it. options: those of cloudwatch.Metric, such as `period`.
         Default: the average of five minutes.
         """
-        from aws_cdk import aws_cloudwatch as cloudwatch
-
         check_text(self, "metric_name", metric_name, what="a metric of the group, such as GroupInServiceInstances")
         dimensions = {"AutoScalingGroupName": self.auto_scaling_group_name}
         with self._options_of_a_metric(options):
@@ -127,14 +123,12 @@ class FleetBase(Construct):
                 namespace="AWS/AutoScaling", metric_name=metric_name, dimensions_map=dimensions, **options
             )
 
-    def metric_failed_nodes(self, **options: Any) -> "cloudwatch.Metric":
+    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
         """How many nodes said that they failed.
 
         options: those of cloudwatch.Metric, such as `period`. Default: the sum of five minutes. A node that is seen to
         fail twice may count twice; where nothing failed there is no data.
         """
-        from aws_cdk import aws_cloudwatch as cloudwatch
-
         summed: Any = {"statistic": "Sum", **options}
         namespace = f"{METRICS_NAMESPACE}/{self.cluster_name}"
         with self._options_of_a_metric(options):

@@ -3,11 +3,12 @@
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import jsii
 from aws_cdk import Annotations, CfnAutoScalingRollingUpdate, CfnUpdatePolicy, Stack
 from aws_cdk import aws_autoscaling as autoscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
@@ -29,6 +30,7 @@ from trainium_cdk.node_environment import encoded_environment
 from trainium_cdk.node_keeper import NodeKeeper
 from trainium_cdk.node_records import NodeRecords
 from trainium_cdk.node_volumes import allow_auto_scaling
+from trainium_cdk.pilot import Pilot
 from trainium_cdk.plan_network import plan_security_group
 from trainium_cdk.plan_scope import check_region, tag_all
 from trainium_cdk.precompile_host import PrecompileHost
@@ -41,9 +43,6 @@ from trainium_core.plan import Plan
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata.locations import NodeLocations
 from trainium_userdata.script import node_script, node_user_data
-
-if TYPE_CHECKING:
-    from aws_cdk import aws_cloudwatch as cloudwatch
 
 _LARGEST_BATCH = 100  # AutoScalingRollingUpdate.MaxBatchSize
 
@@ -86,7 +85,7 @@ class PlannedFleet(FleetBase):
         """The nodes' EFA security group: `fleet.connections.allow_from(other, ec2.Port.tcp(8080))` opens a port."""
         return self._connections
 
-    def metric(self, metric_name: str, **options: Any) -> "cloudwatch.Metric":
+    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
         """A metric of the Auto Scaling group, such as `GroupInServiceInstances`, which the group then collects.
 
         metric_name: as Amazon EC2 Auto Scaling calls it. options: those of cloudwatch.Metric, such as `period`.
@@ -96,7 +95,7 @@ class PlannedFleet(FleetBase):
         self.group.metrics_collection = [everything]
         return super().metric(metric_name, **options)
 
-    def metric_failed_nodes(self, **options: Any) -> "cloudwatch.Metric":
+    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
         """How many nodes said that they failed, of the keeper's log, which a metric filter then counts.
 
         options: those of cloudwatch.Metric, such as `period`. Default: the sum of five minutes. A node that is seen to
@@ -264,8 +263,6 @@ class PlannedFleet(FleetBase):
             host.group.node.add_dependency(*self.group.node.dependencies)
         self.pilot = None
         if plan.ends_by_itself or plan.pilot.budget_usd is not None:
-            from trainium_cdk.pilot import Pilot
-
             self.pilot = Pilot(
                 self,
                 "Pilot",

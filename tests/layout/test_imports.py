@@ -60,8 +60,6 @@ LATE = {
     "app.py": "aws_cdk, which starts Node: a mistake in the plan is shown without",
     "src/trainium_runtime": "boto3 and what imports it: apps and nodes import names and records, and have no boto3",
     "userdata/trainium_userdata/node/trn_node/__main__.py": "a call runs one part of the program, and imports no other",
-    "constructs/trainium_cdk/fleet_interface.py": "aws_cdk.aws_cloudwatch, for apps that ask for a metric",
-    "constructs/trainium_cdk/planned_fleet.py": "the modules of the CDK that an end or a budget needs",
     "src/trainium_cli": "help, a usage error and Tab are answered before a command's libraries could be imported",
     "src/trainium_local": "moto and botocore take seconds, and read the environment while they are imported",
     "src/trainium_local_plugin/__init__.py": "moto, which the plug-in's own names need not wait for",
@@ -151,7 +149,7 @@ def test_core_calls_aws_in_modules_that_say_so() -> None:
 
 def test_core_has_a_flat_module_only_for_what_every_room_needs() -> None:
     flat = {file.stem for file in FLOOR_FILES if file.parent == CORE}
-    assert flat == {"__init__", "facts", "lazy_names", "naming", "polling", "problems"}
+    assert flat == {"__init__", "facts", "naming", "polling", "problems"}
 
 
 def test_a_module_that_calls_aws_and_does_not_say_so_is_found() -> None:

@@ -8,7 +8,7 @@ from statistics import median
 
 from tools.bench.command_line import processor_time
 from tools.bench.compile_cache import compile_cache
-from tools.bench.library import imports, share_of_a_fleet
+from tools.bench.library import share_of_a_fleet
 from tools.bench.node_requests import requests_of_nodes
 from tools.bench.preflight import preflight_over_regions
 from tools.bench.result import Result
@@ -93,7 +93,6 @@ ALL = (
     size_of_the_template,
     start_of_the_command,
     processor_time,
-    imports,
     synthesis,
     share_of_a_fleet,
     preflight_over_regions,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from trainium_core.engines.registry import CONSTRUCT_IDS, EC2
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
 from trainium_core.nodes.session import DOCUMENT, LOGIN
 from trainium_core.nodes.torchrun import torchrun_command
@@ -31,7 +32,9 @@ def next_steps(
 
 def destroy_command(plan: Plan, construct_id: str) -> str:
     """What removes a stack of the app."""
-    return f"cdk destroy {construct_id}{_of_cluster(plan)}"
+    engine = next((key for key, name in CONSTRUCT_IDS.items() if name == construct_id), EC2.key)
+    of_engine = "" if engine == EC2.key else f" -c {SETTING_PREFIX}stacks={engine}"
+    return f"cdk destroy {construct_id}{of_engine}{_of_cluster(plan)}"
 
 
 def _of_cluster(plan: Plan) -> str:

@@ -182,7 +182,7 @@ class PlanValues:
         "stacks",
         Names(STACKS),
         default=("cluster",),
-        left_out="cluster; a stack that is named to the CDK CLI is there in any case",
+        left_out="cluster",
         meaning=f"stacks of the app: {', '.join(CONSTRUCT_IDS.values())}",
     )
     engine_sections: tuple[Any, ...] = field(default_factory=_engine_sections)
