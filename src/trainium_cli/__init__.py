@@ -1,1 +1,1 @@
-"""The command `trn`: each subcommand is a module NAME_command.py here, with its line in main.py."""
+"""The command `trn`: a subcommand is SUBJECT/NAME_command.py, and has its line in main.py."""

@@ -8,7 +8,7 @@ import click
 from botocore.exceptions import BotoCoreError
 
 from trainium_cli.cluster_selection import command_clients, completed_region, read_cluster_plan, stack_of_cluster
-from trainium_cli.job_cluster import cluster_jobs, newest_first
+from trainium_cli.jobs.job_cluster import cluster_jobs, newest_first
 from trainium_cli.plan_options import IRRELEVANT_LATER
 from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.engines.ec2 import EC2

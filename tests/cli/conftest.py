@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cluster_with_jobs import Cluster, cluster_with_jobs
+from tests.cli.jobs.cluster_with_jobs import Cluster, cluster_with_jobs
 from trainium_cli import cluster_selection
 from trainium_core.clusters.account import ClusterStack, ClusterStacks
 from trainium_core.nodes.fleet import DeployedFleet

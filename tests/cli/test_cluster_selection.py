@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.cluster.test_nodes_command import PROVEN, FakeNodes
 from tests.cli.conftest import FakeLocating
 from tests.cli.running import GOOD, run
-from tests.cli.test_nodes_command import PROVEN, FakeNodes
-from trainium_cli import nodes_command
+from trainium_cli.cluster import nodes_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.clusters.account import ClusterStack
 from trainium_core.nodes.fleet import DeployedFleet

@@ -11,8 +11,8 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from tests.cli.cluster_with_jobs import TWO, Cluster
 from tests.cli.conftest import FakeLocating
+from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run, run_program
 from tests.core.job_bucket import JOB
 from tests.core.test_clusters import FakeClusters, node, stack

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.running import run, run_installed, run_program
 from trainium_cli.command_group import CommandGroup
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.local_command import run_command
+from trainium_cli.local.local_command import run_command
 from trainium_cli.main import COMMANDS, trn
 
 SLOW = (
@@ -36,8 +36,8 @@ def command(name: str) -> click.Command:
 
 def test_a_command_is_in_the_module_of_its_name() -> None:
     assert COMMANDS
-    assert {name: lazy.module for name, lazy in COMMANDS.items()} == {
-        name: f"trainium_cli.{name}_command" for name in COMMANDS
+    assert {name: lazy.module.split(".")[-1] for name, lazy in COMMANDS.items()} == {
+        name: f"{name}_command" for name in COMMANDS
     }
 
 

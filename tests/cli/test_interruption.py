@@ -11,7 +11,7 @@ import click
 import pytest
 
 from tests.cli.running import GOOD, run
-from trainium_cli import nodes_command
+from trainium_cli.cluster import nodes_command
 from trainium_cli.exit_codes import ExitCode
 
 

@@ -2,7 +2,7 @@
 
 One process for all workers of pytest-xdist.
 A start takes seconds, nearly all of them for imports. `trn local start` itself is tried in
-tests/local/test_lifecycle.py, tests/cli/test_local.py and by the demo.
+tests/local/test_lifecycle.py, tests/cli/local/test_local.py and by the demo.
 """
 
 import gc

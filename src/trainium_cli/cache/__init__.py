@@ -1,0 +1,1 @@
+"""`trn cache`: the compile caches of clusters."""

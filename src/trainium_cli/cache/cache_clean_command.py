@@ -1,0 +1,100 @@
+"""`trn cache clean`: entries go by release or age, after asking."""
+
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from trainium_cli.cache.cache_options import (
+    CacheOptions,
+    cache_options,
+    find_cache,
+    read_contents,
+    refuse_unknown_releases,
+)
+from trainium_cli.cache.cache_report import entries_and_size, entry_as_json, releases_table
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.jobs.job_cluster import end
+from trainium_cli.progress_reporter import ProgressReporter
+from trainium_cli.terminal import console, print_json, say
+from trainium_core.compile_cache.aws_cache import RequestLimitError
+from trainium_core.compile_cache.contents import releases, to_clean
+from trainium_core.compile_cache.maintenance import clean
+from trainium_runtime.errors import RequestRefusedError
+
+_UNUSED_DAYS = 60
+
+
+@click.command("clean")
+@cache_options
+@click.option("--release", "of_releases", multiple=True, metavar="RELEASE", help="Of this release. Repeatable.")
+@click.option(
+    "--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Stored or renewed more days ago than this."
+)
+@click.option(
+    "--unused-for",
+    type=click.IntRange(min=0),
+    metavar="DAYS",
+    help=f"Whole places that no job stored to or renewed for so long. Default if nothing is chosen: {_UNUSED_DAYS}.",
+)
+@click.option(
+    "--keep-releases",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Of all releases but the N that were last written; 0: of all.",
+)
+@click.option("--yes", is_flag=True, help="Delete without asking first, for scripts.")
+def clean_command(
+    options: CacheOptions,
+    as_json: bool,
+    of_releases: tuple[str, ...],
+    older_than: int | None,
+    keep_releases: int | None,
+    unused_for: int | None,
+    yes: bool,
+) -> None:
+    """Delete entries by release, age or use. Shows first what goes, and asks.
+
+    With several of --release, --older-than, --keep-releases and --unused-for, what all of them choose. A job that uses
+    a place renews it after half the days of the bucket's rule, or 45; what PyTorch/XLA wrote itself shows no use, and
+    goes by the others alone. Jobs that run keep what they have read; a node that meets a deleted entry compiles it.
+    What is no entry stays.
+
+    Exit code 0: deleted, or nothing to delete. 1: not deleted. 3: could not tell.
+    """
+    if as_json and not yes:
+        raise click.UsageError("with --json nobody is asked: give --yes as well")
+    found = find_cache(options, as_json=as_json)
+    held = read_contents(found.cache, as_json=as_json)
+    refuse_unknown_releases(found, held, of_releases, as_json=as_json)
+    if not of_releases and older_than is None and keep_releases is None and unused_for is None:
+        unused_for = _UNUSED_DAYS
+    chosen = to_clean(
+        held.entries,
+        now=datetime.now(UTC),
+        of_releases=of_releases,
+        older_than=None if older_than is None else timedelta(days=older_than),
+        keep_releases=keep_releases,
+        unused_for=None if unused_for is None else timedelta(days=unused_for),
+    )
+    if not as_json and chosen:
+        console().print(releases_table(releases(chosen)))
+        say(f"{entries_and_size(chosen)} of {entries_and_size(held.entries)} in {found.location.url} go.")
+    elif not as_json:
+        say(f"Nothing to delete: none of {entries_and_size(held.entries)} in {found.location.url} is chosen.")
+    if chosen and not yes and not click.confirm("\nDelete this?"):
+        say("Nothing was deleted.")
+        raise click.exceptions.Exit(ExitCode.NOT_READY)
+    try:
+        with ProgressReporter() as reporter:
+            clean(
+                found.cache,
+                chosen,
+                on_progress=lambda done, of: reporter.report("clean", f"{done:,} of {of:,} objects"),
+            )
+    except (RequestRefusedError, RequestLimitError) as error:
+        end(ExitCode.NOT_READY, f"Not everything was deleted: {error}", as_json=as_json)
+    if as_json:
+        deleted = [entry_as_json(entry) for entry in chosen]
+        print_json({"url": found.location.url, "deleted": deleted, "requests": found.limit.sent})
+    elif chosen:
+        say(f"Deleted {entries_and_size(chosen)}.")

@@ -1,0 +1,44 @@
+"""`trn cache`: what compile caches in S3 hold, and what can be done with it."""
+
+import click
+
+from trainium_cli.lazy_group import LazyCommand, LazyGroup
+
+COMMANDS = {
+    "status": LazyCommand(
+        module="trainium_cli.cache.cache_look_commands",
+        attribute="status",
+        summary="Show size, cost, releases, and how much of it jobs used.",
+    ),
+    "list": LazyCommand(
+        module="trainium_cli.cache.cache_look_commands", attribute="list_entries", summary="List the entries."
+    ),
+    "verify": LazyCommand(
+        module="trainium_cli.cache.cache_verify_commands",
+        attribute="verify_command",
+        summary="Read every entry, and hold it against its checksum.",
+    ),
+    "repair": LazyCommand(
+        module="trainium_cli.cache.cache_verify_commands",
+        attribute="repair_command",
+        summary="Delete the entries that verify finds broken.",
+    ),
+    "clean": LazyCommand(
+        module="trainium_cli.cache.cache_clean_command",
+        attribute="clean_command",
+        summary="Delete entries by release or age, after asking.",
+    ),
+    "copy": LazyCommand(
+        module="trainium_cli.cache.cache_copy_command",
+        attribute="copy_command",
+        summary="Copy entries to another bucket or region, or file them under another release.",
+    ),
+}
+
+
+@click.group("cache", cls=LazyGroup, lazy_commands=COMMANDS)
+def cache() -> None:
+    """Show and keep the compile cache.
+
+    It is that of the cluster, or of --bucket, which may have outlived its cluster.
+    """

@@ -1,0 +1,117 @@
+"""`trn cache status` and `trn cache list`: what a compile cache holds, and how much of it jobs used."""
+
+from dataclasses import asdict
+from decimal import Decimal
+
+import click
+
+from trainium_cli.cache.cache_options import CacheOptions, FoundCache, cache_options, find_cache, read_contents
+from trainium_cli.cache.cache_report import entries_and_size, entries_table, entry_as_json, releases_table
+from trainium_cli.cluster_selection import stack_of_cluster
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.jobs.job_cluster import cluster_jobs, newest_states
+from trainium_cli.terminal import console, pairs, print_json, say
+from trainium_cli.waiting import waiting
+from trainium_core.compile_cache.contents import releases
+from trainium_core.costs.estimate import dollars
+from trainium_core.jobs.cache_hits import CacheHits, cache_hits
+from trainium_core.plan import Plan
+from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.prices.file import snapshot_prices
+from trainium_core.prices.price import PricedItem, no_prices
+from trainium_core.prices.quotes import quotes
+from trainium_runtime.errors import UnavailableError
+
+_GIB = 1024**3
+
+
+@click.command()
+@cache_options
+@click.option(
+    "--jobs", type=click.IntRange(min=0), default=5, show_default=True, help="Of how many last jobs to say it."
+)
+def status(options: CacheOptions, as_json: bool, jobs: int) -> None:
+    """Show size, cost by the month and releases of a cache, and how much the last jobs found there.
+
+    Exit code 0: shown. 1: there is no cache. 3: could not tell, or not all.
+    """
+    found = find_cache(options, as_json=as_json)
+    held = read_contents(found.cache, as_json=as_json)
+    stored = sum(entry.size for entry in held.entries) + sum(each.size for each in held.others)
+    with waiting("Asking AWS for prices ..."):
+        month = _month_usd(found, stored)
+    hits, unknown = _hits(found.plan, jobs) if found.plan and jobs else (None, "")
+    if as_json:
+        print_json(
+            {
+                "url": found.location.url,
+                "entries": len(held.entries),
+                "other_objects": len(held.others),
+                "bytes": stored,
+                "month_usd": None if month is None else f"{month:.6f}",
+                "releases": [{**asdict(use), "newest": use.newest.isoformat()} for use in releases(held.entries)],
+                "jobs": None if hits is None else {**asdict(hits), "rate": hits.rate},
+                "jobs_unknown": unknown or None,
+                "requests": found.limit.sent,
+            }
+        )
+    else:
+        others = f", and {len(held.others):,} other objects" if held.others else ""
+        rows = [
+            ("cache", found.location.url),
+            ("holds", f"{entries_and_size(held.entries)}{others}"),
+            ("cost", "price unknown" if month is None else f"{dollars(month)} a month"),
+            ("hit rate", _rate(hits)),
+        ]
+        console().print(pairs([row for row in rows if row[1]], label_width=8))
+        if held.entries:
+            console().print()
+            console().print(releases_table(releases(held.entries)))
+    if unknown:
+        click.echo(f"The hit rate of jobs could not be read: {unknown}", err=True)
+        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL)
+
+
+@click.command("list")
+@cache_options
+@click.option("--release", "of_releases", multiple=True, metavar="RELEASE", help="Only of this release. Repeatable.")
+def list_entries(options: CacheOptions, as_json: bool, of_releases: tuple[str, ...]) -> None:
+    """List the entries of a cache: those that nodes have packed, and those that PyTorch/XLA wrote itself.
+
+    Exit code 0: listed. 1: there is no cache. 3: could not tell.
+    """
+    found = find_cache(options, as_json=as_json)
+    held = read_contents(found.cache, as_json=as_json)
+    entries = [entry for entry in held.entries if not of_releases or entry.release in of_releases]
+    if as_json:
+        print_json([entry_as_json(entry) for entry in entries])
+    elif entries:
+        console().print(entries_table(entries))
+        say(entries_and_size(entries))
+    else:
+        say(f"There is no{' such' if of_releases else ''} entry in {found.location.url}.")
+
+
+def _month_usd(found: FoundCache, stored: int) -> Decimal | None:
+    region = found.cache.region
+    item = PricedItem(product="s3-storage", region=region)
+    own = found.plan.prices if found.plan else no_prices()
+    price = quotes([item], own=own, aws=AwsPrices(region), snapshot=snapshot_prices()).prices.get(item)
+    return None if price is None or price.usd is None else stored * price.usd / _GIB
+
+
+def _hits(plan: Plan, most: int) -> tuple[CacheHits | None, str]:
+    """Of the last jobs, and why it is not known."""
+    try:
+        with waiting("Asking S3 for the last jobs ..."):
+            jobs = cluster_jobs(plan, stack_of_cluster(plan, None))
+            return (cache_hits(newest_states(jobs, most)), "") if jobs else (None, "")
+    except UnavailableError as error:
+        return None, str(error)
+
+
+def _rate(hits: CacheHits | None) -> str:
+    if hits is None or hits.rate is None:
+        return ""
+    jobs = "the last job" if hits.jobs == 1 else f"the last {hits.jobs} jobs"
+    return f"{hits.rate:.0%} of {jobs}: {hits.hits:,} hits, {hits.misses:,} misses"

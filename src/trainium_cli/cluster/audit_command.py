@@ -1,0 +1,108 @@
+"""`trn audit`: what is left of a cluster in the account, and what that costs."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from trainium_cli.cluster.audit_report import HEADINGS, audit_as_json, audit_as_page, resources_table, verdict_line
+from trainium_cli.cluster_selection import command_clients, read_cluster_plan, stacks_of_cluster, stacks_option
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
+from trainium_cli.terminal import console, print_json
+from trainium_cli.waiting import waiting
+from trainium_core.audit.aws_account import AwsAuditedAccount
+from trainium_core.audit.outcome import Audit, Verdict
+from trainium_core.audit.runner import audit
+from trainium_core.plan import Plan
+from trainium_runtime.errors import UnavailableError
+
+_EXIT_CODES: dict[Verdict, ExitCode] = {
+    "nothing left": ExitCode.OK,
+    "something left": ExitCode.NOT_READY,
+    "could not tell": ExitCode.COULD_NOT_TELL,
+}
+
+
+@click.command("audit")
+@plan_options
+@stacks_option
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False, exists=True, writable=True),
+    default=Path(),
+    help="Where to write the report. Default: the working directory.",
+)
+def audit_command(
+    overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stacks: tuple[str, ...], folder: Path
+) -> None:
+    """Show what is left of the cluster, and what that costs.
+
+    Only listers. Finds things by the tag trn:cluster, by what the cluster's stacks made, also deleted ones of the last
+    90 days, and by names that begin with those of the stacks. Writes audit-CLUSTER-TIME.json and .md.
+
+    Exit code 0: nothing is left, and everything could be read. 1: something is left. 3: could not tell.
+    """
+    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER, may_be_gone=True)
+    try:
+        found = _run_audit(plan, stacks_of_cluster(plan, stacks))
+    except UnavailableError as error:
+        if as_json:
+            print_json({"error": str(error)})
+        click.echo(f"Could not tell: {error}", err=True)
+        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+    document = audit_as_json(found)
+    code = _EXIT_CODES[found.verdict]
+    try:
+        report = str(_write(found, document, folder))
+    except OSError as error:
+        report = None
+        click.echo(f"The report could not be written to {folder}: {error.strerror}", err=True)
+        code = code or ExitCode.COULD_NOT_TELL
+    if as_json:
+        print_json({**document, "report": report})
+    else:
+        _show(found, report)
+    raise click.exceptions.Exit(code)
+
+
+def _run_audit(plan: Plan, stacks: Sequence[str]) -> Audit:
+    message = f"Looking for {plan.cluster_name} in {plan.region}"
+    with waiting(message) as change:
+        return audit(
+            plan,
+            AwsAuditedAccount(plan.region, clients=command_clients()),
+            stack_names=stacks,
+            now=datetime.now(UTC),
+            on_progress=lambda done, total: change(f"{message}: {done} of {total} questions answered"),
+        )
+
+
+def _write(found: Audit, document: object, folder: Path) -> Path:
+    name = f"audit-{found.cluster}-{found.time.strftime('%Y%m%dT%H%M%SZ')}"
+    (folder / f"{name}.json").write_text(json.dumps(document, default=str, indent=2) + "\n", encoding="utf-8")
+    page = folder / f"{name}.md"
+    page.write_text(audit_as_page(found), encoding="utf-8")
+    return page
+
+
+def _show(found: Audit, report: str | None) -> None:
+    out = console()
+    for group, heading in HEADINGS.items():
+        if found.of(group):
+            out.print(f"{heading}", style="bold")
+            out.print(resources_table(found.of(group)))
+            out.print()
+    if found.not_read:
+        out.print("Could not be read", style="bold")
+        for one in found.not_read:
+            out.print(f"  {one.what}: {one.reason}")
+        out.print()
+    for reason in found.prices_unavailable:
+        out.print(f"AWS's prices are unavailable: {reason}")
+    elsewhere = f", answered by {found.identity.endpoint} and not by AWS" if found.identity.endpoint else ""
+    out.print(f"Account {found.identity.account}{elsewhere}." + (f" Report: {report}" if report else ""))
+    style = {"nothing left": "bold green", "something left": "bold red", "could not tell": "bold magenta"}
+    out.print(verdict_line(found), style=style[found.verdict])

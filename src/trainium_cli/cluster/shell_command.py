@@ -1,0 +1,88 @@
+"""`trn shell`: a shell on one node of the cluster."""
+
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import click
+
+from trainium_cli.cluster_selection import read_cluster_plan, stack_of_cluster, stack_option
+from trainium_cli.completion_values import complete_node
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.jobs.job_cluster import end, no_stack
+from trainium_cli.plan_options import IRRELEVANT_LATER, context_options
+from trainium_cli.waiting import waiting
+from trainium_core.nodes.aws_nodes import AwsNodes
+from trainium_core.nodes.deployed_nodes import DeployedNodes
+from trainium_core.nodes.session import INSTALL, PROGRAMS, session_command
+from trainium_core.plan import Plan
+from trainium_core.problems import nearest
+from trainium_runtime.errors import UnavailableError
+
+
+@click.command()
+@click.argument("node", default="0", shell_complete=complete_node)
+@context_options
+@stack_option
+def shell(node: str, overrides: tuple[str, ...], cdk_json: Path | None, stack: str | None) -> None:
+    """Open a shell on a node.
+
+    NODE is a rank, such as 3, or an instance id. Default: the first node. As the image's own user, with the environment
+    that jobs have, by Session Manager: nodes have no open port. Needs the AWS CLI and its Session Manager plug-in.
+
+    Exit code: that of the session. Before there is one, 1: there is none. 3: could not tell.
+    """
+    plan = read_cluster_plan(cdk_json, overrides, as_json=False, ignoring=IRRELEVANT_LATER)
+    _check_way_in(plan)
+    stack = stack_of_cluster(plan, stack)
+    try:
+        with waiting(f"Asking AWS for the nodes of {stack} ..."):
+            deployed = AwsNodes(plan.region).nodes(stack)
+    except UnavailableError as error:
+        end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=False)
+    if deployed is None:
+        end(ExitCode.NOT_READY, no_stack(plan, stack), as_json=False)
+    instance_id = _instance(deployed, node)
+    click.echo(f"{instance_id}: leave it with `exit`.", err=True)
+    raise click.exceptions.Exit(_session(session_command(plan.region, instance_id)))
+
+
+def _check_way_in(plan: Plan) -> None:
+    """Ends the command where there can be no session."""
+    if plan.network.effective_egress == "none":
+        message = (
+            "With trn:egress=none nodes reach S3 alone, and no session reaches them: `trn cp` and `trn logs` work, and "
+            "trn:egress=vpc-endpoints lets sessions in."
+        )
+        end(ExitCode.NOT_READY, message, as_json=False)
+    for program, name in PROGRAMS.items():
+        if shutil.which(program) is None:
+            message = f"There is no {program} on the PATH: install {name}, see {INSTALL}"
+            end(ExitCode.NOT_READY, message, as_json=False)
+
+
+def _instance(deployed: DeployedNodes, node: str) -> str:
+    """The instance that is meant; ends the command when there is none."""
+    ids = [instance.instance_id for instance in deployed.instances]
+    ranks = [member.instance_id for member in deployed.roster.members if member.instance_id in ids]
+    if not ids:
+        end(ExitCode.NOT_READY, "The cluster has no nodes: `trn nodes` shows them, `trn wake` wakes it.", as_json=False)
+    if node in ids:
+        return node
+    # Before all are proven there are no ranks, and whoever looks for the reason takes any node.
+    in_order = ranks or ids
+    if node.isdecimal() and int(node) < len(in_order):
+        return in_order[int(node)]
+    close = nearest(node, ids)
+    hint = f"; nearest: {close}" if close else ""
+    raise click.UsageError(f"NODE: got {node!r}\n    allowed: 0 to {len(in_order) - 1}, or of {', '.join(ids)}{hint}")
+
+
+def _session(command: list[str]) -> int:
+    """Ctrl-C belongs to the shell on the node."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return subprocess.run(command, check=False).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,245 @@
+"""Starting the host that compiles ahead, following its job, and seeing to it that it ends."""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from trainium_cli.cluster_selection import command_clients
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.jobs.job_cluster import cluster_jobs, end, no_stack
+from trainium_cli.jobs.job_following import follow_job
+from trainium_cli.jobs.job_report import attempt_lines, job_record, seconds_of, state_as_json
+from trainium_cli.plan_options import refuse
+from trainium_cli.quantities import duration, size
+from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.waiting import waiting
+from trainium_core.costs.estimate import Total, dollars, estimate, precompile_host_hour
+from trainium_core.facts import facts
+from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.follow import JobFollower
+from trainium_core.jobs.job import Job
+from trainium_core.jobs.precompile import precompile_job, seems_compiled
+from trainium_core.jobs.problems import JobError
+from trainium_core.jobs.progress import JobState
+from trainium_core.jobs.request import JobRequest
+from trainium_core.jobs.source_package import SourcePackage
+from trainium_core.naming import PRECOMPILE_JOB_KEY, precompile_group_name
+from trainium_core.nodes.aws_precompile_host import AwsPrecompileHost
+from trainium_core.plan import Plan
+from trainium_core.prices.aws_prices import AwsPrices
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+
+_POLL_SECONDS = 15
+_HOUR = 3600
+
+
+class HostGoneError(Exception):
+    """The host ended, or did not come, before its job was over."""
+
+
+class HostWatch:
+    """Looks at the host while its job is followed. `pause` raises HostGoneError."""
+
+    def __init__(self, host: AwsPrecompileHost, since: datetime) -> None:
+        self._host, self._since = host, since
+        self._instance: str | None = None
+        self._was_unwanted = False
+        self._polled_at = time.monotonic()
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+        if time.monotonic() - self._polled_at < min(_POLL_SECONDS, 5 * seconds):
+            return
+        self._polled_at = time.monotonic()
+        with suppress(UnavailableError):
+            self._poll()
+
+    def _poll(self) -> None:
+        state = self._host.state(since=self._since)
+        if state is None:
+            raise HostGoneError("its Auto Scaling group was deleted")
+        self._instance = next(iter(state.instances), self._instance)
+        if state.refusal:
+            raise HostGoneError(f"EC2 launched no host: {state.refusal}")
+        # The job's end may have been written just before: it is read again in between.
+        if not state.wanted and self._was_unwanted:
+            reason = self._host.failure(self._instance) if self._instance else ""
+            raise HostGoneError(reason or "the host was ended before its job")
+        self._was_unwanted = not state.wanted
+
+
+def precompile_first(
+    plan: Plan, stack: str, request: JobRequest, job: Job, package: SourcePackage, *, yes: bool, as_json: bool
+) -> None:
+    """Compile what a job would compile, unless an earlier job seems to have done so; ends the command if that fails."""
+    try:
+        ahead = precompile_job(
+            plan, request, script=package.script or None, now=datetime.now(UTC), source_sha256=package.digest
+        )
+    except JobError as error:
+        refuse(error, as_json=as_json)
+    try:
+        jobs = cluster_jobs(plan, stack)
+        earlier = seems_compiled(job, ahead, jobs) if jobs else None
+    except UnavailableError as error:
+        end(ExitCode.COULD_NOT_TELL, f"Nothing was started: {error}", as_json=as_json)
+    if earlier is not None:
+        click.echo(f"Not precompiled: {earlier} compiled the same, so nearly all is in the cache.", err=True)
+        return
+    state = precompile_and_follow(plan, stack, ahead, package, uploads=request.uploads, yes=yes, as_json=as_json)
+    if state is None or state.outcome is None or not state.outcome.is_success:
+        left = "what was compiled is in the cache; `trn run` without --precompile goes on from there"
+        end(ExitCode.NOT_READY, f"The job was not started, since not all was compiled: {left}.", as_json=as_json)
+
+
+def precompile_and_follow(
+    plan: Plan,
+    stack: str,
+    job: Job,
+    package: SourcePackage,
+    *,
+    uploads: Mapping[str, Path],
+    detach: bool = False,
+    yes: bool,
+    as_json: bool,
+) -> JobState | None:
+    """Start a host for a job, and show it until that is over; None when it goes on.
+
+    Ends the command where no host is started.
+    """
+    with waiting("Asking AWS for prices ..."):
+        hourly = precompile_host_hour(plan, estimate(plan, aws=AwsPrices(plan.region, clients=command_clients())))
+    try:
+        with waiting(f"Asking AWS for the host of {stack} ..."):
+            jobs, host = _free_host(plan, stack, as_json=as_json)
+            current = jobs.current()
+        assert job.time_limit_seconds is not None, "a job of the host has one"
+        now = datetime.now(UTC)
+        until = now + timedelta(seconds=job.time_limit_seconds, minutes=facts()["precompile"]["end_minutes"])
+        if not as_json:
+            console().print(pairs(_rows(plan, job, package, hourly, until), label_width=11))
+        if not yes and not click.confirm("\nStart it?"):
+            raise click.exceptions.Exit(ExitCode.NOT_READY)
+        with waiting("Uploading ..."):
+            started = jobs.submit(job, package.archive, over=current, uploads=uploads)
+        if not started:
+            end(ExitCode.NOT_READY, "Nothing was started: somebody else started a host just now.", as_json=as_json)
+        try:
+            host.start(until)
+        except RequestRefusedError as error:
+            jobs.close(job.id, f"no host was started: {error}", _text(now))
+            raise
+    except JobError as error:
+        refuse(error, as_json=as_json)
+    except UnavailableError as error:
+        end(ExitCode.COULD_NOT_TELL, f"Nothing was started: {error}", as_json=as_json)
+    except RequestRefusedError as error:
+        end(ExitCode.NOT_READY, f"Nothing was started: {error}", as_json=as_json)
+    click.echo(f"Started a host for {job.id}. It ends with it, at {until:%Y-%m-%d %H:%M} UTC at the latest.", err=True)
+    if detach:
+        if as_json:
+            print_json({"started": True, "job": asdict(job)})
+        click.echo(f"`trn logs {job.id} --follow` follows it.", err=True)
+        return None
+    return _follow(jobs, host, job, hourly, now, as_json=as_json)
+
+
+def _free_host(plan: Plan, stack: str, *, as_json: bool) -> tuple[AwsJobs, AwsPrecompileHost]:
+    """Ends the command where there is no host that could be started. Raises UnavailableError."""
+    of_nodes = cluster_jobs(plan, stack)
+    if of_nodes is None:
+        end(ExitCode.NOT_READY, no_stack(plan, stack), as_json=as_json)
+    jobs = AwsJobs(plan.region, of_nodes.bucket, clients=command_clients(), current_key=PRECOMPILE_JOB_KEY)
+    group = precompile_group_name(stack, plan.cluster_name)
+    host = AwsPrecompileHost(plan.region, group, jobs.bucket, clients=command_clients())
+    state = host.state()
+    if state is None:
+        message = f"{stack} was deployed without a host: `trn deploy` with trn:precompile_instance_type adds it."
+        end(ExitCode.NOT_READY, f"Nothing was started: {message}", as_json=as_json)
+    if not state.is_gone:
+        current = jobs.current()
+        whose = f" for {current.job.id}" if current else ""
+        message = f"the host is there already{whose}; it ends within minutes of its job, and `trn stop` ends that."
+        end(ExitCode.NOT_READY, f"Nothing was started: {message}", as_json=as_json)
+    return jobs, host
+
+
+def _follow(
+    jobs: AwsJobs, host: AwsPrecompileHost, job: Job, hourly: Total, since: datetime, *, as_json: bool
+) -> JobState | None:
+    watch = HostWatch(host, since)
+    try:
+        state = follow_job(JobFollower(job.id, jobs, pause=watch.pause), quiet=as_json)
+    except HostGoneError as error:
+        with suppress(RequestRefusedError):
+            jobs.close(job.id, str(error), _text(datetime.now(UTC)))
+        _end(host)
+        end(ExitCode.NOT_READY, f"Not compiled: {error}.", as_json=as_json)
+    if state is None:
+        return None
+    _end(host)
+    with suppress(UnavailableError):
+        state = jobs.state(job.id, every_node=True) or state
+    if as_json:
+        print_json(state_as_json(state, job_record(state, hourly)))
+        return state
+    if state.outcome and state.outcome.traceback:
+        click.echo(f"\n{state.outcome.traceback}")
+    console().print()
+    console().print(pairs(_result_rows(state, hourly), label_width=11))
+    for line in attempt_lines(state, hourly):
+        click.echo(f" {line}")
+    return state
+
+
+def _end(host: AwsPrecompileHost) -> None:
+    """At once: the function that does so for a report does it again, or does it for those who have left."""
+    try:
+        host.end()
+    except RequestRefusedError as error:
+        click.echo(f"The host was not ended from here ({error}): it ends by its own report.", err=True)
+
+
+def _rows(plan: Plan, job: Job, package: SourcePackage, hourly: Total, until: datetime) -> list[tuple[str, str]]:
+    files = "1 file" if len(package.names) == 1 else f"{len(package.names)} files"
+    return [
+        ("job", job.id),
+        ("host", f"{plan.cache.precompile_instance_type}, {hourly} per hour, gone at {until:%H:%M} UTC at the latest"),
+        ("for", f"{plan.instance_type}, {job.processes_per_node} processes"),
+        ("source", f"{files}, {size(package.unpacked_bytes)}, packed {size(len(package.archive))}"),
+        ("command", job.command),
+    ]
+
+
+def _result_rows(state: JobState, hourly: Total) -> list[tuple[str, str]]:
+    uses = [use for attempt in state.attempts[-1:] for node in attempt.nodes[:1] for use in node.caches]
+    seconds = seconds_of(state)
+    cost = f"at {hourly} per hour" if hourly.unknown else dollars(hourly.usd * int(seconds) / _HOUR)
+    rows = [("job", state.job.id), ("status", state.status), ("reason", state.outcome.reason if state.outcome else "")]
+    for use in uses:
+        if not use.place:
+            continue
+        failed = f", {len(use.failed)} failed" if use.failed else ""
+        compiled = f"{use.misses - len(use.failed)} modules compiled{failed}, {use.compile_seconds:.0f} s of compiling"
+        stored = f"{size(use.stored_bytes)} stored, {use.at_start} modules were there"
+        rows.append((use.stack, f"{compiled}, {stored}"))
+        rows.append(("place", use.place))
+    rows += [("warning", text) for use in uses for text in (*use.warnings, *use.failed)]
+    if not any(use.misses or use.at_start for use in uses):
+        rows.append(("warning", _NOTHING))
+    return [*((name, text) for name, text in rows if text), ("host", f"{duration(seconds)}, {cost}")]
+
+
+_NOTHING = (
+    "no graph was found: the script has to get as far as its first steps without a Neuron device, which some do not; "
+    "what it printed says why. Then only a node can compile it: `trn run` keeps what that compiles"
+)
+
+
+def _text(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,1 @@
+"""`trn local`: an AWS on this machine."""

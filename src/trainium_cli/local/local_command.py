@@ -1,0 +1,249 @@
+"""`trn local`: the embedded AWS. start, status, stop, and `trn local -- COMMAND`."""
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+from click.core import ParameterSource
+
+from trainium_cli.command_group import CommandGroup
+from trainium_cli.local.local_report import health_table
+from trainium_cli.mistakes import mistake
+from trainium_cli.terminal import console, say
+from trainium_local import DEFAULT_PORT, DEFAULT_REGION
+
+if TYPE_CHECKING:
+    from trainium_local.server import Health
+
+NOT_RUNNING = 3
+RUN = "run-command"
+PROVES = (
+    "It shows that a template is accepted, complete, ordered, rolls back and goes away without a rest. "
+    "It says nothing about IAM permissions (unless started with --iam enforced), capacity, networks or the Neuron "
+    "devices: nothing runs on its instances."
+)
+
+
+class LocalGroup(CommandGroup):
+    """Everything after `--` is a command of the user's, not one of this group."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args[:1] == ["--"]:
+            args = [RUN, *args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None:
+            known = ", ".join(name for name in self.list_commands(ctx) if name != RUN)
+            ctx.fail(
+                f"no such command: {args[0]!r}; known: {known}. "
+                f"To run a command against the embedded AWS: trn local -- {' '.join(args)}"
+            )
+        return super().resolve_command(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        own = [name for name in self.list_commands(ctx) if name != RUN]
+        return [" | ".join([*own, "-- COMMAND..."])]
+
+
+@click.group("local", cls=LocalGroup)
+def local() -> None:
+    """An AWS on this machine, for deploying without an account.
+
+    `trn local -- COMMAND` runs a command in an environment in which only the embedded AWS can be reached:
+
+        trn local -- cdk deploy TrnClusterStack
+    """
+    if find_spec("moto") is None or find_spec("cfnlint") is None:
+        raise click.ClickException(
+            "the embedded AWS is not installed. Install it with: pip install 'trainium-cdk[local]'"
+        )
+
+
+def quotas_by_code(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> dict[str, float]:
+    """CODE=VALUE, with the codes of the quotas that the embedded AWS knows."""
+    from trainium_core.problems import nearest
+    from trainium_local.seeds.vcpu_quotas import seeded_quotas
+
+    known = [quota.code for quota in seeded_quotas()]
+    quotas: dict[str, float] = {}
+    for text in given:
+        code, _, number = text.partition("=")
+        if code not in known:
+            hint = f"; nearest: {nearest(code, known)}" if nearest(code, known) else ""
+            raise click.BadParameter(f"no quota {code!r} in the embedded AWS{hint}; known: {', '.join(known)}")
+        if not number.isdecimal():
+            raise click.BadParameter(f"{text!r}: give a whole number of vCPUs, 0 or more, as in {code}=256")
+        quotas[code] = float(number)
+    return quotas
+
+
+def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> str:
+    """A region of AWS."""
+    from botocore.session import Session
+
+    from trainium_core.catalog.nearest_region import nearest_region
+
+    session: Any = Session()
+    known: list[str] = session.get_available_regions("ec2")
+    if given not in known:
+        close = nearest_region(given, known)
+        fix = f"choose {close}" if close else "choose a region of AWS, or leave the option out"
+        raise mistake(
+            "--region", given, allowed=f"a region that has EC2, such as {DEFAULT_REGION}", nearest=close, fix=fix
+        )
+    return given
+
+
+@local.command()
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 takes a free one."
+)
+@click.option(
+    "--region", callback=known_region, default=DEFAULT_REGION, show_default=True, help="Region commands use by default."
+)
+@click.option(
+    "--quota",
+    "quotas",
+    multiple=True,
+    callback=quotas_by_code,
+    metavar="CODE=VALUE",
+    help="Limit of vCPUs instead of the seeded one. Repeatable.",
+)
+@click.option(
+    "--fail-nodes",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Let the first N nodes report a missing device.",
+)
+@click.option(
+    "--stand-in-nodes/--no-stand-in-nodes",
+    default=True,
+    help="Off: nobody plays the nodes; a deployment waits for records that you have written.",
+)
+@click.option(
+    "--iam",
+    type=click.Choice(("enforced", "ignored")),
+    default="ignored",
+    show_default=True,
+    help="enforced: roles, users, functions and CloudFormation may do what their policies say.",
+)
+@click.pass_context
+def start(
+    ctx: click.Context,
+    port: int,
+    region: str,
+    quotas: dict[str, float],
+    fail_nodes: int,
+    stand_in_nodes: bool,
+    iam: str,
+) -> None:
+    """Start the embedded AWS in the background. If it runs already with other settings, this is an error."""
+    from trainium_local.server import Settings
+
+    given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    started = _start(
+        Settings(port=port, region=region, quotas=quotas, fail_nodes=fail_nodes, stand_in_nodes=stand_in_nodes, iam=iam)
+    )
+    if started.already:
+        _refuse_other_settings(started.health, {name: ctx.params[name] for name in given})
+    screen = console()
+    screen.print("The embedded AWS runs already." if started.already else "The embedded AWS runs.")
+    screen.print(health_table(started.health))
+
+
+@local.command()
+@click.option("--json", "as_json", is_flag=True, help="What the server says about itself, as JSON.")
+def status(as_json: bool) -> None:
+    """Show whether the embedded AWS runs, how it was started and what it proves. Exit code 3 when it does not run."""
+    from trainium_local import lifecycle
+
+    health = lifecycle.status(lifecycle.home(os.environ))
+    if as_json:
+        click.echo(health.to_json() if health else "null")
+    elif health:
+        console().print(health_table(health))
+        console().print(PROVES)
+    else:
+        say("The embedded AWS does not run. Start it with: trn local start")
+    if health is None:
+        raise SystemExit(NOT_RUNNING)
+
+
+@local.command()
+def stop() -> None:
+    """Stop the embedded AWS. Everything in it is lost: its state is in memory only."""
+    from trainium_local import lifecycle
+
+    try:
+        stopped = lifecycle.stop(lifecycle.home(os.environ))
+    except lifecycle.LocalError as error:
+        raise click.ClickException(str(error)) from error
+    say(
+        f"The embedded AWS at {stopped.endpoint} is stopped; everything in it is gone."
+        if stopped
+        else "The embedded AWS does not run; nothing to stop."
+    )
+
+
+@local.command(RUN, hidden=True, context_settings={"ignore_unknown_options": True})
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def run_command(command: tuple[str, ...]) -> None:
+    """Replace this process by COMMAND in the safe environment, so that its exit code and signals are its own."""
+    from trainium_local.environment import NotTheEmbeddedAwsError, safe_environment, tool_folders
+    from trainium_local.server import Settings
+
+    if not command:
+        raise click.UsageError("give a command after --, as in: trn local -- cdk deploy")
+    started = _start(Settings(port=DEFAULT_PORT))
+    health = started.health
+    if not started.already:
+        click.echo(
+            f"The embedded AWS was not running: started at {health.endpoint}. `trn local stop` ends it.", err=True
+        )
+    try:
+        environment = safe_environment(os.environ, started.connection, tools=tool_folders(Path.cwd()))
+    except NotTheEmbeddedAwsError as error:
+        raise click.ClickException(str(error)) from error
+    try:
+        os.execvpe(command[0], command, environment)
+    except OSError as error:
+        raise click.ClickException(f"{command[0]}: cannot be run ({error.strerror})") from error
+
+
+def _refuse_other_settings(running: "Health", given: Mapping[str, Any]) -> None:
+    """What was asked for and is not so would be lost without a word."""
+    has: dict[str, Any] = {name: getattr(running, name) for name in ("region", "fail_nodes", "stand_in_nodes", "iam")}
+    if given.get("port"):
+        has["port"] = urlsplit(running.endpoint).port
+    requested = {name: given[name] for name in has if name in given}
+    for code, value in given.get("quotas", {}).items():
+        requested[code], has[code] = value, running.quotas[code]
+    other = [
+        f"{name}: asked {value:g}, is {has[name]:g}"
+        if isinstance(value, float)
+        else f"{name}: asked {value}, is {has[name]}"
+        for name, value in requested.items()
+        if value != has[name]
+    ]
+    if other:
+        raise click.ClickException(
+            f"the embedded AWS runs already, at {running.endpoint}, with other settings ({'; '.join(other)}). "
+            "Stop it first with: trn local stop"
+        )
+
+
+def _start(settings: Any) -> Any:
+    from trainium_local import lifecycle
+
+    try:
+        return lifecycle.start(lifecycle.home(os.environ), settings)
+    except lifecycle.LocalError as error:
+        raise click.ClickException(str(error)) from error

@@ -1,0 +1,1 @@
+"""Commands about what a plan or a cluster costs."""

@@ -1,0 +1,1 @@
+"""Commands about a plan and whether the account can take it."""

@@ -1,0 +1,125 @@
+"""`trn capacity buy`: buys one Capacity Block, after a person has said so twice."""
+
+import sys
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan.capacity_options import WAYS_TO_GET_CAPACITY, hours_option
+from trainium_cli.plan_options import context_options, read_plan
+from trainium_cli.terminal import console, pairs
+from trainium_core.capacity.aws_purchase import AwsCapacityPurchase, SaleUnknownError
+from trainium_core.capacity.offerings import BlockOffering, Capacity
+from trainium_core.capacity.option import CapacityOption
+from trainium_core.identity.caller import Identity
+from trainium_core.plan import Plan
+from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.problems import SETTING_PREFIX
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_runtime.pilot_clock import stops_before_block_end
+
+
+@click.command()
+@click.argument("offering_id")
+@context_options
+@hours_option
+def buy(offering_id: str, overrides: tuple[str, ...], cdk_json: Path | None, hours: int) -> None:
+    """Buy a Capacity Block that `trn capacity` found.
+
+    OFFERING_ID, trn:region, trn:instance_type, trn:nodes and --hours are those of the search. The offering is read
+    again and shown; then you are asked twice, and type its price the second time. It is paid at once and cannot be
+    cancelled. There is no option that says yes for you, and nothing else in `trn` buys anything.
+
+    Exit code 0: bought. 1: not bought. 3: AWS did not answer; look before you try again.
+    """
+    if not _is_interactive():
+        raise click.UsageError("a purchase asks a person twice: run it on a terminal")
+    plan = read_plan(cdk_json, overrides, as_json=False, ignoring=WAYS_TO_GET_CAPACITY)
+    account = AwsAccount(plan.region)
+    try:
+        identity = account.identity()
+        offering = _read_again(account, plan, offering_id, hours)
+    except UnavailableError as error:
+        _end(ExitCode.COULD_NOT_TELL, f"Nothing was bought: {error}")
+    if offering is None:
+        reason = f"{plan.region} offers no {offering_id} for {plan.nodes} x {plan.instance_type} and {hours} h"
+        hint = "It is sold, or was found with another --hours, type, region or number of nodes: see `trn capacity`."
+        _end(ExitCode.NOT_READY, f"Nothing was bought: {reason}. {hint}")
+    _show(offering, plan, identity)
+    if not click.confirm("Buy it?") or not _types_the_price(offering):
+        _end(ExitCode.NOT_READY, "Nothing was bought.")
+    _buy(offering, plan)
+
+
+def _is_interactive() -> bool:
+    return sys.stdin.isatty()
+
+
+def _read_again(account: Capacity, plan: Plan, offering_id: str, hours: int) -> BlockOffering | None:
+    """Raises UnavailableError."""
+    offered = account.block_offerings(instance_type=plan.instance_type, instances=plan.nodes, hours=hours)
+    return next((offering for offering in offered or () if offering.offering_id == offering_id), None)
+
+
+def _show(offering: BlockOffering, plan: Plan, identity: Identity) -> None:
+    elsewhere = f", answered by {identity.endpoint} and not by AWS" if identity.endpoint else ""
+    rows = [
+        ("account", f"{identity.account}, as {identity.arn}{elsewhere}"),
+        ("offering", offering.offering_id),
+        ("instances", f"{offering.instances} x {offering.instance_type}"),
+        ("place", f"{offering.zone_id} in {plan.region}"),
+        ("start", f"{offering.start:%Y-%m-%d %H:%M} UTC"),
+        ("end", f"{offering.end:%Y-%m-%d %H:%M} UTC, {offering.hours:.4g} h after the start; {_termination()}"),
+        ("price", f"{_price(offering)}, paid at once, whether instances run or not; it cannot be cancelled"),
+    ]
+    console().print(pairs(rows, label_width=9))
+
+
+def _termination() -> str:
+    return f"nodes stop {stops_before_block_end() // timedelta(minutes=1)} minutes before"
+
+
+def _price(offering: BlockOffering) -> str:
+    return f"{offering.upfront_fee} {offering.currency}"
+
+
+def _types_the_price(offering: BlockOffering) -> bool:
+    typed = click.prompt(f"Type the price in {offering.currency} to buy it", default="", show_default=False)
+    try:
+        return Decimal(typed.strip()) == offering.upfront_fee
+    except InvalidOperation:
+        return False
+
+
+def _buy(offering: BlockOffering, plan: Plan) -> NoReturn:
+    try:
+        bought = AwsCapacityPurchase(plan.region).buy(offering.offering_id)
+    except RequestRefusedError as error:
+        _end(ExitCode.NOT_READY, f"Nothing was bought: {error}")
+    except SaleUnknownError as error:
+        _end(
+            ExitCode.COULD_NOT_TELL,
+            f"AWS did not answer, so it may have been bought or not: {error}. See what the account has with "
+            "`trn capacity` and `aws ec2 describe-capacity-blocks` before you try again.",
+        )
+    chosen = CapacityOption(
+        capacity="capacity-block",
+        region=plan.region,
+        zone_id=offering.zone_id,
+        reservation_id=bought.reservation_id,
+        prospect="later",
+    )
+    console().print(f"\nBought: {bought.reservation_id} is {bought.state}. The settings for it:")
+    for name, value in chosen.settings.items():
+        console().print(f'  "{SETTING_PREFIX}{name}": "{value}",')
+    begins = f"from {offering.start:%Y-%m-%d %H:%M} UTC on" if offering.start > datetime.now(UTC) else "now"
+    _end(ExitCode.OK, f"Nodes can launch {begins}.")
+
+
+def _end(code: ExitCode, message: str) -> NoReturn:
+    console().print(f"\n{message}", style="bold")
+    raise click.exceptions.Exit(code)

@@ -1,0 +1,55 @@
+"""`trn plan`: the validated plan and what follows from it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from trainium_cli.plan.plan_report import plan_as_json, plan_sections
+from trainium_cli.plan_options import plan_options, read_plan, refuse
+from trainium_cli.terminal import console, pairs, print_json, shell_lines
+from trainium_core.engines.registry import CONSTRUCT_IDS
+from trainium_core.engines.warnings import plan_warnings
+from trainium_core.naming import STACK_NAME
+from trainium_core.nodes.torchrun import torchrun_command
+from trainium_core.plan.pilot_end import passed_end
+from trainium_core.problems import PlanError
+
+
+@click.command()
+@plan_options
+def plan(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> None:
+    """Check the plan and show what follows from it.
+
+    Works offline: nothing is asked of AWS and nothing is made.
+    """
+    checked = read_plan(cdk_json, overrides, as_json=as_json)
+    if checked.pilot.ends and (problem := passed_end(checked.pilot.ends, now=datetime.now(UTC))):
+        refuse(PlanError([problem]), as_json=as_json)
+    if as_json:
+        print_json(plan_as_json(checked))
+        return
+    out = console()
+    zone = checked.zone_id or f"the zone of {checked.network.subnet_id}"
+    node_count = "1 node" if checked.nodes == 1 else f"{checked.nodes} nodes"
+    out.print(
+        f"{checked.cluster_name}: {node_count} of {checked.instance_type}, {checked.capacity}, "
+        f"in {checked.region} ({zone})",
+        style="bold",
+    )
+    for title, rows in plan_sections(checked).items():
+        out.print(f"\n{title}", style="bold")
+        out.print(pairs(rows, label_width=15))
+    out.print("\nTraining, on every node" if checked.nodes > 1 else "\nTraining", style="bold")
+    out.print(shell_lines(torchrun_command(checked)))
+    out.print()
+    others = [CONSTRUCT_IDS[stack] for stack in checked.stacks if CONSTRUCT_IDS[stack] != STACK_NAME]
+    if others:
+        out.print(
+            f"warning: trn:stacks: this is the plan of {STACK_NAME}; for {' and '.join(others)} see `trn estimate` and "
+            "`trn preflight`",
+            style="yellow",
+        )
+    for setting, warning in plan_warnings(checked).items():
+        out.print(f"warning: trn:{setting}: {warning}", style="yellow")
+    out.print("The plan is valid. AWS was not asked: `trn preflight` does that.", style="green")

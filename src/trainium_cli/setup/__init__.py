@@ -1,0 +1,1 @@
+"""Commands for this machine and for looking things up."""

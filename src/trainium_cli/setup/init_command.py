@@ -1,0 +1,138 @@
+"""`trn init`: a folder with all that a cluster needs: the plan, the CDK app, a job."""
+
+import json
+import sys
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trainium_cli.completion_values import complete_region, complete_type
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.mistakes import unknown_name
+from trainium_cli.plan_options import refuse
+from trainium_cli.terminal import question, say
+from trainium_core.catalog.catalog import builtin_catalog
+from trainium_core.costs.estimate import estimate, sales_warning
+from trainium_core.naming import DEFAULT_CLUSTER_NAME
+from trainium_core.plan import Plan
+from trainium_core.plan.settings_by_key import SETTINGS
+from trainium_core.plan.values import CAPACITY, CapacityKind
+from trainium_core.problems import SETTING_PREFIX, PlanError
+
+_FILES = {"app.py": "app.py", "README.md": "README.md", "job/fit.py": "fit.py", "job/job.toml": "job.toml"}
+"""What is written besides cdk.json, by the name of its text in the folder project."""
+
+_TYPE, _REGION, _ENDS = "trn1.32xlarge", "us-west-2", "8h"
+"""What is proposed."""
+
+_NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
+@click.option(
+    "--type",
+    "instance_type",
+    metavar="TYPE",
+    shell_complete=complete_type,
+    help="Instance type of every node, see `trn types`.",
+)
+@click.option("--region", metavar="REGION", shell_complete=complete_region, help="AWS region to deploy to.")
+@click.option("--nodes", metavar="NUMBER", help="Number of nodes.")
+@click.option("--capacity", metavar="HOW", help=f"How the nodes are bought: {', '.join(CAPACITY)}.")
+@click.option("--reservation-id", metavar="ID", help="The Capacity Block or reservation to launch into.")
+@click.option("--ends", metavar="WHEN", help="When the nodes end: 8h, 5d, 2026-12-01T18:00Z, or never.")
+@click.option("--name", metavar="NAME", help=f"Name of the cluster. Default: {DEFAULT_CLUSTER_NAME}.")
+@click.option("--yes", is_flag=True, help="Ask nothing: what is not given is as proposed.")
+def init(folder: Path, yes: bool, **given: str | None) -> None:
+    """Write a plan, a CDK app and a first job into a folder.
+
+    Asks for what is not given, says the price by list prices, and changes nothing on AWS. Overwrites no file.
+
+    Exit code 0: written. 1: not wanted. 2: a mistake, or there is something already.
+    """
+    there = [name for name in ("cdk.json", *_FILES) if (folder / name).exists()]
+    if there:
+        raise click.UsageError(f"{folder}: there is already {', '.join(there)}; give an empty folder")
+    somebody = sys.stdin.isatty() and not yes
+    if not somebody and not yes and not (given["instance_type"] and given["region"]):
+        raise click.UsageError("nobody is there to be asked: give --type and --region, or --yes for what is proposed")
+    settings = _prompt_for_settings(given) if somebody else _proposed(given)
+    try:
+        plan = Plan.from_settings(settings, folder)
+    except PlanError as error:
+        refuse(error, as_json=False)
+    _say_the_price(plan)
+    if somebody and not click.confirm(question(f"\nWrite this to {folder.resolve()}?"), default=True):
+        say("Nothing was written.")
+        raise click.exceptions.Exit(ExitCode.NOT_READY)
+    try:
+        _write(folder, settings)
+    except OSError as error:
+        click.echo(f"{error.filename or folder}: {error.strerror}", err=True)
+        raise click.exceptions.Exit(ExitCode.BAD_INPUT) from error
+    inside = "" if folder == Path() else f"cd {folder}; "
+    say(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, trn plan, trn deploy")
+
+
+def _proposed(given: Mapping[str, str | None]) -> dict[str, str]:
+    return _settings({"instance_type": _TYPE, "region": _REGION, "ends": _ENDS} | _of(given))
+
+
+def _prompt_for_settings(given: Mapping[str, str | None]) -> dict[str, str]:
+    """Each question has what is proposed as its default."""
+    catalog, answers = builtin_catalog(), _of(given)
+    _prompt(answers, "instance_type", f"Instance type ({', '.join(catalog)})", _TYPE)
+    if answers["instance_type"] not in catalog:
+        raise click.UsageError(unknown_name("instance type", answers["instance_type"], tuple(catalog)))
+    regions = tuple(catalog[answers["instance_type"]].zones)
+    _prompt(answers, "region", f"Region ({', '.join(regions)})", _REGION if _REGION in regions else regions[0])
+    _prompt(answers, "nodes", "Nodes", str(SETTINGS["nodes"].default))
+    _prompt(answers, "capacity", f"Bought how ({', '.join(CAPACITY)})", SETTINGS["capacity"].default)
+    if answers["capacity"] in _NEEDS_A_RESERVATION:
+        _prompt(answers, "reservation_id", "Id of the Capacity Block or reservation, cr-...", None)
+    _prompt(answers, "ends", "When do the nodes end (8h, 5d, 2026-12-01T18:00Z, never)", _ENDS)
+    return _settings(answers)
+
+
+def _prompt(answers: dict[str, str], key: str, text: str, proposed: str | None) -> None:
+    if key not in answers:
+        answers[key] = str(click.prompt(question(text), default=proposed, show_default=proposed is not None)).strip()
+
+
+def _of(given: Mapping[str, str | None]) -> dict[str, str]:
+    return {"cluster_name" if key == "name" else key: value for key, value in given.items() if value is not None}
+
+
+def _settings(answers: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in answers.items() if (key, value) != ("ends", "never")}
+
+
+def _say_the_price(plan: Plan) -> None:
+    estimated = estimate(plan, aws=None)
+    end = f"The nodes end after {plan.pilot.ends}." if plan.pilot.ends else "Nothing ends the nodes by itself."
+    say(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}")
+    say(f"  running  {estimated.running_hour} per hour, by list price\n  asleep   {estimated.asleep_month} per month")
+    say(f"  end      {end}")
+    warning = sales_warning(plan, estimated)
+    if warning:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _write(folder: Path, settings: Mapping[str, str]) -> None:
+    document: dict[str, Any] = {
+        "app": "python3 app.py",
+        "context": {f"{SETTING_PREFIX}{key}": _as_number(value) for key, value in settings.items()},
+    }
+    texts = files("trainium_cli.setup") / "project"
+    written = {name: (texts / f"{text}.txt").read_text(encoding="utf-8") for name, text in _FILES.items()}
+    for name, text in {"cdk.json": f"{json.dumps(document, indent=2)}\n", **written}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _as_number(value: str) -> int | str:
+    return int(value) if value.isascii() and value.isdigit() else value

@@ -1,0 +1,158 @@
+"""`trn audit`: the tables, the report it writes, and the exit code. What counts as left is tested in tests/core."""
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from tests.cli.running import GOOD, run, run_program
+from tests.core.fake_audit import CLUSTER, VOLUME, FakeAuditedAccount, FakeLister, stack, thing
+from trainium_cli.cluster import audit_command
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.audit.resource import Charge, ChargedItem
+
+GP3 = Charge(items=(ChargedItem(product="gp3-storage", quantity=Decimal(100)),))
+VOLUME_LEFT = thing("vol-1", cluster=CLUSTER, charge=GP3)
+SNAPSHOT_LEFT = thing("snap-1", cluster=CLUSTER, charge=Charge(unpriced="snapshot storage"))
+
+EMPTY = FakeAuditedAccount()
+LEFT = FakeAuditedAccount(lister=FakeLister(found=[VOLUME_LEFT, SNAPSHOT_LEFT]))
+DENIED = FakeAuditedAccount(lister=FakeLister(found=None))
+LEFT_AND_DENIED = FakeAuditedAccount(lister=FakeLister(found=[VOLUME_LEFT]), tags=None)
+KEPT = FakeAuditedAccount(
+    lister=FakeLister(found=[VOLUME_LEFT]), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})]
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    return tmp_path
+
+
+def invoke(monkeypatch: pytest.MonkeyPatch, account: FakeAuditedAccount, *arguments: str) -> Result:
+    monkeypatch.setattr(audit_command, "AwsAuditedAccount", lambda _region, **_: account)
+    return run("audit", *GOOD, *arguments)
+
+
+def report(folder: Path, ending: str) -> str:
+    (file,) = folder.glob(f"audit-{CLUSTER}-*.{ending}")
+    return file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("account", "code", "says"),
+    [
+        (EMPTY, ExitCode.OK, f"nothing left of {CLUSTER} in us-west-2: 1 kinds were looked for"),
+        (
+            LEFT,
+            ExitCode.NOT_READY,
+            f"2 things left of {CLUSTER} in us-west-2, per month: at least $8.00, 1 price",
+        ),
+        (
+            DENIED,
+            ExitCode.COULD_NOT_TELL,
+            f"could not tell whether anything is left of {CLUSTER} in us-west-2; 1",
+        ),
+        (LEFT_AND_DENIED, ExitCode.NOT_READY, f"1 thing left of {CLUSTER} in us-west-2, per month: $8.00; 1"),
+        (KEPT, ExitCode.OK, f"nothing left of {CLUSTER}"),
+    ],
+)
+def test_the_last_line_is_the_outcome_and_the_exit_code_says_the_same(
+    monkeypatch: pytest.MonkeyPatch, account: FakeAuditedAccount, code: ExitCode, says: str
+) -> None:
+    ended = invoke(monkeypatch, account)
+    assert ended.exit_code == code
+    assert ended.stdout.splitlines()[-1].startswith(says)
+
+
+def test_what_is_left_is_shown_with_how_it_was_found_and_its_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = invoke(monkeypatch, LEFT).stdout
+    volume, snapshot = (next(line for line in shown.splitlines() if name in line) for name in ("vol-1", "snap-1"))
+    assert volume.split()[-3:] == ["tag", "trn:cluster", "$8.00"]
+    assert snapshot.split()[-1] == "unknown"
+
+
+def test_what_is_kept_is_shown_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert invoke(monkeypatch, KEPT).stdout.startswith("Kept, because the stack retains it\n")
+
+
+def test_what_could_not_be_read_is_shown_with_the_permission(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = invoke(monkeypatch, DENIED).stdout
+    assert "EBS volume: not allowed to read: the permission ec2:DescribeVolumes is missing" in shown
+
+
+def test_the_report_reports_time_account_region_and_calls(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    invoke(monkeypatch, LEFT)
+    printed = json.loads(report(folder, "json"))
+    assert (printed["account"], printed["region"], printed["calls"]) == (
+        "123456789012",
+        "us-west-2",
+        {"ec2:DescribeVolumes": 1},
+    )
+    assert abs((datetime.now(UTC) - datetime.fromisoformat(printed["time"])).total_seconds()) < 60
+    page = report(folder, "md")
+    expected = ("123456789012", "us-west-2", "ec2:DescribeVolumes", "vol-1", "snap-1", "unknown: snapshot storage")
+    assert [word for word in expected if word not in page] == []
+
+
+def test_json_says_what_the_report_says(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    ended = invoke(monkeypatch, LEFT, "--json")
+    printed: dict[str, Any] = json.loads(ended.stdout)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert Path(printed.pop("report")).name.endswith(".md")
+    assert printed == json.loads(report(folder, "json"))
+    assert [one["usd_per_month"] for one in printed["resources"]] == [8.0, None]
+    assert printed["usd_per_month"]["left"] == {"at_least": 8.0, "unknown_prices": 1}
+
+
+def test_the_report_goes_where_it_is_reported_to(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    (folder / "reports").mkdir()
+    invoke(monkeypatch, EMPTY, "--folder", "reports")
+    assert len(list((folder / "reports").iterdir())) == 2
+
+
+def test_without_credentials_the_verdict_is_could_not_tell() -> None:
+    nowhere = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
+    keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
+    ended = run_program("audit", *GOOD, AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)
+    assert ended.returncode == ExitCode.COULD_NOT_TELL
+    assert "none-such" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_bad_plan_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_command, "AwsAuditedAccount", None)
+    assert run("audit", *GOOD, "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT
+
+
+def test_a_setup_script_that_is_gone_does_not_stop_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert invoke(monkeypatch, EMPTY, "-c", "trn:setup_script=gone.sh").exit_code == ExitCode.OK
+
+
+@pytest.mark.parametrize(
+    ("account", "code"), [(EMPTY, ExitCode.COULD_NOT_TELL), (LEFT, ExitCode.NOT_READY)], ids=["nothing left", "left"]
+)
+def test_what_was_found_is_shown_though_it_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, account: FakeAuditedAccount, code: ExitCode
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    ended = invoke(monkeypatch, account)
+    assert ended.exit_code == code
+    assert "The report could not be written to .: No space left on device" in ended.stderr
+    assert " left of trn-pilot in us-west-2" in ended.stdout.splitlines()[-1]
+
+
+def test_a_cluster_without_stacks_is_searched_by_its_name_and_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_command, "AwsAuditedAccount", lambda _region, **_: EMPTY)
+    ended = run("audit", "--region", "us-west-2", "--cluster", CLUSTER)
+    assert ended.exit_code == ExitCode.OK
+    assert ended.stderr.startswith(f"No stack in us-west-2 is of {CLUSTER}. --stack NAME looks also")

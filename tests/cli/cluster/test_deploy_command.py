@@ -1,0 +1,207 @@
+"""`trn deploy`: what stands before the CDK CLI, and how it is called. Real deployments are in tests/deploy."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.core.fake_account import FakeAccount
+from trainium_cli.cluster import deploy_command, deployment
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.main import trn
+from trainium_core.stacks.events import StackEvent
+
+PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
+
+
+class NoEvents:
+    """A stack that CloudFormation does not know."""
+
+    def last_event(self, stack: str) -> None:  # noqa: ARG002
+        return None
+
+    def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:  # noqa: ARG002
+        return []
+
+
+class NoNodes:
+    """A stack without running nodes."""
+
+    def running_nodes(self, stack: str) -> int:  # noqa: ARG002
+        return 0
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_with_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    (tmp_path / "cdk.json").write_text(json.dumps({"app": "none", "context": PLAN}))
+    monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount())
+    monkeypatch.setattr(deployment, "AwsStackEvents", lambda _: NoEvents())
+    monkeypatch.setattr(deployment, "AwsNodeChanges", lambda _: NoNodes())
+
+
+@pytest.fixture
+def cdk(tmp_path: Path) -> Path:
+    """A CDK CLI in the project that writes down how it was called, says a little and ends as `code` says."""
+    folder = tmp_path / "node_modules" / ".bin"
+    folder.mkdir(parents=True)
+    program = folder / "cdk"
+    program.write_text(
+        '#!/bin/sh\necho "$@" > called\npwd > called_in\necho "TrnClusterStack.Nodes = trn nodes"\necho "broken app"\n'
+        "exit $(cat code 2>/dev/null || echo 0)\n"
+    )
+    program.chmod(0o755)
+    return tmp_path / "called"
+
+
+def no_prices(_region: str) -> None: ...
+
+
+def deploy(*options: str) -> Result:
+    return CliRunner().invoke(trn, ["deploy", *options], prog_name="trn")
+
+
+def test_the_cdk_cli_gets_the_plans_stacks_and_the_overrides_and_makes_no_request(cdk: Path) -> None:
+    ended = deploy("--yes", "-c", "trn:nodes=1")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    called = cdk.read_text()
+    assert called.startswith("deploy TrnClusterStack --context trn:nodes=1 --require-approval never ")
+
+
+def test_it_runs_in_the_folder_of_cdk_json(cdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert deploy("--yes", "--file", "../cdk.json").exit_code == ExitCode.OK
+    assert (tmp_path / "called_in").read_text().strip() == str(tmp_path)
+    assert cdk.exists()
+
+
+def test_the_outputs_of_the_stack_are_shown(cdk: Path) -> None:  # noqa: ARG001
+    assert "TrnClusterStack.Nodes = trn nodes" in deploy("--yes").stdout
+
+
+@pytest.mark.parametrize(
+    ("account", "code"),
+    [(FakeAccount(limit=0), ExitCode.NOT_READY), (FakeAccount(unavailable={"quota"}), ExitCode.COULD_NOT_TELL)],
+)
+def test_without_a_ready_account_nothing_is_deployed(
+    cdk: Path, monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode
+) -> None:
+    monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: account)
+    ended = deploy("--yes")
+    assert ended.exit_code == code
+    assert "Nothing was deployed." in ended.stderr
+    assert not cdk.exists()
+
+
+def test_a_suppressed_check_does_not_block(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(limit=0))
+    assert deploy("--yes", "--suppress", "quota").exit_code == ExitCode.OK
+    assert cdk.exists()
+
+
+def test_with_nobody_to_ask_yes_must_be_given(cdk: Path) -> None:
+    ended = deploy()
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "give --yes" in ended.stderr
+    assert not cdk.exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "options", "called"),
+    [
+        ("y\n", (), "deploy TrnClusterStack --context trn:ends=5d --require-approval never "),
+        ("y\n", ("--show-iam",), "deploy TrnClusterStack --context trn:ends=5d\n"),
+        ("n\n", (), None),
+    ],
+    ids=["yes", "with IAM", "no"],
+)
+def test_a_person_sees_nodes_price_and_end_on_one_screen_and_is_asked_once(
+    cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, options: tuple[str, ...], called: str | None
+) -> None:
+    monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
+    monkeypatch.setattr(deployment, "AwsPrices", no_prices)
+    ended = CliRunner().invoke(trn, ["deploy", "-c", "trn:ends=5d", *options], prog_name="trn", input=typed)
+    assert ended.exit_code == (ExitCode.OK if called else ExitCode.NOT_READY), ended.output
+    assert (cdk.read_text() if cdk.exists() else "").startswith(called or "")
+    assert cdk.exists() == bool(called)
+    for text in (
+        "TrnClusterStack: new",
+        "1 x trn1.32xlarge, on-demand",
+        "per hour",
+        "5d after the first deployment",
+        "Deploy it?",
+    ):
+        assert text in ended.stdout
+    assert len(ended.stdout.splitlines()) < 24
+
+
+def test_without_the_cdk_cli_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    ended = deploy("--yes")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "trn setup" in ended.stderr
+
+
+def test_a_cli_that_fails_before_there_is_a_stack_is_quoted(cdk: Path, tmp_path: Path) -> None:  # noqa: ARG001
+    (tmp_path / "code").write_text("1")
+    ended = deploy("--yes")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "broken app" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("statuses", "said", "quoted"),
+    [
+        (["REVIEW_IN_PROGRESS", "CREATE_IN_PROGRESS"], "goes on by itself, in CREATE_IN_PROGRESS, and what it", False),
+        (["UPDATE_IN_PROGRESS"], "goes on by itself, in UPDATE_IN_PROGRESS, and what it makes is billed", False),
+        (["CREATE_IN_PROGRESS", "CREATE_COMPLETE"], "TrnClusterStack is in CREATE_COMPLETE.", True),
+        (["REVIEW_IN_PROGRESS"], "ended without having deployed", True),
+    ],
+)
+@pytest.mark.usefixtures("cdk")
+def test_where_the_cdk_cli_ends_before_the_stack_it_is_told_what_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statuses: Sequence[str], said: str, quoted: bool
+) -> None:
+    class Events(NoEvents):
+        def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:  # noqa: ARG002
+            kind = "AWS::CloudFormation::Stack"
+            return [
+                StackEvent(event_id=status, kind=kind, logical_id=stack, status=status, of_stack=True)
+                for status in statuses
+            ]
+
+    monkeypatch.setattr(deployment, "AwsStackEvents", lambda _: Events())
+    (tmp_path / "code").write_text("1")
+    ended = deploy("--yes")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert said in ended.stderr
+    assert ("broken app" in ended.stderr) == quoted
+
+
+def test_another_file_than_cdk_json_is_refused(cdk: Path, tmp_path: Path) -> None:
+    (tmp_path / "cdk.json").rename(tmp_path / "plan.json")
+    ended = deploy("--yes", "--file", "plan.json")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert not cdk.exists()
+
+
+@pytest.mark.parametrize(("typed", "bootstrapped"), [("y\n", True), ("n\n", False)])
+def test_where_only_the_bootstrap_is_missing_it_is_offered(
+    cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, bootstrapped: bool
+) -> None:
+    def is_interactive() -> bool:
+        return True
+
+    monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(bootstrap_version=None))
+    monkeypatch.setattr(deploy_command, "is_interactive", is_interactive)
+    ended = CliRunner().invoke(trn, ["deploy"], prog_name="trn", input=typed)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "Run `cdk bootstrap aws://123456789012/us-west-2` now?" in ended.stdout
+    assert cdk.exists() == bootstrapped
+    assert not bootstrapped or cdk.read_text() == "bootstrap aws://123456789012/us-west-2\n"

@@ -1,0 +1,199 @@
+"""`trn destroy`: what is shown, what is asked, and the exit code. The teardown itself is tested in tests/core."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.cli.running import GOOD
+from tests.core.fake_teardown import CACHE, OTHER_CLUSTER, OWN_CLUSTER, RECORDS, FakeTeardown, cluster_stack
+from trainium_cli.cluster import destroy_command
+from trainium_cli.cluster.destroy_report import show_inventory
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.main import trn
+from trainium_core.stacks.description import MadeResource, StackDescription
+from trainium_core.teardown import run as teardown_run
+from trainium_core.teardown.inventory import DeletedItem, Inventory
+from trainium_core.teardown.scope import Scope
+
+
+@pytest.fixture(autouse=True)
+def _on_a_wide_screen_without_pauses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(teardown_run, "SHORTEST_PAUSE", 0)
+    monkeypatch.setattr(destroy_command, "running_job_sentence", lambda *_: None)
+
+
+def destroy(monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, *options: str, typed: str | None = None) -> Result:
+    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
+    monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
+    grace = () if "--grace" in options else ("--grace", "0")
+    return CliRunner().invoke(trn, ["destroy", *GOOD, *grace, *options], prog_name="trn", input=typed)
+
+
+def test_what_goes_and_what_stays_is_shown_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown()
+    ended = destroy(monkeypatch, account, typed="n\n")
+    assert account.changes == []
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert ended.stdout.index(RECORDS) < ended.stdout.index("retained in") < ended.stdout.index(CACHE)
+    assert "Nothing was destroyed." in ended.stdout
+
+
+def test_the_job_whose_nodes_end_is_named_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = {"TrnClusterStack": "fit-1 is not over (running)"}
+    monkeypatch.setattr(destroy_command, "running_job_sentence", lambda _, stack: sentences.get(stack))
+    ended = destroy(monkeypatch, FakeTeardown(), typed="n\n")
+    assert "\nJob: fit-1 is not over (running).\n" in ended.stdout
+
+
+def test_every_thing_that_goes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = destroy(monkeypatch, FakeTeardown(), typed="n\n").stdout
+    for name in ("trn-pilot--job", "2 running", "TrnClusterStack", RECORDS, "TrnClusterStack-nodes", "snap-1", "eni-1"):
+        assert name in shown
+
+
+def test_what_is_somebody_elses_is_not_shown_as_going(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = destroy(monkeypatch, FakeTeardown(), typed="n\n").stdout
+    assert "snap-2" not in shown
+    assert "their-bucket" not in shown
+
+
+def test_what_stays_is_shown_with_its_size_and_its_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = destroy(monkeypatch, FakeTeardown(), typed="n\n").stdout
+    (line,) = [line for line in shown.splitlines() if CACHE in line]
+    assert "5.00 GiB" in line
+    assert "$0.1" in line
+
+
+def test_a_size_that_is_not_known_is_not_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = destroy(monkeypatch, FakeTeardown(denied=frozenset({"stored"})), typed="n\n").stdout
+    (line,) = [line for line in shown.splitlines() if CACHE in line]
+    assert line.count("unknown") == 2
+
+
+def test_yes_destroys_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown()
+    ended = destroy(monkeypatch, account, "--yes")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert account.stacks == []
+    assert f"Nothing of {OWN_CLUSTER} is left in us-west-2 but what is retained." in ended.stdout
+
+
+def test_nothing_to_destroy_is_shown_and_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown(stacks=[], leftovers=[], work=[])
+    ended = destroy(monkeypatch, account)
+    assert ended.exit_code == ExitCode.OK
+    assert f"Nothing of {OWN_CLUSTER} is in us-west-2 to destroy." in ended.stdout
+
+
+def test_a_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown(stacks=[cluster_stack(cluster=OTHER_CLUSTER)], leftovers=[], work=[])
+    ended = destroy(monkeypatch, account, "--yes")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert f"belongs to the cluster {OTHER_CLUSTER}, not to {OWN_CLUSTER}: it is left alone" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("account", "code", "message"),
+    [
+        (FakeTeardown(failing=100), ExitCode.NOT_READY, "vpc-1: it has dependencies"),
+        (FakeTeardown(refused=frozenset({"delete_leftover"})), ExitCode.NOT_READY, "refused: delete_leftover"),
+        (FakeTeardown(denied=frozenset({"snapshot"})), ExitCode.COULD_NOT_TELL, "unknown: not allowed: snapshot"),
+        (FakeTeardown(denied=frozenset({"existing_stacks"})), ExitCode.COULD_NOT_TELL, "Could not tell: not allowed"),
+    ],
+)
+def test_what_is_left_or_unknown_is_reported_and_decides_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, code: ExitCode, message: str
+) -> None:
+    ended = destroy(monkeypatch, account, "--yes")
+    assert ended.exit_code == code
+    assert message in ended.output
+
+
+def test_an_interruption_says_that_it_can_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(destroy_command, "take_down", interrupted)
+    ended = destroy(monkeypatch, FakeTeardown(), "--yes")
+    assert ended.exit_code == ExitCode.INTERRUPTED
+    assert "Run `trn destroy` again: it goes on." in ended.stderr
+
+
+def test_json_reports_what_went_what_stays_and_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = destroy(monkeypatch, FakeTeardown(), "--yes", "--json")
+    printed = json.loads(ended.stdout)
+    assert printed["verdict"] == "gone"
+    assert {"what": "nodes", "name": "TrnClusterStack-Group", "detail": "2 running"} in printed["going"]
+    assert [kept["resource_id"] for kept in printed["kept"]] == [CACHE]
+    assert {step["state"] for step in printed["steps"]} == {"done"}
+
+
+def test_json_without_yes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown()
+    assert destroy(monkeypatch, account, "--json").exit_code == ExitCode.BAD_INPUT
+    assert account.changes == []
+
+
+def test_a_protected_stack_is_named_and_nobody_is_prompted(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown(stacks=[cluster_stack(protected=True)])
+    ended = destroy(monkeypatch, account)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "TrnClusterStack is protected against deletion, so nothing was touched" in ended.stdout
+    assert "Destroy this?" not in ended.stdout
+    assert account.changes == []
+
+
+@pytest.mark.parametrize(
+    ("options", "grace"),
+    [
+        ((), timedelta(minutes=2)),
+        (("--grace", "90s"), timedelta(seconds=90)),
+        (("--grace", "5m"), timedelta(minutes=5)),
+        (("--grace", "0"), timedelta()),
+    ],
+)
+def test_running_nodes_have_notice_as_long_as_is_shown(
+    monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], grace: timedelta
+) -> None:
+    given: list[timedelta] = []
+
+    def take_down(*_: object, **how: Any) -> tuple[()]:
+        given.append(how["grace"])
+        return ()
+
+    monkeypatch.setattr(destroy_command, "take_down", take_down)
+    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: FakeTeardown())
+    monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
+    ended = CliRunner().invoke(trn, ["destroy", *GOOD, "--yes", *options], prog_name="trn")
+    assert given == [grace]
+    assert ("The nodes are notified" in ended.stdout) == bool(grace)
+
+
+@pytest.mark.parametrize("given", ["2", "2h", "-1s", "61m", "soon", ""])
+def test_a_notice_of_another_length_is_refused_with_what_is_allowed(
+    monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    account = FakeTeardown()
+    ended = destroy(monkeypatch, account, "--yes", "--grace", given)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert f"--grace: got {given!r}" in ended.stderr
+    assert "such as 90s or 5m, at most 60m" in ended.stderr
+    assert account.changes == []
+
+
+@pytest.mark.parametrize(("going", "nodes_end"), [((DeletedItem(what="nodes", name="group"),), True), ((), False)])
+def test_of_a_stack_that_stays_nodes_are_said_to_end_where_there_are_some(
+    going: tuple[DeletedItem, ...], nodes_end: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = MadeResource(kind="AWS::EC2::VPC", resource_id="vpc-1", other=True)
+    stack = StackDescription(name="Web", stack_id="id", status="CREATE_COMPLETE", cluster=None, resources=(others,))
+    show_inventory(Inventory(going=going, kept=(), unknown=()), Scope(cluster="c", existing=(stack,)), "us-west-2")
+    shown = capsys.readouterr().out
+    assert "The stack Web stays: it also has 1 AWS::EC2::VPC" in shown
+    assert ("Its nodes end." in shown) is nodes_end

@@ -1,0 +1,103 @@
+"""What `trn deploy` says of nodes that would end, and when it goes on. A real one is in tests/deploy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+import pytest
+
+from trainium_cli.cluster import ending_nodes
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.stacks.change_sets import ResourceChange
+from trainium_runtime.errors import UnavailableError
+
+GROUP = "AWS::AutoScaling::AutoScalingGroup"
+
+
+@dataclass
+class FakeChangeSets:
+    """A stack of so many running nodes, and what its change set would do."""
+
+    running: int = 2
+    found: Sequence[ResourceChange] = (ResourceChange(kind=GROUP, action="Remove"),)
+    silent: bool = False
+    deleted: list[str] = field(default_factory=list[str])
+
+    def physical_ids(self, stack: str, kind: str) -> Sequence[str]: ...
+
+    def running_nodes(self, stack: str) -> int:
+        if self.silent:
+            raise UnavailableError(f"no answer about {stack}")
+        return self.running
+
+    def changes(self, stack: str, change_set: str) -> Sequence[ResourceChange]:
+        assert (stack, change_set) == ("Stack", "trn-deploy-preview")
+        return self.found
+
+    def delete_change_set(self, stack: str, change_set: str) -> None:
+        self.deleted.append(f"{stack}/{change_set}")
+
+
+@pytest.fixture
+def cdk(tmp_path: Path) -> Path:
+    program = tmp_path / "cdk"
+    program.write_text('#!/bin/sh\necho "$@" > called\nexit $(cat code 2>/dev/null || echo 0)\n')
+    program.chmod(0o755)
+    return program
+
+
+def confirm(account: FakeChangeSets, cdk: Path, *, yes: bool = True, replace: bool = False) -> ExitCode | None:
+    return ending_nodes.ask_about_ending_nodes(
+        account,
+        "Stack",
+        construct_id="Id",
+        program=str(cdk),
+        context=["--context", "a=b"],
+        folder=cdk.parent,
+        yes=yes,
+        replace=replace,
+    )
+
+
+def test_a_script_gets_an_exit_code_of_its_own(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    account = FakeChangeSets()
+    assert confirm(account, cdk) is ExitCode.NODES_WOULD_END
+    shown = capsys.readouterr().err
+    assert "2 of 2 running nodes would end, with what is on their disks: their Auto Scaling group is removed." in shown
+    assert "`trn deploy --replace-nodes`" in shown
+    assert account.deleted == ["Stack/trn-deploy-preview"]
+    called = (cdk.parent / "called").read_text()
+    assert called.startswith("deploy Id --context a=b --method prepare-change-set --change-set-name")
+
+
+def test_whoever_consented_before_is_not_prompted(cdk: Path) -> None:
+    assert confirm(FakeChangeSets(), cdk, replace=True) is None
+
+
+@pytest.mark.parametrize(("answer", "code"), [(True, None), (False, ExitCode.NODES_WOULD_END)])
+def test_a_person_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch, answer: bool, code: ExitCode | None) -> None:
+    monkeypatch.setattr(click, "confirm", lambda _: answer)
+    assert confirm(FakeChangeSets(), cdk, yes=False) is code
+
+
+def test_nodes_that_stay_need_no_answer(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert confirm(FakeChangeSets(found=()), cdk, yes=False) is None
+    assert "None of the 2 running nodes ends by this deployment." in capsys.readouterr().out
+
+
+def test_settings_that_running_nodes_do_not_take_on_are_reported(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change = ResourceChange(kind="AWS::EC2::LaunchTemplate", action="Modify")
+    assert confirm(FakeChangeSets(found=(change,)), cdk) is None
+    assert "raise trn:node_generation" in capsys.readouterr().out
+
+
+def test_without_running_nodes_no_change_set_is_made(cdk: Path) -> None:
+    assert confirm(FakeChangeSets(running=0), cdk) is None
+    assert not (cdk.parent / "called").exists()
+
+
+def test_an_unknown_number_of_ending_nodes_deploys_nothing(cdk: Path) -> None:
+    assert confirm(FakeChangeSets(silent=True), cdk) is ExitCode.COULD_NOT_TELL
+    (cdk.parent / "code").write_text("1")
+    assert confirm(FakeChangeSets(), cdk) is ExitCode.NOT_READY

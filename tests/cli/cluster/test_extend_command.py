@@ -1,0 +1,136 @@
+"""`trn extend`: what it writes, deploys and prints. A real one is in tests/deploy."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from trainium_cli.cluster import extend_command
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.main import trn
+from trainium_core.plan import Plan
+from trainium_core.prices.price import Price, PricedItem
+from trainium_core.stacks.deployed_stack import DeployedStack
+from trainium_runtime.errors import UnavailableError
+
+PARAMETER = "/my/image"
+CREATED = datetime(2026, 1, 1, tzinfo=UTC)
+PLAN = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "ends": "2099-01-01T00:00Z", "ami": PARAMETER}
+
+
+def deployed_stack(*, created: datetime = CREATED) -> DeployedStack:
+    return DeployedStack(stack_id="id", status="CREATE_COMPLETE", created=created)
+
+
+@dataclass
+class FakeStacks:
+    """`deployed`: the stacks that were deployed; `ended`: how that went."""
+
+    stacks: Mapping[str, DeployedStack] = field(default_factory=lambda: {"TrnClusterStack": deployed_stack()})
+    unavailable: bool = False
+    ended: ExitCode = ExitCode.OK
+    deployed: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
+
+    def deployed_stack(self, name: str) -> DeployedStack | None:
+        if self.unavailable:
+            raise UnavailableError(f"no answer about {name}")
+        return self.stacks.get(name)
+
+    def price(self, item: PricedItem) -> Price:
+        raise UnavailableError(f"no price of {item.product}")
+
+    def deploy(self, plan: Plan, engines: Sequence[str], **_: object) -> ExitCode:
+        self.deployed.append([plan.stack_names[engine] for engine in engines])
+        return self.ended
+
+
+def extend(monkeypatch: pytest.MonkeyPatch, folder: Path, account: FakeStacks, **settings: Any) -> Result:
+    context = {f"trn:{name}": value for name, value in {**PLAN, **settings}.items()}
+    (folder / "cdk.json").write_text(json.dumps({"app": "true", "context": context}))
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(extend_command, "AwsAccount", lambda _: account)
+    monkeypatch.setattr(extend_command, "deploy_stacks", account.deploy)
+    return CliRunner().invoke(trn, ["extend", "8h", "--yes"], prog_name="trn")
+
+
+def written(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "cdk.json").read_text())["context"]
+
+
+def test_it_writes_the_new_end_and_deploys_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    account = FakeStacks()
+    ended = extend(monkeypatch, tmp_path, account)
+    assert (ended.exit_code, account.deployed) == (ExitCode.OK, [["TrnClusterStack"]])
+    assert written(tmp_path)["trn:ends"] == "2099-01-01T08:00Z"
+    assert written(tmp_path)["trn:ami"] == PARAMETER
+
+
+def test_a_hyperpod_cluster_is_extended_as_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    account = FakeStacks(stacks={"HyperPodStack": deployed_stack()})
+    ended = extend(monkeypatch, tmp_path, account)
+    assert account.deployed == [["HyperPodStack"]]
+    assert written(tmp_path)["trn:ami"] == PARAMETER
+    assert "What HyperPodStack costs, by prices of its service, is not in it." in ended.stdout
+
+
+def test_stacks_that_were_deployed_at_different_times_all_get_the_latest_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    later = datetime(2098, 1, 1, tzinfo=UTC)
+    stacks = {"TrnClusterStack": deployed_stack(), "HyperPodStack": deployed_stack(created=later)}
+    extend(monkeypatch, tmp_path, FakeStacks(stacks=stacks), ends="40h")
+    assert written(tmp_path)["trn:ends"] == "2098-01-03T00:00Z"
+
+
+def test_a_deployment_that_fails_leaves_no_doubt_about_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ended = extend(monkeypatch, tmp_path, FakeStacks(ended=ExitCode.NOT_READY))
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "Until it is deployed, TrnClusterStack ends at 2099-01-01T00:00Z." in ended.stderr
+
+
+def test_what_is_not_deployed_is_not_deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    account = FakeStacks(stacks={})
+    assert extend(monkeypatch, tmp_path, account).exit_code == ExitCode.OK
+    assert account.deployed == []
+
+
+def test_without_an_answer_nothing_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert extend(monkeypatch, tmp_path, FakeStacks(unavailable=True)).exit_code == ExitCode.COULD_NOT_TELL
+    assert written(tmp_path)["trn:ends"] == PLAN["ends"]
+
+
+def extend_elsewhere(monkeypatch: pytest.MonkeyPatch, folder: Path, plan: Plan, stacks: FakeStacks) -> Result:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(extend_command, "AwsAccount", lambda _: stacks)
+    monkeypatch.setattr(extend_command, "read_cluster_plan", lambda *_, **__: plan)
+    monkeypatch.setattr(extend_command, "stack_of_cluster", lambda *_: "Training")
+    return CliRunner().invoke(trn, ["extend", "8h", "--cluster", plan.cluster_name, "--yes"], prog_name="trn")
+
+
+@pytest.mark.parametrize("context", [None, {}, {f"trn:{name}": value for name, value in PLAN.items()}])
+def test_of_a_cluster_of_another_app_it_shows_the_end_and_what_to_change_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, context: Mapping[str, str] | None
+) -> None:
+    if context is not None:
+        (tmp_path / "cdk.json").write_text(json.dumps({"app": "true", "context": context}))
+    created = datetime(2098, 1, 1, 4, 41, 38, 266889, tzinfo=UTC)
+    plan = Plan.of(instance_type="trn1.32xlarge", region="us-east-1", cluster_name="training", ends="20h", nodes=2)
+    account = FakeStacks(stacks={"Training": deployed_stack(created=created)})
+    ended = extend_elsewhere(monkeypatch, tmp_path, plan, account)
+    assert (ended.exit_code, account.deployed) == (ExitCode.NOT_READY, [])
+    assert ended.stdout.startswith("Training ends at 2098-01-02T00:41Z. With 2 x trn1.32xlarge running, 8 hours more")
+    assert "ends=datetime(2098, 1, 2, 8, 42, tzinfo=UTC)" in ended.stdout
+    if context is not None:
+        assert json.loads((tmp_path / "cdk.json").read_text())["context"] == context
+
+
+def test_what_nothing_ends_is_not_extended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plan = Plan.of(instance_type="trn1.32xlarge", region="us-east-1", cluster_name="training")
+    ended = extend_elsewhere(monkeypatch, tmp_path, plan, FakeStacks(stacks={}))
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "training in us-east-1 has no end to be moved" in ended.stdout

@@ -1,0 +1,159 @@
+"""`trn nodes`: the table, the checks of one node, JSON, and what the exit code means."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cluster.deployed_nodes import BOOTING, LOST, PROVEN, ROSTER, A, B, FakeNodes, deployed, stored
+from tests.cli.running import GOOD, run
+from trainium_cli.cluster import nodes_command
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.nodes.deployed_nodes import DeployedNodes, NodesNotMadeError
+from trainium_runtime.errors import UnavailableError
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeNodes:
+    fake = FakeNodes([PROVEN])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(nodes_command, "AwsNodes", lambda region: fake if region == "us-west-2" else None)
+    monkeypatch.setattr(nodes_command.time, "sleep", lambda _seconds: None)
+    return fake
+
+
+def test_proven_nodes_are_shown_and_all_is_well(account: FakeNodes) -> None:
+    ended = run("nodes", *GOOD)
+    assert ended.exit_code == ExitCode.OK
+    assert all(word in ended.stdout for word in (A, B, "usw2-az4", "10.42.0.4", "proven", "11-21 12:00:00Z"))
+    assert "ready: 2 of 2 nodes proven" in ended.stdout
+    assert account.requests == ["TrnClusterStack"]
+
+
+def test_another_stack_can_be_named(account: FakeNodes) -> None:
+    run("nodes", *GOOD, "--stack", "Mine")
+    assert account.requests == ["Mine"]
+
+
+def test_a_node_without_a_report_is_booting_and_the_cluster_not_ready(account: FakeNodes) -> None:
+    account.answers = [BOOTING]
+    ended = run("nodes", *GOOD)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "booting" in ended.stdout
+
+
+def test_a_failed_node_says_what_is_wrong_and_that_it_is_replaced(account: FakeNodes) -> None:
+    account.answers = [LOST]
+    assert "15 of 16 Neuron devices (missing 7); being replaced (1 of 2)" in run("nodes", *GOOD).stdout
+
+
+def test_the_plan_says_whether_nodes_are_replaced(account: FakeNodes) -> None:
+    account.answers = [LOST]
+    ended = run("nodes", *GOOD, "-c", "trn:node_recovery=off")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert f"failed: node {B}: 15 of 16 Neuron devices (missing 7)\n" in ended.stdout
+
+
+def test_json_says_the_same(account: FakeNodes) -> None:
+    account.answers = [LOST]
+    printed = json.loads(run("nodes", *GOOD, "--json").stdout)
+    assert (printed["stack"], printed["state"], printed["roster"]) == ("TrnClusterStack", "waiting", ROSTER.version)
+    assert [node["state"] for node in printed["nodes"]] == ["proven", "failed"]
+    assert printed["nodes"][1]["since"] == "2026-11-21T12:00:00+00:00"
+    assert printed["nodes"][1]["checks"] == [
+        {"name": "neuron-devices", "expected": "16", "found": "15 (missing 7)", "ok": False, "warning": ""}
+    ]
+
+
+def test_one_node_is_shown_with_every_check(account: FakeNodes) -> None:
+    account.answers = [LOST]
+    shown = run("nodes", *GOOD, "--node", B).stdout
+    assert all(word in shown for word in (B, "is failed", "neuron-devices", "fail", "16", "15 (missing 7)"))
+    assert A not in shown
+
+
+def test_one_node_as_json_is_that_one(account: FakeNodes) -> None:
+    printed = json.loads(run("nodes", *GOOD, "--json", "--node", B).stdout)
+    assert account.requests
+    assert [node["instance_id"] for node in printed["nodes"]] == [B]
+
+
+def test_a_node_that_is_not_there_is_refused_with_the_nearest(account: FakeNodes) -> None:
+    ended = run("nodes", *GOOD, "--node", A[:-1] + "b")
+    assert account.requests
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert f"nearest: {A}" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("answers", "code"), [([BOOTING, BOOTING, PROVEN], ExitCode.OK), ([BOOTING, LOST], ExitCode.NOT_READY)]
+)
+def test_watching_ends_when_all_are_proven_or_one_is_lost(
+    account: FakeNodes, answers: list[DeployedNodes | Exception | None], code: ExitCode
+) -> None:
+    account.answers = answers
+    ended = run("nodes", *GOOD, "-c", "trn:node_recovery=off", "--watch")
+    assert ended.exit_code == code
+    assert len(account.requests) == len(answers)
+    assert ended.stderr.splitlines()[0].startswith("waiting: 1 of 2 nodes proven")
+
+
+def test_watching_reports_each_change_once(account: FakeNodes) -> None:
+    account.answers = [BOOTING, BOOTING, BOOTING, PROVEN]
+    assert len(run("nodes", *GOOD, "--watch").stderr.splitlines()) == 2
+
+
+def test_watching_for_a_program_prints_the_end_alone(account: FakeNodes) -> None:
+    account.answers = [BOOTING, PROVEN]
+    ended = run("nodes", *GOOD, "--watch", "--json")
+    assert json.loads(ended.stdout)["state"] == "ready"
+    assert ended.stderr == ""
+
+
+def test_a_cluster_that_sleeps_is_not_waited_for(account: FakeNodes) -> None:
+    account.answers = [DeployedNodes(wanted=0, instances=(), records={}, roster=ROSTER)]
+    ended = run("nodes", *GOOD, "--watch")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "asleep" in ended.stdout
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_a_stack_that_is_not_there_is_reported_with_the_way_to_it(account: FakeNodes, as_json: tuple[str, ...]) -> None:
+    account.answers = [None]
+    ended = run("nodes", *GOOD, *as_json)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "there is no stack TrnClusterStack in us-west-2: `trn deploy` makes it" in ended.output
+
+
+def test_no_answer_is_not_a_verdict(account: FakeNodes) -> None:
+    account.answers = [UnavailableError("not allowed to read: the permission ec2:DescribeInstances is missing")]
+    ended = run("nodes", *GOOD, "--json")
+    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert "ec2:DescribeInstances" in json.loads(ended.stdout)["error"]
+
+
+def test_watching_one_node_is_refused(account: FakeNodes) -> None:
+    assert run("nodes", *GOOD, "--watch", "--node", A).exit_code == ExitCode.BAD_INPUT
+    assert account.requests == []
+
+
+def test_watching_begins_before_the_stack_has_made_the_group_of_its_nodes(account: FakeNodes) -> None:
+    account.answers = [NodesNotMadeError("TrnClusterStack", "CREATE_IN_PROGRESS"), BOOTING, PROVEN]
+    ended = run("nodes", *GOOD, "--watch")
+    assert ended.exit_code == ExitCode.OK
+    assert ended.stderr.startswith("waiting: TrnClusterStack is being made: its nodes come last\n")
+
+
+def test_a_stack_whose_group_is_gone_is_not_watched(account: FakeNodes) -> None:
+    account.answers = [NodesNotMadeError("TrnClusterStack", "DELETE_IN_PROGRESS")]
+    ended = run("nodes", *GOOD, "--watch")
+    assert (ended.exit_code, len(account.requests)) == (ExitCode.COULD_NOT_TELL, 1)
+
+
+def test_failed_nodes_that_are_gone_are_shown_with_what_was_wrong(account: FakeNodes) -> None:
+    gone = stored("i-0cccccccccccccccc", "failed", "core 3 computes wrong numbers")
+    account.answers = [deployed(stored(A), stored(B), gone)]
+    shown = run("nodes", *GOOD).stdout
+    assert "Failed nodes that are gone, 0 in 24 hours" in shown
+    assert "core 3 computes wrong numbers" in shown

@@ -1,0 +1,367 @@
+"""`trn sleep` and `trn wake`: what they refuse, ask and print. Real updates are in tests/deploy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.cli.cluster.deployed_nodes import BOOTING, LOST, PROVEN, FakeNodes
+from tests.cli.running import GOOD
+from trainium_cli.cluster import sleep_switching
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.main import trn
+from trainium_core.nodes.deployed_nodes import DeployedNodes
+from trainium_core.nodes.groups import NodeGroup
+from trainium_core.sleep.account import SleepState
+from trainium_core.stacks.events import StackEvent
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_runtime.roster import Notice
+
+
+def event(status: str, reason: str = "", *, of_stack: bool = True) -> StackEvent:
+    return StackEvent(event_id=status, kind="kind", logical_id="Gate", status=status, reason=reason, of_stack=of_stack)
+
+
+@dataclass
+class FakeSleepAccount:
+    """`events_by_poll`: the events that each poll finds after the update was requested."""
+
+    state: SleepState | None = field(
+        default_factory=lambda: SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot")
+    )
+    events_by_poll: list[Sequence[StackEvent]] = field(default_factory=lambda: [[event("UPDATE_COMPLETE")]])
+    refusal: str = ""
+    unavailable: bool = False
+    reported: str | None = "2 of 2 nodes proven"
+    updates: list[bool] = field(default_factory=list[bool])
+    running: int = 0
+    emptied: list[str] = field(default_factory=list[str])
+    given_notices: list[Notice] = field(default_factory=list[Notice])
+    sized: dict[str, int] = field(default_factory=dict[str, int])
+
+    def size_group(self, name: str, nodes: int) -> None:
+        self.sized[name] = nodes
+
+    def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
+        return [NodeGroup(name=name, wanted=self.running, instances={"running": self.running}) for name in names]
+
+    def empty_group(self, name: str, *, for_good: bool) -> None:
+        assert not for_good, name
+        self.emptied.append(name)
+        self.running = 0
+
+    def notices(self, stack: str) -> Sequence[Notice]:  # noqa: ARG002
+        return self.given_notices
+
+    def announce(self, stack: str, notice: Notice) -> bool:  # noqa: ARG002
+        self.given_notices = [notice]
+        return True
+
+    def withdraw(self, stack: str, kind: str) -> None:  # noqa: ARG002
+        self.given_notices = [notice for notice in self.given_notices if notice.kind != kind]
+
+    def sleep_state(self, stack: str) -> SleepState | None:
+        if self.unavailable:
+            raise UnavailableError(f"no answer about {stack}")
+        return self.state
+
+    def set_asleep(self, stack: str, *, asleep: bool) -> None:
+        if self.refusal:
+            raise RequestRefusedError(f"{stack}: {self.refusal}")
+        self.updates.append(asleep)
+
+    def fleet(self, stack: str) -> str | None:
+        assert stack
+        return self.reported
+
+    def last_event(self, stack: str) -> str | None:  # noqa: ARG002
+        return "before"
+
+    def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:  # noqa: ARG002
+        assert after == "before"
+        return self.events_by_poll.pop(0) if self.events_by_poll[1:] else self.events_by_poll[0]
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sleep_switching.time, "sleep", lambda _: None)
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    account: FakeSleepAccount,
+    *options: str,
+    typed: str | None = None,
+    job: str | None = None,
+) -> Result:
+    monkeypatch.setattr(sleep_switching, "AwsSleepControl", lambda _: account)
+    monkeypatch.setattr(sleep_switching, "AwsPrices", lambda _: None)
+    monkeypatch.setattr(sleep_switching, "running_job_sentence", lambda *_: job)
+    return CliRunner().invoke(trn, [command, *GOOD, *options], prog_name="trn", input=typed)
+
+
+ASLEEP = SleepState(status="UPDATE_COMPLETE", asleep=True, cluster="trn-pilot")
+
+
+@pytest.mark.parametrize(("command", "state", "asleep"), [("sleep", None, True), ("wake", ASLEEP, False)])
+def test_it_changes_what_it_says_and_ends_when_that_is_done(
+    monkeypatch: pytest.MonkeyPatch, command: str, state: SleepState | None, asleep: bool
+) -> None:
+    account = FakeSleepAccount(state=state) if state else FakeSleepAccount()
+    account.events_by_poll = [
+        [],
+        [event("UPDATE_IN_PROGRESS")],
+        [event("UPDATE_IN_PROGRESS"), event("UPDATE_COMPLETE")],
+    ]
+    ended = run(monkeypatch, command, account, "--yes")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert account.updates == [asleep]
+
+
+@pytest.mark.parametrize(("command", "price"), [("sleep", "asleep: $"), ("wake", "awake:  $")])
+def test_it_shows_the_price_and_prompts(monkeypatch: pytest.MonkeyPatch, command: str, price: str) -> None:
+    account = FakeSleepAccount(state=ASLEEP) if command == "wake" else FakeSleepAccount()
+    ended = run(monkeypatch, command, account, typed="n\n")
+    assert price in ended.stdout
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert account.updates == []
+
+
+def test_who_wakes_a_cluster_is_told_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeSleepAccount(state=replace(ASLEEP, created=datetime(2100, 1, 1, 0, 0, 44, 137650, tzinfo=UTC)))
+    assert "  end:    none" in run(monkeypatch, "wake", account, typed="n\n").stdout
+    with_end = run(monkeypatch, "wake", account, "-c", "trn:ends=8h", typed="n\n")
+    assert "  end:    2100-01-01T08:00Z\n" in with_end.stdout
+
+
+def test_it_names_the_job_whose_nodes_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = run(monkeypatch, "sleep", FakeSleepAccount(), typed="n\n", job="fit-1 is not over (running)")
+    assert "  job:    fit-1 is not over (running)\n" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (None, "There is no stack TrnClusterStack in us-west-2: `trn deploy` makes it."),
+        (SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="other"), "is one of other, and not of trn-pilot"),
+        (SleepState(status="UPDATE_COMPLETE", asleep=None, cluster="trn-pilot"), "run `trn deploy` once"),
+        (SleepState(status="UPDATE_IN_PROGRESS", asleep=False, cluster="trn-pilot"), "is in UPDATE_IN_PROGRESS"),
+    ],
+)
+def test_a_stack_that_cannot_be_put_to_sleep_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, state: SleepState | None, message: str
+) -> None:
+    account = FakeSleepAccount(state=state)
+    ended = run(monkeypatch, "sleep", account, "--yes")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert message in ended.stderr
+    assert account.updates == []
+
+
+def ended(hours_ago: float) -> list[str]:
+    return ["-c", f"trn:ends={datetime.now(UTC) - timedelta(hours=hours_ago):%Y-%m-%dT%H:%MZ}"]
+
+
+def test_after_the_end_of_the_pilot_nothing_is_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeSleepAccount(state=replace(ASLEEP, created=datetime(2026, 1, 1, tzinfo=UTC)))
+    answer = run(monkeypatch, "wake", account, "--yes", *ended(hours_ago=1))
+    assert (answer.exit_code, account.updates) == (ExitCode.NOT_READY, [])
+    assert "trn extend 8h" in answer.stderr
+    assert run(monkeypatch, "wake", account, "--yes", *ended(hours_ago=-1)).exit_code == ExitCode.OK
+
+
+def test_waking_says_what_the_nodes_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "awake: 2 of 2 nodes proven" in run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP), "--yes").stdout
+
+
+def test_a_cluster_that_wakes_without_nodes_is_not_called_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeSleepAccount(state=ASLEEP, reported="no nodes, as wanted: the budget of $500 is spent")
+    answer = run(monkeypatch, "wake", account, "--yes")
+    assert answer.exit_code == ExitCode.NOT_READY
+    assert "the budget of $500 is spent" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("nodes", "code", "message"),
+    [
+        ([BOOTING, PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
+        ([BOOTING, LOST], ExitCode.NOT_READY, "15 of 16 Neuron devices"),
+        ([None, UnavailableError("no answer about the nodes")], ExitCode.COULD_NOT_TELL, "no answer about the nodes"),
+    ],
+)
+def test_a_stack_without_outputs_is_awake_when_its_nodes_are_proven(
+    monkeypatch: pytest.MonkeyPatch, nodes: list[DeployedNodes | Exception | None], code: ExitCode, message: str
+) -> None:
+    monkeypatch.setattr(sleep_switching, "AwsNodes", lambda _: FakeNodes(nodes))
+    answer = run(
+        monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, reported=None), "--yes", "-c", "trn:node_recovery=off"
+    )
+    assert answer.exit_code == code, answer.output
+    assert message in answer.output
+
+
+def test_a_stack_may_have_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = run(monkeypatch, "sleep", FakeSleepAccount(state=None), "--yes", "--stack", "Mine")
+    assert "There is no stack Mine" in answer.stderr
+
+
+def test_waking_that_fails_reports_the_reason_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = "L-2C3B7624 allows 128 vCPUs"
+    failed = [event("UPDATE_FAILED", message, of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
+    ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, events_by_poll=[failed]), "--yes")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert message in ended.stderr
+    assert "trn quota request" in ended.stderr
+
+
+def test_a_refused_waking_changes_nothing_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, refusal="not allowed"), "--yes")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "Nothing was changed: TrnClusterStack: not allowed" in ended.stderr
+
+
+def test_no_answer_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(monkeypatch, "sleep", FakeSleepAccount(unavailable=True)).exit_code == ExitCode.COULD_NOT_TELL
+
+
+EMPTY = DeployedNodes(wanted=0, instances=(), records={}, roster=PROVEN.roster)
+AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot", groups=("nodes",))
+
+
+def test_running_nodes_have_notice_of_their_sleep_and_none_of_it_is_left_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    messages: list[tuple[str, str]] = []
+
+    class Leaving(FakeSleepAccount):
+        """Nodes that end as soon as they are notified."""
+
+        def announce(self, stack: str, notice: Notice) -> bool:
+            self.running = 0
+            return super().announce(stack, notice)
+
+        def set_asleep(self, stack: str, *, asleep: bool) -> None:
+            messages.extend((one.kind, one.reason) for one in self.given_notices)
+            super().set_asleep(stack, asleep=asleep)
+
+    account = Leaving(state=AWAKE, running=2)
+    assert run(monkeypatch, "sleep", account, "--yes").exit_code == ExitCode.OK
+    assert messages == [("sleep", "the cluster trn-pilot goes to sleep")]
+    assert account.given_notices == []
+
+
+def test_an_interruption_during_the_notice_keeps_the_nodes_and_withdraws_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sleep_switching.time, "sleep", interrupt)
+    account = FakeSleepAccount(state=AWAKE, running=2)
+    answer = run(monkeypatch, "sleep", account, "--yes")
+    assert "nothing was changed, and the nodes are notified of that" in answer.stderr
+    assert (account.updates, account.given_notices) == ([], [])
+
+
+def test_the_notice_of_an_interrupted_sleep_is_not_left_for_nodes_that_wake(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    account = FakeSleepAccount(
+        state=ASLEEP, given_notices=[Notice(kind="sleep", at="2026-11-21T12:00:00Z", reason="sleeps")]
+    )
+    run(monkeypatch, "wake", account, "--yes")
+    assert account.given_notices == []
+
+
+@pytest.mark.parametrize(
+    "status", ["UPDATE_ROLLBACK_FAILED", "UPDATE_IN_PROGRESS", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED"]
+)
+def test_nodes_of_a_stack_that_cannot_be_updated_end_all_the_same(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
+    account = FakeSleepAccount(state=replace(AWAKE, status=status), running=2)
+    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    assert (answer.exit_code, account.emptied, account.updates) == (ExitCode.NOT_READY, ["nodes"], [])
+    assert "The nodes of trn-pilot have ended." in answer.stderr
+    assert f"TrnClusterStack is in {status}" in answer.stderr
+
+
+def test_nodes_end_also_when_the_update_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as when the image's parameter is gone, which CloudFormation resolves at every update."""
+    account = FakeSleepAccount(state=AWAKE, running=2, refusal="Unable to fetch parameters [/image]")
+    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    assert (answer.exit_code, account.emptied) == (ExitCode.NOT_READY, ["nodes"])
+    assert "Unable to fetch parameters [/image]" in answer.stderr
+
+
+def test_nodes_end_also_when_the_update_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = [event("UPDATE_FAILED", "the route is in use", of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
+    account = FakeSleepAccount(state=AWAKE, running=2, events_by_poll=[failed])
+    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    assert (answer.exit_code, account.emptied) == (ExitCode.NOT_READY, ["nodes"])
+    assert "the route is in use" in answer.stderr
+
+
+def test_nodes_of_a_sleeping_cluster_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeSleepAccount(state=replace(ASLEEP, groups=("nodes",)), running=1)
+    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    assert (answer.exit_code, account.emptied, account.updates) == (ExitCode.OK, ["nodes"], [])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "code", "message"),
+    [
+        ([BOOTING, PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
+        ([BOOTING, UnavailableError("gone"), PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
+        ([BOOTING, *[UnavailableError("gone")] * 3], ExitCode.COULD_NOT_TELL, "Could not tell: gone"),
+        ([EMPTY], ExitCode.NOT_READY, "the group is to have no nodes"),
+    ],
+    ids=["launched", "one poll without an answer", "no more answers", "stopped again"],
+)
+def test_a_cluster_that_is_awake_gets_nodes_back_that_its_clock_ended(
+    monkeypatch: pytest.MonkeyPatch, nodes: list[DeployedNodes | Exception | None], code: ExitCode, message: str
+) -> None:
+    monkeypatch.setattr(sleep_switching, "AwsNodes", lambda _: FakeNodes(nodes))
+    account = FakeSleepAccount(state=AWAKE)
+    answer = run(monkeypatch, "wake", account, "--yes")
+    assert (answer.exit_code, account.sized, account.updates) == (code, {"nodes": 1}, [])
+    assert message in answer.output
+
+
+def test_nodes_of_a_capacity_block_are_left_to_its_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = ("-c", "trn:capacity=capacity-block", "-c", "trn:reservation_id=cr-0123456789abcdef0")
+    account = FakeSleepAccount(state=AWAKE)
+    answer = run(monkeypatch, "wake", account, "--yes", *block)
+    assert (answer.exit_code, account.sized) == (ExitCode.NOT_READY, {})
+    assert "its clock launches the nodes" in answer.stderr
+
+
+HOST = "TrnClusterStack-trn-pilot-precompile"
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+def test_the_host_that_compiles_ahead_ends_with_the_nodes_or_without_them(
+    monkeypatch: pytest.MonkeyPatch, *, asleep: bool
+) -> None:
+    state = SleepState(status="UPDATE_COMPLETE", asleep=asleep, cluster="trn-pilot", hosts=(HOST,))
+    account = FakeSleepAccount(state=state, running=1)
+    ended = run(monkeypatch, "sleep", account, "--yes")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert account.emptied == [HOST]
+    assert "The host of `trn precompile` is there, and ends as well" in ended.stdout
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+def test_whoever_says_no_keeps_the_host(monkeypatch: pytest.MonkeyPatch, *, asleep: bool) -> None:
+    state = SleepState(status="UPDATE_COMPLETE", asleep=asleep, cluster="trn-pilot", hosts=(HOST,))
+    account = FakeSleepAccount(state=state, running=1)
+    ended = run(monkeypatch, "sleep", account, typed="n\n")
+    assert (ended.exit_code, account.emptied, account.updates) == (ExitCode.NOT_READY, [], [])
+
+
+def test_a_cluster_that_wakes_keeps_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = SleepState(status="UPDATE_COMPLETE", asleep=True, cluster="trn-pilot", hosts=(HOST,))
+    account = FakeSleepAccount(state=state, running=1)
+    assert run(monkeypatch, "wake", account, "--yes").exit_code == ExitCode.OK
+    assert account.emptied == []

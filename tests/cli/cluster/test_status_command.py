@@ -1,0 +1,124 @@
+"""`trn status`: what is on its one screen, and what the exit code says."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from tests.cli.cluster.test_nodes_command import BOOTING, PROVEN, FakeNodes
+from tests.cli.running import GOOD, run
+from tests.core.test_clusters import FakeClusters, node, stack
+from trainium_cli.cluster import status_command
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.nodes.deployed_nodes import DeployedNodes
+from trainium_core.stacks.events import StackEvent
+from trainium_runtime.errors import UnavailableError
+from trainium_runtime.node_record import NodeRecord
+from trainium_runtime.stored_record import StoredRecord
+
+END = datetime(2026, 12, 1, tzinfo=UTC)
+MADE = StackEvent(event_id="1", kind="stack", logical_id="s", status="CREATE_COMPLETE", of_stack=True, time=END)
+
+
+class FakeAccount(FakeClusters):
+    """Without a bucket of records, and so without jobs."""
+
+    def deployed_stack(self, _name: str) -> None:
+        return None
+
+
+class FakeEvents:
+    def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:  # noqa: ARG002
+        return [MADE]
+
+
+def answered_by(fake: Any, _region: str) -> Any:
+    return fake
+
+
+def shown(
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    nodes: DeployedNodes | Exception,
+    *options: str,
+    account: FakeAccount | None = None,
+) -> Result:
+    account = account or FakeAccount(
+        stacks=[stack("trn-pilot", ends=END)], nodes=[node(1, "trn-pilot"), node(2, "trn-pilot")]
+    )
+    monkeypatch.chdir(folder)
+    fakes: dict[str, Any] = {
+        "AwsClustersAccount": account,
+        "AwsNodes": FakeNodes([nodes]),
+        "AwsStackEvents": FakeEvents(),
+    }
+    for name, fake in fakes.items():
+        monkeypatch.setattr(status_command, name, partial(answered_by, fake))
+    return run("status", *GOOD, *options)
+
+
+def test_state_nodes_price_end_and_last_events_are_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ended = shown(monkeypatch, tmp_path, PROVEN)
+    assert ended.exit_code == ExitCode.OK, ended.output
+    for text in (
+        "running",
+        "2 x trn1.32xlarge",
+        "$43.00 per hour",
+        "2026-12-01T00:00Z",
+        "0 of 2 in 24",
+        "CREATE_COMPLETE",
+    ):
+        assert text in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("left", "told"),
+    [(timedelta(minutes=20, seconds=30), ", in 20 min"), (timedelta(hours=40, minutes=1), ", in 40.0 h")],
+)
+def test_an_end_that_is_near_is_told_to_the_minute(
+    left: timedelta, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    account = FakeAccount(stacks=[stack("trn-pilot", ends=datetime.now(UTC) + left)], nodes=[node(1, "trn-pilot")])
+    assert told in shown(monkeypatch, tmp_path, PROVEN, account=account).stdout
+
+
+def test_why_there_are_no_nodes_is_shown_with_the_way_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asleep = FakeAccount(stacks=[stack("trn-pilot", asleep=True, has_nodes=True)])
+    none = replace(PROVEN, wanted=0, instances=())
+    ended = shown(monkeypatch, tmp_path, none, account=asleep)
+    assert "it was put to sleep; `trn wake` brings them back" in ended.stdout
+    assert ended.exit_code == ExitCode.OK
+    printed = json.loads(shown(monkeypatch, tmp_path, none, "--json", account=asleep).stdout)
+    assert printed["absence"]["way_on"] == "`trn wake` brings them back"
+
+
+def test_json_says_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    printed = json.loads(shown(monkeypatch, tmp_path, PROVEN, "--json").stdout)
+    assert (printed["state"], printed["usd_per_hour"], printed["ends"]) == ("running", "43.0", "2026-12-01T00:00Z")
+    assert printed["replacements"] == {"used": 0, "allowed": 2}
+
+
+def test_nodes_that_are_not_all_proven_are_not_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert shown(monkeypatch, tmp_path, BOOTING).exit_code == ExitCode.NOT_READY
+
+
+def test_what_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ended = shown(monkeypatch, tmp_path, UnavailableError("the permission s3:ListBucket is missing"))
+    assert "nodes: the permission s3:ListBucket is missing" in ended.stdout
+    assert ended.exit_code != ExitCode.OK
+
+
+def test_the_reasons_of_replaced_nodes_stay_on_the_screen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    gone = NodeRecord(instance_id="i-0cccccccccccccccc", state="failed", reason="15 of 16 devices", time="")
+    stored = StoredRecord(record=gone, written=datetime.now(UTC))
+    nodes = replace(PROVEN, records={**PROVEN.records, gone.instance_id: stored})
+    printed = shown(monkeypatch, tmp_path, nodes).stdout
+    assert "1 of 2 in 24 hours" in printed
+    assert "i-0cccccccccccccccc" in printed
+    assert "15 of 16 devices" in printed

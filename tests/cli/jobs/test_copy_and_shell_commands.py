@@ -1,0 +1,130 @@
+"""`trn cp` and `trn shell` against S3 of moto, with nodes that write what nodes write."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cluster.test_nodes_command import A, B
+from tests.cli.conftest import FakeLocating
+from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
+from tests.cli.running import run
+from tests.core.job_bucket import JOB
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.clusters.account import ClusterStack
+from trainium_core.nodes.deployed_nodes import DeployedNodes
+
+# Copies
+
+
+def test_what_a_job_left_is_copied_also_while_the_cluster_sleeps(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.writes.put("outputs/model/weights.bin", "weights")
+    cluster.writes.put("outputs/v1./note", "weights")
+    for wanted, target in (("outputs", "all"), ("outputs/model/weights.bin", "one"), ("./outputs/v1./", "dot")):
+        ended = run("cp", *TWO, f"{JOB.id}:{wanted}", target)
+        assert ended.exit_code == ExitCode.OK, ended.output
+    assert {Path(path).read_text() for path in ("all/model/weights.bin", "one", "dot/note")} == {"weights"}
+    missing = run("cp", *TWO, f"{JOB.id}:models", ".")
+    assert missing.exit_code == ExitCode.NOT_READY
+    assert f"There is no models in {JOB.id}; it has: job.json, outputs, source.tar.gz." in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train.py", "there"), "a path of this machine, and WHERE:PATH"),
+        (("0:/a", "1:/b"), "a path of this machine, and WHERE:PATH"),
+        (("none.bin", "all:/opt/"), "a file or directory that exists"),
+        (("train.py", f"{JOB.id}:inputs"), "trn run --input NAME=PATH"),
+        (("train.py", "7:/opt/"), "all, 0 to 1"),
+    ],
+)
+@pytest.mark.usefixtures("cluster")
+def test_a_copy_that_cannot_be_is_refused(arguments: tuple[str, str], message: str) -> None:
+    ended = run("cp", *TWO, *arguments)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert message in ended.stderr
+
+
+def test_a_copy_from_a_node_is_a_job_whose_output_is_fetched(cluster: Cluster) -> None:
+    def nodes_work() -> None:
+        current = cluster.jobs.current()
+        assert current
+        writes = replace(cluster.writes, job=current.job)
+        writes.put("outputs/node-1/syslog", "of node 1")
+        writes.end("succeeded")
+
+    cluster.while_paused = nodes_work
+    ended = run("cp", *TWO, "1:/var/log/syslog", ".")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert Path("syslog").read_text() == "of node 1"
+    current = cluster.jobs.current()
+    assert current
+    assert current.job.command.startswith("[ $TRN_NODE_RANK = 1 ] || exit 0; ")
+
+
+# Shells
+
+
+@pytest.fixture
+def aws_cli(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on the PATH with stand-ins of what a session needs."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("aws", "session-manager-plugin"):
+        (folder / name).write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >{tmp_path}/{name}.arguments\nexit 7\n')
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+    class Nodes:
+        def __init__(self, _region: str) -> None: ...
+
+        def nodes(self, _stack: str) -> DeployedNodes | None:
+            return cluster.nodes
+
+    monkeypatch.setattr("trainium_cli.cluster.shell_command.AwsNodes", Nodes)
+    return folder
+
+
+@pytest.mark.parametrize(("node", "meant"), [((), A), (("1",), B), ((B,), B)])
+def test_a_shell_is_a_session_with_the_node_and_its_exit_code(
+    aws_cli: Path, node: tuple[str, ...], meant: str, tmp_path: Path
+) -> None:
+    assert run("shell", *TWO, *node).exit_code == 7
+    arguments = (tmp_path / "aws.arguments").read_text().splitlines()
+    assert (arguments[:2], arguments[-1]) == (["ssm", "start-session"], meant)
+    assert "command=sudo -iu $(id -nu 1000)" in arguments
+    assert aws_cli.exists()
+
+
+@pytest.mark.usefixtures("aws_cli")
+def test_a_shell_and_a_copy_need_no_cdk_json(cluster: Cluster, clusters: FakeLocating) -> None:
+    clusters.stacks = [ClusterStack(name="Training", cluster="web", status="CREATE_COMPLETE", has_nodes=True)]
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    named = ("--region", "us-west-2", "--cluster", "web")
+    assert run("shell", *named).exit_code == 7
+    assert run("cp", *named, f"{JOB.id}:source.tar.gz", "fetched").exit_code == ExitCode.OK
+    assert Path("fetched").exists()
+
+
+@pytest.mark.parametrize("program", ["aws", "session-manager-plugin"])
+def test_a_program_that_a_session_needs_is_named_when_it_is_missing(aws_cli: Path, program: str) -> None:
+    (aws_cli / program).unlink()
+    ended = run("shell", *TWO)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert f"There is no {program} on the PATH: install the " in ended.stderr
+
+
+@pytest.mark.usefixtures("aws_cli")
+def test_a_node_that_is_not_there_is_refused_with_those_that_are() -> None:
+    ended = run("shell", *TWO, "i-0aaaaaaaaaaaaaaab")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert f"nearest: {A}" in ended.stderr
+
+
+@pytest.mark.usefixtures("aws_cli")
+def test_without_a_way_in_no_shell_is_promised() -> None:
+    ended = run("shell", *TWO, "-c", "trn:egress=none")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "With trn:egress=none nodes reach S3 alone" in ended.stderr

@@ -1,0 +1,284 @@
+"""`trn run`, `jobs`, `logs` and `stop` against S3 of moto, with nodes that write what nodes write."""
+
+import hashlib
+import json
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from tests.cli.cluster.test_nodes_command import BOOTING, PROVEN
+from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
+from tests.cli.running import run
+from tests.core.job_bucket import JOB
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.jobs.job import Job
+from trainium_core.nodes.deployed_nodes import DeployedNodes
+from trn_job.command import variables
+
+CACHE_USE = {
+    "stack": "xla",
+    "place": "neuronx-cc-2.21/trn2-lnc2/xla/world-64",
+    "hits": 40,
+    "misses": 3,
+    "compile_seconds": 90,
+    "reasons": {"other flags": 2, "first time": 1},
+    "fetched": 40,
+    "fetched_bytes": 480 * 1024**2,
+    "stored": "many",
+    "warnings": None,
+}
+"""As a node writes it, with values that are none."""
+
+
+def run_to_the_end(cluster: Cluster, result: str, *arguments: str, **more: Any) -> tuple[Result, Job]:
+    """`trn run` with nodes that start the job, print two lines and end it so."""
+    started: list[Job] = []
+
+    def nodes_work() -> None:
+        current = cluster.jobs.current()
+        assert current
+        started.append(current.job)
+        writes = replace(cluster.writes, job=current.job)
+        writes.start()
+        shown = {"progress": {"step": 12, "loss": 2.5}, "compile_caches": [CACHE_USE, "nonsense"]}
+        writes.node(0, "running", phases={"setup": 2, "running": 40}, **shown)
+        writes.node(1, "running")
+        writes.log(1, "[rank 0] hello\n[rank 1] hello too\n")
+        writes.put("outputs/model/weights.bin", "weights")
+        writes.put("outputs/../../evil", "no")
+        writes.end_attempt(result, **more)
+        writes.end(result, **more)
+
+    cluster.while_paused = nodes_work
+    ended = run("run", *TWO, *arguments, "train.py")
+    return ended, started[0]
+
+
+def test_a_job_is_started_followed_and_its_result_is_the_exit_code(cluster: Cluster) -> None:
+    ended, job = run_to_the_end(cluster, "succeeded", "--env", "A=b", "--name", "first")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert job.id.startswith("first-20")
+    assert (job.nodes, job.processes_per_node, job.environment) == (2, 32, {"A": "b"})
+    assert job.source_sha256 == hashlib.sha256(cluster.writes.source(job)).hexdigest()
+    assert "hello\n" in ended.stdout
+    assert "hello too" not in ended.stdout
+    assert "step 12, loss 2.5" in ended.stdout
+    shown = " ".join(ended.stdout.split())
+    assert "xla: 40 hits, 3 misses (2 other flags, 1 first time), 90 s compiled, 480 MiB fetched" in shown
+    assert "█" in ended.stdout
+    assert f"Started {job.id}." in ended.stderr
+
+
+def test_a_job_that_failed_shows_the_first_traceback_with_node_and_rank(cluster: Cluster) -> None:
+    failure = {"reason": "ValueError: no", "traceback": "Traceback ...\nValueError: no", "node": 1, "rank": 33}
+    ended, _ = run_to_the_end(cluster, "failed", **failure)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "Traceback ...\nValueError: no\n" in ended.stdout
+    assert "node 1, rank 33" in ended.stdout
+
+
+def test_outputs_are_fetched_also_from_a_job_that_failed_and_never_outside_the_folder(cluster: Cluster) -> None:
+    ended, job = run_to_the_end(cluster, "failed", "--outputs", "results")
+    assert (Path("results") / "model" / "weights.bin").read_text() == "weights"
+    assert not Path("../evil").exists()
+    assert f"1 files of {job.id} are in results." in ended.stderr
+
+
+def test_json_on_standard_output_is_the_state(cluster: Cluster) -> None:
+    ended, job = run_to_the_end(cluster, "succeeded", "--json")
+    shown = json.loads(ended.stdout)
+    assert (shown["status"], shown["job"]["id"]) == ("succeeded", job.id)
+
+
+def test_a_dry_run_shows_what_each_node_executes_and_starts_nothing(cluster: Cluster) -> None:
+    ended = run("run", *TWO, "--dry-run", "--env", "A=b c", "--setup", "pip list", "train.py", "--", "--epochs", "3")
+    assert ended.exit_code == ExitCode.OK
+    assert ended.stdout.splitlines()[-3:-1] == ["export A='b c'", "pip list"]
+    assert ended.stdout.endswith("train.py --epochs 3\n")
+    assert cluster.jobs.current() is None
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_dry_run_names_the_stack_and_every_variable_that_a_node_sets() -> None:
+    shown = run("run", *TWO, "--dry-run", "--env", "A=b c", "train.py").stdout
+    assert "activates the environment of the stack xla" in shown
+    by_node = variables(
+        spec_environment={"A": "b c"}, job="train", attempt=1, nodes=2, rank=0, head="10.0.0.1", place=Path("/place")
+    )
+    exported = dict(re.findall(r"^export (\w+)=(.*)$", shown, re.MULTILINE))
+    described = set(re.findall(r"^# (\w+): .", shown, re.MULTILINE))
+    assert {*exported, *described} == {*by_node, "TRN_RESUME_FROM"}
+    assert exported == {name: shlex.quote(by_node[name]) for name in exported}
+
+
+def test_a_file_holds_the_options_and_options_come_before_it(cluster: Cluster) -> None:
+    Path("job.toml").write_text('script = "train.py"\nretries = 7\nnodes = 2\n')
+    shown = json.loads(run("run", *TWO, "--json", "--dry-run", "--nodes", "1", "job.toml").stdout)
+    assert (shown["retries"], shown["nodes"]) == (7, 1)
+    assert cluster.jobs.current() is None
+
+
+def test_mistakes_are_reported_all_at_once_by_the_names_that_were_given() -> None:
+    ended = run("run", *TWO, "--nodes", "none", "--hang-minutes", "0", "no.py")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert all(f"{key}: got" in ended.stderr for key in ("SCRIPT", "--nodes", "--hang-minutes"))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (None, "There is no stack TrnClusterStack in us-west-2: `trn deploy` makes it."),
+        (BOOTING, "not all nodes are proven"),
+        (DeployedNodes(wanted=0, instances=(), records={}, roster=PROVEN.roster), "`trn run --wake` wakes it"),
+    ],
+    ids=["no cluster", "booting", "asleep"],
+)
+def test_without_proven_nodes_nothing_is_started(cluster: Cluster, nodes: DeployedNodes | None, message: str) -> None:
+    cluster.nodes = nodes
+    ended = run("run", *TWO, "train.py")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert message in ended.stderr
+    assert cluster.jobs.current() is None
+
+
+def test_a_second_job_is_refused_with_the_name_of_the_first(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    ended = run("run", *TWO, "train.py")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert f"{JOB.id} runs on this cluster" in ended.stderr
+    cluster.writes.end("failed")
+    assert run("run", *TWO, "--detach", "train.py").exit_code == ExitCode.OK
+
+
+def test_a_job_resumes_only_what_has_a_whole_checkpoint(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.writes.end("interrupted")
+    resumed = ("run", *TWO, "--detach", "--resume", JOB.id, "train.py")
+    ended = run(*resumed)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "has no whole checkpoint" in ended.stderr
+    cluster.writes.put("checkpoints/step-10.json", {})
+    assert run(*resumed).exit_code == ExitCode.OK
+    current = cluster.jobs.current()
+    assert current
+    assert current.job.resume_from == JOB.id
+
+
+def test_ctrl_c_leaves_the_job_running_and_says_how_to_come_back(cluster: Cluster) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    cluster.while_paused = interrupt
+    ended = run("run", *TWO, "train.py")
+    assert ended.exit_code == ExitCode.INTERRUPTED
+    current = cluster.jobs.current()
+    assert current
+    assert f"{current.job.id} runs on, and its nodes are billed" in ended.stderr
+    assert f"trn logs {current.job.id} --follow" in ended.stderr
+
+
+def test_a_checkpoint_of_another_world_size_is_refused_before_anything_is_uploaded(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.writes.end("interrupted")
+    cluster.writes.put("checkpoints/step-10.json", {"world_size": 4})
+    ended = run("run", *TWO, "--detach", "--resume", JOB.id, "train.py")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "whose checkpoint step-10 was saved by 4 processes" in ended.stderr
+    assert "a checkpoint of 64 processes, as many as this job has" in ended.stderr
+    assert cluster.jobs.job_ids() == [JOB.id]
+
+
+def test_a_job_resumed_from_one_that_saved_nothing_goes_on_from_what_that_began_with(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.writes.put("checkpoints/step-10.json", {"world_size": 64})
+    second = replace(JOB, id="second", resume_from=JOB.id)
+    assert cluster.jobs.submit(second, b"", over=cluster.jobs.current())
+    replace(cluster.writes, job=second).end("interrupted")
+    ended = run("run", *TWO, "--detach", "--resume", "second", "train.py")
+    assert ended.exit_code == ExitCode.OK, ended.stderr
+    assert f"goes on from step-10 of {JOB.id}" in ended.stderr
+    current = cluster.jobs.current()
+    assert current
+    assert current.job.resume_from == JOB.id
+
+
+def test_the_time_of_what_follow_shows_does_not_go_back(cluster: Cluster) -> None:
+    ended, _ = run_to_the_end(cluster, "succeeded")
+    shown = [float(text) for text in re.findall(r"^\[([0-9.]+) s\] ", ended.stderr, re.MULTILINE)]
+    assert len(shown) > 1
+    assert shown == sorted(shown)
+
+
+def test_what_s3_refuses_is_one_sentence(cluster: Cluster) -> None:
+    cluster.jobs.bucket = "no-such-bucket"
+    ended = run("run", *TWO, "train.py")
+    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.stderr.startswith("Nothing was started: AWS answered NoSuchBucket")
+
+
+def test_a_job_file_that_cannot_be_read_is_refused(cluster: Cluster) -> None:
+    Path("job.toml").write_bytes(b"\xff")
+    ended = run("run", *TWO, "job.toml")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "it cannot be read: 'utf-8'" in ended.stderr
+    assert cluster.jobs.current() is None
+
+
+def test_secrets_and_inputs_are_shown_by_name_in_a_dry_run_and_given_to_the_nodes(cluster: Cluster) -> None:
+    arn = "arn:aws:ssm:us-west-2:123456789012:parameter/token"
+    Path("words").write_text("a b")
+    given = ("-c", f"trn:job_secrets={arn}", "--secret", f"T={arn}", "--input", "words=words")
+    shown = run("run", *TWO, "--dry-run", *given, "train.py").stdout
+    assert f"# T is the value of {arn}" in shown
+    assert "# $TRN_INPUT_DIR/words is inputs/words of the job" in shown
+    ended, job = run_to_the_end(cluster, "succeeded", *given)
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert (job.secrets, job.inputs) == ({"T": arn}, {"words": "inputs/words"})
+    assert cluster.jobs.files(job.id, "inputs") == {"inputs/words": 3}
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_the_nodes_may_not_reach_is_refused_before_anything_is_asked() -> None:
+    ended = run("run", *TWO, "--input", "data=s3://other/data/", "--nodes", "3", "train.py")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "add its folder to trn:job_inputs and deploy" in ended.stderr
+    assert all(f"  {option}: got" in ended.stderr for option in ("--input", "--nodes"))
+
+
+def test_jobs_are_listed_and_one_is_shown_with_where_its_time_went(cluster: Cluster) -> None:
+    assert "No job has been started" in run("jobs", *TWO).stdout
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.writes.start()
+    cluster.writes.node(0, "running", phases={"first_step": 75})
+    assert f"{JOB.id}  starting" in run("jobs", *TWO).stdout
+    shown = run("jobs", *TWO, JOB.id).stdout
+    assert "first step" in shown
+    assert "75 s" in shown
+    record = [json.loads(line) for line in run("jobs", *TWO, JOB.id, "--record").stdout.splitlines()]
+    assert [line["event"] for line in record] == ["submitted", "phase", "attempt", "phase"]
+    assert record[-1]["usd"] > 0
+    assert json.loads(run("jobs", *TWO, JOB.id, "--json").stdout)["record"] == record
+    assert run("jobs", *TWO, "train-2026").exit_code == ExitCode.NOT_READY
+
+
+def test_logs_of_one_rank_are_those_of_its_node(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.writes.start()
+    cluster.writes.log(1, "[rank 3] of three\n", node=1)
+    assert run("logs", *TWO, "--rank", "3").stdout == "[rank 3] of three\n"
+    assert json.loads(run("logs", *TWO, "--rank", "3", "--json").stdout)[0]["text"] == "of three"
+    assert "allowed: 0 to 3" in run("logs", *TWO, "--rank", "4").stderr
+
+
+def test_stop_asks_the_nodes_and_waits_for_the_end(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.while_paused = lambda: cluster.writes.end("stopped")
+    ended = run("stop", *TWO)
+    assert ended.exit_code == ExitCode.OK
+    assert ended.stdout == f"{JOB.id} is over: stopped.\n"
+    assert run("stop", *TWO).exit_code == ExitCode.OK

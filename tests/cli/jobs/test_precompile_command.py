@@ -1,0 +1,98 @@
+"""`trn precompile` before it asks AWS, and what becomes of a host while its job is followed."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
+from tests.cli.jobs.test_job_commands import run_to_the_end
+from tests.cli.running import run
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.jobs import precompiling
+from trainium_cli.jobs.precompiling import HostGoneError, HostWatch
+from trainium_core.nodes.precompile_host import HostState
+
+HOST = ("-c", "trn:precompile_instance_type=r7i.24xlarge")
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "train.py"
+    path.write_text("print('hello')\n")
+    return str(path)
+
+
+def test_a_dry_run_shows_what_the_host_would_execute(script: str) -> None:
+    shown = run("precompile", *TWO, *HOST, "--dry-run", script, "--", "--steps", "5")
+    assert shown.exit_code == ExitCode.OK, shown.output
+    assert "export NEURON_PLATFORM_TARGET_OVERRIDE=" in shown.stdout
+    assert "neuron_parallel_compile bash -c " in shown.stdout
+    assert "train.py --steps 5" in shown.stdout
+
+
+def test_without_a_host_in_the_plan_its_setting_is_named(script: str) -> None:
+    shown = run("precompile", *TWO, "--yes", script)
+    assert shown.exit_code == ExitCode.BAD_INPUT
+    assert "trn:precompile_instance_type" in shown.output
+
+
+def test_run_does_not_precompile_what_an_earlier_job_compiled(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def jobs_of(_plan: object, _stack: str) -> object:
+        return cluster.jobs
+
+    def earlier(*_: object) -> str:
+        return "train-20261122-110000"
+
+    monkeypatch.setattr(precompiling, "cluster_jobs", jobs_of)
+    monkeypatch.setattr(precompiling, "seems_compiled", earlier)
+    ended, job = run_to_the_end(cluster, "succeeded", *HOST, "--precompile")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert "Not precompiled: train-20261122-110000 compiled the same" in ended.stderr
+    assert job.name == "train"
+
+
+class Host:
+    """Shows one state after the other."""
+
+    def __init__(self, *states: HostState | None) -> None:
+        self._states: Iterator[HostState | None] = iter(states)
+
+    def state(self, *, since: datetime) -> HostState | None:  # noqa: ARG002
+        return next(self._states)
+
+    def failure(self, instance_id: str) -> str:
+        return f"{instance_id}: the disk is full"
+
+
+def watched(*states: HostState | None) -> None:
+    watch = HostWatch(cast(Any, Host(*states)), datetime.now(UTC))
+    for _ in states:
+        watch.pause(0)
+
+
+THERE = HostState(wanted=True, instances=("i-1",))
+GONE = HostState(wanted=False)
+
+
+def test_a_host_that_goes_right_before_its_jobs_end_is_seen_is_no_failure() -> None:
+    watched(HostState(wanted=True), THERE, GONE)
+
+
+@pytest.mark.parametrize(
+    ("states", "reason"),
+    [
+        ((THERE, GONE, GONE), "i-1: the disk is full"),
+        ((GONE, GONE), "the host was ended before its job"),
+        ((HostState(wanted=True, refusal="VcpuLimitExceeded"),), "EC2 launched no host: VcpuLimitExceeded"),
+        ((None,), "its Auto Scaling group was deleted"),
+    ],
+    ids=["failed", "ended", "refused", "deleted"],
+)
+def test_a_host_that_is_gone_before_its_job_is_over_says_why(states: tuple[HostState | None, ...], reason: str) -> None:
+    with pytest.raises(HostGoneError, match=reason):
+        watched(*states)

@@ -1,0 +1,149 @@
+"""`trn local` as a user types it, each command in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import program_zygote
+from tests.cli.running import TRN
+
+Trn = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def trn_in(folder: Path) -> Trn:
+    def trn(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"TRN_LOCAL_HOME": str(folder), "COLUMNS": "200"} | more
+        command = ["local", *arguments]
+        return program_zygote.run(TRN, command, folder=Path.cwd(), environment=environment, stderr_apart=True)
+
+    return trn
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trn]:
+    """`trn local` with a server that runs on a free port."""
+    trn = trn_in(tmp_path_factory.mktemp("running"))
+    started = trn("start", "--port", "0", "--region", "us-east-2", "--quota", "L-2C3B7624=384")
+    assert started.returncode == 0, started.stderr
+    yield trn
+    trn("stop")
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Trn:
+    return trn_in(tmp_path)
+
+
+def test_status_shows_the_settings(running: Trn) -> None:
+    shown = running("status")
+    assert shown.returncode == 0
+    assert "us-east-2" in shown.stdout
+    assert "L-2C3B7624   384 vCPU  Running On-Demand Trn instances" in shown.stdout
+
+
+def test_status_says_what_is_not_proven(running: Trn) -> None:
+    assert "It says nothing about IAM permissions" in running("status").stdout
+
+
+def test_status_as_json_is_the_health_of_the_server(running: Trn) -> None:
+    assert json.loads(running("status", "--json").stdout)["quotas"]["L-2C3B7624"] == 384
+
+
+def test_status_is_3_when_nothing_runs(idle: Trn) -> None:
+    shown = idle("status")
+    assert (shown.returncode, shown.stdout) == (3, "The embedded AWS does not run. Start it with: trn local start\n")
+
+
+def test_status_as_json_is_null_when_nothing_runs(idle: Trn) -> None:
+    assert (idle("status", "--json").returncode, idle("status", "--json").stdout) == (3, "null\n")
+
+
+def test_stop_without_a_server_is_no_error(idle: Trn) -> None:
+    assert idle("stop").returncode == 0
+
+
+def test_starting_again_with_the_same_settings_is_no_error(running: Trn) -> None:
+    again = running("start", "--region", "us-east-2")
+    assert (again.returncode, again.stdout.splitlines()[0]) == (0, "The embedded AWS runs already.")
+
+
+def test_starting_again_with_other_settings_is_refused(running: Trn) -> None:
+    again = running("start", "--quota", "L-2C3B7624=128")
+    assert again.returncode == 1
+    assert "L-2C3B7624: asked 128, is 384" in again.stderr
+
+
+def test_a_command_after_the_dashes_sees_the_embedded_aws(running: Trn) -> None:
+    asks = "import boto3; print(boto3.client('sts').get_caller_identity()['Account'])"
+    ran = running(
+        "--", sys.executable, "-c", asks, AWS_PROFILE="production", AWS_ENDPOINT_URL_STS="https://aws.invalid"
+    )
+    assert (ran.returncode, ran.stdout) == (0, "123456789012\n")
+
+
+def test_the_exit_code_of_the_command_is_passed_on(running: Trn) -> None:
+    assert running("--", "sh", "-c", "exit 7").returncode == 7
+
+
+def test_options_and_dashes_of_the_command_are_its_own(running: Trn) -> None:
+    assert running("--", "echo", "--help", "--", "-x").stdout == "--help -- -x\n"
+
+
+def test_a_command_that_does_not_exist_is_reported(running: Trn) -> None:
+    ran = running("--", "no-such-command")
+    assert (ran.returncode, ran.stderr) == (1, "Error: no-such-command: cannot be run (No such file or directory)\n")
+
+
+def test_no_command_after_the_dashes_is_bad_usage(idle: Trn) -> None:
+    ran = idle("--")
+    assert ran.returncode == 2
+    assert "trn local -- cdk deploy" in ran.stderr
+
+
+def test_a_forgotten_double_dash_is_reported(idle: Trn) -> None:
+    ran = idle("cdk", "deploy")
+    assert ran.returncode == 2
+    assert "trn local -- cdk deploy" in ran.stderr
+
+
+def test_a_missing_stand_in_for_the_nodes_is_shown(idle: Trn) -> None:
+    started = idle("start", "--port", "0", "--no-stand-in-nodes")
+    try:
+        assert "nobody plays them" in started.stdout
+    finally:
+        idle("stop")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--quota", "L-2C3B7625=1"), "nearest: L-2C3B7624"),
+        (("--quota", "L-2C3B7624=many"), "whole number of vCPUs"),
+        (("--quota", "L-2C3B7624"), "whole number of vCPUs"),
+        (("--region", "us-west-9"), "nearest: us-west-2"),
+        (("--port", "70000"), "70000"),
+        (("--fail-nodes", "-1"), "-1"),
+    ],
+)
+def test_a_wrong_setting_is_bad_usage_and_starts_nothing(idle: Trn, given: tuple[str, str], message: str) -> None:
+    started = idle("start", *given)
+    assert started.returncode == 2
+    assert message in started.stderr
+    assert idle("status").returncode == 3
+
+
+def test_without_the_extra_the_way_to_install_it_is_reported(tmp_path: Path) -> None:
+    without_moto = "u.find_spec = lambda name, *a: None if name == 'moto' else find(name, *a)"
+    imports = "import importlib.util as u; find = u.find_spec"
+    code = f"{imports}; {without_moto}; from trainium_cli.local.local_command import local; local()"
+    command = [sys.executable, "-c", code, "status"]
+    ran = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | {"TRN_LOCAL_HOME": str(tmp_path)}
+    )
+    assert ran.returncode == 1
+    assert "pip install 'trainium-cdk[local]'" in ran.stderr

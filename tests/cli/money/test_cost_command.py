@@ -1,0 +1,75 @@
+"""`trn cost`: the numbers, what each was got from, and the exit code. The arithmetic is tested in tests/core."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from tests.cli.running import GOOD, run, run_program
+from tests.core.fake_spending import FIRST, FakeSpendingAccount, cluster_stack, launched, terminated
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.money import cost_command
+
+RAN = {"stacks": [cluster_stack()], "activities": [launched(FIRST, 10), terminated(FIRST, 8)]}
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+
+
+def invoke(monkeypatch: pytest.MonkeyPatch, account: FakeSpendingAccount, *arguments: str) -> Result:
+    monkeypatch.setattr(cost_command, "AwsSpendingAccount", lambda _region, **_: account)
+    return run("cost", *GOOD, *arguments)
+
+
+def test_what_nodes_cost_is_shown_as_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = invoke(monkeypatch, FakeSpendingAccount(**RAN))
+    assert ended.exit_code == ExitCode.OK
+    line = next(line for line in ended.stdout.splitlines() if line.startswith("instance, on demand"))
+    assert "$43.00" in line
+    assert "estimated: 2.00 node-hours" in line
+
+
+def test_the_price_of_asking_is_reported_before_and_nothing_is_queried_when_it_is_not_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with_bill, without_bill = FakeSpendingAccount(**RAN), FakeSpendingAccount(**RAN)
+    assert "AWS bills $0.01" in invoke(monkeypatch, with_bill).stderr
+    assert "bills" not in invoke(monkeypatch, without_bill, "--no-cost-explorer").stderr
+    assert (len(with_bill.requests), len(without_bill.requests)) == (1, 0)
+
+
+def test_a_bill_is_shown_with_its_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = invoke(monkeypatch, FakeSpendingAccount(**RAN, bill={"Amazon EC2": Decimal(12)})).stdout
+    assert "$12.00, by Cost Explorer. Cost Explorer lags by up to a day" in shown
+
+
+def test_what_is_not_known_ends_with_could_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = invoke(monkeypatch, FakeSpendingAccount(stacks=[cluster_stack()], activities=None))
+    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert "when the nodes of group ran: the permission autoscaling:DescribeScalingActivities" in ended.stdout
+    assert "1 price unknown" in ended.stdout
+
+
+def test_json_has_every_number_and_null_where_none_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = invoke(monkeypatch, FakeSpendingAccount(**RAN), "--json", "-c", "trn:ends=40h")
+    printed: dict[str, Any] = json.loads(ended.stdout)
+    assert printed["billed_total"] is None
+    assert "cost allocation tag" in printed["why_not_billed"]
+    assert [round(line["usd"], 2) for line in printed["estimated"]] == [43.0, 0.11, 0.04]
+    assert printed["per_hour_total"] == {"at_least": 0.0, "unknown_amounts": 0}
+    assert round(printed["forecast"]["total"]["at_least"], 2) == 43.15
+
+
+def test_without_credentials_the_verdict_is_could_not_tell() -> None:
+    nowhere = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
+    keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
+    ended = run_program("cost", *GOOD, "--no-cost-explorer", AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)
+    assert ended.returncode == ExitCode.COULD_NOT_TELL
+    assert "none-such" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -1,0 +1,207 @@
+"""`trn capacity`: the tables, the commands to go on with, and the exit code. The search is tested in tests/core."""
+
+import json
+import shlex
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from tests.cli.running import GOOD, run
+from tests.core.fake_account import FakeAccount
+from tests.core.fake_capacity import ACTIVE, BLOCK
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan import capacity_command
+from trainium_core.plan.context import plan_from_file
+
+EVERYTHING = {"offering", "scores", "blocks", "reserved capacity", "price"}
+TOMORROW = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
+FOR_SALE = replace(BLOCK, start=TOMORROW, end=TOMORROW + timedelta(days=1))
+NOTHING = FakeAccount(zones=(), scores={})
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+
+
+class CapacityCommand:
+    """Runs the command on an account of a test's own, the same in every region or one for each."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.monkeypatch = monkeypatch
+        self.regions: list[str] = []
+
+    def __call__(self, account: FakeAccount | dict[str, FakeAccount], *arguments: str) -> Result:
+        def account_in(region: str, **_: Any) -> FakeAccount:
+            self.regions.append(region)
+            return account[region] if isinstance(account, dict) else account
+
+        self.monkeypatch.setattr(capacity_command, "AwsAccount", account_in)
+        return run("capacity", *GOOD, *arguments)
+
+
+@pytest.fixture
+def capacity(monkeypatch: pytest.MonkeyPatch) -> CapacityCommand:
+    return CapacityCommand(monkeypatch)
+
+
+HERE = ("--regions", "us-west-2")
+
+
+@pytest.mark.parametrize(
+    ("account", "code", "message"),
+    [
+        (FakeAccount(), ExitCode.OK, "something could run"),
+        (FakeAccount(zones=(), blocks=[FOR_SALE]), ExitCode.OK, "something could run"),
+        (NOTHING, ExitCode.NOT_READY, "nothing, or nothing that is likely to run"),
+        (FakeAccount(unavailable=EVERYTHING), ExitCode.COULD_NOT_TELL, "could not tell"),
+        (FakeAccount(zones=(), unavailable={"blocks"}), ExitCode.COULD_NOT_TELL, "could not tell"),
+    ],
+)
+def test_the_last_line_is_the_outlook_and_the_exit_code_says_the_same(
+    capacity: CapacityCommand, account: FakeAccount, code: ExitCode, message: str
+) -> None:
+    ended = capacity(account, *HERE)
+    assert (ended.exit_code, ended.stdout.splitlines()[-1]) == (code, message)
+
+
+def test_every_region_that_offers_the_type_is_queried(capacity: CapacityCommand) -> None:
+    capacity(FakeAccount())
+    assert sorted(capacity.regions) == [
+        "ap-south-1",
+        "ap-southeast-2",
+        "ap-southeast-4",
+        "us-east-1",
+        "us-east-2",
+        "us-west-2",
+    ]
+
+
+def test_only_the_regions_that_were_named_are_queried(capacity: CapacityCommand) -> None:
+    capacity(FakeAccount(), "--regions", "us-east-1, us-west-2,us-east-1")
+    assert sorted(capacity.regions) == ["us-east-1", "us-west-2"]
+
+
+def rows(ended: Result) -> list[list[str]]:
+    return [line.split() for line in ended.stdout.splitlines() if line.strip()]
+
+
+def test_a_block_is_a_row_with_its_start_length_fee_and_price_by_the_hour(capacity: CapacityCommand) -> None:
+    ended = capacity(FakeAccount(zones=(), blocks=[FOR_SALE]), *HERE)
+    start = f"{TOMORROW:%Y-%m-%d %H:%M}".split()
+    expected = ["1", "later", "Capacity", "Block", "us-west-2", "usw2-az4", *start, "24", "$360.00", "$15.00"]
+    assert expected in rows(ended)
+
+
+def test_an_unknown_price_is_unknown_and_not_0(capacity: CapacityCommand) -> None:
+    ended = capacity(FakeAccount(zones=["usw2-az4"], usd={"spot": None}), *HERE)
+    assert ["2", "now", "spot", "us-west-2", "usw2-az4", "now", "24", "unknown", "unknown", "9"] in rows(ended)
+
+
+def test_a_reservation_is_paid_for_and_has_its_id(capacity: CapacityCommand) -> None:
+    shown = capacity(FakeAccount(in_hand=[ACTIVE]), *HERE).stdout
+    assert "paid for" in shown
+    assert ACTIVE.reservation_id in shown
+    assert "4 of 4 instances are left" in shown
+
+
+def test_a_region_that_gives_no_answer_is_a_row_that_says_why(capacity: CapacityCommand) -> None:
+    dark = FakeAccount(unavailable={"blocks"})
+    shown = capacity({"us-east-1": dark, "us-west-2": FakeAccount()}, "--regions", "us-east-1,us-west-2")
+    assert ["unknown", "Capacity", "Block", "no", "answer", "about", "blocks", "us-east-1"] in rows(shown)
+
+
+def test_regions_with_the_same_to_say_share_a_row(capacity: CapacityCommand) -> None:
+    shown = capacity(NOTHING, "--regions", "us-east-1,us-west-2").stdout
+    assert "none for 1 x 24 h                        us-east-1, us-west-2" in shown
+
+
+def commands(ended: Result) -> list[list[str]]:
+    whole = ended.stdout.replace(" \\\n", " ")
+    return [shlex.split(line)[1:] for line in whole.splitlines() if " trn preflight " in line or " buy " in line]
+
+
+def test_what_to_type_next_is_shown_for_the_best_of_each_way(capacity: CapacityCommand) -> None:
+    account = FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE], scores={"usw2-az1": 1, "usw2-az4": 9})
+    ended = capacity(account, *HERE, "-c", "trn:nodes=1")
+    reserved, on_demand, spot, block = commands(ended)
+    assert f"trn:reservation_id={ACTIVE.reservation_id}" in reserved
+    assert "trn:capacity=on-demand" in on_demand
+    assert {"trn:capacity=spot", "trn:availability_zone_id=usw2-az4", "trn:nodes=1"} <= set(spot)
+    assert block[:6] == ["trn", "capacity", "buy", FOR_SALE.offering_id, "--hours", "24"]
+
+
+def test_what_to_type_next_is_a_good_plan(capacity: CapacityCommand) -> None:
+    for command in commands(capacity(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE]), *HERE)):
+        overrides = [word for flag, word in pairwise(command) if flag == "-c"]
+        assert plan_from_file(None, overrides).region == "us-west-2"
+
+
+def test_json_says_the_same_with_every_source(capacity: CapacityCommand) -> None:
+    ended = capacity(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE], unavailable={"price"}), *HERE, "--json")
+    printed = json.loads(ended.stdout)
+    assert (printed["outlook"], printed["hours"], printed["nodes"]) == ("something", 24, 1)
+    (block,) = [option for option in printed["options"] if option["capacity"] == "capacity-block"]
+    assert (block["total"], block["hourly"], block["buys_from"]) == (360.0, 15.0, FOR_SALE.offering_id)
+    assert block["next"].startswith("trn capacity buy ")
+    assert all(source.startswith("snapshot, 20") for source in printed["prices"])
+    assert printed["aws_not_heard_about_prices"] == ["no answer about price"]
+
+
+def test_that_prices_are_those_of_a_snapshot_is_shown_with_its_days(capacity: CapacityCommand) -> None:
+    shown = capacity(FakeAccount(unavailable={"price"}), *HERE).stdout
+    assert "snapshot in this package, 20" in shown
+    assert "AWS's prices are unavailable: no answer about price" in shown
+
+
+def test_an_offer_is_reported_as_no_capacity_and_a_score_no_promise(capacity: CapacityCommand) -> None:
+    shown = capacity(FakeAccount(), *HERE).stdout
+    assert "That a zone offers a type does not mean that it has one free." in shown
+    assert "no promise" in shown
+
+
+@pytest.mark.parametrize(
+    "settings", [["capacity=capacity-block"], ["capacity=spot", f"reservation_id={ACTIVE.reservation_id}"]]
+)
+def test_how_the_plan_gets_its_capacity_does_not_matter(capacity: CapacityCommand, settings: Sequence[str]) -> None:
+    given = [word for setting in settings for word in ("-c", f"trn:{setting}")]
+    assert capacity(FakeAccount(), *HERE, *given).exit_code == ExitCode.OK
+
+
+def test_only_what_starts_in_time_counts(capacity: CapacityCommand) -> None:
+    late = replace(FOR_SALE, start=TOMORROW + timedelta(days=9), end=TOMORROW + timedelta(days=10))
+    account, today = FakeAccount(zones=(), blocks=[late]), f"{datetime.now(UTC):%Y-%m-%d}"
+    assert capacity(account, *HERE).exit_code == ExitCode.OK
+    assert capacity(account, *HERE, "--start-by", today).exit_code == ExitCode.NOT_READY
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--hours", "25"), "nearest: 48"),
+        (("--hours", "0"), "nearest: 24"),
+        (("--hours", "day"), "not a valid integer"),
+        (("--start-by", "2020-01-01"), "--start-by: got '2020-01-01'\n    allowed: a day, in UTC, that is not past"),
+        (("--start-by", "tomorrow"), "fix:     write year, month and day"),
+        (("--regions", "us-west-1"), "nearest: us-west-2"),
+        (("--regions", " ,"), "names none"),
+        (("-c", "trn:nodes=0"), "trn:nodes"),
+        (("buy", "cb-0123456789abcdef0"), "options go behind buy"),
+    ],
+)
+def test_bad_usage_makes_no_request(capacity: CapacityCommand, arguments: Collection[str], message: str) -> None:
+    ended = capacity(FakeAccount(), *arguments)
+    assert (ended.exit_code, message in ended.stderr, capacity.regions) == (ExitCode.BAD_INPUT, True, [])
+
+
+def test_amounts_are_shown_to_the_cent(capacity: CapacityCommand) -> None:
+    ended = capacity(FakeAccount(zones=["usw2-az4"], usd={"on-demand": Decimal("21.555")}), *HERE)
+    assert next(row for row in rows(ended) if "on-demand" in row)[7:9] == ["$517.32", "$21.56"]

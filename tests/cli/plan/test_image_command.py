@@ -1,0 +1,154 @@
+"""`trn image`: what the image is, and pinning it in cdk.json."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.cli.running import GOOD, run
+from tests.core.fake_account import IMAGE, FakeAccount
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.main import trn
+from trainium_cli.plan import image_command
+from trainium_core.facts import facts
+
+PARAMETER = facts()["image"]["ssm_parameter"]
+CONTEXT = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
+NEWER = replace(IMAGE, image_id="ami-0fedcba9876543210")
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    use(monkeypatch, FakeAccount())
+
+
+def use(monkeypatch: pytest.MonkeyPatch, account: FakeAccount) -> None:
+    def account_in(region: str) -> FakeAccount:
+        assert region == "us-west-2"
+        return account
+
+    monkeypatch.setattr(image_command, "AwsAccount", account_in)
+
+
+def write(folder: Path, **settings: Any) -> Path:
+    file = folder / "cdk.json"
+    context = CONTEXT | {f"trn:{name}": value for name, value in settings.items()}
+    file.write_text(json.dumps({"app": "python3 app.py", "context": context}, indent=2) + "\n")
+    return file
+
+
+def context_of(file: Path) -> dict[str, Any]:
+    return json.loads(file.read_text())["context"]
+
+
+def pin(*arguments: str, answer: str = "") -> Result:
+    return CliRunner().invoke(trn, ("image", "pin", *arguments), input=answer, prog_name="trn")
+
+
+def test_the_image_is_shown_with_its_release_and_that_it_is_not_pinned() -> None:
+    ended = run("image", *GOOD)
+    assert ended.exit_code == ExitCode.OK
+    assert all(word in ended.stdout for word in (PARAMETER, IMAGE.image_id, "2.31.1", "amazon", "pinned", "no: every"))
+
+
+def test_json_says_the_same() -> None:
+    printed = json.loads(run("image", *GOOD, "--json").stdout)
+    assert (printed["parameter"], printed["image"]["image_id"], printed["outcome"]) == (
+        PARAMETER,
+        IMAGE.image_id,
+        "pass",
+    )
+
+
+@pytest.mark.parametrize(
+    ("account", "code"),
+    [
+        (FakeAccount(parameter_value=None), ExitCode.NOT_READY),
+        (FakeAccount(found_image=None), ExitCode.NOT_READY),
+        (FakeAccount(unavailable={"image"}), ExitCode.COULD_NOT_TELL),
+    ],
+)
+def test_the_exit_code_is_that_of_the_check(
+    monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode
+) -> None:
+    use(monkeypatch, account)
+    assert run("image", *GOOD).exit_code == code
+
+
+def test_pinning_shows_the_change_and_writes_it_after_consent(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    ended = pin(answer="y\n")
+    assert ended.exit_code == ExitCode.OK
+    assert f'+    "trn:ami": "{IMAGE.image_id}"' in ended.output
+    assert context_of(file) == CONTEXT | {"trn:ami": IMAGE.image_id, "trn:ami_parameter": PARAMETER}
+
+
+def test_nothing_is_written_without_a_yes(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    before = file.read_text()
+    assert pin(answer="n\n").exit_code == ExitCode.NOT_READY
+    assert pin(answer="").exit_code != ExitCode.OK
+    assert file.read_text() == before
+
+
+def test_a_script_says_yes_beforehand(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    assert pin("--yes").exit_code == ExitCode.OK
+    assert context_of(file)["trn:ami"] == IMAGE.image_id
+
+
+def test_pinning_again_follows_the_parameter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = write(tmp_path, ami=IMAGE.image_id, ami_parameter=PARAMETER)
+    use(monkeypatch, FakeAccount(parameter_value=NEWER.image_id, found_image=NEWER))
+    assert pin("--yes").exit_code == ExitCode.OK
+    assert context_of(file) == CONTEXT | {"trn:ami": NEWER.image_id, "trn:ami_parameter": PARAMETER}
+
+
+def test_a_pin_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
+    file = write(tmp_path, ami=IMAGE.image_id, ami_parameter=PARAMETER)
+    before = file.read_text()
+    ended = pin()
+    assert (ended.exit_code, file.read_text()) == (ExitCode.OK, before)
+    assert "Pinned already" in ended.stdout
+
+
+def test_an_id_that_follows_no_parameter_cannot_be_pinned(tmp_path: Path) -> None:
+    write(tmp_path, ami=IMAGE.image_id)
+    ended = pin("--yes")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "set trn:ami_parameter" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("account", "code", "says"),
+    [
+        (FakeAccount(parameter_value=None), ExitCode.NOT_READY, f"the SSM parameter {PARAMETER} is not in us-west-2"),
+        (FakeAccount(found_image=None), ExitCode.NOT_READY, f"the image {IMAGE.image_id}"),
+        (FakeAccount(unavailable={"parameter"}), ExitCode.COULD_NOT_TELL, "Could not tell: no answer about parameter"),
+    ],
+)
+def test_what_is_not_there_is_not_pinned(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, account: FakeAccount, code: ExitCode, says: str
+) -> None:
+    file = write(tmp_path)
+    before = file.read_text()
+    use(monkeypatch, account)
+    ended = pin("--yes")
+    assert (ended.exit_code, file.read_text()) == (code, before)
+    assert says in ended.stderr
+
+
+def test_options_before_the_subcommand_are_not_lost_silently(tmp_path: Path) -> None:
+    write(tmp_path)
+    ended = run("image", *GOOD, "pin")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "give the options after 'pin'" in ended.stderr
+
+
+def test_without_a_cdk_json_there_is_nothing_to_write_to() -> None:
+    assert pin("--yes").exit_code == ExitCode.BAD_INPUT

@@ -1,0 +1,206 @@
+"""`trn preflight`: the table, the verdict and the exit code. The checks themselves are tested in tests/core."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import GOOD, run, run_program
+from tests.core.fake_account import FakeAccount
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.plan import preflight_command
+from trainium_core.catalog.catalog import builtin_catalog
+from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS
+
+READY = FakeAccount()
+NOT_READY = FakeAccount(limit=0)
+UNAVAILABLE = FakeAccount(unavailable={"quota"})
+BOTH = FakeAccount(unavailable={"version"}, limit=0)
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+
+
+def invoke(monkeypatch: pytest.MonkeyPatch, account: FakeAccount, *arguments: str) -> Any:
+    return invoke_in(monkeypatch, {"us-west-2": account}, *arguments)
+
+
+def invoke_in(monkeypatch: pytest.MonkeyPatch, accounts: Mapping[str, FakeAccount], *arguments: str) -> Any:
+    """Run the command on an account a region; it must ask each of these regions and no other."""
+    regions: list[str] = []
+
+    def account_in(region: str, **_: Any) -> FakeAccount:
+        regions.append(region)
+        return accounts[region]
+
+    monkeypatch.setattr(preflight_command, "AwsAccount", account_in)
+    ended = run("preflight", *GOOD, *arguments)
+    assert sorted(regions) == sorted(accounts)
+    return ended
+
+
+@pytest.mark.parametrize(
+    ("account", "code", "verdict"),
+    [
+        (READY, ExitCode.OK, "ready: 1 x trn1.32xlarge in us-west-2 (9 pass)"),
+        (NOT_READY, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 fail)"),
+        (UNAVAILABLE, ExitCode.COULD_NOT_TELL, "could not tell: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 unknown)"),
+        (BOTH, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 fail, 1 unknown)"),
+    ],
+)
+def test_the_last_line_is_the_verdict_and_the_exit_code_says_the_same(
+    monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode, verdict: str
+) -> None:
+    ended = invoke(monkeypatch, account)
+    assert ended.exit_code == code
+    assert ended.stdout.splitlines()[-1] == verdict
+
+
+EXECUTION_ROLE = "arn:aws:iam::123456789012:role/cdk-hnb659fds-cfn-exec-role-123456789012-us-west-2"
+
+
+def test_permissions_are_asked_for_when_a_role_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeAccount()
+    ended = invoke(monkeypatch, account, "--role", EXECUTION_ROLE, "--must", "look", "--json")
+    findings = {one["check"]: one for one in json.loads(ended.stdout)["findings"]}
+    assert findings["permissions"]["outcome"] == "pass"
+    assert "trn permissions look" in findings["permissions"]["needed"]
+    assert account.simulated
+
+
+@pytest.mark.parametrize("given", ["me", "arn:aws:sts::123456789012:assumed-role/me/session"])
+def test_what_iam_does_not_simulate_is_refused(given: str) -> None:
+    ended = run("preflight", *GOOD, "--role", given)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "no ARN of a role, user or group" in ended.stderr
+
+
+def test_every_finding_is_shown_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = invoke(monkeypatch, NOT_READY).stdout
+    assert all(check in shown for check in ("identity", "quota", "offering", "image", "bootstrap", "stack", "cost"))
+    assert re.search("-> .*128 vCPUs", shown)
+
+
+@pytest.mark.parametrize(
+    ("account", "code", "verdict"),
+    [
+        (READY, ExitCode.OK, "ready"),
+        (NOT_READY, ExitCode.NOT_READY, "not ready"),
+        (UNAVAILABLE, ExitCode.COULD_NOT_TELL, "could not tell"),
+    ],
+)
+def test_json_says_the_same(
+    monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode, verdict: str
+) -> None:
+    ended = invoke(monkeypatch, account, "--json")
+    printed = json.loads(ended.stdout)
+    assert (ended.exit_code, printed["verdict"]) == (code, verdict)
+    assert all(
+        set(finding) == {"check", "outcome", "found", "needed", "fix", "suppressed"} for finding in printed["findings"]
+    )
+
+
+@pytest.mark.parametrize(("account", "reminded"), [(READY, False), (NOT_READY, True)])
+def test_what_is_to_be_typed_next_needs_the_same_c_options(
+    monkeypatch: pytest.MonkeyPatch, account: FakeAccount, reminded: bool
+) -> None:
+    text = invoke(monkeypatch, account).stdout
+    assert ("give it again with what you type next" in text) == reminded
+
+
+def test_found_needed_and_fix_fit_a_narrow_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = invoke(monkeypatch, NOT_READY).stdout
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert "needed: 128 vCPUs" in shown
+
+
+def test_a_suppressed_check_is_not_queried_and_seen_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = invoke(monkeypatch, NOT_READY, "--suppress", "quota")
+    assert ended.exit_code == ExitCode.OK
+    assert "suppressed" in next(line for line in ended.stdout.splitlines() if line.startswith("quota"))
+    assert ended.stdout.splitlines()[-1] == "ready: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 suppressed)"
+
+
+def test_a_check_that_does_not_exist_is_refused_with_the_nearest() -> None:
+    ended = run("preflight", *GOOD, "--suppress", "quotas")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "no check is called 'quotas'; nearest: quota" in ended.stderr
+
+
+def elsewhere(zone: str, **account: Any) -> FakeAccount:
+    return FakeAccount(zones=[zone], **account)
+
+
+def test_regions_are_reported_side_by_side_with_what_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = {"us-east-2": elsewhere("use2-az3", limit=0), "us-west-2": READY}
+    ended = invoke_in(monkeypatch, accounts, "--regions", "us-east-2, us-west-2")
+    assert ended.exit_code == ExitCode.OK
+    lines = ended.stdout.splitlines()
+    assert next(line for line in lines if line.startswith("us-east-2")).split()[1:5] == [
+        "not",
+        "ready",
+        "quota",
+        "(fail):",
+    ]
+    assert next(line for line in lines if line.startswith("us-west-2")).split()[1:] == ["ready"]
+    assert lines[-1] == "1 x trn1.32xlarge: ready in 1 of 2 regions: us-west-2"
+    assert "The plan is for us-west-2: for another region, add -c trn:region=REGION to what you type." in lines
+
+
+@pytest.mark.parametrize(
+    ("account", "code"), [(NOT_READY, ExitCode.NOT_READY), (UNAVAILABLE, ExitCode.COULD_NOT_TELL), (READY, ExitCode.OK)]
+)
+def test_the_best_region_decides_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode
+) -> None:
+    accounts = {"us-east-2": elsewhere("use2-az3", limit=0), "us-west-2": account}
+    assert invoke_in(monkeypatch, accounts, "--regions", "us-east-2,us-west-2").exit_code == code
+
+
+def test_every_region_is_every_one_that_offers_the_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = {region: FakeAccount(zones=zones) for region, zones in builtin_catalog()["trn1.32xlarge"].zones.items()}
+    ended = invoke_in(monkeypatch, accounts, "--every-region", "--json")
+    printed = json.loads(ended.stdout)["regions"]
+    assert {region: findings["verdict"] for region, findings in printed.items()} == dict.fromkeys(accounts, "ready")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--regions", "us-west-1"), "no region that offers trn1.32xlarge is called 'us-west-1'; nearest: us-west-2"),
+        (("--regions", ","), "--regions names none"),
+        (("--regions", "us-west-2", "--every-region"), "not both"),
+    ],
+)
+def test_regions_that_cannot_be_queried_are_refused(arguments: tuple[str, ...], says: str) -> None:
+    ended = run("preflight", *GOOD, *arguments)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert says in ended.stderr.replace("\n", " ")
+
+
+def test_the_help_says_how_long_and_how_often_aws_is_queried() -> None:
+    message = " ".join(run("preflight", "--help").output.split())
+    assert f"connection may take {CONNECT_TIMEOUT_SECONDS} s, a response {READ_TIMEOUT_SECONDS} s" in message
+    assert f"made {ATTEMPTS} times in all" in message
+
+
+def test_a_bad_plan_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight_command, "AwsAccount", None)
+    assert run("preflight", *GOOD, "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT
+
+
+def test_without_credentials_the_verdict_is_could_not_tell() -> None:
+    nowhere = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
+    keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
+    ended = run_program("preflight", *GOOD, AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)
+    assert ended.returncode == ExitCode.COULD_NOT_TELL
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("Could not tell: The config profile (none-such) could not be found: sign in with ")
+    assert ended.stderr.count("\n") == 1

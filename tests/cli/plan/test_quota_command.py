@@ -1,0 +1,256 @@
+"""`trn quota`: what is shown, what is asked of AWS and when, the exit codes. tests/core has the arithmetic."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.cli.running import GOOD
+from tests.core.fake_quotas import ON_DEMAND, FakeQuotas
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.jobs import sagemaker_quota_command
+from trainium_cli.main import trn
+from trainium_cli.plan import quota_command
+from trainium_core.quotas.aws_requests import AlreadyRequestedError
+from trainium_runtime.errors import RequestRefusedError
+from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance
+
+FRIDAY = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+RESERVED = ("-c", "trn:capacity=reservation", "-c", "trn:reservation_id=cr-0123456789abcdef0")
+
+
+def request(desired: float, status: str = "CASE_OPENED") -> QuotaRequest:
+    return QuotaRequest(
+        request_id="r-1", desired=desired, status=status, created=FRIDAY, updated=FRIDAY, case_id="170001"
+    )
+
+
+@dataclass
+class Aws:
+    """What AWS was asked for, and what it does with that: an error, or nothing and the request is pending."""
+
+    error: Exception | None = None
+    requests: list[tuple[str, str, float]] = field(default_factory=list[tuple[str, str, float]])
+
+    def request_increase(self, service: str, code: str, *, desired: float) -> QuotaRequest:
+        self.requests.append((service, code, desired))
+        if self.error:
+            raise self.error
+        return QuotaRequest(request_id="r-2", desired=desired, status="PENDING", created=FRIDAY)
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
+    aws = Aws()
+    monkeypatch.setattr(quota_command, "AwsQuotaRequests", lambda _region: aws)
+    return aws
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch, accounts: Sequence[FakeQuotas], *arguments: str, typed: str | None = None
+) -> Result:
+    """Run `trn quota` for a plan of 128 vCPUs. Each look at the account sees the next of them, the last one again."""
+    ahead = list(accounts)
+
+    def account(_region: str) -> FakeQuotas:
+        return ahead.pop(0) if len(ahead) > 1 else ahead[0]
+
+    for module in (quota_command, sagemaker_quota_command):
+        monkeypatch.setattr(module, "AwsAccount", account)
+    return CliRunner().invoke(trn, ["quota", *arguments, *GOOD], input=typed, prog_name="trn")
+
+
+@pytest.mark.parametrize(
+    ("account", "code"),
+    [
+        (FakeQuotas(), ExitCode.OK),
+        (FakeQuotas(limit=127), ExitCode.NOT_READY),
+        (FakeQuotas(unavailable={"quota"}), ExitCode.COULD_NOT_TELL),
+        (FakeQuotas(limit=0, unavailable={"requests"}), ExitCode.COULD_NOT_TELL),
+    ],
+)
+def test_status_ends_with_what_preflight_would_say(
+    monkeypatch: pytest.MonkeyPatch, account: FakeQuotas, code: ExitCode
+) -> None:
+    assert run(monkeypatch, [account], "status").exit_code == code
+
+
+def test_status_shows_the_numbers_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = run(monkeypatch, [FakeQuotas(limit=0)], "status").stdout
+    assert f"0 of 0 vCPUs are free of {ON_DEMAND}, Running On-Demand Trn instances, in us-west-2" in shown
+    assert "run `trn quota request`: it asks for 128 vCPUs" in shown
+    assert "No increase has been asked for in the last 90 days." in shown
+
+
+def test_status_shows_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = [request(256), request(64, "DENIED")]
+    shown = run(monkeypatch, [FakeQuotas(limit=0, requests=requests)], "status").stdout
+    rows = [line.split() for line in shown.splitlines() if line.startswith("2026-11-20")]
+    assert [row[2:4] for row in rows] == [["256", "CASE_OPENED"], ["64", "DENIED"]]
+    assert rows[0][-2:] == ["170001", "r-1"]
+
+
+def test_status_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = run(monkeypatch, [FakeQuotas(limit=0, requests=[request(256)])], "status", "--json")
+    printed = json.loads(ended.stdout)
+    assert (printed["outcome"], printed["needed"]) == ("fail", "128 vCPUs")
+    assert [r["desired"] for r in printed["requests"]] == [256]
+
+
+def test_status_of_a_reservation_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    unavailable = FakeQuotas(unavailable={"quota", "instances", "requests"})
+    ended = run(monkeypatch, [unavailable], "status", *RESERVED)
+    assert ended.exit_code == ExitCode.OK
+    assert "reserved capacity counted against the quota when it was reserved" in ended.stdout
+
+
+@pytest.mark.parametrize("command", ["status", "request"])
+def test_stacks_without_instances_of_ec2_need_none_of_its_quotas(
+    monkeypatch: pytest.MonkeyPatch, aws: Aws, command: str
+) -> None:
+    unavailable = FakeQuotas(unavailable={"quota", "instances", "requests"})
+    ended = run(monkeypatch, [unavailable], command, "-c", "trn:stacks=hyperpod")
+    assert (ended.exit_code, aws.requests) == (ExitCode.OK, [])
+    assert "`trn quota sagemaker` shows SageMaker's" in ended.stdout
+
+
+def test_a_request_is_for_what_is_used_and_needed_together(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    account = FakeQuotas(limit=64, running=[RunningInstance(vcpus=64, capacity="on-demand")])
+    ended = run(monkeypatch, [account], "request", "--yes")
+    assert aws.requests == [("ec2", ON_DEMAND, 192)]
+    assert ended.exit_code == ExitCode.OK
+    assert "request r-2 is PENDING" in ended.stdout
+
+
+def test_a_request_is_shown_before_it_is_made(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed="n\n")
+    before = ended.stdout.split("Ask AWS for this?")[0]
+    assert f"{ON_DEMAND}, Running On-Demand Trn instances, in us-west-2" in before
+    assert "0 used + 1 x 128 for the plan" in before
+    assert aws.requests == []
+
+
+@pytest.mark.parametrize("typed", ["n\n", "\n"])
+def test_without_a_yes_nothing_is_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, typed: str) -> None:
+    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed=typed)
+    assert (ended.exit_code, aws.requests) == (ExitCode.NOT_READY, [])
+    assert "Nothing was asked for." in ended.stdout
+
+
+def test_a_script_that_says_nothing_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed="")
+    assert (ended.exit_code, aws.requests) == (ExitCode.BAD_INPUT, [])
+
+
+def test_a_yes_that_is_typed_will_do(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed="y\n")
+    assert (ended.exit_code, len(aws.requests)) == (ExitCode.OK, 1)
+
+
+def test_with_room_there_is_nothing_to_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    ended = run(monkeypatch, [FakeQuotas()], "request", "--yes")
+    assert (ended.exit_code, aws.requests) == (ExitCode.OK, [])
+    assert "Nothing to ask for." in ended.stdout
+
+
+def test_a_reservation_has_nothing_to_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes", *RESERVED)
+    assert (ended.exit_code, aws.requests) == (ExitCode.OK, [])
+
+
+@pytest.mark.parametrize("question", ["quota", "instances", "reservations", "requests"])
+def test_what_is_not_known_is_not_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, question: str) -> None:
+    ended = run(monkeypatch, [FakeQuotas(limit=0, unavailable={question})], "request", "--yes")
+    assert (ended.exit_code, aws.requests) == (ExitCode.COULD_NOT_TELL, [])
+    assert f"no answer about {question}" in ended.stdout
+
+
+@pytest.mark.parametrize(("desired", "code"), [(128, ExitCode.OK), (127, ExitCode.NOT_READY)])
+def test_an_open_request_is_reported_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, aws: Aws, desired: int, code: ExitCode
+) -> None:
+    ended = run(monkeypatch, [FakeQuotas(limit=0, requests=[request(desired)])], "request", "--yes")
+    assert (ended.exit_code, aws.requests) == (code, [])
+    assert f"open already: r-1 for {desired} vCPUs, CASE_OPENED since 2026-11-20, case 170001" in ended.stdout
+
+
+def test_a_request_that_somebody_made_meanwhile_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    aws.error = AlreadyRequestedError()
+    accounts = [FakeQuotas(limit=0), FakeQuotas(limit=0, requests=[request(256)])]
+    ended = run(monkeypatch, accounts, "request", "--yes")
+    assert ended.exit_code == ExitCode.OK
+    assert "A request is open already: r-1" in ended.stdout
+
+
+@pytest.mark.parametrize("again", [FakeQuotas(limit=0), FakeQuotas(limit=0, unavailable={"requests"})])
+def test_an_open_request_that_aws_does_not_show_is_unknown(
+    monkeypatch: pytest.MonkeyPatch, aws: Aws, again: FakeQuotas
+) -> None:
+    aws.error = AlreadyRequestedError()
+    ended = run(monkeypatch, [FakeQuotas(limit=0), again], "request", "--yes")
+    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+
+
+def test_a_refusal_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    aws.error = RequestRefusedError("the permission x is missing")
+    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "AWS did not take the request: the permission x is missing" in ended.stdout
+
+
+def test_a_request_as_json(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes", "--json")
+    assert json.loads(ended.stdout)["request"]["desired"] == 128
+    assert len(aws.requests) == 1
+
+
+def test_json_does_not_prompt(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--json")
+    assert (ended.exit_code, aws.requests) == (ExitCode.BAD_INPUT, [])
+
+
+def sagemaker(name: str, limit: float, **more: Any) -> Quota:
+    return Quota(code="L-00000001", name=name, limit=limit, **more)
+
+
+JOB = "ml.trn1.32xlarge for training job usage"
+
+
+def test_sagemaker_quotas_are_those_of_the_plans_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeQuotas(sagemaker={JOB: sagemaker(JOB, 3, is_default=True)})
+    ended = run(monkeypatch, [account], "sagemaker", "--usage", "training-job")
+    assert ended.exit_code == ExitCode.OK
+    row = ended.stdout.splitlines()[2].rstrip()
+    assert row.removeprefix(JOB).split(maxsplit=2) == ["3", "L-00000001", "AWS's default"]
+
+
+def test_every_usage_is_shown_unless_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = json.loads(run(monkeypatch, [FakeQuotas()], "sagemaker", "--json").stdout)
+    assert set(printed) == {"training-job", "spot-training-job", "warm-pool", "cluster"}
+
+
+@pytest.mark.parametrize(
+    ("account", "says"),
+    [
+        (FakeQuotas(), "SageMaker lists no such quota here"),
+        (FakeQuotas(unavailable={"quota"}), "no answer about quota"),
+    ],
+)
+def test_a_sagemaker_quota_without_a_value_is_unknown(
+    monkeypatch: pytest.MonkeyPatch, account: FakeQuotas, says: str
+) -> None:
+    ended = run(monkeypatch, [account], "sagemaker", "--usage", "cluster")
+    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert "unknown" in ended.stdout
+    assert says in ended.stdout

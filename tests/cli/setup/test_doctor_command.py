@@ -1,0 +1,108 @@
+"""`trn doctor`: what is missing, and what the exit code says of it."""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import GOOD, run
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.setup import doctor_command
+from trainium_core.identity.caller import Identity
+from trainium_runtime.errors import NotSignedInError
+
+
+@dataclass
+class FakeAccount:
+    """bootstrap: the version that is there. signed_in: whether there are credentials."""
+
+    signed_in: bool = True
+    bootstrap: str | None = None
+
+    def parameter(self, _name: str) -> str | None:
+        return self.bootstrap
+
+    def parameters_under(self, _folder: str) -> list[str]:
+        return []
+
+    def identity(self) -> Identity:
+        if not self.signed_in:
+            raise NotSignedInError("Unable to locate credentials")
+        return Identity(account="123456789012", arn="arn:aws:iam::123456789012:user/someone")
+
+    def deployed_stack(self, _name: str) -> None:
+        return None
+
+
+def diagnosed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, account: FakeAccount) -> dict[str, dict[str, str]]:
+    def account_in(_region: str) -> FakeAccount:
+        return account
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(doctor_command, "AwsAccount", account_in)
+    ended = run("doctor", *GOOD, "--json")
+    assert ended.exit_code == ExitCode.NOT_READY
+    return {one["what"]: one for one in json.loads(ended.stdout)}
+
+
+def test_what_is_missing_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = diagnosed(monkeypatch, tmp_path, FakeAccount())
+    outcomes = {what: one["outcome"] for what, one in found.items()}
+    assert outcomes == {
+        "Python": "pass",
+        "Node": "fail",
+        "CDK CLI": "fail",
+        "AWS CLI": "warn",
+        "Session Manager": "warn",
+        "credentials": "pass",
+        "bootstrap": "fail",
+    }
+    assert found["bootstrap"]["fix"] == "run: cdk bootstrap aws://123456789012/us-west-2"
+
+
+def test_without_credentials_the_bootstrap_is_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = diagnosed(monkeypatch, tmp_path, FakeAccount(signed_in=False))
+    assert "aws sso login" in found["credentials"]["found"]
+    assert found["bootstrap"]["outcome"] == "unknown"
+
+
+@pytest.mark.parametrize(("version", "outcome"), [("v24.1.0", "pass"), ("v18.0.0", "warn"), ("hello", "unknown")])
+def test_the_release_of_node_is_held_against_those_in_support(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, outcome: str
+) -> None:
+    node = tmp_path / "node"
+    node.write_text(f"#!/bin/sh\necho {version}\n")
+    node.chmod(0o755)
+    assert diagnosed(monkeypatch, tmp_path, FakeAccount())["Node"]["outcome"] == outcome
+
+
+@pytest.mark.parametrize(("version", "outcome"), [("33", "pass"), ("5", "fail"), ("five", "unknown")])
+def test_the_bootstrap_is_held_against_what_a_deployment_asks_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, outcome: str
+) -> None:
+    assert diagnosed(monkeypatch, tmp_path, FakeAccount(bootstrap=version))["bootstrap"]["outcome"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("package", "outcome", "found"),
+    [
+        ('{"version": "2.9999.0"}', "pass", "2.9999.0, "),
+        ('{"version": "2.100.0"}', "warn", "2.100.0, "),
+        ("", "warn", "version cannot be told"),
+    ],
+)
+def test_the_version_of_the_cdk_cli_is_held_against_the_one_that_was_tried(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, package: str, outcome: str, found: str
+) -> None:
+    cdk = tmp_path / "aws-cdk" / "bin" / "cdk"
+    cdk.parent.mkdir(parents=True)
+    cdk.write_text("#!/bin/sh\n")
+    cdk.chmod(0o755)
+    (tmp_path / "cdk").symlink_to(cdk)
+    (tmp_path / "aws-cdk" / "package.json").write_text(package)
+    row = diagnosed(monkeypatch, tmp_path, FakeAccount())["CDK CLI"]
+    assert (row["outcome"], found in row["found"]) == (outcome, True)

@@ -1,0 +1,93 @@
+"""`trn setup`: what it installs and where, with programs in the place of pip's and npm's downloads."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from trainium_cli.exit_codes import ExitCode
+from trainium_cli.main import trn
+from trainium_cli.setup import setup_command
+from trainium_core.facts import facts
+
+ROOT = Path(__file__).parents[3]
+CDK_CLI = facts()["nodejs"]["cdk_cli"]
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A virtual environment without Node, in an empty folder; npm of the machine notes its arguments."""
+    programs = tmp_path / "venv" / "bin"
+    programs.mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    monkeypatch.setattr(sys, "executable", str(programs / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path / "machine"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def put_program(folder: Path, name: str, body: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{body}\n")
+    (folder / name).chmod(0o755)
+
+
+def put_node(folder: Path, version: str) -> None:
+    put_program(folder, "node", f"echo {version}")
+    put_program(
+        folder,
+        "npm",
+        f'echo "$@" > {folder}/called; printf "#!/bin/sh\\n" > {folder}/../venv/bin/cdk; '
+        f"/bin/chmod 755 {folder}/../venv/bin/cdk",
+    )
+
+
+def set_up() -> Result:
+    return CliRunner().invoke(trn, ["setup"], prog_name="trn")
+
+
+def test_the_versions_are_those_that_this_repository_uses() -> None:
+    package = json.loads((ROOT / "package.json").read_text())
+    assert f"aws-cdk@{package['devDependencies']['aws-cdk']}" == CDK_CLI
+    assert facts()["nodejs"]["wheel"] in (ROOT / "requirements/node.txt").read_text().splitlines()
+    assert [str(major) for major in facts()["nodejs"]["majors"]] == re.findall("[0-9]+", package["engines"]["node"])
+
+
+def test_with_a_supported_node_the_cdk_cli_alone_is_installed_into_the_environment(environment: Path) -> None:
+    put_node(environment / "machine", "v24.1.0")
+    ended = set_up()
+    assert ended.exit_code == ExitCode.OK, ended.output
+    prefix = environment / "venv"
+    expected = f"install --global --prefix {prefix} --no-fund {CDK_CLI}"
+    assert (environment / "machine" / "called").read_text().strip() == expected
+    assert f"CDK CLI: {prefix / 'bin' / 'cdk'}" in ended.stdout
+
+
+def test_what_is_there_is_left_alone(environment: Path) -> None:
+    put_node(environment / "machine", "v22.1.0")
+    put_program(environment / "machine", "cdk", "exit 1")
+    assert set_up().exit_code == ExitCode.OK
+    assert not (environment / "machine" / "called").exists()
+
+
+def test_an_installer_that_fails_is_quoted(environment: Path) -> None:
+    put_node(environment / "machine", "v24.1.0")
+    put_program(environment / "machine", "npm", "echo 'npm error ENOTFOUND' >&2; exit 1")
+    ended = set_up()
+    assert (ended.exit_code, "npm error ENOTFOUND" in ended.stderr) == (ExitCode.NOT_READY, True)
+
+
+@pytest.mark.usefixtures("environment")
+def test_nothing_is_installed_into_the_python_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "base_prefix", sys.prefix)
+    ended = set_up()
+    assert (ended.exit_code, "python3 -m venv" in ended.stderr) == (ExitCode.BAD_INPUT, True)
+
+
+@pytest.mark.parametrize("version", ["v18.20.0", "nonsense"])
+def test_a_node_that_is_too_old_is_not_taken(environment: Path, version: str) -> None:
+    put_node(environment / "machine", version)
+    assert setup_command.supported_node() is None
