@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from trainium_local import DEFAULT_REGION, __version__, access
+from trainium_local import CLOCK_PATH, CONSOLE_PATH, DEFAULT_REGION, __version__, access
 from trainium_local.environment import ACCOUNT_ID, HOST, Connection
 from trainium_local.own_paths import WsgiApp, with_own_paths
 
@@ -25,8 +25,8 @@ class Settings:
     """How to start the embedded AWS.
 
     port: 0 takes a free one. quotas: applied values by quota code, over the seeded ones.
-    stand_in_nodes: whether the embedded AWS and its plug-ins play what runs on instances; if not, whoever boots them.
-    fail_nodes: how many instances, counted from the first launch, a plug-in that plays them lets report a fault.
+    stand_in_nodes: whether the embedded AWS plays the nodes.
+    fail_nodes: how many of these, counted from the first launch, report a missing device.
     iam: `enforced` or `ignored`. log: the file that the output goes to.
     """
 
@@ -123,12 +123,11 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.wrappers import Request, Response
 
-    from trainium_local import cloudformation, resources, services
+    from trainium_local import cloudformation, resources, services, stand_ins
     from trainium_local.permissions import enforcement
-    from trainium_local.plugins import plugins
     from trainium_local.resources import callbacks, registry
     from trainium_local.seeds import vcpu_quotas, zones
-    from trainium_local.services import schedules
+    from trainium_local.services import clock_control, console_output, schedules
 
     if settings.iam == "enforced":
         enforcement.enforce()
@@ -139,14 +138,10 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     resources.install(connection)
 
     services_of_aws = with_retried_failures(DomainDispatcherApplication(create_backend_app))
-    application = with_own_paths(services_of_aws, {callbacks.PATH: callbacks.answer})
-    for plugin in plugins():
-        application = plugin.start(application, stand_in_nodes=settings.stand_in_nodes, fail_nodes=settings.fail_nodes)
-
-    def applied_quotas() -> dict[str, float]:  # a state that is loaded brings others
-        return {quota.code: quota.applied for quota in vcpu_quotas.vcpu_quotas()}
-
-    given = replace(settings, port=int(connection.endpoint.rpartition(":")[2]), quotas=applied_quotas())
+    if settings.stand_in_nodes:
+        stand_ins.install(fail_nodes=settings.fail_nodes)
+    quotas = {quota.code: quota.applied for quota in vcpu_quotas.vcpu_quotas()}
+    given = replace(settings, port=int(connection.endpoint.rpartition(":")[2]), quotas=quotas)
     health = Health(
         **asdict(given),
         version=__version__,
@@ -159,10 +154,16 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     )
     schedules.start()
 
-    def health_now(_request: Request) -> Response:
-        return Response(replace(health, quotas=applied_quotas()).to_json(), mimetype="application/json")
+    def answer_health(_request: Request) -> Response:
+        return Response(health.to_json(), mimetype="application/json")
 
-    return with_own_paths(application, {HEALTH_PATH: health_now}), health
+    own_paths = {
+        HEALTH_PATH: answer_health,
+        callbacks.PATH: callbacks.answer,
+        CLOCK_PATH: clock_control.answer,
+        CONSOLE_PATH: console_output.answer,
+    }
+    return with_own_paths(services_of_aws, own_paths), health
 
 
 def share_loader() -> None:

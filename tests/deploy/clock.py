@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from trainium_local import CLOCK_PATH
 from trainium_local.environment import Connection
-from trainium_local_plugin import CLOCK_PATH
 
 
 @dataclass(frozen=True, kw_only=True)

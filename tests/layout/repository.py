@@ -12,7 +12,6 @@ PACKAGES = {
     "trainium_userdata": Path("userdata/trainium_userdata"),
     "trainium_cdk": Path("constructs/trainium_cdk"),
     "trainium_local": Path("src/trainium_local"),
-    "trainium_local_plugin": Path("src/trainium_local_plugin"),
     "trainium_cli": Path("src/trainium_cli"),
 }
 """The folder of each import package. The folders above them hold no module."""

@@ -36,7 +36,6 @@ IMPORTED_BY_A_START = (
     "trainium_local.resources",
     "trainium_local.services.schedules",
 )
-TABLES_OF_REPLACEMENTS = ("trainium_local.services", "trainium_local_plugin")
 USED_BY_A_CLUSTER = (
     "autoscaling",
     "budgets",
@@ -151,8 +150,7 @@ def main() -> None:
     gc.disable()  # half of the time of the imports
     for module in IMPORTED_BY_A_START:
         import_module(module)
-    for table in TABLES_OF_REPLACEMENTS:
-        services.replace(table)
+    services.replace()
     _load_what_is_read_at_first_use()
     gc.collect()
     gc.freeze()

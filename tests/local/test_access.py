@@ -23,11 +23,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.local.conftest import EmbeddedAws
-from trainium_local import http_server
+from trainium_local import CLOCK_PATH, http_server
 from trainium_local.environment import Connection
 from trainium_local.server import HEALTH_PATH
 from trainium_local.signatures import Credentials, Request, sign, signature_of
-from trainium_local_plugin import CLOCK_PATH
 
 IDENTITY = b"Action=GetCallerIdentity&Version=2011-06-15"
 FORM = "application/x-www-form-urlencoded"

@@ -45,14 +45,12 @@ def test_an_action_that_it_lacks_is_refused_and_no_failure(
 
 # In a process of their own: importing the table imports all of moto, installing it changes moto.
 INSPECT = """
-from trainium_local.services import install, replace, replaced
-tables = ("trainium_local.services", "trainium_local_plugin")
-rows = [row for table in tables for row in replaced(table)]
+from trainium_local.services import install, replaced
+rows = replaced()
 missing = [f"{r.owner.__name__}.{r.name}" for r in rows if "absent" not in r.why and not hasattr(r.owner, r.name)]
 present = [f"{r.owner.__name__}.{r.name}" for r in rows if r.why == "absent" and hasattr(r.owner, r.name)]
 twice = len({(r.owner, r.name) for r in rows}) < len(rows)
 install(endpoint="http://127.0.0.1:1")
-replace("trainium_local_plugin")
 wrong = [r.name for r in rows if r.owner.__dict__[r.name] is not r.by]
 print(missing, present, twice, wrong)
 """

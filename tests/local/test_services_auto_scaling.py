@@ -19,9 +19,9 @@ from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.job import Job
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_package import pack_directory
+from trainium_local import CONSOLE_PATH
 from trainium_local.server import Settings
-from trainium_local_plugin import CONSOLE_PATH
-from trainium_local_plugin.stand_in_nodes import BOOT_SECONDS
+from trainium_local.stand_ins.nodes import BOOT_SECONDS
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.node_record import NodeRecord
 from trainium_runtime.roster import Roster

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import Network, clear, make_network
 from trainium_core.catalog.catalog import builtin_catalog
-from trainium_local_plugin.capacity_offers import offers
+from trainium_local.seeds.capacity_offers import offers
 
 BLOCK_REGION, BLOCK_TYPE = "ap-south-2", "trn2.48xlarge"
 ZONE = "usw2-az4"

@@ -11,7 +11,7 @@ from tests.userdata.parts import parts_of, script_of
 from tests.userdata.plans import LOCATIONS, every_plan, plan_for, plan_id
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_local_plugin.stand_in_nodes import report_url
+from trainium_local.stand_ins.nodes import report_url
 from trainium_runtime.node_record import REPORT_URL_VARIABLE
 from trainium_userdata.document import BOUNDARY
 from trainium_userdata.locations import NodeLocations

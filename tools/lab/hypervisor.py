@@ -9,7 +9,7 @@ from tools.lab.hardware import Hardware
 from tools.lab.instance import Instance
 from tools.lab.laboratory import Laboratory
 from tools.lab.node import Node
-from trainium_local_plugin import CONSOLE_PATH
+from trainium_local import CONSOLE_PATH
 from trainium_runtime.tags import tag_values
 
 PAUSE_SECONDS = 0.2

@@ -3,13 +3,12 @@
 import threading
 import time
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 from moto.awslambda.utils import get_backend
 
 from trainium_local.permissions import enforcement
-from trainium_local.resources import api, callbacks
+from trainium_local.resources import api, callbacks, cdk_handlers
 from trainium_local.resources.registry import (
     CancelledError,
     Properties,
@@ -24,16 +23,6 @@ from trainium_local.services import lambda_process
 _DEFAULT_TIMEOUT = 3600  # seconds; AWS's own
 _GRACE = 1.0  # seconds that an answer may come after the function crashed
 _POLL = 0.05
-
-Handler = Callable[[str, Properties, str, str], Provisioned]
-"""What does the work of a function, given Create, Update or Delete, the properties, the region and the physical id."""
-
-_handlers: list[Callable[[Request], Handler | None]] = []
-
-
-def register_handlers(find: Callable[[Request], Handler | None]) -> None:
-    """Before the function of a custom resource is called, ask `find` for what does its work."""
-    _handlers.append(find)
 
 
 class CustomResource:
@@ -53,7 +42,7 @@ class CustomResource:
         self._invoke(request, "Delete", current, {"PhysicalResourceId": current.physical_id})
 
     def _invoke(self, request: Request, kind: str, current: Provisioned, more: dict[str, Any]) -> Provisioned:
-        handler = next(filter(None, (find(request) for find in _handlers)), None)
+        handler = cdk_handlers.find(request)
         if handler is not None:
             return handler(kind, request.properties, request.region, current.physical_id)
         url = callbacks.open_mailbox()

@@ -1,4 +1,4 @@
-"""Public machine images and their SSM parameters, per region: public_images.toml.
+"""Public machine images and their SSM parameters, per region: public_images.toml, neuron_images.toml.
 
 put_parameter refuses names under /aws, as on AWS, so the parameters are put where moto keeps its own public ones.
 """
@@ -14,6 +14,8 @@ from typing import Any
 from moto.ec2.models.amis import Ami
 from moto.ssm.models import Parameter
 
+from trainium_core.catalog.catalog import builtin_catalog
+from trainium_core.facts import facts
 from trainium_local.seeds import table
 
 NAMESPACE = "/aws/service"
@@ -23,8 +25,28 @@ NAMESPACE = "/aws/service"
 def public_images(region: str) -> tuple[dict[str, Any], ...]:
     """The images of a region as `Ami` takes them, with the names of their parameters."""
     images = table("public_images")
-    families = [family for family in images["family"] if region in family.get("regions", (region,))]
+    every = [*_neuron_families(), *images["family"]]
+    families = [family for family in every if region in family.get("regions", (region,))]
     return tuple(_image(row, region) for family in families for row in _expanded({**images["every"], **family}))
+
+
+def _neuron_families() -> list[dict[str, Any]]:
+    """The Neuron images; where there are no parameters for them, only those that name their regions."""
+    neuron, image = table("neuron_images"), facts()["image"]
+    regions = [region for region in builtin_catalog().regions if region not in image["regions_without_parameters"]]
+    return [
+        {
+            "regions": regions,
+            "created": neuron["created"],
+            "owner_id": neuron["owner_id"],
+            "root_device_name": image["root_device_name"],
+            "before_date": " ",
+            "content": f"Neuron SDK {row['neuron_sdk']}. " if "neuron_sdk" in row else "",
+            "parameters": [f"{neuron['prefix']}/{row['parameter']}/latest/image_id"] if "parameter" in row else [],
+            **row,
+        }
+        for row in neuron["image"]
+    ]
 
 
 def load_amis(original: Any, backend: Any) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from trainium_core.facts import facts
 from trainium_local.seeds import table
 
 
@@ -42,16 +43,17 @@ def quota_for(instance_type: str, market: str) -> VcpuQuota | None:
 
 @cache
 def seeded_quotas() -> tuple[VcpuQuota, ...]:
-    """The quotas as the tables have them."""
+    """The quotas of vcpu_quotas.toml; codes and names of Trainium's are in the facts."""
+    names = facts()["quotas"]
     return tuple(
         VcpuQuota(
-            code=row["code"],
-            name=row["name"],
+            code=row.get("code") or names[family][market]["code"],
+            name=row.get("name") or names[family][market]["name"],
             market=market,
             families=tuple(row["families"]),
             default=float(row["default"]),
             applied=float(row["applied"]),
         )
-        for markets in table("vcpu_quotas").values()
+        for family, markets in table("vcpu_quotas").items()
         for market, row in markets.items()
     )

@@ -21,11 +21,10 @@ class Replaced:
 
 
 @cache
-def replaced(table: str) -> tuple[Replaced, ...]:
-    """All of the replaced.toml of a package; it names modules of the same top-level package."""
-    rows = tomllib.loads((files(table) / "replaced.toml").read_text())
-    package = table.partition(".")[0]
-    return tuple(row for module, functions in rows.items() for row in _rows(f"{package}.{module}", functions))
+def replaced() -> tuple[Replaced, ...]:
+    """All rows of replaced.toml."""
+    rows = tomllib.loads((files(__name__) / "replaced.toml").read_text())
+    return tuple(row for module, functions in rows.items() for row in _rows(f"trainium_local.{module}", functions))
 
 
 def _rows(module: str, functions: dict[str, Any]) -> Iterator[Replaced]:
@@ -50,15 +49,15 @@ def _given_original(by: Callable[..., Any], original: Any) -> Any:
     return property(wrapped) if isinstance(original, property) else wrapped
 
 
-def replace(table: str) -> None:
-    """Replace everything in the table of a package."""
-    for one in replaced(table):
+def replace() -> None:
+    """Replace everything in the table."""
+    for one in replaced():
         setattr(one.owner, one.name, one.by)
 
 
 def install(*, endpoint: str) -> None:
-    """Replace everything in our own table; Lambda functions call back to `endpoint`."""
+    """Replace everything in the table; Lambda functions call back to `endpoint`."""
     from trainium_local.services import lambda_process
 
-    replace(__name__)
+    replace()
     lambda_process.use_endpoint(endpoint)

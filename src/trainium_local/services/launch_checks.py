@@ -1,6 +1,6 @@
 """What EC2 refuses to launch."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -11,20 +11,14 @@ from moto.iam.exceptions import NotFoundException
 from trainium_local.services.capacity_reservations import CAPACITY_BLOCK, refuse_without_room
 from trainium_local.services.errors import Refused, refusal
 from trainium_local.services.launch_request import PRIMARY, LaunchRequest, card_and_device
+from trainium_local.services.network_cards import efa_refusals
 from trainium_local.services.placement_groups import existing
 from trainium_local.services.vcpu_use import refuse_over_quota
-
-_checks: list[Callable[[Any, LaunchRequest], Iterable[Refused]]] = []
-
-
-def when_launching(refusals: Callable[[Any, LaunchRequest], Iterable[Refused]]) -> None:
-    """Refuse also what `refusals`, given the EC2 backend and a launch of a known type, gives from now on."""
-    _checks.append(refusals)
 
 
 def refuse_what_ec2_refuses(backend: Any, request: LaunchRequest) -> None:
     """Raise Refused when AWS would not launch this."""
-    for refused in chain(_refusals(backend, request), *(check(backend, request) for check in _checks)):
+    for refused in chain(_refusals(backend, request), efa_refusals(request)):
         raise refused
     refuse_without_room(backend, request)
     refuse_over_quota(backend, instance_type=request.instance_type, market=request.market, count=request.count)

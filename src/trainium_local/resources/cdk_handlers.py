@@ -5,7 +5,7 @@ import json
 import mimetypes
 import re
 import zipfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -15,8 +15,10 @@ from botocore.exceptions import ClientError
 from botocore.utils import EVENT_ALIASES
 
 from trainium_local.resources import api
-from trainium_local.resources.custom_resource import Handler
 from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
+
+Handler = Callable[[str, Properties, str, str], Provisioned]
+"""What does the work of a function, given Create, Update or Delete, the properties, the region and the physical id."""
 
 _NOTE = "The embedded AWS did this itself, not the resource's function."
 

@@ -5,7 +5,7 @@ from typing import Any
 from moto.core.responses import ActionResult
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS
 
-from trainium_local_plugin.capacity_offers import spot_placement_score
+from trainium_local.seeds.capacity_offers import spot_placement_score
 
 
 def get_spot_placement_scores(response: Any) -> ActionResult:

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from trainium_local.cloudformation import signals
 from trainium_local.cloudformation.stack import Stack, StackResource
 from trainium_local.resources import api, callbacks
-from trainium_local_plugin.user_data import texts
+from trainium_local.stand_ins.user_data import texts
 
 _NOTE = "Sent by a stand-in of the embedded AWS: nothing runs on the instance."
 

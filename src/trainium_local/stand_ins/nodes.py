@@ -23,7 +23,7 @@ from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.naming import PRECOMPILE_PREFIX
 from trainium_local import clock
 from trainium_local.resources import api
-from trainium_local_plugin.user_data import texts
+from trainium_local.stand_ins.user_data import texts
 from trainium_runtime.naming import ROSTER_KEY, USAGE_PREFIX
 from trainium_runtime.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
 from trainium_runtime.roster import Roster

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from trainium_core.facts import facts
-from trainium_local_plugin.account import data
+from trainium_local.seeds import table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class SageMakerQuota:
 
 @cache
 def sagemaker_quotas() -> tuple[SageMakerQuota, ...]:
-    tables = data("sagemaker_quotas")
+    tables = table("sagemaker_quotas")
     codes: dict[str, str] = dict(facts()["sagemaker_quotas"]["codes"])
     for rows in tables.values():
         codes |= rows.get("codes", {})

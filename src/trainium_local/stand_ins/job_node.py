@@ -1,4 +1,4 @@
-"""python -m trainium_local_plugin.stand_in_job_node LAUNCH_FILE: the part of one stand-in node in a job.
+"""python -m trainium_local.stand_ins.job_node LAUNCH_FILE: the part of one stand-in node in a job.
 
 Runs `trn_job` as a node does, but asks the embedded AWS by boto3, since a stand-in has no metadata service.
 """

@@ -1,4 +1,4 @@
-"""What the embedded AWS sells and scores: data/capacity_blocks.toml. Imports no moto."""
+"""What the embedded AWS sells and scores: capacity_blocks.toml. Imports no moto."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
-from trainium_local_plugin.account import data
+from trainium_local.seeds import table
 
 UNNAMED_TYPES_SCORE = 3
 
@@ -32,7 +32,7 @@ def offers(*, region: str, instance_type: str, instances: int, hours: int, now: 
     """What is for sale now. The id of an offer is the same all day long."""
     return [
         _offer(row, days, instances=instances, hours=hours, now=now)
-        for row in data("capacity_blocks")["offerings"]
+        for row in table("capacity_blocks")["offerings"]
         if (row["region"], row["instance_type"]) == (region, instance_type) and instances <= row["instances"]
         for days in row["starts_in_days"]
     ]
@@ -40,11 +40,11 @@ def offers(*, region: str, instance_type: str, instances: int, hours: int, now: 
 
 def is_sold(*, region: str, instance_type: str) -> bool:
     """Whether AWS was seen to answer that it sells no blocks of the type in the region."""
-    return region not in data("capacity_blocks")["not_sold"].get(instance_type, ())
+    return region not in table("capacity_blocks")["not_sold"].get(instance_type, ())
 
 
 def spot_placement_score(instance_type: str) -> int:
-    return data("capacity_blocks")["spot_placement_scores"].get(instance_type, UNNAMED_TYPES_SCORE)
+    return table("capacity_blocks")["spot_placement_scores"].get(instance_type, UNNAMED_TYPES_SCORE)
 
 
 def _offer(row: Mapping[str, Any], days: int, *, instances: int, hours: int, now: datetime) -> Offer:

@@ -12,9 +12,9 @@ from moto.moto_api._internal import mock_random
 from moto.servicequotas.exceptions import NoSuchResource
 
 from trainium_core.facts import facts
+from trainium_local.seeds.sagemaker_quotas import sagemaker_quotas
 from trainium_local.seeds.vcpu_quotas import vcpu_quotas
-from trainium_local_plugin.quota_usage import usage_metric
-from trainium_local_plugin.sagemaker_quotas import sagemaker_quotas
+from trainium_local.services.quota_usage import usage_metric
 
 _NAMES = {
     "ebs": "Amazon Elastic Block Store (Amazon EBS)",

@@ -10,6 +10,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.moto_api._internal import mock_random
 
 from trainium_local import clock
+from trainium_local.seeds.capacity_offers import Offer, is_sold, offers
 from trainium_local.services.capacity_reservations import (
     CAPACITY_BLOCK,
     Reservation,
@@ -21,7 +22,6 @@ from trainium_local.services.capacity_reservations import (
     zone_in,
 )
 from trainium_local.services.errors import Refused
-from trainium_local_plugin.capacity_offers import Offer, is_sold, offers
 
 
 def describe_capacity_block_offerings(response: Any) -> ActionResult:

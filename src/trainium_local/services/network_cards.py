@@ -15,7 +15,7 @@ from trainium_local.services.launch_request import PRIMARY, LaunchRequest, card_
 EFA = ("efa", "efa-only")
 
 
-def refusals(_backend: Any, request: LaunchRequest) -> Iterator[Refused]:
+def efa_refusals(request: LaunchRequest) -> Iterator[Refused]:
     """What EC2 refuses of a launch for its Elastic Fabric Adapters."""
     name, specs = request.instance_type, request.interfaces
     network: dict[str, Any] = INSTANCE_TYPES[name]["NetworkInfo"]

@@ -24,11 +24,11 @@ from trainium_core.naming import PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX
 from trainium_core.nodes.precompile_host import OVER
 from trainium_local.environment import HOST, safe_environment
 from trainium_local.resources import api
-from trainium_local_plugin.stand_in_nodes import is_of_precompile_host, is_running, report_url
+from trainium_local.stand_ins.nodes import is_of_precompile_host, is_running, report_url
 from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, ROSTER_KEY
 from trainium_runtime.roster import Roster
 
-PROGRAM = "trainium_local_plugin.stand_in_job_node"
+PROGRAM = "trainium_local.stand_ins.job_node"
 TIMING = {"poll": 0.2, "log": 0.3, "log_others": 0.3, "report": 1}
 """Seconds, in place of those of nodes that S3 bills for each request."""
 _POLL_SECONDS = 1
