@@ -64,7 +64,7 @@ class ICompileCache(Protocol):
         ...
 
     def grant_janitor(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant what `trn cache repair` and `clean` do: read, list and delete compiled graphs.
+        """Grant what `trn cache clean` does: read, list and delete compiled graphs.
 
         grantee: a role of whoever looks after the cache.
         """
@@ -157,7 +157,7 @@ class CompileCache(Construct):
         return self._grant(grantee, {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING}, encrypts=True)
 
     def grant_janitor(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant what `trn cache repair` and `clean` do, with the key: read, list and delete compiled graphs.
+        """Grant what `trn cache clean` does, with the key: read, list and delete compiled graphs.
 
         grantee: a role of whoever looks after the cache. Raises PropsError for what is none.
         """

@@ -35,8 +35,6 @@ def test_an_entry_of_pytorch_xla_itself_is_finished_with_its_mark_and_its_result
     objects = [CachedObject(key=f"{above}{DIRECT}/{file}", size=1, modified=NOON) for file in files]
     (entry,) = contents_of(objects).entries
     assert (entry.state, entry.path, entry.release) == (state, f"{above}{DIRECT}", "neuronx-cc-2.21.2-a1")
-    assert not entry.is_dead(NOON + timedelta(hours=1))
-    assert entry.is_dead(NOON + timedelta(hours=3)) == (state != FINISHED)
 
 
 def test_what_is_no_entry_is_distinguished() -> None:

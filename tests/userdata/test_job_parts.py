@@ -331,21 +331,7 @@ def test_a_checkpoint_without_manifest_does_not_exist(tmp_path: Path) -> None:
         checkpoints.download(launch(), store, tmp_path / "resume")
 
 
-def test_of_a_job_whose_nodes_all_save_a_checkpoint_is_complete_with_the_last_part(tmp_path: Path) -> None:
-    store: Any = MemoryStore()
-    all_save = [uploader(store, tmp_path / f"c{rank}", rank, 2, checkpoint_nodes="all") for rank in (0, 1)]
-    for rank in (0, 1):
-        save(tmp_path / f"c{rank}", "step-1", f"part {rank}")
-    all_save[0].upload()
-    assert "job/checkpoints/step-1.json" not in store.objects
-    all_save[1].upload()
-    all_save[0].upload()
-    assert store.objects["job/checkpoints/step-1.json"]["files"].keys() == {"model", "node-1/model"}
-    resumed = checkpoints.download(launch(1, 2), store, tmp_path / "resume")
-    assert (resumed / "model").read_text() == "part 1"
-
-
-def test_otherwise_those_of_the_first_node_are_kept_alone(tmp_path: Path) -> None:
+def test_checkpoints_of_other_nodes_than_the_first_are_not_kept(tmp_path: Path) -> None:
     store: Any = MemoryStore()
     save(tmp_path / "c", "step-1")
     own = uploader(store, tmp_path / "c", 1, 2)

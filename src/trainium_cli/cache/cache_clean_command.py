@@ -18,7 +18,6 @@ from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import console, print_json, say
 from trainium_core.compile_cache.aws_cache import RequestLimitError
 from trainium_core.compile_cache.contents import releases, to_clean
-from trainium_core.compile_cache.maintenance import clean
 from trainium_runtime.errors import RequestRefusedError
 
 _UNUSED_DAYS = 60
@@ -86,8 +85,7 @@ def clean_command(
         raise click.exceptions.Exit(ExitCode.NOT_READY)
     try:
         with ProgressReporter() as reporter:
-            clean(
-                found.cache,
+            found.cache.delete_entries(
                 chosen,
                 on_progress=lambda done, of: reporter.report("clean", f"{done:,} of {of:,} objects"),
             )

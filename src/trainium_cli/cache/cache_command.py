@@ -13,25 +13,10 @@ COMMANDS = {
     "list": LazyCommand(
         module="trainium_cli.cache.cache_look_commands", attribute="list_entries", summary="List the entries."
     ),
-    "verify": LazyCommand(
-        module="trainium_cli.cache.cache_verify_commands",
-        attribute="verify_command",
-        summary="Read every entry, and hold it against its checksum.",
-    ),
-    "repair": LazyCommand(
-        module="trainium_cli.cache.cache_verify_commands",
-        attribute="repair_command",
-        summary="Delete the entries that verify finds broken.",
-    ),
     "clean": LazyCommand(
         module="trainium_cli.cache.cache_clean_command",
         attribute="clean_command",
         summary="Delete entries by release or age, after asking.",
-    ),
-    "copy": LazyCommand(
-        module="trainium_cli.cache.cache_copy_command",
-        attribute="copy_command",
-        summary="Copy entries to another bucket or region, or file them under another release.",
     ),
 }
 

@@ -91,16 +91,13 @@ def cache_options(command: Callable[..., Any]) -> Any:
 
 
 def _location(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> CacheLocation | None:
-    return None if value is None else given_location("--bucket", value)
-
-
-def given_location(option: str, value: str) -> CacheLocation:
-    """Raises UsageError for what is no bucket."""
+    if value is None:
+        return None
     try:
         return cache_location(value)
     except ValueError:
         allowed = "the name of a bucket, or s3://BUCKET/FOLDER"
-        raise mistake(option, value, allowed=allowed, fix="`trn cache status` shows that of a cluster") from None
+        raise mistake("--bucket", value, allowed=allowed, fix="`trn cache status` shows that of a cluster") from None
 
 
 def find_cache(options: CacheOptions, *, as_json: bool) -> FoundCache:
@@ -113,7 +110,7 @@ def find_cache(options: CacheOptions, *, as_json: bool) -> FoundCache:
 
     try:
         if options.location:
-            region = region_of(options.location, configured_region(), clients, as_json=as_json)
+            region = _region_of(options.location, clients, as_json=as_json)
             return found(region, options.location, None)
         plan = read_cluster_plan(options.cdk_json, options.overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
         location = _of_cluster(plan, clients, as_json=as_json)
@@ -122,8 +119,9 @@ def find_cache(options: CacheOptions, *, as_json: bool) -> FoundCache:
     return found(plan.region, location, plan)
 
 
-def region_of(location: CacheLocation, region: str, clients: Clients, *, as_json: bool) -> str:
-    """Where a bucket is; ends the command when there is none. Raises UnavailableError."""
+def _region_of(location: CacheLocation, clients: Clients, *, as_json: bool) -> str:
+    """The region of a bucket; ends the command when there is no such bucket. Raises UnavailableError."""
+    region = configured_region()
     with waiting(f"Asking S3 for {location.bucket} ..."):
         found = AwsBuckets(region, clients=clients).bucket_region(location.bucket)
     if found is None:

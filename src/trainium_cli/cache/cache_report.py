@@ -7,7 +7,6 @@ from trainium_cli.layout import Table
 from trainium_cli.quantities import size
 from trainium_cli.terminal import table
 from trainium_core.compile_cache.contents import CachedEntry, ReleaseUse
-from trainium_core.compile_cache.maintenance import BrokenEntry
 
 
 def releases_table(found: Sequence[ReleaseUse]) -> Table:
@@ -21,11 +20,6 @@ def entries_table(entries: Sequence[CachedEntry]) -> Table:
         for entry in entries
     ]
     return table(["Entry", "Size", "Stored", "State"], rows, right=["Size"], wrapping=["Entry"])
-
-
-def broken_table(found: Sequence[BrokenEntry]) -> Table:
-    rows = [(one.entry.path, size(one.entry.size), one.why) for one in found]
-    return table(["Entry", "Size", "What is wrong"], rows, right=["Size"], wrapping=["Entry"])
 
 
 def entry_as_json(entry: CachedEntry) -> Mapping[str, Any]:

@@ -1,22 +1,18 @@
 """Asks S3 about a compile cache, and changes it, with no more requests than it is given."""
 
-import hashlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
-from trainium_core.compile_cache.contents import CachedObject
+from trainium_core.compile_cache.contents import CachedEntry, CachedObject
 from trainium_core.compile_cache.location import CacheLocation
-from trainium_core.compile_cache.place import DIGEST
 from trainium_runtime.aws_errors import DENIED, read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError
 
 KEYS_PER_DELETE = 1000
 """Of one DeleteObjects request, and of a page of a list (Amazon S3 API reference)."""
-
-_BLOCK = 1024 * 1024
-_ABSENT = ("NoSuchKey", "404", "NotFound")
 
 
 class RequestLimitError(Exception):
@@ -60,7 +56,6 @@ class AwsCompileCache(AwsService):
                         key=entry["Key"].removeprefix(prefix),
                         size=entry["Size"],
                         modified=entry["LastModified"],
-                        etag=entry["ETag"],
                     )
                     for entry in page.get("Contents", [])
                 ]
@@ -69,19 +64,22 @@ class AwsCompileCache(AwsService):
             if not token:
                 return
 
-    def digests(self, key: str) -> tuple[str, str] | None:
-        """The SHA-256 that was stored with an object, and that of its content now; None when it is gone."""
-        self._limit.take()
-        with read_errors(self._permission("s3:GetObject"), absent=_ABSENT):
-            answer = self.client("s3").get_object(Bucket=self.location.bucket, Key=self._key(key))
-            found = hashlib.sha256()
-            for block in answer["Body"].iter_chunks(_BLOCK):
-                found.update(block)
-            return answer["Metadata"].get(DIGEST, ""), found.hexdigest()
-        return None
+    def delete_entries(self, entries: Sequence[CachedEntry], *, on_progress: Callable[[int, int], object]) -> None:
+        """Delete entries in an order in which a concurrent reader never takes half an entry for a finished one.
 
-    def delete(self, keys: Sequence[str]) -> None:
-        """Up to 1,000 objects at once, whatever they hold."""
+        on_progress: takes how many objects are deleted, of how many.
+        """
+        first = [entry.keys_in_deletion_order[0] for entry in entries]
+        rest = [*chain.from_iterable(entry.keys_in_deletion_order[1:] for entry in entries)]
+        done = 0
+        for keys in (first, rest):
+            for start in range(0, len(keys), KEYS_PER_DELETE):
+                part = keys[start : start + KEYS_PER_DELETE]
+                self._delete(part)
+                done += len(part)
+                on_progress(done, len(first) + len(rest))
+
+    def _delete(self, keys: Sequence[str]) -> None:
         self._limit.take()
         entries = [{"Key": self._key(key)} for key in keys]
         with write_errors(self._permission("s3:DeleteObject")):
@@ -94,21 +92,6 @@ class AwsCompileCache(AwsService):
             denied = f"not allowed: the permission {self._permission('s3:DeleteObject')} is missing"
             why = denied if first.get("Code") in DENIED else f"{first['Key']}: {first.get('Message', '')}"
             raise RequestRefusedError(f"{why} ({len(errors)} in all)")
-
-    def is_unchanged(self, found: CachedObject) -> bool:
-        """Whether an object is still the one that was listed."""
-        self._limit.take()
-        with read_errors(self._permission("s3:GetObject"), absent=_ABSENT):
-            answer = self.client("s3").head_object(Bucket=self.location.bucket, Key=self._key(found.key))
-            return answer["ETag"] == found.etag
-        return False
-
-    def copy_from(self, source: CacheLocation, key: str, new_key: str) -> None:
-        """An object of another cache, with its checksum. S3 copies up to 5 GB in one request, also between regions."""
-        self._limit.take()
-        copied = {"Bucket": source.bucket, "Key": f"{source.folder}/{key}"}
-        with write_errors(f"s3:GetObject on the bucket {source.bucket} or {self._permission('s3:PutObject')}"):
-            self.client("s3").copy_object(Bucket=self.location.bucket, Key=self._key(new_key), CopySource=copied)
 
     def _key(self, key: str) -> str:
         return f"{self.location.folder}/{key}"

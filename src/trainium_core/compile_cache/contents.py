@@ -7,9 +7,6 @@ from datetime import datetime, timedelta
 
 from trainium_core.compile_cache.place import DIRECT, RELEASE_PREFIX, Place, parse_key, parse_place
 
-HALF_MADE_AFTER = timedelta(hours=2)
-"""Age from which nobody works any more at an entry that is not finished: compilations take up to 45 minutes."""
-
 FINISHED = "finished"
 _DONE = "model.done"
 _RESULT = "model.neff"
@@ -18,12 +15,11 @@ _DIRECT = re.compile(r"(?:(?P<above>.+)/)?(?P<name>neuronxcc-(?P<compiler>[^/]+)
 
 @dataclass(frozen=True, kw_only=True)
 class CachedObject:
-    """key: below the cache's URL. size: in bytes. etag: as S3 lists it."""
+    """key: below the cache's URL. size: in bytes."""
 
     key: str
     size: int
     modified: datetime
-    etag: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +54,6 @@ class CachedEntry:
     def keys_in_deletion_order(self) -> tuple[str, ...]:
         """What says that an entry is finished goes first, so that nobody takes the rest for one."""
         return tuple(sorted((each.key for each in self.objects), key=lambda key: not key.endswith(_DONE)))
-
-    def is_dead(self, now: datetime) -> bool:
-        """Whether it is not finished, and nobody works at it any more."""
-        return self.state != FINISHED and now - self.modified > HALF_MADE_AFTER
 
 
 @dataclass(frozen=True, kw_only=True)

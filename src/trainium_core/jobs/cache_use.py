@@ -16,8 +16,8 @@ class CacheUse:
     """Of one stack's cache on one node. hits: entries that were used; None where the node cannot tell.
 
     misses: entries that were compiled, or failed to; reasons: how many of them by their likeliest reason; missed: each
-    of the first of them with its own. recompiled: of the misses, those after the first step; recompiles: of the first
-    of them the shapes, if they were many. renewed: entries whose age in S3 counts anew.
+    of the first of them with its own. recompiled: of the misses, those after the first step. renewed: entries whose
+    age in S3 counts anew.
     """
 
     stack: str
@@ -35,7 +35,6 @@ class CacheUse:
     reasons: Mapping[str, int] = field(default_factory=dict[str, int])
     missed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    recompiles: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -57,7 +56,6 @@ def _cache_use(raw: Mapping[str, Any]) -> CacheUse:
         reasons={one_line(str(name), 80): _count(many) for name, many in [*known.items()][:_MOST_TEXTS]},
         missed=_texts(raw.get("missed"), _MOST_MISSED),
         removed=_texts(raw.get("removed")),
-        recompiles=_texts(raw.get("recompiles")),
         failed=_texts(raw.get("failed")),
         warnings=_texts(raw.get("warnings")),
         **{name: _count(raw.get(name)) for name in counts},

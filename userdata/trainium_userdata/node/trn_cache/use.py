@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from trainium_core.compile_cache.place import Place, parse_key
 
 from .cache import Cache, records_access_times
 from .entries import Entries
-from .graph_inputs import Graph, code_of, described, graph_of
 
 MOST_REQUESTS = 5
 """Lists of the whole cache that the reasons are looked for with: 5,000 entries."""
@@ -18,10 +17,6 @@ MOST_MISSED = 50
 """Misses that are in the record by name, each with its reason."""
 RECOMPILES = 5
 """New entries after the first step that are still usual, such as those of an evaluation or of a last, smaller batch."""
-MOST_COMPARED = 200
-"""Graphs that a recompiled one is compared with."""
-MOST_CODES = 4
-"""Graphs of the same inputs whose code is compared."""
 MOST_WARNED = 3
 
 
@@ -34,8 +29,7 @@ class Use:
         self._others: dict[str, list[Place]] | None = None
         self._before_training: set[str] | None = None
         self._late: list[str] = []
-        self._recompiles: list[str] = []
-        self._graphs: dict[str, Graph | None] = {}
+        self._has_warned = False
         self._reasons: dict[str, str] = {}
         self.has_first_step = False
 
@@ -48,11 +42,11 @@ class Use:
             if self._before_training is None:
                 self._before_training = {*new}
             self._late = sorted(new - self._before_training)
-            if len(self._late) > RECOMPILES and not self._recompiles:
-                self._recompiles = self._described(self._late[:MOST_NAMES])
+            if len(self._late) > RECOMPILES and not self._has_warned:
+                self._has_warned = True
                 report.warn(
                     f"more than {RECOMPILES} graphs were compiled after the first step: do shapes change from step to "
-                    f"step? {'; '.join(self._recompiles[:MOST_WARNED])}"
+                    f"step? {', '.join(map(_bare, self._late[:MOST_WARNED]))}"
                 )
         reasons: dict[str, int] = {}
         missed: list[str] = []
@@ -75,27 +69,10 @@ class Use:
             "stored_bytes": report.stored_bytes,
             "renewed": report.renewed,
             "recompiled": len(self._late),
-            "recompiles": self._recompiles,
             "removed": report.removed[:MOST_NAMES],
             "failed": [f"{name}: {why}" for name, why in sorted(failures.items())][:MOST_NAMES],
             "warnings": report.warnings[:MOST_NAMES],
         }
-
-    def _described(self, names: Sequence[str]) -> list[str]:
-        """Each with the shapes of its inputs, where its stack keeps them."""
-        others = [name for name in self._cache.layout.finished(self._cache.root) if name not in names]
-        graphs = {name: self._graph(name) for name in [*names, *others][:MOST_COMPARED]}
-        texts: list[str] = []
-        for name in names:
-            graph = graphs[name]
-            known = [each for other, each in graphs.items() if each and other != name]
-            texts.append(f"{_bare(name)} ({described(graph, known) if graph else 'its stack keeps no shapes'})")
-        return texts
-
-    def _graph(self, name: str) -> Graph | None:
-        if name not in self._graphs:
-            self._graphs[name] = graph_of(self._cache.root / name)
-        return self._graphs[name]
 
     def _reason_once(self, name: str) -> str:
         if name not in self._reasons:
@@ -120,21 +97,7 @@ class Use:
                 return text
         if places:
             return "other release"
-        return self._changed(name) if any(self._known()) else "first time"
-
-    def _changed(self, name: str) -> str:
-        """In a place that holds others: what tells a graph from those."""
-        root, graph = self._cache.root, self._graph(name)
-        others = {each: self._graph(each) for each in [*self._cache.at_start][:MOST_COMPARED]}
-        if graph is None or not any(others.values()):
-            return "other shapes, code or paths"
-        alike = [each for each, other in others.items() if other and other.inputs == graph.inputs]
-        if not alike:
-            return "other shapes"
-        code = code_of(root / name)
-        if code is None or len(alike) > MOST_CODES:
-            return "other code or paths"
-        return "path changed" if any(code_of(root / each) == code for each in alike) else "other code"
+        return "other shapes, code or paths" if any(self._known()) else "first time"
 
     def _known(self) -> Iterable[str]:
         return {*self._cache.in_s3_at_start, *self._cache.at_start}

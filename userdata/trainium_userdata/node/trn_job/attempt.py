@@ -385,7 +385,7 @@ class Attempt:
     def _upload_checkpoints(self) -> None:
         if self._checkpoints:
             if self._checkpoints.unwanted:
-                self._log.say("checkpoints of this node are not kept, only node 0's: see checkpoint_nodes")
+                self._log.say("checkpoints of this node are not kept: only those of node 0 are")
             self._retry_at_end("checkpoints", self._checkpoints.upload)
 
     def _retry_at_end(self, what: str, work: Callable[[], object]) -> None:
