@@ -29,7 +29,7 @@ class HyperPodStack(Stack):
             ("ClusterArn", "The HyperPod cluster", pod.cluster.attr_cluster_arn),
             ("Nodes", "Shows the instances and their health", nodes),
             ("CompileCache", "Where compiled graphs are kept", pod.cache.url),
-            ("Destroy", "Removes everything", destroy_command(plan, construct_id)),
+            ("Destroy", "Removes everything", destroy_command(construct_id, plan.cluster_name)),
         ):
             CfnOutput(self, name, description=meaning, value=value)
         if pod.pilot is not None:

@@ -29,7 +29,7 @@ class SageMakerTrainingStack(Stack):
         key = plan.section(SageMakerSettings).kms_key
         if key is not None:
             CfnOutput(self, "KmsKeyArn", description="Key that a job's files are encrypted with", value=key)
-        for name, meaning, value in _outputs(training, destroy_command(plan, construct_id)):
+        for name, meaning, value in _outputs(training, destroy_command(construct_id, plan.cluster_name)):
             CfnOutput(self, name, description=meaning, value=value)
 
 

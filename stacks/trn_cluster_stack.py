@@ -8,7 +8,7 @@ from trainium_cdk import SleepSwitch, TrainiumCluster
 from trainium_cdk.plan_scope import tag_all
 from trainium_core import Plan
 from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT, stack_name
-from trainium_core.nodes.next_steps import next_steps
+from trainium_core.nodes.next_steps import destroy_command, next_steps
 
 
 class TrnClusterStack(Stack):
@@ -25,7 +25,14 @@ class TrnClusterStack(Stack):
         cluster = TrainiumCluster(self, "Cluster", plan=plan, sleep=SleepSwitch(self, "SleepSwitch"))
         tag_all(self, plan)
         steps = next_steps(
-            plan, group_name=cluster.fleet.group.ref, cache_url=cluster.cache.url, construct_id=construct_id
+            cluster_name=plan.cluster_name,
+            nodes=plan.nodes,
+            neuron_cores=plan.neuron_cores_per_node,
+            region=plan.region,
+            group_name=cluster.fleet.group.ref,
+            cache_url=cluster.cache.url,
+            destroy=destroy_command(construct_id, plan.cluster_name),
+            sessions=plan.network.effective_egress != "none",
         )
         for step in steps:
             CfnOutput(self, step.name, description=step.meaning, value=step.value)

@@ -32,11 +32,16 @@ def add_fleet_outputs(
     stack = Stack.of(fleet)
     scope = Construct(fleet, _ID)
     steps = next_steps(
-        plan, group_name=group_name, cache_url=cache_url, construct_id=stack.node.path, region=stack.region
+        cluster_name=plan.cluster_name,
+        nodes=plan.nodes,
+        neuron_cores=plan.neuron_cores_per_node,
+        region=stack.region,
+        group_name=group_name,
+        cache_url=cache_url,
+        destroy=f"cdk destroy {stack.node.path}",
     )
     for step in steps:
-        value = f"cdk destroy {stack.node.path}" if step.name == "Destroy" else step.value
-        CfnOutput(scope, step.name, description=step.meaning, value=value)
+        CfnOutput(scope, step.name, description=step.meaning, value=step.value)
     CfnOutput(scope, GROUP_OUTPUT, description="The nodes' Auto Scaling group", value=group_name)
     CfnOutput(scope, RECORDS_OUTPUT, description="The bucket of the node records", value=records_bucket)
     if notices is not None:

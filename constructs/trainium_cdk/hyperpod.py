@@ -19,6 +19,7 @@ from trainium_core.engines.hyperpod.warnings import hyperpod_warnings
 from trainium_core.engines.sagemaker.jobs.job import sagemaker_type
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.hyperpod import hyperpod_files
 
 _LIFECYCLE_PREFIX = "lifecycle"
@@ -63,7 +64,7 @@ class HyperPod(Construct):
         self._security_groups = self._own_and_eks_security_group()
         self.cache = plan_cache(self, "CompileCache", plan)
         bucket = DisposableBucket(self, "Lifecycle", name=self._lifecycle_bucket_name()).bucket
-        files = hyperpod_files(plan, script=_SCRIPT, region=plan.region, cache_url=self.cache.url)
+        files = hyperpod_files(node_settings(plan), script=_SCRIPT, region=plan.region, cache_url=self.cache.url)
         lifecycle = BucketFiles(self, "Scripts", bucket=bucket, prefix=_LIFECYCLE_PREFIX, files=files)
         self.execution = HyperPodRole(
             self,

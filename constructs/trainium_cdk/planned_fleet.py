@@ -40,6 +40,7 @@ from trainium_cdk.service_role import service_role
 from trainium_cdk.target_group import check_target_group
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import node_settings
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata.locations import NodeLocations
 from trainium_userdata.script import node_script, node_user_data
@@ -175,7 +176,7 @@ class PlannedFleet(FleetBase):
         self._connections = ec2.Connections(security_groups=[self.security_group])
         self.records = records = NodeRecords(self, "Records")
         self.role = self._role(plan, parts)
-        script_text = node_script(plan)
+        script_text = node_script(node_settings(plan))
         script = self._node_script(script_text)
         locations = NodeLocations(
             region=stack.region,
@@ -317,7 +318,9 @@ class PlannedFleet(FleetBase):
             return Asset(self, "NodeScript", path=str(file))
 
     def _user_data(self, plan: Plan, locations: NodeLocations, parts: FleetParts, script: str) -> str:
-        text = node_user_data(plan, locations, encoded_environment(self, parts.environment), script=script)
+        text = node_user_data(
+            node_settings(plan), locations, encoded_environment(self, parts.environment), script=script
+        )
         limit = facts()["user_data"]["limit_bytes"]
         if len(text.encode()) > limit:
             names = ", ".join(parts.environment)

@@ -22,6 +22,7 @@ from trainium_cdk.node_records import NodeRecords
 from trainium_core.facts import facts
 from trainium_core.naming import PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX, precompile_group_name
 from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import node_settings
 from trainium_runtime.handlers.precompile_end import ENDED, NOT_LAUNCHED
 from trainium_runtime.naming import CLUSTER_TAG, JOBS_PREFIX
 from trainium_userdata.locations import NodeLocations
@@ -62,7 +63,7 @@ class PrecompileHost(Construct):
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
-        text = node_script(plan, precompiles=True)
+        text = node_script(node_settings(plan), precompiles=True)
         script = self._script(text)
         role.add_to_principal_policy(
             iam.PolicyStatement(
@@ -96,7 +97,7 @@ class PrecompileHost(Construct):
                 tag_specifications=Lazy.any(
                     TagSpecifications(tags, TagManager(TagType.KEY_VALUE, "AWS::EC2::LaunchTemplate"))
                 ),
-                user_data=Fn.base64(node_user_data(plan, own, environment, script=text)),
+                user_data=Fn.base64(node_user_data(node_settings(plan), own, environment, script=text)),
             ),
             tag_specifications=[
                 ec2.CfnLaunchTemplate.LaunchTemplateTagSpecificationProperty(

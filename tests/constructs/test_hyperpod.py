@@ -7,6 +7,7 @@ import pytest
 from tests.constructs.plans import reserved
 from tests.constructs.synth import OWN_NETWORK, Json, as_list, as_text, granted, statements
 from tests.constructs.training import EKS_CLUSTER, TRAINING_PLAN, hyperpod_template
+from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.hyperpod import hyperpod_script
 
 EKS: dict[str, Any] = {"hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER, **OWN_NETWORK}
@@ -98,7 +99,7 @@ def test_the_script_is_the_one_of_the_plan_and_its_places_are_files_beside_it() 
 
     (files,) = hyperpod_template().resources("Custom::TrnBucketFiles").values()
     written = files["Properties"]["Files"]
-    assert written["on_create.sh"] == hyperpod_script(a_plan())
+    assert written["on_create.sh"] == hyperpod_script(node_settings(a_plan()))
     assert "TRN_CACHE_URL=s3://${" in as_text(written["places.env"])
 
 

@@ -144,7 +144,7 @@ def test_a_reservation_needs_reserved_capacity(capacity: str) -> None:
     problem = the_problem(capacity=capacity, reservation_id=RESERVATION)
     assert (problem.key, problem.got) == ("reservation_id", RESERVATION)
     assert problem.allowed == f"nothing with capacity {capacity}"
-    assert "set trn:capacity to capacity-block or reservation" in problem.fix
+    assert "choose capacity-block or reservation" in problem.fix
 
 
 @pytest.mark.parametrize(

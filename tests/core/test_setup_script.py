@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.core.plans import GOOD, from_settings, the_problem
-from trainium_core.engines.ec2.rules import bash_syntax_error
 from trainium_core.plan import Plan
+from trainium_core.plan.rules.nodes import bash_syntax_error
 from trainium_core.problems import PlanError
 
 BROKEN = "if true; then\n  echo\n"
@@ -39,7 +39,7 @@ def test_a_text_with_carriage_returns_is_refused() -> None:
 
 
 def test_where_there_is_no_bash_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.setattr("trainium_core.plan.rules.nodes.which", lambda _: None)
     assert bash_syntax_error(f"{BROKEN}# without bash") is None
 
 

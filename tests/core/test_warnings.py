@@ -89,4 +89,4 @@ def test_a_capacity_block_ends_by_itself() -> None:
 
 
 def test_an_end_that_nobody_is_notified_of_is_warned_about() -> None:
-    assert "nobody is warned" in cluster_warnings(from_settings(ends="5d"))["notify_email"]
+    assert "no e-mail announces" in cluster_warnings(from_settings(ends="5d"))["notify_email"]

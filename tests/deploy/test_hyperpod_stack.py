@@ -11,6 +11,7 @@ from tests.deploy.account import Account, differences, outputs
 from tests.deploy.clock import MovableClock
 from tools.demo.inventory import Inventory
 from trainium_core.engines.hyperpod import HYPERPOD
+from trainium_core.plan.node_settings import node_settings
 from trainium_local.server import Settings
 from trainium_userdata.hyperpod import hyperpod_script
 
@@ -59,7 +60,7 @@ def test_everything_in_the_template_is_there(account: Account, found: dict[str, 
 
 
 def test_the_workers_find_the_script_of_their_plan(scripts: dict[str, str]) -> None:
-    assert scripts["on_create.sh"] == hyperpod_script(a_plan())
+    assert scripts["on_create.sh"] == hyperpod_script(node_settings(a_plan()))
 
 
 def test_beside_it_they_find_the_cache_of_this_stack(scripts: dict[str, str], found: dict[str, str]) -> None:

@@ -61,7 +61,6 @@ LATE = {
     "src/trainium_local": "moto and botocore take seconds, and read the environment while they are imported",
     "src/trainium_core/problems.py": "difflib, for mistakes alone",
     "src/trainium_core/plan/pilot_end.py": "zoneinfo, for an end that names a time zone",
-    "src/trainium_core/engines/ec2/rules.py": "subprocess, for a plan with a setup script",
     "src/trainium_core/jobs/source_package.py": "gzip and tarfile: every plan imports the package, few pack anything",
     "src/trainium_core/engines/sagemaker/jobs/run.py": "boto3, where an app gives no client and no other checks",
     "src/trainium_core/engines/sagemaker/jobs/container_entry.py": "a file that lies beside it in a container alone",

@@ -18,6 +18,7 @@ from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.parts import parts_of, script_of
 from tests.userdata.plans import LOCATIONS
 from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.script import node_script, node_user_data
 
 PROGRAMS = (
@@ -82,11 +83,11 @@ class BootingNode:
         self.program("mountpoint", "false")
         self.program("pgrep", "false")
         self.program("blkid", "false")
-        self._document = node_user_data(plan, LOCATIONS)
+        self._document = node_user_data(node_settings(plan), LOCATIONS)
         (locations,) = yaml.safe_load(parts_of(self._document)["text/cloud-config"])["write_files"]
         self.write(locations["path"].lstrip("/"), locations["content"])
         self.fetch_script = script_of(self._document)
-        self.aws.records[SCRIPT_OBJECT] = node_script(plan)
+        self.aws.records[SCRIPT_OBJECT] = node_script(node_settings(plan))
 
     def write(self, path: str, text: str = "") -> None:
         file = self.root / path

@@ -14,6 +14,7 @@ import pytest
 from tests.userdata.parts import script_of
 from tests.userdata.plans import LOCATIONS, every_plan, plan_for
 from tests.verdicts import Verdicts
+from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.script import boot_script, node_script, node_user_data
 
 SETUP_SCRIPT = "#!/bin/bash\nset -e\ncat <<EOF\n$HOME ${#x[@]} 'unbalanced\nEOF\nEND\n"
@@ -25,10 +26,10 @@ SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
 def scripts() -> Iterator[str]:
     for options in OPTIONS:
         for plan in every_plan(**options):
-            yield boot_script(plan)
+            yield boot_script(node_settings(plan))
         plan = plan_for("trn2.48xlarge", **options)
-        yield node_script(plan)
-        yield script_of(node_user_data(plan, LOCATIONS))
+        yield node_script(node_settings(plan))
+        yield script_of(node_user_data(node_settings(plan), LOCATIONS))
 
 
 @cache

@@ -9,6 +9,7 @@ from trainium_core.catalog.neuron_packages import neuron_packages
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.node_checks import NODE_CHECKS
+from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.expectations import node_expectations
 
 PREFIX = facts()["neuron_images"]["parameter_prefix"]
@@ -16,7 +17,7 @@ PREFIX = facts()["neuron_images"]["parameter_prefix"]
 
 @pytest.mark.parametrize("plan", every_plan(), ids=plan_id)
 def test_it_is_what_the_catalogue_says(plan: Plan):
-    expected = node_expectations(plan)
+    expected = node_expectations(node_settings(plan))
     kind = plan.type
     assert (expected["neuron_devices"], expected["device_memory_gib"]) == (kind.neuron_devices, kind.device_memory_gib)
     assert expected["neuron_cores"] * plan.lnc == kind.physical_neuron_cores
@@ -26,11 +27,13 @@ def test_it_is_what_the_catalogue_says(plan: Plan):
 
 @pytest.mark.parametrize(("instance_type", "lnc"), [("trn1.32xlarge", None), ("trn2.48xlarge", 2)])
 def test_a_type_without_lnc_expects_none(instance_type: str, lnc: int | None):
-    assert node_expectations(plan_for(instance_type))["logical_neuroncore_config"] == lnc
+    assert node_expectations(node_settings(plan_for(instance_type)))["logical_neuroncore_config"] == lnc
 
 
 def test_the_number_of_nodes_is_not_in_it():
-    assert node_expectations(plan_for("trn1.32xlarge")) == node_expectations(plan_for("trn1.32xlarge", nodes=8))
+    assert node_expectations(node_settings(plan_for("trn1.32xlarge"))) == node_expectations(
+        node_settings(plan_for("trn1.32xlarge", nodes=8))
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,7 +50,7 @@ def test_the_number_of_nodes_is_not_in_it():
 )
 def test_a_framework_is_expected_only_of_an_image_for_one(parameter: str | None, expected: str | None):
     image = {"ami": parameter} if parameter else {"ami": "ami-0123456789abcdef0"}
-    assert node_expectations(plan_for("trn2.48xlarge", **image))["framework"] == expected
+    assert node_expectations(node_settings(plan_for("trn2.48xlarge", **image)))["framework"] == expected
 
 
 @pytest.mark.parametrize(
@@ -58,48 +61,50 @@ def test_a_framework_is_expected_only_of_an_image_for_one(parameter: str | None,
     ],
 )
 def test_an_image_that_promises_nothing_may_hold_what_runs_on_the_type(instance_type: str, expected: dict[str, str]):
-    found = node_expectations(plan_for(instance_type, ami="ami-0123456789abcdef0"))["frameworks"]
+    found = node_expectations(node_settings(plan_for(instance_type, ami="ami-0123456789abcdef0")))["frameworks"]
     assert list(found.items()) == list(expected.items())
 
 
 def test_both_ports_that_rank_0_listens_on_are_reserved_and_differ():
-    expected = node_expectations(plan_for("trn1.32xlarge"))
+    expected = node_expectations(node_settings(plan_for("trn1.32xlarge")))
     assert expected["reserved_ports"] == [expected["rendezvous_port"], expected["root_comm_port"]]
     assert len(set(expected["reserved_ports"])) == 2
 
 
 def test_the_self_test_has_more_time_the_more_processes_share_it_and_ends_before_a_deployment_gives_up():
-    few, many = (node_expectations(plan_for(name))["self_test"] for name in ("trn1.2xlarge", "trn2.48xlarge"))
+    few, many = (
+        node_expectations(node_settings(plan_for(name)))["self_test"] for name in ("trn1.2xlarge", "trn2.48xlarge")
+    )
     assert few["seconds"] < many["seconds"] < many["all_seconds"]
     assert many["all_seconds"] < 60 * plan_for("trn2.48xlarge").node.timeout_minutes
 
 
 @pytest.mark.parametrize("plan", every_plan(), ids=plan_id)
 def test_the_ports_of_the_self_test_are_above_the_ephemeral_range(plan: Plan):
-    first = node_expectations(plan)["self_test"]["first_port"]
+    first = node_expectations(node_settings(plan))["self_test"]["first_port"]
     assert 60999 < first < first + plan.neuron_cores_per_node <= 65535
 
 
 def test_file_systems_are_expected_where_they_are_mounted():
-    assert node_expectations(plan_for("trn1.32xlarge", fsx_lustre=1200, efs="new"))["mounts"] == [
+    assert node_expectations(node_settings(plan_for("trn1.32xlarge", fsx_lustre=1200, efs="new")))["mounts"] == [
         {"kind": "lustre", "path": "/fsx"},
         {"kind": "efs", "path": "/efs"},
     ]
 
 
 def test_switches_are_reported_as_such():
-    expected = node_expectations(plan_for("trn1.32xlarge", node_recovery=False, internode_ssh=True))
+    expected = node_expectations(node_settings(plan_for("trn1.32xlarge", node_recovery=False, internode_ssh=True)))
     assert (expected["node_recovery"], expected["internode_ssh"]) == (False, True)
 
 
 def test_suppressed_checks_are_named_as_the_node_names_them():
-    expected = node_expectations(plan_for("trn1.32xlarge", suppress_checks=("nvme", "time-sync")))
+    expected = node_expectations(node_settings(plan_for("trn1.32xlarge", suppress_checks=("nvme", "time-sync"))))
     assert expected["suppress_checks"] == ["nvme", "time-sync"]
     assert set(expected["suppress_checks"]) <= set(NODE_CHECKS)
 
 
 def test_it_is_json():
-    expected = node_expectations(plan_for("trn2u.48xlarge", fsx_lustre=1200))
+    expected = node_expectations(node_settings(plan_for("trn2u.48xlarge", fsx_lustre=1200)))
     assert json.loads(json.dumps(expected)) == expected
 
 

@@ -11,6 +11,7 @@ from tests.userdata.test_bash import findings, shellcheck
 from tests.verdicts import Verdicts
 from trainium_core.compile_cache.place import place_of
 from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.hyperpod import hyperpod_files, hyperpod_script
 
 CACHE = "s3://cache/neuron-compile-cache"
@@ -18,7 +19,9 @@ SYSTEM = ("systemctl", "pgrep", "prlimit")
 """Programs that would change the machine which the test runs on."""
 
 
-every_script = pytest.mark.parametrize("script", sorted({hyperpod_script(plan) for plan in every_plan()}), ids=len)
+every_script = pytest.mark.parametrize(
+    "script", sorted({hyperpod_script(node_settings(plan)) for plan in every_plan()}), ids=len
+)
 
 
 @every_script
@@ -46,7 +49,9 @@ def run(plan: Plan, root: Path) -> list[str]:
     scripts, programs, parameters = root.parent / "scripts", root.parent / "bin", root.parent / "asked"
     for folder in (scripts, programs):
         folder.mkdir(exist_ok=True)
-    for name, text in hyperpod_files(plan, script="on_create.sh", region="us-west-2", cache_url=CACHE).items():
+    for name, text in hyperpod_files(
+        node_settings(plan), script="on_create.sh", region="us-west-2", cache_url=CACHE
+    ).items():
         (scripts / name).write_text(text)
     for name in SYSTEM:
         (programs / name).write_text(f'#!/bin/bash\necho "{name} $*" >>{parameters}\n')

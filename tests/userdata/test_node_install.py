@@ -9,6 +9,7 @@ from tests.userdata.aws_stand_in import SECRETS, AwsStandIn
 from tests.userdata.booting_node import SCRIPT_OBJECT
 from tests.userdata.conftest import NodeMaker
 from tests.userdata.plans import plan_for
+from trainium_core.plan.node_settings import node_settings
 from trainium_runtime.node_record import NodeRecord
 from trainium_userdata.expectations import node_expectations
 
@@ -31,7 +32,7 @@ def test_what_the_script_holds_is_installed_and_started(node_for: NodeMaker):
     node = node_for(PLAN)
     run = node.install()
     assert (run.exit_code, run.calls) == (0, START), run.output
-    assert json.loads(node.read("etc/trn/plan.json")) == node_expectations(PLAN)
+    assert json.loads(node.read("etc/trn/plan.json")) == node_expectations(node_settings(PLAN))
     assert node.read("var/lib/trn/setup.sh") == "echo hello\n"
     assert "Restart=always" in node.read("etc/systemd/system/trn-node-watch.service")
     assert "WantedBy=multi-user.target" in node.read("etc/systemd/system/trn-node.service")

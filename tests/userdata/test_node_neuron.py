@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.userdata.neuron_ls import NEWER_FIELDS, devices_of
 from tests.userdata.plans import plan_for
 from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.expectations import node_expectations
 from trainium_userdata.node.trn_node import neuron
 
@@ -22,7 +23,7 @@ def problems(plan: Plan, devices: Any) -> list[str]:
     """What is wrong with a node of the plan whose neuron-ls prints this."""
     listed, error = neuron.read_devices(devices if isinstance(devices, str) else json.dumps(devices))
     neuron.users(listed)
-    checks = neuron.check_devices(node_expectations(plan), listed, error)
+    checks = neuron.check_devices(node_expectations(node_settings(plan)), listed, error)
     assert all(check.problem or "not checked" in check.found for check in checks if not check.ok)
     return [check.problem for check in checks if check.problem and not check.ok]
 

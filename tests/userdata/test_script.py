@@ -11,6 +11,7 @@ from tests.userdata.parts import parts_of, script_of
 from tests.userdata.plans import LOCATIONS, every_plan, plan_for, plan_id
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import node_settings
 from trainium_local.stand_ins.nodes import report_url
 from trainium_runtime.node_record import REPORT_URL_VARIABLE
 from trainium_userdata.document import BOUNDARY
@@ -48,20 +49,23 @@ OPTIONS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
 def test_the_same_plan_gives_the_same_bytes(options: dict[str, Any]):
     plans = [plan_for("trn2.48xlarge", **options) for _ in range(2)]
-    assert node_user_data(plans[0], LOCATIONS) == node_user_data(plans[1], LOCATIONS)
-    assert node_script(plans[0]) == node_script(plans[1])
+    assert node_user_data(node_settings(plans[0]), LOCATIONS) == node_user_data(node_settings(plans[1]), LOCATIONS)
+    assert node_script(node_settings(plans[0])) == node_script(node_settings(plans[1]))
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
 def test_user_data_of_every_plan_fit_with_a_margin(options: dict[str, Any]):
     limit = facts()["user_data"]["limit_bytes"] - MARGIN
-    sizes = {plan_id(plan): len(node_user_data(plan, LONGEST_LOCATIONS).encode()) for plan in every_plan(**options)}
+    sizes = {
+        plan_id(plan): len(node_user_data(node_settings(plan), LONGEST_LOCATIONS).encode())
+        for plan in every_plan(**options)
+    }
     assert {name: size for name, size in sizes.items() if size > limit} == {}
 
 
 def test_nothing_but_the_places_and_a_second_try_is_configured_by_cloud_init():
     configuration = yaml.safe_load(
-        parts_of(node_user_data(plan_for("trn2.48xlarge"), LONGEST_LOCATIONS))["text/cloud-config"]
+        parts_of(node_user_data(node_settings(plan_for("trn2.48xlarge")), LONGEST_LOCATIONS))["text/cloud-config"]
     )
     assert set(configuration) == {"bootcmd", "write_files"}
     (file,) = configuration["write_files"]
@@ -71,67 +75,76 @@ def test_nothing_but_the_places_and_a_second_try_is_configured_by_cloud_init():
 
 
 def test_variables_of_the_users_own_are_a_file_of_their_own():
-    document = node_user_data(plan_for("trn2.48xlarge"), LONGEST_LOCATIONS, {"DATA": "czM6Ly9kYXRh"})
+    document = node_user_data(node_settings(plan_for("trn2.48xlarge")), LONGEST_LOCATIONS, {"DATA": "czM6Ly9kYXRh"})
     _, file = yaml.safe_load(parts_of(document)["text/cloud-config"])["write_files"]
     assert (file["path"], file["content"]) == ("/etc/trn/environment.base64", "DATA=czM6Ly9kYXRh\n")
 
 
 def test_the_parts_are_those_that_cloud_init_knows():
-    assert list(parts_of(node_user_data(plan_for("trn1.2xlarge"), LOCATIONS))) == [
+    assert list(parts_of(node_user_data(node_settings(plan_for("trn1.2xlarge")), LOCATIONS))) == [
         "text/cloud-config",
         "application/gzip",
     ]
 
 
 def test_a_configuration_begins_with_the_line_that_makes_it_one():
-    assert parts_of(node_user_data(plan_for("trn1.2xlarge"), LOCATIONS))["text/cloud-config"].startswith(
+    assert parts_of(node_user_data(node_settings(plan_for("trn1.2xlarge")), LOCATIONS))["text/cloud-config"].startswith(
         "#cloud-config\n"
     )
 
 
 def test_tokens_stand_only_where_the_places_are_assigned():
-    document = node_user_data(plan_for("trn2.48xlarge", setup_script="true"), TOKENS)
+    document = node_user_data(node_settings(plan_for("trn2.48xlarge", setup_script="true")), TOKENS)
     with_tokens = [line.strip() for line in document.splitlines() if "Token[" in line]
     assert with_tokens == TOKENS.lines
     assert "Token[" not in script_of(document)
 
 
 def test_the_boundary_is_in_no_part():
-    document = node_user_data(plan_for("trn2.48xlarge"), LONGEST_LOCATIONS)
+    document = node_user_data(node_settings(plan_for("trn2.48xlarge")), LONGEST_LOCATIONS)
     assert not [kind for kind, text in parts_of(document).items() if BOUNDARY in text]
 
 
 def test_the_embedded_aws_finds_where_to_report():
-    document = node_user_data(plan_for("trn1.32xlarge"), LOCATIONS)
+    document = node_user_data(node_settings(plan_for("trn1.32xlarge")), LOCATIONS)
     assert report_url(document.encode()) == LOCATIONS.report_url
     assert LOCATIONS.lines.count(f"{REPORT_URL_VARIABLE}={LOCATIONS.report_url}") == 1
 
 
 def test_the_number_of_nodes_changes_nothing_so_that_nodes_already_there_stay():
-    two, four = (node_user_data(plan_for("trn1.32xlarge", nodes=n), LOCATIONS) for n in (2, 4))
+    two, four = (node_user_data(node_settings(plan_for("trn1.32xlarge", nodes=n)), LOCATIONS) for n in (2, 4))
     assert two == four
 
 
 def test_the_way_nodes_are_bought_does_not_change_them():
-    texts = {node_user_data(plan_for("trn1.32xlarge", capacity=way), LOCATIONS) for way in ("on-demand", "spot")}
+    texts = {
+        node_user_data(node_settings(plan_for("trn1.32xlarge", capacity=way)), LOCATIONS)
+        for way in ("on-demand", "spot")
+    }
     assert len(texts) == 1
 
 
 @pytest.mark.parametrize("change", [{"setup_script": "true"}, {"suppress_checks": ("nvme",)}, {"node_recovery": False}])
 def test_another_script_is_another_user_data_so_that_the_nodes_are_replaced(change: dict[str, Any]):
-    first, second = (node_user_data(plan_for("trn1.32xlarge", **settings), LOCATIONS) for settings in ({}, change))
+    first, second = (
+        node_user_data(node_settings(plan_for("trn1.32xlarge", **settings)), LOCATIONS) for settings in ({}, change)
+    )
     assert first != second
 
 
 @pytest.mark.parametrize("plan", every_plan(), ids=plan_id)
 def test_only_a_bare_node_downloads_software(plan: Plan):
-    script = node_script(plan)
+    script = node_script(node_settings(plan))
     assert [word for word in ("curl", "apt-get", "dnf ", "repos.neuron", "efa-installer") if word in script] == []
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
 def test_docker_is_left_as_it_is_but_for_its_limit_and_waits_for_the_verification(options: dict[str, Any]):
-    lines = [line for line in node_script(plan_for("trn2.48xlarge", **options)).splitlines() if "docker" in line]
+    lines = [
+        line
+        for line in node_script(node_settings(plan_for("trn2.48xlarge", **options))).splitlines()
+        if "docker" in line
+    ]
     assert lines == ["  for daemon in $(pgrep -x 'dockerd|containerd' || true); do", "Before=docker.service"]
 
 

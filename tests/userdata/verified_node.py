@@ -14,6 +14,7 @@ from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.neuron_ls import devices_of
 from tests.userdata.plans import LOCATIONS
 from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import node_settings
 from trainium_runtime.node_record import Check, NodeRecord
 from trainium_userdata import node
 from trainium_userdata.expectations import node_expectations
@@ -48,7 +49,7 @@ class VerifiedNode:
         self.plan, self.aws = plan, aws
         self.root, self.programs = folder / "root", folder / "programs"
         self.programs.mkdir(parents=True)
-        self.expectations = node_expectations(plan)
+        self.expectations = node_expectations(node_settings(plan))
         self.write("etc/trn/plan.json", json.dumps(self.expectations))
         self.write("etc/trn/places.env", f"TRN_REGION={LOCATIONS.region}\nTRN_REPORT_URL={LOCATIONS.report_url}\n")
         self.write("etc/passwd", "root:x:0:0::/root:/bin/bash\nubuntu:x:1000:1000::/home/ubuntu:/bin/bash\n")

@@ -54,11 +54,12 @@ def test_the_repositorys_own_stacks_are_not_there(wheel_environment: WheelEnviro
 
 def test_user_data_are_rendered(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
     line = (
-        "from trainium_core import Plan; from trainium_userdata.locations import NodeLocations; "
+        "from trainium_core import Plan; from trainium_core.plan.node_settings import node_settings; "
+        "from trainium_userdata.locations import NodeLocations; "
         "from trainium_userdata.script import node_user_data; "
         "places = NodeLocations(region='us-west-2', cache_url='s3://c/x', report_url='s3://r/x', "
         "node_script_url='s3://a/x'); "
-        "print(node_user_data(Plan(instance_type='trn1.32xlarge', region='us-west-2'), places))"
+        "print(node_user_data(node_settings(Plan(instance_type='trn1.32xlarge', region='us-west-2')), places))"
     )
     assert wheel_environment.run(wheel_environment.python, "-c", line, folder=tmp_path).startswith("MIME-Version: 1.0")
 

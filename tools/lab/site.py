@@ -19,6 +19,7 @@ from tools.lab.plans import lab_plan
 from tools.lab.waiting import TimedOutError, wait_for
 from trainium_core.naming import RECORDS_PREFIX
 from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import node_settings
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
 from trainium_runtime.node_record import NodeRecord
 from trainium_runtime.recovery import Recovery
@@ -77,7 +78,7 @@ class Site:
         self.hardware = hardware_of(plan)
         self._s3 = lab.client("s3")
         self._make_bucket()
-        self._user_data = node_user_data(plan, self._locations()).encode()
+        self._user_data = node_user_data(node_settings(plan), self._locations()).encode()
 
     def node(
         self,
@@ -122,7 +123,7 @@ class Site:
 
     def _locations(self) -> NodeLocations:
         """As a stack would give them, the node script uploaded."""
-        script = node_script(self.plan).encode()
+        script = node_script(node_settings(self.plan)).encode()
         key = f"scripts/{hashlib.sha256(script).hexdigest()}"
         self._s3.put_object(Bucket=BUCKET, Key=key, Body=script)
         return NodeLocations(

@@ -1,56 +1,55 @@
-"""What a plan expects of each of its nodes: the content of /etc/trn/plan.json, which the node verifies itself by."""
+"""What is expected of each node: the content of /etc/trn/plan.json, which the node verifies itself by."""
 
 from typing import Any
 
 from trainium_core.catalog.neuron_packages import neuron_packages
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.facts import facts
-from trainium_core.plan import Plan
-from trainium_core.plan.network_layout import network_interfaces
+from trainium_core.plan.node_settings import NodeSettings
 
 LUSTRE_PATH = "/fsx"
 EFS_PATH = "/efs"
 SCRATCH_PATH = "/scratch"
 
 
-def node_expectations(plan: Plan) -> dict[str, Any]:
-    """What each node of the plan should find on itself, ready for JSON.
+def node_expectations(node: NodeSettings) -> dict[str, Any]:
+    """What a node should find on itself, ready for JSON.
 
     Nothing of it depends on how many nodes there are, so that a node stays when others join. Numbers of devices and
     cores are per node, memory is in GiB per device, disks in GB each. `logical_neuroncore_config` is None for a type
     that has none, `framework` when any will do, `scratch` without local disks. `frameworks` are the environments that
     the node may test itself with by their names, the preferred ones first, and the stack of each.
     """
-    kind, rendezvous, limits = plan.type, facts()["rendezvous"], facts()["process_limits"]
-    possible = [one for one in frameworks().values() if plan.framework in (None, one) and one.runs_on(kind.accelerator)]
+    kind, rendezvous, limits = node.type, facts()["rendezvous"], facts()["process_limits"]
+    possible = [one for one in frameworks().values() if node.framework in (None, one) and one.runs_on(kind.accelerator)]
     return {
-        "cluster_name": plan.cluster_name,
-        "instance_type": plan.instance_type,
+        "cluster_name": node.cluster_name,
+        "instance_type": kind.name,
         "neuron_devices": kind.neuron_devices,
-        "neuron_cores": plan.neuron_cores_per_node,
+        "neuron_cores": node.neuron_cores,
         "device_memory_gib": kind.device_memory_gib,
-        "logical_neuroncore_config": plan.lnc if kind.logical_neuroncore_configs else None,
-        "efa_devices": sum(interface.interface_type is not None for interface in network_interfaces(plan)),
+        "logical_neuroncore_config": node.lnc if kind.logical_neuroncore_configs else None,
+        "efa_devices": sum(interface.interface_type is not None for interface in node.network_interfaces),
         "ultraserver_nodes": kind.instances_per_ultraserver,
         "nvme_disks": kind.nvme_disks,
         "nvme_disk_gb": kind.nvme_disk_gb,
         "scratch": SCRATCH_PATH if kind.nvme_disks else None,
-        "framework": plan.framework.environment if plan.framework else None,
+        "framework": node.framework.environment if node.framework else None,
         "frameworks": {one.environment: one.stack for one in possible},
-        "neuron_software": plan.node.neuron_software,
-        "self_test": _self_test(plan.neuron_cores_per_node),
-        "internode": _internode(plan),
+        "neuron_software": node.neuron_software,
+        "self_test": _self_test(node.neuron_cores),
+        "internode": _internode(node),
         "driver_rules": neuron_packages()["compatibility"]["rules"],
         "rendezvous_port": rendezvous["port"],
         "root_comm_port": rendezvous["root_comm_port"],
         "reserved_ports": [rendezvous["port"], rendezvous["root_comm_port"]],
         "memlock": limits["memlock"],
         "nofile": limits["nofile"],
-        "mounts": _mounts(plan),
-        "suppress_checks": list(plan.node.suppress_checks),
-        "verification": plan.node.verification,
-        "node_recovery": plan.node.recovery,
-        "internode_ssh": plan.node.internode_ssh,
+        "mounts": _mounts(node),
+        "suppress_checks": list(node.suppress_checks),
+        "verification": node.verification,
+        "node_recovery": node.recovery,
+        "internode_ssh": node.internode_ssh,
     }
 
 
@@ -62,13 +61,13 @@ def _self_test(cores: int) -> dict[str, int]:
     return {"seconds": seconds, **{name: known[name] for name in same}}
 
 
-def _internode(plan: Plan) -> dict[str, float] | None:
+def _internode(node: NodeSettings) -> dict[str, float] | None:
     """Limits of the test over all nodes; None where nodes cannot compute together, without EFA."""
     known = facts()["internode"]
     names = ("assembly_seconds", "step_seconds", "grace_seconds", "all_seconds", "slow")
-    return {name: known[name] for name in names} if plan.uses_efa else None
+    return {name: known[name] for name in names} if node.uses_efa else None
 
 
-def _mounts(plan: Plan) -> list[dict[str, str]]:
-    lustre = [{"kind": "lustre", "path": LUSTRE_PATH}] if plan.file_systems.fsx_lustre is not None else []
-    return lustre + ([{"kind": "efs", "path": EFS_PATH}] if plan.file_systems.efs is not None else [])
+def _mounts(node: NodeSettings) -> list[dict[str, str]]:
+    paths = {"lustre": LUSTRE_PATH, "efs": EFS_PATH}
+    return [{"kind": kind, "path": paths[kind]} for kind in node.mounts]

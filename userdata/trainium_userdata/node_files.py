@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import NodeSettings
 from trainium_userdata.expectations import node_expectations
 
 _REPORTING_MODULES = ("__init__", "__main__", "check", "files", "imds", "record", "s3", "signing", "web")
@@ -29,18 +29,18 @@ def mark(files: Sequence[NodeFile]) -> str:
     return word
 
 
-def all_files(plan: Plan, *, boot_script: str, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
-    """Every file of a node of the plan, those that start something last.
+def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
+    """Every file of a node, those that start something last.
 
     constant_text: gives the text of a file that is the same on every node, by the name of its template.
     """
     setup: list[NodeFile] = []
-    if plan.setup_script:
+    if node.setup_script:
         setup.append(_file("/opt/trn/apt.conf", constant_text("apt.conf")))
-        setup.append(_file("/var/lib/trn/setup.sh", plan.setup_script, mode="700"))
+        setup.append(_file("/var/lib/trn/setup.sh", node.setup_script, mode="700"))
     units = ("trn-node-watch.service", "trn-node.service")
     return (
-        _file("/etc/trn/plan.json", json.dumps(node_expectations(plan), indent=1)),
+        _file("/etc/trn/plan.json", json.dumps(node_expectations(node), indent=1)),
         *(_module(package, name) for package in _PACKAGES for name in _modules(package)),
         _file("/opt/trn/trainium_core/compile_cache/place.py", CACHE_PLACE.read_text()),
         _command(constant_text),

@@ -1,4 +1,4 @@
-"""The user data of a plan and the script that they fetch, rendered from templates/ and node/trn_node/."""
+"""The user data of a node and the script that they fetch, rendered from templates/ and node/trn_node/."""
 
 import hashlib
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from trainium_core.catalog.neuron_packages import neuron_packages
 from trainium_core.facts import facts
-from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import NodeSettings
 from trainium_userdata.document import cloud_config, user_data
 from trainium_userdata.expectations import node_expectations
 from trainium_userdata.locations import NodeLocations
@@ -56,58 +56,62 @@ _PART_OF_HOST = {
 
 
 def node_user_data(
-    plan: Plan, locations: NodeLocations, environment: Mapping[str, str] | None = None, *, script: str | None = None
+    node: NodeSettings,
+    locations: NodeLocations,
+    environment: Mapping[str, str] | None = None,
+    *,
+    script: str | None = None,
 ) -> str:
-    """The user data of every node of the plan: one MIME document, not base64-encoded, the same text every time.
+    """The user data of a node: one MIME document, not base64-encoded, the same text every time.
 
-    A small script fetches the plan's `node_script` from its node_script_url and runs it if its digest is right.
+    A small script fetches the `node_script` from its node_script_url and runs it if its digest is right.
 
     environment: variables that scripts and jobs on the node have, their values in base64. Default: none.
-    script: the plan's `node_script`, where it is known. Default: it is rendered.
+    script: the `node_script`, where it is rendered already. Default: it is rendered.
     """
-    digest = hashlib.sha256((node_script(plan) if script is None else script).encode()).hexdigest()
+    digest = hashlib.sha256((node_script(node) if script is None else script).encode()).hexdigest()
     files = reporting_files(constant_text=_render)
     fetching = _render("fetch_node_script.sh", files=files, mark=mark(files), digest=digest)
     return user_data(cloud_config(locations.lines, environment), fetching)
 
 
-def node_script(plan: Plan, *, precompiles: bool = False) -> str:
-    """The script that installs on a node of the plan what sets it up, verifies and watches it; setup script included.
+def node_script(node: NodeSettings, *, precompiles: bool = False) -> str:
+    """The script that installs on a node what sets it up, verifies and watches it; setup script included.
 
     User data have no room for it. It is the same text every time and holds nothing that a deployment decides, so that
     it can be an asset.
 
     precompiles: of the host that compiles ahead, and not of a node. Default: False.
     """
-    script = boot_script(plan, precompiles=precompiles)
-    files = all_files(plan, boot_script=script, constant_text=_render)
+    script = boot_script(node, precompiles=precompiles)
+    files = all_files(node, boot_script=script, constant_text=_render)
     return _render("node_script.sh", files=files, mark=mark(files), limits=facts()["process_limits"])
 
 
-def boot_script(plan: Plan, *, precompiles: bool = False) -> str:
-    """The script that sets a node of the plan up at every boot. precompiles: as of `node_script`."""
+def boot_script(node: NodeSettings, *, precompiles: bool = False) -> str:
+    """The script that sets a node up at every boot. precompiles: as of `node_script`."""
     known = _PART_OF_HOST if precompiles else _PART_OF
-    steps = _steps(plan, known)
+    steps = _steps(node, known)
     return _render(
         "boot.sh",
         steps=steps,
         parts=[*dict.fromkeys(known[step] for step in steps), "motd.sh.j2"],
-        plan=plan,
+        node=node,
         host=facts()["precompile"] if precompiles else None,
-        expected=node_expectations(plan),
+        expected=node_expectations(node),
         packages=neuron_packages(),
         # A node reports only after its setup script has run.
-        hold=" --hold" if plan.setup_script else "",
+        hold=" --hold" if node.setup_script else "",
     )
 
 
-def _steps(plan: Plan, known: Mapping[str, str]) -> list[str]:
+def _steps(node: NodeSettings, known: Mapping[str, str]) -> list[str]:
     wanted = {
-        "install_software": plan.node.neuron_software == "install",
-        "load_driver": plan.node.neuron_software == "install",
-        "prepare_scratch": plan.type.nvme_disks > 0,
-        "mount_file_systems": plan.file_systems.fsx_lustre is not None or plan.file_systems.efs is not None,
-        "run_setup_script": bool(plan.setup_script),
+        "install_software": node.neuron_software == "install",
+        "load_driver": node.neuron_software == "install",
+        "prepare_scratch": node.type.nvme_disks > 0,
+        "mount_file_systems": bool(node.mounts),
+        "run_setup_script": bool(node.setup_script),
     }
     return [step for step in known if wanted.get(step, True)]
 

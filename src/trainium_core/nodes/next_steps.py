@@ -1,4 +1,4 @@
-"""What a person does with a cluster once it stands: commands to copy, each a projection of the plan."""
+"""What a person does with a cluster once it stands: commands to copy."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from trainium_core.engines.registry import CONSTRUCT_IDS, EC2
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
 from trainium_core.nodes.session import DOCUMENT, LOGIN
-from trainium_core.nodes.torchrun import torchrun_command
-from trainium_core.plan import Plan
+from trainium_core.nodes.torchrun import torchrun_line
 from trainium_core.problems import SETTING_PREFIX
 
 
@@ -20,31 +19,30 @@ class NextStep:
     value: str
 
 
-def next_steps(
-    plan: Plan, *, group_name: str, cache_url: str, construct_id: str, region: str | None = None
-) -> tuple[NextStep, ...]:
-    """The next steps, in the order they are wanted. `group_name`, `cache_url` and `region` may be CDK tokens.
-
-    region: of the nodes. Default: the plan's.
-    """
-    return tuple(_steps(plan, group_name, cache_url, construct_id, region or plan.region))
-
-
-def destroy_command(plan: Plan, construct_id: str) -> str:
-    """What removes a stack of the app."""
+def destroy_command(construct_id: str, cluster_name: str) -> str:
+    """What removes a stack of this project's app."""
     engine = next((key for key, name in CONSTRUCT_IDS.items() if name == construct_id), EC2.key)
     of_engine = "" if engine == EC2.key else f" -c {SETTING_PREFIX}stacks={engine}"
-    return f"cdk destroy {construct_id}{of_engine}{_of_cluster(plan)}"
+    return f"cdk destroy {construct_id}{of_engine}{_of_cluster(cluster_name)}"
 
 
-def _of_cluster(plan: Plan) -> str:
-    """The option that names the cluster to a command which reads a plan without its name."""
-    default = plan.cluster_name == DEFAULT_CLUSTER_NAME
-    return "" if default else f" -c {SETTING_PREFIX}cluster_name={plan.cluster_name}"
+def next_steps(
+    *,
+    cluster_name: str,
+    nodes: int,
+    neuron_cores: int,
+    region: str,
+    group_name: str,
+    cache_url: str,
+    destroy: str,
+    sessions: bool = True,
+) -> Iterator[NextStep]:
+    """The next steps, in the order they are wanted. region, group_name, cache_url: may be CDK tokens.
 
-
-def _steps(plan: Plan, group_name: str, cache_url: str, construct_id: str, region: str) -> Iterator[NextStep]:
-    if plan.network.effective_egress != "none":
+    neuron_cores: of each node. destroy: the command that removes the stack. sessions: whether Session Manager reaches
+    the nodes.
+    """
+    if sessions:
         first = (
             f"aws autoscaling describe-auto-scaling-groups --region {region} "
             f"--auto-scaling-group-names {group_name} "
@@ -56,13 +54,14 @@ def _steps(plan: Plan, group_name: str, cache_url: str, construct_id: str, regio
             value=f"aws ssm start-session --region {region} --document-name {DOCUMENT} "
             f"--parameters command='{LOGIN}' --target $({first})",
         )
-    of_cluster = _of_cluster(plan)
+    of_cluster = _of_cluster(cluster_name)
     yield NextStep(
         name="Nodes",
         meaning="Shows every node: whether it is proven, and what is wrong with one that is not",
         value=f"trn nodes{of_cluster}",
     )
-    yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=torchrun_command(plan))
+    train = torchrun_line(nodes, neuron_cores)
+    yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=train)
     yield NextStep(name="CompileCache", meaning="Where compiled graphs are kept", value=cache_url)
     yield NextStep(
         name="Sleep",
@@ -70,4 +69,9 @@ def _steps(plan: Plan, group_name: str, cache_url: str, construct_id: str, regio
         value=f"trn sleep{of_cluster}",
     )
     yield NextStep(name="Wake", meaning="Brings the nodes back", value=f"trn wake{of_cluster}")
-    yield NextStep(name="Destroy", meaning="Removes everything", value=destroy_command(plan, construct_id))
+    yield NextStep(name="Destroy", meaning="Removes everything", value=destroy)
+
+
+def _of_cluster(cluster_name: str) -> str:
+    """The option that names the cluster to a command which reads a plan without its name."""
+    return "" if cluster_name == DEFAULT_CLUSTER_NAME else f" -c {SETTING_PREFIX}cluster_name={cluster_name}"

@@ -3,7 +3,9 @@
 import ipaddress
 from dataclasses import dataclass
 
+from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.facts import facts
+from trainium_core.plan.settings.network import CardInterfaceType
 from trainium_core.plan.values import PlanValues
 
 
@@ -20,22 +22,29 @@ class NetworkInterface:
         return self.interface_type != "efa-only"
 
 
-def network_interfaces(plan: PlanValues) -> tuple[NetworkInterface, ...]:
+def interfaces_of(kind: InstanceType, secondary: CardInterfaceType) -> tuple[NetworkInterface, ...]:
     """The interfaces of one node: one on each network card that takes EFA, else one ordinary interface.
+
+    secondary: type of the interfaces on network cards after the first.
 
     Card 0 is device 0 and carries IP traffic, so it is never efa-only; further cards are device 1
     (EC2 documentation, EFA on accelerated instance types).
     """
-    if not plan.uses_efa:
+    if not kind.efa_interfaces:
         return (NetworkInterface(card=0, device=0, interface_type=None),)
     return tuple(
         NetworkInterface(
             card=card,
             device=0 if card == 0 else 1,
-            interface_type="efa" if card == 0 else plan.network.secondary_interface_type,
+            interface_type="efa" if card == 0 else secondary,
         )
-        for card in range(plan.type.efa_interfaces)
+        for card in range(kind.efa_interfaces)
     )
+
+
+def network_interfaces(plan: PlanValues) -> tuple[NetworkInterface, ...]:
+    """The interfaces of one node of the plan."""
+    return interfaces_of(plan.type, plan.network.secondary_interface_type)
 
 
 def addresses_needed(plan: PlanValues) -> int:

@@ -1,6 +1,5 @@
 """The plan: values that are known to be sound together."""
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,15 +7,13 @@ from typing import Any
 from trainium_core.catalog.catalog import load_catalog
 from trainium_core.catalog.file import CatalogError
 from trainium_core.plan.rules import broken_rules
+from trainium_core.plan.rules.forms import form_problems, malformed
 from trainium_core.plan.settings_by_key import GROUPS, SETTINGS, constructor_arguments, in_order, setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.prices.file import PricesError, load_prices
 from trainium_core.problems import SETTING_PREFIX, PlanError, Problem, nearest
-from trainium_core.setting_schema.forms import UnreadableError, as_written
+from trainium_core.setting_schema.forms import UnreadableError
 from trainium_core.setting_schema.setting import section
-
-_ZONE_NAME = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9][a-z]")
-"""Such as us-west-2a, the common mistake for a zone id."""
 
 
 @section
@@ -28,7 +25,7 @@ class Plan(PlanValues):
 
     def __post_init__(self) -> None:
         given = {key: setting_value(self, key) for key in SETTINGS if key not in _LOADED}
-        malformed = [p for key, value in given.items() if value is not None for p in _form_problems(key, value)]
+        malformed = [p for key, value in given.items() if value is not None for p in form_problems(key, value)]
         problems = malformed + broken_rules(self, {problem.key for problem in malformed})
         if problems:
             raise PlanError(in_order(problems))
@@ -65,7 +62,7 @@ class Plan(PlanValues):
             except (CatalogError, PricesError) as error:
                 problems.append(Problem(key=name, got=settings[name], allowed=setting.form.allowed, fix=str(error)))
             except UnreadableError as error:
-                problems.append(_malformed(name, settings[name], str(error)))
+                problems.append(malformed(name, settings[name], str(error)))
         if not problems:
             return cls.of(**values)
         required = {name: "" for name, setting in SETTINGS.items() if setting.default_text is None}
@@ -75,24 +72,6 @@ class Plan(PlanValues):
 
 _LOADED: Mapping[str, Callable[[Any], Any]] = {"setup_script": str, "catalog": load_catalog, "prices": load_prices}
 """What is made of a file; the settings are its path."""
-
-
-def _form_problems(name: str, value: Any) -> list[Problem]:
-    """What is wrong with a value that Python code gave: it must be just what its form would read it as."""
-    try:
-        read = SETTINGS[name].form.read(as_written(value))
-    except UnreadableError as error:
-        return [_malformed(name, value, str(error))]
-    if read == value and (type(read) is type(value) or name == "tags"):
-        return []
-    return [_malformed(name, value, f"give {read!r}, of type {type(read).__name__}")]
-
-
-def _malformed(name: str, got: Any, fix: str) -> Problem:
-    form = SETTINGS[name].form
-    if name == "availability_zone_id" and _ZONE_NAME.fullmatch(str(got)):
-        fix = "that is a zone name, which means another zone in every account; give the id, see `trn types`"
-    return Problem(key=name, got=got, allowed=form.allowed, nearest=nearest(str(got), form.choices), fix=fix)
 
 
 def _unknown_setting(name: str, value: Any) -> Problem:

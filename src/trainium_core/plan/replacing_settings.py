@@ -15,8 +15,14 @@ def replacing_settings(plan: Plan) -> Mapping[str, str]:
 
     Those at their default are left out: a package with another default replaces no node.
     """
-    values = {key: setting_value(plan, key) for key, setting in SETTINGS.items() if setting.replaces_nodes}
-    return {key: _text(value) for key, value in values.items() if value != SETTINGS[key].default}
+    return replacing_values(
+        {key: setting_value(plan, key) for key, setting in SETTINGS.items() if setting.replaces_nodes}
+    )
+
+
+def replacing_values(values: Mapping[str, object]) -> Mapping[str, str]:
+    """Values by the keys of their settings as replacing_settings() has them."""
+    return {key: _text(value) for key, value in values.items() if value not in (None, SETTINGS[key].default)}
 
 
 def image_setting(plan: Plan) -> str:

@@ -1,29 +1,71 @@
-"""Warnings that plans of several engines have: each a fact, its consequence and what to do, by its setting."""
+"""Warnings of plans and constructs: each a fact, its consequence and what to do. The caller names the field."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from trainium_core.catalog.neuron_software import Framework, frameworks
+from trainium_core.facts import facts
 from trainium_core.plan import Plan
+from trainium_core.plan.values import CapacityKind
 from trainium_runtime.naming import CLUSTER_TAG
+
+LUSTRE_CLIENT = (
+    "no source says that Neuron images hold the Lustre client (mount.lustre): a node without it fails; install it into "
+    "an image of your own first, and use that"
+)
+UNANNOUNCED_END = (
+    "no e-mail announces the end of the pilot: give notify_email, or subscribe to the topic in the outputs"
+)
+LATE_BUDGET = (
+    "AWS Budgets sees nothing until the payer of the account has activated the cost allocation tag "
+    f"{CLUSTER_TAG}, and then up to a day late: an end is what stops the nodes in time"
+)
 
 
 def merged(warnings: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """One text for each setting; what is said twice is said once."""
+    """One text for each field; what is said twice is said once."""
     texts: dict[str, dict[str, None]] = {}
-    for setting, warning in warnings:
-        texts.setdefault(setting, {})[warning] = None
-    return {setting: "; ".join(of_setting) for setting, of_setting in texts.items()}
+    for field, warning in warnings:
+        texts.setdefault(field, {})[warning] = None
+    return {field: "; ".join(of_field) for field, of_field in texts.items()}
 
 
 def pilot_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
     """Of the end and the budget of a pilot whose nodes run until they are stopped."""
     if plan.pilot.ends is not None and plan.pilot.notify_email is None:
-        yield (
-            "notify_email",
-            "nobody is warned before the pilot ends: give trn:notify_email, or subscribe to the topic in the outputs",
-        )
+        yield "notify_email", UNANNOUNCED_END
     if plan.pilot.budget_usd is not None:
+        yield "budget_usd", LATE_BUDGET
+
+
+def image_warnings(image: str, region: str, framework: Framework | None, accelerator: str) -> Iterator[str]:
+    """Of an image by its id or SSM parameter. framework: what the parameter promises."""
+    if image.startswith("/aws/service/neuron/") and region in facts()["image"]["regions_without_parameters"]:
         yield (
-            "budget_usd",
-            f"AWS Budgets sees nothing until the payer of the account has activated the cost allocation tag "
-            f"{CLUSTER_TAG}, and then up to a day late: trn:ends is what stops in time",
+            f"{region} had no /aws/service/neuron parameters when last seen (2026-10-03): if the deployment cannot "
+            "fetch the parameter, copy an image there and give its id"
         )
+    supported = next(one for one in frameworks().values() if one.is_pytorch and one.runs_on(accelerator))
+    if framework and framework.is_pytorch and framework != supported:
+        yield (
+            f"{framework.title} ended with Neuron SDK {framework.last_release}; since {supported.first_release} AWS "
+            f"supports {supported.title} on {accelerator}: give the id of an image whose name begins with "
+            f"{supported.image_names[0].rstrip(' *')!r}"
+        )
+    if framework and framework.stack == "native":
+        yield (
+            f"{framework.title} keeps compiled graphs in a folder of each node, not in the bucket of the cluster: jobs "
+            "of trn run share them through the bucket, other programs on a new node compile again"
+        )
+
+
+def capacity_warnings(capacity: CapacityKind) -> Iterator[str]:
+    """Of how instances are bought."""
+    if capacity == "capacity-block":
+        yield "no source says whether a Capacity Block counts against the on-demand vCPU quota: leave room for it"
+
+
+def root_volume_warnings(gib: int) -> Iterator[str]:
+    """Of the size of a root volume."""
+    advised = facts()["root_volume"]["default_gib"]
+    if gib < advised:
+        yield f"the Neuron documentation advises {advised} GiB or more; {gib} may fill up with compiled graphs"

@@ -1,16 +1,14 @@
 """What must hold between capacity, placement, image and nodes of a cluster of EC2 instances."""
 
 from collections.abc import Iterator
-from functools import cache
 
 from trainium_core.facts import facts
 from trainium_core.plan.network_layout import addresses_needed, node_subnet_addresses
+from trainium_core.plan.rules import nodes
 from trainium_core.plan.rules.rule import Rule, rule_of
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
-
-_BASH_SECONDS = 10
 
 RULES: list[Rule] = []
 rule = rule_of(RULES)
@@ -18,70 +16,27 @@ rule = rule_of(RULES)
 
 @rule("instance_type", "catalog", "capacity")
 def type_is_sold_that_way(plan: PlanValues) -> Iterator[Problem]:
-    usage_class = "on-demand" if plan.capacity == "reservation" else plan.capacity
-    if usage_class not in plan.type.usage_classes:
-        sold = ", ".join(plan.type.usage_classes)
-        yield Problem(
-            key="capacity",
-            got=plan.capacity,
-            allowed=f"what {plan.instance_type} supports: {sold}",
-            fix=f"choose {' or '.join(plan.type.usage_classes)}, or a type that supports {plan.capacity}: "
-            + (", ".join(n for n, t in plan.catalog.items() if usage_class in t.usage_classes) or "none"),
-        )
+    yield from nodes.sold_that_way(plan.type, plan.capacity, plan.catalog, field="capacity")
 
 
 @rule("capacity", "reservation_id")
 def reservation_goes_with_reserved_capacity(plan: PlanValues) -> Iterator[Problem]:
-    reserved = plan.capacity in ("capacity-block", "reservation")
-    if reserved and plan.reservation_id is None:
-        yield Problem(
-            key="reservation_id",
-            got=None,
-            allowed=SETTINGS["reservation_id"].form.allowed,
-            fix=f"{plan.capacity} launches into something bought before: give its id, or choose on-demand or spot",
-        )
-    if not reserved and plan.reservation_id is not None:
-        yield Problem(
-            key="reservation_id",
-            got=plan.reservation_id,
-            allowed=f"nothing with capacity {plan.capacity}",
-            fix="set trn:capacity to capacity-block or reservation, or remove the id",
-        )
+    yield from nodes.reservation_given(plan.capacity, plan.reservation_id, field="reservation_id")
 
 
 @rule("capacity", "nodes")
 def nodes_fit_a_capacity_block(plan: PlanValues) -> Iterator[Problem]:
-    largest = facts()["capacity_blocks"]["instances_per_block"]
-    if plan.capacity == "capacity-block" and plan.nodes > largest:
-        yield Problem(
-            key="nodes",
-            got=plan.nodes,
-            allowed=f"up to {largest}: a Capacity Block holds no more instances",
-            fix=f"ask for {largest} nodes or fewer",
-        )
+    yield from nodes.nodes_of_block(plan.nodes, plan.capacity, field="nodes")
 
 
 @rule("capacity", "placement_group")
 def no_placement_group_with_a_capacity_block(plan: PlanValues) -> Iterator[Problem]:
-    if plan.capacity == "capacity-block" and plan.network.placement_group is not None:
-        yield Problem(
-            key="placement_group",
-            got=plan.network.placement_group,
-            allowed="nothing with capacity capacity-block",
-            fix="remove it: a Capacity Block places its instances close together by itself",
-        )
+    yield from nodes.placement_of_block(plan.network.placement_group, plan.capacity, field="placement_group")
 
 
 @rule("instance_type", "catalog", "nodes")
 def several_nodes_need_efa(plan: PlanValues) -> Iterator[Problem]:
-    if plan.nodes > 1 and not plan.uses_efa:
-        with_efa = [name for name, entry in plan.catalog.items() if entry.efa_interfaces]
-        yield Problem(
-            key="nodes",
-            got=plan.nodes,
-            allowed=f"1 with {plan.instance_type}, which has no EFA and cannot train across nodes",
-            fix=f"set trn:nodes to 1, or choose a type with EFA: {', '.join(with_efa)}",
-        )
+    yield from nodes.nodes_with_efa(plan.nodes, plan.type, plan.catalog, field="nodes")
 
 
 @rule("instance_type", "catalog", "nodes", "vpc_id", "vpc_cidr", "secondary_interface_type")
@@ -142,33 +97,4 @@ def replacements_need_recovery(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("setup_script")
 def setup_script_is_one_that_bash_can_read(plan: PlanValues) -> Iterator[Problem]:
-    if plan.setup_script is None:
-        return
-    if "\r" in plan.setup_script:
-        syntax_error, fix = "has carriage returns", "write its lines with line feeds alone, as Linux does"
-    else:
-        syntax_error, fix = bash_syntax_error(plan.setup_script), "try it with: bash -n"
-    if syntax_error is not None:
-        allowed = f"{SETTINGS['setup_script'].form.allowed}; this one: {syntax_error}"
-        yield Problem(key="setup_script", got=plan.setup_script, allowed=allowed, fix=fix)
-
-
-@cache
-def bash_syntax_error(script: str) -> str | None:
-    """The first complaint of `bash -n`; None when it has none, and where there is no bash to be asked."""
-    import subprocess  # late: few plans have a script
-    from shutil import which
-
-    bash = which("bash")
-    if bash is None:
-        return None
-    try:
-        checked = subprocess.run(
-            [bash, "-n"], input=script.encode(), capture_output=True, env={}, check=False, timeout=_BASH_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    lines = checked.stderr.decode(errors="replace").strip().splitlines()
-    if checked.returncode == 0:
-        return None
-    return lines[0].removeprefix(f"{bash}: ") if lines else f"exit code {checked.returncode}"
+    yield from nodes.script_for_bash(plan.setup_script, field="setup_script")

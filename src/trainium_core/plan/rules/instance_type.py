@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from trainium_core.catalog.catalog import Catalog
+from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.catalog.nearest_region import nearest_region
 from trainium_core.plan.rules.rule import Rule, rule_of
 from trainium_core.plan.values import PlanValues
@@ -12,43 +14,68 @@ INSTANCE_TYPE_RULES: list[Rule] = []
 rule = rule_of(INSTANCE_TYPE_RULES)
 
 
+def known_type(name: str, catalog: Catalog, *, field: str, catalog_field: str) -> Iterator[Problem]:
+    """That an instance type is in the catalogue. catalog_field: what gives a catalogue of the user's own."""
+    if name in catalog:
+        return
+    # Sizes alone resemble each other: p5.48xlarge does not mean trn2.48xlarge.
+    words = re.split(r"[^a-z0-9]+", name.casefold())
+    resembling = [known for known in catalog if any(nearest(word, (known.split(".")[0],)) for word in words)]
+    close = nearest(name, resembling)
+    yield Problem(
+        key=field,
+        got=name,
+        allowed=", ".join(catalog),
+        nearest=close,
+        fix=(f"write {close}" if close else "choose a type with Trainium devices")
+        + f"; a type that AWS has announced since goes into a file of your own: {catalog_field}",
+    )
+
+
+def region_with_trainium(region: str, catalog: Catalog, *, field: str) -> Iterator[Problem]:
+    """That a region offers any type of the catalogue."""
+    if region not in catalog.regions:
+        close = nearest_region(region, catalog.regions)
+        fix = f"choose {close}" if close else "choose one of the allowed regions"
+        yield Problem(key=field, got=region, allowed=", ".join(catalog.regions), nearest=close, fix=fix)
+
+
+def region_with_type(kind: InstanceType, region: str, catalog: Catalog, *, field: str) -> Iterator[Problem]:
+    """That a region offers a type."""
+    if region not in kind.zones:
+        yield Problem(
+            key=field,
+            got=region,
+            allowed=f"a region that offers {kind.name}: {', '.join(kind.zones)}",
+            fix=f"choose one of these, or a type that this region offers: {', '.join(catalog.offered_in(region))}",
+        )
+
+
+def core_config(config: int | None, kind: InstanceType, *, field: str) -> Iterator[Problem]:
+    """That a type can have so many physical NeuronCores per logical core."""
+    allowed = kind.logical_neuroncore_configs or (1,)
+    if config is not None and config not in allowed:
+        yield Problem(
+            key=field,
+            got=config,
+            allowed=f"{' or '.join(map(str, allowed))} on {kind.name}",
+            fix="choose one of these, or leave it out",
+        )
+
+
 @rule("instance_type", "catalog")
 def type_is_in_the_catalogue(plan: PlanValues) -> Iterator[Problem]:
-    if plan.instance_type not in plan.catalog:
-        # Sizes alone resemble each other: p5.48xlarge does not mean trn2.48xlarge.
-        words = re.split(r"[^a-z0-9]+", plan.instance_type.casefold())
-        resembling = [name for name in plan.catalog if any(nearest(word, (name.split(".")[0],)) for word in words)]
-        close = nearest(plan.instance_type, resembling)
-        yield Problem(
-            key="instance_type",
-            got=plan.instance_type,
-            allowed=", ".join(plan.catalog),
-            nearest=close,
-            fix=(f"write {close}" if close else "choose a type with Trainium devices")
-            + "; a type that AWS has announced since goes into a file of your own: trn:catalog",
-        )
+    yield from known_type(plan.instance_type, plan.catalog, field="instance_type", catalog_field="trn:catalog")
 
 
 @rule("region", "catalog")
 def region_offers_trainium(plan: PlanValues) -> Iterator[Problem]:
-    regions = plan.catalog.regions
-    if plan.region not in regions:
-        close = nearest_region(plan.region, regions)
-        fix = f"choose {close}" if close else "choose one of the allowed regions"
-        yield Problem(key="region", got=plan.region, allowed=", ".join(regions), nearest=close, fix=fix)
+    yield from region_with_trainium(plan.region, plan.catalog, field="region")
 
 
 @rule("instance_type", "region", "catalog")
 def region_offers_the_type(plan: PlanValues) -> Iterator[Problem]:
-    if plan.region not in plan.type.zones:
-        elsewhere = ", ".join(plan.type.zones)
-        yield Problem(
-            key="region",
-            got=plan.region,
-            allowed=f"a region that offers {plan.instance_type}: {elsewhere}",
-            fix="choose one of these, or a type that this region offers: "
-            + ", ".join(plan.catalog.offered_in(plan.region)),
-        )
+    yield from region_with_type(plan.type, plan.region, plan.catalog, field="region")
 
 
 @rule("instance_type", "region", "catalog", "availability_zone_id")
@@ -69,11 +96,4 @@ def zone_offers_the_type(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("instance_type", "catalog", "logical_neuroncore_config")
 def logical_core_config_is_one_of_the_types(plan: PlanValues) -> Iterator[Problem]:
-    allowed = plan.type.logical_neuroncore_configs or (1,)
-    if plan.logical_neuroncore_config is not None and plan.logical_neuroncore_config not in allowed:
-        yield Problem(
-            key="logical_neuroncore_config",
-            got=plan.logical_neuroncore_config,
-            allowed=f"{' or '.join(map(str, allowed))} on {plan.instance_type}",
-            fix="choose one of these, or leave the setting out",
-        )
+    yield from core_config(plan.logical_neuroncore_config, plan.type, field="logical_neuroncore_config")

@@ -1,6 +1,7 @@
 """What must hold between the settings of a pilot's end and budget."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from trainium_core.facts import facts
 from trainium_core.plan.rules.rule import Rule, rule_of
@@ -11,6 +12,32 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 PILOT_RULES: list[Rule] = []
 rule = rule_of(PILOT_RULES)
+
+LONGEST_LIFETIME = timedelta(days=366)
+
+
+def lifetime(after: timedelta, *, field: str) -> Iterator[Problem]:
+    """That a pilot lasts for a time, and not for ever."""
+    if not timedelta() < after <= LONGEST_LIFETIME:
+        allowed = f"more than nothing and at most {LONGEST_LIFETIME.days} days"
+        yield Problem(key=field, got=str(after), allowed=allowed, fix="choose a duration in this range")
+
+
+def pointless(value: object, *, field: str, without: str) -> Iterator[Problem]:
+    """That a value of a field is left out where the field that it belongs to is."""
+    fix = f"give {without} too, or remove it"
+    yield Problem(key=field, got=value, allowed=f"nothing without {without}", fix=fix)
+
+
+def budget_in_region(budget: int | None, region: str, cluster_name: str, *, field: str) -> Iterator[Problem]:
+    """That CloudFormation can make a budget from the region."""
+    if budget is not None and region in facts()["budgets"]["regions_without_cloudformation_type"]:
+        yield Problem(
+            key=field,
+            got=budget,
+            allowed=f"nothing in {region}: CloudFormation makes no budgets from there",
+            fix=f"remove it, and make a budget on the tag {CLUSTER_TAG}={cluster_name} by hand",
+        )
 
 
 @rule("ends", "ends_action", "warning_hours")
@@ -45,17 +72,10 @@ def a_capacity_block_is_paid_whether_it_is_used_or_not(plan: PlanValues) -> Iter
 
 @rule("budget_usd", "region")
 def budgets_can_be_made_from_the_region(plan: PlanValues) -> Iterator[Problem]:
-    if plan.pilot.budget_usd is not None and plan.region in facts()["budgets"]["regions_without_cloudformation_type"]:
-        yield Problem(
-            key="budget_usd",
-            got=plan.pilot.budget_usd,
-            allowed=f"nothing in {plan.region}: CloudFormation makes no budgets from there",
-            fix=f"remove it, and make a budget on the tag {CLUSTER_TAG}={plan.cluster_name} by hand",
-        )
+    yield from budget_in_region(plan.pilot.budget_usd, plan.region, plan.cluster_name, field="budget_usd")
 
 
 def _without(plan: PlanValues, key: str, *, needs: str) -> Iterator[Problem]:
     got = setting_value(plan, key)
     if got != SETTINGS[key].default:
-        name = SETTING_PREFIX + needs
-        yield Problem(key=key, got=got, allowed=f"nothing without {name}", fix=f"give {name} too, or remove it")
+        yield from pointless(got, field=key, without=SETTING_PREFIX + needs)

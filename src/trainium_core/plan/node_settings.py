@@ -1,0 +1,80 @@
+"""What is alike on every node of a cluster, as values: of a plan, or of the parameters of a construct."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from trainium_core.catalog.instance_type import InstanceType
+from trainium_core.catalog.neuron_software import Framework
+from trainium_core.plan.network_layout import NetworkInterface, interfaces_of
+from trainium_core.plan.settings.network import CardInterfaceType
+from trainium_core.plan.settings.node import NeuronSoftware, Verification
+from trainium_core.plan.values import PlanValues
+
+Mount = Literal["lustre", "efs"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeSettings:
+    """What a node is and does. Nothing here depends on how many nodes there are.
+
+    framework: what the image promises, None for any. mounts: kinds of file systems that the node mounts.
+    recovery: whether a node that fails is replaced.
+    """
+
+    cluster_name: str
+    type: InstanceType
+    logical_neuroncore_config: int | None = None
+    secondary_interface_type: CardInterfaceType = "efa"
+    framework: Framework | None = None
+    neuron_software: NeuronSoftware = "image"
+    mounts: tuple[Mount, ...] = ()
+    setup_script: str | None = None
+    suppress_checks: tuple[str, ...] = ()
+    verification: Verification = "enforce"
+    recovery: bool = True
+    internode_ssh: bool = False
+
+    @property
+    def uses_efa(self) -> bool:
+        return self.type.efa_interfaces > 0
+
+    @property
+    def lnc(self) -> int:
+        """Physical NeuronCores per logical core (LNC)."""
+        return self.logical_neuroncore_config or self.type.default_logical_neuroncore_config
+
+    @property
+    def neuron_cores(self) -> int:
+        """Logical NeuronCores of the node."""
+        return self.type.logical_neuron_cores(self.lnc)
+
+    @property
+    def network_interfaces(self) -> tuple[NetworkInterface, ...]:
+        return interfaces_of(self.type, self.secondary_interface_type)
+
+    @property
+    def addresses(self) -> int:
+        """Subnet addresses that the node takes."""
+        return sum(interface.has_address for interface in self.network_interfaces)
+
+
+def node_settings(plan: PlanValues) -> NodeSettings:
+    """What a plan says of each of its nodes."""
+    mounted: tuple[tuple[Mount, object], ...] = (
+        ("lustre", plan.file_systems.fsx_lustre),
+        ("efs", plan.file_systems.efs),
+    )
+    return NodeSettings(
+        cluster_name=plan.cluster_name,
+        type=plan.type,
+        logical_neuroncore_config=plan.logical_neuroncore_config,
+        secondary_interface_type=plan.network.secondary_interface_type,
+        framework=plan.framework,
+        neuron_software=plan.node.neuron_software,
+        mounts=tuple(kind for kind, wanted in mounted if wanted is not None),
+        setup_script=plan.setup_script,
+        suppress_checks=plan.node.suppress_checks,
+        verification=plan.node.verification,
+        recovery=plan.node.recovery,
+        internode_ssh=plan.node.internode_ssh,
+    )

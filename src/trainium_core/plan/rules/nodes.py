@@ -1,0 +1,99 @@
+"""What must hold between capacity, placement, image and number of EC2 instances: rules on values.
+
+engines/ec2/rules.py applies them to plans, the constructs to their parameters. field: what the caller calls a value.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from shutil import which
+
+from trainium_core.catalog.catalog import Catalog
+from trainium_core.catalog.instance_type import InstanceType
+from trainium_core.facts import facts
+from trainium_core.plan.settings_by_key import SETTINGS
+from trainium_core.plan.values import CapacityKind
+from trainium_core.problems import Problem
+
+_BASH_SECONDS = 10
+
+
+def sold_that_way(kind: InstanceType, capacity: CapacityKind, catalog: Catalog, *, field: str) -> Iterator[Problem]:
+    """That a type is sold the way that the instances are bought."""
+    usage_class = "on-demand" if capacity == "reservation" else capacity
+    if usage_class not in kind.usage_classes:
+        others = ", ".join(name for name, one in catalog.items() if usage_class in one.usage_classes) or "none"
+        yield Problem(
+            key=field,
+            got=capacity,
+            allowed=f"what {kind.name} supports: {', '.join(kind.usage_classes)}",
+            fix=f"choose {' or '.join(kind.usage_classes)}, or a type that supports {capacity}: {others}",
+        )
+
+
+def reservation_given(capacity: CapacityKind, reservation_id: str | None, *, field: str) -> Iterator[Problem]:
+    """That reserved capacity has the id of what was bought, and other capacity none."""
+    reserved = capacity in ("capacity-block", "reservation")
+    if reserved and reservation_id is None:
+        fix = f"{capacity} launches into something bought before: give its id, or choose on-demand or spot"
+        yield Problem(key=field, got=None, allowed=SETTINGS["reservation_id"].form.allowed, fix=fix)
+    if not reserved and reservation_id is not None:
+        fix = "choose capacity-block or reservation, or remove the id"
+        yield Problem(key=field, got=reservation_id, allowed=f"nothing with capacity {capacity}", fix=fix)
+
+
+def nodes_of_block(nodes: int, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:
+    """That a Capacity Block can hold the nodes."""
+    largest = facts()["capacity_blocks"]["instances_per_block"]
+    if capacity == "capacity-block" and nodes > largest:
+        allowed = f"up to {largest}: a Capacity Block holds no more instances"
+        yield Problem(key=field, got=nodes, allowed=allowed, fix=f"ask for {largest} nodes or fewer")
+
+
+def placement_of_block(group: str | None, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:
+    """That a Capacity Block has no placement group."""
+    if capacity == "capacity-block" and group is not None:
+        fix = "remove it: a Capacity Block places its instances close together by itself"
+        yield Problem(key=field, got=group, allowed="nothing with capacity capacity-block", fix=fix)
+
+
+def nodes_with_efa(nodes: int, kind: InstanceType, catalog: Catalog, *, field: str) -> Iterator[Problem]:
+    """That several nodes are of a type with EFA."""
+    if nodes > 1 and not kind.efa_interfaces:
+        with_efa = [name for name, entry in catalog.items() if entry.efa_interfaces]
+        yield Problem(
+            key=field,
+            got=nodes,
+            allowed=f"1 with {kind.name}, which has no EFA and cannot train across nodes",
+            fix=f"choose 1, or a type with EFA: {', '.join(with_efa)}",
+        )
+
+
+def script_for_bash(script: str | None, *, field: str) -> Iterator[Problem]:
+    """That bash can read a script."""
+    if script is None:
+        return
+    if "\r" in script:
+        wrong, fix = "has carriage returns", "write its lines with line feeds alone, as Linux does"
+    else:
+        wrong, fix = bash_syntax_error(script), "try it with: bash -n"
+    if wrong is not None:
+        yield Problem(key=field, got=script, allowed=f"a bash script; this one: {wrong}", fix=fix)
+
+
+@cache
+def bash_syntax_error(script: str) -> str | None:
+    """The first complaint of `bash -n`; None when it has none, and where there is no bash."""
+    bash = which("bash")
+    if bash is None:
+        return None
+    try:
+        checked = subprocess.run(
+            [bash, "-n"], input=script.encode(), capture_output=True, env={}, check=False, timeout=_BASH_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = checked.stderr.decode(errors="replace").strip().splitlines()
+    if checked.returncode == 0:
+        return None
+    return lines[0].removeprefix(f"{bash}: ") if lines else f"exit code {checked.returncode}"
