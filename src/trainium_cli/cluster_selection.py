@@ -138,7 +138,7 @@ def read_cluster_plan(
     except PlanError as error:
         refuse(error, as_json=as_json)
     except UnavailableError as error:
-        _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+        _end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
 
 
 def settings_of_a_plan(cdk_json: Path | None, overrides: tuple[str, ...]) -> bool:
@@ -242,7 +242,7 @@ def _the_one(
         which = f"--cluster says which of the {len(clusters)} clusters in {region}: {', '.join(names)}"
         _end(ExitCode.BAD_INPUT, which, as_json=as_json)
     if found.not_read:
-        _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {'; '.join(found.not_read)}", as_json=as_json)
+        _end(ExitCode.UNKNOWN, f"Could not tell: {'; '.join(found.not_read)}", as_json=as_json)
     if name is None:
         message = f"There is no cluster in {region}, and no cdk.json here that describes one"
     else:
@@ -256,7 +256,7 @@ def _configured_region(*, as_json: bool) -> str:
         session = AwsSession()
         region = os.environ.get("AWS_REGION") or session.region_name
     except BotoCoreError as error:
-        _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+        _end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
     if region is None:
         message = (
             f"No region: give --region, set AWS_REGION, or run in the folder of a cdk.json with {SETTING_PREFIX}region."

@@ -1,6 +1,9 @@
-"""What the exit codes of `trn` mean, for scripts and people alike."""
+"""What the exit codes of `trn` mean, for scripts and people alike, and the error that ends a command with one."""
 
 from enum import IntEnum
+from typing import IO, Any
+
+import click
 
 
 class ExitCode(IntEnum):
@@ -9,7 +12,7 @@ class ExitCode(IntEnum):
     OK = 0
     NOT_READY = 1
     BAD_INPUT = 2
-    COULD_NOT_TELL = 3
+    UNKNOWN = 3
     NODES_WOULD_END = 4
     INTERRUPTED = 130
 
@@ -22,12 +25,23 @@ _MEANING = {
     ExitCode.OK: "done, or ready",
     ExitCode.NOT_READY: "not ready: something was found that stands in the way",
     ExitCode.BAD_INPUT: "bad usage, or a plan that cannot be deployed",
-    ExitCode.COULD_NOT_TELL: "could not tell: no response, or nothing to respond",
+    ExitCode.UNKNOWN: "unknown: AWS did not answer, or the answer is incomplete",
     ExitCode.NODES_WOULD_END: "nothing was deployed: running nodes would end",
-    ExitCode.INTERRUPTED: "interrupted by Ctrl-C; what goes on is said",
+    ExitCode.INTERRUPTED: "interrupted by Ctrl-C; the message says what is still running",
 }
 
 
 def exit_code_table() -> str:
     """One line for each code, for the help text."""
     return "\n".join(f"  {code.value}  {code.meaning}" for code in ExitCode)
+
+
+class CliError(click.ClickException):
+    """Ends a command with a message on standard error and an exit code; `boundary.py` shows it, as JSON with --json."""
+
+    def __init__(self, message: str, exit_code: ExitCode) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(self.message, file=file, err=file is None)

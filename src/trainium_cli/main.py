@@ -8,10 +8,12 @@ from typing import TextIO, cast
 
 import click
 
+from trainium_cli.boundary import Boundary
 from trainium_cli.completion_values import COMPLETION
 from trainium_cli.exit_codes import ExitCode, exit_code_table
 from trainium_cli.interruption import end_at_once, handle_interrupts
-from trainium_cli.lazy_group import LazyCommand, LazyGroup
+from trainium_cli.invocation import Invocation
+from trainium_cli.lazy_group import LazyCommand
 from trainium_cli.terminal import WrappedStream
 
 COMMANDS = {
@@ -195,21 +197,23 @@ COMMANDS = {
 
 @click.group(
     "trn",
-    cls=LazyGroup,
+    cls=Boundary,
     lazy_commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=f"\b\nExit codes:\n{exit_code_table()}",
 )
 @click.version_option(package_name="trainium-cdk", prog_name="trn")
-def trn() -> None:
+@click.pass_context
+def trn(ctx: click.Context) -> None:
     """From an empty AWS account to a proven AWS Trainium cluster.
 
     The plan is read from the settings trn:... in the context of cdk.json, as `cdk deploy` reads it.
     """
+    ctx.obj = Invocation()
 
 
 def main() -> None:
-    """Run the command. What nobody foresaw ends in a sentence, and never reads as "not ready"."""
+    """Run the command."""
     if sys.argv[1:2] == ["local"]:  # which ends what it has started
         signal.signal(signal.SIGINT, signal.default_int_handler)
     else:
@@ -226,15 +230,5 @@ def main() -> None:
         if is_completing or ended.code == ExitCode.INTERRUPTED:
             end_at_once(ended.code if isinstance(ended.code, int) else 0)
         raise
-    except Exception as error:
-        if "TRN_DEBUG" in os.environ:
-            raise
-        if isinstance(error, OSError) and error.filename is not None:  # such as a folder that cannot be written
-            click.echo(f"trn: {error.filename}: {error.strerror}", err=True)
-            sys.exit(ExitCode.BAD_INPUT)
-        click.echo(
-            f"trn: {type(error).__name__}: {error}\nNot foreseen; TRN_DEBUG=1 shows where it happened.", err=True
-        )
-        sys.exit(ExitCode.COULD_NOT_TELL)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over; Python's own end would show where in that it was

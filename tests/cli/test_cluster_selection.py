@@ -103,5 +103,5 @@ def test_where_the_plan_is_not_deployed_other_clusters_are_named(nodes: FakeNode
 def test_nothing_left_is_never_reported_when_not_all_could_be_read(nodes: FakeNodes, clusters: FakeLocating) -> None:  # noqa: ARG001
     clusters.stacks, clusters.not_read = (), ["not allowed to look: the permission tag:GetResources is missing"]
     ended = run("nodes", *REGION)
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == ExitCode.UNKNOWN
     assert "tag:GetResources" in ended.stderr

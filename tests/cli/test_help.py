@@ -138,7 +138,7 @@ def test_an_endpoint_that_is_no_url_is_unknown_and_no_traceback() -> None:
     ended = run_program(
         "preflight", *good, AWS_ENDPOINT_URL="not_a_url", AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x"
     )
-    assert ended.returncode == ExitCode.COULD_NOT_TELL
+    assert ended.returncode == ExitCode.UNKNOWN
     assert "Traceback" not in ended.stdout + ended.stderr
     assert "Invalid endpoint" in ended.stdout
 
@@ -147,7 +147,7 @@ def test_an_unexpected_error_is_a_sentence_and_not_a_verdict(tmp_path: Path) -> 
     nested = tmp_path / "cdk.json"
     nested.write_text("[" * 100_000)
     ended = run_program("plan", "--file", str(nested))
-    assert ended.returncode in (ExitCode.BAD_INPUT, ExitCode.COULD_NOT_TELL)
+    assert ended.returncode in (ExitCode.BAD_INPUT, ExitCode.UNKNOWN)
     assert "Traceback" not in ended.stdout + ended.stderr
 
 

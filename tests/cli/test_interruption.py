@@ -35,7 +35,7 @@ def test_a_question_that_nobody_is_there_to_answer_is_bad_usage(
     monkeypatch.setattr(nodes_command, "AwsNodes", query)
     ended = run("nodes", *GOOD)
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "Nobody is there to answer: give --yes." in ended.stderr
+    assert "Not a terminal. Pass --yes to confirm." in ended.stderr
 
 
 def _interrupted_while_aws_is_silent(folder: Path, *arguments: str) -> tuple[int, str]:

@@ -20,7 +20,7 @@ def test_no_line_ends_in_spaces(monkeypatch: pytest.MonkeyPatch, columns: str, a
 
 def test_a_sentence_on_standard_output_is_within_the_width(tmp_path: Path) -> None:
     ended = run_program("local", "status", TRN_LOCAL_HOME=str(tmp_path), COLUMNS="60")
-    assert ended.returncode == ExitCode.COULD_NOT_TELL
+    assert ended.returncode == ExitCode.UNKNOWN
     assert ended.stdout.splitlines() == ["The embedded AWS does not run. Start it with: trn local", "start"]
 
 

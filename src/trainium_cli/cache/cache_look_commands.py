@@ -69,7 +69,7 @@ def status(options: CacheOptions, as_json: bool, jobs: int) -> None:
             console().print(releases_table(releases(held.entries)))
     if unknown:
         click.echo(f"The hit rate of jobs could not be read: {unknown}", err=True)
-        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL)
+        raise click.exceptions.Exit(ExitCode.UNKNOWN)
 
 
 @click.command("list")

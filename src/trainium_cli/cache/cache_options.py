@@ -115,7 +115,7 @@ def find_cache(options: CacheOptions, *, as_json: bool) -> FoundCache:
         plan = read_cluster_plan(options.cdk_json, options.overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
         location = _of_cluster(plan, clients, as_json=as_json)
     except UnavailableError as error:
-        end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+        end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
     return found(plan.region, location, plan)
 
 
@@ -139,10 +139,10 @@ def read_contents(cache: AwsCompileCache, *, as_json: bool) -> Contents:
                 if len(found) % 1000 == 0:
                     change(f"Listing {cache.location.url}: {len(found):,} objects ...")
     except UnavailableError as error:
-        end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+        end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
     except RequestLimitError as error:
         message = f"Could not tell: {error}; {len(found):,} objects were listed. --most-requests allows more."
-        end(ExitCode.COULD_NOT_TELL, message, as_json=as_json)
+        end(ExitCode.UNKNOWN, message, as_json=as_json)
     return contents_of(found)
 
 

@@ -8,21 +8,26 @@ from pathlib import Path
 import click
 
 from trainium_cli.cluster.audit_report import HEADINGS, audit_as_json, audit_as_page, resources_table, verdict_line
-from trainium_cli.cluster_selection import command_clients, read_cluster_plan, stacks_of_cluster, stacks_option
+from trainium_cli.cluster_choice import read_cluster_plan, stacks_of_cluster
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
+from trainium_cli.invocation import (
+    SYNTH_ONLY_SETTINGS,
+    Invocation,
+    pass_invocation,
+    plan_options,
+    stacks_option,
+)
 from trainium_cli.terminal import console, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.outcome import Audit, Verdict
 from trainium_core.audit.runner import audit
 from trainium_core.plan import Plan
-from trainium_runtime.errors import UnavailableError
 
 _EXIT_CODES: dict[Verdict, ExitCode] = {
     "nothing left": ExitCode.OK,
     "something left": ExitCode.NOT_READY,
-    "could not tell": ExitCode.COULD_NOT_TELL,
+    "could not tell": ExitCode.UNKNOWN,
 }
 
 
@@ -35,24 +40,17 @@ _EXIT_CODES: dict[Verdict, ExitCode] = {
     default=Path(),
     help="Where to write the report. Default: the working directory.",
 )
-def audit_command(
-    overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stacks: tuple[str, ...], folder: Path
-) -> None:
+@pass_invocation
+def audit_command(invocation: Invocation, stacks: tuple[str, ...], folder: Path) -> ExitCode:
     """Show what is left of the cluster, and what that costs.
 
     Only listers. Finds things by the tag trn:cluster, by what the cluster's stacks made, also deleted ones of the last
     90 days, and by names that begin with those of the stacks. Writes audit-CLUSTER-TIME.json and .md.
 
-    Exit code 0: nothing is left, and everything could be read. 1: something is left. 3: could not tell.
+    Exit code 0: nothing is left, and everything could be read. 1: something is left. 3: unknown.
     """
-    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER, may_be_gone=True)
-    try:
-        found = _run_audit(plan, stacks_of_cluster(plan, stacks))
-    except UnavailableError as error:
-        if as_json:
-            print_json({"error": str(error)})
-        click.echo(f"Could not tell: {error}", err=True)
-        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS, may_be_gone=True)
+    found = _run_audit(invocation, plan, stacks_of_cluster(invocation, plan, stacks))
     document = audit_as_json(found)
     code = _EXIT_CODES[found.verdict]
     try:
@@ -60,20 +58,20 @@ def audit_command(
     except OSError as error:
         report = None
         click.echo(f"The report could not be written to {folder}: {error.strerror}", err=True)
-        code = code or ExitCode.COULD_NOT_TELL
-    if as_json:
+        code = code or ExitCode.UNKNOWN
+    if invocation.as_json:
         print_json({**document, "report": report})
     else:
         _show(found, report)
-    raise click.exceptions.Exit(code)
+    return code
 
 
-def _run_audit(plan: Plan, stacks: Sequence[str]) -> Audit:
+def _run_audit(invocation: Invocation, plan: Plan, stacks: Sequence[str]) -> Audit:
     message = f"Looking for {plan.cluster_name} in {plan.region}"
     with waiting(message) as change:
         return audit(
             plan,
-            AwsAuditedAccount(plan.region, clients=command_clients()),
+            AwsAuditedAccount(plan.region, clients=invocation.clients),
             stack_names=stacks,
             now=datetime.now(UTC),
             on_progress=lambda done, total: change(f"{message}: {done} of {total} questions answered"),

@@ -142,7 +142,7 @@ def _last_events(account: AwsStackEvents, stacks: Sequence[str]) -> Mapping[str,
         return {stack: account.last_event(stack) for stack in stacks}
     except UnavailableError as error:
         click.echo(f"Could not tell: {error}", err=True)
-        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+        raise click.exceptions.Exit(ExitCode.UNKNOWN) from error
 
 
 def _explain_failures(

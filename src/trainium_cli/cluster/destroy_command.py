@@ -36,7 +36,7 @@ _INTERRUPTED = (
     "Interrupted. What is deleted is gone, and what AWS has begun to delete goes; the rest is still there, and billed. "
     "Run `trn destroy` again: it goes on."
 )
-_EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "could not tell": ExitCode.COULD_NOT_TELL}
+_EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "could not tell": ExitCode.UNKNOWN}
 
 
 @click.command()
@@ -72,7 +72,7 @@ def destroy(
             scope = find_scope(account, plan.cluster_name, located=stacks, whole_stacks=whole_stacks)
             found = inventory(account, scope, plan, prices=AwsPrices(plan.region))
     except UnavailableError as error:
-        _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+        _end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
     if not as_json:
         show_inventory(found, scope, plan.region)
         for sentence in (running_job_sentence(plan, one) for one in stacks):
@@ -83,7 +83,7 @@ def destroy(
     if not (found.going or found.unknown or scope.shared):
         unread = not_located(plan)
         if unread:
-            _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {'; '.join(unread)}", as_json=as_json)
+            _end(ExitCode.UNKNOWN, f"Could not tell: {'; '.join(unread)}", as_json=as_json)
         _nothing(found, scope, plan, as_json=as_json)
     # What is protected is not asked about: nothing of it goes.
     if not yes and not scope.protected and not click.confirm("\nDestroy this?"):

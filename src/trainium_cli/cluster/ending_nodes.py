@@ -52,7 +52,7 @@ def ask_about_ending_nodes(
         account.delete_change_set(stack, _CHANGE_SET)
     except UnavailableError as error:
         click.echo(f"Could not tell how many running nodes would end: {error}", err=True)
-        return ExitCode.COULD_NOT_TELL
+        return ExitCode.UNKNOWN
     except RequestRefusedError as error:
         click.echo(f"Nothing was deployed: {error}", err=True)
         return ExitCode.NOT_READY

@@ -128,7 +128,7 @@ def _asked(plan: Plan, names: Sequence[str], duration: timedelta) -> tuple[Mappi
             return stacks, estimate(plan, hours=Decimal(duration / _HOUR), aws=account)
     except UnavailableError as error:
         click.echo(f"Could not tell: {error}", err=True)
-        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+        raise click.exceptions.Exit(ExitCode.UNKNOWN) from error
 
 
 def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, DeployedStack]) -> datetime:

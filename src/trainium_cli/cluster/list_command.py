@@ -61,7 +61,7 @@ def list_clusters(
         if as_json:
             print_json({"error": str(error)})
         click.echo(f"Could not tell: {error}", err=True)
-        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+        raise click.exceptions.Exit(ExitCode.UNKNOWN) from error
     lists = _clusters_in(plan.prices if plan else no_prices(), regions, clients)
     not_read = [reason for one in lists for reason in one.not_read]
     if as_json:
@@ -70,7 +70,7 @@ def list_clusters(
         click.echo(f"Could not tell: {'; '.join(dict.fromkeys(not_read))}", err=True)
     else:
         _show(lists, plan.cluster_name if plan else "", identity.account)
-    raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL if not_read else ExitCode.OK)
+    raise click.exceptions.Exit(ExitCode.UNKNOWN if not_read else ExitCode.OK)
 
 
 def _regions(catalog: Catalog, account: AwsClustersAccount) -> Sequence[str]:

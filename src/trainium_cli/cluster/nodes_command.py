@@ -76,7 +76,7 @@ def nodes(
                 report = _report(account, plan, stack)
             _show(report, instance_id, as_json=as_json, stack=stack)
     except UnavailableError as error:
-        _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+        _end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
     except (FailedError, NotDeployedError) as error:
         _end(ExitCode.NOT_READY, str(error), as_json=as_json)
     raise click.exceptions.Exit(ExitCode.OK if report.verdict.state == "ready" else ExitCode.NOT_READY)

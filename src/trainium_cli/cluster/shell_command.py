@@ -40,7 +40,7 @@ def shell(node: str, overrides: tuple[str, ...], cdk_json: Path | None, stack: s
         with waiting(f"Asking AWS for the nodes of {stack} ..."):
             deployed = AwsNodes(plan.region).nodes(stack)
     except UnavailableError as error:
-        end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=False)
+        end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=False)
     if deployed is None:
         end(ExitCode.NOT_READY, no_stack(plan, stack), as_json=False)
     instance_id = _instance(deployed, node)

@@ -99,7 +99,7 @@ def switch(
             _end_nodes(account, plan, stack, state)
         _update(account, plan, stack, state, asleep=asleep)
     except UnavailableError as error:
-        _end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}")
+        _end(ExitCode.UNKNOWN, f"Could not tell: {error}")
     except RequestRefusedError as error:
         _end(ExitCode.NOT_READY, f"Nothing was changed: {error}")
 

@@ -47,7 +47,7 @@ def status(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, sta
         with waiting(f"Asking AWS for {plan.cluster_name} in {plan.region} ..."):
             found = _read(plan, stack)
     except UnavailableError as error:
-        end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+        end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
     if found is None:
         message = f"{plan.cluster_name} is not deployed in {plan.region}.{others_sentence(plan)}"
         end(ExitCode.NOT_READY, message, as_json=as_json)
@@ -57,7 +57,7 @@ def status(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, sta
         rows = status_rows(found, now=datetime.now(UTC), idle_minutes=plan.pilot.idle_minutes)
         console().print(f"{plan.cluster_name} in {plan.region}", style="bold")
         console().print(pairs(rows, label_width=max(len(label) for label, _ in rows)))
-    unread = ExitCode.COULD_NOT_TELL if found.not_read else ExitCode.OK
+    unread = ExitCode.UNKNOWN if found.not_read else ExitCode.OK
     raise click.exceptions.Exit(unread if found.is_well else ExitCode.NOT_READY)
 
 

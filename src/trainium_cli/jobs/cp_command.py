@@ -86,7 +86,7 @@ def _rank(plan: Plan, stack: str, there: Remote) -> int | None:
         with waiting(f"Asking AWS for the nodes of {stack} ..."):
             members = ready_cluster(plan, stack, as_json=False).members
     except UnavailableError as error:
-        end(ExitCode.COULD_NOT_TELL, f"Nothing was copied: {error}", as_json=False)
+        end(ExitCode.UNKNOWN, f"Nothing was copied: {error}", as_json=False)
     try:
         return there.rank(members)
     except LookupError:
@@ -113,7 +113,7 @@ def _fetch(jobs: AwsJobs, job_id: str, wanted: str, target: Path) -> None:
         with waiting("Copying from S3 ..."):
             fetched = download(jobs, job_id, wanted, target)
     except UnavailableError as error:
-        end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=False)
+        end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=False)
     except OSError as error:
         end(ExitCode.NOT_READY, f"It was not copied: {error}", as_json=False)
     if not fetched:

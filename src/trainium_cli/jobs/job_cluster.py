@@ -42,7 +42,7 @@ def read_cluster(
         with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
             jobs = cluster_jobs(plan, stack)
     except UnavailableError as error:
-        end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+        end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
     if jobs is None:
         end(ExitCode.NOT_READY, no_stack(plan, stack), as_json=as_json)
     return plan, jobs
@@ -78,7 +78,7 @@ def known_job(jobs: AwsJobs, job_id: str | None, *, as_json: bool, every_node: b
             state = None if job_id is None else jobs.state(job_id, every_node=every_node)
             known = () if state else jobs.job_ids()
     except UnavailableError as error:
-        end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+        end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
     if state is None:
         end(ExitCode.NOT_READY, _no_job(job_id, known), as_json=as_json)
     return state

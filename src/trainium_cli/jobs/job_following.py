@@ -40,7 +40,7 @@ def follow_job(
 def job_exit_code(state: JobState | None) -> ExitCode:
     """0 for a job that succeeded, 1 for any other end, 3 when it is not over or nobody knows."""
     if state is None or state.outcome is None:
-        return ExitCode.COULD_NOT_TELL
+        return ExitCode.UNKNOWN
     return ExitCode.OK if state.outcome.is_success else ExitCode.NOT_READY
 
 

@@ -100,7 +100,7 @@ def submit(
     except JobError as error:
         refuse(error, as_json=as_json)
     except UnavailableError as error:
-        end(ExitCode.COULD_NOT_TELL, f"Nothing was started: {error}", as_json=as_json)
+        end(ExitCode.UNKNOWN, f"Nothing was started: {error}", as_json=as_json)
     except RequestRefusedError as error:
         end(ExitCode.NOT_READY, f"Nothing was started: {error}", as_json=as_json)
     if not started:

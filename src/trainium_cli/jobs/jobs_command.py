@@ -54,7 +54,7 @@ def jobs(
             with waiting("Asking S3 ..."):
                 states = newest_states(known, most)
         except UnavailableError as error:
-            end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=as_json)
+            end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
         _show_all(states, as_json=as_json)
         return
     state = known_job(known, job, as_json=as_json, every_node=True)

@@ -53,7 +53,7 @@ def logs(
         try:
             lines = [event for event in follower.events(to_the_end=False) if isinstance(event, LogLine)]
         except UnavailableError as error:
-            end(ExitCode.COULD_NOT_TELL, f"Could not tell: {error}", as_json=True)
+            end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=True)
         print_json([vars(line) for line in lines])
         return
     last = follow_job(

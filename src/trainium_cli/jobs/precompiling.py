@@ -87,7 +87,7 @@ def precompile_first(
         jobs = cluster_jobs(plan, stack)
         earlier = seems_compiled(job, ahead, jobs) if jobs else None
     except UnavailableError as error:
-        end(ExitCode.COULD_NOT_TELL, f"Nothing was started: {error}", as_json=as_json)
+        end(ExitCode.UNKNOWN, f"Nothing was started: {error}", as_json=as_json)
     if earlier is not None:
         click.echo(f"Not precompiled: {earlier} compiled the same, so nearly all is in the cache.", err=True)
         return
@@ -137,7 +137,7 @@ def precompile_and_follow(
     except JobError as error:
         refuse(error, as_json=as_json)
     except UnavailableError as error:
-        end(ExitCode.COULD_NOT_TELL, f"Nothing was started: {error}", as_json=as_json)
+        end(ExitCode.UNKNOWN, f"Nothing was started: {error}", as_json=as_json)
     except RequestRefusedError as error:
         end(ExitCode.NOT_READY, f"Nothing was started: {error}", as_json=as_json)
     click.echo(f"Started a host for {job.id}. It ends with it, at {until:%Y-%m-%d %H:%M} UTC at the latest.", err=True)

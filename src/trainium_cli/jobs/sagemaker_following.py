@@ -40,7 +40,7 @@ def follow_to_the_end(follower: JobFollower, control: TrainingJobControl, *, qui
 def exit_code(state: JobState | None) -> ExitCode:
     """0 for a job that completed, 1 for one that failed or was stopped, 3 when nobody knows."""
     if state is None:
-        return ExitCode.COULD_NOT_TELL
+        return ExitCode.UNKNOWN
     return ExitCode.OK if state.is_completed else ExitCode.NOT_READY
 
 

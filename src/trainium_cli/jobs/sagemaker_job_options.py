@@ -199,7 +199,7 @@ def could_not_tell(error: UnavailableError, what: str, *, as_json: bool) -> NoRe
     if as_json:
         print_json({"error": f"{what}: {error}"})
     click.echo(f"{what}: {error}", err=True)
-    raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL)
+    raise click.exceptions.Exit(ExitCode.UNKNOWN)
 
 
 def _image(plan: Plan, given: str | None) -> str:

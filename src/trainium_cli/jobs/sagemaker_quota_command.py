@@ -53,7 +53,7 @@ def sagemaker(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, 
         )
         console().print(f"\nInstances in {plan.region}; the plan has {plan.nodes}.")
     if not all(isinstance(quota, Quota) for quota in found.values()):
-        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL)
+        raise click.exceptions.Exit(ExitCode.UNKNOWN)
 
 
 def _as_row(quota: Quota | UnavailableError | None) -> list[str]:

@@ -198,7 +198,7 @@ def _start(
             print_json({"started": None, "reason": why})
         click.echo(f"{why}. See `trn sagemaker describe {job.name}` before you try again.", err=True)
         is_unknown = isinstance(error, JobUnknownError)
-        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL if is_unknown else ExitCode.INTERRUPTED) from error
+        raise click.exceptions.Exit(ExitCode.UNKNOWN if is_unknown else ExitCode.INTERRUPTED) from error
     click.echo(f"Started {job.name}.", err=True)
     if detach:
         if as_json:

@@ -46,7 +46,7 @@ def stop(
             return
         last = follow_job(JobFollower(state.job.id, jobs), quiet=True, when_interrupted=_GOES_ON.format(state.job.id))
         if last is None:
-            raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL)
+            raise click.exceptions.Exit(ExitCode.UNKNOWN)
         state = last
     if as_json:
         print_json({"job": state.job.id, "status": state.status})

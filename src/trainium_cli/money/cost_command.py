@@ -46,12 +46,12 @@ def cost(
         if as_json:
             print_json({"error": str(error)})
         click.echo(f"Could not tell: {error}", err=True)
-        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+        raise click.exceptions.Exit(ExitCode.UNKNOWN) from error
     if as_json:
         print_json(spending_as_json(found))
     else:
         _show(found)
-    raise click.exceptions.Exit(ExitCode.OK if found.is_complete else ExitCode.COULD_NOT_TELL)
+    raise click.exceptions.Exit(ExitCode.OK if found.is_complete else ExitCode.UNKNOWN)
 
 
 def _read_spending(plan: Plan, stacks: Sequence[str], *, ask_cost_explorer: bool) -> Spending:

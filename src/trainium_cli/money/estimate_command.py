@@ -42,7 +42,7 @@ def estimate(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, h
         print_json(estimate_as_json(plan, estimated))
     else:
         _show(plan, estimated)
-    raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL if estimated.running_hour.unknown else ExitCode.OK)
+    raise click.exceptions.Exit(ExitCode.UNKNOWN if estimated.running_hour.unknown else ExitCode.OK)
 
 
 def _aws(region: str) -> Prices:

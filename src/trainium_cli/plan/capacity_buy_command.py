@@ -44,7 +44,7 @@ def buy(offering_id: str, overrides: tuple[str, ...], cdk_json: Path | None, hou
         identity = account.identity()
         offering = _read_again(account, plan, offering_id, hours)
     except UnavailableError as error:
-        _end(ExitCode.COULD_NOT_TELL, f"Nothing was bought: {error}")
+        _end(ExitCode.UNKNOWN, f"Nothing was bought: {error}")
     if offering is None:
         reason = f"{plan.region} offers no {offering_id} for {plan.nodes} x {plan.instance_type} and {hours} h"
         hint = "It is sold, or was found with another --hours, type, region or number of nodes: see `trn capacity`."
@@ -102,7 +102,7 @@ def _buy(offering: BlockOffering, plan: Plan) -> NoReturn:
         _end(ExitCode.NOT_READY, f"Nothing was bought: {error}")
     except SaleUnknownError as error:
         _end(
-            ExitCode.COULD_NOT_TELL,
+            ExitCode.UNKNOWN,
             f"AWS did not answer, so it may have been bought or not: {error}. See what the account has with "
             "`trn capacity` and `aws ec2 describe-capacity-blocks` before you try again.",
         )

@@ -24,7 +24,7 @@ from trainium_runtime.errors import UnavailableError
 _EXIT_CODES = {
     "something": ExitCode.OK,
     "nothing": ExitCode.NOT_READY,
-    "could not tell": ExitCode.COULD_NOT_TELL,
+    "could not tell": ExitCode.UNKNOWN,
 }
 
 
@@ -86,7 +86,7 @@ def capacity(
             if as_json:
                 print_json({"error": str(error)})
             click.echo(f"Could not tell: {error}", err=True)
-            raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+            raise click.exceptions.Exit(ExitCode.UNKNOWN) from error
     if as_json:
         print_json(found_as_json(request, found, overrides))
     else:

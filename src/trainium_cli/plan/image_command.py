@@ -24,7 +24,7 @@ _EXIT_CODES = {
     "pass": ExitCode.OK,
     "warn": ExitCode.OK,
     "fail": ExitCode.NOT_READY,
-    "unknown": ExitCode.COULD_NOT_TELL,
+    "unknown": ExitCode.UNKNOWN,
 }
 
 
@@ -103,7 +103,7 @@ def _resolved(plan: Plan, parameter: str) -> str:
         found = account.image(image_id) if image_id else None
     except UnavailableError as error:
         click.echo(f"Could not tell: {error}", err=True)
-        raise click.exceptions.Exit(ExitCode.COULD_NOT_TELL) from error
+        raise click.exceptions.Exit(ExitCode.UNKNOWN) from error
     if image_id is None or found is None:
         what = f"the image {image_id} of {parameter}" if image_id else f"the SSM parameter {parameter}"
         click.echo(f"Nothing to pin: {what} is not in {plan.region}, or not for this account to see.", err=True)

@@ -29,7 +29,7 @@ from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ
 EXIT_CODES = {
     "ready": ExitCode.OK,
     "not ready": ExitCode.NOT_READY,
-    "could not tell": ExitCode.COULD_NOT_TELL,
+    "could not tell": ExitCode.UNKNOWN,
 }
 
 

@@ -25,7 +25,7 @@ _EXIT_CODES = {
     "pass": ExitCode.OK,
     "warn": ExitCode.OK,
     "fail": ExitCode.NOT_READY,
-    "unknown": ExitCode.COULD_NOT_TELL,
+    "unknown": ExitCode.UNKNOWN,
 }
 
 
@@ -177,7 +177,7 @@ def _end_with_open(state: QuotaState, *, as_json: bool) -> NoReturn:
     known = state.open_request
     if known is None:
         message = "AWS says that a request is open, but shows none: ask again with `trn quota status`."
-        _end(ExitCode.COULD_NOT_TELL, message, state=state, as_json=as_json)
+        _end(ExitCode.UNKNOWN, message, state=state, as_json=as_json)
     case = f", case {known.case_id}" if known.case_id else ""
     message = (
         f"A request is open already: {known.request_id} for {plain(known.desired)} vCPUs, {known.status} since "

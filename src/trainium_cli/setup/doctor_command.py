@@ -63,7 +63,7 @@ def doctor(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> 
     else:
         rows = [(one.what, Text(one.outcome, style=_STYLE[one.outcome]), _shown(one)) for one in found]
         console().print(table(("What", "Outcome", "Found"), rows, wrapping=("Found",)))
-    unknown = ExitCode.COULD_NOT_TELL if "unknown" in outcomes else ExitCode.OK
+    unknown = ExitCode.UNKNOWN if "unknown" in outcomes else ExitCode.OK
     raise click.exceptions.Exit(ExitCode.NOT_READY if "fail" in outcomes else unknown)
 
 

@@ -57,7 +57,7 @@ def test_without_the_right_to_list_a_bucket_each_command_says_so_in_a_sentence(
 ) -> None:
     may(*allowed)
     ended = run_as_allowed("cache", *COMMANDS[command], *NAMED)
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == ExitCode.UNKNOWN
     assert not ended.stdout
     sentence = f"not allowed to read: the permission s3:ListBucket on the bucket {BUCKET} is missing"
     assert ended.stderr == f"Could not tell: {sentence}: {BE_ALLOWED}\n"

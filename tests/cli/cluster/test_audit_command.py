@@ -56,7 +56,7 @@ def report(folder: Path, ending: str) -> str:
         ),
         (
             DENIED,
-            ExitCode.COULD_NOT_TELL,
+            ExitCode.UNKNOWN,
             f"could not tell whether anything is left of {CLUSTER} in us-west-2; 1",
         ),
         (LEFT_AND_DENIED, ExitCode.NOT_READY, f"1 thing left of {CLUSTER} in us-west-2, per month: $8.00; 1"),
@@ -121,7 +121,7 @@ def test_without_credentials_the_verdict_is_could_not_tell() -> None:
     nowhere = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
     keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
     ended = run_program("audit", *GOOD, AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)
-    assert ended.returncode == ExitCode.COULD_NOT_TELL
+    assert ended.returncode == ExitCode.UNKNOWN
     assert "none-such" in ended.stderr
     assert "Traceback" not in ended.stderr
 
@@ -136,7 +136,7 @@ def test_a_setup_script_that_is_gone_does_not_stop_the_audit(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("account", "code"), [(EMPTY, ExitCode.COULD_NOT_TELL), (LEFT, ExitCode.NOT_READY)], ids=["nothing left", "left"]
+    ("account", "code"), [(EMPTY, ExitCode.UNKNOWN), (LEFT, ExitCode.NOT_READY)], ids=["nothing left", "left"]
 )
 def test_what_was_found_is_shown_though_it_cannot_be_written(
     monkeypatch: pytest.MonkeyPatch, account: FakeAuditedAccount, code: ExitCode

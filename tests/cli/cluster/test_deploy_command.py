@@ -86,7 +86,7 @@ def test_the_outputs_of_the_stack_are_shown(cdk: Path) -> None:  # noqa: ARG001
 
 @pytest.mark.parametrize(
     ("account", "code"),
-    [(FakeAccount(limit=0), ExitCode.NOT_READY), (FakeAccount(unavailable={"quota"}), ExitCode.COULD_NOT_TELL)],
+    [(FakeAccount(limit=0), ExitCode.NOT_READY), (FakeAccount(unavailable={"quota"}), ExitCode.UNKNOWN)],
 )
 def test_without_a_ready_account_nothing_is_deployed(
     cdk: Path, monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode

@@ -103,8 +103,8 @@ def test_a_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.
     [
         (FakeTeardown(failing=100), ExitCode.NOT_READY, "vpc-1: it has dependencies"),
         (FakeTeardown(refused=frozenset({"delete_leftover"})), ExitCode.NOT_READY, "refused: delete_leftover"),
-        (FakeTeardown(denied=frozenset({"snapshot"})), ExitCode.COULD_NOT_TELL, "unknown: not allowed: snapshot"),
-        (FakeTeardown(denied=frozenset({"existing_stacks"})), ExitCode.COULD_NOT_TELL, "Could not tell: not allowed"),
+        (FakeTeardown(denied=frozenset({"snapshot"})), ExitCode.UNKNOWN, "unknown: not allowed: snapshot"),
+        (FakeTeardown(denied=frozenset({"existing_stacks"})), ExitCode.UNKNOWN, "Could not tell: not allowed"),
     ],
 )
 def test_what_is_left_or_unknown_is_reported_and_decides_the_exit_code(

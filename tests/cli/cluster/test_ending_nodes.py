@@ -98,6 +98,6 @@ def test_without_running_nodes_no_change_set_is_made(cdk: Path) -> None:
 
 
 def test_an_unknown_number_of_ending_nodes_deploys_nothing(cdk: Path) -> None:
-    assert confirm(FakeChangeSets(silent=True), cdk) is ExitCode.COULD_NOT_TELL
+    assert confirm(FakeChangeSets(silent=True), cdk) is ExitCode.UNKNOWN
     (cdk.parent / "code").write_text("1")
     assert confirm(FakeChangeSets(), cdk) is ExitCode.NOT_READY

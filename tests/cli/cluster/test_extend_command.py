@@ -100,7 +100,7 @@ def test_what_is_not_deployed_is_not_deployed(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_without_an_answer_nothing_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert extend(monkeypatch, tmp_path, FakeStacks(unavailable=True)).exit_code == ExitCode.COULD_NOT_TELL
+    assert extend(monkeypatch, tmp_path, FakeStacks(unavailable=True)).exit_code == ExitCode.UNKNOWN
     assert written(tmp_path)["trn:ends"] == PLAN["ends"]
 
 

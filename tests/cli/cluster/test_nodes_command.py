@@ -129,7 +129,7 @@ def test_a_stack_that_is_not_there_is_reported_with_the_way_to_it(account: FakeN
 def test_no_answer_is_not_a_verdict(account: FakeNodes) -> None:
     account.answers = [UnavailableError("not allowed to read: the permission ec2:DescribeInstances is missing")]
     ended = run("nodes", *GOOD, "--json")
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == ExitCode.UNKNOWN
     assert "ec2:DescribeInstances" in json.loads(ended.stdout)["error"]
 
 
@@ -148,7 +148,7 @@ def test_watching_begins_before_the_stack_has_made_the_group_of_its_nodes(accoun
 def test_a_stack_whose_group_is_gone_is_not_watched(account: FakeNodes) -> None:
     account.answers = [NodesNotMadeError("TrnClusterStack", "DELETE_IN_PROGRESS")]
     ended = run("nodes", *GOOD, "--watch")
-    assert (ended.exit_code, len(account.requests)) == (ExitCode.COULD_NOT_TELL, 1)
+    assert (ended.exit_code, len(account.requests)) == (ExitCode.UNKNOWN, 1)
 
 
 def test_failed_nodes_that_are_gone_are_shown_with_what_was_wrong(account: FakeNodes) -> None:

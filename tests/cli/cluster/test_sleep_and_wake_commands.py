@@ -191,7 +191,7 @@ def test_a_cluster_that_wakes_without_nodes_is_not_called_ready(monkeypatch: pyt
     [
         ([BOOTING, PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
         ([BOOTING, LOST], ExitCode.NOT_READY, "15 of 16 Neuron devices"),
-        ([None, UnavailableError("no answer about the nodes")], ExitCode.COULD_NOT_TELL, "no answer about the nodes"),
+        ([None, UnavailableError("no answer about the nodes")], ExitCode.UNKNOWN, "no answer about the nodes"),
     ],
 )
 def test_a_stack_without_outputs_is_awake_when_its_nodes_are_proven(
@@ -226,7 +226,7 @@ def test_a_refused_waking_changes_nothing_and_says_so(monkeypatch: pytest.Monkey
 
 
 def test_no_answer_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(monkeypatch, "sleep", FakeSleepAccount(unavailable=True)).exit_code == ExitCode.COULD_NOT_TELL
+    assert run(monkeypatch, "sleep", FakeSleepAccount(unavailable=True)).exit_code == ExitCode.UNKNOWN
 
 
 EMPTY = DeployedNodes(wanted=0, instances=(), records={}, roster=PROVEN.roster)
@@ -314,7 +314,7 @@ def test_nodes_of_a_sleeping_cluster_end(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ([BOOTING, PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
         ([BOOTING, UnavailableError("gone"), PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
-        ([BOOTING, *[UnavailableError("gone")] * 3], ExitCode.COULD_NOT_TELL, "Could not tell: gone"),
+        ([BOOTING, *[UnavailableError("gone")] * 3], ExitCode.UNKNOWN, "Could not tell: gone"),
         ([EMPTY], ExitCode.NOT_READY, "the group is to have no nodes"),
     ],
     ids=["launched", "one poll without an answer", "no more answers", "stopped again"],

@@ -217,7 +217,7 @@ def test_the_time_of_what_follow_shows_does_not_go_back(cluster: Cluster) -> Non
 def test_what_s3_refuses_is_one_sentence(cluster: Cluster) -> None:
     cluster.jobs.bucket = "no-such-bucket"
     ended = run("run", *TWO, "train.py")
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == ExitCode.UNKNOWN
     assert ended.stderr.startswith("Nothing was started: AWS answered NoSuchBucket")
 
 

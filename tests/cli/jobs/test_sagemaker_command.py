@@ -176,7 +176,7 @@ def test_without_the_stack_it_says_how_to_get_it(aws: Aws) -> None:
 def test_a_stack_that_cannot_be_requested_is_no_answer(aws: Aws) -> None:
     aws.account.unavailable = {"stack"}
     ended = aws.train("--yes")
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == ExitCode.UNKNOWN
     assert "Nothing was started: no answer about stack" in ended.stderr
 
 
@@ -232,14 +232,14 @@ def test_a_check_without_an_answer_starts_nothing_until_it_is_accepted_by_name(a
     aws.account.unavailable = {"role"}
     yes = () if typed else ("--yes",)
     ended = aws.train(*yes, typed=typed)
-    assert (ended.exit_code, aws.jobs.started) == (ExitCode.COULD_NOT_TELL, [])
+    assert (ended.exit_code, aws.jobs.started) == (ExitCode.UNKNOWN, [])
     assert "nothing was started. To start all the same: --suppress role" in ended.stderr
     assert aws.train(*yes, "--suppress", "role", typed=typed).exit_code == ExitCode.OK
 
 
 def test_with_every_check_suppressed_nothing_is_started(aws: Aws) -> None:
     ended = aws.train("--yes", *[option for check in JOB_CHECKS for option in ("--suppress", check)])
-    assert (ended.exit_code, aws.jobs.started) == (ExitCode.COULD_NOT_TELL, [])
+    assert (ended.exit_code, aws.jobs.started) == (ExitCode.UNKNOWN, [])
     assert "Every check was suppressed: leave one." in ended.stderr
 
 
@@ -276,7 +276,7 @@ def test_lines_of_several_nodes_say_whose_they_are(aws: Aws) -> None:
 def test_aws_that_answers_no_more_is_no_result_and_says_that_the_job_runs(aws: Aws) -> None:
     aws.jobs.states = (TRAINING, *[NO_ANSWER] * follow.UNANSWERED)
     ended = aws.train("--yes")
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == ExitCode.UNKNOWN
     assert f"`trn sagemaker stop {NAME}`" in ended.stderr
 
 
@@ -289,7 +289,7 @@ def test_a_job_that_aws_refuses_says_why(aws: Aws) -> None:
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(JobUnknownError("time-out"), ExitCode.COULD_NOT_TELL), (KeyboardInterrupt(), ExitCode.INTERRUPTED)],
+    [(JobUnknownError("time-out"), ExitCode.UNKNOWN), (KeyboardInterrupt(), ExitCode.INTERRUPTED)],
 )
 def test_a_job_that_may_have_been_started_is_not_reported_as_refused(
     aws: Aws, error: BaseException, code: ExitCode

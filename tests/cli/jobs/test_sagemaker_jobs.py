@@ -20,7 +20,7 @@ def test_preflight_starts_nothing_and_reports_the_verdict(aws: Aws) -> None:
     assert "ready: 1 x trn1.32xlarge in us-west-2 (6 pass)" in ended.stdout
 
 
-@pytest.mark.parametrize(("unavailable", "code"), [("role", ExitCode.COULD_NOT_TELL), ("price", ExitCode.OK)])
+@pytest.mark.parametrize(("unavailable", "code"), [("role", ExitCode.UNKNOWN), ("price", ExitCode.OK)])
 def test_preflight_that_lacks_an_answer_is_not_ready_unless_it_is_a_price(
     aws: Aws, unavailable: str, code: ExitCode
 ) -> None:
@@ -65,7 +65,7 @@ def test_the_record_is_one_json_object_a_line(aws: Aws) -> None:
 
 
 @pytest.mark.parametrize("command", ["describe", "logs", "stop"])
-@pytest.mark.parametrize(("answer", "code"), [(None, ExitCode.NOT_READY), (NO_ANSWER, ExitCode.COULD_NOT_TELL)])
+@pytest.mark.parametrize(("answer", "code"), [(None, ExitCode.NOT_READY), (NO_ANSWER, ExitCode.UNKNOWN)])
 def test_a_missing_job_is_distinguished_from_an_unanswered_call(
     aws: Aws, command: str, answer: Any, code: ExitCode
 ) -> None:
@@ -92,7 +92,7 @@ def test_logs_that_break_off_say_so(aws: Aws) -> None:
     aws.jobs.written = [[line("loss 1")], NO_ANSWER]
     aws.jobs.pages = 2
     ended = aws.run("logs", NAME)
-    assert (ended.exit_code, ended.stdout) == (ExitCode.COULD_NOT_TELL, "algo-1 | loss 1\n")
+    assert (ended.exit_code, ended.stdout) == (ExitCode.UNKNOWN, "algo-1 | loss 1\n")
     assert "Could not tell the rest: no answer" in ended.stderr
 
 

@@ -51,7 +51,7 @@ def test_a_bill_is_shown_with_its_lag(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_not_known_ends_with_could_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = invoke(monkeypatch, FakeSpendingAccount(stacks=[cluster_stack()], activities=None))
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == ExitCode.UNKNOWN
     assert "when the nodes of group ran: the permission autoscaling:DescribeScalingActivities" in ended.stdout
     assert "1 price unknown" in ended.stdout
 
@@ -70,6 +70,6 @@ def test_without_credentials_the_verdict_is_could_not_tell() -> None:
     nowhere = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
     keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
     ended = run_program("cost", *GOOD, "--no-cost-explorer", AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)
-    assert ended.returncode == ExitCode.COULD_NOT_TELL
+    assert ended.returncode == ExitCode.UNKNOWN
     assert "none-such" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -33,7 +33,7 @@ def cells(shown: str, first: str) -> list[str]:
 
 def test_a_stack_without_known_prices_is_unknown_and_not_left_out() -> None:
     ended = run("estimate", *GOOD, "-c", "trn:stacks=hyperpod", "--offline")
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == ExitCode.UNKNOWN
     assert cells(ended.stdout, "1 x ml.trn1.32xlarge")[-3:] == ["unknown", "unknown", "unknown"]
     assert "Not known in us-west-2: sagemaker-hyperpod, sagemaker-hyperpod-storage." in " ".join(ended.stdout.split())
     assert "`trn sleep` does not reach it." in " ".join(ended.stdout.split())
@@ -77,7 +77,7 @@ def test_why_aws_did_not_answer_is_shown(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_missing_price_is_unknown_in_the_row_the_total_and_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     usd: dict[str, Decimal | None] = {"interface-endpoint": None}
     ended = invoke(monkeypatch, FakePrices(usd=usd))
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == ExitCode.UNKNOWN
     assert cells(ended.stdout, "2 interface").count("unknown") == 3
     assert "Asleep, per month  $0.00" in ended.stdout
     assert "trn:prices=prices.csv" in ended.stdout
@@ -96,7 +96,7 @@ def test_a_price_of_your_own_fills_the_gap(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text(text)
     without = run("estimate", *TRN2, "--offline")
     ended = run("estimate", *TRN2, "--offline", "-c", "trn:prices=mine.csv")
-    assert (without.exit_code, ended.exit_code) == (ExitCode.COULD_NOT_TELL, ExitCode.OK)
+    assert (without.exit_code, ended.exit_code) == (ExitCode.UNKNOWN, ExitCode.OK)
     assert "[1] your own, 2026-11-01: our agreement" in ended.stdout
 
 

@@ -50,7 +50,7 @@ def invoke_in(monkeypatch: pytest.MonkeyPatch, accounts: Mapping[str, FakeAccoun
     [
         (READY, ExitCode.OK, "ready: 1 x trn1.32xlarge in us-west-2 (9 pass)"),
         (NOT_READY, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 fail)"),
-        (UNAVAILABLE, ExitCode.COULD_NOT_TELL, "could not tell: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 unknown)"),
+        (UNAVAILABLE, ExitCode.UNKNOWN, "could not tell: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 unknown)"),
         (BOTH, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 fail, 1 unknown)"),
     ],
 )
@@ -92,7 +92,7 @@ def test_every_finding_is_shown_with_its_fix(monkeypatch: pytest.MonkeyPatch) ->
     [
         (READY, ExitCode.OK, "ready"),
         (NOT_READY, ExitCode.NOT_READY, "not ready"),
-        (UNAVAILABLE, ExitCode.COULD_NOT_TELL, "could not tell"),
+        (UNAVAILABLE, ExitCode.UNKNOWN, "could not tell"),
     ],
 )
 def test_json_says_the_same(
@@ -155,7 +155,7 @@ def test_regions_are_reported_side_by_side_with_what_blocks(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("account", "code"), [(NOT_READY, ExitCode.NOT_READY), (UNAVAILABLE, ExitCode.COULD_NOT_TELL), (READY, ExitCode.OK)]
+    ("account", "code"), [(NOT_READY, ExitCode.NOT_READY), (UNAVAILABLE, ExitCode.UNKNOWN), (READY, ExitCode.OK)]
 )
 def test_the_best_region_decides_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode
@@ -200,7 +200,7 @@ def test_without_credentials_the_verdict_is_could_not_tell() -> None:
     nowhere = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
     keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
     ended = run_program("preflight", *GOOD, AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)
-    assert ended.returncode == ExitCode.COULD_NOT_TELL
+    assert ended.returncode == ExitCode.UNKNOWN
     assert ended.stdout == ""
     assert ended.stderr.startswith("Could not tell: The config profile (none-such) could not be found: sign in with ")
     assert ended.stderr.count("\n") == 1

@@ -76,8 +76,8 @@ def run(
     [
         (FakeQuotas(), ExitCode.OK),
         (FakeQuotas(limit=127), ExitCode.NOT_READY),
-        (FakeQuotas(unavailable={"quota"}), ExitCode.COULD_NOT_TELL),
-        (FakeQuotas(limit=0, unavailable={"requests"}), ExitCode.COULD_NOT_TELL),
+        (FakeQuotas(unavailable={"quota"}), ExitCode.UNKNOWN),
+        (FakeQuotas(limit=0, unavailable={"requests"}), ExitCode.UNKNOWN),
     ],
 )
 def test_status_ends_with_what_preflight_would_say(
@@ -172,7 +172,7 @@ def test_a_reservation_has_nothing_to_request(monkeypatch: pytest.MonkeyPatch, a
 @pytest.mark.parametrize("question", ["quota", "instances", "reservations", "requests"])
 def test_what_is_not_known_is_not_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, question: str) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0, unavailable={question})], "request", "--yes")
-    assert (ended.exit_code, aws.requests) == (ExitCode.COULD_NOT_TELL, [])
+    assert (ended.exit_code, aws.requests) == (ExitCode.UNKNOWN, [])
     assert f"no answer about {question}" in ended.stdout
 
 
@@ -199,7 +199,7 @@ def test_an_open_request_that_aws_does_not_show_is_unknown(
 ) -> None:
     aws.error = AlreadyRequestedError()
     ended = run(monkeypatch, [FakeQuotas(limit=0), again], "request", "--yes")
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == ExitCode.UNKNOWN
 
 
 def test_a_refusal_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
@@ -251,6 +251,6 @@ def test_a_sagemaker_quota_without_a_value_is_unknown(
     monkeypatch: pytest.MonkeyPatch, account: FakeQuotas, says: str
 ) -> None:
     ended = run(monkeypatch, [account], "sagemaker", "--usage", "cluster")
-    assert ended.exit_code == ExitCode.COULD_NOT_TELL
+    assert ended.exit_code == ExitCode.UNKNOWN
     assert "unknown" in ended.stdout
     assert says in ended.stdout

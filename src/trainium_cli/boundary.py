@@ -1,0 +1,65 @@
+"""Where errors of commands end: each becomes a message on standard error, JSON with --json, and an exit code."""
+
+import json
+import os
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.interruption import tell_interrupted
+from trainium_cli.lazy_group import LazyGroup
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+
+
+class Boundary(LazyGroup):
+    """The group of all commands. What a command returns is its exit code; what it raises is shown here."""
+
+    def invoke(self, ctx: click.Context) -> None:
+        """Run a command, and exit with its code."""
+        own = ctx.args[: ctx.args.index("--")] if "--" in ctx.args else ctx.args  # the rest is of another program
+        try:
+            ended = super().invoke(ctx)
+        except KeyboardInterrupt:
+            tell_interrupted()
+            ended = ExitCode.INTERRUPTED
+        except (click.exceptions.Exit, SystemExit):
+            raise
+        except Exception as error:
+            if isinstance(error, click.Abort) and isinstance(error.__context__, KeyboardInterrupt):  # at a prompt
+                tell_interrupted()
+                ended = ExitCode.INTERRUPTED
+            else:
+                ended = _show(error, as_json="--json" in own)
+        ctx.exit(ended if isinstance(ended, int) else ExitCode.OK)
+
+
+def _show(error: Exception, *, as_json: bool) -> int:
+    """The exit code of an error, once it is shown. One that was not expected is raised again under TRN_DEBUG."""
+    from trainium_core.problems import PlanError  # late: its package imports the whole plan
+
+    details: dict[str, Any] | None = None
+    match error:
+        case click.ClickException():
+            shown = error
+        case PlanError():
+            shown = CliError(str(error).rstrip(), ExitCode.BAD_INPUT)
+            details = {"problems": [asdict(problem) for problem in error.problems]}
+        case UnavailableError():
+            shown = CliError(f"Unknown: {error}", ExitCode.UNKNOWN)
+        case RequestRefusedError():
+            shown = CliError(str(error), ExitCode.NOT_READY)
+        case click.Abort():
+            shown = CliError("\nNot a terminal. Pass --yes to confirm.", ExitCode.BAD_INPUT)
+        case _ if "TRN_DEBUG" in os.environ:
+            raise error
+        case OSError(filename=str() as name):  # such as a folder that cannot be written
+            shown = CliError(f"trn: {name}: {error.strerror}", ExitCode.BAD_INPUT)
+        case _:
+            message = f"trn: {type(error).__name__}: {error}\nUnexpected error. Set TRN_DEBUG=1 for a traceback."
+            shown = CliError(message, ExitCode.UNKNOWN)
+    if as_json:
+        click.echo(json.dumps(details or {"error": shown.format_message()}, indent=2, default=str))
+    shown.show()
+    return shown.exit_code

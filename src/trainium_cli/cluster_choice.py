@@ -1,0 +1,139 @@
+"""Which cluster a command is about: that of cdk.json, the one that is named, or the only one that is there."""
+
+import os
+from collections.abc import Collection, Sequence
+
+import click
+from botocore.exceptions import BotoCoreError
+
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import SELECTING_SETTINGS, Invocation
+from trainium_cli.mistakes import unknown_name
+from trainium_cli.waiting import waiting
+from trainium_core.clusters.account import ClusterStack, ClusterStacks
+from trainium_core.clusters.aws_account import AwsClustersAccount
+from trainium_core.clusters.locating import LocatedCluster, deployed_plan, located
+from trainium_core.engines.ec2 import EC2
+from trainium_core.plan import Plan
+from trainium_core.plan.context import settings_given
+from trainium_core.problems import SETTING_PREFIX
+from trainium_runtime.aws_session import AwsSession
+from trainium_runtime.errors import UnavailableError
+
+
+def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (), may_be_gone: bool = False) -> Plan:
+    """The plan of the cluster that the options, or cdk.json, are about.
+
+    Without settings of a plan it is what the deployed stacks tell of it. ignoring: as for `Invocation.plan`.
+    may_be_gone: a cluster that is named may have no stacks any more. Raises PlanError, UnavailableError and CliError.
+    """
+    name, region = invocation.cluster, invocation.region
+    settings = settings_given(invocation.cdk_json, invocation.overrides)
+    if settings.keys() - SELECTING_SETTINGS:
+        plan = invocation.plan(ignoring=ignoring)
+        if name in (None, plan.cluster_name) and region in (None, plan.region):
+            return plan
+        settings = {"cluster_name": plan.cluster_name, "region": plan.region}
+        name = name or plan.cluster_name
+    name = name or settings.get("cluster_name")
+    region = region or settings.get("region") or configured_region(invocation)
+    found = _stacks(invocation, region)
+    cluster = _gone(name, region, found) if may_be_gone else None
+    cluster = cluster or _the_one(located(found), found, name, region)
+    return deployed_plan(AwsClustersAccount(region, clients=invocation.clients), cluster, region)
+
+
+def stack_of_cluster(invocation: Invocation, plan: Plan, given: str | None) -> str:
+    """The stack of the nodes in CloudFormation: the one that was given, else the one that is found."""
+    if given:
+        return given
+    found = [stack.name for stack in _of_cluster(invocation, plan) if stack.has_nodes]
+    usual = plan.stack_names[EC2.key]
+    return usual if usual in found or not found else found[0]
+
+
+def stacks_of_cluster(invocation: Invocation, plan: Plan, given: Collection[str] = ()) -> tuple[str, ...]:
+    """The stacks in CloudFormation: those that were given, else those that are found and those it usually has."""
+    found = (stack.name for stack in _of_cluster(invocation, plan))
+    return tuple(given or dict.fromkeys([*plan.stack_names.values(), *found]))
+
+
+def not_located(invocation: Invocation, plan: Plan) -> Sequence[str]:
+    """What of the region may have something of the cluster, and could not be read."""
+    try:
+        return _stacks(invocation, plan.region).not_read
+    except UnavailableError as error:
+        return [str(error)]
+
+
+def others_sentence(invocation: Invocation, plan: Plan) -> str:
+    """That there are other clusters, and how to name one; empty where there are none."""
+    try:
+        found = located(_stacks(invocation, plan.region))
+    except UnavailableError:
+        return ""
+    others = [cluster.name for cluster in found if cluster.name != plan.cluster_name]
+    return f" Other clusters are there, for --cluster: {', '.join(others)}." if others else ""
+
+
+def configured_region(invocation: Invocation) -> str:
+    """That of --region, else of the environment or the profile. Raises UnavailableError, and CliError without any."""
+    if invocation.region:
+        return invocation.region
+    try:
+        region = os.environ.get("AWS_REGION") or AwsSession().region_name
+    except BotoCoreError as error:
+        raise UnavailableError(str(error)) from error
+    if region is None:
+        message = (
+            f"No region: give --region, set AWS_REGION, or run in the folder of a cdk.json with {SETTING_PREFIX}region."
+        )
+        raise CliError(message, ExitCode.BAD_INPUT)
+    return region
+
+
+def _of_cluster(invocation: Invocation, plan: Plan) -> Sequence[ClusterStack]:
+    """Without an answer none: the command itself then asks by the usual names, and tells what it is not allowed."""
+    try:
+        found = _stacks(invocation, plan.region)
+    except UnavailableError:
+        return ()
+    return [stack for stack in found.stacks if stack.cluster == plan.cluster_name]
+
+
+def _stacks(invocation: Invocation, region: str) -> ClusterStacks:
+    """Asked once for each region in a run of a command."""
+    known = invocation.cluster_stacks
+    if region not in known:
+        with waiting(f"Looking for clusters in {region} ..."):
+            known[region] = AwsClustersAccount(region, clients=invocation.clients).cluster_stacks()
+    return known[region]
+
+
+def _gone(name: str | None, region: str, found: ClusterStacks) -> LocatedCluster | None:
+    """The cluster of a name that no stack has; says so, as the name may be a mistake."""
+    names = {stack.cluster for stack in found.stacks}
+    if name is None or found.not_read or name in names:
+        return None
+    others = f"; clusters that have some: {', '.join(sorted(names))}" if names else ""
+    message = f"No stack in {region} is of {name}{others}. --stack NAME looks also at what a deleted stack has left."
+    click.echo(message, err=True)
+    return LocatedCluster(name=name, stacks=())
+
+
+def _the_one(clusters: Sequence[LocatedCluster], found: ClusterStacks, name: str | None, region: str) -> LocatedCluster:
+    """The cluster of that name, or the only one."""
+    names = [cluster.name for cluster in clusters]
+    chosen = [cluster for cluster in clusters if name in (None, cluster.name)]
+    if len(chosen) == 1:
+        return chosen[0]
+    if name is None and clusters:
+        which = f"--cluster says which of the {len(clusters)} clusters in {region}: {', '.join(names)}"
+        raise CliError(which, ExitCode.BAD_INPUT)
+    if found.not_read:
+        raise UnavailableError("; ".join(found.not_read))
+    if name is None:
+        message = f"There is no cluster in {region}, and no cdk.json here that describes one"
+    else:
+        message = f"In {region} {unknown_name('cluster', name, names) if names else 'there is no cluster'}"
+    raise CliError(f"{message}. `trn list --all-regions` looks elsewhere.", ExitCode.NOT_READY)

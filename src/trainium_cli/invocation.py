@@ -1,0 +1,187 @@
+"""What one run of `trn` was given: made once by the group, filled by the options, passed to the command."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from trainium_cli.completion_values import complete_region, complete_setting
+
+if TYPE_CHECKING:
+    from trainium_core.clusters.account import ClusterStacks
+    from trainium_core.plan import Plan
+    from trainium_runtime.aws_service import Clients
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+SYNTH_ONLY_SETTINGS = ("setup_script",)
+"""Settings that synthesis alone uses: a mistake in one does not matter for what is deployed."""
+
+SELECTING_SETTINGS = frozenset({"cluster_name", "region"})
+"""Settings that name a cluster, and say nothing of what it is."""
+
+
+@dataclass
+class Invocation:
+    """The options that commands share, what they have read of the account, and the plan on demand.
+
+    Attributes:
+        overrides: The settings of -c, as KEY=VALUE.
+        cdk_json: The file of --file; None for the one of the working directory.
+        as_json: Whether --json was given.
+        cluster: The name of --cluster.
+        region: The region of --region.
+        cluster_stacks: What was found by region; `cluster_choice` reads it once.
+    """
+
+    overrides: tuple[str, ...] = ()
+    cdk_json: Path | None = None
+    as_json: bool = False
+    cluster: str | None = None
+    region: str | None = None
+    cluster_stacks: "dict[str, ClusterStacks]" = field(default_factory=lambda: dict[str, "ClusterStacks"]())
+
+    @cached_property
+    def clients(self) -> "Clients":
+        """Clients that everything in this run shares: making one can take longer than what it is asked."""
+        from trainium_runtime.aws_service import Clients
+
+        return Clients()
+
+    def plan(self, *, ignoring: Collection[str] = ()) -> "Plan":
+        """The plan of -c and --file. ignoring: settings that do not matter to the command; their defaults are taken.
+
+        Raises PlanError.
+        """
+        from trainium_core.plan.context import plan_from_file
+
+        return plan_from_file(self.cdk_json, self.overrides, ignoring=ignoring)
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether -c or cdk.json hold more than the name of a cluster, or mistakes."""
+        from trainium_core.plan.context import settings_given
+        from trainium_core.problems import PlanError
+
+        try:
+            return bool(settings_given(self.cdk_json, self.overrides).keys() - SELECTING_SETTINGS)
+        except PlanError:
+            return True
+
+
+pass_invocation = click.make_pass_decorator(Invocation, ensure=True)
+"""Gives a command its Invocation as the first argument."""
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    setattr(ctx.ensure_object(Invocation), str(param.name), value)
+    return value
+
+
+def _remember_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    return _remember(ctx, param, named(ctx, param, value))
+
+
+def named(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """As it was given. An empty name, such as of a variable that is not set, must not stand for the default."""
+    if value == "":
+        raise click.BadParameter("is empty: name one, or leave the option out", ctx, param)
+    return value
+
+
+def _all_named(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Sequence[str]:
+    for value in values:
+        named(ctx, param, value)
+    return values
+
+
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember,
+    help="Print JSON instead of tables.",
+)
+
+changed_file_option = click.option(
+    "--file",
+    "cdk_json",
+    type=click.Path(path_type=Path),
+    default=Path("cdk.json"),
+    callback=_remember,
+    help="The cdk.json to change. Default: the one of the working directory.",
+)
+"""Passes the file to the command as well."""
+
+
+def plan_options(command: Command) -> Command:
+    """-c, --file and --json."""
+    return context_options(json_option(command))
+
+
+def context_options(command: Command) -> Command:
+    """-c and --file."""
+    command = click.option(
+        "--file",
+        "cdk_json",
+        type=click.Path(path_type=Path),
+        expose_value=False,
+        callback=_remember,
+        help="The cdk.json to read. Default: the one of the working directory.",
+    )(command)
+    return click.option(
+        "-c",
+        "--context",
+        "overrides",
+        multiple=True,
+        metavar="KEY=VALUE",
+        shell_complete=complete_setting,
+        expose_value=False,
+        callback=_remember,
+        help="Override a setting, as with cdk: -c trn:nodes=4. Can be repeated.",
+    )(command)
+
+
+def cluster_options(command: Command) -> Command:
+    """--cluster and --region: a cluster that cdk.json does not name."""
+    command = click.option(
+        "--region",
+        metavar="REGION",
+        shell_complete=complete_region,
+        expose_value=False,
+        callback=_remember_name,
+        help="Where the cluster is. Default: the region of cdk.json, else that of the AWS configuration.",
+    )(command)
+    return click.option(
+        "--cluster",
+        metavar="NAME",
+        expose_value=False,
+        callback=_remember_name,
+        help="The cluster, whichever app made it. Default: the one of cdk.json, else the only one of the region.",
+    )(command)
+
+
+def stack_option(command: Command) -> Command:
+    """--stack, passed to the command, and what else names a cluster."""
+    return click.option(
+        "--stack",
+        metavar="NAME",
+        callback=named,
+        help="Stack of the nodes in CloudFormation. Default: the cluster's, see `trn list`.",
+    )(cluster_options(command))
+
+
+def stacks_option(command: Command) -> Command:
+    """--stack, repeatable, passed to the command as `stacks`, and what else names a cluster."""
+    return click.option(
+        "--stack",
+        "stacks",
+        multiple=True,
+        metavar="NAME",
+        callback=_all_named,
+        help="Stack of the cluster in CloudFormation, deleted or not. Repeatable. Default: those of `trn list`.",
+    )(cluster_options(command))
