@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 from botocore.exceptions import BotoCoreError
 
-from trainium_cli.completion_values import complete_cluster, complete_region
+from trainium_cli.completion_values import complete_region
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.mistakes import unknown_name
 from trainium_cli.plan_options import refuse
@@ -53,7 +53,6 @@ def cluster_options(command: Command) -> Command:
     return click.option(
         "--cluster",
         metavar="NAME",
-        shell_complete=complete_cluster,
         expose_value=False,
         callback=_remember,
         help="The cluster, whichever app made it. Default: the one of cdk.json, else the only one of the region.",

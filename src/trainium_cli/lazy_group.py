@@ -1,15 +1,12 @@
-"""A click group that imports a command only when it is called, so that `trn --help` answers at once."""
+"""A click group that imports a command only when it is called."""
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem, add_completion_class
-
-from trainium_cli.completion_values import COMPLETION
+from click.shell_completion import CompletionItem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,24 +24,6 @@ class LazyGroup(click.Group):
     def __init__(self, *args: Any, lazy_commands: Mapping[str, LazyCommand], **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.lazy_commands = lazy_commands
-
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
-        """Run the command."""
-        if COMPLETION in os.environ:
-            from trainium_cli.completion_command import SHELL_CLASSES
-
-            for one in SHELL_CLASSES:
-                add_completion_class(one)
-        run: Callable[..., Any] = super().main
-        return run(args, prog_name, complete_var, standalone_mode, windows_expand_args, **extra)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The commands, without importing any of them, and options after a hyphen."""

@@ -1,6 +1,5 @@
 """`trn`: what a plan needs, what stands in its way, and an AWS on this machine to try it on."""
 
-import io
 import os
 import signal
 import sys
@@ -9,7 +8,6 @@ from typing import TextIO, cast
 import click
 
 from trainium_cli.boundary import Boundary
-from trainium_cli.completion_values import COMPLETION
 from trainium_cli.exit_codes import ExitCode, exit_code_table
 from trainium_cli.interruption import end_at_once, handle_interrupts
 from trainium_cli.invocation import Invocation
@@ -31,11 +29,6 @@ COMMANDS = {
         module="trainium_cli.setup.setup_command",
         attribute="setup",
         summary="Install Node and the CDK CLI where they are missing.",
-    ),
-    "completion": LazyCommand(
-        module="trainium_cli.completion_command",
-        attribute="completion",
-        summary="Print what makes a shell complete trn.",
     ),
     "explain": LazyCommand(
         module="trainium_cli.setup.explain_command",
@@ -175,7 +168,7 @@ COMMANDS = {
     "support": LazyCommand(
         module="trainium_cli.setup.support_command",
         attribute="support",
-        summary="Write an archive with what whoever helps needs to see.",
+        summary="Write an archive for the person who helps.",
     ),
     "permissions": LazyCommand(
         module="trainium_cli.setup.permissions_command",
@@ -218,17 +211,13 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     else:
         handle_interrupts()
-    is_completing = COMPLETION in os.environ
-    if is_completing and "TRN_DEBUG" not in os.environ:
-        # A shell would show what is printed here in the middle of the line that somebody types.
-        sys.stderr = io.StringIO()
-    elif "TRN_DEBUG" not in os.environ:
+    if "TRN_DEBUG" not in os.environ:
         sys.stderr = cast("TextIO", WrappedStream(sys.stderr))
     try:
         trn(prog_name="trn")
     except SystemExit as ended:
-        if is_completing or ended.code == ExitCode.INTERRUPTED:
-            end_at_once(ended.code if isinstance(ended.code, int) else 0)
+        if ended.code == ExitCode.INTERRUPTED:
+            end_at_once(ExitCode.INTERRUPTED)
         raise
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over; Python's own end would show where in that it was

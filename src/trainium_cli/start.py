@@ -1,6 +1,5 @@
 """Where the command `trn` begins. It is installed with the constructs, which need none of its libraries."""
 
-import gc
 import os
 import signal
 import sys
@@ -22,14 +21,9 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(3)
-    # Hundreds of thousands of objects are made by imports and stay; looking for garbage among them takes a tenth of it.
-    gc.set_threshold(100_000, 20, 50)
     from trainium_cli.main import main as run
 
-    try:
-        run()
-    finally:
-        gc.freeze()  # Python looks for garbage once more when it ends, when all memory is given back anyway
+    run()
 
 
 def _interrupted(_signal: int, _frame: FrameType | None) -> NoReturn:

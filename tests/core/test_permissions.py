@@ -30,7 +30,7 @@ WITHOUT_A_LABEL = {
 }
 """Actions that no call of ours is named by, and why they are needed."""
 
-ASKING_NOBODY = {"types", "settings", "plan", "permissions", "local", "init", "setup", "explain", "completion"}
+ASKING_NOBODY = {"types", "settings", "plan", "permissions", "local", "init", "setup", "explain"}
 """Commands that need no permission."""
 
 

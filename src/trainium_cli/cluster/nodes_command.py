@@ -10,7 +10,6 @@ import click
 
 from trainium_cli.cluster.nodes_report import checks_table, nodes_table
 from trainium_cli.cluster_selection import others_sentence, read_cluster_plan, stack_of_cluster, stack_option
-from trainium_cli.completion_values import complete_node
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import going_on
 from trainium_cli.plan_options import plan_options
@@ -36,7 +35,6 @@ _BEING_MADE = "CREATE_IN_PROGRESS"
     "--node",
     "instance_id",
     metavar="ID",
-    shell_complete=complete_node,
     help="Show every check of one node, such as i-0123456789abcdef0.",
 )
 @click.option(

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from trainium_cli.cluster_selection import read_cluster_plan, stack_of_cluster, stack_option
-from trainium_cli.completion_values import complete_node
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs.job_cluster import end, no_stack
 from trainium_cli.plan_options import IRRELEVANT_LATER, context_options
@@ -22,7 +21,7 @@ from trainium_runtime.errors import UnavailableError
 
 
 @click.command()
-@click.argument("node", default="0", shell_complete=complete_node)
+@click.argument("node", default="0")
 @context_options
 @stack_option
 def shell(node: str, overrides: tuple[str, ...], cdk_json: Path | None, stack: str | None) -> None:

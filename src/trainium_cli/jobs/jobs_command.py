@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 
 from trainium_cli.cluster_selection import command_clients, stack_of_cluster
-from trainium_cli.completion_values import complete_job
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs.job_cluster import end, job_cluster_options, known_job, newest_states, read_cluster
 from trainium_cli.jobs.job_report import job_record, jobs_table, show_state, state_as_json
@@ -21,7 +20,7 @@ from trainium_runtime.errors import UnavailableError
 
 
 @click.command()
-@click.argument("job", required=False, shell_complete=complete_job)
+@click.argument("job", required=False)
 @click.option("--outputs", type=click.Path(path_type=Path), help="Folder to fetch the outputs of JOB into.")
 @click.option(
     "--most", type=click.IntRange(min=1), default=20, show_default=True, help="How many to list, the newest first."

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from trainium_cli.completion_values import complete_job, complete_rank
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs.job_cluster import end, job_cluster_options, known_job, read_cluster
 from trainium_cli.jobs.job_following import follow_job, job_exit_code
@@ -14,11 +13,10 @@ from trainium_runtime.errors import UnavailableError
 
 
 @click.command()
-@click.argument("job", required=False, shell_complete=complete_job)
+@click.argument("job", required=False)
 @click.option(
     "--rank",
     type=click.IntRange(min=0),
-    shell_complete=complete_rank,
     help="The process whose lines are wanted. Default: the first.",
 )
 @click.option("--attempt", type=click.IntRange(min=1), help="The start whose lines are wanted. Default: all.")

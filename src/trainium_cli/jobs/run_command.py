@@ -11,7 +11,6 @@ import click
 
 from trainium_cli.cluster.sleep_switching import switch
 from trainium_cli.cluster_selection import read_cluster_plan, stack_of_cluster
-from trainium_cli.completion_values import complete_job
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import going_on
 from trainium_cli.jobs.job_cluster import cluster_jobs, job_cluster_options
@@ -49,9 +48,7 @@ from trainium_runtime.errors import UnavailableError
 )
 @click.option("--hang-minutes", help="Minutes without any output after which it counts as hung. Default: never.")
 @click.option("--time-limit-minutes", help="Minutes that the job may take, with its restarts. Default: no limit.")
-@click.option(
-    "--resume", metavar="JOB", shell_complete=complete_job, help="Go on from the last checkpoint of an earlier job."
-)
+@click.option("--resume", metavar="JOB", help="Go on from the last checkpoint of an earlier job.")
 @click.option("--outputs", type=click.Path(path_type=Path), help="Folder to fetch the job's outputs into at its end.")
 @click.option(
     "--precompile", is_flag=True, help="Compile on a host without devices first, unless an earlier job did the same."

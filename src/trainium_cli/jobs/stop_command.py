@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from trainium_cli.completion_values import complete_job
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs.job_cluster import end, job_cluster_options, known_job, read_cluster
 from trainium_cli.jobs.job_following import follow_job
@@ -19,7 +18,7 @@ _GOES_ON = (
 
 
 @click.command()
-@click.argument("job", required=False, shell_complete=complete_job)
+@click.argument("job", required=False)
 @click.option("--detach", is_flag=True, help="Do not wait until it has ended.")
 @job_cluster_options
 def stop(

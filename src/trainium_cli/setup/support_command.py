@@ -1,39 +1,41 @@
-"""`trn support`: one archive with what whoever helps needs to see, without secrets."""
+"""`trn support`: one archive of structured records for the person who helps; raw logs only on request."""
 
-import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from os import open as open_file
 from pathlib import Path
 
 import click
-from botocore.exceptions import BotoCoreError
 
 import trainium_runtime
-from trainium_cli.cluster_selection import read_cluster_plan, settings_of_a_plan, stack_of_cluster, stack_option
-from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import plan_options
+from trainium_cli.cluster.audit_report import audit_as_json
+from trainium_cli.cluster_choice import read_cluster_plan, stack_of_cluster
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
+from trainium_cli.jobs.job_cluster import cluster_jobs, newest_states
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
+from trainium_core.audit.aws_account import AwsAuditedAccount
+from trainium_core.audit.runner import audit
 from trainium_core.engines.ec2 import EC2
+from trainium_core.jobs.record import record_of
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.plan import Plan
-from trainium_core.plan.context import plan_from_file
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.problems import PlanError
 from trainium_core.support.archive import Part, SupportFiles, gather, write_archive
 from trainium_core.support.aws_support import AwsSupport
-from trainium_core.support.masking import Masking, secrets_of_environment, secrets_of_script
-from trainium_core.support.parts import account_parts, problems_part, settings_part
-from trainium_runtime.aws_session import AwsSession
+from trainium_core.support.parts import account_parts, as_json, log_parts, problems_part, settings_part
 from trainium_userdata.node import trn_node
 
 _PACKAGES = ("trainium-cdk", "aws-cdk-lib", "constructs", "boto3", "botocore", "moto")
 _PROGRAMS = (("cdk", "--version"), ("node", "--version"))
 _SECONDS = 20
+_MOST_JOBS = 20
 
 
 @click.command()
@@ -44,65 +46,75 @@ _SECONDS = 20
     type=click.Path(path_type=Path, dir_okay=False),
     help="The file to write. Default: trn-support-TIME.tar.gz in the working directory.",
 )
-def support(
-    overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stack: str | None, output: Path | None
-) -> None:
-    """Write an archive with what whoever helps needs to see.
+@click.option(
+    "--include-logs", is_flag=True, help="Add raw logs of functions and nodes, and consoles. They may hold secrets."
+)
+@click.option("--yes", is_flag=True, help="Write the logs without asking first, for scripts.")
+@pass_invocation
+def support(invocation: Invocation, stack: str | None, output: Path | None, include_logs: bool, yes: bool) -> ExitCode:
+    """Write an archive for the person who helps.
 
-    It is sent nowhere. In it: settings, versions, preflight's findings, events of the stacks, records, logs and
-    consoles of nodes, ends of the functions' logs. Secrets, account ids and e-mail addresses are masked, as far as
-    they look like such: look through the files before you send them.
+    It is sent nowhere. It holds structured records: settings, versions, preflight's findings, events of the stacks,
+    records of nodes and jobs, the audit. With --include-logs, logs and consoles as they are: their names and sizes are
+    shown, and you are asked.
 
     What the account does not return is named with the reason, and the rest is there. Exit code 0: an archive was
-    written. 2: not one that can be written there.
+    written. 1: not, by your answer. 2: the file cannot be written.
     """
+    if invocation.as_json and include_logs and not yes:
+        raise click.UsageError("--json does not prompt: pass --yes to include the logs")
     now = datetime.now(UTC)
-    plan, problems = _plan(cdk_json, overrides)
-    if problems and not settings_of_a_plan(cdk_json, overrides):
-        plan, problems = read_cluster_plan(cdk_json, overrides, as_json=as_json), None
-    parts = [Part(name="versions.txt", gather=_versions), _settings(plan, problems)]
-    if plan:
-        stack = stack_of_cluster(plan, stack)
-        stacks = list(dict.fromkeys([stack, *(plan.stack_names[key] for key in plan.stacks if key != EC2.key)]))
-        account, nodes, history = AwsAccount(plan.region), AwsNodes(plan.region), AwsSupport(plan.region)
-        parts += account_parts(plan, stacks, account=account, nodes=nodes, history=history, node_stack=stack)
-    secrets = secrets_of_environment(os.environ) | _credentials()
-    if plan and plan.setup_script:
-        secrets |= secrets_of_script(plan.setup_script)
     with waiting("Asking AWS for what the stacks have said"):
-        gathered = gather(parts, Masking(secrets))
+        gathered = gather([*_parts(invocation, stack, include_logs=include_logs)])
     folder = f"trn-support-{now:%Y%m%dT%H%M%SZ}"
     file = output or Path(f"{folder}.tar.gz")
+    if not invocation.as_json:
+        _show(gathered)
+    if include_logs and not yes and not click.confirm("Write these files, with logs that may hold secrets?"):
+        click.echo("Nothing was written.", err=True)
+        return ExitCode.NOT_READY
     try:
-        with open(file, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
+        with open(file, "wb", opener=lambda path, flags: open_file(path, flags, 0o600)) as out:
             out.write(write_archive(gathered, folder=folder, made=now))
     except OSError as error:
-        click.echo(f"{file}: {error.strerror}", err=True)
-        raise click.exceptions.Exit(ExitCode.BAD_INPUT) from error
-    _show(gathered, file, as_json=as_json)
+        raise CliError(f"{file}: {error.strerror}", ExitCode.BAD_INPUT) from error
+    if invocation.as_json:
+        print_json({"file": str(file), "files": list(gathered.files), "unavailable": gathered.unavailable})
+    else:
+        console().print(f"\n{file}: look through it before you send it; nothing was sent anywhere.")
+    return ExitCode.OK
 
 
-def _plan(cdk_json: Path | None, overrides: Sequence[str]) -> tuple[Plan | None, PlanError | None]:
+def _parts(invocation: Invocation, given_stack: str | None, *, include_logs: bool) -> Iterator[Part]:
+    yield Part(name="versions.txt", gather=_versions)
     try:
-        return plan_from_file(cdk_json, overrides), None
+        plan = invocation.plan() if invocation.has_plan else read_cluster_plan(invocation)
     except PlanError as error:
-        return None, error
+        yield problems_part(error)
+        return
+    yield settings_part(plan)
+    stack = stack_of_cluster(invocation, plan, given_stack)
+    stacks = list(dict.fromkeys([stack, *(plan.stack_names[key] for key in plan.stacks if key != EC2.key)]))
+    nodes, history = AwsNodes(plan.region), AwsSupport(plan.region)
+    yield from account_parts(
+        plan, stacks, account=AwsAccount(plan.region), nodes=nodes, history=history, node_stack=stack
+    )
+    yield Part(name="jobs.json", gather=lambda: _jobs(plan, stack))
+    yield Part(name="audit.json", gather=lambda: _audit(invocation, plan, stacks))
+    if include_logs:
+        yield from log_parts(plan, stacks, nodes=nodes, history=history, node_stack=stack)
 
 
-def _settings(plan: Plan | None, problems: PlanError | None) -> Part:
-    if plan:
-        return settings_part(plan)
-    assert problems
-    return problems_part(problems)
+def _jobs(plan: Plan, stack: str) -> str:
+    """The records of the newest jobs, without prices."""
+    jobs = cluster_jobs(plan, stack)
+    states = newest_states(jobs, _MOST_JOBS) if jobs else []
+    return as_json({state.job.id: list(record_of(state, None)) for state in states})
 
 
-def _credentials() -> set[str]:
-    """Those that AWS is asked with."""
-    try:
-        found = AwsSession().get_credentials()
-    except BotoCoreError:
-        return set()
-    return {value for value in (found.access_key, found.secret_key, found.token) if value} if found else set()
+def _audit(invocation: Invocation, plan: Plan, stacks: Sequence[str]) -> str:
+    account = AwsAuditedAccount(plan.region, clients=invocation.clients)
+    return as_json(audit_as_json(audit(plan, account, stack_names=stacks, now=datetime.now(UTC))))
 
 
 def _versions() -> str:
@@ -132,13 +144,9 @@ def _output_of(program: Sequence[str]) -> str:
     return " ".join(ran.stdout.split())[:100]
 
 
-def _show(gathered: SupportFiles, file: Path, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"file": str(file), "files": list(gathered.files), "unavailable": gathered.unavailable})
-        return
+def _show(gathered: SupportFiles) -> None:
     rows = [(name, f"{len(text.encode()):,}") for name, text in sorted(gathered.files.items())]
     console().print(table(("File", "Bytes"), rows, right=("Bytes",)))
     for why in dict.fromkeys(gathered.unavailable.values()):
         names = ", ".join(name for name, reason in gathered.unavailable.items() if reason == why)
         console().print(f"Not available: {names}: {why}")
-    console().print(f"\n{file}: look through it before you send it; nothing was sent anywhere.")

@@ -1,4 +1,4 @@
-"""The archive: texts that were gathered, masked, and what could not be had."""
+"""The archive: texts that were gathered, and what could not be had."""
 
 import io
 import json
@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
-from trainium_core.support.masking import Masking
 from trainium_runtime.errors import UnavailableError
 
 MANIFEST = "manifest.json"
@@ -25,13 +24,13 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class SupportFiles:
-    """Texts by file name, all masked; why what is missing could not be had, by the name of its part."""
+    """Texts by file name; why what is missing could not be had, by the name of its part."""
 
     files: Mapping[str, str]
     unavailable: Mapping[str, str]
 
 
-def gather(parts: Sequence[Part], masking: Masking) -> SupportFiles:
+def gather(parts: Sequence[Part]) -> SupportFiles:
     """Gather all parts side by side. Nothing that goes wrong with one keeps the others from being there."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         found = list(threads.map(_texts, parts))
@@ -40,24 +39,12 @@ def gather(parts: Sequence[Part], masking: Masking) -> SupportFiles:
     for part, texts in zip(parts, found, strict=True):
         if isinstance(texts, Exception):
             expected = isinstance(texts, UnavailableError)
-            unavailable[part.name] = masking(str(texts) if expected else f"{type(texts).__name__}: {texts}")
+            unavailable[part.name] = str(texts) if expected else f"{type(texts).__name__}: {texts}"
         elif isinstance(texts, str):
-            files[part.name] = masking(texts)
+            files[part.name] = texts
         else:
-            for name, text in texts.items():
-                files[_unused(_masked_name(f"{part.name}/{name}", masking), files)] = masking(text)
+            files |= {f"{part.name}/{name}": text for name, text in texts.items()}
     return SupportFiles(files=files, unavailable=unavailable)
-
-
-def _masked_name(name: str, masking: Masking) -> str:
-    """Folder by folder: a long path of short names is no secret."""
-    return "/".join(masking(piece) for piece in name.split("/"))
-
-
-def _unused(name: str, files: Mapping[str, str]) -> str:
-    """The name, with a number if there is such a file: what is masked may be the same of two."""
-    names = (name, *(f"{name}.{number}" for number in range(2, len(files) + 3)))
-    return next(one for one in names if one not in files)
 
 
 def write_archive(gathered: SupportFiles, *, folder: str, made: datetime) -> bytes:

@@ -33,52 +33,64 @@ def settings_part(plan: Plan) -> Part:
         if plan.setup_script:
             script = plan.setup_script.encode()
             values["setup_script"] = f"{len(script)} bytes, SHA-256 {hashlib.sha256(script).hexdigest()}"
-        return _json(values)
+        return as_json(values)
 
     return Part(name=SETTINGS_FILE, gather=settings)
 
 
 def problems_part(error: PlanError) -> Part:
     """What is wrong with the settings, where there is no plan."""
-    return Part(name=SETTINGS_FILE, gather=lambda: _json({"problems": [asdict(one) for one in error.problems]}))
+    return Part(name=SETTINGS_FILE, gather=lambda: as_json({"problems": [asdict(one) for one in error.problems]}))
 
 
 def account_parts(
     plan: Plan, stacks: Sequence[str], *, account: Account, nodes: Nodes, history: SupportAccount, node_stack: str
 ) -> list[Part]:
-    """What is asked of the account. stacks: whose events and logs; node_stack: the one of the nodes."""
-
-    def report() -> NodesReport:
-        deployed = nodes.nodes(node_stack)
-        if deployed is None:
-            raise UnavailableError(f"there is no stack {node_stack}")
-        return nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
+    """Structured records of the account. stacks: whose events; node_stack: the one of the nodes."""
 
     def node_table() -> str:
-        found = report()
-        return _json({**report_as_json(found), "members": [asdict(member) for member in found.roster.members]})
-
-    def consoles() -> Mapping[str, str]:
-        return history.consoles([node.instance_id for node in report().nodes if node.state != "proven"])
+        found = _report(plan, nodes, node_stack)
+        return as_json({**report_as_json(found), "members": [asdict(member) for member in found.roster.members]})
 
     def findings() -> str:
         found = preflight(plan, account)
-        return _json({"verdict": verdict(found), "findings": [asdict(one) for one in found]})
+        return as_json({"verdict": verdict(found), "findings": [asdict(one) for one in found]})
 
     return [
         Part(name="preflight.json", gather=findings),
         *(Part(name=f"stack-events/{stack}.json", gather=_written(history.stack_history, stack)) for stack in stacks),
-        *(Part(name=f"function-logs/{stack}", gather=partial(history.functions_logs, stack)) for stack in stacks),
         Part(name="nodes.json", gather=node_table),
         Part(name="scaling-activities.json", gather=_written(history.scaling_activities, node_stack)),
+    ]
+
+
+def log_parts(
+    plan: Plan, stacks: Sequence[str], *, nodes: Nodes, history: SupportAccount, node_stack: str
+) -> list[Part]:
+    """Raw logs of functions and nodes, and consoles of nodes that are not proven. They may hold secrets."""
+
+    def consoles() -> Mapping[str, str]:
+        found = _report(plan, nodes, node_stack)
+        return history.consoles([node.instance_id for node in found.nodes if node.state != "proven"])
+
+    return [
+        *(Part(name=f"function-logs/{stack}", gather=partial(history.functions_logs, stack)) for stack in stacks),
         Part(name="node-logs", gather=lambda: history.node_logs(node_stack)),
         Part(name="consoles", gather=consoles),
     ]
 
 
+def _report(plan: Plan, nodes: Nodes, stack: str) -> NodesReport:
+    deployed = nodes.nodes(stack)
+    if deployed is None:
+        raise UnavailableError(f"there is no stack {stack}")
+    return nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
+
+
 def _written(read: Callable[[str], Any], stack: str) -> Callable[[], str]:
-    return lambda: _json(read(stack))
+    return lambda: as_json(read(stack))
 
 
-def _json(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """The text of a file."""
     return json.dumps(value, indent=2, default=str) + "\n"

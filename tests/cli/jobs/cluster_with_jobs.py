@@ -10,7 +10,6 @@ import pytest
 from tests.cli.cluster.test_nodes_command import PROVEN
 from tests.cli.running import GOOD
 from tests.core.job_bucket import NodesOfAJob, job_bucket
-from trainium_cli import completion_questions
 from trainium_cli.jobs import job_cluster, job_submission
 from trainium_core.jobs import follow
 from trainium_core.jobs.aws_jobs import AwsJobs
@@ -55,7 +54,7 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator
         monkeypatch.setattr(job_submission, "AwsPrices", no_prices)
         monkeypatch.setattr("trainium_cli.jobs.jobs_command.AwsPrices", no_prices)
         monkeypatch.setattr(job_submission, "AwsNodes", Nodes)
-        for module in (completion_questions, job_submission, job_cluster):
+        for module in (job_submission, job_cluster):
             monkeypatch.setattr(module, "cluster_jobs", jobs_of)
         monkeypatch.setattr("trainium_cli.jobs.run_command.cluster_jobs", jobs_of)
         monkeypatch.setattr(follow.time, "sleep", pause)
