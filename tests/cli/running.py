@@ -7,41 +7,10 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from tests import program_zygote
-from tests.program_zygote import Program
-from trainium_cli.main import COMMANDS, trn
+from tests.forked import run_trn
+from trainium_cli.main import trn
 
 GOOD = ("-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2")
-TRN = Program(
-    module="trainium_cli.main",
-    function="main",
-    imports=(*(command.module for command in COMMANDS.values()), "trainium_local.lifecycle"),
-    services=(
-        "autoscaling",
-        "budgets",
-        "cloudformation",
-        "cloudwatch",
-        "ec2",
-        "ecr",
-        "efs",
-        "events",
-        "fsx",
-        "iam",
-        "kms",
-        "lambda",
-        "logs",
-        "pricing",
-        "resourcegroupstaggingapi",
-        "s3",
-        "sagemaker",
-        "scheduler",
-        "service-quotas",
-        "sns",
-        "ssm",
-        "stepfunctions",
-        "sts",
-    ),
-)
 
 
 def run(*arguments: str) -> Result:
@@ -52,7 +21,7 @@ def run(*arguments: str) -> Result:
 def run_program(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `trn` in a process of its own, with its output in files."""
     given = _environment() | environment
-    return program_zygote.run(TRN, arguments, folder=Path.cwd(), environment=given, stderr_apart=True)
+    return run_trn(arguments, folder=Path.cwd(), environment=given, stderr_apart=True)
 
 
 def run_installed(*arguments: str) -> subprocess.CompletedProcess[str]:

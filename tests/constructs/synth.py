@@ -10,7 +10,7 @@ from typing import Any
 from aws_cdk import App, Environment, Stack
 
 from stacks.trn_cluster_stack import TrnClusterStack
-from tests import kept
+from tests.shared import made_once
 from trainium_core import Plan
 from trainium_core.naming import STACK_NAME
 
@@ -104,7 +104,7 @@ def cluster_template(**settings: Any) -> Template:
 
 
 def template_of(kind: Callable[..., Stack], construct_id: str, settings: Mapping[str, Any]) -> Template:
-    """The template of a stack of a kind for `a_plan` with these settings, synthesised once for the same sources."""
+    """The template of a stack of a kind for `a_plan` with these settings, synthesised once in a run of pytest."""
 
     def make(folder: Path) -> None:
         app = new_app(folder)
@@ -112,7 +112,7 @@ def template_of(kind: Callable[..., Stack], construct_id: str, settings: Mapping
         app.synth()
 
     name = f"{kind.__module__} {kind.__qualname__} {construct_id} {sorted(settings.items())}"
-    (file,) = kept.synthesised(name, make).glob("*.template.json")
+    (file,) = made_once(name, make).glob("*.template.json")
     return Template(file)
 
 

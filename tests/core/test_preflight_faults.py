@@ -15,7 +15,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 
 from tests.core.plans import RESERVATION, from_settings
-from tests.local.server_zygote import start_server
+from tests.forked import start_server
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Finding, verdict

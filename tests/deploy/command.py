@@ -4,8 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests import program_zygote
-from tests.cli.running import TRN
+from tests import forked
 from tests.constructs.synth import ROOT
 from tests.deploy.account import Account, Run
 from trainium_local.environment import safe_environment, tool_folders
@@ -16,8 +15,7 @@ def run_trn(
 ) -> Run:
     """Run a `trn` command; its two streams come as one. folder: default the account's."""
     safe = safe_environment(os.environ, account.aws.connection, tools=tool_folders(ROOT))
-    run = program_zygote.run(
-        TRN,
+    run = forked.run_trn(
         arguments,
         folder=folder or account.folder,
         environment=safe | {"CDK_HOME": str(account.folder)} | dict(environment or {}),

@@ -3,7 +3,6 @@
 Roles have the permissions that the constructs give them, and no others.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -14,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from tests import kept
 from tests.constructs.synth import REGION, ROOT, Json, Template
 from tests.deploy import assembly
 from tests.deploy.account import BOOTSTRAP_PARAMETERS, Account, bootstrap_template, differences
 from tests.deploy.command import run_trn
 from tests.deploy.conftest import ON_DEMAND_TRN, QUOTA_VCPUS
-from tests.wheel.environment import DOWNSTREAM_APPS, WheelEnvironment, built_wheel, install_wheel, synthesize_apps
+from tests.wheel.environment import DOWNSTREAM_APPS, WheelEnvironment, install_wheel, synthesize_apps
 from tools.demo.inventory import Inventory
 from trainium_local.server import Settings
 
@@ -74,41 +72,29 @@ def readme_sample() -> str:
     return code
 
 
-def kept_for_the_same_wheel(asked: object, make: Callable[[Path], object]) -> Path:
-    """What `make` puts into a folder with the wheel, for what is asked, and with the CDK CLI."""
-    helpers = [ROOT / "tests/deploy/account.py", ROOT / "tests/wheel/environment.py"]
-    of_the_cli = [ROOT / "node_modules/aws-cdk/package.json", Path.home() / ".cdk.json"]
-    read = [file.read_text() if file.exists() else "" for file in (Path(__file__), *helpers, *of_the_cli)]
-    wheel = hashlib.sha256(built_wheel().read_bytes()).hexdigest()
-    return kept.synthesised(json.dumps([wheel, read, asked], sort_keys=True), make)
-
-
 @pytest.fixture(scope="module")
 def environment() -> WheelEnvironment:
     return install_wheel(also=["cdk-nag"])
 
 
 @pytest.fixture(scope="module")
-def generated(account: Account, environment: WheelEnvironment) -> Path:
+def generated(account: Account, environment: WheelEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """In `init` what `cdk init app --language python` writes, with its cdk.json as it is, and a fleet in its stack; its
     cloud assemblies with few and with many nodes beside it."""
-    fleet = (DOWNSTREAM_APPS / f"{GENERATED}.py").read_text()
-
-    def make(folder: Path) -> None:
-        app = folder / "init"
-        app.mkdir()
-        run = account.cdk("init", "app", "--language", "python", "--generate-only", folder=app)
+    folder = tmp_path_factory.mktemp("generated")
+    app = folder / "init"
+    app.mkdir()
+    run = account.cdk("init", "app", "--language", "python", "--generate-only", folder=app)
+    assert run.code == 0, run.printed
+    stack = app / "init/init_stack.py"
+    assert "# The code that defines your stack goes here" in stack.read_text()
+    stack.write_text((DOWNSTREAM_APPS / f"{GENERATED}.py").read_text())
+    for nodes in (FEW, MANY):
+        # By `python3 app.py`, as the app's own cdk.json has it.
+        given = ["--context", f"nodes={nodes}", "--output", str(folder / f"{GENERATED}-{nodes}")]
+        run = account.cdk("synth", "--quiet", *given, folder=app, tools=[environment.python.parent])
         assert run.code == 0, run.printed
-        stack = app / "init/init_stack.py"
-        assert "# The code that defines your stack goes here" in stack.read_text()
-        stack.write_text(fleet)
-        for nodes in (FEW, MANY):
-            # By `python3 app.py`, as the app's own cdk.json has it.
-            given = ["--context", f"nodes={nodes}", "--output", str(folder / f"{GENERATED}-{nodes}")]
-            run = account.cdk("synth", "--quiet", *given, folder=app, tools=[environment.python.parent])
-            assert run.code == 0, run.printed
-
-    return kept_for_the_same_wheel([GENERATED, fleet, account.aws.region], make)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -120,18 +106,12 @@ def assemblies(
 ) -> Mapping[str, Path]:
     """The cloud assemblies of every app with few and with many nodes, and of the README's sample."""
     asked: dict[str, tuple[str, Json]] = {README: (readme_sample(), {})}
-    with_ids: dict[str, tuple[str, Json]] = {}  # that differ in each account
     for app, nodes in product(CLUSTERS.keys() - {GENERATED}, (FEW, MANY)):
         code = (DOWNSTREAM_APPS / f"{app}.py").read_text()
-        if '"platform"' in code:
-            with_ids[f"{app}-{nodes}"] = (code, {"nodes": nodes, "platform": platform})
-        else:
-            asked[f"{app}-{nodes}"] = (code, {"nodes": nodes})
-    own = tmp_path_factory.mktemp("apps")
-    synthesize_apps(environment, own, with_ids)
-    same = kept_for_the_same_wheel(asked, lambda folder: synthesize_apps(environment, folder, asked))
-    found = [one.parent for folder in (own, same, generated) for one in folder.glob("*/manifest.json")]
-    return {folder.name: folder for folder in found}
+        asked[f"{app}-{nodes}"] = (code, {"nodes": nodes, "platform": platform})
+    folder = tmp_path_factory.mktemp("apps")
+    synthesize_apps(environment, folder, asked)
+    return {found.parent.name: found.parent for place in (folder, generated) for found in place.glob("*/manifest.json")}
 
 
 @dataclass(frozen=True, kw_only=True)

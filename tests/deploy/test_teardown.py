@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tests import program_zygote
-from tests.cli.running import TRN
 from tests.constructs.synth import ROOT, cluster_template
 from tests.constructs.training import training_template
 from tests.deploy.account import Account, Run, differences, outputs
 from tests.deploy.killing_proxy import KillingProxy, killing_proxy
 from tests.deploy.remains import Foreign, foreign_things, leave_remains
+from tests.forked import run_trn
 from tools.demo.inventory import Inventory
 from trainium_core.engines.sagemaker import SAGEMAKER
 from trainium_local.environment import safe_environment, tool_folders
@@ -36,8 +35,7 @@ class Shared:
     def destroy(self, *options: str) -> Run:
         """Run `trn destroy` by way of the proxy."""
         by_proxy = replace(self.account.aws.connection, endpoint=self.proxy.url)
-        run = program_zygote.run(
-            TRN,
+        run = run_trn(
             ["destroy", *PLAN, *options],
             folder=self.account.folder,
             # So wide that a row of every table is a line.

@@ -13,7 +13,7 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.local.server_zygote import start_server
+from tests.forked import start_server
 from trainium_local import lifecycle
 from trainium_local.environment import Connection
 from trainium_local.server import Settings

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from tests.local.conftest import EmbeddedAws
-from tests.local.server_zygote import start_server
 from trainium_local import lifecycle
 from trainium_local.server import Settings
 
@@ -353,7 +352,7 @@ def test_more_output_than_a_pipe_holds_is_logged(embedded_aws: EmbeddedAws, crea
 @pytest.fixture
 def own_aws(tmp_path: Path) -> Iterator[EmbeddedAws]:
     """A server that starts functions by a process of its own."""
-    connection = start_server(tmp_path, Settings(), starts_functions_itself=True)
+    connection = lifecycle.start(tmp_path, Settings()).connection
     yield EmbeddedAws(connection=connection, log=tmp_path / lifecycle.LOG_FILE)
     lifecycle.stop(tmp_path)
 

@@ -9,7 +9,6 @@ import pytest
 from tests.constructs.synth import cluster_template
 from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
 from tests.stacks.variants import COVERING, VARIANTS
-from tests.verdicts import Verdicts
 
 TYPE_UNKNOWN_IN_THE_REGION = "E3628"
 LAGS_BEHIND = {
@@ -25,10 +24,10 @@ LAGS_BEHIND = {
 
 
 @pytest.mark.parametrize("name", COVERING)
-def test_no_finding_of_cfn_lint_but_the_known_false_ones(name: str, verdicts: Verdicts) -> None:
+def test_no_finding_of_cfn_lint_but_the_known_false_ones(name: str) -> None:
     """CloudFormation Validate and cdk-nag look at every variant: tests/stacks/test_cdk_validation.py."""
     settings = VARIANTS[name]
-    findings = lint(cluster_template(**settings).file, settings["region"], verdicts)
+    findings = lint(cluster_template(**settings).file, settings["region"])
     found = Counter(finding.rule for finding in findings)
     assert found.pop(CDK_WRITES_NEEDLESS_DEPENDENCIES) > 0
     lags = (settings["instance_type"], settings["region"]) in LAGS_BEHIND
@@ -36,14 +35,12 @@ def test_no_finding_of_cfn_lint_but_the_known_false_ones(name: str, verdicts: Ve
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_cfn_lint_knows_each_type_in_each_region_but_where_it_lags_behind(
-    name: str, tmp_path: Path, verdicts: Verdicts
-) -> None:
+def test_cfn_lint_knows_each_type_in_each_region_but_where_it_lags_behind(name: str, tmp_path: Path) -> None:
     """Fails as well when cfn-lint has caught up, and a place is to be taken from the list."""
     instance_type, region = VARIANTS[name]["instance_type"], VARIANTS[name]["region"]
     properties = {"LaunchTemplateData": {"InstanceType": instance_type}}
     resource = {"Type": "AWS::EC2::LaunchTemplate", "Properties": properties}
     template = tmp_path / "template.json"
     template.write_text(json.dumps({"Resources": {"Template": resource}}))
-    found = [finding.rule for finding in lint(template, region, verdicts)]
+    found = [finding.rule for finding in lint(template, region)]
     assert found == ([TYPE_UNKNOWN_IN_THE_REGION] if (instance_type, region) in LAGS_BEHIND else [])

@@ -10,7 +10,6 @@ from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
 from tests.stacks.other_stacks import EVERY, HYPERPOD, TRAINING, other_template, settings_of, stack_of
 from tests.stacks.test_api_models import refused
 from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
-from tests.verdicts import Verdicts
 from trainium_core.costs.stacks import stack_cost_items
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -26,9 +25,9 @@ every_stack = pytest.mark.parametrize("name", EVERY)
 
 
 @every_stack
-def test_no_finding_of_cfn_lint(name: str, verdicts: Verdicts) -> None:
+def test_no_finding_of_cfn_lint(name: str) -> None:
     region = settings_of(name).get("region", REGION)
-    found = Counter(finding.rule for finding in lint(other_template(name).file, region, verdicts))
+    found = Counter(finding.rule for finding in lint(other_template(name).file, region))
     found.pop(CDK_WRITES_NEEDLESS_DEPENDENCIES)
     assert found == {}
 

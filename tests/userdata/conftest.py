@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.local.server_zygote import start_server
+from tests.forked import start_server
 from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.booting_node import BootingNode
 from tests.userdata.cache_node import CacheNode, Keys

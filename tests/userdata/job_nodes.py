@@ -13,17 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import trainium_core
-from tests import program_zygote
 from tests.userdata.aws_stand_in import AwsStandIn, as_text
 from trainium_userdata import node
 
 JOB = "train-20261122-190501"
 BUCKET = "records"
 TIMEOUT_SECONDS = 60
-WRAPPER = program_zygote.Program(
-    module="trn_job",
-    imports=("trn_job.attempt", "trn_job.launch", "trn_job.store", "trn_job.watchdog", "trn_node.secret_values"),
-)
 QUICK = {
     "poll": 0.1,
     "grace": 2,
@@ -53,16 +48,14 @@ SPEC = {
 class JobNodes:
     """`start` begins an attempt on all nodes, `wait` gives their exit codes.
 
-    bare: whether the wrapper finds the standard library and what is put onto nodes, nothing else, and is started as on
-    a node. Else it is forked from a process that has imported what it imports.
+    The wrapper is started as on a node: it finds the standard library and what is put onto nodes, nothing else.
     """
 
     def __init__(self, folder: Path, aws: AwsStandIn) -> None:
         self.aws, self.folder = aws, folder
         self.attempt = 1
         self.environment: dict[str, str] = {}
-        self.bare = False
-        self.processes: list[subprocess.Popen[bytes] | program_zygote.Process] = []
+        self.processes: list[subprocess.Popen[bytes]] = []
         (folder / "etc/trn").mkdir(parents=True)
         (folder / "etc/trn/places.env").write_text(f"TRN_REGION={aws.region}\n")
         for name in ("trn_node", "trn_job", "trn_cache"):
@@ -122,7 +115,7 @@ class JobNodes:
                 process.send_signal(signal.SIGTERM)
                 try:
                     process.wait(5)
-                except (subprocess.TimeoutExpired, TimeoutError):
+                except subprocess.TimeoutExpired:
                     process.send_signal(signal.SIGKILL)
                     process.wait(TIMEOUT_SECONDS)
 
@@ -151,29 +144,25 @@ class JobNodes:
             assert time.monotonic() < deadline, "it did not come true"
             time.sleep(0.02)
 
-    def wrapper(self, file: Path) -> subprocess.Popen[bytes] | program_zygote.Process:
+    def wrapper(self, file: Path) -> subprocess.Popen[bytes]:
         environment = {
             **{name: os.environ[name] for name in ("USER", "LOGNAME") if name in os.environ},
             "PATH": os.defpath,
             "HOME": str(self.folder),
             "ROOT": str(self.folder),
-            "PYTHONPATH": str(self.folder / "opt/trn" if self.bare else Path(node.__file__).parent),
+            "PYTHONPATH": str(self.folder / "opt/trn"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "TRN_HTTP_PAUSE": "0.05",
             **self.aws.loopback_environment,
             **self.environment,
         }
         with file.with_suffix(".out").open("wb") as out:
-            if self.bare:
-                return subprocess.Popen(
-                    [sys.executable, "-S", "-m", "trn_job", str(file)],
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=subprocess.STDOUT,
-                )
-            return program_zygote.start(
-                WRAPPER, [str(file)], folder=self.folder, environment=environment, stdout=out, stderr=out
+            return subprocess.Popen(
+                [sys.executable, "-S", "-m", "trn_job", str(file)],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
             )
 
 

@@ -1,18 +1,15 @@
 """SIGKILL at every point of a write-back, a fill, the removal of what is dead, and a compilation with its lock."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests import program_zygote
 from trn_node.imds import Credentials
 
 FEWEST_POINTS = 10
-KILLED_NODE = program_zygote.Program(
-    module="tests.userdata.killed_node", imports=("tests.userdata.cache_node", "tests.userdata.failpoints")
-)
 
 pytestmark = pytest.mark.usefixtures("s3")
 
@@ -42,12 +39,15 @@ def test_there_is_a_point_before_every_change(keys: Credentials, tmp_path: Path,
 
 def killed(keys: Credentials, folder: Path, work: str, stack: str) -> int:
     """The number of points at which it was killed."""
-    run = program_zygote.run(
-        KILLED_NODE,
-        [work, stack, str(folder)],
-        folder=folder,
-        environment={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "KEYS": " ".join(keys)},
-        stderr_apart=True,
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.userdata.killed_node", work, stack, str(folder)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "KEYS": " ".join(keys)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
     )
     assert run.returncode == 0, run.stderr
     return int(run.stdout.split()[-1])

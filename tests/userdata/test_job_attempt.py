@@ -42,7 +42,6 @@ def runs(process: int) -> bool:
 
 
 def test_a_job_that_succeeds_on_all_nodes_succeeds(nodes: JobNodes) -> None:
-    nodes.bare = True
     nodes.start(ON_NODE + "print(f'node {node} computes')", nodes=2)
     assert nodes.wait() == [0, 0]
     assert (nodes.end["result"], nodes.end["exit_code"]) == ("succeeded", 0)
@@ -382,7 +381,6 @@ def test_a_wrapper_that_gets_sigterm_reports_the_node_as_lost(nodes: JobNodes) -
 
 def test_a_file_that_is_no_launch_file_is_reported(tmp_path: Path, nodes: JobNodes) -> None:
     (tmp_path / "launch.json").write_text("{}")
-    nodes.bare = True
     process = nodes.wrapper(tmp_path / "launch.json")
     assert process.wait(30) == 2
     assert "no launch file" in (tmp_path / "launch.out").read_text()

@@ -47,7 +47,6 @@ def stored(nodes: JobNodes) -> list[str]:
 
 
 def test_the_second_job_on_another_node_finds_what_the_first_one_compiled(nodes: JobNodes) -> None:
-    nodes.bare = True
     nodes.start(COMPILES, compile_cache=cache_of(nodes.folder / "first"))
     assert nodes.wait() == [0]
     (cold,) = nodes.record()["compile_caches"]

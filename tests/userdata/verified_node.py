@@ -3,13 +3,12 @@
 import json
 import os
 import shlex
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests import program_zygote
-from tests.program_zygote import Program
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.neuron_ls import devices_of
 from tests.userdata.plans import LOCATIONS
@@ -21,7 +20,6 @@ from trainium_userdata.expectations import node_expectations
 
 PROGRAMS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "programs.json").read_text())
 PACKAGES = Path(node.__file__).parent
-TRN_NODE = Program(module="trn_node", imports=("trn_node.status", "trn_node.verify"))
 RECORD_KEY = f"{LOCATIONS.report_url.removeprefix('s3://')}/{INSTANCE_ID}.json"
 LOG_KEY = f"{LOCATIONS.report_url.removeprefix('s3://').rsplit('/', 1)[0]}/logs/{INSTANCE_ID}.log"
 LARGE_REPORT = {"results": [{"size(B)": 268435456, "busbw(GB/s)": 91.24, "time:avg(us)": 5700.1}]}
@@ -188,11 +186,10 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
         return self.expectations["neuron_cores"] if framework == "jax" else 1
 
     def run(self, *arguments: str, **settings: str) -> Outcome:
-        run = program_zygote.run(
-            TRN_NODE,
-            arguments,
-            folder=self.root,
-            environment={
+        run = subprocess.run(
+            [sys.executable, "-S", "-m", "trn_node", *arguments],
+            cwd=self.root,
+            env={
                 "PATH": f"{self.programs}:{os.environ['PATH']}",
                 "PYTHONPATH": str(PACKAGES),
                 "PYTHONDONTWRITEBYTECODE": "1",
@@ -204,6 +201,12 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
                 **self.aws.loopback_environment,
                 **settings,
             },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=180,
         )
         record = self.aws.records.get(RECORD_KEY)
         return Outcome(

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import program_zygote
-from tests.cli.running import TRN
+from tests.forked import run_trn
 
 Trn = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -19,7 +18,7 @@ def trn_in(folder: Path) -> Trn:
     def trn(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"TRN_LOCAL_HOME": str(folder), "COLUMNS": "200"} | more
         command = ["local", *arguments]
-        return program_zygote.run(TRN, command, folder=Path.cwd(), environment=environment, stderr_apart=True)
+        return run_trn(command, folder=Path.cwd(), environment=environment, stderr_apart=True)
 
     return trn
 
