@@ -19,7 +19,7 @@ for module in (
     "trainium_local.request_guard",
     "trainium_local.resources",
     "trainium_local.services.schedules",
-    "trainium_local_plugin",
+    "trainium_local.stand_ins",
     "tests.forked",
 ):
     import_module(module)

@@ -31,8 +31,9 @@ try_wheel() {
 rm -rf dist
 step "wheel and sdist into dist/" .venv/bin/python -m build --outdir dist || fail "$name: not built"
 step "a bare environment" .venv/bin/python -m venv "$bare/env" || fail "$name: no environment"
+grep -v '^-e' requirements.txt >"$bare/constraints.txt"
 step "the wheel with its extra cli" "$bare/env/bin/pip" install --quiet --no-compile --disable-pip-version-check \
-  --constraint requirements/pins/dev.txt "dist/trainium_cdk-$version-py3-none-any.whl[cli]" ||
+  --constraint "$bare/constraints.txt" "dist/trainium_cdk-$version-py3-none-any.whl[cli]" ||
   fail "$name: not installed; $(registry_advice pip PIP_INDEX_URL)"
 step "plan, estimate and explain without Node" try_wheel || fail "$name: the wheel does not work alone"
 finish "$name: $(cd dist && echo *) are ready; docs/project/release.md has what is left to do"

@@ -13,5 +13,5 @@ name="make security"
 ((EUID == 0)) || fail "$name: needs root, to be another user and to install what tools/security/packages.txt names"
 install_packages tools/security/packages.txt
 apart=(tests/stacks/test_checkov.py tests/wheel/test_dependency_ranges.py)
-pytest --quiet -rs -p no:cacheprovider "${apart[@]}" security || fail "$name: a test failed, see above"
+pytest --quiet -rs -p no:cacheprovider "${apart[@]}" tools/security || fail "$name: a test failed, see above"
 finish "$name: checkov found nothing; the lowest allowed versions work; every attack failed, and succeeded against plain moto"

@@ -24,7 +24,7 @@ install_node_tools() {
   echo "$inputs" >"$stamp"
 }
 
-install_requirements "$name" .venv requirements.txt "about a minute" requirements/pins/dev.txt pyproject.toml
+install_requirements "$name" .venv requirements.txt "about a minute" pyproject.toml
 prepare_node "$name"
 install_node_tools
 # So that activating .venv is enough to have them.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make checkov-env, bench-env, docs-env, torch-env, lowest-env: .venv-NAME from requirements/NAME.txt, for tools whose pins fight with ours.
+# make checkov-env, docs-env, torch-env, lowest-env: .venv-NAME from requirements/NAME.txt, for what must not share ours.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh
@@ -7,6 +7,6 @@ source tools/steps.sh
 # shellcheck source=tools/python_env.sh
 source tools/python_env.sh
 
-tool=${1:?name the environment: checkov, bench, docs, torch or lowest}
-install_requirements "make $tool-env" ".venv-$tool" "requirements/$tool.txt" "about a minute" "requirements/pins/$tool.txt"
+tool=${1:?name the environment: checkov, docs, torch or lowest}
+install_requirements "make $tool-env" ".venv-$tool" "requirements/$tool.txt" "about a minute"
 finish "make $tool-env: .venv-$tool ready"

@@ -22,7 +22,7 @@ BELOW: dict[str, set[str]] = {
     "stacks": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk"},
     "app.py": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk", "stacks"},
     "tools/demo": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli"},
-    "tools/bench": {"trainium_runtime", "trainium_core", "trainium_cdk", "trainium_local", "trainium_cli", "tools"},
+    "tools/bench": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli", "tools"},
     "tools/lab": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
     "tools/security": {"trainium_local"},
 }
@@ -46,7 +46,6 @@ LIBRARIES: dict[str, set[str]] = {
     "tools/demo": AWS_API,
     "tools/bench": AWS_API,
     "tools/bench/smallest_app.py": CDK,
-    "tools/bench/web_app.py": CDK,
     "tools/lab": AWS_API,
     "tools/lab/stand_ins": set(),
     "tools/security": AWS_API | EMULATOR,

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -11,33 +12,25 @@ from packaging.utils import canonicalize_name
 
 from tests.layout.repository import ROOT, files
 
-REQUIREMENTS = [Path("requirements.txt"), *(file for file in files() if file.parent == Path("requirements"))]
-CONSTRAINTS = [file for file in files() if file.is_relative_to("requirements/pins")]
-LOCKS = [*REQUIREMENTS, *CONSTRAINTS, Path("package.json"), Path("package-lock.json"), Path(".npmrc")]
-
-EXACT = re.compile(r"([\w.-]+)(?:\[[\w,]+\])?==([\w.]+)")
+REQUIREMENTS = [Path("requirements.txt"), *(file for file in files() if file.match("requirements/*.txt"))]
+LOCKS = [*REQUIREMENTS, Path("package.json"), Path("package-lock.json"), Path(".npmrc")]
 
 
 def pins(file: Path) -> dict[str, str]:
-    """Canonical name and version of each exact pin of a requirements file."""
-    matches = (EXACT.fullmatch(line) for line in (ROOT / file).read_text().splitlines())
-    return {canonicalize_name(match[1]): match[2] for match in matches if match}
+    """Canonical name and version of each pin of a requirements file that applies to this Python and system."""
+    lines = (line.partition("#")[0].strip() for line in (ROOT / file).read_text().splitlines())
+    needs = [Requirement(line) for line in lines if line and line != "-e ."]
+    chosen = {canonicalize_name(need.name): need for need in needs if need.marker is None or need.marker.evaluate()}
+    return {name: str(need.specifier).removeprefix("==") for name, need in chosen.items()}
 
 
 def node_tools() -> dict[str, str]:
     return json.loads((ROOT / "package.json").read_text())["devDependencies"]
 
 
-def test_the_environments_are_pinned_in_files_of_their_own() -> None:
-    names = {"requirements", "bench", "checkov", "docs", "lowest", "node", "torch"}
-    assert {file.stem for file in REQUIREMENTS} == names
-
-
-@pytest.mark.parametrize("file", [*REQUIREMENTS, *CONSTRAINTS], ids=str)
+@pytest.mark.parametrize("file", REQUIREMENTS, ids=str)
 def test_every_line_of_a_requirements_file_is_an_exact_pin(file: Path) -> None:
-    lines = [line for line in (ROOT / file).read_text().splitlines() if not line.startswith(("#", "-c ", "-e "))]
-    assert lines
-    assert [line for line in lines if not EXACT.fullmatch(line)] == []
+    assert [pin for pin in pins(file).items() if not re.fullmatch(r"[\w.]+", pin[1])] == []
 
 
 @pytest.mark.parametrize("file", LOCKS, ids=str)
@@ -45,6 +38,19 @@ def test_no_pin_file_names_a_server(file: Path) -> None:
     text = (ROOT / file).read_text()
     assert "://" not in text
     assert '"resolved"' not in text
+
+
+def test_the_pins_are_within_the_ranges_of_pyproject() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    needs = [need for each in lists for need in map(Requirement, each) if need.name != project["name"]]
+    pinned = pins(Path("requirements.txt"))
+    assert [str(need) for need in needs if pinned.get(canonicalize_name(need.name), "") not in need.specifier] == []
+
+
+def test_the_installed_versions_are_the_pinned_ones() -> None:
+    pinned = pins(Path("requirements.txt"))
+    assert {name: distribution(name).version for name in pinned} == pinned
 
 
 def test_node_tools_are_pinned_exactly() -> None:
@@ -59,33 +65,3 @@ def test_the_cdk_cli_is_of_the_second_major_release() -> None:
 def test_the_lock_file_holds_the_versions_of_package_json() -> None:
     packages = json.loads((ROOT / "package-lock.json").read_text())["packages"]
     assert {tool: packages[f"node_modules/{tool}"]["version"] for tool in node_tools()} == node_tools()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "requirements",
-        "requirements/checkov",
-        "requirements/bench",
-        "requirements/docs",
-        "requirements/torch",
-        "requirements/lowest",
-    ],
-)
-def test_a_package_is_pinned_in_one_place(name: str) -> None:
-    text = (ROOT / f"{name}.txt").read_text()
-    (constraints,) = re.findall(r"^-c (.*)$", text, re.MULTILINE)
-    file = Path(f"{name}.txt")
-    assert pins(file).keys() & pins(file.parent / constraints).keys() == set()
-
-
-def test_what_is_installed_is_what_the_files_pin() -> None:
-    pinned = pins(Path("requirements.txt")) | pins(Path("requirements/pins/dev.txt"))
-    assert {name: distribution(name).version for name in pinned} == pinned
-
-
-def test_what_a_pinned_package_needs_is_pinned_too() -> None:
-    pinned = pins(Path("requirements.txt")) | pins(Path("requirements/pins/dev.txt"))
-    needed = {Requirement(line) for name in pinned for line in distribution(name).requires or ()}
-    names = {canonicalize_name(need.name) for need in needed if not need.marker or need.marker.evaluate({"extra": ""})}
-    assert names - pinned.keys() == set()

@@ -25,7 +25,8 @@ def test_make_commands_are_found_in_prose_and_in_blocks() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_every_make_target_that_a_document_names_exists(document: Path) -> None:
-    defined = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    rules = re.findall(r"^([a-z -]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    defined = {target for rule in rules for target in rule.split()}
     assert make_targets((ROOT / document).read_text()) - defined == set()
 
 
@@ -34,7 +35,7 @@ def test_the_readme_names_the_two_commands() -> None:
 
 
 def test_every_make_target_says_what_it_does() -> None:
-    lines = re.findall(r"^[a-z-]+:.*$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    lines = re.findall(r"^[a-z -]+:.*$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert [line for line in lines if "## " not in line] == []
 
 

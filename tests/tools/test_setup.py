@@ -1,4 +1,4 @@
-"""`make setup` on machines that this one is not: scripts/*.sh with stubs in place of python3, node and npm."""
+"""`make setup` on machines that this one is not: tools/*.sh with stubs in place of python3, node and npm."""
 
 import os
 import shutil

@@ -1,68 +1,132 @@
-"""make bench: what the tools cost, as ratios from one run on one machine."""
+"""make bench: template size, synthesis, deployment, and what nodes ask of S3, from one run on one machine."""
 
 import json
 import os
+import re
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 
-from tools.bench.benchmarks import ALL, PROJECT
-from tools.bench.result import Result
-from tools.bench.timing import CannotMeasureError
-from tools.demo.private_aws import private_aws
+from tools.bench.node_requests import requests_of_nodes
+from tools.demo.private_aws import PrivateAws, private_aws
 from trainium_cli.terminal import console, table
 from trainium_core import PlanError
+from trainium_core.naming import STACK_NAME
 from trainium_core.plan.context import plan_from_cdk
-from trainium_local.environment import NotTheEmbeddedAwsError
+from trainium_local.environment import ACCOUNT_ID, NotTheEmbeddedAwsError
 from trainium_local.lifecycle import LocalError
 
+PROJECT = Path(__file__).parents[2]
 RESULTS = PROJECT / ".trn" / "bench.json"
+RUNS = 3
+FEW, MANY = 1, 1000
+
+Figure = tuple[str, str]
+"""What was measured, and what was found."""
+
+
+class CannotMeasureError(Exception):
+    """A command that was to be measured failed; the message holds its output."""
+
+
+def template_size(aws: PrivateAws) -> Iterator[Figure]:
+    """How much more template a thousand nodes take than one."""
+    few, many = (_template(aws.folder / f"{nodes}-nodes", nodes) for nodes in (FEW, MANY))
+    differing = {re.sub(r"\d+", "#", line) for line in few} ^ {re.sub(r"\d+", "#", line) for line in many}
+    characters = f"{sum(map(len, few)):,} and {sum(map(len, many)):,} characters"
+    yield f"template of {FEW} and of {MANY:,} nodes", f"{characters}, {len(differing)} lines differ in more than digits"
+
+
+def synthesis(aws: PrivateAws) -> Iterator[Figure]:
+    """Our app and the smallest one, in turn, so that a busy moment hits both."""
+    apps = [("app.py", aws.folder / "ours"), ("tools/bench/smallest_app.py", aws.folder / "smallest")]
+    rounds = [[_synth(*app) for app in apps] for _ in range(RUNS + 1)][1:]
+    ours, least = (median(times) for times in zip(*rounds, strict=True))
+    yield f"cdk synth of {STACK_NAME}, of an empty stack", f"{ours:.2f} s, {least:.2f} s, medians of {RUNS}"
+
+
+def deployment(aws: PrivateAws) -> Iterator[Figure]:
+    """By the CDK CLI, its start included, synthesis not."""
+    assembly = aws.folder / "deployment"
+    _synth("app.py", assembly)
+    _cdk("bootstrap", f"aws://{ACCOUNT_ID}/{aws.region}", folder=aws.folder)
+    app = ("--app", str(assembly))
+    times = [
+        (
+            _cdk("deploy", STACK_NAME, *app, "--require-approval", "never", folder=aws.folder),
+            _cdk("destroy", STACK_NAME, *app, "--force", folder=aws.folder),
+        )
+        for _ in range(RUNS)
+    ]
+    deploy, destroy = (median(one) for one in zip(*times, strict=True))
+    yield "cdk deploy, cdk destroy on the embedded AWS", f"{deploy:.1f} s, {destroy:.1f} s, medians of {RUNS}"
+
+
+ALL = (template_size, synthesis, deployment, requests_of_nodes)
 
 
 def main() -> int:
-    sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
     started = time.monotonic()
-    results: list[Result] = []
+    figures: list[Figure] = []
     try:
         plan = plan_from_cdk(PROJECT)
         # All of it: not even `cdk synth` shall find credentials and look somewhere.
         with private_aws(PROJECT, plan.region) as aws:
             for benchmark in ALL:
-                console().print(f"  {benchmark.__name__.replace('_', ' ')} ...", style="dim")
-                results += benchmark(aws)
+                print(f"  {benchmark.__name__.replace('_', ' ')} ...", flush=True)
+                figures += benchmark(aws)
     except (CannotMeasureError, PlanError, LocalError, NotTheEmbeddedAwsError) as error:
         print(f"{error}\nmake bench: failed", file=sys.stderr)
         return 1
-    _show(results)
-    _write(results, RESULTS)
-    met = sum(result.met for result in results)
-    took = f"{time.monotonic() - started:.0f} s"
-    where = RESULTS.relative_to(PROJECT)
-    console().print(f"make bench: {met} of {len(results)} aims met, results in {where}, in {took}", style="bold")
+    console().print(table(["Measured", "Found"], figures, wrapping=["Measured", "Found"]))
+    _write(figures)
+    print(f"make bench: results in {RESULTS.relative_to(PROJECT)}, in {time.monotonic() - started:.0f} s")
     return 0
 
 
-def _show(results: Sequence[Result]) -> None:
-    rows = [
-        (one.name, f"{one.value:.2f}", f"{one.aim:g}", "yes" if one.met else "NO", one.found, one.method)
-        for one in results
-    ]
-    columns = ["Benchmark", "Figure", "At most", "Met", "Found", "How"]
-    console().print(table(columns, rows, right=["Figure", "At most"], wrapping=["Benchmark", "Found", "How"]))
-
-
-def _write(results: Sequence[Result], file: Path) -> None:
+def _write(figures: Sequence[Figure]) -> None:
     document = {
         "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "processors": os.cpu_count(),
         "load": os.getloadavg()[0],
-        "results": [{**asdict(one), "met": one.met} for one in results],
+        "found": dict(figures),
     }
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps(document, indent=2) + "\n")
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def _cdk(*arguments: str, folder: Path) -> float:
+    """Run the CDK CLI. Returns its seconds; raises CannotMeasureError when it fails."""
+    command = ["cdk", *arguments, "--no-notices"]
+    started = time.monotonic()
+    run = subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if run.returncode:
+        raise CannotMeasureError(f"{' '.join(command)}: exit code {run.returncode}\n{run.stdout}")
+    return time.monotonic() - started
+
+
+def _synth(script: str, assembly: Path, *options: str) -> float:
+    """`cdk synth` of an app with the context of our cdk.json."""
+    app = f"{sys.executable} {script}"
+    return _cdk("synth", "--quiet", "--app", app, "--output", str(assembly), *options, folder=PROJECT)
+
+
+def _template(assembly: Path, nodes: int) -> list[str]:
+    """The lines of the template for a number of nodes."""
+    _synth("app.py", assembly, "--context", f"trn:nodes={nodes}")
+    return (assembly / f"{STACK_NAME}.template.json").read_text().splitlines()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import random
+import sys
 import tarfile
 import tempfile
 from collections import Counter
@@ -22,13 +23,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-# First: it makes the two after it importable.
-from tools.bench import node_program as _node_program  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from tools.bench.result import Result
 from tools.demo.private_aws import PrivateAws
 from trainium_core.naming import RECORDS_PREFIX
 from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, ROSTER_KEY
 from trainium_runtime.roster import Roster
+
+sys.path.append(str(Path(__file__).parents[2] / "userdata/trainium_userdata/node"))
 from trn_job.attempt import Attempt
 from trn_job.launch import Launch
 from trn_job.store import Store
@@ -37,8 +37,6 @@ from trn_node.watch import TICK, Watch
 
 NODES = 1000
 JOB = "simulated-20261122-000000"
-MOST_READS = 5500
-"""GET or HEAD requests per second that S3 takes at least per prefix (S3 user guide, optimizing performance)."""
 
 WARM_UP, BEGINNING, PHASE = 2 * TICK, 3 * TICK, 30
 """Seconds. In a phase all that nodes look at is looked at once or more often."""
@@ -233,7 +231,7 @@ def _files_of(name: str, address: str) -> dict[str, str]:
     }
 
 
-def requests_of_nodes(_aws: PrivateAws) -> Iterator[Result]:
+def requests_of_nodes(_aws: PrivateAws) -> Iterator[tuple[str, str]]:
     """The most in any second of each phase."""
     phases: dict[str, Mapping[str, tuple[float, int]]] = {}
     with ExitStack() as on:
@@ -262,12 +260,5 @@ def requests_of_nodes(_aws: PrivateAws) -> Iterator[Result]:
         phases["wait for another node"] = cluster.measure(PHASE)
     assert started == NODES, f"{started} of {NODES} nodes began"
     for phase, rates in phases.items():
-        reads = rates["GET"]
         found = ", ".join(f"{method} {mean:.0f}, at most {most}" for method, (mean, most) in rates.items() if most)
-        yield Result(
-            name=f"{NODES:,} nodes {phase}: GET requests to S3 in the busiest second",
-            value=reads[1],
-            aim=MOST_READS,
-            found=f"per second: {found}",
-            method="the nodes' own watch and job programs on a simulated clock, with an S3 that counts",
-        )
+        yield f"requests per second to S3 of {NODES:,} nodes that {phase}", found

@@ -1,7 +1,6 @@
 """python -m tools.lab.mutants: break each step of a node's verification in turn. Its unit tests must notice every time.
 
-The mutants are in mutants.toml. Each is made in a copy of the repository; the table of all goes into
-docs/project/node-lab.md.
+The mutants are in mutants.toml. Each is made in a copy of the repository.
 """
 
 import os
@@ -11,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +22,6 @@ SOURCES = Path("userdata/trainium_userdata")
 CORE_SOURCES = "trainium_core/"
 """What of the core is on nodes as well."""
 TESTS = Path("tests/userdata")
-PAGE = REPOSITORY / "docs" / "project" / "node-lab.md"
-BEGIN, END = "<!-- mutants -->", "<!-- end of mutants -->"
 COPIED = ("src", "userdata", "tests", "pyproject.toml")
 SECONDS = 600
 ALL_PASSED = 0
@@ -46,14 +43,6 @@ class Mutant:
         return Path("src", self.file) if self.file.startswith(CORE_SOURCES) else SOURCES / self.file
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """What the tests made of a mutant. noticed_by: the first test that failed; empty when none did."""
-
-    mutant: Mutant
-    noticed_by: str
-
-
 UNCHANGED = Mutant(file="locations.py", old="class NodeLocations:", new="class NodeLocations:", breaks="nothing")
 
 
@@ -61,8 +50,11 @@ def all_mutants() -> list[Mutant]:
     return [Mutant(**mutant) for mutant in tomllib.loads(MUTANTS.read_text())["mutants"]]
 
 
-def judge(mutant: Mutant) -> Verdict:
-    """Run the tests on the mutant. Raises ValueError when it does not apply, or when the tests cannot be run."""
+def noticed_by(mutant: Mutant) -> str:
+    """The first test that fails on the mutant; empty when none does.
+
+    Raises ValueError when the mutant does not apply, or when the tests cannot be run.
+    """
     with tempfile.TemporaryDirectory(prefix="trnlab-mutant-") as name:
         copy = Path(name)
         for part in COPIED:
@@ -88,11 +80,11 @@ def judge(mutant: Mutant) -> Verdict:
             check=False,
         )
     if run.returncode == ALL_PASSED:
-        return Verdict(mutant=mutant, noticed_by="")
+        return ""
     failed = _FAILED.search(run.stdout)
     if failed is None:
         raise ValueError(f"{mutant.file}: the tests broke off\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
-    return Verdict(mutant=mutant, noticed_by=f"{failed[1]}: {failed[2].split('[')[0]}")
+    return f"{failed[1]}: {failed[2].split('[')[0]}"
 
 
 def _tests(copy: Path, source: Path) -> Sequence[str]:
@@ -106,38 +98,17 @@ def _tests(copy: Path, source: Path) -> Sequence[str]:
     return [str(file) for file in sorted((copy / TESTS).glob("test_*.py"), key=mentions, reverse=True)]
 
 
-def table(verdicts: Iterable[Verdict]) -> str:
-    rows = [f"| `{verdict.mutant.file}` | {verdict.mutant.breaks} | {_test_name(verdict)} |" for verdict in verdicts]
-    return "\n".join(["| file | what is broken | noticed by |", "|---|---|---|", *rows])
-
-
-def _test_name(verdict: Verdict) -> str:
-    return f"`{verdict.noticed_by}`" if verdict.noticed_by else "**nothing**"
-
-
-def write_table(verdicts: Sequence[Verdict]) -> None:
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{table(verdicts)}\n{END}{after}")
-
-
-def _judged(mutants: Sequence[Mutant]) -> Iterator[Verdict]:
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for verdict in pool.map(judge, mutants):
-            print(f"  {'noticed' if verdict.noticed_by else 'SURVIVED'}: {verdict.mutant.breaks}", flush=True)
-            yield verdict
-
-
 def main() -> int:
-    """Judge the mutants that the arguments name by a part of their file's name; all, and the page, without one."""
-    if judge(UNCHANGED).noticed_by:
+    """Judge the mutants that the arguments name by a part of their file's name; without one, all."""
+    if noticed_by(UNCHANGED):
         sys.exit("mutants: a test fails on the sources as they are; each mutant would seem noticed")
     chosen = [one for one in all_mutants() if not sys.argv[1:] or any(word in one.file for word in sys.argv[1:])]
-    verdicts = list(_judged(chosen))
-    if not sys.argv[1:]:
-        write_table(verdicts)
-    survivors = sum(not verdict.noticed_by for verdict in verdicts)
-    print(f"mutants: {len(verdicts) - survivors} of {len(verdicts)} noticed")
+    survivors = 0
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for mutant, test in zip(chosen, pool.map(noticed_by, chosen), strict=True):
+            survivors += not test
+            print(f"  {mutant.file}, {mutant.breaks}: {test or 'SURVIVED'}", flush=True)
+    print(f"mutants: {len(chosen) - survivors} of {len(chosen)} noticed")
     return 1 if survivors else 0
 
 

@@ -27,7 +27,8 @@ def switch(folder: Path) -> Generator[None]:
     for place in (Path("/run/netns"), Path("/run/systemd/nspawn")):
         place.mkdir(parents=True, exist_ok=True)
         run("mount", "-t", "tmpfs", "trnlab", place)
-    run("ip", "link", "add", BRIDGE, "type", "bridge")
+    # With an address of its own, or it takes the lowest of its cables', which changes when a node is unplugged.
+    run("ip", "link", "add", BRIDGE, "address", "02:00:00:00:00:01", "type", "bridge")
     run("ip", "addr", "add", f"{SERVICES}/{PREFIX_LENGTH}", "dev", BRIDGE)
     run("ip", "addr", "add", f"{METADATA}/32", "dev", BRIDGE)
     run("ip", "link", "set", BRIDGE, "up")

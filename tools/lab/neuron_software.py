@@ -21,7 +21,7 @@ echo "EFA installer of a test lab, called with: $*"
 
 
 def wrapper(program: str, *arguments: str) -> str:
-    """A program that is one of lab/stand_ins, with these arguments before its own."""
+    """A program that is one of tools/lab/stand_ins, with these arguments before its own."""
     return f'#!/bin/sh\nexec {" ".join((f"{PATH_ON_NODE}/{program}.py", *arguments))} "$@"\n'
 
 

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# make pins: the exact versions in requirements*.txt and package-lock.json, from the ranges in requirements/*.in,
+# pyproject.toml and package.json. A version stays while its range allows it; with --upgrade, all become the newest.
+
+cd -P "$(dirname "$0")/.."
+# shellcheck source=tools/steps.sh
+source tools/steps.sh
+
+name="make pins"
+command -v uv >/dev/null || fail "$name: needs uv: pip install uv"
+options=(--quiet --annotation-style line --custom-compile-command "$name" "$@")
+
+# pin FILE SOURCE OPTION...
+pin() {
+  step "$1" uv pip compile "$2" --output-file "$1" "${options[@]}" "${@:3}" ||
+    fail "$name: $2 could not be resolved, see above"
+}
+
+pin requirements.txt requirements/dev.in --universal
+pin requirements/lowest.txt pyproject.toml --universal --extra cli --resolution lowest-direct
+pin requirements/checkov.txt requirements/checkov.in --universal
+pin requirements/docs.txt requirements/docs.in --universal --python-version 3.11
+# On Windows PyTorch is built for CPUs alone: on Linux its pins would include CUDA.
+pin requirements/torch.txt requirements/torch.in --python-platform windows --python-version 3.11
+step package-lock.json npm install --package-lock-only --loglevel=error || fail "$name: see above"
+finish "$name: pins are renewed"
