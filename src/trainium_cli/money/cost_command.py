@@ -1,36 +1,31 @@
 """`trn cost`: what the cluster has cost, costs now, and will have cost at its end."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import Any
 
 import click
 
-from trainium_cli.cluster_selection import command_clients, read_cluster_plan, stacks_of_cluster, stacks_option
+from trainium_cli.cluster_choice import read_cluster_plan, stacks_of_cluster
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.money.cost_report import billed_table, lines_table, spending_as_json, summary
-from trainium_cli.plan_options import plan_options
-from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stacks_option
+from trainium_cli.layout import Table
+from trainium_cli.terminal import console, pairs, print_json, table
 from trainium_cli.waiting import waiting
+from trainium_core.costs.estimate import Total, dollars
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.spending.aws_account import AwsSpendingAccount
 from trainium_core.spending.runner import spending
-from trainium_core.spending.spending import Spending
-from trainium_runtime.errors import UnavailableError
+from trainium_core.spending.spending import Line, Spending
 
 
 @click.command()
 @plan_options
 @stacks_option
 @click.option("--no-cost-explorer", is_flag=True, help="Do not ask Cost Explorer, which AWS bills for each request.")
-def cost(
-    overrides: tuple[str, ...],
-    cdk_json: Path | None,
-    as_json: bool,
-    stacks: tuple[str, ...],
-    no_cost_explorer: bool,
-) -> None:
+@pass_invocation
+def cost(invocation: Invocation, stacks: tuple[str, ...], no_cost_explorer: bool) -> ExitCode:
     """Show what the cluster has cost, costs now, and will have cost.
 
     Billed: by Cost Explorer and the tag trn:cluster, which the payer of the account must have activated. Estimated: by
@@ -39,22 +34,17 @@ def cost(
 
     Exit code 3 when an amount is not known, or something could not be read.
     """
-    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json)
-    try:
-        found = _read_spending(plan, stacks_of_cluster(plan, stacks), ask_cost_explorer=not no_cost_explorer)
-    except UnavailableError as error:
-        if as_json:
-            print_json({"error": str(error)})
-        click.echo(f"Could not tell: {error}", err=True)
-        raise click.exceptions.Exit(ExitCode.UNKNOWN) from error
-    if as_json:
+    plan = read_cluster_plan(invocation)
+    stack_names = stacks_of_cluster(invocation, plan, stacks)
+    found = _read_spending(invocation, plan, stack_names, ask_cost_explorer=not no_cost_explorer)
+    if invocation.as_json:
         print_json(spending_as_json(found))
     else:
         _show(found)
-    raise click.exceptions.Exit(ExitCode.OK if found.is_complete else ExitCode.UNKNOWN)
+    return ExitCode.OK if found.is_complete else ExitCode.UNKNOWN
 
 
-def _read_spending(plan: Plan, stacks: Sequence[str], *, ask_cost_explorer: bool) -> Spending:
+def _read_spending(invocation: Invocation, plan: Plan, stacks: Sequence[str], *, ask_cost_explorer: bool) -> Spending:
     if ask_cost_explorer:
         price = facts()["cost_explorer"]["usd_per_request"]
         click.echo(f"Asks Cost Explorer once, for which AWS bills ${price}; --no-cost-explorer does without.", err=True)
@@ -62,7 +52,7 @@ def _read_spending(plan: Plan, stacks: Sequence[str], *, ask_cost_explorer: bool
     with waiting(message) as change:
         return spending(
             plan,
-            AwsSpendingAccount(plan.region, clients=command_clients()),
+            AwsSpendingAccount(plan.region, clients=invocation.clients),
             stack_names=stacks,
             now=datetime.now(UTC),
             ask_cost_explorer=ask_cost_explorer,
@@ -91,3 +81,70 @@ def _show(found: Spending) -> None:
         out.print(f"AWS's prices are unavailable: {reason}")
     rows = summary(found)
     out.print(pairs(rows, label_width=max(len(label) for label, _ in rows)), style="bold")
+
+
+LAG = "Cost Explorer lags by up to a day: the last hours are not in it."
+
+
+def lines_table(lines: Iterable[Line], amount: str) -> Table:
+    rows = [(line.what, "unknown" if line.usd is None else dollars(line.usd), line.how) for line in lines]
+    return table(["What", amount, "How this was got"], rows, right=[amount], wrapping=["What", "How this was got"])
+
+
+def billed_table(spending: Spending) -> Table:
+    services = sorted((spending.billed or {}).items(), key=lambda item: -item[1])
+    return table(["Service", "Billed"], [(service, dollars(usd)) for service, usd in services], right=["Billed"])
+
+
+def summary(spending: Spending) -> list[tuple[str, str]]:
+    """The numbers one asks for, each with what it is."""
+    if spending.billed_total is None:
+        billed = f"unknown: {spending.not_billed}"
+    else:
+        billed = f"{dollars(spending.billed_total)}, by Cost Explorer. {LAG}"
+    rows = [
+        ("Billed until now", billed),
+        ("Estimated until now", f"{spending.estimated_total} (estimated)"),
+        ("Per hour now", f"{spending.hourly}"),
+    ]
+    forecast = spending.forecast
+    if forecast is None:
+        return [*rows, ("At the end", "no forecast: the plan has no end (trn:ends), or no stack stands")]
+    message = f"{forecast.total} (estimated), if the next {forecast.hours:.1f} h are as now"
+    return [*rows, (f"At the end, {forecast.ends:%Y-%m-%d %H:%M} UTC", message)]
+
+
+def spending_as_json(spending: Spending) -> dict[str, Any]:
+    """Null where an amount is not known."""
+    forecast = spending.forecast
+    return {
+        "cluster": spending.audit.cluster,
+        "region": spending.audit.region,
+        "account": spending.audit.identity.account,
+        "time": spending.audit.time,
+        "since": spending.since,
+        "currency": "USD",
+        "billed": None
+        if spending.billed is None
+        else {service: float(usd) for service, usd in spending.billed.items()},
+        "billed_total": None if spending.billed_total is None else float(spending.billed_total),
+        "billed_lag": LAG,
+        "why_not_billed": spending.not_billed or None,
+        "estimated": [_line(line) for line in spending.estimated],
+        "estimated_total": _total(spending.estimated_total),
+        "per_hour": [_line(line) for line in spending.now],
+        "per_hour_total": _total(spending.hourly),
+        "forecast": None
+        if forecast is None
+        else {"ends": forecast.ends, "hours_left": float(forecast.hours), "total": _total(forecast.total)},
+        "not_read": [{"what": one.what, "reason": one.reason} for one in spending.audit.not_read],
+        "prices_not_heard": list(spending.audit.prices_unavailable),
+    }
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {"what": line.what, "usd": None if line.usd is None else float(line.usd), "how": line.how}
+
+
+def _total(total: Total) -> dict[str, Any]:
+    return {"at_least": float(total.usd), "unknown_amounts": total.unknown}

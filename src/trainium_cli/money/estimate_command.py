@@ -1,20 +1,22 @@
 """`trn estimate`: what the plan costs, line by line, with the source of each price."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from decimal import Decimal
-from pathlib import Path
+from typing import Any
 
 import click
 
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.money.estimate_report import estimate_as_json, notes_on, row, sources_of
-from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.terminal import console, pairs, print_json, table
-from trainium_core.costs.estimate import PILOT_HOURS, Estimate, sales_warning
+from trainium_core.costs.estimate import PILOT_HOURS, CostLine, Estimate, Total, dollars, sales_warning
 from trainium_core.costs.estimate import estimate as estimate_cost
-from trainium_core.costs.stacks import stack_cost_items
+from trainium_core.costs.stacks import stack_cost_items, stack_cost_notes
 from trainium_core.engines.registry import CONSTRUCT_IDS
+from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.prices.price import Origin, Prices
+from trainium_core.prices.price import Origin, Price, Prices
 
 _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "snapshot in this package"}
 
@@ -29,20 +31,21 @@ _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "s
     help="Length of the pilot. The default is a working day.",
 )
 @click.option("--offline", is_flag=True, help="Do not ask AWS for prices: use your own and the snapshot.")
-def estimate(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, hours: int, offline: bool) -> None:
+@pass_invocation
+def estimate(invocation: Invocation, hours: int, offline: bool) -> ExitCode:
     """Show what the plan costs running, asleep and for a pilot.
 
     Asks the AWS Price List if the credentials allow it, else takes a dated snapshot. A price that no source has is
     unknown and not 0; give your own in a file named by trn:prices. Exit code 3 when a price is missing in a total.
     """
-    plan = read_plan(cdk_json, overrides, as_json=as_json)
+    plan = invocation.plan()
     aws = None if offline else _aws(plan.region)
     estimated = estimate_cost(plan, hours=Decimal(hours), aws=aws, items=stack_cost_items)
-    if as_json:
+    if invocation.as_json:
         print_json(estimate_as_json(plan, estimated))
     else:
         _show(plan, estimated)
-    raise click.exceptions.Exit(ExitCode.UNKNOWN if estimated.running_hour.unknown else ExitCode.OK)
+    return ExitCode.UNKNOWN if estimated.running_hour.unknown else ExitCode.OK
 
 
 def _aws(region: str) -> Prices:
@@ -83,3 +86,100 @@ def _show(plan: Plan, estimated: Estimate) -> None:
     warning = sales_warning(plan, estimated)
     if warning is not None:
         out.print(f"warning: {warning}", style="yellow")
+
+
+Footnotes = Mapping[tuple[Origin, str, str], int]
+"""The number of each source, by where it is from, its date and its name."""
+
+
+def sources_of(estimated: Estimate) -> Footnotes:
+    """The sources of all prices, numbered in the order of the lines."""
+    named = dict.fromkeys(_source(line.price) for line in estimated.lines if line.price is not None)
+    return {source: number for number, source in enumerate(named, start=1)}
+
+
+def _source(price: Price) -> tuple[Origin, str, str]:
+    return (price.origin, price.date, price.source)
+
+
+def row(line: CostLine, hours: Decimal, sources: Footnotes) -> tuple[str, ...]:
+    """What is billed, its unit price and source, and what it comes to running, asleep and for the pilot."""
+    note = "" if line.price is None else f"[{sources[_source(line.price)]}]"
+    if line.billed == "by use":
+        return (line.what, _unit_price(line), note, "by use", "by use", "by use")
+    asleep = "prepaid" if line.billed == "prepaid" else _amount(line.asleep_month)
+    return (line.what, _unit_price(line), note, _amount(line.running_hour), asleep, _amount(line.pilot(hours)))
+
+
+def _unit_price(line: CostLine) -> str:
+    if line.unit_usd is None:
+        return f"unknown /{line.unit}"
+    digits = max(2, -int(line.unit_usd.normalize().as_tuple().exponent))
+    return f"{line.unit_usd:,.{digits}f} /{line.unit}"
+
+
+def _amount(usd: Decimal | None) -> str:
+    if usd is None:
+        return "unknown"
+    return "-" if usd == 0 else dollars(usd)
+
+
+def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
+    """What one must know to read the table of this plan."""
+    notes = [
+        "Asleep (`trn sleep`): no nodes, and no endpoints or gateways billed by the hour. "
+        "What is billed by use comes on top, by amounts that are yours. "
+        f"A month is {facts()['billing']['hours_per_month']} hours. "
+        "Lambda, logs and requests to S3 come to next to nothing and are left out."
+    ]
+    if plan.capacity == "spot":
+        notes.append("Spot prices move by the hour: this is what one was, and no budget.")
+    if plan.capacity == "capacity-block":
+        notes.append("A Capacity Block is paid when it is bought, for all of its time, whether nodes run or not.")
+    if plan.capacity == "reservation":
+        notes.append("A reservation is billed at the on-demand rate until you cancel it, whether nodes run or not.")
+    if plan.network.vpc_id is not None:
+        notes.append(f"Endpoints and gateways of {plan.network.vpc_id} are not part of the plan, nor of this estimate.")
+    notes += [f"{note[:1].upper()}{note[1:]}." for note in stack_cost_notes(plan)]
+    if estimated.unknown:
+        missing = ", ".join(dict.fromkeys(line.item.product for line in estimated.unknown))
+        notes.append(f"Not known in {plan.region}: {missing}. Give your own in a CSV file: -c trn:prices=prices.csv")
+    return notes
+
+
+def estimate_as_json(plan: Plan, estimated: Estimate) -> dict[str, Any]:
+    """Every line and total; null where a price is not known, and where the amount is not."""
+    return {
+        "hours": int(estimated.hours),
+        "currency": "USD",
+        "totals": {
+            "running_hour": _total_as_json(estimated.running_hour),
+            "asleep_month": _total_as_json(estimated.asleep_month),
+            "pilot": _total_as_json(estimated.pilot),
+        },
+        "lines": [_line_as_json(line, estimated.hours) for line in estimated.lines],
+        "aws_not_heard": list(estimated.unavailable),
+        "warning": sales_warning(plan, estimated),
+    }
+
+
+def _total_as_json(total: Total) -> dict[str, Any]:
+    return {"usd_at_least": float(total.usd), "unknown_prices": total.unknown}
+
+
+def _line_as_json(line: CostLine, hours: Decimal) -> dict[str, Any]:
+    amounts = {"running_hour": line.running_hour, "asleep_month": line.asleep_month, "pilot": line.pilot(hours)}
+    price = None if line.price is None else {**asdict(line.price), "usd": _number(line.price.usd)}
+    return {
+        "what": line.what,
+        "product": line.item.product,
+        "quantity": line.quantity if isinstance(line.quantity, int) else float(line.quantity),
+        "unit": line.unit,
+        "billed": line.billed,
+        "price": price,
+        **{name: None if line.billed == "by use" else _number(usd) for name, usd in amounts.items()},
+    }
+
+
+def _number(usd: Decimal | None) -> float | None:
+    return None if usd is None else float(usd)

@@ -3,14 +3,12 @@
 import sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
-from typing import NoReturn
 
 import click
 
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import Invocation, context_options, pass_invocation
 from trainium_cli.plan.capacity_options import WAYS_TO_GET_CAPACITY, hours_option
-from trainium_cli.plan_options import context_options, read_plan
 from trainium_cli.terminal import console, pairs
 from trainium_core.capacity.aws_purchase import AwsCapacityPurchase, SaleUnknownError
 from trainium_core.capacity.offerings import BlockOffering, Capacity
@@ -27,7 +25,8 @@ from trainium_runtime.pilot_clock import stops_before_block_end
 @click.argument("offering_id")
 @context_options
 @hours_option
-def buy(offering_id: str, overrides: tuple[str, ...], cdk_json: Path | None, hours: int) -> None:
+@pass_invocation
+def buy(invocation: Invocation, offering_id: str, hours: int) -> ExitCode:
     """Buy a Capacity Block that `trn capacity` found.
 
     OFFERING_ID, trn:region, trn:instance_type, trn:nodes and --hours are those of the search. The offering is read
@@ -38,21 +37,22 @@ def buy(offering_id: str, overrides: tuple[str, ...], cdk_json: Path | None, hou
     """
     if not _is_interactive():
         raise click.UsageError("a purchase asks a person twice: run it on a terminal")
-    plan = read_plan(cdk_json, overrides, as_json=False, ignoring=WAYS_TO_GET_CAPACITY)
+    plan = invocation.plan(ignoring=WAYS_TO_GET_CAPACITY)
     account = AwsAccount(plan.region)
     try:
         identity = account.identity()
         offering = _read_again(account, plan, offering_id, hours)
     except UnavailableError as error:
-        _end(ExitCode.UNKNOWN, f"Nothing was bought: {error}")
+        raise CliError(f"Nothing was bought: {error}", ExitCode.UNKNOWN) from error
     if offering is None:
         reason = f"{plan.region} offers no {offering_id} for {plan.nodes} x {plan.instance_type} and {hours} h"
         hint = "It is sold, or was found with another --hours, type, region or number of nodes: see `trn capacity`."
-        _end(ExitCode.NOT_READY, f"Nothing was bought: {reason}. {hint}")
+        raise CliError(f"Nothing was bought: {reason}. {hint}", ExitCode.NOT_READY)
     _show(offering, plan, identity)
     if not click.confirm("Buy it?") or not _types_the_price(offering):
-        _end(ExitCode.NOT_READY, "Nothing was bought.")
+        raise CliError("\nNothing was bought.", ExitCode.NOT_READY)
     _buy(offering, plan)
+    return ExitCode.OK
 
 
 def _is_interactive() -> bool:
@@ -95,17 +95,17 @@ def _types_the_price(offering: BlockOffering) -> bool:
         return False
 
 
-def _buy(offering: BlockOffering, plan: Plan) -> NoReturn:
+def _buy(offering: BlockOffering, plan: Plan) -> None:
     try:
         bought = AwsCapacityPurchase(plan.region).buy(offering.offering_id)
     except RequestRefusedError as error:
-        _end(ExitCode.NOT_READY, f"Nothing was bought: {error}")
+        raise CliError(f"\nNothing was bought: {error}", ExitCode.NOT_READY) from error
     except SaleUnknownError as error:
-        _end(
-            ExitCode.UNKNOWN,
-            f"AWS did not answer, so it may have been bought or not: {error}. See what the account has with "
-            "`trn capacity` and `aws ec2 describe-capacity-blocks` before you try again.",
+        message = (
+            f"\nUnknown: AWS did not answer, so it may have been bought or not: {error}. See what the account has with "
+            "`trn capacity` and `aws ec2 describe-capacity-blocks` before you try again."
         )
+        raise CliError(message, ExitCode.UNKNOWN) from error
     chosen = CapacityOption(
         capacity="capacity-block",
         region=plan.region,
@@ -117,9 +117,4 @@ def _buy(offering: BlockOffering, plan: Plan) -> NoReturn:
     for name, value in chosen.settings.items():
         console().print(f'  "{SETTING_PREFIX}{name}": "{value}",')
     begins = f"from {offering.start:%Y-%m-%d %H:%M} UTC on" if offering.start > datetime.now(UTC) else "now"
-    _end(ExitCode.OK, f"Nodes can launch {begins}.")
-
-
-def _end(code: ExitCode, message: str) -> NoReturn:
-    console().print(f"\n{message}", style="bold")
-    raise click.exceptions.Exit(code)
+    console().print(f"\nNodes can launch {begins}.", style="bold")

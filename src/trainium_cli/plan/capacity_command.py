@@ -1,31 +1,56 @@
 """`trn capacity`: what could run when, where, for how much."""
 
-from datetime import UTC, datetime
-from pathlib import Path
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
 
 import click
 
 from trainium_cli.command_group import CommandGroup
 from trainium_cli.completion_values import complete_regions
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options
+from trainium_cli.layout import Text
+from trainium_cli.mistakes import mistake
 from trainium_cli.plan.capacity_buy_command import buy
-from trainium_cli.plan.capacity_options import WAYS_TO_GET_CAPACITY, chosen_regions, hours_option, latest_start
-from trainium_cli.plan.capacity_report import found_as_json, show_found
-from trainium_cli.plan_options import plan_options, read_plan
-from trainium_cli.terminal import print_json
+from trainium_cli.plan.capacity_options import WAYS_TO_GET_CAPACITY, hours_option
+from trainium_cli.plan.plan_choices import chosen_regions
+from trainium_cli.terminal import console, print_json, shell_lines, table
 from trainium_cli.waiting import waiting
-from trainium_core.capacity.option import outlook
+from trainium_core.capacity.option import CapacityOption, Prospect, outlook
 from trainium_core.capacity.region_options import CapacityRequest
-from trainium_core.capacity.search import search_capacity
+from trainium_core.capacity.search import Found, search_capacity
+from trainium_core.costs.estimate import dollars
 from trainium_core.preflight.aws_account import AwsAccount
-from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, Clients
-from trainium_runtime.errors import UnavailableError
+from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, Origin
+from trainium_core.problems import SETTING_PREFIX
+from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS
 
 _EXIT_CODES = {
     "something": ExitCode.OK,
     "nothing": ExitCode.NOT_READY,
     "could not tell": ExitCode.UNKNOWN,
 }
+
+
+def _latest_start(_ctx: click.Context, _param: click.Parameter, given: str | None) -> datetime | None:
+    """The end of that day in UTC."""
+    if given is None:
+        return None
+    now = datetime.now(UTC)
+    allowed = f"a day, in UTC, that is not past: {now:%Y-%m-%d} or later"
+    try:
+        day = date.fromisoformat(given)
+    except ValueError as error:
+        fix = f"write year, month and day, as in {now:%Y-%m-%d}"
+        raise mistake("--start-by", given, allowed=allowed, fix=fix) from error
+    end = datetime.combine(day, time.max, tzinfo=UTC)
+    if end < now:
+        raise mistake("--start-by", given, allowed=allowed, fix="give a later day, or leave the option out")
+    return end
 
 
 @click.group(
@@ -36,8 +61,8 @@ _EXIT_CODES = {
     {READ_TIMEOUT_SECONDS} s; a call that fails or is throttled is made {ATTEMPTS} times in all. What has no response
     then is unknown.
 
-    Exit code 0: something could run, now or later. 1: nothing, or only what AWS gives next to no chance. 3: could not
-    tell, since nothing was found and a question got no answer.
+    Exit code 0: something could run, now or later. 1: nothing, or only what AWS gives next to no chance. 3: unknown,
+    since nothing was found and a question got no answer.
     """,
 )
 @plan_options
@@ -50,20 +75,15 @@ _EXIT_CODES = {
 )
 @click.option(
     "--start-by",
-    callback=latest_start,
+    callback=_latest_start,
     metavar="YYYY-MM-DD",
     help="The last day, in UTC, on which the nodes may start. Default: any.",
 )
+@pass_invocation
 @click.pass_context
 def capacity(
-    ctx: click.Context,
-    overrides: tuple[str, ...],
-    cdk_json: Path | None,
-    as_json: bool,
-    hours: int,
-    regions: str | None,
-    start_by: datetime | None,
-) -> None:
+    ctx: click.Context, invocation: Invocation, hours: int, regions: str | None, start_by: datetime | None
+) -> ExitCode | None:
     """Show what could run when, where, for how much.
 
     For the plan's type and number of nodes, whatever its trn:capacity says: reservations of the account, on demand,
@@ -75,28 +95,173 @@ def capacity(
     """
     if ctx.invoked_subcommand is not None:
         _refuse_options_before_the_command(ctx)
-        return
-    plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=WAYS_TO_GET_CAPACITY)
-    chosen, clients = chosen_regions(plan, regions), Clients()
+        return None
+    plan = invocation.plan(ignoring=WAYS_TO_GET_CAPACITY)
+    chosen, clients = chosen_regions(plan, regions), invocation.clients
     request = CapacityRequest(plan=plan, hours=hours, now=datetime.now(UTC), start_by=start_by)
     with waiting(f"Asking AWS in {len(chosen)} regions ..."):
-        try:
-            found = search_capacity(request, chosen, lambda region: AwsAccount(region, clients=clients))
-        except UnavailableError as error:
-            if as_json:
-                print_json({"error": str(error)})
-            click.echo(f"Could not tell: {error}", err=True)
-            raise click.exceptions.Exit(ExitCode.UNKNOWN) from error
-    if as_json:
-        print_json(found_as_json(request, found, overrides))
+        found = search_capacity(request, chosen, lambda region: AwsAccount(region, clients=clients))
+    if invocation.as_json:
+        print_json(found_as_json(request, found, invocation.overrides))
     else:
-        show_found(request, found, overrides)
-    raise click.exceptions.Exit(_EXIT_CODES[outlook(found.options)])
+        show_found(request, found, invocation.overrides)
+    return _EXIT_CODES[outlook(found.options)]
 
 
 capacity.add_command(buy)
 
 
 def _refuse_options_before_the_command(ctx: click.Context) -> None:
-    if any(ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT for name in ctx.params):
+    names = [one.name for one in ctx.command.params if one.name]
+    if any(ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT for name in names):
         raise click.UsageError(f"options go behind {ctx.invoked_subcommand}, not before it")
+
+
+_WORDS = {CAPACITY_BLOCK: "Capacity Block"}
+_STYLES: dict[Prospect, str] = {
+    "now": "green",
+    "later": "green",
+    "unlikely": "yellow",
+    "unknown": "magenta",
+    "no": "dim",
+}
+_ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "snapshot in this package"}
+_OUTLOOKS = {
+    "something": "something could run",
+    "nothing": "nothing, or nothing that is likely to run",
+    "could not tell": "could not tell",
+}
+
+
+def found_as_json(request: CapacityRequest, found: Found, overrides: Sequence[str]) -> dict[str, Any]:
+    """Amounts are US dollars, None where they are not known."""
+    return {
+        "outlook": outlook(found.options),
+        "instance_type": request.plan.instance_type,
+        "nodes": request.plan.nodes,
+        "hours": request.hours,
+        "options": [
+            {
+                **{key: float(value) if isinstance(value, Decimal) else value for key, value in asdict(option).items()},
+                "next": next_command(request, option, overrides),
+            }
+            for option in found.options
+        ],
+        "prices": _sources(found),
+        "aws_not_heard_about_prices": list(found.unavailable),
+    }
+
+
+def show_found(request: CapacityRequest, found: Found, overrides: Sequence[str]) -> None:
+    out, plan = console(), request.plan
+    nodes = "1 node" if plan.nodes == 1 else f"{plan.nodes} nodes"
+    out.print(f"{nodes} of {plan.instance_type} for {request.hours} h, US dollars\n", style="bold")
+    ways = [option for option in found.options if option.prospect not in ("unknown", "no")]
+    if ways:
+        numbers = ["Hours", "In all", "Node-hour", "Score"]
+        columns = ["", "Prospect", "What", "Region", "Zone id", "Start (UTC)", *numbers, "Note"]
+        rows = [[str(number), *_row(option)] for number, option in enumerate(ways, start=1)]
+        out.print(table(columns, rows, right=["", *numbers], wrapping=["Note"]))
+        out.print()
+    rest = list(_rest(found.options))
+    if rest:
+        out.print(table(["Prospect", "What", "Why", "Regions"], rest, wrapping=["Why", "Regions"]))
+        out.print()
+    best = list(_best_of_each_way(ways))
+    if best:
+        out.print("What to type next, for the best of each way:")
+        for number, option in best:
+            out.print(shell_lines(f"{number:>2}  {next_command(request, option, overrides)}"))
+        out.print()
+    for note in _notes(found):
+        out.print(note)
+    out.print(f"\n{_OUTLOOKS[outlook(found.options)]}", style="bold")
+
+
+def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]:
+    """What is unknown or not to be had, a row for each reason."""
+    regions: dict[tuple[Prospect, str, str], dict[str, None]] = {}
+    for option in options:
+        if option.prospect in ("unknown", "no"):
+            key = (option.prospect, _description(option), _note(option))
+            regions.setdefault(key, {})[option.region] = None
+    ways: dict[tuple[Prospect, str, tuple[str, ...]], list[str]] = {}
+    for (prospect, what, why), region_names in regions.items():
+        ways.setdefault((prospect, why, tuple(region_names)), []).append(what)
+    for (prospect, why, region_names), descriptions in ways.items():
+        yield Text(prospect, _STYLES[prospect]), "\n".join(descriptions), why, ", ".join(region_names)
+
+
+def next_command(request: CapacityRequest, option: CapacityOption, overrides: Sequence[str]) -> str | None:
+    """What to type to go on with an option; None where it is none. `overrides`: the -c that were given."""
+    if option.prospect in ("unknown", "no"):
+        return None
+    chosen = {SETTING_PREFIX + name: value for name, value in option.settings.items()}
+    kept = [override for override in overrides if override.partition("=")[0] not in chosen]
+    given = [*kept, *(f"{key}={value}" for key, value in chosen.items())]
+    start = ["trn", "preflight"]
+    if option.buys_from:
+        start = ["trn", "capacity", "buy", option.buys_from, "--hours", str(request.hours)]
+        # A plan for a Capacity Block needs the id that buying it will give.
+        given = [setting for setting in given if not setting.startswith(f"{SETTING_PREFIX}capacity=")]
+    return shlex.join([*start, *(word for setting in given for word in ("-c", setting))])
+
+
+def _best_of_each_way(options: Sequence[CapacityOption]) -> Iterator[tuple[int, CapacityOption]]:
+    """The first of each way that could run, with its number in the table. What is paid for is a way of its own."""
+    seen: set[tuple[str, bool]] = set()
+    for number, option in enumerate(options, start=1):
+        way = (option.capacity, option.paid_for)
+        if option.prospect in ("now", "later") and way not in seen:
+            seen.add(way)
+            yield number, option
+
+
+def _row(option: CapacityOption) -> tuple[str | Text, ...]:
+    return (
+        Text(option.prospect, _STYLES[option.prospect]),
+        "\n".join(filter(None, (_description(option), option.reservation_id))),
+        option.region,
+        option.zone_id or "",
+        f"{option.start:%Y-%m-%d %H:%M}" if option.start else "now",
+        "" if option.hours is None else f"{option.hours:.4g}",
+        _amount(option, option.total),
+        _amount(option, option.hourly),
+        "" if option.score is None else str(option.score),
+        option.note,
+    )
+
+
+def _description(option: CapacityOption) -> str:
+    return _WORDS.get(option.capacity, option.capacity)
+
+
+def _note(option: CapacityOption) -> str:
+    return option.note if option.reservation_id is None else f"{option.reservation_id}: {option.note}"
+
+
+def _amount(option: CapacityOption, usd: Decimal | None) -> str:
+    if option.paid_for:
+        return "paid for"
+    return "unknown" if usd is None else dollars(usd)
+
+
+def _notes(found: Found) -> Iterator[str]:
+    ways = {option.capacity for option in found.options}
+    if ON_DEMAND in ways:
+        yield "That a zone offers a type does not mean that it has one free. Quotas are another matter."
+    if SPOT in ways:
+        yield "Score: AWS's spot placement score, 1 to 10: no promise. AWS says that it is low for one type alone."
+    if CAPACITY_BLOCK in ways:
+        yield "A Capacity Block is for sale until somebody buys it. It is paid at once, and cannot be cancelled."
+    for origin, words in _ORIGINS.items():
+        days = sorted(price.date for price in found.prices if price.origin == origin)
+        if days:
+            since = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+            yield f"Prices by the hour: {words}, {since}, before tax and discounts. --json has each source."
+    for reason in found.unavailable:
+        yield f"AWS's prices are unavailable: {reason}"
+
+
+def _sources(found: Found) -> list[str]:
+    return sorted({f"{price.origin}, {price.date}: {price.source}" for price in found.prices})

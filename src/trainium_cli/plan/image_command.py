@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from trainium_cli.command_group import CommandGroup
-from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import changed_file_option, plan_options, read_plan
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import Invocation, changed_file_option, pass_invocation, plan_options
 from trainium_cli.terminal import console, pairs, print_json, question, say
 from trainium_cli.waiting import waiting
 from trainium_core.engines.ec2.checks.image_check import check_image
@@ -30,36 +30,38 @@ _EXIT_CODES = {
 
 @click.group(cls=CommandGroup, invoke_without_command=True)
 @plan_options
+@pass_invocation
 @click.pass_context
-def image(ctx: click.Context, overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> None:
+def image(ctx: click.Context, invocation: Invocation) -> ExitCode | None:
     """Show the image of the plan's nodes, and pin it.
 
     Exit codes are those of preflight's check of the image.
     """
     if ctx.invoked_subcommand:
-        if overrides or cdk_json or as_json:
+        if invocation.overrides or invocation.cdk_json or invocation.as_json:
             raise click.UsageError(f"give the options after {ctx.invoked_subcommand!r}")
-        return
-    plan = read_plan(cdk_json, overrides, as_json=as_json)
+        return None
+    plan = invocation.plan()
     with waiting(f"Asking AWS in {plan.region} ..."):
         found, result = _image_and_result(plan)
-    if as_json:
+    if invocation.as_json:
         print_json({"parameter": plan.image_parameter, "image": asdict(found) if found else None, **asdict(result)})
     else:
         _show(plan, found, result)
-    raise click.exceptions.Exit(_EXIT_CODES[result.outcome])
+    return _EXIT_CODES[result.outcome]
 
 
 @image.command()
 @changed_file_option
 @click.option("--yes", is_flag=True, help="Write without asking, for scripts.")
-def pin(cdk_json: Path, yes: bool) -> None:
+@pass_invocation
+def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
     """Write the id of the image that the parameter names now into cdk.json.
 
     A deployment next month then boots the same image. The parameter is kept in trn:ami_parameter: `trn preflight` shows
     when it has moved on, and pinning again follows it. Image ids differ between regions.
     """
-    plan = read_plan(cdk_json, (), as_json=False)
+    plan = invocation.plan()
     parameter = plan.image_parameter
     if parameter is None:
         raise click.UsageError(
@@ -71,14 +73,15 @@ def pin(cdk_json: Path, yes: bool) -> None:
     after = with_settings(before, {"ami": current, "ami_parameter": parameter})
     if after == before:
         say(f"Pinned already: {parameter} is {current} in {plan.region}.")
-        return
+        return ExitCode.OK
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
     click.echo("\n".join(changed))
     if not yes and not click.confirm(question(f"\nWrite this to {cdk_json}?")):
         click.echo("Nothing was written.")
-        raise click.exceptions.Exit(ExitCode.NOT_READY)
+        return ExitCode.NOT_READY
     cdk_json.write_text(after, encoding="utf-8")
     say(f"Pinned: {current} in {plan.region}.")
+    return ExitCode.OK
 
 
 def _image_and_result(plan: Plan) -> tuple[Image | None, CheckResult]:
@@ -92,22 +95,18 @@ def _image_and_result(plan: Plan) -> tuple[Image | None, CheckResult]:
 
 
 def _resolved(plan: Plan, parameter: str) -> str:
-    """The id that the parameter names now, of an image that is there; ends the command if there is none."""
+    """The id that the parameter names now, of an image that is there. Raises CliError if there is none."""
     account = AwsAccount(plan.region)
-    try:
-        endpoint = account.identity().endpoint
-        if endpoint:
-            click.echo(f"Nothing was pinned: {endpoint} is not AWS, and its images are invented.", err=True)
-            raise click.exceptions.Exit(ExitCode.NOT_READY)
-        image_id = account.parameter(parameter)
-        found = account.image(image_id) if image_id else None
-    except UnavailableError as error:
-        click.echo(f"Could not tell: {error}", err=True)
-        raise click.exceptions.Exit(ExitCode.UNKNOWN) from error
+    endpoint = account.identity().endpoint
+    if endpoint:
+        message = f"Nothing was pinned: {endpoint} is not AWS, and its images are invented."
+        raise CliError(message, ExitCode.NOT_READY)
+    image_id = account.parameter(parameter)
+    found = account.image(image_id) if image_id else None
     if image_id is None or found is None:
         what = f"the image {image_id} of {parameter}" if image_id else f"the SSM parameter {parameter}"
-        click.echo(f"Nothing to pin: {what} is not in {plan.region}, or not for this account to see.", err=True)
-        raise click.exceptions.Exit(ExitCode.NOT_READY)
+        message = f"Nothing to pin: {what} is not in {plan.region}, or not for this account to see."
+        raise CliError(message, ExitCode.NOT_READY)
     return image_id
 
 

@@ -1,12 +1,11 @@
 """`trn plan`: the validated plan and what follows from it."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import click
 
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.plan.plan_report import plan_as_json, plan_sections
-from trainium_cli.plan_options import plan_options, read_plan, refuse
 from trainium_cli.terminal import console, pairs, print_json, shell_lines
 from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.engines.warnings import plan_warnings
@@ -18,15 +17,16 @@ from trainium_core.problems import PlanError
 
 @click.command()
 @plan_options
-def plan(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> None:
+@pass_invocation
+def plan(invocation: Invocation) -> None:
     """Check the plan and show what follows from it.
 
-    Works offline: nothing is asked of AWS and nothing is made.
+    Works offline: it sends no request to AWS and creates nothing.
     """
-    checked = read_plan(cdk_json, overrides, as_json=as_json)
+    checked = invocation.plan()
     if checked.pilot.ends and (problem := passed_end(checked.pilot.ends, now=datetime.now(UTC))):
-        refuse(PlanError([problem]), as_json=as_json)
-    if as_json:
+        raise PlanError([problem])
+    if invocation.as_json:
         print_json(plan_as_json(checked))
         return
     out = console()

@@ -2,29 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 import click
 
 from trainium_cli.completion_values import complete_regions
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.mistakes import unknown_name
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options
+from trainium_cli.plan.plan_choices import chosen_regions, suppress_option
 from trainium_cli.plan.preflight_report import findings_as_json, show_findings, show_regions
-from trainium_cli.plan.suppress_option import suppress_option
-from trainium_cli.plan_options import plan_options, read_plan, refuse
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
 from trainium_core.engines.projections import Check
 from trainium_core.permissions.roles import CLOUDFORMATION, roles
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
-from trainium_core.preflight.finding import Verdict, verdict
+from trainium_core.preflight.finding import Finding, Verdict, verdict
 from trainium_core.preflight.permissions_check import PRINCIPAL, check_permissions
 from trainium_core.preflight.regions import preflight_in_regions
 from trainium_core.preflight.runner import CHECKS, no_access
 from trainium_core.preflight.runner import preflight as run_preflight
-from trainium_core.problems import PlanError
-from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, Clients
+from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS
+from trainium_runtime.errors import UnavailableError
 
 EXIT_CODES = {
     "ready": ExitCode.OK,
@@ -36,7 +34,7 @@ EXIT_CODES = {
 def _principal(_ctx: click.Context, _param: click.Parameter, given: str | None) -> str | None:
     if given is not None and not PRINCIPAL.fullmatch(given):
         raise click.BadParameter(
-            f"{given!r} is no ARN of a role, user or group, such as "
+            f"{given!r} is not the ARN of a role, user or group, such as "
             "arn:aws:iam::123456789012:role/cdk-hnb659fds-cfn-exec-role-123456789012-us-west-2"
         )
     return given
@@ -73,60 +71,67 @@ def _principal(_ctx: click.Context, _param: click.Parameter, given: str | None) 
     show_default=True,
     help="What it must: a role of `trn permissions`.",
 )
+@pass_invocation
 def preflight(
-    overrides: tuple[str, ...],
-    cdk_json: Path | None,
-    as_json: bool,
+    invocation: Invocation,
     suppressed: frozenset[str],
     regions: str | None,
     every_region: bool,
     principal: str | None,
     must: str,
-) -> None:
+) -> ExitCode:
     """Ask the AWS account whether the plan can be deployed.
 
     Only reads, with the credentials that boto3 finds. Says nothing about free capacity.
     """
-    plan = read_plan(cdk_json, overrides, as_json=as_json)
+    if every_region and regions:
+        raise click.UsageError("give --regions or --every-region, not both")
+    plan = invocation.plan()
     more = {"permissions": partial(check_permissions, principal=principal, role=must)} if principal else {}
     if regions or every_region:
-        try:
-            outcome = _in_regions(plan, _chosen_regions(plan, regions, every_region), suppressed, more, as_json=as_json)
-        except PlanError as error:
-            refuse(error, as_json=as_json)
+        outcome = _in_regions(invocation, plan, chosen_regions(plan, regions), suppressed, more)
     else:
-        outcome = _in_its_region(plan, suppressed, more, overridden=bool(overrides), as_json=as_json)
-    raise click.exceptions.Exit(EXIT_CODES[outcome])
+        outcome = _in_its_region(invocation, plan, suppressed, more)
+    return EXIT_CODES[outcome]
 
 
 def _in_its_region(
-    plan: Plan, suppressed: frozenset[str], more: Mapping[str, Check], *, overridden: bool, as_json: bool
+    invocation: Invocation, plan: Plan, suppressed: frozenset[str], more: Mapping[str, Check]
 ) -> Verdict:
     with waiting(f"Asking AWS in {plan.region} ..."):
         findings = run_preflight(plan, AwsAccount(plan.region), suppressed=suppressed, more=more)
-    why_not = no_access(findings)
-    if as_json:
+    if invocation.as_json:
         print_json(findings_as_json(findings))
-    elif why_not:
-        click.echo(f"Could not tell: {why_not}", err=True)
     else:
-        show_findings(plan, findings, overridden=overridden)
+        refuse_without_access(findings)
+        show_findings(plan, findings, overridden=bool(invocation.overrides))
     return verdict(findings)
 
 
+def refuse_without_access(findings: Sequence[Finding]) -> None:
+    """Raises UnavailableError where no question was answered, for a reason that is the same for all."""
+    reason = no_access(findings)
+    if reason:
+        raise UnavailableError(reason)
+
+
 def _in_regions(
-    plan: Plan, regions: Sequence[str], suppressed: frozenset[str], more: Mapping[str, Check], *, as_json: bool
+    invocation: Invocation,
+    plan: Plan,
+    regions: Sequence[str],
+    suppressed: frozenset[str],
+    more: Mapping[str, Check],
 ) -> Verdict:
-    clients = Clients()
+    clients = invocation.clients
     with waiting(f"Asking AWS in {len(regions)} regions ..."):
         found = preflight_in_regions(
             plan, regions, lambda region: AwsAccount(region, clients=clients), suppressed=suppressed, more=more
         )
     reasons = [no_access(findings) for findings in found.values()]
-    if as_json:
+    if invocation.as_json:
         print_json({"regions": {region: findings_as_json(findings) for region, findings in found.items()}})
     elif all(reasons):
-        click.echo(f"Could not tell: {reasons[0]}", err=True)
+        raise UnavailableError(reasons[0] or "")
     else:
         show_regions(plan, found)
     outcomes = {verdict(findings) for findings in found.values()}
@@ -134,18 +139,3 @@ def _in_regions(
 
 
 _FROM_GOOD_TO_BAD: tuple[Verdict, ...] = ("ready", "could not tell", "not ready")
-
-
-def _chosen_regions(plan: Plan, given: str | None, every_region: bool) -> tuple[str, ...]:
-    offering = tuple(plan.type.zones)
-    if every_region and given:
-        raise click.UsageError("give --regions or --every-region, not both")
-    if not given:
-        return offering
-    chosen = tuple(dict.fromkeys(region.strip() for region in given.split(",") if region.strip()))
-    for region in chosen:
-        if region not in offering:
-            raise click.UsageError(unknown_name(f"region that offers {plan.instance_type}", region, offering))
-    if not chosen:
-        raise click.UsageError(f"--regions names none; known: {', '.join(offering)}")
-    return chosen

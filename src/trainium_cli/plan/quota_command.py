@@ -1,15 +1,14 @@
 """`trn quota`: what the plan lacks of a quota, the request for it, and where that stands."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from trainium_cli.command_group import CommandGroup
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.sagemaker_quota_command import sagemaker
-from trainium_cli.plan_options import plan_options, read_plan
 from trainium_cli.terminal import console, pairs, print_json, table
 from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_core.plan import Plan
@@ -43,66 +42,65 @@ quota.add_command(sagemaker)
 
 @quota.command()
 @plan_options
-def status(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> None:
+@pass_invocation
+def status(invocation: Invocation) -> ExitCode:
     """Show the quota, what is used of it, and the requests for more.
 
-    Exit code 0: there is room for the plan. 1: there is none. 3: could not tell.
+    Exit code 0: there is room for the plan. 1: there is none. 3: unknown.
     """
-    plan = read_plan(cdk_json, overrides, as_json=as_json)
+    plan = invocation.plan()
     state, result = _state_and_result(plan)
     requests = state.requests if state else ()
-    if as_json:
+    if invocation.as_json:
         print_json({**asdict(result), "requests": [asdict(request) for request in requests]})
-    elif _is_unanswered(result):
-        _show_unanswered(result)
     else:
+        _refuse_unanswered(result)
         _show_result(result)
         if state:
             _show_requests(requests)
-    raise click.exceptions.Exit(_EXIT_CODES[result.outcome])
+    return _EXIT_CODES[result.outcome]
 
 
 @quota.command()
 @plan_options
 @click.option("--yes", is_flag=True, help="Ask AWS without asking you first, for scripts.")
-def request(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, yes: bool) -> None:
+@pass_invocation
+def request(invocation: Invocation, yes: bool) -> ExitCode:
     """Ask AWS for what the plan lacks of its quota, and no more.
 
     Shows the request and asks before it is made. Asks for nothing when there is room, or when a request is open.
-    Exit code 0: asked, or nothing to ask for. 1: not asked, though there is no room. 3: could not tell.
+    Exit code 0: asked, or nothing to ask for. 1: not asked, though there is no room. 3: unknown.
     """
-    if as_json and not yes:
-        raise click.UsageError("--json asks no questions: give --yes as well")
-    plan = read_plan(cdk_json, overrides, as_json=as_json)
+    if invocation.as_json and not yes:
+        raise click.UsageError("--json does not prompt: pass --yes as well")
+    plan = invocation.plan()
     state, result = _state_and_result(plan)
-    if not as_json and _is_unanswered(result):
-        _show_unanswered(result)
-    elif not as_json:
+    if not invocation.as_json:
+        _refuse_unanswered(result)
         _show_result(replace(result, fix=""))
     if state is None or state.has_room_whatever_counts:
         message = "Nothing was asked for." if result.outcome == "unknown" else "Nothing to ask for."
-        _end(_EXIT_CODES[result.outcome], message, state=state, as_json=as_json)
+        return _end(invocation, _EXIT_CODES[result.outcome], message, state)
     if state.open_request:
-        _end_with_open(state, as_json=as_json)
-    if not as_json:
+        return _end_with_open(invocation, state)
+    if not invocation.as_json:
         _show_request(state)
     if not yes and not click.confirm("Ask AWS for this?"):
-        _end(ExitCode.NOT_READY, "Nothing was asked for.", state=state, as_json=as_json)
-    _request_increase(state, as_json=as_json)
+        return _end(invocation, ExitCode.NOT_READY, "Nothing was asked for.", state)
+    return _request_increase(invocation, state)
 
 
-def _request_increase(state: QuotaState, *, as_json: bool) -> NoReturn:
+def _request_increase(invocation: Invocation, state: QuotaState) -> ExitCode:
     need = state.need
     try:
         made = AwsQuotaRequests(need.region).request_increase(SERVICE, need.code, desired=state.sufficient_limit)
     except AlreadyRequestedError:
-        # Made since it was looked for, by somebody else or by a first attempt whose answer got lost.
-        _end_with_open(_read_again(state), as_json=as_json)
+        # Made since it was looked for, by another person or by a first attempt whose answer got lost.
+        return _end_with_open(invocation, _read_again(state))
     except RequestRefusedError as error:
-        _end(ExitCode.NOT_READY, f"AWS did not take the request: {error}", state=state, as_json=as_json)
-    state = replace(state, requests=(made,))
+        return _end(invocation, ExitCode.NOT_READY, f"AWS did not take the request: {error}", state)
     message = f"Asked: request {made.request_id} is {made.status}. `trn quota status` follows it."
-    _end(ExitCode.OK, message, state=state, as_json=as_json)
+    return _end(invocation, ExitCode.OK, message, replace(state, requests=(made,)))
 
 
 def _state_and_result(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
@@ -133,12 +131,9 @@ def _show_result(result: CheckResult) -> None:
     console().print(pairs([(label, value) for label, value in rows if value], label_width=8))
 
 
-def _is_unanswered(result: CheckResult) -> bool:
-    return result.outcome == "unknown" and result.fix in REMEDIES
-
-
-def _show_unanswered(result: CheckResult) -> None:
-    click.echo(f"Could not tell: {result.found}: {result.fix}", err=True)
+def _refuse_unanswered(result: CheckResult) -> None:
+    if result.outcome == "unknown" and result.fix in REMEDIES:
+        raise UnavailableError(result.found, remedy=result.fix)
 
 
 def _show_request(state: QuotaState) -> None:
@@ -173,26 +168,27 @@ def _show_requests(requests: tuple[QuotaRequest, ...]) -> None:
     console().print(table(columns, rows, right=["vCPUs"], wrapping=["Request"]))
 
 
-def _end_with_open(state: QuotaState, *, as_json: bool) -> NoReturn:
+def _end_with_open(invocation: Invocation, state: QuotaState) -> ExitCode:
     known = state.open_request
     if known is None:
         message = "AWS says that a request is open, but shows none: ask again with `trn quota status`."
-        _end(ExitCode.UNKNOWN, message, state=state, as_json=as_json)
+        return _end(invocation, ExitCode.UNKNOWN, message, state)
     case = f", case {known.case_id}" if known.case_id else ""
     message = (
         f"A request is open already: {known.request_id} for {plain(known.desired)} vCPUs, {known.status} since "
         f"{known.created:%Y-%m-%d}{case}. `trn quota status` follows it."
     )
     if known.desired >= state.sufficient_limit:
-        _end(ExitCode.OK, message, state=state, as_json=as_json)
+        return _end(invocation, ExitCode.OK, message, state)
     message += f" The plan needs {plain(state.sufficient_limit)}: ask AWS Support to make it that, there can be one."
-    _end(ExitCode.NOT_READY, message, state=state, as_json=as_json)
+    return _end(invocation, ExitCode.NOT_READY, message, state)
 
 
-def _end(code: ExitCode, message: str, *, state: QuotaState | None, as_json: bool) -> NoReturn:
-    if as_json:
+def _end(invocation: Invocation, code: ExitCode, message: str, state: QuotaState | None) -> ExitCode:
+    """Show how the request ended. The code that was given."""
+    if invocation.as_json:
         made: dict[str, Any] | None = asdict(state.open_request) if state and state.open_request else None
         print_json({"message": message, "request": made})
     else:
         console().print(f"\n{message}", style="bold")
-    raise click.exceptions.Exit(code)
+    return code

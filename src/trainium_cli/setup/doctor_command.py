@@ -14,10 +14,10 @@ from typing import Literal
 import click
 
 from trainium_cli.cdk_program import cdk_path, tool_path
-from trainium_cli.cluster_selection import cluster_options, configured_region, settings_of_a_plan
+from trainium_cli.cluster_choice import configured_region
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
 from trainium_cli.layout import Text
-from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.facts import facts
@@ -43,28 +43,29 @@ class Diagnosis:
 @click.command()
 @plan_options
 @cluster_options
-def doctor(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool) -> None:
+@pass_invocation
+def doctor(invocation: Invocation) -> ExitCode:
     """Show what this machine and the account lack.
 
     Node and the CDK CLI, which a deployment needs; the AWS CLI with its Session Manager plugin, for a shell on a node;
     credentials; and whether the CDK has its own stack in the region.
 
-    Exit code 0: nothing is missing that a deployment needs. 1: something is. 3: could not tell.
+    Exit code 0: nothing is missing that a deployment needs. 1: something is. 3: unknown.
     """
     region = None
-    if settings_of_a_plan(cdk_json, overrides):
-        region = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER).region
-    found = [*_machine(cdk_json.parent if cdk_json else Path())]
+    if invocation.has_plan:
+        region = invocation.plan(ignoring=SYNTH_ONLY_SETTINGS).region
+    found = [*_machine(invocation.cdk_json.parent if invocation.cdk_json else Path())]
     with waiting("Asking AWS for the account ..."):
-        found += _account(region or configured_region())
+        found += _account(region or configured_region(invocation))
     outcomes = {one.outcome for one in found}
-    if as_json:
+    if invocation.as_json:
         print_json([asdict(one) for one in found])
     else:
         rows = [(one.what, Text(one.outcome, style=_STYLE[one.outcome]), _shown(one)) for one in found]
         console().print(table(("What", "Outcome", "Found"), rows, wrapping=("Found",)))
     unknown = ExitCode.UNKNOWN if "unknown" in outcomes else ExitCode.OK
-    raise click.exceptions.Exit(ExitCode.NOT_READY if "fail" in outcomes else unknown)
+    return ExitCode.NOT_READY if "fail" in outcomes else unknown
 
 
 def _shown(one: Diagnosis) -> str:
@@ -98,7 +99,7 @@ def _node() -> Diagnosis:
         return Diagnosis(what="Node", outcome="fail", found=f"{place} does not run ({type(error).__name__})", fix=fix)
     major = re.match(r"v(\d+)", ran.stdout)
     if major is None:
-        return Diagnosis(what="Node", outcome="unknown", found=f"{place} does not say its version")
+        return Diagnosis(what="Node", outcome="unknown", found=f"{place} did not print its version")
     good = int(major[1]) in supported
     found = f"{ran.stdout.strip()}, {place}"
     return Diagnosis(what="Node", outcome="pass" if good else "warn", found=found, fix="" if good else fix)
@@ -113,7 +114,7 @@ def _cdk_cli(place: str) -> Diagnosis:
         version = str(described["version"])
         is_older = tuple(map(int, version.split(".")[:3])) < tried
     except (OSError, ValueError, LookupError, TypeError):
-        found, fix = f"{place}, whose version cannot be told", f"make sure that it is {package} or newer"
+        found, fix = f"{place}, whose version is unknown", f"make sure that it is {package} or newer"
         return Diagnosis(what="CDK CLI", outcome="warn", found=found, fix=fix)
     fix = f"older than what was tried with this package: npm install --global {package}" if is_older else ""
     return Diagnosis(what="CDK CLI", outcome="warn" if is_older else "pass", found=f"{version}, {place}", fix=fix)

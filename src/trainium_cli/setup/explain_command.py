@@ -6,7 +6,7 @@ from dataclasses import asdict
 import click
 
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import json_option
+from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_core.support.known_errors import known_error, known_errors
 
@@ -14,10 +14,11 @@ from trainium_core.support.known_errors import known_error, known_errors
 @click.command()
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @json_option
-def explain(text: tuple[str, ...], as_json: bool) -> None:
+@pass_invocation
+def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
     """Show the cause of an error, and what helps.
 
-    TEXT is the error as it was printed, in quotes; without it, standard input is read. Asks nothing of anybody.
+    TEXT is the error as it was printed, in quotes; without it, standard input is read. Works offline.
 
     Exit code 0: the error is known. 1: it is not.
     """
@@ -25,7 +26,7 @@ def explain(text: tuple[str, ...], as_json: bool) -> None:
     if not pasted.strip():
         raise click.UsageError("paste the error, in quotes: trn explain 'VcpuLimitExceeded ...'")
     found = known_error(pasted)
-    if as_json:
+    if invocation.as_json:
         print_json(asdict(found) if found else None)
     elif found:
         source = f"{found.source} (looked up {found.date})"
@@ -33,5 +34,8 @@ def explain(text: tuple[str, ...], as_json: bool) -> None:
         console().print(pairs(rows, label_width=6))
     else:
         known = "\n".join(f"  {one.name}" for one in known_errors())
-        click.echo(f"Not known. Known are:\n{known}\n`trn support` writes an archive for whoever helps.", err=True)
-    raise click.exceptions.Exit(ExitCode.OK if found else ExitCode.NOT_READY)
+        click.echo(
+            f"Unknown error. Known errors:\n{known}\n`trn support` writes an archive for the person who helps.",
+            err=True,
+        )
+    return ExitCode.OK if found else ExitCode.NOT_READY

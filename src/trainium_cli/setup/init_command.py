@@ -12,7 +12,6 @@ import click
 from trainium_cli.completion_values import complete_region, complete_type
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.mistakes import unknown_name
-from trainium_cli.plan_options import refuse
 from trainium_cli.terminal import question, say
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.costs.estimate import estimate, sales_warning
@@ -20,7 +19,7 @@ from trainium_core.naming import DEFAULT_CLUSTER_NAME
 from trainium_core.plan import Plan
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import CAPACITY, CapacityKind
-from trainium_core.problems import SETTING_PREFIX, PlanError
+from trainium_core.problems import SETTING_PREFIX
 
 _FILES = {"app.py": "app.py", "README.md": "README.md", "job/fit.py": "fit.py", "job/job.toml": "job.toml"}
 """What is written besides cdk.json, by the name of its text in the folder project."""
@@ -46,8 +45,8 @@ _NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation
 @click.option("--reservation-id", metavar="ID", help="The Capacity Block or reservation to launch into.")
 @click.option("--ends", metavar="WHEN", help="When the nodes end: 8h, 5d, 2026-12-01T18:00Z, or never.")
 @click.option("--name", metavar="NAME", help=f"Name of the cluster. Default: {DEFAULT_CLUSTER_NAME}.")
-@click.option("--yes", is_flag=True, help="Ask nothing: what is not given is as proposed.")
-def init(folder: Path, yes: bool, **given: str | None) -> None:
+@click.option("--yes", is_flag=True, help="Do not prompt: use the proposed values for options that are not given.")
+def init(folder: Path, yes: bool, **given: str | None) -> ExitCode:
     """Write a plan, a CDK app and a first job into a folder.
 
     Asks for what is not given, says the price by list prices, and changes nothing on AWS. Overwrites no file.
@@ -57,25 +56,19 @@ def init(folder: Path, yes: bool, **given: str | None) -> None:
     there = [name for name in ("cdk.json", *_FILES) if (folder / name).exists()]
     if there:
         raise click.UsageError(f"{folder}: there is already {', '.join(there)}; give an empty folder")
-    somebody = sys.stdin.isatty() and not yes
-    if not somebody and not yes and not (given["instance_type"] and given["region"]):
-        raise click.UsageError("nobody is there to be asked: give --type and --region, or --yes for what is proposed")
-    settings = _prompt_for_settings(given) if somebody else _proposed(given)
-    try:
-        plan = Plan.from_settings(settings, folder)
-    except PlanError as error:
-        refuse(error, as_json=False)
+    prompts = sys.stdin.isatty() and not yes
+    if not prompts and not yes and not (given["instance_type"] and given["region"]):
+        raise click.UsageError("not a terminal: pass --type and --region, or --yes for the proposed values")
+    settings = _prompt_for_settings(given) if prompts else _proposed(given)
+    plan = Plan.from_settings(settings, folder)
     _say_the_price(plan)
-    if somebody and not click.confirm(question(f"\nWrite this to {folder.resolve()}?"), default=True):
+    if prompts and not click.confirm(question(f"\nWrite this to {folder.resolve()}?"), default=True):
         say("Nothing was written.")
-        raise click.exceptions.Exit(ExitCode.NOT_READY)
-    try:
-        _write(folder, settings)
-    except OSError as error:
-        click.echo(f"{error.filename or folder}: {error.strerror}", err=True)
-        raise click.exceptions.Exit(ExitCode.BAD_INPUT) from error
+        return ExitCode.NOT_READY
+    _write(folder, settings)
     inside = "" if folder == Path() else f"cd {folder}; "
     say(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, trn plan, trn deploy")
+    return ExitCode.OK
 
 
 def _proposed(given: Mapping[str, str | None]) -> dict[str, str]:
@@ -113,7 +106,7 @@ def _settings(answers: Mapping[str, str]) -> dict[str, str]:
 
 def _say_the_price(plan: Plan) -> None:
     estimated = estimate(plan, aws=None)
-    end = f"The nodes end after {plan.pilot.ends}." if plan.pilot.ends else "Nothing ends the nodes by itself."
+    end = f"The nodes end after {plan.pilot.ends}." if plan.pilot.ends else "The nodes have no end."
     say(f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}")
     say(f"  running  {estimated.running_hour} per hour, by list price\n  asleep   {estimated.asleep_month} per month")
     say(f"  end      {end}")

@@ -1,12 +1,11 @@
-"""`trn permissions`: the least that whoever works with the plan, and CloudFormation, must be allowed."""
+"""`trn permissions`: the least-privilege IAM policies of people who work with the plan, and of CloudFormation."""
 
 import json
 import re
-from pathlib import Path
 
 import click
 
-from trainium_cli.plan_options import plan_options, read_plan
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.terminal import console, print_json
 from trainium_core.permissions.roles import CLOUDFORMATION, commands, policies, roles, scope_of
 
@@ -25,9 +24,8 @@ _MEANINGS = {
 @click.option(
     "--account", metavar="ID", default="*", show_default="any", help="The account that ARNs name, such as 123456789012."
 )
-def permissions(
-    role: str | None, overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, account: str
-) -> None:
+@pass_invocation
+def permissions(invocation: Invocation, role: str | None, account: str) -> None:
     """Show the IAM policies that people and CloudFormation need.
 
     Without ROLE those of all. Asks nothing of AWS. Permissions are narrowed to what is named after the plan's stacks,
@@ -35,11 +33,10 @@ def permissions(
     """
     if not re.fullmatch(r"[0-9]{12}|\*", account):
         raise click.UsageError(f"--account: got {account}; give the 12 digits of an account")
-    plan = read_plan(cdk_json, overrides, as_json=as_json)
-    scope = scope_of(plan, account=account)
+    scope = scope_of(invocation.plan(), account=account)
     chosen = [role] if role else list(roles())
     documents = {name: [dict(one) for one in policies(name, scope)] for name in chosen}
-    if as_json:
+    if invocation.as_json:
         print_json(documents)
         return
     for name, found in documents.items():

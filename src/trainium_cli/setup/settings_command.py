@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import click
 
 from trainium_cli.completion_values import complete_setting_name
-from trainium_cli.plan_options import json_option
+from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_core.plan.settings_by_key import GROUP_OF, GROUPS, SETTINGS
 from trainium_core.problems import SETTING_PREFIX, nearest
@@ -15,14 +15,15 @@ from trainium_core.setting_schema.setting import Setting
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_setting_name)
 @json_option
-def settings(names: tuple[str, ...], as_json: bool) -> None:
+@pass_invocation
+def settings(invocation: Invocation, names: tuple[str, ...]) -> None:
     """Show every setting of a plan, or some.
 
     NAME is that of a setting or of a group, or a word that its name or meaning holds. A setting stands in the context
     of cdk.json, or is given with -c to `cdk` and `trn` alike.
     """
     chosen = {key: SETTINGS[key] for name in names for key in _matching(name)} if names else SETTINGS
-    if as_json:
+    if invocation.as_json:
         print_json({SETTING_PREFIX + key: _as_json(setting) for key, setting in chosen.items()})
     else:
         _show(chosen)

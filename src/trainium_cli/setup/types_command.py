@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from trainium_cli.completion_values import complete_region
+from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.mistakes import mistake
-from trainium_cli.plan_options import json_option
 from trainium_cli.terminal import console, print_json, table
 from trainium_core.catalog.catalog import Catalog, load_catalog
 from trainium_core.catalog.file import CatalogError
@@ -19,7 +19,8 @@ from trainium_core.catalog.nearest_region import nearest_region
 @click.option("--region", shell_complete=complete_region, help="Only what this region offers.")
 @click.option("--catalog", "overlay", type=click.Path(path_type=Path), help="A TOML file with types of your own.")
 @json_option
-def types(region: str | None, overlay: Path | None, as_json: bool) -> None:
+@pass_invocation
+def types(invocation: Invocation, region: str | None, overlay: Path | None) -> None:
     """Show the instance types a plan can name.
 
     That a zone offers a type does not mean that it has one free.
@@ -34,7 +35,7 @@ def types(region: str | None, overlay: Path | None, as_json: bool) -> None:
         fix = f"choose {close}" if close else "choose one of the allowed regions, or leave the option out"
         raise mistake("--region", region, allowed=", ".join(catalog.regions), nearest=close, fix=fix)
     chosen = [entry for entry in catalog.values() if region is None or region in entry.zones]
-    if as_json:
+    if invocation.as_json:
         print_json({entry.name: _as_json(entry, catalog) for entry in chosen})
         return
     _show(chosen, region, catalog)

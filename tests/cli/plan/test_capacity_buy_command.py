@@ -154,7 +154,7 @@ def test_there_is_no_option_that_says_yes(shop: Shop, option: str) -> None:
 def test_an_offering_that_is_gone_is_not_bought(shop: Shop) -> None:
     ended = shop.buy("y", "858.26", offering_id="cb-0123456789abcdef1")
     assert (ended.exit_code, shop.bought) == (ExitCode.NOT_READY, [])
-    assert "us-west-2 offers no cb-0123456789abcdef1 for 1 x trn1.32xlarge and 24 h" in ended.stdout
+    assert "us-west-2 offers no cb-0123456789abcdef1 for 1 x trn1.32xlarge and 24 h" in ended.stderr
 
 
 def test_a_type_that_is_not_sold_in_blocks_is_not_bought(shop: Shop) -> None:
@@ -168,7 +168,7 @@ def test_an_offering_that_cannot_be_read_again_is_not_bought(shop: Shop, questio
     shop.account = FakeAccount(blocks=[OFFERING], unavailable={question})
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, shop.bought) == (ExitCode.UNKNOWN, [])
-    assert f"Nothing was bought: no answer about {question}" in ended.stdout
+    assert f"Nothing was bought: no answer about {question}" in ended.stderr
 
 
 def test_the_price_of_now_counts_and_not_the_one_of_the_search(shop: Shop) -> None:
@@ -181,14 +181,14 @@ def test_a_refusal_of_aws_says_that_nothing_was_bought(shop: Shop) -> None:
     shop.fails_with = RequestRefusedError("AWS answered InvalidParameterValue: gone")
     ended = shop.buy("y", "858.26")
     assert ended.exit_code == ExitCode.NOT_READY
-    assert "Nothing was bought: AWS answered InvalidParameterValue: gone" in ended.stdout
+    assert "Nothing was bought: AWS answered InvalidParameterValue: gone" in ended.stderr
 
 
 def test_no_answer_of_aws_says_that_it_may_have_been_bought(shop: Shop) -> None:
     shop.fails_with = SaleUnknownError("time-out")
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, len(shop.bought)) == (ExitCode.UNKNOWN, 1)
-    assert "may have been bought or not: time-out" in ended.stdout
+    assert "may have been bought or not: time-out" in ended.stderr
     assert "Nothing was bought" not in ended.stdout
 
 

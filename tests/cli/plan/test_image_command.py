@@ -129,7 +129,7 @@ def test_an_id_that_follows_no_parameter_cannot_be_pinned(tmp_path: Path) -> Non
     [
         (FakeAccount(parameter_value=None), ExitCode.NOT_READY, f"the SSM parameter {PARAMETER} is not in us-west-2"),
         (FakeAccount(found_image=None), ExitCode.NOT_READY, f"the image {IMAGE.image_id}"),
-        (FakeAccount(unavailable={"parameter"}), ExitCode.UNKNOWN, "Could not tell: no answer about parameter"),
+        (FakeAccount(unavailable={"parameter"}), ExitCode.UNKNOWN, "Unknown: no answer about parameter"),
     ],
 )
 def test_what_is_not_there_is_not_pinned(

@@ -78,7 +78,7 @@ def test_permissions_are_asked_for_when_a_role_is_given(monkeypatch: pytest.Monk
 def test_what_iam_does_not_simulate_is_refused(given: str) -> None:
     ended = run("preflight", *GOOD, "--role", given)
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "no ARN of a role, user or group" in ended.stderr
+    assert "is not the ARN of a role, user or group" in ended.stderr
 
 
 def test_every_finding_is_shown_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,5 +202,5 @@ def test_without_credentials_the_verdict_is_could_not_tell() -> None:
     ended = run_program("preflight", *GOOD, AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)
     assert ended.returncode == ExitCode.UNKNOWN
     assert ended.stdout == ""
-    assert ended.stderr.startswith("Could not tell: The config profile (none-such) could not be found: sign in with ")
+    assert ended.stderr.startswith("Unknown: The config profile (none-such) could not be found: sign in with ")
     assert ended.stderr.count("\n") == 1

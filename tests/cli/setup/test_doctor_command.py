@@ -92,7 +92,7 @@ def test_the_bootstrap_is_held_against_what_a_deployment_asks_for(
     [
         ('{"version": "2.9999.0"}', "pass", "2.9999.0, "),
         ('{"version": "2.100.0"}', "warn", "2.100.0, "),
-        ("", "warn", "version cannot be told"),
+        ("", "warn", "whose version is unknown"),
     ],
 )
 def test_the_version_of_the_cdk_cli_is_held_against_the_one_that_was_tried(

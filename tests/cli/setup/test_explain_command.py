@@ -46,7 +46,7 @@ def test_cause_fix_and_source_are_shown() -> None:
 def test_what_is_not_known_is_reported_as_unknown() -> None:
     ended = run("explain", "the cat is on the keyboard")
     assert ended.exit_code == ExitCode.NOT_READY
-    assert "Not known" in ended.stderr
+    assert "Unknown error." in ended.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), ("",), (" ", "")])

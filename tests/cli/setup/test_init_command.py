@@ -45,7 +45,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "nobody is there to be asked: give --type and --region"),
+        ((), "not a terminal: pass --type and --region"),
         (("--type", "trn1.32xl", "--region", "us-west-2"), "nearest: trn1.32xlarge"),
         (("--yes", "--nodes", "four"), "trn:nodes: got 'four'"),
     ],

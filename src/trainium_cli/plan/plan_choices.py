@@ -1,0 +1,44 @@
+"""Options that several commands about a plan share: checks to leave out, regions to ask in."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from trainium_cli.mistakes import unknown_name
+from trainium_core.plan import Plan
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def suppress_option(
+    checks: Collection[str], *, meaning: str = "Do not ask this one, and say so."
+) -> Callable[[Command], Command]:
+    def known(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> frozenset[str]:
+        for name in given:
+            if name not in checks:
+                raise click.BadParameter(unknown_name("check", name, tuple(checks)))
+        return frozenset(given)
+
+    return click.option(
+        "--suppress",
+        "suppressed",
+        multiple=True,
+        callback=known,
+        metavar="CHECK",
+        help=f"{meaning} Repeatable. Checks: {', '.join(checks)}.",
+    )
+
+
+def chosen_regions(plan: Plan, given: str | None) -> tuple[str, ...]:
+    """The regions of --regions, else all that offer the type. Raises click.UsageError for one that does not."""
+    offering = tuple(plan.type.zones)
+    if given is None:
+        return offering
+    chosen = tuple(dict.fromkeys(region.strip() for region in given.split(",") if region.strip()))
+    for region in chosen:
+        if region not in offering:
+            raise click.UsageError(unknown_name(f"region that offers {plan.instance_type}", region, offering))
+    if not chosen:
+        raise click.UsageError(f"--regions names none; known: {', '.join(offering)}")
+    return chosen
