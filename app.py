@@ -1,11 +1,10 @@
 """The CDK app: settings of cdk.json in, the stacks of trn:stacks out."""
 
-import pkgutil
 import sys
 from pathlib import Path
 
 from trainium_core import Plan, PlanError
-from trainium_core.engines.registry import ENGINES
+from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan.context import plan_from_cdk
 
 
@@ -21,10 +20,12 @@ def define(plan: Plan) -> None:
     # Imported here: aws_cdk starts Node.js, which a mistake in the plan does not need.
     from aws_cdk import App
 
+    from stacks import STACKS
+
     app = App()
-    for engine in ENGINES.values():
-        if engine.key in plan.stacks:
-            pkgutil.resolve_name(engine.stack_class)(app, engine.construct_id, plan=plan)
+    for key, construct_id in CONSTRUCT_IDS.items():
+        if key in plan.stacks:
+            STACKS[key](app, construct_id, plan=plan)
     app.synth()
 
 

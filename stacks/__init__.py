@@ -1,0 +1,7 @@
+"""The stacks of this repository's app, by what trn:stacks calls them."""
+
+from stacks.hyperpod_stack import HyperPodStack
+from stacks.sagemaker_training_stack import SageMakerTrainingStack
+from stacks.trn_cluster_stack import TrnClusterStack
+
+STACKS = {"cluster": TrnClusterStack, "sagemaker": SageMakerTrainingStack, "hyperpod": HyperPodStack}

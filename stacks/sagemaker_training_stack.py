@@ -8,7 +8,6 @@ from constructs import Construct
 from trainium_cdk.plan_scope import tag_all
 from trainium_cdk.sagemaker_training import PlannedTraining
 from trainium_core import Plan
-from trainium_core.engines.sagemaker.settings import SageMakerSettings
 from trainium_core.naming import stack_name
 from trainium_core.nodes.next_steps import destroy_command
 
@@ -26,7 +25,7 @@ class SageMakerTrainingStack(Stack):
         )
         training = PlannedTraining(self, "Training", plan=plan)
         tag_all(self, plan)
-        key = plan.section(SageMakerSettings).kms_key
+        key = plan.sagemaker.kms_key
         if key is not None:
             CfnOutput(self, "KmsKeyArn", description="Key that a job's files are encrypted with", value=key)
         for name, meaning, value in _outputs(training, destroy_command(construct_id, plan.cluster_name)):

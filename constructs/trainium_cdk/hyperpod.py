@@ -14,7 +14,6 @@ from trainium_cdk.pilot import Pilot
 from trainium_cdk.plan_cache import plan_cache
 from trainium_cdk.plan_network import plan_network, plan_security_group
 from trainium_cdk.plan_scope import check_region, tag_all
-from trainium_core.engines.hyperpod.settings import HyperPodSettings
 from trainium_core.engines.hyperpod.warnings import hyperpod_warnings
 from trainium_core.engines.sagemaker.jobs.job import sagemaker_type
 from trainium_core.facts import facts
@@ -54,7 +53,7 @@ class HyperPod(Construct):
         )
         check_region(self, plan)
         tag_all(self, plan)
-        self._plan, self._settings = plan, plan.section(HyperPodSettings)
+        self._plan, self._settings = plan, plan.hyperpod
         # Nodes fetch packages and images, and talk to more services than there are endpoints worth having.
         egress = plan.network.egress or "nat-gateway"
         self.network = plan_network(self, "Network", plan, egress=egress)

@@ -30,10 +30,10 @@ from trainium_cdk.training_run import TrainingRun
 from trainium_cdk.training_state_machine import TrainingStateMachine
 from trainium_cdk.training_store import TrainingStore
 from trainium_core.engines.sagemaker.jobs.images import parsed_image, training_image
-from trainium_core.engines.sagemaker.settings import SageMakerSettings
 from trainium_core.engines.sagemaker.warnings import training_warnings
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
+from trainium_core.plan.settings.sagemaker import SageMakerSettings
 from trainium_runtime.naming import CLUSTER_TAG
 
 
@@ -77,7 +77,7 @@ class _Training(Construct):
 
     def _make(self, plan: Plan, parts: _Parts) -> None:
         claim_cluster_name(self, plan.cluster_name, kind="training")
-        settings = plan.section(SageMakerSettings)
+        settings = plan.sagemaker
         self.job_prefix = training_job_prefix(plan.cluster_name)
         self.image_uri = parts.image_uri
         tag_all(self, plan)
@@ -131,7 +131,7 @@ class PlannedTraining(_Training):
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         """plan: its section of SageMaker's settings says what there is. Raises PlanError for another region."""
         super().__init__(scope, construct_id)
-        settings = plan.section(SageMakerSettings)
+        settings = plan.sagemaker
         image_uri = settings.image or training_image(plan.region)
         check_region(self, plan)
         key = None if settings.kms_key is None else kms.Key.from_key_arn(self, "Key", settings.kms_key)

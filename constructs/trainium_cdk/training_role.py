@@ -14,7 +14,7 @@ from trainium_cdk.justification import justify_wildcard
 from trainium_cdk.network_permissions import allow_interfaces
 from trainium_cdk.service_role import service_role
 from trainium_core.engines.sagemaker.jobs.images import ContainerImage
-from trainium_core.engines.sagemaker.training_facts import training_facts
+from trainium_core.facts import training_facts
 
 
 class TrainingRole(Construct):

@@ -13,7 +13,7 @@ from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.service_role import service_role
 from trainium_cdk.training_definition import training_definition
 from trainium_cdk.training_run import TrainingRun
-from trainium_core.engines.sagemaker.training_facts import training_facts
+from trainium_core.facts import training_facts
 
 _LOG_GROUPS_OF_SERVICES = "/aws/vendedlogs/states/"
 """Log groups below it need no entry of their own in the account's resource policy, which would stay behind."""

@@ -17,7 +17,7 @@ from trainium_cli.waiting import waiting
 from trainium_core.clusters.account import ClusterStack, ClusterStacks
 from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.clusters.locating import LocatedCluster, deployed_plan, located
-from trainium_core.engines.ec2 import EC2
+from trainium_core.engines.ec2.engine import EC2
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file, settings_given
 from trainium_core.problems import SETTING_PREFIX, PlanError

@@ -1,4 +1,4 @@
-"""The facts of data/facts.toml and those of the runtime, read once."""
+"""The facts of the data files, read once."""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,5 +14,11 @@ DATA = Path(__file__).parent / "data"
 
 @cache
 def facts() -> Mapping[str, Any]:
-    """Every fact by section and key, as the files have them."""
+    """The facts of data/facts.toml and of the runtime, by section and key."""
     return {**tomllib.loads((DATA / "facts.toml").read_text()), **runtime.facts()}
+
+
+@cache
+def training_facts() -> Mapping[str, Any]:
+    """The facts of data/sagemaker_training.toml, by section and key."""
+    return tomllib.loads((DATA / "sagemaker_training.toml").read_text())

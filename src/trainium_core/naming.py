@@ -1,7 +1,16 @@
 """Names that the template, the nodes and the command line must agree on."""
 
+from collections.abc import Mapping
+
 STACK_NAME = "TrnClusterStack"
 """Id in the app of the stack of every cluster; the name in CloudFormation of the default cluster's."""
+
+CONSTRUCT_IDS: Mapping[str, str] = {
+    "cluster": STACK_NAME,
+    "sagemaker": "SageMakerTrainingStack",
+    "hyperpod": "HyperPodStack",
+}
+"""The ids in the app of the stacks that trn:stacks can name, in the order in which they are made and shown."""
 
 DEFAULT_CLUSTER_NAME = "trn-pilot"
 """The cluster of a plan that does not name its own."""
@@ -53,6 +62,11 @@ def stack_name(construct_id: str, cluster_name: str) -> str:
     names one is the beginning of the other.
     """
     return construct_id if cluster_name == DEFAULT_CLUSTER_NAME else f"{cluster_name}-{construct_id}"
+
+
+def stack_names(cluster_name: str) -> Mapping[str, str]:
+    """Names of a cluster's stacks in CloudFormation, by what trn:stacks calls them."""
+    return {key: stack_name(construct_id, cluster_name) for key, construct_id in CONSTRUCT_IDS.items()}
 
 
 _PRECOMPILE_GROUP = "-precompile"

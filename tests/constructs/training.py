@@ -6,8 +6,8 @@ from typing import Any
 from stacks.hyperpod_stack import HyperPodStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from tests.constructs.synth import Template, template_of
-from trainium_core.engines.hyperpod import HYPERPOD
-from trainium_core.engines.sagemaker import SAGEMAKER
+from trainium_core.engines.hyperpod.engine import HYPERPOD
+from trainium_core.engines.sagemaker.engine import SAGEMAKER
 
 KMS_KEY = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
 EKS_CLUSTER = "arn:aws:eks:us-west-2:123456789012:cluster/pods"

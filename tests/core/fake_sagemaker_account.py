@@ -8,7 +8,7 @@ from tests.core.fake_prices import FakePrices
 from tests.core.fake_quotas import FakeQuotas
 from tests.core.jobs import ROLE
 from trainium_core.engines.sagemaker.job_checks.account import Role
-from trainium_core.engines.sagemaker.training_facts import training_facts
+from trainium_core.facts import training_facts
 from trainium_core.identity.caller import Identity
 from trainium_core.permissions.simulation import Calls, Denial
 from trainium_core.stacks.deployed_stack import DeployedStack

@@ -68,7 +68,7 @@ def test_training_without_a_vpc_asks_nothing_about_networks() -> None:
 
 
 def test_training_costs_nothing_until_a_job_runs_and_says_where_that_is_shown() -> None:
-    assert "`trn sagemaker run` shows what one costs at most" in findings(ROOM, stacks=("sagemaker",))["cost"].found
+    assert "`trn run` shows the most that one costs" in findings(ROOM, stacks=("sagemaker",))["cost"].found
 
 
 def test_every_stack_must_take_a_deployment() -> None:

@@ -1,8 +1,8 @@
-"""Adding an engine takes its own folder and its entry in the registry; everything else finds it there."""
+"""Adding an engine takes its own files and a line in four others; everything else finds it there."""
 
 import json
 import os
-import pkgutil
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +11,34 @@ from typing import Any
 import pytest
 
 import trainium_core
-from trainium_core.engines.projections import checks
 from trainium_core.engines.registry import ENGINES
 
 CORE = Path(trainium_core.__file__).parent
 TINY = Path(__file__).parent / "tiny_engine"
+ADDED = {
+    "naming.py": {'    "hyperpod": "HyperPodStack",\n': '    "tiny": "TinyStack",\n'},
+    "plan/values.py": {
+        "from trainium_core.plan.settings.sagemaker import SageMakerSettings\n": (
+            "from trainium_core.plan.settings.tiny import TinySettings\n"
+        ),
+        "    hyperpod: HyperPodSettings = field(default_factory=HyperPodSettings)\n": (
+            "    tiny: TinySettings = field(default_factory=TinySettings)\n"
+        ),
+    },
+    "plan/rules/__init__.py": {
+        "from trainium_core.plan.rules.stacks import STACK_RULES\n": (
+            "from trainium_core.plan.rules.tiny import RULES as TINY_RULES\n"
+        ),
+        "_OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, HYPERPOD_RULES": ", TINY_RULES",
+    },
+    "engines/registry.py": {
+        "from trainium_core.engines.sagemaker.engine import SAGEMAKER\n": (
+            "from trainium_core.engines.tiny.engine import TINY\n"
+        ),
+        "for engine in (EC2, SAGEMAKER, HYPERPOD": ", TINY",
+    },
+}
+"""The lines that a new engine adds, by the file and the text before them."""
 
 
 @pytest.fixture(scope="module")
@@ -23,26 +46,21 @@ def uses(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What each user of engines makes of the tiny one, in a copy of the core that has it."""
     root = tmp_path_factory.mktemp("core")
     copy = root / CORE.name
-    link_all(CORE, copy, but="engines")
-    link_all(CORE / "engines", copy / "engines", but="registry.py")
-    (copy / "engines" / "tiny").symlink_to(TINY)
-    registry = (CORE / "engines" / "registry.py").read_text()
-    imported = "from trainium_core.engines.sagemaker import SAGEMAKER\n"
-    added = registry.replace(imported, f"{imported}from trainium_core.engines.tiny import TINY\n")
-    added = added.replace("    HYPERPOD,\n)", "    HYPERPOD,\n    TINY,\n)")
-    (copy / "engines" / "registry.py").write_text(added)
+    shutil.copytree(CORE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(TINY, copy / "engines" / "tiny")
+    (copy / "engines" / "tiny" / "rules.py").rename(copy / "plan" / "rules" / "tiny.py")
+    (copy / "engines" / "tiny" / "settings.py").rename(copy / "plan" / "settings" / "tiny.py")
+    for name, lines in ADDED.items():
+        text = (copy / name).read_text()
+        for line, added in lines.items():
+            assert text.count(line) == 1
+            text = text.replace(line, line + added)
+        (copy / name).write_text(text)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(TINY.parents[2])])}
     command = [sys.executable, "-m", "tests.core.tiny_engine_uses"]
     ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
-
-
-def link_all(folder: Path, copy: Path, *, but: str) -> None:
-    copy.mkdir()
-    for entry in folder.iterdir():
-        if entry.name not in (but, "__pycache__"):
-            (copy / entry.name).symlink_to(entry)
 
 
 def test_the_settings_of_a_new_engine_are_settings_of_the_plan(uses: Any) -> None:
@@ -79,11 +97,10 @@ def test_what_runs_by_a_new_engine_is_found_and_stopped(uses: Any) -> None:
 
 
 def test_no_two_engines_have_a_check_of_the_same_name() -> None:
-    names = [name for engine in ENGINES.values() for name in checks(engine)]
+    names = [name for engine in ENGINES.values() for name in engine.checks]
     assert len(names) == len(set(names))
 
 
 def test_no_two_engines_have_workloads_of_the_same_kind() -> None:
-    named = [engine.workloads for engine in ENGINES.values() if engine.workloads is not None]
-    kinds = [kind for name in named for kind in pkgutil.resolve_name(name).stop]
+    kinds = [kind for engine in ENGINES.values() if engine.workloads for kind in engine.workloads.stop]
     assert len(kinds) == len(set(kinds)) == 3

@@ -14,7 +14,7 @@ import trainium_runtime
 from tests.core.plans import from_settings
 from trainium_cli.main import COMMANDS
 from trainium_core.audit.listings.registry import LISTINGS
-from trainium_core.engines.registry import CONSTRUCT_IDS
+from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.permissions.reference import action, arn_format, known_actions
 from trainium_core.permissions.roles import actions_of, commands, policies, roles, scope_of
 

@@ -183,4 +183,4 @@ def test_validating_a_plan_imports_neither_cdk_nor_boto3_nor_jinja2() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     print(run.stderr)
     assert {"aws_cdk", "boto3", "botocore", "jinja2", "rich", "click"}.isdisjoint(run.stdout.split())
-    assert "trainium_core.engines.ec2.rules" in run.stdout.split()
+    assert "trainium_core.plan.rules.cluster" in run.stdout.split()

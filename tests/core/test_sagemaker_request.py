@@ -13,7 +13,7 @@ from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.engines.sagemaker.jobs.aws_request_model import check_training_job_request
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.engines.sagemaker.jobs.request import training_job_request
-from trainium_core.engines.sagemaker.training_facts import training_facts
+from trainium_core.facts import training_facts
 from trainium_core.jobs.problems import JobError
 from trainium_core.plan import Plan
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.core.fake_teardown import FakeTeardown, cluster_stack
 from tests.core.plans import cluster_names, from_settings, problems_of
-from trainium_core.engines.registry import CONSTRUCT_IDS, stack_names
-from trainium_core.naming import DEFAULT_CLUSTER_NAME, training_job_prefix
+from trainium_core.naming import CONSTRUCT_IDS, DEFAULT_CLUSTER_NAME, stack_names, training_job_prefix
 from trainium_core.teardown.scope import find_scope
 
 LONGER = st.tuples(cluster_names, cluster_names).map(lambda two: (two[0], f"{two[0]}-{two[1]}"[:32].rstrip("-")))

@@ -10,7 +10,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
-from trainium_core.engines.sagemaker import SAGEMAKER
+from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.naming import RECORDS_OUTPUT
 from trainium_core.teardown.account import StoredBytes, Workload
 from trainium_core.teardown.aws_account import AwsTeardown

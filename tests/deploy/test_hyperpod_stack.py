@@ -10,7 +10,7 @@ from tests.constructs.training import hyperpod_template
 from tests.deploy.account import Account, differences, outputs
 from tests.deploy.clock import MovableClock
 from tools.demo.inventory import Inventory
-from trainium_core.engines.hyperpod import HYPERPOD
+from trainium_core.engines.hyperpod.engine import HYPERPOD
 from trainium_core.plan.node_settings import node_settings
 from trainium_local.server import Settings
 from trainium_userdata.hyperpod import hyperpod_script

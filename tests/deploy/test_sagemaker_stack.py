@@ -8,7 +8,7 @@ from tests.constructs.synth import Template
 from tests.constructs.training import training_template
 from tests.deploy.account import Account, differences, outputs
 from tools.demo.inventory import Inventory
-from trainium_core.engines.sagemaker import SAGEMAKER
+from trainium_core.engines.sagemaker.engine import SAGEMAKER
 
 KMS_KEY = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
 

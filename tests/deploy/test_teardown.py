@@ -14,7 +14,7 @@ from tests.deploy.killing_proxy import KillingProxy, killing_proxy
 from tests.deploy.remains import Foreign, foreign_things, leave_remains
 from tests.forked import run_trn
 from tools.demo.inventory import Inventory
-from trainium_core.engines.sagemaker import SAGEMAKER
+from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_local.environment import safe_environment, tool_folders
 from trainium_local.server import Settings
 

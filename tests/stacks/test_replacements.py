@@ -10,8 +10,8 @@ from stacks.hyperpod_stack import HyperPodStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from stacks.trn_cluster_stack import TrnClusterStack
 from tests.constructs.synth import REGION, template_of
-from trainium_core.engines.hyperpod import HYPERPOD
-from trainium_core.engines.sagemaker import SAGEMAKER
+from trainium_core.engines.hyperpod.engine import HYPERPOD
+from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.naming import STACK_NAME
 from trainium_core.plan.settings_by_key import SETTINGS
 

@@ -1,14 +1,9 @@
-"""The registry of engines names the classes of this repository's stacks."""
+"""Every engine has a stack in this repository's app."""
 
-import pkgutil
-
-import pytest
-from aws_cdk import Stack
-
-from trainium_core.engines.engine import Engine
+from stacks import STACKS
 from trainium_core.engines.registry import ENGINES
+from trainium_core.naming import CONSTRUCT_IDS
 
 
-@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
-def test_the_stack_class_of_an_engine_is_a_stack(engine: Engine) -> None:
-    assert issubclass(pkgutil.resolve_name(engine.stack_class), Stack)
+def test_every_stack_has_an_engine_and_a_class() -> None:
+    assert list(ENGINES) == list(CONSTRUCT_IDS) == list(STACKS)

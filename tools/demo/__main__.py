@@ -14,7 +14,7 @@ from tools.demo.tour import show_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.terminal import Screen, console
 from trainium_core import Plan, PlanError
-from trainium_core.engines.ec2 import EC2
+from trainium_core.engines.ec2.engine import EC2
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
 from trainium_core.plan.context import plan_from_cdk
 from trainium_local.environment import ACCOUNT_ID, NotTheEmbeddedAwsError

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tools.reference.markdown import code, table, text
-from trainium_core.engines.projections import checks
 from trainium_core.engines.registry import ENGINES
 from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS
 from trainium_core.plan.node_checks import NODE_CHECKS
@@ -13,7 +12,7 @@ from trainium_core.preflight.runner import CHECKS
 
 
 def preflight_checks() -> str:
-    only = {name: engine.key for engine in ENGINES.values() for name in checks(engine)}
+    only = {name: engine.key for engine in ENGINES.values() for name in engine.checks}
     rows = ((code(name), _finds_out(check), only.get(name, "all")) for name, check in CHECKS.items())
     return table(("check", "finds out", "stacks"), rows)
 

@@ -14,7 +14,8 @@ from trainium_cli.plan.plan_report import pilot_end_text, when_idle_text
 from trainium_cli.terminal import console, pairs
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate
-from trainium_core.engines.registry import CONSTRUCT_IDS, ENGINES
+from trainium_core.engines.registry import ENGINES
+from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.nodes.aws_groups import AwsNodeChanges
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices

@@ -13,7 +13,7 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan_options import refuse
 from trainium_cli.terminal import print_json
-from trainium_core.engines.sagemaker import SAGEMAKER
+from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.engines.sagemaker.job_checks.aws_account import AwsSageMakerAccount
 from trainium_core.engines.sagemaker.jobs.images import image_tags, training_image
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob, job_name
@@ -23,7 +23,6 @@ from trainium_core.engines.sagemaker.jobs.locations import (
     locations_in_bucket,
     no_stack,
 )
-from trainium_core.engines.sagemaker.settings import SageMakerSettings
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file
@@ -182,7 +181,7 @@ def job_of(
         environment=options.environment,
         inputs=options.inputs,
         input_mode=options.input_mode,
-        max_hours=plan.section(SageMakerSettings).budget_hours if options.max_hours is None else options.max_hours,
+        max_hours=plan.sagemaker.budget_hours if options.max_hours is None else options.max_hours,
         max_wait_hours=options.max_wait_hours,
         warm_pool_minutes=options.warm_pool_minutes,
         spot=options.spot,
@@ -190,7 +189,7 @@ def job_of(
         subnet_ids=options.subnets or locations.subnet_ids,
         security_group_ids=options.security_groups or locations.security_group_ids,
         # Without a key SageMaker encrypts with one of AWS's own, whatever the bucket's default is.
-        kms_key=plan.section(SageMakerSettings).kms_key or locations.kms_key,
+        kms_key=plan.sagemaker.kms_key or locations.kms_key,
     )
 
 
@@ -203,7 +202,7 @@ def could_not_tell(error: UnavailableError, what: str, *, as_json: bool) -> NoRe
 
 
 def _image(plan: Plan, given: str | None) -> str:
-    chosen = given or plan.section(SageMakerSettings).image
+    chosen = given or plan.sagemaker.image
     return training_image(plan.region, chosen) if chosen is None or chosen in image_tags() else chosen
 
 

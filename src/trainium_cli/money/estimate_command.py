@@ -13,8 +13,8 @@ from trainium_cli.terminal import console, pairs, print_json, table
 from trainium_core.costs.estimate import PILOT_HOURS, CostLine, Estimate, Total, dollars, sales_warning
 from trainium_core.costs.estimate import estimate as estimate_cost
 from trainium_core.costs.stacks import stack_cost_items, stack_cost_notes
-from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.facts import facts
+from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan import Plan
 from trainium_core.prices.price import Origin, Price, Prices
 

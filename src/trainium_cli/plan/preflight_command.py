@@ -12,7 +12,7 @@ from trainium_cli.plan.plan_choices import chosen_regions, suppress_option
 from trainium_cli.plan.preflight_report import findings_as_json, show_findings, show_regions
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
-from trainium_core.engines.projections import Check
+from trainium_core.engines.engine import Check
 from trainium_core.permissions.roles import CLOUDFORMATION, roles
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount

@@ -21,7 +21,7 @@ from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.runner import audit
-from trainium_core.engines.ec2 import EC2
+from trainium_core.engines.ec2.engine import EC2
 from trainium_core.jobs.record import record_of
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.plan import Plan

@@ -14,8 +14,7 @@ from trainium_core.audit.ownership import Evidence, Seen, belonging
 from trainium_core.audit.resource import Found, Resource, ResourceLister, arn_key
 from trainium_core.audit.stack_record import KEPT, StackRecord, Stacks, status_of
 from trainium_core.audit.untracked import KEPT_ONLY, NOT_DELETED, existing_stacks, only_in_the_index, only_remembered
-from trainium_core.engines.registry import CONSTRUCT_IDS
-from trainium_core.naming import BOOTSTRAP_STACK_NAME
+from trainium_core.naming import BOOTSTRAP_STACK_NAME, CONSTRUCT_IDS
 from trainium_core.plan import Plan
 from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.quotes import quotes

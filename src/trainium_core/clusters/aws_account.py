@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from trainium_core.clusters.account import ClusterNode, ClusterStack, ClusterStacks
-from trainium_core.engines.registry import CLUSTER, CONSTRUCT_IDS
+from trainium_core.engines.registry import CLUSTER
 from trainium_core.identity.aws_caller import AwsIdentities
-from trainium_core.naming import ASLEEP_PARAMETER, ENDS_OUTPUT, RECORDS_OUTPUT
+from trainium_core.naming import ASLEEP_PARAMETER, CONSTRUCT_IDS, ENDS_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.nodes.aws_groups import EXISTING_STATES
 from trainium_core.nodes.fleet import DeployedFleet, fleets_in

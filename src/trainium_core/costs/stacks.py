@@ -3,26 +3,23 @@
 from collections.abc import Iterator
 
 from trainium_core.costs.items import CostItem
-from trainium_core.engines.projections import projections, projections_for
-from trainium_core.engines.registry import CLUSTER, ENGINES
+from trainium_core.engines.registry import CLUSTER, ENGINES, engines_of
 from trainium_core.plan import Plan
 
 
 def cluster_cost_items(plan: Plan) -> tuple[CostItem, ...]:
     """The items of the cluster's own stack, whether trn:stacks has it or not."""
-    return tuple(projections(CLUSTER).cost_items(plan))
+    return tuple(CLUSTER.cost_items(plan))
 
 
 def stack_cost_items(plan: Plan) -> tuple[CostItem, ...]:
     """The items of every stack of trn:stacks; what several are billed for by use is one item."""
-    items = [item for engine in projections_for(plan).values() for item in engine.cost_items(plan)]
+    items = [item for key in plan.stacks for item in ENGINES[key].cost_items(plan)]
     by_use = dict.fromkeys(item for item in items if item.billed == "by use")
     return (*(item for item in items if item.billed != "by use"), *by_use) if len(plan.stacks) > 1 else tuple(items)
 
 
 def stack_cost_notes(plan: Plan) -> Iterator[str]:
     """What one must know of an estimate of the stacks, in the order of the engines."""
-    wanted = projections_for(plan)
-    for key in ENGINES:
-        if key in wanted:
-            yield from wanted[key].cost_notes(plan)
+    for engine in engines_of(plan):
+        yield from engine.cost_notes(plan)

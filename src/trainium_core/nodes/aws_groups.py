@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from pkgutil import resolve_name
 
 from trainium_core.engines.registry import SERVICE_NODES
 from trainium_core.naming import is_of_nodes
@@ -74,7 +73,7 @@ class AwsNodeChanges(AwsChangeSets, AwsNodeGroupControl):
         groups = self.node_groups([name for name in self.physical_ids(stack, GROUP) if is_of_nodes(name)])
         of_ec2 = sum(number for group in groups for state, number in group.instances.items() if state in _RUNNING)
         of_services = (
-            resolve_name(nodes.running)(self, physical_id)
+            nodes.running(self, physical_id)
             for nodes in SERVICE_NODES
             for physical_id in self.physical_ids(stack, nodes.resource_type)
         )

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trainium_core.engines.registry import CONSTRUCT_IDS, EC2
-from trainium_core.naming import DEFAULT_CLUSTER_NAME
+from trainium_core.engines.registry import CLUSTER
+from trainium_core.naming import CONSTRUCT_IDS, DEFAULT_CLUSTER_NAME
 from trainium_core.nodes.session import DOCUMENT, LOGIN
 from trainium_core.nodes.torchrun import torchrun_line
 from trainium_core.problems import SETTING_PREFIX
@@ -21,8 +21,8 @@ class NextStep:
 
 def destroy_command(construct_id: str, cluster_name: str) -> str:
     """What removes a stack of this project's app."""
-    engine = next((key for key, name in CONSTRUCT_IDS.items() if name == construct_id), EC2.key)
-    of_engine = "" if engine == EC2.key else f" -c {SETTING_PREFIX}stacks={engine}"
+    engine = next((key for key, name in CONSTRUCT_IDS.items() if name == construct_id), CLUSTER.key)
+    of_engine = "" if engine == CLUSTER.key else f" -c {SETTING_PREFIX}stacks={engine}"
     return f"cdk destroy {construct_id}{of_engine}{_of_cluster(cluster_name)}"
 
 

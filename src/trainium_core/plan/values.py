@@ -2,36 +2,32 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, get_args
 
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.file import ZONE_ID
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.catalog.neuron_software import Framework, framework_of_parameter
-from trainium_core.engines.registry import CONSTRUCT_IDS, ENGINES, stack_names
 from trainium_core.facts import facts
-from trainium_core.naming import DEFAULT_CLUSTER_NAME
+from trainium_core.naming import CONSTRUCT_IDS, DEFAULT_CLUSTER_NAME, stack_names
 from trainium_core.plan.settings.cache import Cache
 from trainium_core.plan.settings.file_systems import FileSystems
+from trainium_core.plan.settings.hyperpod import HyperPodSettings
 from trainium_core.plan.settings.jobs import JobAccess
 from trainium_core.plan.settings.network import Network
 from trainium_core.plan.settings.node import Node
 from trainium_core.plan.settings.pilot import Pilot
+from trainium_core.plan.settings.sagemaker import SageMakerSettings
 from trainium_core.prices.price import PriceTable, no_prices
 from trainium_core.setting_schema.forms import Choice, FilePath, Names, Pattern, Switch, TagMap, TextFile, WholeNumber
 from trainium_core.setting_schema.setting import HEX_ID, resource_id, section, setting
 
 CapacityKind = Literal["on-demand", "spot", "capacity-block", "reservation"]
 CAPACITY: tuple[CapacityKind, ...] = get_args(CapacityKind)
-STACKS = tuple(ENGINES)
+STACKS = tuple(CONSTRUCT_IDS)
 
 _IMAGE = facts()["image"]
 _SPEED = facts()["root_volume_speed"]
-_Section = TypeVar("_Section")
-
-
-def _engine_sections() -> tuple[Any, ...]:
-    return tuple(engine.settings() for engine in ENGINES.values() if engine.settings is not None)
 
 
 @section
@@ -39,7 +35,6 @@ class PlanValues:
     """The settings by section, in the order in which they are shown.
 
     `setup_script` is the script's text, `catalog` and `prices` what the files hold, where the settings are paths.
-    `engine_sections` are the sections that engines declare; section() reads one.
     """
 
     instance_type: str = setting(
@@ -185,11 +180,8 @@ class PlanValues:
         left_out="cluster",
         meaning=f"stacks of the app: {', '.join(CONSTRUCT_IDS.values())}",
     )
-    engine_sections: tuple[Any, ...] = field(default_factory=_engine_sections)
-
-    def section(self, kind: type[_Section]) -> _Section:
-        """The settings of an engine: section(HyperPodSettings).orchestrator. Those of one left out are its defaults."""
-        return next((one for one in self.engine_sections if isinstance(one, kind)), None) or kind()
+    sagemaker: SageMakerSettings = field(default_factory=SageMakerSettings)
+    hyperpod: HyperPodSettings = field(default_factory=HyperPodSettings)
 
     @property
     def stack_names(self) -> Mapping[str, str]:

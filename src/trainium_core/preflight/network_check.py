@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from trainium_core.engines.projections import projections_for
+from trainium_core.engines.registry import engines_of
 from trainium_core.facts import facts
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
@@ -77,7 +77,7 @@ def check_network(plan: Plan, account: Account) -> CheckResult | None:
 
 def stacks_in_a_vpc(plan: Plan) -> int:
     """How many stacks of trn:stacks have a network: a new one each, unless trn:vpc_id is given."""
-    return sum(engine.needs_vpc(plan) for engine in projections_for(plan).values())
+    return sum(engine.needs_vpc(plan) for engine in engines_of(plan))
 
 
 def _room_for_vpcs(count: int, plan: Plan, account: Account) -> CheckResult:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 
-from trainium_core.engines.projections import Check
+from trainium_core.engines.engine import Check
 from trainium_core.plan import Plan
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.preflight.account import Account

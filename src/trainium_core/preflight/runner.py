@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from trainium_core.engines.projections import Check, checks
+from trainium_core.engines.engine import Check
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
@@ -20,11 +20,11 @@ from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import BE_ALLOWED, REMEDIES, SIGN_IN, UnavailableError
 
-_ENGINE_OF: Mapping[str, str] = {name: key for key, engine in ENGINES.items() for name in checks(engine)}
+_ENGINE_OF: Mapping[str, str] = {name: key for key, engine in ENGINES.items() for name in engine.checks}
 
 CHECKS: Mapping[str, Check] = {
     "identity": check_identity,
-    **{name: check for engine in ENGINES.values() for name, check in checks(engine).items()},
+    **{name: check for engine in ENGINES.values() for name, check in engine.checks.items()},
     "network": check_network,
     "limits": check_limits,
     "cache": check_cache,

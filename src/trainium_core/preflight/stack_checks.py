@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from trainium_core.engines.registry import CONSTRUCT_IDS
 from trainium_core.facts import facts
-from trainium_core.naming import BOOTSTRAP_STACK_NAME
+from trainium_core.naming import BOOTSTRAP_STACK_NAME, CONSTRUCT_IDS
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of

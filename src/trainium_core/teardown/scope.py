@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from trainium_core.engines.engine import ServiceLogs
-from trainium_core.engines.registry import CONSTRUCT_IDS, ENGINES, SERVICE_LOGS, stack_names
+from trainium_core.engines.registry import ENGINES, SERVICE_LOGS
+from trainium_core.naming import CONSTRUCT_IDS, stack_names
 from trainium_core.stacks.description import MadeResource, StackDescription, Stacks
 from trainium_core.teardown.account import Leftover
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG

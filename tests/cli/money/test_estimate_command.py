@@ -36,7 +36,7 @@ def test_a_stack_without_known_prices_is_unknown_and_not_left_out() -> None:
     assert ended.exit_code == ExitCode.UNKNOWN
     assert cells(ended.stdout, "1 x ml.trn1.32xlarge")[-3:] == ["unknown", "unknown", "unknown"]
     assert "Not known in us-west-2: sagemaker-hyperpod, sagemaker-hyperpod-storage." in " ".join(ended.stdout.split())
-    assert "`trn sleep` does not reach it." in " ".join(ended.stdout.split())
+    assert "`trn sleep` does not affect it." in " ".join(ended.stdout.split())
 
 
 def test_offline_prices_are_a_snapshot_and_say_so() -> None:

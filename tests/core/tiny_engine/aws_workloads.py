@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from trainium_core.engines.engine import Workloads
 from trainium_core.teardown.account import Workload
-from trainium_core.teardown.aws_workloads import EngineWorkloads
 from trainium_runtime.aws_service import AwsService
 
 STOPPED: list[str] = []
@@ -17,4 +17,4 @@ def _stop(_account: AwsService, task: str) -> None:
     STOPPED.append(task)
 
 
-WORKLOADS = EngineWorkloads(running=_running, stop={"tiny task": _stop})
+WORKLOADS = Workloads(running=_running, stop={"tiny task": _stop})

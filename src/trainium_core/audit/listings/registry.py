@@ -1,8 +1,5 @@
 """All kinds that an audit looks for: the listings of this folder, and those of the engines."""
 
-import pkgutil
-from collections.abc import Iterator
-
 from trainium_core.audit.listings.ec2_compute import COMPUTE
 from trainium_core.audit.listings.ec2_network import NETWORK
 from trainium_core.audit.listings.ec2_storage import STORAGE
@@ -15,20 +12,13 @@ from trainium_core.audit.listings.models import MODELS
 from trainium_core.audit.listings.s3 import BUCKETS
 from trainium_core.engines.registry import ENGINES
 
-
-def _of_engines() -> Iterator[Listing]:
-    for engine in ENGINES.values():
-        if engine.audited is not None:
-            yield from pkgutil.resolve_name(engine.audited)
-
-
 LISTINGS: tuple[Listing, ...] = (
     *COMPUTE,
     *STORAGE,
     *FILE_SYSTEMS,
     *BUCKETS,
     *NETWORK,
-    *_of_engines(),
+    *(listing for engine in ENGINES.values() for listing in engine.listings),
     *MODELS,
     *FUNCTIONS_AND_LOGS,
     *EVENTS_AND_ALARMS,

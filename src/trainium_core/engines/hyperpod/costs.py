@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from trainium_core.costs.items import CostItem, alarms_item, always, cost_item, network_items
-from trainium_core.engines.hyperpod import HYPERPOD
-from trainium_core.engines.hyperpod.settings import HyperPodSettings
+from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan import Plan
 
 _CLUSTER = "AWS::SageMaker::Cluster"
@@ -12,7 +11,7 @@ _PRODUCT = "sagemaker-hyperpod"
 
 
 def cost_items(plan: Plan) -> Iterator[CostItem]:
-    hyperpod = plan.section(HyperPodSettings)
+    hyperpod = plan.hyperpod
     if hyperpod.training_plan is None:
         yield _instances(plan, plan.nodes, plan.instance_type)
     if hyperpod.orchestrator == "slurm":
@@ -27,8 +26,8 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
 
 
 def cost_notes(plan: Plan) -> Iterator[str]:
-    hyperpod = plan.section(HyperPodSettings)
-    yield f"{HYPERPOD.construct_id} is billed whether nodes of the cluster run or not: `trn sleep` does not reach it"
+    hyperpod = plan.hyperpod
+    yield f"{CONSTRUCT_IDS['hyperpod']} is billed whether its nodes run or not: `trn sleep` does not affect it"
     if hyperpod.training_plan is not None:
         yield "the training plan is paid for when it is bought, and not in this estimate"
     if hyperpod.eks_cluster is not None:

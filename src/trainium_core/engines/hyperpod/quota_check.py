@@ -1,9 +1,7 @@
 """Whether SageMaker's quotas let the HyperPod cluster of a plan have its instances."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from trainium_core.engines.hyperpod.settings import HyperPodSettings
-from trainium_core.engines.projections import Check
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
@@ -20,7 +18,7 @@ def check_hyperpod(plan: Plan, account: Quotas) -> CheckResult:
 
 
 def _answers(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
-    hyperpod = plan.section(HyperPodSettings)
+    hyperpod = plan.hyperpod
     if hyperpod.training_plan is None:
         yield check_instance_quota(plan, plan.instance_type, _USAGE, plan.nodes, account)
     controllers = 1 if hyperpod.orchestrator == "slurm" else 0
@@ -42,6 +40,3 @@ def _all_instances(count: int, name: str, code: str, account: Quotas) -> CheckRe
         return CheckResult(outcome="pass", found=found, needed=needed)
     fix = f"ask Service Quotas for {count} of {quota.code} (service sagemaker)"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
-
-
-CHECKS: Mapping[str, Check] = {"hyperpod": check_hyperpod}

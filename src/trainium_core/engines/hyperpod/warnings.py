@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from trainium_core.engines.hyperpod.settings import HyperPodSettings
 from trainium_core.plan import Plan
 from trainium_core.plan.warnings import pilot_warnings
 
@@ -20,7 +19,7 @@ def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
             "HyperPodStack is destroyed at the end of the pilot, with what its nodes' disks hold: a HyperPod cluster "
             "cannot sleep; set trn:ends_action=destroy where that is meant"
         )
-    hyperpod = plan.section(HyperPodSettings)
+    hyperpod = plan.hyperpod
     if hyperpod.orchestrator == "eks" and hyperpod.eks_security_group is None:
         warnings["hyperpod_eks_security_group"] = (
             "the nodes join no security group of the EKS cluster: its control plane does not reach them, and they do "

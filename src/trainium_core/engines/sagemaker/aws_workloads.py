@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainium_core.engines.engine import Workloads
 from trainium_core.naming import training_job_prefix
 from trainium_core.teardown.account import Workload
-from trainium_core.teardown.aws_workloads import EngineWorkloads
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
@@ -76,6 +76,4 @@ def _end_warm_pool(account: AwsService, name: str) -> None:
         account.client("sagemaker").update_training_job(TrainingJobName=name, ResourceConfig=no_longer)
 
 
-WORKLOADS = EngineWorkloads(
-    running=_running, stop={_EXECUTION: _stop_execution, _JOB: _stop_job, _WARM_POOL: _end_warm_pool}
-)
+WORKLOADS = Workloads(running=_running, stop={_EXECUTION: _stop_execution, _JOB: _stop_job, _WARM_POOL: _end_warm_pool})

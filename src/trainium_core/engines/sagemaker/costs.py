@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from trainium_core.costs.items import CostItem, alarms_item, always, cost_item, network_items
-from trainium_core.engines.sagemaker import SAGEMAKER
-from trainium_core.engines.sagemaker.settings import SageMakerSettings
+from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan import Plan
 
 TRAINING = "sagemaker-training"
@@ -16,10 +15,10 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
     jobs, kind = f"Jobs on ml.{plan.instance_type}", "AWS::SageMaker::TrainingJob"
     yield cost_item(plan, jobs, TRAINING, kind, "by use", instance_type=plan.instance_type)
     yield cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
-    if plan.section(SageMakerSettings).vpc and plan.network.vpc_id is None:
+    if plan.sagemaker.vpc and plan.network.vpc_id is None:
         yield from always(network_items(plan, plan.network.egress or "none"))
     yield from alarms_item(plan, 1)
 
 
 def cost_notes(_: Plan) -> Iterator[str]:
-    yield f"{SAGEMAKER.construct_id}: jobs are billed while they run; `trn sagemaker run` shows what one costs at most"
+    yield f"{CONSTRUCT_IDS['sagemaker']}: jobs are billed while they run; `trn run` shows the most that one costs"

@@ -1,18 +1,17 @@
 """What must hold between the values of a plan: what AWS would refuse minutes later, or would bill for in vain."""
 
-import pkgutil
-from collections.abc import Collection, Iterable, Sequence
-from functools import cache
-from typing import cast
+from collections.abc import Collection, Iterable
 
-from trainium_core.engines.registry import ENGINES
+from trainium_core.plan.rules.cluster import RULES as CLUSTER_RULES
 from trainium_core.plan.rules.compile_cache import CACHE_RULES
 from trainium_core.plan.rules.file_systems import FILE_SYSTEM_RULES
+from trainium_core.plan.rules.hyperpod import RULES as HYPERPOD_RULES
 from trainium_core.plan.rules.instance_type import INSTANCE_TYPE_RULES
 from trainium_core.plan.rules.jobs import JOB_RULES
 from trainium_core.plan.rules.network import NETWORK_RULES
 from trainium_core.plan.rules.pilot import PILOT_RULES
 from trainium_core.plan.rules.rule import Rule
+from trainium_core.plan.rules.sagemaker import RULES as SAGEMAKER_RULES
 from trainium_core.plan.rules.stacks import STACK_RULES
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
@@ -27,6 +26,8 @@ _OF_EVERY_PLAN = (
     *STACK_RULES,
 )
 
+_OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, HYPERPOD_RULES)
+
 
 def broken_rules(values: PlanValues, unusable: Collection[str] = ()) -> list[Problem]:
     """Every rule the values break, but for those that read an unusable setting or one refused by an earlier rule.
@@ -35,7 +36,7 @@ def broken_rules(values: PlanValues, unusable: Collection[str] = ()) -> list[Pro
     """
     refused = set(unusable)
     problems = _broken(_OF_EVERY_PLAN, values, refused)
-    for rules in _of_engines():
+    for rules in _OF_ENGINES:
         problems += _broken(rules, values, set(refused))
     return problems
 
@@ -49,9 +50,3 @@ def _broken(rules: Iterable[Rule], values: PlanValues, refused: set[str]) -> lis
             refused |= {problem.key for problem in found}
             problems += found
     return problems
-
-
-@cache
-def _of_engines() -> Sequence[Sequence[Rule]]:
-    named = [engine.rules for engine in ENGINES.values() if engine.rules is not None]
-    return [cast(Sequence[Rule], pkgutil.resolve_name(name)) for name in named]

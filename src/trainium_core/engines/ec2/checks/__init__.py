@@ -11,7 +11,7 @@ from trainium_core.engines.ec2.checks.precompile_check import check_precompile
 from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_core.engines.ec2.checks.reservation_check import check_reservation
 from trainium_core.engines.ec2.checks.volume_check import check_volumes
-from trainium_core.engines.projections import Check
+from trainium_core.engines.engine import Check
 
 CHECKS: Mapping[str, Check] = {
     "quota": check_quota,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.engines.sagemaker.jobs.request import volume_gib
-from trainium_core.engines.sagemaker.training_facts import training_facts
+from trainium_core.facts import training_facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
 from trainium_core.quotas.sagemaker import quota_of_sagemaker

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from trainium_core.engines.sagemaker.job_checks.account import Roles
 from trainium_core.engines.sagemaker.jobs.images import parsed_image
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
-from trainium_core.engines.sagemaker.training_facts import training_facts
+from trainium_core.facts import training_facts
 from trainium_core.permissions.simulation import Calls
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from trainium_core.engines.sagemaker.jobs.training_jobs import JobState, JobSummary, LogLine, LogPage, Stage
-from trainium_core.engines.sagemaker.training_facts import training_facts
+from trainium_core.facts import training_facts
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError

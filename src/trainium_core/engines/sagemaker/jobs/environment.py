@@ -4,8 +4,7 @@ import json
 
 from trainium_core.compile_cache.place import DIRECT
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
-from trainium_core.engines.sagemaker.training_facts import training_facts
-from trainium_core.facts import facts
+from trainium_core.facts import facts, training_facts
 from trainium_core.plan import Plan
 
 CHECKPOINT_FOLDER = f"{training_facts()['container']['root']}/checkpoints"

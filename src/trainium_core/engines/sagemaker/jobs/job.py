@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
 
-from trainium_core.engines.sagemaker.settings import SageMakerSettings
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
+from trainium_core.plan.settings.sagemaker import SageMakerSettings
 
 LONGEST_NAME = 63
 """Characters of the name of a training job (botocore, TrainingJobName)."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trainium_core.engines.sagemaker import SAGEMAKER
+from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.naming import (
     CACHE_PREFIX,

@@ -6,7 +6,7 @@ from trainium_core.engines.sagemaker.jobs.environment import CHECKPOINT_FOLDER, 
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob, sagemaker_type
 from trainium_core.engines.sagemaker.jobs.rules import check_job
 from trainium_core.engines.sagemaker.jobs.source_channel import ENTRY_FILE, SOURCE_CHANNEL
-from trainium_core.engines.sagemaker.training_facts import training_facts
+from trainium_core.facts import training_facts
 from trainium_core.plan import Plan
 from trainium_runtime.naming import CLUSTER_TAG
 

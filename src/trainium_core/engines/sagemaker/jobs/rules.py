@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from trainium_core.engines.sagemaker.jobs.images import image_tags, parsed_image
 from trainium_core.engines.sagemaker.jobs.job import LONGEST_NAME, TrainingJob, sagemaker_type
 from trainium_core.engines.sagemaker.jobs.source_channel import SOURCE_CHANNEL
-from trainium_core.engines.sagemaker.training_facts import training_facts
+from trainium_core.facts import training_facts
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from trainium_core.engines.sagemaker.settings import SageMakerSettings
-from trainium_core.engines.sagemaker.training_facts import training_facts
+from trainium_core.facts import training_facts
 from trainium_core.plan.rules.rule import Rule, in_the_region, rule_of, type_is_one_of
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
@@ -22,10 +21,10 @@ def budget_is_no_longer_than_a_job_may_run(plan: PlanValues) -> Iterator[Problem
     if "sagemaker" not in plan.stacks:
         return
     longest = training_facts()["time"]["longest_hours"]
-    if plan.section(SageMakerSettings).budget_hours > longest:
+    if plan.sagemaker.budget_hours > longest:
         yield Problem(
             key="sagemaker_budget_hours",
-            got=plan.section(SageMakerSettings).budget_hours,
+            got=plan.sagemaker.budget_hours,
             allowed=f"up to {longest}: SageMaker runs no job longer",
             fix=f"give {longest} or less; a longer training resumes from its checkpoints in a second job",
         )
@@ -33,7 +32,7 @@ def budget_is_no_longer_than_a_job_may_run(plan: PlanValues) -> Iterator[Problem
 
 @rule("sagemaker_kms_key", "sagemaker_image", "region")
 def what_is_named_is_in_the_region(plan: PlanValues) -> Iterator[Problem]:
-    sagemaker = plan.section(SageMakerSettings)
+    sagemaker = plan.sagemaker
     if sagemaker.kms_key is not None:
         yield from in_the_region(plan, "sagemaker_kms_key", sagemaker.kms_key, region=sagemaker.kms_key.split(":")[3])
     if sagemaker.image is not None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from trainium_core.engines.hyperpod.settings import HyperPodSettings
 from trainium_core.facts import facts
 from trainium_core.plan.rules.rule import Rule, in_the_region, rule_of, type_is_one_of
 from trainium_core.plan.settings_by_key import SETTINGS
@@ -20,7 +19,7 @@ def type_is_one_that_hyperpod_has(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("hyperpod_orchestrator", "hyperpod_eks_cluster")
 def eks_comes_with_its_cluster(plan: PlanValues) -> Iterator[Problem]:
-    hyperpod = plan.section(HyperPodSettings)
+    hyperpod = plan.hyperpod
     if hyperpod.orchestrator == "eks" and hyperpod.eks_cluster is None:
         yield Problem(
             key="hyperpod_eks_cluster",
@@ -39,7 +38,7 @@ def eks_comes_with_its_cluster(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("hyperpod_orchestrator", "hyperpod_eks_security_group")
 def only_eks_has_a_cluster_security_group(plan: PlanValues) -> Iterator[Problem]:
-    hyperpod = plan.section(HyperPodSettings)
+    hyperpod = plan.hyperpod
     if hyperpod.orchestrator == "slurm" and hyperpod.eks_security_group is not None:
         yield Problem(
             key="hyperpod_eks_security_group",
@@ -51,7 +50,7 @@ def only_eks_has_a_cluster_security_group(plan: PlanValues) -> Iterator[Problem]
 
 @rule("hyperpod_orchestrator", "vpc_id", "stacks")
 def eks_nodes_join_the_vpc_of_their_cluster(plan: PlanValues) -> Iterator[Problem]:
-    hyperpod = plan.section(HyperPodSettings)
+    hyperpod = plan.hyperpod
     if "hyperpod" in plan.stacks and hyperpod.orchestrator == "eks" and plan.network.vpc_id is None:
         yield Problem(
             key="vpc_id",
@@ -63,7 +62,7 @@ def eks_nodes_join_the_vpc_of_their_cluster(plan: PlanValues) -> Iterator[Proble
 
 @rule("hyperpod_training_plan", "instance_type", "catalog")
 def training_plans_are_sold_for_some_types(plan: PlanValues) -> Iterator[Problem]:
-    hyperpod = plan.section(HyperPodSettings)
+    hyperpod = plan.hyperpod
     sold: list[str] = facts()["hyperpod"]["training_plan_types"]
     if hyperpod.training_plan is not None and plan.instance_type not in sold:
         yield Problem(
@@ -109,7 +108,7 @@ def no_idleness_stops_a_hyperpod_cluster(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("hyperpod_training_plan", "hyperpod_eks_cluster", "region")
 def what_is_named_is_in_the_region(plan: PlanValues) -> Iterator[Problem]:
-    hyperpod = plan.section(HyperPodSettings)
+    hyperpod = plan.hyperpod
     for key, arn in (
         ("hyperpod_training_plan", hyperpod.training_plan),
         ("hyperpod_eks_cluster", hyperpod.eks_cluster),

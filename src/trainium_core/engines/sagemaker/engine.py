@@ -1,0 +1,24 @@
+"""SageMaker training: the same plan as jobs, without machines to keep."""
+
+from trainium_core.engines.engine import Engine
+from trainium_core.engines.sagemaker.audited import LISTINGS
+from trainium_core.engines.sagemaker.aws_workloads import WORKLOADS
+from trainium_core.engines.sagemaker.costs import cost_items, cost_notes
+from trainium_core.engines.sagemaker.warnings import training_warnings
+from trainium_core.plan import Plan
+
+
+def _needs_vpc(plan: Plan) -> bool:
+    return plan.sagemaker.vpc
+
+
+SAGEMAKER = Engine(
+    key="sagemaker",
+    cost_items=cost_items,
+    cost_notes=cost_notes,
+    warnings=training_warnings,
+    needs_vpc=_needs_vpc,
+    listings=LISTINGS,
+    workloads=WORKLOADS,
+    ends_with_pilot=False,
+)
