@@ -1,6 +1,9 @@
 """What holds for every test."""
 
+from functools import cache
+
 import boto3
+import botocore.session
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -10,6 +13,9 @@ from tests import shared
 # where CI is set stays: there every run tries the same examples.
 settings.register_profile("any time", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any time")
+
+# One loader for all sessions: to read the models again for each takes two thirds of the time of a test that calls moto.
+botocore.session.create_loader = cache(botocore.session.create_loader)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,6 +1,8 @@
-"""What the process has imported that tests.forked forks, and what embedded AWSs would each read."""
+"""What the process has imported and read that tests.forked forks."""
 
 from importlib import import_module
+
+import botocore.session
 
 from trainium_cli.main import COMMANDS
 from trainium_local import server
@@ -23,5 +25,12 @@ for module in (
     "tests.forked",
 ):
     import_module(module)
+
+# The models of services: a second of each server, a quarter of one of each `trn`.
+server.share_loader()
+moto = import_module("moto.core.utils")
+for service in ("autoscaling", "cloudformation", "ec2", "fsx", "iam", "logs", "s3", "sagemaker", "sns", "ssm", "sts"):
+    moto.get_service_model(service)
+    botocore.session.create_loader(None).load_service_model(service, "service-2")
 
 lambda_starter.start_zygote()
