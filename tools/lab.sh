@@ -19,7 +19,7 @@ refuse() {
 
 missing_requirement=$(python -m tools.lab.machine 2>&1) || refuse "$missing_requirement"
 install_packages tools/lab/packages/machine.txt
-step "the nodes' root file system" python -m tools.lab.golden_root ||
+step "the nodes' root file system" python -m tools.lab.base_rootfs ||
   fail "$name: the root file system could not be built; $(registry_advice apt "the package sources")"
 
 case $what in

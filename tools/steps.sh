@@ -61,6 +61,6 @@ registry_advice() {
   if grep -qiE 'connection|resolve|resolution|timed? ?out|ENOTFOUND|EAI_AGAIN|ECONN|proxy|certificate' <<<"$step_output"; then
     echo "the package registry of $1 cannot be reached: check the network, the proxy and $2"
   else
-    echo "$1's own words stand above"
+    echo "see the output of $1 above"
   fi
 }

@@ -91,7 +91,7 @@ def test_everything_could_be_read(planted: Planted) -> None:
     assert planted.audit.verdict == "something left"
 
 
-def test_no_kind_that_estimates_leave_out_has_a_price_but_the_storage_of_logs(planted: Planted) -> None:
+def test_only_log_storage_has_a_price_and_no_place_in_estimates(planted: Planted) -> None:
     priced = {one.kind for one in planted.audit.of("left") if one.usd_per_month != 0}
     assert priced & {listing.kind for listing in LISTINGS if not listing.in_estimates} == {"log group"}
 
@@ -139,7 +139,7 @@ def test_what_the_bootstrap_made_is_listed_apart(life: tuple[Audit, Audit, Audit
     assert kinds == {"S3 bucket", "ECR repository", "SSM parameter", "IAM role"}
 
 
-def test_a_cluster_that_exists_is_listed_with_its_stack_and_all_it_has(life: tuple[Audit, Audit, Audit]) -> None:
+def test_existing_cluster_is_listed_with_its_stack_and_resources(life: tuple[Audit, Audit, Audit]) -> None:
     _, during, _ = life
     kinds = {one.kind for one in during.of("left")}
     assert {"stack", "EC2 instance", "EBS volume", "Auto Scaling group", "VPC", "IAM role", "log group"} <= kinds
@@ -170,7 +170,7 @@ def test_after_its_destruction_only_what_it_retains_is_there(life: tuple[Audit, 
         ),
     ],
 )
-def test_with_one_call_denied_an_empty_account_is_not_reported_as_empty(
+def test_empty_account_with_a_denied_call_is_not_reported_empty(
     account: Account, call: str, what: str, permission: str
 ) -> None:
     found = audit_of(account.aws, denied=call)

@@ -191,7 +191,7 @@ def test_an_app_is_deployed_operated_changed_and_destroyed(
     assert left_behind(account, before) == []
 
 
-def test_a_fleet_beside_a_web_app_is_operated_and_destroyed_without_the_app(
+def test_fleet_beside_a_web_app_is_operated_and_destroyed_alone(
     account: Account, assemblies: Mapping[str, Path]
 ) -> None:
     """By the CDK CLI, whose app it is; `trn` is told neither stack nor cluster."""
@@ -233,9 +233,7 @@ def test_the_sample_of_the_readme_is_deployed_as_printed_and_destroyed(
     assert left_behind(account, before) == []
 
 
-def test_a_generated_app_keeps_its_feature_flags_and_has_its_fleet_from_the_wheel(
-    assemblies: Mapping[str, Path], generated: Path
-) -> None:
+def test_generated_app_keeps_its_feature_flags(assemblies: Mapping[str, Path], generated: Path) -> None:
     written: Json = json.loads((generated / "init/cdk.json").read_text())
     assert written["app"] == "python3 app.py"
     assert len(written["context"]) > 50

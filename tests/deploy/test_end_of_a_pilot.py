@@ -136,7 +136,7 @@ def test_a_pilot_is_warned_of_stopped_and_deleted_in_time(account: Account, cloc
     assert differences(before, account.inventory()) == []
 
 
-def test_a_pilot_that_ended_stands_without_nodes_until_it_is_extended(account: Account, clock: MovableClock) -> None:
+def test_ended_pilot_has_no_nodes_until_it_is_extended(account: Account, clock: MovableClock) -> None:
     pilot = a_pilot(account, clock, ends="10h")
     clock.forward(hours=11)
     assert pilot.nodes == 0
@@ -153,9 +153,7 @@ def test_a_pilot_that_ended_stands_without_nodes_until_it_is_extended(account: A
     pilot.destroy()
 
 
-def test_a_spent_budget_gives_notice_and_stops_the_nodes_until_it_is_raised(
-    account: Account, clock: MovableClock
-) -> None:
+def test_spent_budget_stops_the_nodes_until_it_is_raised(account: Account, clock: MovableClock) -> None:
     pilot = a_pilot(account, clock, budget_usd=500, budget_action="stop")
     sns = account.aws.client("sns")
     (topic,) = [arn for arn in account.cluster().ids("AWS::SNS::Topic") if "Spent" in arn]

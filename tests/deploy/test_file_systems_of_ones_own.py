@@ -28,15 +28,13 @@ def kept(account: Account, before: Inventory) -> Iterator[str]:
     account.aws.client("efs").delete_file_system(FileSystemId=file_system)
 
 
-def test_an_efs_file_system_outlives_its_cluster_and_nothing_else_does(
-    account: Account, before: Inventory, kept: str
-) -> None:
+def test_only_the_efs_file_system_outlives_its_cluster(account: Account, before: Inventory, kept: str) -> None:
     left = differences(before, account.inventory())
     assert left[0] == f"+ EFS file systems: {kept}"
     assert all(kept in line for line in left), left
 
 
-def test_a_later_cluster_in_a_vpc_of_its_own_can_mount_it_and_leaves_it_alone(account: Account, kept: str) -> None:
+def test_later_cluster_mounts_a_kept_efs_and_leaves_it_unchanged(account: Account, kept: str) -> None:
     before, template = account.inventory(), cluster_template(**SMALL, efs=kept)
     account.deploy(template)
     (target,) = account.aws.client("efs").describe_mount_targets(FileSystemId=kept)["MountTargets"]
@@ -96,9 +94,7 @@ def let_in(account: Account, group: str) -> set[tuple[int, str]]:
     }
 
 
-def test_the_group_of_a_file_system_of_your_own_lets_the_nodes_in_while_they_are_there(
-    account: Account, own: Mapping[str, Any]
-) -> None:
+def test_existing_file_system_admits_nodes_only_while_they_exist(account: Account, own: Mapping[str, Any]) -> None:
     group = own["efs_security_group"]
     before, rules = account.inventory(), let_in(account, group)
     template = cluster_template(**SMALL, **own)

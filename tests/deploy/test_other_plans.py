@@ -111,7 +111,7 @@ def test_a_type_without_efa_has_one_ordinary_interface(small: Stay) -> None:
     assert [one["InterfaceType"] for one in small.node["NetworkInterfaces"]] == ["interface"]
 
 
-def test_new_file_systems_are_there_with_their_interfaces_in_the_nodes_subnet(sharing: Stay) -> None:
+def test_new_file_systems_have_interfaces_in_the_nodes_subnet(sharing: Stay) -> None:
     kinds = ("FSx file systems", "EFS file systems", "FSx backups")
     assert [len(sharing.meanwhile[kind] - sharing.before[kind]) for kind in kinds] == [1, 1, 0]
 

@@ -111,7 +111,7 @@ def test_every_entry_of_the_reader_policy_is_run() -> None:
 
 
 @pytest.mark.parametrize("entry", READER_COMMANDS)
-def test_the_reader_policy_allows_every_documented_call_and_only_those_are_made(reader: Account, entry: str) -> None:
+def test_reader_policy_allows_exactly_the_documented_calls(reader: Account, entry: str) -> None:
     ended = run_as(reader, *READER_COMMANDS[entry], *OPTIONS)
     assert "not authorized" not in ended.printed
     assert "denied" not in ended.printed.lower(), ended.printed

@@ -69,9 +69,7 @@ def test_a_followed_job_ends_with_its_host_and_shows_what_it_cost(account: Accou
     assert set(hosts_ever(account)) == {"terminated"}
 
 
-def test_without_the_command_that_started_it_the_host_ends_after_a_job_that_failed(
-    account: Account, tmp_path: Path
-) -> None:
+def test_host_ends_after_a_failed_job_without_its_command(account: Account, tmp_path: Path) -> None:
     left = precompile(account, tmp_path, "exit 3", "--detach")
     assert left.code == 0, left.printed
     await_no_host(account)
@@ -106,9 +104,7 @@ def await_failed(account: Account, job: str) -> str:
     return str(found["outcome"]["reason"])
 
 
-def test_a_cluster_that_goes_to_sleep_takes_its_host_along_and_the_job_says_so(
-    account: Account, tmp_path: Path
-) -> None:
+def test_sleep_ends_the_host_and_the_job_says_so(account: Account, tmp_path: Path) -> None:
     precompile(account, tmp_path, "sleep 600", "--detach")
     shown = run_trn(account, "status", *OPTIONS).printed
     assert f"Precompile   {HOST}" in shown

@@ -47,7 +47,7 @@ def kept(account: Account) -> list[dict[str, Any]]:
     return [json.loads(message) for message in messages if message.startswith("{")]
 
 
-def test_a_node_that_fails_after_the_last_replacement_fails_the_deployment(given_up: Run) -> None:
+def test_failure_after_the_last_replacement_fails_the_deployment(given_up: Run) -> None:
     assert given_up.code == 1
     printed = " ".join(given_up.printed.split())
     assert (
@@ -79,7 +79,7 @@ def test_every_record_is_in_the_log_of_the_keeper(healed: Account) -> None:
     pytest.fail(f"logged {logged}, written {written}")
 
 
-def test_the_roster_is_of_the_nodes_that_are_there_with_the_addresses_that_ec2_gave(healed: Account) -> None:
+def test_membership_lists_the_running_nodes_with_their_addresses(healed: Account) -> None:
     bucket = outputs(healed.cluster())["NodeRecords"]
     text = healed.aws.client("s3").get_object(Bucket=bucket, Key=ROSTER_KEY)["Body"].read().decode()
     there = {node["InstanceId"]: node["PrivateIpAddress"] for node in healed.cluster().instances}

@@ -84,7 +84,7 @@ def test_it_leaves_the_account_as_it_was(shared: Shared) -> None:
     assert shared.foreign.state() == state
 
 
-def test_killed_at_every_change_and_run_again_it_leaves_the_account_as_it_was(shared: Shared) -> None:
+def test_destroy_killed_at_every_change_resumes_and_leaves_nothing(shared: Shared) -> None:
     """Each change is lost once, before it arrives, and its answer is lost once, after it was carried out."""
     state = shared.foreign.state()
     shared.deploy()
@@ -104,7 +104,7 @@ def test_killed_at_every_change_and_run_again_it_leaves_the_account_as_it_was(sh
     assert shared.foreign.state() == state
 
 
-def test_what_may_not_be_read_is_unknown_and_keeps_nothing_else_from_going(shared: Shared) -> None:
+def test_unreadable_services_are_unknown_and_block_nothing_else(shared: Shared) -> None:
     state = shared.foreign.state()
     shared.deploy()
     shared.proxy.arm(fatal=0, denied=frozenset({"DescribeSnapshots"}))
@@ -135,7 +135,7 @@ def test_a_retained_cache_stays_and_is_shown_with_its_price_each_time(shared: Sh
     assert differences(shared.before, shared.account.inventory()) == []
 
 
-def test_an_execution_stops_before_the_stack_whose_role_it_has_goes(shared: Shared) -> None:
+def test_execution_stops_before_the_stack_of_its_role_is_deleted(shared: Shared) -> None:
     shared.account.deploy(training_template(), SAGEMAKER.construct_id)
     machine = outputs(shared.account.cluster(SAGEMAKER.construct_id))["StateMachineArn"]
     shared.account.aws.client("stepfunctions").start_execution(stateMachineArn=machine)

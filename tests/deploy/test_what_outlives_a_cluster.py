@@ -46,13 +46,11 @@ def second_cluster(account: Account, cache: str, after_destroy: Inventory) -> st
     return url
 
 
-def test_a_cache_that_is_retained_later_is_not_emptied_by_that(cache: str, after_update: Inventory) -> None:
+def test_cache_keeps_its_content_when_it_becomes_retained(cache: str, after_update: Inventory) -> None:
     assert f"{cache}/{GRAPH}" in after_update["S3 objects"]
 
 
-def test_a_kept_cache_outlives_the_cluster_with_its_content_and_nothing_else_does(
-    before: Inventory, cache: str, after_destroy: Inventory
-) -> None:
+def test_only_a_retained_cache_outlives_its_cluster(before: Inventory, cache: str, after_destroy: Inventory) -> None:
     left = differences(before, after_destroy)
     tagged = "+ anything tagged trn:cluster: arn:aws:s3:::"
     assert left == [f"+ S3 buckets: {cache}", f"+ S3 objects: {cache}/{GRAPH}", f"{tagged}{cache}"]

@@ -203,9 +203,7 @@ def test_interrupted_and_resumed_it_ends_with_the_very_same_weights(trained: Tra
     assert job.checkpoints()[-1] == f"step-{STEPS:08d}"
 
 
-def test_a_checkpoint_of_two_processes_is_continued_by_one_with_the_same_batches(
-    by_two: Trained, tmp_path: Path
-) -> None:
+def test_one_process_resumes_a_checkpoint_of_two_with_equal_batches(by_two: Trained, tmp_path: Path) -> None:
     checkpoint = by_two.job.folder / "checkpoints" / "step-00000100"
     run = Job(folder=tmp_path / "job").run(environment={"TRN_RESUME_FROM": str(checkpoint)})
     assert run.codes == [0], run.outputs

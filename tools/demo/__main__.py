@@ -32,7 +32,7 @@ SHOWN = (
 def main() -> int:
     # Commands write to the same pipe: what is printed before them must be there before.
     sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
-    # Whoever ends the demo ends it as Ctrl-C does: with everything cleared away.
+    # Ended by a signal it clears everything away, as after Ctrl-C.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     started = time.monotonic()

@@ -21,7 +21,7 @@ def main() -> int:
         except BlockingIOError:
             print("another lab runs from this folder; one at a time", file=sys.stderr)
             return CANNOT_RUN
-        # Whoever ends the lab ends it as Ctrl-C does: with everything cleared away.
+        # Ended by a signal it clears everything away, as after Ctrl-C.
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
         sweep()

@@ -78,13 +78,13 @@ def booted(node: Node) -> Path:
 def record_time(lab: Laboratory, node: Node) -> float:
     """When the record was stored; 0 while it was not."""
     path = f"/{RECORDS_PREFIX}/{node.instance.instance_id}.json"
-    requests = [one for one in lab.front.of(node.instance.address) if one.method == "PUT" and one.path == path]
+    requests = [one for one in lab.proxy.of(node.instance.address) if one.method == "PUT" and one.path == path]
     return requests[0].time if requests else 0
 
 
 def downloads_of(lab: Laboratory, node: Node) -> int:
     """What a node fetched, of itself and of others."""
-    requests = lab.front.of(node.instance.address)
+    requests = lab.proxy.of(node.instance.address)
     return sum(request.method == "GET" and not request.path.endswith(POLLED) for request in requests)
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import boto3
 
+from tools.lab.base_rootfs import base_rootfs
 from tools.lab.certificates import Certificates, make_certificates
-from tools.lab.front import Front, front
-from tools.lab.golden_root import golden_root
 from tools.lab.hardware import Hardware
 from tools.lab.instance import Instance
 from tools.lab.layers import bare_layer, hardware_layer, image_layer
@@ -22,6 +21,7 @@ from tools.lab.node import Node
 from tools.lab.package_hosts import PackageHosts, write_package_hosts
 from tools.lab.paths import REPOSITORY, RUN
 from tools.lab.plans import quotas
+from tools.lab.proxy import Proxy, proxy
 from trainium_local import lifecycle
 from trainium_local.environment import Connection, safe_environment, tool_folders
 from trainium_local.server import Settings
@@ -38,7 +38,7 @@ class Laboratory:
     """
 
     connection: Connection
-    front: Front
+    proxy: Proxy
     metadata: MetadataService
     certificates: Certificates
     package_hosts: PackageHosts
@@ -67,8 +67,8 @@ class Laboratory:
 
 @contextmanager
 def laboratory() -> Generator[Laboratory]:
-    """Switch the lab on. To be called in namespaces of its own, see `lab.machine.NAMESPACES`."""
-    golden = golden_root()
+    """Switch the lab on. To be called in namespaces of its own, see `tools.lab.machine.NAMESPACES`."""
+    base = base_rootfs()
     shutil.rmtree(RUN, ignore_errors=True)
     RUN.mkdir(parents=True)
     with ExitStack() as on:
@@ -81,11 +81,11 @@ def laboratory() -> Generator[Laboratory]:
         os.environ.clear()
         os.environ.update(safe, CDK_HOME=str(RUN / "cdk"))
         package_hosts = write_package_hosts(RUN / "packages")
-        hardware = [hardware_layer(RUN / "hardware"), golden]
+        hardware = [hardware_layer(RUN / "hardware"), base]
         image = image_layer(RUN / "image", RUN / "image-work", below=hardware, packages=package_hosts.packages)
         lab = Laboratory(
             connection=connection,
-            front=on.enter_context(front(connection, files=package_hosts.hosts, certificates=certificates)),
+            proxy=on.enter_context(proxy(connection, files=package_hosts.hosts, certificates=certificates)),
             metadata=on.enter_context(metadata_service()),
             certificates=certificates,
             package_hosts=package_hosts,

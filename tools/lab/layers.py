@@ -1,4 +1,4 @@
-"""The read-only layers of a node's disk above the golden root: its hardware, and the software of a Neuron DLAMI."""
+"""The read-only layers of a node's disk above the base: its hardware, and the software of a Neuron DLAMI."""
 
 import shutil
 from collections.abc import Generator, Sequence
@@ -72,7 +72,7 @@ def bare_layer(folder: Path) -> Path:
 
 
 def image_layer(folder: Path, work: Path, *, below: Sequence[Path], packages: Sequence[Path]) -> Path:
-    """What a Neuron DLAMI has: packages, installed by dpkg over the layers below (golden root last), EFA, PyTorch."""
+    """What a Neuron DLAMI has: packages, installed by dpkg over the layers below (the base last), EFA, PyTorch."""
     folder.mkdir(parents=True)
     with _merged(folder, work, below) as root:
         aside = root / "trnlab"

@@ -7,6 +7,6 @@ PREFIX = "trnlab-"
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER = REPOSITORY / ".lab"
-"""Ignored by git. Holds the golden roots, and below `run` what one run makes."""
+"""Ignored by git. Holds the base root file system, and below `run` what one run makes."""
 
 RUN = FOLDER / "run"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tools.security.targets import Target, embedded_aws, plain_moto
 
-SCRIPT = Path(__file__).with_name("intruder.py").read_text()
+SCRIPT = Path(__file__).with_name("foreign_client.py").read_text()
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
 NETWORK = {"identity", "create", "object", "data", "reset"}
 FILES = {
@@ -16,7 +16,7 @@ FILES = {
 
 
 def succeeded(target: Target, *user: str) -> set[str]:
-    """What the intruder's script says that it could do, as this user or as another."""
+    """What the foreign client says that it could do, as this user or as another."""
     own = [str(target.folder), str(target.pid)] if target.folder else []
     command = [*user, "/usr/bin/python3", "-c", SCRIPT, str(target.port), *own]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", timeout=120)
@@ -36,7 +36,7 @@ def test_another_user_does_nothing_to_the_embedded_aws() -> None:
         assert target.harm() == set()
 
 
-def test_the_owner_reaches_the_files_but_without_the_secret_nothing_over_the_network() -> None:
+def test_owner_without_the_secret_reaches_files_but_no_api() -> None:
     with embedded_aws() as target:
         target.prepare()
         assert succeeded(target) == FILES

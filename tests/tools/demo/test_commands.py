@@ -38,11 +38,6 @@ def deploy(cdk: Path) -> str:
     return output.getvalue()
 
 
-def test_a_command_is_shown_as_it_is_typed(cdk: Path) -> None:
-    prepare_output(cdk, "")
-    assert "$ cdk deploy TrnClusterStack\n" in deploy(cdk)
-
-
 def test_options_that_only_spare_questions_are_passed_and_not_shown(cdk: Path) -> None:
     prepare_output(cdk, "")
     assert "--force" not in deploy(cdk)

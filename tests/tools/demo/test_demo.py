@@ -115,19 +115,9 @@ def test_its_steps_are_numbered_in_their_order(demo: Demo) -> None:
     assert steps == [(str(number), verb) for number, verb in enumerate(verbs, start=1)]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "trn preflight",
-        "cdk bootstrap aws://123456789012/us-west-2",
-        "cdk deploy TrnClusterStack",
-        "trn run tools/demo/job/job.toml",
-        "cdk destroy TrnClusterStack",
-        "trn audit",
-    ],
-)
-def test_its_commands_are_shown_as_a_user_types_them(demo: Demo, command: str) -> None:
-    assert f"\n$ {command}\n" in demo.output
+def test_its_commands_are_shown_as_a_user_types_them(demo: Demo) -> None:
+    commands = ("trn preflight", "cdk deploy TrnClusterStack", "trn run tools/demo/job/job.toml", "trn audit")
+    assert [command for command in commands if f"\n$ {command}\n" not in demo.output] == []
 
 
 def test_it_ends_with_the_products_own_proof(demo: Demo) -> None:
@@ -161,17 +151,9 @@ def test_its_page_shows_what_it_prints(demo: Demo) -> None:
     assert [line for line in lines_in_common(shown.replace("[...]\n", "")) if line not in printed] == []
 
 
-def test_it_says_that_nothing_ran_on_the_instances(demo: Demo) -> None:
-    assert "Nothing runs on these instances" in demo.output
-
-
 def test_its_last_line_says_what_happened_and_how_long_it_took(demo: Demo) -> None:
     last = demo.output.rstrip().splitlines()[-1]
     assert re.fullmatch(r"make demo: TrnClusterStack \(\d+ resources, .*\) was .* with nothing left, in \d+ s", last)
-
-
-def test_it_writes_no_escape_codes_into_a_pipe(demo: Demo) -> None:
-    assert "\x1b" not in demo.output
 
 
 def test_it_leaves_no_temporary_files(demo: Demo) -> None:

@@ -75,7 +75,7 @@ def test_the_metadata_service_is_queried_with_a_token_alone(lab: Laboratory) -> 
 
 
 def test_a_node_of_the_image_downloads_its_node_script_and_nothing_else(lab: Laboratory, proven: Node) -> None:
-    parameters = lab.front.of(proven.instance.address)
+    parameters = lab.proxy.of(proven.instance.address)
     polled = ("cluster.json", "job.json")
     downloads = [request for request in parameters if request.method == "GET" and not request.path.endswith(polled)]
     assert [request.path.split("/")[1] for request in downloads] == ["scripts"]

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tools.lab.front import ACCESS_DENIED, WRITING_DENIED
-from tools.lab.front import Fault as S3Fault
 from tools.lab.hardware import hardware_of
 from tools.lab.laboratory import Laboratory
 from tools.lab.node import Node
 from tools.lab.package_hosts import host_of
 from tools.lab.plans import BARE, lab_plan
+from tools.lab.proxy import ACCESS_DENIED, WRITING_DENIED
+from tools.lab.proxy import Fault as S3Fault
 from tools.lab.site import BUCKET, SHORT_TIMEOUTS, Outcome, Site
 from trainium_core.catalog.neuron_packages import neuron_packages
 
@@ -56,19 +56,19 @@ def full_disk(_lab: Laboratory, node: Node) -> None:
 
 
 def repository_down(lab: Laboratory, node: Node) -> None:
-    lab.front.hosts_down[node.instance.address] = frozenset({host_of(neuron_packages()["repository"]["apt"])})
+    lab.proxy.hosts_down[node.instance.address] = frozenset({host_of(neuron_packages()["repository"]["apt"])})
 
 
 def expired_key(lab: Laboratory, node: Node) -> None:
-    lab.front.other_files[node.instance.address] = lab.package_hosts.with_expired_key
+    lab.proxy.other_files[node.instance.address] = lab.package_hosts.with_expired_key
 
 
 def refused(fault: S3Fault) -> Breaking:
-    return lambda lab, node: lab.front.s3_faults.update({node.instance.address: fault})
+    return lambda lab, node: lab.proxy.s3_faults.update({node.instance.address: fault})
 
 
 def clock_behind(lab: Laboratory, node: Node) -> None:
-    lab.front.clocks_behind[node.instance.address] = timedelta(hours=1)
+    lab.proxy.clocks_behind[node.instance.address] = timedelta(hours=1)
 
 
 FULL_DISK = "[Mount]\nWhat=trnlab\nWhere=/opt/trn\nType=tmpfs\nOptions=size=4k\n"

@@ -30,9 +30,9 @@ from tools.lab.cluster_jobs import (
     ClusterJobs,
 )
 from tools.lab.deployment import replace_instance, tag_value
-from tools.lab.front import WRITING_DENIED
 from tools.lab.network import cable
 from tools.lab.node import Node
+from tools.lab.proxy import WRITING_DENIED
 from tools.lab.shell import run
 
 HANG_SECONDS = 30
@@ -146,7 +146,7 @@ def story(cluster: ClusterJobs) -> Story:
         undo=lambda: run("ip", "link", "set", link, "up"),
     )
     disturb("power cut", lambda: cut_power(nodes[0]), before=lambda: await_half_a_checkpoint(cluster, nodes[0]))
-    del cluster.lab.front.s3_faults[nodes[0].instance.address]
+    del cluster.lab.proxy.s3_faults[nodes[0].instance.address]
     # EC2's status check finds it, and Auto Scaling replaces it.
     replace_instance(cluster.lab, nodes[0].instance.instance_id)
     cluster.await_proven()
@@ -180,12 +180,12 @@ def signal_ranks(node: Node, name: str) -> None:
 
 def await_half_a_checkpoint(cluster: ClusterJobs, node: Node) -> None:
     """Its files are in S3 then, and its manifest never comes."""
-    front, address = cluster.lab.front, node.instance.address
-    front.s3_faults[address] = replace(WRITING_DENIED, path=MANIFEST)
-    before = len(front.requests)
+    proxy, address = cluster.lab.proxy, node.instance.address
+    proxy.s3_faults[address] = replace(WRITING_DENIED, path=MANIFEST)
+    before = len(proxy.requests)
 
     def is_uploaded() -> bool:
-        mine = [one for one in front.requests[before:] if one.client == address and one.method == "PUT"]
+        mine = [one for one in proxy.requests[before:] if one.client == address and one.method == "PUT"]
         return any("/checkpoints/" in one.path and one.path.endswith("/state.pt") for one in mine)
 
     cluster.wait_for("the files of a checkpoint", is_uploaded)
@@ -225,9 +225,7 @@ def test_a_training_over_all_nodes_succeeds(cluster: ClusterJobs, uninterrupted:
     assert set(cluster.first_steps(uninterrupted, 1)) == set(range(cluster.count))
 
 
-def test_the_setup_runs_on_every_node_as_the_user_of_the_image_with_the_inputs(
-    cluster: ClusterJobs, uninterrupted: str
-) -> None:
+def test_setup_runs_on_every_node_as_the_image_user(cluster: ClusterJobs, uninterrupted: str) -> None:
     first_line = (EXAMPLE / "NOTICE.md").read_text().splitlines()[0]
     for node in range(cluster.count):
         assert {"1000", PART, first_line} <= set(cluster.log(uninterrupted, 1, node).splitlines())
@@ -283,7 +281,7 @@ def test_each_attempt_goes_on_from_the_last_whole_checkpoint(story: Story) -> No
         assert 1 < min(after.losses) <= max(before.losses) + 1
 
 
-def test_checkpoints_are_kept_outside_of_the_cluster_where_the_plan_says_so(cluster: ClusterJobs, story: Story) -> None:
+def test_checkpoints_go_to_the_bucket_of_the_plan(cluster: ClusterJobs, story: Story) -> None:
     assert cluster.checkpoints(story.last)
     assert not [key for key in cluster.objects(story.last) if "/checkpoints/" in key]
 

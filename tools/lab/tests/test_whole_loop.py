@@ -11,13 +11,13 @@ import pytest
 
 from tools.lab.cluster_jobs import OWN_BUCKET, ClusterJobs, job_file
 from tools.lab.deployment import deploy, destroy, failures, members, output, tag_value
-from tools.lab.front import WRITING_DENIED
 from tools.lab.hypervisor import Hypervisor
 from tools.lab.laboratory import REGION, Laboratory
 from tools.lab.layers import FRAMEWORK_ENVIRONMENT
 from tools.lab.node import Node
 from tools.lab.paths import REPOSITORY, RUN
 from tools.lab.plans import MAX_NODES
+from tools.lab.proxy import WRITING_DENIED
 from tools.lab.site import SHORT_TIMEOUTS, lose_a_device
 from tools.lab.waiting import wait_for
 
@@ -63,7 +63,7 @@ def test_a_deployment_of_sound_nodes_succeeds(lab: Laboratory, nodes: Mapping[st
     assert len(nodes) == NODES
 
 
-def test_the_node_that_lacks_a_device_and_the_one_whose_packets_get_lost_were_replaced(cluster: ClusterJobs) -> None:
+def test_nodes_without_a_device_or_with_packet_loss_are_replaced(cluster: ClusterJobs) -> None:
     assert cluster.booted == NODES + 2
 
 
@@ -110,9 +110,7 @@ def test_the_keeper_tags_the_instances_of_proven_nodes(lab: Laboratory, nodes: M
     assert {tag_value(lab, instance_id, "trn:node") for instance_id in nodes} == {"proven"}
 
 
-def test_a_node_with_a_hardware_error_is_replaced_by_one_that_proves_itself(
-    lab: Laboratory, nodes: Mapping[str, Node]
-) -> None:
+def test_node_with_a_hardware_error_is_replaced_by_a_proven_one(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     instance_id, node = next(iter(nodes.items()))
     node.execute("sh", "-c", f"echo '{HARDWARE_ERROR}' >/dev/kmsg")
     wait_for("the replacement", lambda: instance_id not in members(lab), seconds=90)
@@ -143,7 +141,7 @@ def compile_in_a_job(cluster: ClusterJobs, name: str) -> tuple[dict[str, Any], s
 
 
 @pytest.mark.usefixtures("nodes", "_gone_at_the_end")
-def test_a_cluster_is_destroyed_and_a_second_one_with_its_cache_starts_warm(
+def test_second_cluster_with_the_same_cache_starts_warm(
     lab: Laboratory, hypervisor: Hypervisor, cluster: ClusterJobs
 ) -> None:
     for node in cluster.nodes:
@@ -173,12 +171,10 @@ def test_the_event_of_the_stack_says_what_a_node_lacks(lab: Laboratory, hypervis
 
 
 @pytest.mark.usefixtures("_gone_at_the_end")
-def test_the_event_of_the_stack_quotes_the_console_of_a_node_that_cannot_report(
-    lab: Laboratory, hypervisor: Hypervisor
-) -> None:
+def test_stack_event_quotes_the_console_of_a_silent_node(lab: Laboratory, hypervisor: Hypervisor) -> None:
     def cut_off(_number: int, node: Node) -> None:
         node.set_environment(SHORT_TIMEOUTS)
-        lab.front.s3_faults[node.instance.address] = WRITING_DENIED
+        lab.proxy.s3_faults[node.instance.address] = WRITING_DENIED
 
     hypervisor.prepare(cut_off)
     run = deploy(nodes="1")

@@ -1,4 +1,4 @@
-"""What another user of the machine tries: python3 intruder.py PORT [FOLDER PID]. Prints what succeeded, as JSON.
+"""What another user of the machine tries: python3 foreign_client.py PORT [FOLDER PID]. Prints what succeeded, as JSON.
 
 A script of its own with nothing but the standard library: that user can read neither this project nor its Python.
 """
@@ -47,7 +47,7 @@ def machine(port: int, folder: Path, pid: int) -> Iterator[Attempt]:
     yield "list the state", lambda: bool(list(folder.iterdir()))
     yield "read the secret", lambda: bool((folder / "server.json").read_text())
     yield "read the log", lambda: bool((folder / "server.log").read_text())
-    yield "write the state", lambda: bool((folder / "intruder").write_text("x"))
+    yield "write the state", lambda: bool((folder / "foreign_client").write_text("x"))
     yield "read the memory", lambda: Path(f"/proc/{pid}/mem").open("rb").close() is None
     yield "read the environment", lambda: bool(Path(f"/proc/{pid}/environ").read_bytes())
     yield "see its files", lambda: bool(list(Path(f"/proc/{pid}/fd").iterdir()))

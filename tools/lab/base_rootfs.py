@@ -1,6 +1,6 @@
 """The file system that every node starts from: the packages of packages/node.txt, as this machine's apt has them.
 
-Built once with `python -m tools.lab.golden_root` and kept in .lab/ under a name that changes with what it is made from.
+Built once with `python -m tools.lab.base_rootfs` and kept in .lab/ under a name that changes with what it is made from.
 """
 
 import hashlib
@@ -28,15 +28,15 @@ ssh_genkeytypes: [ed25519]
 MASKED = ("apt-daily.timer", "apt-daily-upgrade.timer", "systemd-timesyncd.service")
 
 
-def golden_root() -> Path:
-    """Where the golden root is, once it is built."""
+def base_rootfs() -> Path:
+    """Where the base root file system is, once it is built."""
     made_from = "\n".join([PACKAGES.read_text(), Path(__file__).read_text(), *_sources()])
     return FOLDER / f"root-{hashlib.sha256(made_from.encode()).hexdigest()[:16]}"
 
 
-def build_golden_root() -> None:
-    """Build the golden root if it is not there. Others, made from something else, are deleted."""
-    root, sources = golden_root(), _sources()
+def build_base_rootfs() -> None:
+    """Build the base root file system if it is not there. Others, made from something else, are deleted."""
+    root, sources = base_rootfs(), _sources()
     if root.is_dir():
         return
     for old in FOLDER.glob("root-*"):
@@ -80,4 +80,4 @@ def _finish(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    build_golden_root()
+    build_base_rootfs()

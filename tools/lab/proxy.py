@@ -73,7 +73,7 @@ MAX_SKEW = timedelta(minutes=15)
 
 
 @dataclass
-class Front:
+class Proxy:
     """connection: to the embedded AWS. files: a folder for each host whose answers are files."""
 
     connection: Connection
@@ -94,9 +94,9 @@ class Front:
 
 
 @contextmanager
-def front(connection: Connection, *, files: Path, certificates: Certificates) -> Generator[Front]:
-    """The front on the services' address."""
-    state = Front(connection=connection, files=files)
+def proxy(connection: Connection, *, files: Path, certificates: Certificates) -> Generator[Proxy]:
+    """The proxy on the services' address."""
+    state = Proxy(connection=connection, files=files)
     server = _TlsServer((SERVICES, PORT), _handler(state), certificates)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -124,7 +124,7 @@ class _TlsServer(ThreadingHTTPServer):
         """Nothing: a node may hang up, and one that loses its power does."""
 
 
-def _handler(state: Front) -> type[BaseHTTPRequestHandler]:
+def _handler(state: Proxy) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
