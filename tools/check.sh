@@ -23,8 +23,8 @@ check_shell_files() {
 
 types_shown=$(mktemp)
 trap 'rm -f "$types_shown"' EXIT
-# Beside all else: it has one core busy for a minute and a half, and the tests wait now and then. Ctrl-C ends it too: the
-# subshell in the background ignores that signal, what it runs does not.
+# Beside the tests, which wait now and then: it keeps one core busy for a minute and a half. Ctrl-C ends it too: the
+# subshell in the background ignores that signal, pyright does not.
 (
   step "pyright (strict), beside the others" nice pyright --warnings
 ) >"$types_shown" 2>&1 &
@@ -44,7 +44,7 @@ if [[ $1 != lint ]]; then
   options+=(--ignore tests/stacks/test_checkov.py --ignore tests/wheel/test_dependency_ranges.py)
   options+=(--ignore tests/core/test_sagemaker_container.py --ignore tests/core/test_launch.py)
   options+=(--ignore tests/examples)
-  [[ $1 == coverage ]] && options+=(--cov --cache-clear) # what earlier runs have made runs no line
+  [[ $1 == coverage ]] && options+=(--cov)
   pytest "${options[@]}" || failed+=(pytest)
 fi
 
