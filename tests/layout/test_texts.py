@@ -30,6 +30,22 @@ def test_every_make_target_that_a_document_names_exists(document: Path) -> None:
     assert make_targets((ROOT / document).read_text()) - defined == set()
 
 
+def paths(text: str) -> set[str]:
+    """Files and folders of this repository that a text names in backquotes, without wildcards and a NAME to fill in."""
+    folders = {file.parts[0] for file in files() if len(file.parts) > 1}
+    named = re.findall(r"`([\w-]+)/([\w./-]*)`", text)
+    return {f"{top}/{rest}" for top, rest in named if top in folders and "NAME" not in rest}
+
+
+def test_paths_are_found_in_backquotes() -> None:
+    assert paths("`docs/a.md`, `tests/`, `cdk.out/x`, docs/b.md, `docs/*.md`") == {"docs/a.md", "tests/"}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_every_path_that_a_document_names_exists(document: Path) -> None:
+    assert [path for path in paths((ROOT / document).read_text()) if not (ROOT / path).exists()] == []
+
+
 def test_the_readme_names_the_two_commands() -> None:
     assert make_targets((ROOT / "README.md").read_text()) >= {"demo", "test"}
 
