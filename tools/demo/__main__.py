@@ -22,8 +22,8 @@ from trainium_local.lifecycle import LocalError
 
 PROJECT = Path(__file__).parents[2]
 SHOWN = (
-    "Shown: AWS's own CDK CLI takes this plan from an account without anything to a cluster whose every node is waited "
-    "for, and back, leaving nothing.\n"
+    "Shown: the AWS CDK CLI deploys this plan to an empty account, waits for every node, and destroys the cluster, "
+    "leaving nothing.\n"
     "Not shown: that AWS has the capacity, that your permissions and quotas suffice, that an image boots, that Neuron "
     "and EFA work. Nothing ran on the instances. docs/project/embedded-aws.md has the whole list."
 )
@@ -72,15 +72,15 @@ class Demo:
         self._title("Start an AWS on this machine")
         with private_aws(PROJECT, self._plan.region) as aws:
             self._print_text(
-                f"It answers at {aws.endpoint} as account {ACCOUNT_ID}, region {aws.region}. What follows runs in an "
-                "environment in which only this address can be reached: none of your AWS settings is in it."
+                f"It answers at {aws.endpoint} as account {ACCOUNT_ID}, region {aws.region}. The following commands "
+                "reach only this address and see none of your AWS settings."
             )
             moments = {"fresh": take_inventory(aws.client)}
 
             self._title("Preflight: check the plan of cdk.json, then ask the account")
             commands.trn("plan")
             if commands.trn("preflight", codes=(ExitCode.OK, ExitCode.NOT_READY)) == ExitCode.NOT_READY:
-                self._print_text("What is missing stands with its fix beside it: the next step.")
+                self._print_text("Each missing item is shown with its fix: the next step.")
 
             self._title("Bootstrap: what the CDK needs in every account, once")
             # From a folder without an app, which it would synthesise for nothing.
@@ -101,7 +101,7 @@ class Demo:
 
             self._title("Run a job on its nodes")
             self._print_text(
-                "On AWS each node runs its part. Here it is the nodes' own program, as processes of this machine."
+                "On AWS each node runs its part. Here the nodes' own program runs as processes of this machine."
             )
             commands.trn("run", "tools/demo/job/job.toml", cwd=PROJECT)
 
@@ -117,9 +117,9 @@ class Demo:
             (uploads,) = DeployedCluster(aws.client, BOOTSTRAP_STACK_NAME).ids("AWS::S3::Bucket")
             kept = refuse_unless_equal(moments["bootstrapped"], moments["destroyed"], uploads=uploads)
             self._print_text(
-                f"Compared id by id: what {STACK_NAME} made is gone, and nothing else is. The CDK's own "
-                f"{BOOTSTRAP_STACK_NAME} stays, as on AWS, for other apps of the account; in its bucket it keeps the "
-                f"{kept} files it uploaded."
+                f"Compared id by id: everything that {STACK_NAME} created is gone, and nothing else. "
+                f"{BOOTSTRAP_STACK_NAME} stays, as on AWS, for other apps of the account, with the {kept} files that the "
+                "CDK uploaded to its bucket."
             )
         return len(cluster.resources)
 
