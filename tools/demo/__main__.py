@@ -118,8 +118,8 @@ class Demo:
             kept = refuse_unless_equal(moments["bootstrapped"], moments["destroyed"], uploads=uploads)
             self._print_text(
                 f"Compared id by id: everything that {STACK_NAME} created is gone, and nothing else. "
-                f"{BOOTSTRAP_STACK_NAME} stays, as on AWS, for other apps of the account, with the {kept} files that the "
-                "CDK uploaded to its bucket."
+                f"{BOOTSTRAP_STACK_NAME} stays, as on AWS, for other apps of the account, with the {kept} files that "
+                "the CDK uploaded to its bucket."
             )
         return len(cluster.resources)
 
