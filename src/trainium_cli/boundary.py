@@ -19,20 +19,26 @@ class Boundary(LazyGroup):
     def invoke(self, ctx: click.Context) -> None:
         """Run a command, and exit with its code."""
         own = ctx.args[: ctx.args.index("--")] if "--" in ctx.args else ctx.args  # the rest is of another program
+        as_json = "--json" in own
         try:
             ended = super().invoke(ctx)
         except KeyboardInterrupt:
-            tell_interrupted()
-            ended = ExitCode.INTERRUPTED
+            ended = _interrupted(as_json=as_json)
         except (click.exceptions.Exit, SystemExit):
             raise
         except Exception as error:
             if isinstance(error, click.Abort) and isinstance(error.__context__, KeyboardInterrupt):  # at a prompt
-                tell_interrupted()
-                ended = ExitCode.INTERRUPTED
+                ended = _interrupted(as_json=as_json)
             else:
-                ended = _show(error, as_json="--json" in own)
+                ended = _show(error, as_json=as_json)
         ctx.exit(ended if isinstance(ended, int) else ExitCode.OK)
+
+
+def _interrupted(*, as_json: bool) -> ExitCode:
+    message = tell_interrupted()
+    if as_json:
+        click.echo(json.dumps({"error": message}, indent=2))
+    return ExitCode.INTERRUPTED
 
 
 def _show(error: Exception, *, as_json: bool) -> int:

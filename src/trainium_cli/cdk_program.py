@@ -8,25 +8,22 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import click
-
 from trainium_cli.cdk_events import cdk_event, run_cdk
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.progress_reporter import ProgressReporter
 
 _LAST_LINES = 30  # of the CLI's output, when it failed without a stack whose events explain it
 
 
 def find_cdk(folder: Path) -> str:
-    """The CDK CLI: of the project, else on PATH, else what `trn setup` installed. Ends the command without any."""
+    """The CDK CLI: of the project, else on PATH, else what `trn setup` installed. Raises CliError without any."""
     found = cdk_path(folder)
     if found is None:
-        click.echo(
-            "The CDK CLI is not there: neither in node_modules of this folder or one above, nor on PATH.\n"
-            "Run `trn setup` (in this repository: `make setup`).",
-            err=True,
+        message = (
+            "There is no CDK CLI: neither in node_modules of this folder or one above, nor on PATH.\n"
+            "Run `trn setup` (in this repository: `make setup`)."
         )
-        raise click.exceptions.Exit(ExitCode.BAD_INPUT)
+        raise CliError(message, ExitCode.BAD_INPUT)
     return found
 
 

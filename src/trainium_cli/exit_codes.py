@@ -41,7 +41,7 @@ class CliError(click.ClickException):
 
     def __init__(self, message: str, exit_code: ExitCode) -> None:
         super().__init__(message)
-        self.exit_code = exit_code
+        self.exit_code = exit_code  # pyright: ignore[reportAttributeAccessIssue]  # a ClassVar in click
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(self.message, file=file, err=file is None)

@@ -39,10 +39,14 @@ def handle_interrupts() -> None:
 def going_on(message: str) -> Generator[None]:
     """What is said when Ctrl-C comes in this block: what goes on without the command, and is billed."""
     _messages.append(message)
+    interrupted = False
     try:
         yield
+    except KeyboardInterrupt:
+        interrupted = True
+        raise
     finally:
-        if _ending.timer is None:
+        if not interrupted and _ending.timer is None:
             _messages.remove(message)
 
 
@@ -59,12 +63,16 @@ def go_on() -> None:
     if _ending.timer is not None:
         _ending.timer.cancel()
         _ending.timer, _ending.is_reported = None, False
+    _messages.clear()
 
 
-def tell_interrupted(message: str = "") -> None:
-    """Say what goes on without the command. message: default that of the innermost `going_on`."""
+def tell_interrupted(message: str = "") -> str:
+    """Say what goes on without the command. message: default that of the innermost `going_on`. What was said."""
     _ending.is_reported = True
-    click.echo(f"\n{message or (_messages[-1] if _messages else _NOTHING)}", err=True)
+    said = message or (_messages[-1] if _messages else _NOTHING)
+    _messages.clear()
+    click.echo(f"\n{said}", err=True)
+    return said
 
 
 def end_at_once(code: int) -> None:

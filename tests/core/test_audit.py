@@ -161,7 +161,7 @@ def test_what_was_kept_is_reported_once_and_as_kept_when_its_listing_was_denied(
     tags = {thing("vol-1").arn: CLUSTER}
     found = audited(FakeAuditedAccount(lister=FakeLister(found=None), tags=tags, stacks=[kept]))
     assert [(one.group, one.resource.name) for one in found.resources] == [("kept", "vol-1")]
-    assert found.verdict == "could not tell"
+    assert found.verdict == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_what_was_kept_is_reported_once_and_as_kept_when_its_listing_was_denied(
 )
 def test_one_denied_call_makes_the_verdict_unknown(account: FakeAuditedAccount, what: str, permission: str) -> None:
     found = audited(account)
-    assert found.verdict == "could not tell"
+    assert found.verdict == "unknown"
     assert [one.what for one in found.not_read] == [what]
     assert permission in found.not_read[0].reason
 

@@ -74,10 +74,10 @@ def test_something_could_run_only_if_an_option_says_so(given_options: list[Capac
     [
         (["no", "later"], "something"),
         (["unknown", "now"], "something"),
-        (["no", "unknown"], "could not tell"),
-        (["unlikely", "unknown"], "could not tell"),
+        (["no", "unknown"], "unknown"),
+        (["unlikely", "unknown"], "unknown"),
         (["unlikely", "no"], "nothing"),
-        ([], "could not tell"),
+        ([], "unknown"),
     ],
 )
 def test_nothing_is_shown_only_when_every_question_was_answered(prospects: list[Prospect], expected: str) -> None:

@@ -54,13 +54,13 @@ def test_a_question_without_an_answer_is_unknown_and_the_verdict_too(
     findings = preflight(from_settings(nodes=2, **settings), FakeAccount(unavailable={question}))
     unknown = [finding for finding in findings if finding.outcome != "pass"]
     assert unknown == [Finding(check=check, outcome="unknown", found=f"no answer about {question}")]
-    assert verdict(findings) == "could not tell"
+    assert verdict(findings) == "unknown"
 
 
 def test_without_an_identity_the_rest_is_reported_and_the_verdict_is_open() -> None:
     findings = preflight(PLAN, FakeAccount(unavailable={"identity"}))
     assert [finding.check for finding in findings if finding.outcome == "unknown"] == ["identity"]
-    assert verdict(findings) == "could not tell"
+    assert verdict(findings) == "unknown"
 
 
 def test_a_suppressed_check_is_shown_and_does_not_count() -> None:
@@ -71,7 +71,7 @@ def test_a_suppressed_check_is_shown_and_does_not_count() -> None:
 
 
 def test_with_everything_suppressed_nothing_is_ready() -> None:
-    assert verdict(preflight(PLAN, FakeAccount(), suppressed=CHECKS.keys())) == "could not tell"
+    assert verdict(preflight(PLAN, FakeAccount(), suppressed=CHECKS.keys())) == "unknown"
 
 
 def test_the_account_and_region_are_named() -> None:

@@ -256,7 +256,7 @@ def test_a_denied_question_makes_its_check_unknown_and_changes_nothing_else(
 def test_denied_everything_nothing_passes(plans: Mapping[str, Plan]) -> None:
     findings = preflight(plans[NEW_VPC], account(NEW_VPC, denial))
     assert nothing_passes(findings)
-    assert verdict(findings) == "could not tell"
+    assert verdict(findings) == "unknown"
 
 
 @pytest.mark.parametrize(

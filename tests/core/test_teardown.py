@@ -228,7 +228,7 @@ def test_a_bucket_whose_consent_has_gone_is_not_touched() -> None:
 def test_what_cannot_be_read_is_unknown_and_everything_else_goes(kind: str) -> None:
     account = FakeTeardown(denied=frozenset({kind}))
     outcomes = run(account)
-    assert verdict(outcomes) == "could not tell"
+    assert verdict(outcomes) == "unknown"
     assert of(outcomes, f"{kind}s").message == f"not allowed: {kind}"
     assert {one.kind for one in account.leftovers} == {kind}
 
@@ -241,7 +241,7 @@ def test_nodes_that_cannot_be_read_do_not_count_once_the_stack_is_gone() -> None
 
 
 def test_jobs_that_cannot_be_read_count_even_when_the_stack_is_gone() -> None:
-    assert verdict(run(FakeTeardown(denied=frozenset({"running_work"})))) == "could not tell"
+    assert verdict(run(FakeTeardown(denied=frozenset({"running_work"})))) == "unknown"
 
 
 def test_a_refused_change_is_reported_and_something_is_left() -> None:

@@ -174,7 +174,7 @@ def test_empty_account_with_a_denied_call_is_not_reported_empty(
     account: Account, call: str, what: str, permission: str
 ) -> None:
     found = audit_of(account.aws, denied=call)
-    assert found.verdict == "could not tell"
+    assert found.verdict == "unknown"
     assert [one.what for one in found.not_read] == [what]
     assert f"the permission {permission} is missing" in found.not_read[0].reason
 

@@ -27,7 +27,7 @@ from trainium_core.plan import Plan
 _EXIT_CODES: dict[Verdict, ExitCode] = {
     "nothing left": ExitCode.OK,
     "something left": ExitCode.NOT_READY,
-    "could not tell": ExitCode.UNKNOWN,
+    "unknown": ExitCode.UNKNOWN,
 }
 
 
@@ -102,5 +102,5 @@ def _show(found: Audit, report: str | None) -> None:
         out.print(f"AWS's prices are unavailable: {reason}")
     elsewhere = f", answered by {found.identity.endpoint} and not by AWS" if found.identity.endpoint else ""
     out.print(f"Account {found.identity.account}{elsewhere}." + (f" Report: {report}" if report else ""))
-    style = {"nothing left": "bold green", "something left": "bold red", "could not tell": "bold magenta"}
+    style = {"nothing left": "bold green", "something left": "bold red", "unknown": "bold magenta"}
     out.print(verdict_line(found), style=style[found.verdict])

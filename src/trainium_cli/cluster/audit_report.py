@@ -30,7 +30,7 @@ def verdict_line(audit: Audit) -> str:
         return f"nothing left of {audit.cluster} in {audit.region}: {len(audit.kinds)} kinds were looked for"
     unread = f"; {len(audit.not_read)} could not be read" if audit.not_read else ""
     if not left:
-        return f"could not tell whether anything is left of {audit.cluster} in {audit.region}{unread}"
+        return f"unknown whether anything is left of {audit.cluster} in {audit.region}{unread}"
     things = f"{len(left)} thing{'s' if len(left) > 1 else ''}"
     return f"{things} left of {audit.cluster} in {audit.region}, per month: {per_month(left)}{unread}"
 

@@ -7,18 +7,18 @@ import click
 
 from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.cluster.deployment import cdk_folder, deploy_stacks, is_interactive
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import going_on
-from trainium_cli.plan.preflight_command import EXIT_CODES
+from trainium_cli.invocation import Invocation, context_options, pass_invocation
+from trainium_cli.plan.plan_choices import suppress_option
+from trainium_cli.plan.preflight_command import EXIT_CODES, refuse_without_access
 from trainium_cli.plan.preflight_report import show_findings
-from trainium_cli.plan.suppress_option import suppress_option
-from trainium_cli.plan_options import context_options, read_plan
 from trainium_cli.terminal import question, say
 from trainium_cli.waiting import waiting
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Finding, verdict
-from trainium_core.preflight.runner import CHECKS, no_access, preflight
+from trainium_core.preflight.runner import CHECKS, preflight
 
 _BOOTSTRAP = "bootstrap"
 
@@ -29,15 +29,11 @@ _BOOTSTRAP = "bootstrap"
 @click.option("--replace-nodes", is_flag=True, help="Deploy also if running nodes end by it.")
 @click.option("--show-iam", is_flag=True, help="Let the CDK CLI show what changes of IAM, and ask, before it deploys.")
 @click.option("-y", "--yes", is_flag=True, help="Deploy without asking anything, for scripts.")
+@pass_invocation
 @going_on("Interrupted: nothing was deployed.")
 def deploy(
-    overrides: tuple[str, ...],
-    cdk_json: Path | None,
-    suppressed: frozenset[str],
-    replace_nodes: bool,
-    show_iam: bool,
-    yes: bool,
-) -> None:
+    invocation: Invocation, suppressed: frozenset[str], replace_nodes: bool, show_iam: bool, yes: bool
+) -> ExitCode:
     """Deploy the plan, if the account is ready for it.
 
     First asks what `trn preflight` asks, and stops unless all is well; offers to bootstrap where that alone is missing.
@@ -45,34 +41,29 @@ def deploy(
     nodes, dollars by the hour and the end are shown, and you are asked once more; --yes answers both. `cdk deploy`
     makes the stacks. When it fails, the reason is shown, and what to do.
 
-    Exit code 0: deployed. 1: not ready, or failed. 3: could not tell. 4: with --yes alone, if running nodes would end.
+    Exit code 0: deployed. 1: not ready, or failed. 3: unknown. 4: with --yes alone, if running nodes would end.
     """
-    folder = cdk_folder(cdk_json)
-    plan = read_plan(cdk_json, overrides, as_json=False)
+    folder = cdk_folder(invocation.cdk_json)
+    plan = invocation.plan()
     if not yes and not is_interactive():
-        raise click.UsageError("nobody is there to be asked: give --yes")
+        raise click.UsageError("not a terminal: pass --yes to confirm")
     findings = _run_preflight(plan, suppressed)
     if not yes and _lacks_only_the_bootstrap(findings) and _bootstrapped(findings, folder):
         findings = _run_preflight(plan, suppressed)
-    why_not = no_access(findings)
-    if why_not:
-        click.echo(f"Could not tell: {why_not}", err=True)
-    else:
-        show_findings(plan, findings, briefly=not yes and verdict(findings) == "ready")
+    refuse_without_access(findings)
+    show_findings(plan, findings, briefly=not yes and verdict(findings) == "ready")
     code = EXIT_CODES[verdict(findings)]
     if code is not ExitCode.OK:
-        click.echo("Nothing was deployed.", err=True)
-        raise click.exceptions.Exit(code)
-    ended = deploy_stacks(
+        raise CliError("Nothing was deployed.", code)
+    return deploy_stacks(
         plan,
         plan.stacks,
-        overrides=overrides,
+        overrides=invocation.overrides,
         folder=folder,
         yes=yes,
         replace_nodes=replace_nodes,
         show_iam=show_iam,
     )
-    raise click.exceptions.Exit(ended)
 
 
 def _run_preflight(plan: Plan, suppressed: frozenset[str]) -> Sequence[Finding]:
@@ -85,7 +76,7 @@ def _lacks_only_the_bootstrap(findings: Sequence[Finding]) -> bool:
 
 
 def _bootstrapped(findings: Sequence[Finding], folder: Path) -> bool:
-    """Whether somebody wanted the CDK to make its own stack now, and it is there."""
+    """Whether the CDK's own stack was made now, after a question."""
     (bootstrap,) = [one for one in findings if one.check == _BOOTSTRAP]
     command = bootstrap.fix.removeprefix("run: ").split()
     if command[:2] != ["cdk", "bootstrap"]:

@@ -7,36 +7,37 @@ from pathlib import Path
 import click
 
 from trainium_cli.cdk_program import CdkRun, find_cdk
-from trainium_cli.cluster.ending_nodes import ask_about_ending_nodes
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import going_on
 from trainium_cli.plan.plan_report import pilot_end_text, when_idle_text
-from trainium_cli.terminal import console, pairs
+from trainium_cli.terminal import console, pairs, say
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate
 from trainium_core.engines.registry import ENGINES
 from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.nodes.aws_groups import AwsNodeChanges
+from trainium_core.nodes.ending_nodes import EndingNodes, NodeChanges, ending_nodes
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.stacks.aws_events import AwsStackEvents
+from trainium_core.stacks.change_sets import ResourceChange
 from trainium_core.stacks.deployment_failure import deployment_failure
 from trainium_core.stacks.events import stack_status
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _BILLED = (
-    "what it makes is billed: `trn status` shows how far it is, `trn deploy` then goes on from there, `trn destroy` "
+    "what it makes is billed: `trn status` shows how far it is, `trn deploy` then continues from there, `trn destroy` "
     "removes it."
 )
 _INTERRUPTED = f"Interrupted. What CloudFormation has begun it ends by itself, and {_BILLED}"
 
 _ONLY_PREPARED = "REVIEW_IN_PROGRESS"
-"""Of a new stack for which there is a change set that nobody has executed: nothing goes on."""
+"""Of a new stack with a change set that was not executed: nothing is under way."""
 
 
 def cdk_folder(cdk_json: Path | None) -> Path:
-    """The folder in which the CDK CLI finds the settings; ends the command if it would not find them there."""
+    """The folder in which the CDK CLI finds the settings. Raises click.UsageError if it would not find them there."""
     file = cdk_json or Path("cdk.json")
     if file.name != "cdk.json":
         raise click.UsageError(f"the CDK CLI reads no other file than cdk.json, and not {file.name}")
@@ -46,7 +47,7 @@ def cdk_folder(cdk_json: Path | None) -> Path:
 
 
 def is_interactive() -> bool:
-    """Whether the CDK CLI can ask somebody."""
+    """Whether the CDK CLI can prompt."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -63,16 +64,16 @@ def deploy_stacks(
 ) -> ExitCode:
     """Deploy the stacks of engines; on failure explain why.
 
-    yes: nobody is asked anything. replace_nodes: running nodes may end. consented: somebody was asked already.
-    show_iam: the CDK CLI shows what changes of IAM, and asks.
+    yes: no question is asked. replace_nodes: running nodes may end. consented: the deployment was confirmed already.
+    show_iam: the CDK CLI shows what changes of IAM, and asks. Raises CliError and UnavailableError.
     """
     program = find_cdk(folder)
     stacks = [plan.stack_names[key] for key in engines]
     account = AwsStackEvents(plan.region)
-    before = _last_events(account, stacks)
+    before = {stack: account.last_event(stack) for stack in stacks}
     context = [word for override in overrides for word in ("--context", override)]
     for key, stack in zip(engines, stacks, strict=True):
-        code = ask_about_ending_nodes(
+        ask_about_ending_nodes(
             AwsNodeChanges(plan.region),
             stack,
             construct_id=CONSTRUCT_IDS[key],
@@ -82,11 +83,8 @@ def deploy_stacks(
             yes=yes,
             replace=replace_nodes,
         )
-        if code is not None:
-            return code
     if not (yes or consented) and not _consents(plan, engines, there=[name for name, last in before.items() if last]):
-        click.echo("Nothing was deployed.", err=True)
-        return ExitCode.NOT_READY
+        raise CliError("Nothing was deployed.", ExitCode.NOT_READY)
     asks_itself = show_iam and not yes
     arguments = [
         "deploy",
@@ -95,18 +93,13 @@ def deploy_stacks(
         *(() if asks_itself else ("--require-approval", "never")),
     ]
     run = CdkRun(program, arguments, folder)
-    try:
-        with going_on(_INTERRUPTED):
-            code = run.in_terminal() if asks_itself else run.in_few_lines()
-            if code != 0:
-                _explain_failures(account, stacks, before, run)
-    except KeyboardInterrupt:
-        click.echo(f"\n{_INTERRUPTED}", err=True)
-        return ExitCode.INTERRUPTED
-    if code == 0:
-        click.echo("\n".join(["Deployed.", *run.outputs]))
-        return ExitCode.OK
-    return ExitCode.NOT_READY
+    with going_on(_INTERRUPTED):
+        code = run.in_terminal() if asks_itself else run.in_few_lines()
+        if code != 0:
+            _explain_failures(account, stacks, before, run)
+            return ExitCode.NOT_READY
+    click.echo("\n".join(["Deployed.", *run.outputs]))
+    return ExitCode.OK
 
 
 def _consents(plan: Plan, engines: Sequence[str], *, there: Sequence[str]) -> bool:
@@ -138,14 +131,6 @@ def _paid_before(plan: Plan) -> str:
     return "; the Capacity Block is paid already" if plan.capacity == CAPACITY_BLOCK else ""
 
 
-def _last_events(account: AwsStackEvents, stacks: Sequence[str]) -> Mapping[str, str | None]:
-    try:
-        return {stack: account.last_event(stack) for stack in stacks}
-    except UnavailableError as error:
-        click.echo(f"Could not tell: {error}", err=True)
-        raise click.exceptions.Exit(ExitCode.UNKNOWN) from error
-
-
 def _explain_failures(
     account: AwsStackEvents, stacks: Sequence[str], before: Mapping[str, str | None], run: CdkRun
 ) -> None:
@@ -154,12 +139,12 @@ def _explain_failures(
         try:
             events = account.stack_events(stack, after=before[stack])
         except UnavailableError as error:
-            click.echo(f"\nWhy {stack} failed could not be asked: {error}", err=True)
+            click.echo(f"\nCould not determine why {stack} failed: {error}", err=True)
             continue
         failure, status = deployment_failure(events), stack_status(events)
         if failure is None and status.endswith("_IN_PROGRESS") and status != _ONLY_PREPARED:
             explained = True
-            click.echo(f"\nThe CDK CLI has ended; {stack} goes on by itself, in {status}, and {_BILLED}", err=True)
+            click.echo(f"\nThe CDK CLI has ended; {stack} continues by itself, in {status}, and {_BILLED}", err=True)
         elif failure is None and status.endswith("_COMPLETE"):
             click.echo(f"\n{stack} is in {status}.", err=True)
         if failure is not None:
@@ -169,3 +154,75 @@ def _explain_failures(
             click.echo(f"State: {failure.state}.\nNext:  {failure.advice}.", err=True)
     if not explained:
         click.echo(f"\nThe CDK CLI ended without having deployed everything.\n{run.output_tail}".rstrip(), err=True)
+
+
+_CHANGE_SET = "trn-deploy-preview"
+_KINDS_NAMED = 4
+_KEPT = (
+    "Their launch template changes, such as by a tag, a check, trn:verification or a newer image or node program. "
+    "Nodes that stay, and those that replace failed ones, are of the version before: raise trn:node_generation to take "
+    "on all of it."
+)
+
+
+def ask_about_ending_nodes(
+    account: NodeChanges,
+    stack: str,
+    *,
+    construct_id: str,
+    program: str,
+    context: Sequence[str],
+    folder: Path,
+    yes: bool,
+    replace: bool,
+) -> None:
+    """Show what changes and how many running nodes would end, and ask whether they may.
+
+    A change set is made for this, and deleted again. construct_id: what the CDK CLI calls the stack. replace: whether
+    nodes may end without a question. yes: no question is asked. Raises CliError if the deployment must not proceed.
+    """
+    try:
+        running = account.running_nodes(stack)
+        if not running:
+            return
+        # The CDK CLI keeps no change set that changes nothing.
+        prepare = ["deploy", construct_id, *context, "--method", "prepare-change-set", "--change-set-name", _CHANGE_SET]
+        run = CdkRun(program, [*prepare, "--require-approval", "never"], folder)
+        if run.in_few_lines() != 0:
+            message = f"\nNothing was deployed: the change set could not be made.\n{run.output_tail}"
+            raise CliError(message, ExitCode.NOT_READY)
+        changes = account.changes(stack, _CHANGE_SET)
+        ending = ending_nodes(changes, running=running)
+        account.delete_change_set(stack, _CHANGE_SET)
+    except UnavailableError as error:
+        message = f"Could not determine how many running nodes would end: {error}"
+        raise CliError(message, ExitCode.UNKNOWN) from error
+    except RequestRefusedError as error:
+        raise CliError(f"Nothing was deployed: {error}", ExitCode.NOT_READY) from error
+    say(f"{stack}: {_in_words(changes)}.")
+    _confirm_ending(ending, running, yes=yes, replace=replace)
+
+
+def _in_words(changes: Sequence[ResourceChange]) -> str:
+    """How many resources of which kinds come, change and go."""
+    parts: list[str] = []
+    for action, verb in (("Add", "made"), ("Modify", "changed"), ("Remove", "removed")):
+        kinds = sorted({one.kind.partition("::")[2].replace("::", " ") for one in changes if one.action == action})
+        if kinds:
+            number = sum(one.action == action for one in changes)
+            named = ", ".join(kinds[:_KINDS_NAMED] + ["and others"] * (len(kinds) > _KINDS_NAMED))
+            parts.append(f"{number} resource{'s are' if number > 1 else ' is'} {verb} ({named})")
+    return "; ".join(parts) or "nothing changes"
+
+
+def _confirm_ending(ending: EndingNodes, running: int, *, yes: bool, replace: bool) -> None:
+    if ending.template_changes:
+        say(_KEPT)
+    if not ending.count:
+        say(f"None of the {running} running nodes ends by this deployment.")
+        return
+    message = f"{ending.count} of {running} running nodes would end, with what is on their disks: "
+    click.echo(f"{message}{'; '.join(ending.reasons)}.", err=True)
+    if not replace and (yes or not click.confirm("End them?")):
+        message = "Nothing was deployed. To deploy it all the same: `trn deploy --replace-nodes`."
+        raise CliError(message, ExitCode.NODES_WOULD_END)

@@ -1,42 +1,38 @@
 """`trn destroy`: everything of a cluster goes, in the order that works, except what is retained."""
 
 import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import timedelta
-from pathlib import Path
-from typing import NoReturn
+from typing import Any
 
 import click
 
-from trainium_cli.cluster.destroy_report import inventory_as_json, outcomes_as_json, show_end, show_inventory
-from trainium_cli.cluster.grace import grace_option, in_words
-from trainium_cli.cluster.running_job import running_job_sentence
-from trainium_cli.cluster_selection import (
-    cluster_options,
-    not_located,
-    others_sentence,
-    read_cluster_plan,
-    stacks_of_cluster,
-)
+from trainium_cli.cluster.node_end import grace_option, in_words, running_job_sentence
+from trainium_cli.cluster_choice import not_located, others_sentence, read_cluster_plan, stacks_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import finishing, going_on
-from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
+from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
 from trainium_cli.progress_reporter import ProgressReporter
-from trainium_cli.terminal import print_json, say
+from trainium_cli.terminal import console, print_json, say, table
 from trainium_cli.waiting import waiting
+from trainium_core.costs.estimate import dollars
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.teardown.account import StoredBytes
 from trainium_core.teardown.aws_account import AwsTeardown
-from trainium_core.teardown.inventory import Inventory, inventory
+from trainium_core.teardown.inventory import Inventory, RetainedResource, inventory
 from trainium_core.teardown.run import Outcome, take_down, verdict
+from trainium_core.teardown.run import others_sentence as foreign_resources
 from trainium_core.teardown.scope import Scope, find_scope
 from trainium_core.teardown.step import Progress
 from trainium_runtime.errors import UnavailableError
 
 _INTERRUPTED = (
     "Interrupted. What is deleted is gone, and what AWS has begun to delete goes; the rest is still there, and billed. "
-    "Run `trn destroy` again: it goes on."
+    "Run `trn destroy` again: it continues."
 )
-_EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "could not tell": ExitCode.UNKNOWN}
+_EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "unknown": ExitCode.UNKNOWN}
 
 
 @click.command()
@@ -48,57 +44,51 @@ _EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "could not tell"
 )
 @click.option("--yes", is_flag=True, help="Destroy without asking first, for scripts.")
 @going_on("Interrupted: nothing was destroyed.")
-def destroy(
-    overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, grace: timedelta, whole_stacks: bool, yes: bool
-) -> None:
+@pass_invocation
+def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: bool) -> ExitCode:
     """Destroy the cluster, and what is left of it outside its stacks.
 
     Shows first what goes and what stays, and what that costs, and asks. Then training jobs are stopped, the nodes are
     told and end, buckets are emptied, and the stacks are deleted; last come log groups, SSM parameters, snapshots and
-    network interfaces with the cluster's tag. Nothing that belongs to another cluster, or to nobody, is touched. A
-    stack of an app of one's own that has other things too stays, without its nodes, unless --whole-stacks is given.
+    network interfaces with the cluster's tag. Resources of other clusters, and those
+    without a cluster's tag, are not touched. A stack of your app that has other things too stays, without its nodes,
+    unless --whole-stacks is given.
 
-    Can be interrupted at any time: run again, it goes on.
+    Can be interrupted at any time: run it again to continue.
 
-    Exit code 0: nothing is left but what is retained. 1: something is left. 3: could not tell.
+    Exit code 0: nothing is left but what is retained. 1: something is left. 3: unknown.
     """
-    if as_json and not yes:
-        raise click.UsageError("with --json nobody is asked: give --yes as well")
-    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
+    if invocation.as_json and not yes:
+        raise click.UsageError("--json does not prompt: pass --yes as well")
+    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     account = AwsTeardown(plan.region)
-    try:
-        with waiting(f"Asking AWS for everything of {plan.cluster_name} in {plan.region} ..."):
-            stacks = stacks_of_cluster(plan)
-            scope = find_scope(account, plan.cluster_name, located=stacks, whole_stacks=whole_stacks)
-            found = inventory(account, scope, plan, prices=AwsPrices(plan.region))
-    except UnavailableError as error:
-        _end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
-    if not as_json:
+    with waiting(f"Asking AWS for everything of {plan.cluster_name} in {plan.region} ..."):
+        stacks = stacks_of_cluster(invocation, plan)
+        scope = find_scope(account, plan.cluster_name, located=stacks, whole_stacks=whole_stacks)
+        found = inventory(account, scope, plan, prices=AwsPrices(plan.region))
+    if not invocation.as_json:
         show_inventory(found, scope, plan.region)
-        for sentence in (running_job_sentence(plan, one) for one in stacks):
+        for sentence in (running_job_sentence(invocation, plan, one) for one in stacks):
             if sentence:
                 say(f"\nJob: {sentence}.")
         if grace and any(one.what == "nodes" for one in found.going):
             say(f"\nThe nodes are notified {in_words(grace)} before they end; --grace changes that.")
     if not (found.going or found.unknown or scope.shared):
-        unread = not_located(plan)
+        unread = not_located(invocation, plan)
         if unread:
-            _end(ExitCode.UNKNOWN, f"Could not tell: {'; '.join(unread)}", as_json=as_json)
-        _nothing(found, scope, plan, as_json=as_json)
+            raise UnavailableError("; ".join(unread))
+        return _nothing(invocation, found, scope, plan)
     # What is protected is not asked about: nothing of it goes.
     if not yes and not scope.protected and not click.confirm("\nDestroy this?"):
         say("Nothing was destroyed.")
-        raise click.exceptions.Exit(ExitCode.NOT_READY)
-    try:
-        with going_on(_INTERRUPTED):
-            outcomes = _take_down(account, scope, grace)
-    except KeyboardInterrupt:
-        _end(ExitCode.INTERRUPTED, f"\n{_INTERRUPTED}", as_json=as_json)
-    if as_json:
+        return ExitCode.NOT_READY
+    with going_on(_INTERRUPTED):
+        outcomes = _take_down(account, scope, grace)
+    if invocation.as_json:
         print_json({"region": plan.region, **inventory_as_json(found), **outcomes_as_json(outcomes)})
     else:
         show_end(outcomes, plan.cluster_name, plan.region, kept=bool(found.kept))
-    raise click.exceptions.Exit(_EXIT_CODES[verdict(outcomes)])
+    return _EXIT_CODES[verdict(outcomes)]
 
 
 def _take_down(account: AwsTeardown, scope: Scope, grace: timedelta) -> tuple[Outcome, ...]:
@@ -112,18 +102,101 @@ def _take_down(account: AwsTeardown, scope: Scope, grace: timedelta) -> tuple[Ou
         )
 
 
-def _nothing(found: Inventory, scope: Scope, plan: Plan, *, as_json: bool) -> NoReturn:
-    region = plan.region
-    code = ExitCode.NOT_READY if scope.foreign else ExitCode.OK
-    if as_json:
-        print_json({"region": region, **inventory_as_json(found), "verdict": "gone", "steps": []})
+def _nothing(invocation: Invocation, found: Inventory, scope: Scope, plan: Plan) -> ExitCode:
+    if invocation.as_json:
+        print_json({"region": plan.region, **inventory_as_json(found), "verdict": "gone", "steps": []})
     else:
-        say(f"\nNothing of {scope.cluster} is in {region} to destroy.{others_sentence(plan)}")
-    raise click.exceptions.Exit(code)
+        say(f"\nNothing of {scope.cluster} is in {plan.region} to destroy.{others_sentence(invocation, plan)}")
+    return ExitCode.NOT_READY if scope.foreign else ExitCode.OK
 
 
-def _end(code: ExitCode, message: str, *, as_json: bool) -> NoReturn:
-    if as_json:
-        print_json({"error": message.strip()})
-    click.echo(message, err=True)
-    raise click.exceptions.Exit(code)
+_KIND_NAMES = {
+    "AWS::S3::Bucket": "S3 bucket",
+    "AWS::FSx::FileSystem": "FSx file system",
+    "AWS::EFS::FileSystem": "EFS file system",
+}
+_GIB = 1024**3
+
+
+def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
+    """What will go, what stays, what is not known and what is somebody else's."""
+    screen = console()
+    if found.going:
+        screen.print(f"Of {scope.cluster} in {region} this goes:\n", style="bold")
+        rows = [(one.what, one.name, one.detail) for one in found.going]
+        screen.print(table(["What", "Name", ""], rows, wrapping=["Name", ""]))
+    show_kept(found.kept, region)
+    for reason in found.unknown:
+        screen.print(f"\nunknown: {reason}", style="magenta")
+    nodes_end = " Its nodes end." if any(one.what == "nodes" for one in found.going) else ""
+    for stack in scope.shared:
+        screen.print(f"\nThe stack {stack.name} stays: {foreign_resources(stack)}.{nodes_end}", style="yellow")
+        screen.print("With --whole-stacks it goes as a whole; or remove the cluster from its app, and deploy that.")
+    for stack in scope.foreign:
+        screen.print(f"\n{foreign_sentence(stack.name, stack.cluster, scope.cluster)}", style="yellow")
+
+
+def show_kept(kept: Sequence[RetainedResource], region: str) -> None:
+    if kept:
+        screen = console()
+        screen.print(f"\nThis is retained in {region}:\n", style="bold")
+        rows = [(_kind(one), one.resource_id, _amount(one.stored), _month(one)) for one in kept]
+        screen.print(table(["What", "Name", "Holds", "Per month"], rows, right=["Holds", "Per month"]))
+
+
+def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bool) -> None:
+    """What stands in the way, if anything does, and the verdict. kept: whether something is retained."""
+    screen = console()
+    for outcome in outcomes:
+        if outcome.counts and outcome.state != "done":
+            screen.print(f"\n{outcome.step}: {outcome.state}: {outcome.message}", style="red")
+    but = " but what is retained" if kept else ""
+    sentences = {
+        "gone": f"Nothing of {cluster} is left in {region}{but}. `trn audit` looks through every service.",
+        "left": f"Something of {cluster} is left in {region}: do what stands above, then run `trn destroy` again.",
+        "unknown": f"Not all of {cluster} in {region} could be read, see above. `trn destroy` continues.",
+    }
+    screen.print(f"\n{sentences[verdict(outcomes)]}", style="bold")
+
+
+def foreign_sentence(name: str, owner: str | None, cluster: str) -> str:
+    ownership = f"belongs to the cluster {owner}, not to {cluster}" if owner else "carries no tag trn:cluster"
+    return f"The stack {name} {ownership}: it is left alone. For another cluster: -c trn:cluster_name=..."
+
+
+def inventory_as_json(found: Inventory) -> dict[str, Any]:
+    return {
+        "going": [asdict(one) for one in found.going],
+        "kept": [kept_as_json(one) for one in found.kept],
+        "unknown": list(found.unknown),
+    }
+
+
+def kept_as_json(kept: RetainedResource) -> dict[str, Any]:
+    return asdict(kept) | {"month_usd": None if kept.month_usd is None else float(kept.month_usd)}
+
+
+def outcomes_as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    return {"verdict": verdict(outcomes), "steps": [_outcome_as_json(outcome) for outcome in outcomes]}
+
+
+def _outcome_as_json(outcome: Outcome) -> dict[str, Any]:
+    return {"step": outcome.step, "state": outcome.state, "message": outcome.message, "counts": outcome.counts}
+
+
+def _kind(kept: RetainedResource) -> str:
+    return _KIND_NAMES.get(kept.kind, kept.kind)
+
+
+def _amount(stored: StoredBytes | None) -> str:
+    if stored is None:
+        return "unknown"
+    least = "at least " if stored.at_least else ""
+    return f"{least}{stored.count / _GIB:.2f} GiB" if stored.count >= _GIB / 100 else f"{least}{stored.count:,} bytes"
+
+
+def _month(kept: RetainedResource) -> str:
+    if kept.month_usd is None:
+        return "unknown"
+    least = "at least " if kept.stored and kept.stored.at_least else ""
+    return f"{least}{dollars(kept.month_usd)}"

@@ -1,19 +1,19 @@
 """`trn extend`: moves the end of a pilot, says what that costs, and deploys it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from difflib import unified_diff
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
 from trainium_cli.cluster.deployment import cdk_folder, deploy_stacks, is_interactive
-from trainium_cli.cluster_selection import cluster_options, read_cluster_plan, settings_of_a_plan, stack_of_cluster
+from trainium_cli.cluster_choice import read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import going_on
-from trainium_cli.plan_options import changed_file_option, read_plan
+from trainium_cli.invocation import Invocation, changed_file_option, cluster_options, pass_invocation
 from trainium_cli.terminal import question, say
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Estimate, estimate
@@ -24,7 +24,6 @@ from trainium_core.plan.pilot_end import extended_end, minute_text, read_pilot_e
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.setting_schema.forms import UnreadableError
 from trainium_core.stacks.deployed_stack import DeployedStack
-from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
 
 _HOUR = timedelta(hours=1)
@@ -47,25 +46,27 @@ def _duration(_ctx: click.Context, _param: click.Parameter, given: str) -> timed
 @changed_file_option
 @cluster_options
 @click.option("--yes", is_flag=True, help="Extend and deploy without asking anything, for scripts.")
+@pass_invocation
 @going_on("Interrupted: nothing was changed.")
-def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
+def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: bool) -> ExitCode:
     """Let the pilot end later, and say the price.
 
     DURATION is such as 8h, 2d or 1w. It counts from the end that is set, or from now if that has passed. Shows the new
     end and what the time costs, asks, writes trn:ends into cdk.json and deploys it. That replaces no node.
     Of a cluster that no cdk.json here describes it shows this, and what to change in its app.
 
-    Exit code 0: extended and deployed. 1: not. 3: could not tell.
+    Exit code 0: extended and deployed. 1: not. 3: unknown.
     """
-    elsewhere = _plan_elsewhere(cdk_json)
+    elsewhere = _plan_elsewhere(invocation, cdk_json)
     if elsewhere:
-        _refer_to_its_app(elsewhere, duration)
+        say(_refer_to_its_app(invocation, elsewhere, duration))
+        return ExitCode.NOT_READY
     folder = cdk_folder(cdk_json)
-    plan = read_plan(cdk_json, (), as_json=False)
+    plan = invocation.plan()
     if plan.pilot.ends is None:
         raise click.UsageError("the plan has no end to be moved: set trn:ends")
     if not yes and not is_interactive():
-        raise click.UsageError("nobody is there to be asked: give --yes")
+        raise click.UsageError("not a terminal: pass --yes to confirm")
     stacks, estimated = _asked(plan, [plan.stack_names[key] for key in _ENGINES_THAT_END], duration)
     new = utc_text(_new_end(plan.pilot.ends, duration, stacks))
     before = cdk_json.read_text(encoding="utf-8")
@@ -75,60 +76,57 @@ def extend(duration: timedelta, cdk_json: Path, yes: bool) -> None:
     click.echo("\n".join(changed))
     if not yes and not click.confirm(question(f"\nWrite this to {cdk_json}, and deploy it?")):
         click.echo("Nothing was changed.")
-        raise click.exceptions.Exit(ExitCode.NOT_READY)
+        return ExitCode.NOT_READY
     cdk_json.write_text(after, encoding="utf-8")
     if not stacks:
         say(f"{plan.cluster_name} is not deployed: `trn deploy` does that.")
-        raise click.exceptions.Exit(ExitCode.OK)
+        return ExitCode.OK
     deployed = [key for key, name in plan.stack_names.items() if name in stacks]
-    with going_on(f"Interrupted: {cdk_json} has the new end, which is not deployed: `trn deploy` does that."):
-        code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes, consented=True)
-    if code is not ExitCode.OK:
-        now = _ends_now(plan.pilot.ends, stacks)
-        click.echo(f"\n{cdk_json} has the new end. Until it is deployed, {now}.", err=True)
-    raise click.exceptions.Exit(code)
+    code = ExitCode.NOT_READY
+    try:
+        with going_on(f"Interrupted: {cdk_json} has the new end, which is not deployed: `trn deploy` does that."):
+            code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes, consented=True)
+    finally:
+        if code is not ExitCode.OK:
+            now = _ends_now(plan.pilot.ends, stacks)
+            click.echo(f"\n{cdk_json} has the new end. Until it is deployed, {now}.", err=True)
+    return code
 
 
-def _plan_elsewhere(cdk_json: Path) -> Plan | None:
+def _plan_elsewhere(invocation: Invocation, cdk_json: Path) -> Plan | None:
     """The cluster that is meant, if no cdk.json here describes it."""
     if not cdk_json.exists():
         if cdk_json.parent != Path():
             cdk_folder(cdk_json)
-        return read_cluster_plan(None, (), as_json=False)
-    meant = read_cluster_plan(cdk_json, (), as_json=False)
-    if not settings_of_a_plan(cdk_json, ()):
+        return read_cluster_plan(replace(invocation, cdk_json=None))
+    meant = read_cluster_plan(invocation)
+    if not invocation.has_plan:
         return meant
-    own = read_plan(cdk_json, (), as_json=False)
+    own = invocation.plan()
     return None if (own.cluster_name, own.region) == (meant.cluster_name, meant.region) else meant
 
 
-def _refer_to_its_app(plan: Plan, duration: timedelta) -> NoReturn:
+def _refer_to_its_app(invocation: Invocation, plan: Plan, duration: timedelta) -> str:
     if plan.pilot.ends is None:
-        say(f"{plan.cluster_name} in {plan.region} has no end to be moved: nothing ends it by itself.")
-        raise click.exceptions.Exit(ExitCode.NOT_READY)
-    stacks, estimated = _asked(plan, [stack_of_cluster(plan, None)], duration)
+        return f"{plan.cluster_name} in {plan.region} has no end to be moved."
+    stacks, estimated = _asked(plan, [stack_of_cluster(invocation, plan, None)], duration)
     new = _new_end(plan.pilot.ends, duration, stacks)
     in_python = f"datetime({new.year}, {new.month}, {new.day}, {new.hour}, {new.minute}, tzinfo=UTC)"
-    say(
+    return (
         f"{_ends_now(plan.pilot.ends, stacks)}. With {plan.nodes} x {plan.instance_type} running, "
         f"{estimated.hours:f} hours more cost {estimated.pilot}.\n"
         f"Nothing was changed: no cdk.json here describes {plan.cluster_name} in {plan.region}. In the folder of the "
         f"one that does, run `trn extend`; in an app of your own, give the fleet ends={in_python} and deploy it."
     )
-    raise click.exceptions.Exit(ExitCode.NOT_READY)
 
 
 def _asked(plan: Plan, names: Sequence[str], duration: timedelta) -> tuple[Mapping[str, DeployedStack], Estimate]:
-    """Those of the stacks that are there, and what so much time costs; ends the command without an answer."""
+    """Those of the stacks that are there, and what so much time costs. Raises UnavailableError."""
     account = AwsAccount(plan.region)
-    try:
-        with waiting(f"Asking AWS for the stacks in {plan.region} ..."):
-            described = {name: account.deployed_stack(name) for name in names}
-            stacks = {name: stack for name, stack in described.items() if stack is not None}
-            return stacks, estimate(plan, hours=Decimal(duration / _HOUR), aws=account)
-    except UnavailableError as error:
-        click.echo(f"Could not tell: {error}", err=True)
-        raise click.exceptions.Exit(ExitCode.UNKNOWN) from error
+    with waiting(f"Asking AWS for the stacks in {plan.region} ..."):
+        described = {name: account.deployed_stack(name) for name in names}
+        stacks = {name: stack for name, stack in described.items() if stack is not None}
+        return stacks, estimate(plan, hours=Decimal(duration / _HOUR), aws=account)
 
 
 def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, DeployedStack]) -> datetime:

@@ -1,27 +1,29 @@
 """`trn list`: every cluster of the account."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import Any
 
 import click
 
-from trainium_cli.cluster.list_report import clusters_table, lists_as_json
-from trainium_cli.cluster_selection import configured_region, settings_of_a_plan
+from trainium_cli.cluster_choice import configured_region
 from trainium_cli.completion_values import complete_region
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options, read_plan
-from trainium_cli.terminal import console, print_json
+from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, pass_invocation, plan_options
+from trainium_cli.layout import Table, Text
+from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.clusters.absence import with_absences
 from trainium_core.clusters.aws_absence import AwsAbsences
 from trainium_core.clusters.aws_account import AwsClustersAccount
-from trainium_core.clusters.cluster import ClusterList, clusters_in
+from trainium_core.clusters.cluster import Absence, Cluster, ClusterList, clusters_in
+from trainium_core.plan.pilot_end import minute_text
 from trainium_core.prices.price import PriceTable, no_prices
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
+from trainium_runtime.pilot_end import utc_text
 
 _THREADS = 8
 """Regions at once; each has few questions."""
@@ -33,9 +35,8 @@ _THREADS = 8
     "--region", metavar="REGION", shell_complete=complete_region, help="The region to look in. Default: the plan's."
 )
 @click.option("--all-regions", is_flag=True, help="Look in every region with Trainium that the account may use.")
-def list_clusters(
-    overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, region: str | None, all_regions: bool
-) -> None:
+@pass_invocation
+def list_clusters(invocation: Invocation, region: str | None, all_regions: bool) -> ExitCode:
     """Show every cluster of the account.
 
     In the plan's region, else that of the AWS configuration, whoever deployed them: by the tag trn:cluster of stacks,
@@ -46,31 +47,22 @@ def list_clusters(
     """
     if region and all_regions:
         raise click.UsageError("give --region or --all-regions, not both")
-    plan = None
-    if settings_of_a_plan(cdk_json, overrides):
-        plan = read_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
-    clients = Clients()
-    account = AwsClustersAccount(region or (plan.region if plan else configured_region()), clients=clients)
-    try:
-        with waiting("Asking AWS for the account ..."):
-            identity = account.identity()
-            regions = (
-                _regions(plan.catalog if plan else builtin_catalog(), account) if all_regions else [account.region]
-            )
-    except UnavailableError as error:
-        if as_json:
-            print_json({"error": str(error)})
-        click.echo(f"Could not tell: {error}", err=True)
-        raise click.exceptions.Exit(ExitCode.UNKNOWN) from error
+    plan = invocation.plan(ignoring=SYNTH_ONLY_SETTINGS) if invocation.has_plan else None
+    clients = invocation.clients
+    account = AwsClustersAccount(region or (plan.region if plan else configured_region(invocation)), clients=clients)
+    with waiting("Asking AWS for the account ..."):
+        identity = account.identity()
+        catalog = plan.catalog if plan else builtin_catalog()
+        regions = _regions(catalog, account) if all_regions else [account.region]
     lists = _clusters_in(plan.prices if plan else no_prices(), regions, clients)
     not_read = [reason for one in lists for reason in one.not_read]
-    if as_json:
+    if invocation.as_json:
         print_json({"account": identity.account, **lists_as_json(lists)})
     elif all(one.not_read and not one.clusters for one in lists):
-        click.echo(f"Could not tell: {'; '.join(dict.fromkeys(not_read))}", err=True)
+        raise UnavailableError("; ".join(dict.fromkeys(not_read)))
     else:
         _show(lists, plan.cluster_name if plan else "", identity.account)
-    raise click.exceptions.Exit(ExitCode.UNKNOWN if not_read else ExitCode.OK)
+    return ExitCode.UNKNOWN if not_read else ExitCode.OK
 
 
 def _regions(catalog: Catalog, account: AwsClustersAccount) -> Sequence[str]:
@@ -114,3 +106,68 @@ def _show(lists: Sequence[ClusterList], own: str, account: str) -> None:
     number = {0: "no cluster", 1: "1 cluster"}.get(len(clusters), f"{len(clusters)} clusters")
     known = " that could be read" if not_read else ""
     out.print(f"{number} of account {account} in {where}{known}", style="bold")
+
+
+_STYLE = {"running": "green", "asleep": "dim", "no nodes": "dim"}
+_COLUMNS = ("Cluster", "Region", "State", "Nodes", "Per hour", "Ends", "Stacks")
+
+
+def clusters_table(clusters: Sequence[Cluster], *, own: str, now: datetime) -> Table:
+    """One row for each cluster. own: name of the plan's cluster, which stands out."""
+    rows = [
+        (
+            Text(cluster.name, style="bold" if cluster.name == own else ""),
+            cluster.region,
+            Text(cluster.state, style=_STYLE.get(cluster.state, "yellow")),
+            _instances(cluster) or "none",
+            str(cluster.per_hour),
+            _end(cluster, now),
+            ", ".join(stack.name for stack in cluster.stacks) or "none",
+        )
+        for cluster in clusters
+    ]
+    return table(_COLUMNS, rows, wrapping=("Per hour", "Stacks"))
+
+
+def lists_as_json(lists: Iterable[ClusterList]) -> dict[str, Any]:
+    """Amounts are US dollars for an hour of the nodes; unknown_prices counts what is not in them."""
+    found = list(lists)
+    return {
+        "regions": [one.region for one in found],
+        "clusters": [_as_json(cluster, one.absences.get(cluster.name)) for one in found for cluster in one.clusters],
+        "not_read": [{"region": one.region, "reason": reason} for one in found for reason in one.not_read],
+    }
+
+
+def _instances(cluster: Cluster) -> str:
+    counts = [*cluster.node_counts.items(), *cluster.host_counts.items()]
+    return ", ".join(f"{count} x {kind}" for kind, count in counts)
+
+
+def _as_json(cluster: Cluster, absence: Absence | None) -> dict[str, Any]:
+    return {
+        "name": cluster.name,
+        "region": cluster.region,
+        "state": cluster.state,
+        "stacks": [{"name": stack.name, "engine": stack.engine, "status": stack.status} for stack in cluster.stacks],
+        "nodes": [
+            {
+                "instance_id": node.instance_id,
+                "instance_type": node.instance_type,
+                "state": node.state,
+                "bought": node.product,
+            }
+            for node in cluster.nodes
+        ],
+        "absence": {"why": absence.why, "way_on": absence.way_on} if absence else None,
+        "usd_per_hour": cluster.per_hour.usd,
+        "unknown_prices": cluster.per_hour.unknown,
+        "ends": utc_text(cluster.ends) if cluster.ends else None,
+    }
+
+
+def _end(cluster: Cluster, now: datetime) -> str:
+    if cluster.ends is None:
+        return "never by itself"
+    moment = minute_text(cluster.ends)
+    return f"ended {moment}" if cluster.ends <= now else moment

@@ -2,27 +2,27 @@
 
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import click
 
-from trainium_cli.cluster.nodes_report import checks_table, nodes_table
-from trainium_cli.cluster_selection import others_sentence, read_cluster_plan, stack_of_cluster, stack_option
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
+from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import going_on
-from trainium_cli.plan_options import plan_options
-from trainium_cli.terminal import console, print_json
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
+from trainium_cli.layout import Group, Table, Text
+from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.deployed_nodes import Nodes, NodesNotMadeError
-from trainium_core.nodes.report import NodesReport, nodes_report, report_as_json
+from trainium_core.nodes.report import NodesReport, NodeStatus, nodes_report, report_as_json
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.stacks.deployment_failure import deployment_failure
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.node_record import Check
 
 _PAUSE_S = 5
 _BEING_MADE = "CREATE_IN_PROGRESS"
@@ -38,85 +38,79 @@ _BEING_MADE = "CREATE_IN_PROGRESS"
     help="Show every check of one node, such as i-0123456789abcdef0.",
 )
 @click.option(
-    "--watch", is_flag=True, help="Go on until all are proven, or one is lost; with --json print the end only."
+    "--watch", is_flag=True, help="Wait until all are proven, or one is lost; with --json print the end only."
 )
-def nodes(
-    overrides: tuple[str, ...],
-    cdk_json: Path | None,
-    as_json: bool,
-    stack: str | None,
-    instance_id: str | None,
-    watch: bool,
-) -> None:
+@pass_invocation
+def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, watch: bool) -> ExitCode:
     """Show every node of the deployed cluster, and what is wrong.
 
     By what the nodes wrote about themselves, and by the rules of the fleet gate. The region and the number of
     replacements are the plan's.
 
-    Exit code 0: every node is proven and has reached the others. 1: not so, or not deployed. 3: could not tell.
+    Exit code 0: every node is proven and has reached the others. 1: not so, or not deployed. 3: unknown.
     """
     if watch and instance_id:
         raise click.UsageError("give --watch or --node, not both")
-    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json)
-    stack = stack_of_cluster(plan, stack)
-    account = AwsNodes(plan.region)
+    plan = read_cluster_plan(invocation)
+    stack = stack_of_cluster(invocation, plan, stack)
+    asked = _Asked(invocation, AwsNodes(plan.region), plan, stack)
+    if watch:
+        with going_on("Interrupted: only the watching has ended; the nodes keep running, and are billed."):
+            if not invocation.as_json and sys.stdout.isatty():
+                report = _watch_on_screen(asked)
+            else:
+                with waiting(f"Asking AWS for the nodes of {stack}"):
+                    report = _watch(asked, verbose=not invocation.as_json)
+                _show(report, instance_id, as_json=invocation.as_json, stack=stack)
+    else:
+        with waiting(f"Asking AWS for the nodes of {stack}"):
+            report = _report(asked)
+        _show(report, instance_id, as_json=invocation.as_json, stack=stack)
+    return ExitCode.OK if report.verdict.state == "ready" else ExitCode.NOT_READY
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Whose nodes are shown, and of which account."""
+
+    invocation: Invocation
+    account: Nodes
+    plan: Plan
+    stack: str
+
+
+def _report(asked: _Asked) -> NodesReport:
+    """Raises CliError for a stack that is not there, or has no nodes since its deployment failed."""
+    plan, stack = asked.plan, asked.stack
     try:
-        if watch:
-            with going_on("Interrupted: the watching alone; the nodes go on, and are billed."):
-                if not as_json and sys.stdout.isatty():
-                    report = _watch_on_screen(account, plan, stack)
-                else:
-                    with waiting(f"Asking AWS for the nodes of {stack}"):
-                        report = _watch(account, plan, stack, verbose=not as_json)
-                    _show(report, instance_id, as_json=as_json, stack=stack)
-        else:
-            with waiting(f"Asking AWS for the nodes of {stack}"):
-                report = _report(account, plan, stack)
-            _show(report, instance_id, as_json=as_json, stack=stack)
-    except UnavailableError as error:
-        _end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
-    except (FailedError, NotDeployedError) as error:
-        _end(ExitCode.NOT_READY, str(error), as_json=as_json)
-    raise click.exceptions.Exit(ExitCode.OK if report.verdict.state == "ready" else ExitCode.NOT_READY)
-
-
-class NotDeployedError(Exception):
-    """There is no such stack; the message is for the user."""
-
-
-class FailedError(Exception):
-    """Its deployment failed, and the group of its nodes is gone; the message is for the user."""
-
-
-def _report(account: Nodes, plan: Plan, stack: str) -> NodesReport:
-    try:
-        deployed = account.nodes(stack)
+        deployed = asked.account.nodes(stack)
     except NodesNotMadeError as error:
         if error.status.endswith("_IN_PROGRESS") and "ROLLBACK" not in error.status:
             raise
         failure = deployment_failure(AwsStackEvents(plan.region).stack_events(stack, after=None))
         if failure is None:
             raise
-        raise FailedError(f"{stack} has no nodes, since its deployment failed:\n{failure.text}") from error
+        message = f"{stack} has no nodes, since its deployment failed:\n{failure.text}"
+        raise CliError(message, ExitCode.NOT_READY) from error
     if deployed is None:
-        message = f"there is no stack {stack} in {plan.region}: `trn deploy` makes it."
-        raise NotDeployedError(f"{message}{others_sentence(plan)}")
+        message = f"There is no stack {stack} in {plan.region}: `trn deploy` creates it."
+        raise CliError(f"{message}{others_sentence(asked.invocation, plan)}", ExitCode.NOT_READY)
     return nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
 
 
-def _report_once_made(account: Nodes, plan: Plan, stack: str, on_wait: Callable[[str], None]) -> NodesReport:
+def _report_once_made(asked: _Asked, on_wait: Callable[[str], None]) -> NodesReport:
     """The first report; of a stack that is being made, once the group of its nodes is there."""
     while True:
         try:
-            return _report(account, plan, stack)
+            return _report(asked)
         except NodesNotMadeError as error:
             if error.status != _BEING_MADE:
                 raise
-            on_wait(f"{stack} is being made: its nodes come last")
+            on_wait(f"{asked.stack} is being made: its nodes come last")
         time.sleep(_PAUSE_S)
 
 
-def _watch(account: Nodes, plan: Plan, stack: str, *, verbose: bool) -> NodesReport:
+def _watch(asked: _Asked, *, verbose: bool) -> NodesReport:
     """Look until the end. verbose: tell on standard error whenever something changed."""
     message = ""
 
@@ -127,7 +121,7 @@ def _watch(account: Nodes, plan: Plan, stack: str, *, verbose: bool) -> NodesRep
             click.echo(f"waiting: {waiting_for}", err=True)
 
     while True:
-        report = _report_once_made(account, plan, stack, on_wait)
+        report = _report_once_made(asked, on_wait)
         if verbose and report.verdict.reason != message:
             message = report.verdict.reason
             click.echo(f"{report.verdict.state}: {message}", err=True)
@@ -136,9 +130,9 @@ def _watch(account: Nodes, plan: Plan, stack: str, *, verbose: bool) -> NodesRep
         time.sleep(_PAUSE_S)
 
 
-def _watch_on_screen(account: Nodes, plan: Plan, stack: str) -> NodesReport:
-    with waiting(f"Asking AWS for the nodes of {stack}") as change:
-        report = _report_once_made(account, plan, stack, change)
+def _watch_on_screen(asked: _Asked) -> NodesReport:
+    with waiting(f"Asking AWS for the nodes of {asked.stack}") as change:
+        report = _report_once_made(asked, change)
     from rich.live import Live
     from rich.text import Text
 
@@ -148,7 +142,7 @@ def _watch_on_screen(account: Nodes, plan: Plan, stack: str) -> NodesReport:
     with Live(shown(), auto_refresh=False) as screen:
         while not report.final:
             time.sleep(_PAUSE_S)
-            report = _report(account, plan, stack)
+            report = _report(asked)
             screen.update(shown(), refresh=True)
     return report
 
@@ -168,8 +162,64 @@ def _show(report: NodesReport, instance_id: str | None, *, as_json: bool, stack:
         console().print(checks_table(next(node for node in report.nodes if node.instance_id == instance_id)))
 
 
-def _end(code: ExitCode, message: str, *, as_json: bool) -> NoReturn:
-    if as_json:
-        print_json({"error": message})
-    click.echo(message, err=True)
-    raise click.exceptions.Exit(code)
+_STYLE = {"proven": "green", "failed": "red", "draining": "yellow", "leaving": "yellow"}
+
+
+_SHOWN_GONE = 10
+
+
+def nodes_table(report: NodesReport) -> Group:
+    """One row for each node, and what it comes to."""
+    rows = [
+        (
+            node.instance_id,
+            node.zone,
+            node.address,
+            Text(node.state, style=_STYLE.get(node.state, "")),
+            _moment(node.since),
+            _moment(node.launched),
+            node.problem,
+        )
+        for node in report.nodes
+    ]
+    columns = ("Instance", "Zone", "Address", "State", "Since", "Launched", "What is wrong")
+    drawn: Sequence[Table | Text] = [table(columns, rows, wrapping=("What is wrong",)), Text("")] if rows else []
+    return Group([*drawn, *_gone(report), Text(f"{report.verdict.state}: {report.verdict.reason}")])
+
+
+def _gone(report: NodesReport) -> Sequence[Table | Text]:
+    """Failed nodes that are gone, with the reasons that they left."""
+    if not report.gone:
+        return []
+    rows = [(node.instance_id, _moment(node.since), node.reason) for node in report.gone[:_SHOWN_GONE]]
+    more = len(report.gone) - len(rows)
+    title = Text(f"Failed nodes that are gone, {report.replaced} in 24 hours{f'; {more} more' if more else ''}")
+    return [title, table(("Instance", "Failed", "What was wrong"), rows, wrapping=("What was wrong",)), Text("")]
+
+
+def checks_table(node: NodeStatus) -> Group:
+    """Every check of one node."""
+    rows = [
+        (
+            check.name,
+            _outcome(check),
+            check.expected,
+            check.found,
+        )
+        for check in node.checks
+    ]
+    where = ", ".join(part for part in (node.zone, node.address) if part)
+    title = f"{node.instance_id} ({where}) is {node.state}{f' since {_moment(node.since)}' if node.since else ''}"
+    problem = [Text(node.problem)] if node.problem else []
+    drawn = table(("Check", "Outcome", "Expected", "Found"), rows, wrapping=("Expected", "Found"))
+    return Group([Text(title, style="bold"), *problem, *([Text(""), drawn] if rows else [])])
+
+
+def _outcome(check: Check) -> Text:
+    if not check.ok:
+        return Text("fail", style="red")
+    return Text("warn", style="yellow") if check.warning else Text("pass", style="green")
+
+
+def _moment(moment: datetime | None) -> str:
+    return f"{moment.astimezone(UTC):%m-%d %H:%M:%SZ}" if moment else "-"

@@ -3,70 +3,67 @@
 import shutil
 import signal
 import subprocess
-from pathlib import Path
 
 import click
 
-from trainium_cli.cluster_selection import read_cluster_plan, stack_of_cluster, stack_option
-from trainium_cli.exit_codes import ExitCode
-from trainium_cli.jobs.job_cluster import end, no_stack
-from trainium_cli.plan_options import IRRELEVANT_LATER, context_options
+from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, context_options, pass_invocation, stack_option
 from trainium_cli.waiting import waiting
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.deployed_nodes import DeployedNodes
 from trainium_core.nodes.session import INSTALL, PROGRAMS, session_command
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
-from trainium_runtime.errors import UnavailableError
 
 
 @click.command()
 @click.argument("node", default="0")
 @context_options
 @stack_option
-def shell(node: str, overrides: tuple[str, ...], cdk_json: Path | None, stack: str | None) -> None:
+@pass_invocation
+def shell(invocation: Invocation, node: str, stack: str | None) -> int:
     """Open a shell on a node.
 
     NODE is a rank, such as 3, or an instance id. Default: the first node. As the image's own user, with the environment
     that jobs have, by Session Manager: nodes have no open port. Needs the AWS CLI and its Session Manager plug-in.
 
-    Exit code: that of the session. Before there is one, 1: there is none. 3: could not tell.
+    Exit code: that of the session. Before there is one, 1: there is none. 3: unknown.
     """
-    plan = read_cluster_plan(cdk_json, overrides, as_json=False, ignoring=IRRELEVANT_LATER)
+    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     _check_way_in(plan)
-    stack = stack_of_cluster(plan, stack)
-    try:
-        with waiting(f"Asking AWS for the nodes of {stack} ..."):
-            deployed = AwsNodes(plan.region).nodes(stack)
-    except UnavailableError as error:
-        end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=False)
+    stack = stack_of_cluster(invocation, plan, stack)
+    with waiting(f"Asking AWS for the nodes of {stack} ..."):
+        deployed = AwsNodes(plan.region).nodes(stack)
     if deployed is None:
-        end(ExitCode.NOT_READY, no_stack(plan, stack), as_json=False)
+        message = f"There is no stack {stack} in {plan.region}: `trn deploy` creates it."
+        raise CliError(f"{message}{others_sentence(invocation, plan)}", ExitCode.NOT_READY)
     instance_id = _instance(deployed, node)
     click.echo(f"{instance_id}: leave it with `exit`.", err=True)
-    raise click.exceptions.Exit(_session(session_command(plan.region, instance_id)))
+    return _session(session_command(plan.region, instance_id))
 
 
 def _check_way_in(plan: Plan) -> None:
-    """Ends the command where there can be no session."""
+    """Raises CliError where there can be no session."""
     if plan.network.effective_egress == "none":
         message = (
             "With trn:egress=none nodes reach S3 alone, and no session reaches them: `trn cp` and `trn logs` work, and "
             "trn:egress=vpc-endpoints lets sessions in."
         )
-        end(ExitCode.NOT_READY, message, as_json=False)
+        raise CliError(message, ExitCode.NOT_READY)
     for program, name in PROGRAMS.items():
         if shutil.which(program) is None:
             message = f"There is no {program} on the PATH: install {name}, see {INSTALL}"
-            end(ExitCode.NOT_READY, message, as_json=False)
+            raise CliError(message, ExitCode.NOT_READY)
 
 
 def _instance(deployed: DeployedNodes, node: str) -> str:
-    """The instance that is meant; ends the command when there is none."""
+    """The instance that is meant. Raises CliError when there is none."""
     ids = [instance.instance_id for instance in deployed.instances]
     ranks = [member.instance_id for member in deployed.roster.members if member.instance_id in ids]
     if not ids:
-        end(ExitCode.NOT_READY, "The cluster has no nodes: `trn nodes` shows them, `trn wake` wakes it.", as_json=False)
+        message = "The cluster has no nodes: `trn nodes` shows them, `trn wake` wakes it."
+        raise CliError(message, ExitCode.NOT_READY)
     if node in ids:
         return node
     # Before all are proven there are no ranks, and whoever looks for the reason takes any node.

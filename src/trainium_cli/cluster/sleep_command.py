@@ -1,14 +1,13 @@
 """`trn sleep`: no nodes, and none of what costs money without them."""
 
 from datetime import timedelta
-from pathlib import Path
 
 import click
 
-from trainium_cli.cluster.grace import grace_option
+from trainium_cli.cluster.node_end import grace_option
 from trainium_cli.cluster.sleep_switching import switch
-from trainium_cli.cluster_selection import stack_option
-from trainium_cli.plan_options import context_options
+from trainium_cli.invocation import Invocation, context_options, pass_invocation, stack_option
+from trainium_cli.terminal import say
 
 
 @click.command("sleep")
@@ -16,12 +15,13 @@ from trainium_cli.plan_options import context_options
 @stack_option
 @grace_option
 @click.option("--yes", is_flag=True, help="Put it to sleep without asking first, for scripts.")
-def sleep(overrides: tuple[str, ...], cdk_json: Path | None, stack: str | None, grace: timedelta, yes: bool) -> None:
+@pass_invocation
+def sleep(invocation: Invocation, stack: str | None, grace: timedelta, yes: bool) -> None:
     """Put the cluster to sleep: no nodes, next to no cost.
 
     Its nodes are notified and end, and so do the endpoints or the NAT gateway of its network. The compile cache and
     file systems stay. A deployment leaves it asleep; `trn wake` wakes it.
 
-    Exit code 0: it is asleep. 1: it is not. 3: could not tell.
+    Exit code 0: it is asleep. 1: it is not. 3: unknown.
     """
-    switch(overrides, cdk_json, stack, asleep=True, yes=yes, grace=grace)
+    say(switch(invocation, stack, "asleep", yes=yes, grace=grace))

@@ -1,20 +1,19 @@
-"""Putting a cluster to sleep and waking it, as `trn sleep` and `trn wake` do."""
+"""Putting a cluster to sleep and waking it, as `trn sleep` and `trn wake` do: carries out what `decide` came to."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import NoReturn
 
 import click
 
-from trainium_cli.cluster.running_job import running_job_sentence
-from trainium_cli.cluster_selection import others_sentence, read_cluster_plan, stack_of_cluster
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.cluster.node_end import running_job_sentence
+from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
+from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import finishing, going_on
+from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation
 from trainium_cli.plan.plan_report import pilot_end_text
-from trainium_cli.plan_options import IRRELEVANT_LATER
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import say
 from trainium_cli.waiting import waiting
@@ -28,6 +27,7 @@ from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.sleep.account import SleepAccount, SleepState
 from trainium_core.sleep.aws_account import AwsSleepControl
+from trainium_core.sleep.decision import STEADY, Observed, Switch, Want, decide
 from trainium_core.stacks.deployment_failure import deployment_failure
 from trainium_core.stacks.events import StackEvent
 from trainium_core.stacks.following import follow
@@ -39,276 +39,262 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.fleet_verdict import is_ready_with_nodes
 
 _NOTICE = "sleep"
-_HOST_GOES = (
+_HOST_ENDS = (
     "The host of `trn precompile` is there, and ends as well: `trn precompile` can start it while a cluster sleeps.\n"
 )
-_TOLD = "Interrupted: nothing was changed, and the nodes run on, and are billed; they may still expect their end."
+_NOTIFIED = "Interrupted: nothing was changed; the nodes keep running, and are billed, and may still expect their end."
 _ENDING = (
-    "Interrupted: Auto Scaling ends the nodes by itself, and what else there is runs on, and is billed. `trn status` "
+    "Interrupted: Auto Scaling ends the nodes by itself; everything else keeps running, and is billed. `trn status` "
     "shows how far it is."
 )
 _LAUNCHED = "Interrupted: the nodes are launched, and billed. `trn nodes` shows them."
-_STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What is switched."""
+
+    account: SleepAccount
+    plan: Plan
+    stack: str
+    state: SleepState
+
+    @property
+    def ends(self) -> datetime | None:
+        """When the pilot ends."""
+        ends, created = self.plan.pilot.ends, self.state.created
+        return read_pilot_end(ends).instant(created) if ends and created else None
 
 
 @going_on("Interrupted: nothing was changed.")
 def switch(
-    overrides: tuple[str, ...],
-    cdk_json: Path | None,
-    stack: str | None,
-    *,
-    asleep: bool,
-    yes: bool,
-    grace: timedelta = timedelta(),
-) -> NoReturn:
-    """Put the cluster to sleep, or wake it; ends the command. grace: how long nodes have notice of their sleep."""
-    plan = read_cluster_plan(cdk_json, overrides, as_json=False, ignoring=IRRELEVANT_LATER)
-    stack = stack_of_cluster(plan, stack)
+    invocation: Invocation, given_stack: str | None, want: Want, *, yes: bool, grace: timedelta = timedelta()
+) -> str:
+    """Put the cluster to sleep, or wake it. A sentence on how it is now.
+
+    grace: how long nodes have notice of their sleep. Raises CliError when it is not as wanted in the end,
+    UnavailableError and PlanError.
+    """
+    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
+    stack = stack_of_cluster(invocation, plan, given_stack)
     account = AwsSleepControl(plan.region)
-    try:
-        with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
-            state = account.sleep_state(stack)
-        there = state is not None and _has_nodes(account, state.groups)
-        by_group = state is not None and bool(state.groups) and _goes_by_group(plan, state, asleep=asleep, there=there)
-        _refuse(plan, stack, state, nodes_can_end=(asleep and there) or by_group)
-        assert state is not None
-        has_host = asleep and _has_nodes(account, state.hosts)
-        if has_host and not there and (by_group or state.asleep):
-            say(_HOST_GOES)
-            if not yes and not click.confirm("End it?"):
-                _end(ExitCode.NOT_READY, "Nothing was changed.")
-            _end_host(account, state)
-        if by_group and asleep != there:
-            _end(ExitCode.OK, f"{plan.cluster_name} {'has no nodes' if asleep else 'has its nodes'} already.")
-        if state.asleep == asleep and not (asleep and there) and not by_group:
-            _end_already(plan, asleep=asleep, without_nodes=bool(state.groups) and not there)
-        if not asleep:
-            _refuse_after_the_end(plan, state)
-        _announce_change(plan, stack, state, asleep=asleep, by_group=by_group)
-        if has_host:
-            say(_HOST_GOES)
-        if not yes and not click.confirm("Put it to sleep?" if asleep else "Wake it?"):
-            _end(ExitCode.NOT_READY, "Nothing was changed.")
-        if has_host:
-            _end_host(account, state)
-        if asleep:
-            _give_notice(account, plan, stack, state.groups, grace)
-        if by_group and not asleep:
-            _launch(account, plan, stack, state.groups)
-        if by_group or state.status not in _STEADY or state.asleep == asleep:
-            _end_nodes(account, plan, stack, state)
-        _update(account, plan, stack, state, asleep=asleep)
-    except UnavailableError as error:
-        _end(ExitCode.UNKNOWN, f"Could not tell: {error}")
-    except RequestRefusedError as error:
-        _end(ExitCode.NOT_READY, f"Nothing was changed: {error}")
+    with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
+        state = account.sleep_state(stack)
+        if state is None:
+            message = f"There is no stack {stack} in {plan.region}: `trn deploy` creates it."
+            raise CliError(f"{message}{others_sentence(invocation, plan)}", ExitCode.NOT_READY)
+        target = _Target(account, plan, stack, state)
+        decision = decide(_observe(target), want)
+    if decision.action == "refuse":
+        raise CliError(decision.message, ExitCode.NOT_READY)
+    if decision.action == "nothing" and not decision.ends_host:
+        return decision.message
+    _confirm(invocation, target, decision, want, yes=yes)
+    if decision.ends_host:  # without a wait: its job's record says by itself that it was ended
+        for group in state.hosts:
+            account.empty_group(group, for_good=False)
+    if decision.action != "nothing" and want == "asleep":
+        _give_notice(target, grace)
+    return _carry_out(target, decision, want)
 
 
-def _end_host(account: SleepAccount, state: SleepState) -> None:
-    """Without a wait: its job's record says by itself that it was ended."""
-    for group in state.hosts:
-        account.empty_group(group, for_good=False)
+def _observe(target: _Target) -> Observed:
+    def has_any(groups: Sequence[str]) -> bool:
+        found = target.account.node_groups(groups)
+        return any(group.wanted or sum(group.instances.values()) for group in found)
+
+    return Observed(
+        stack=target.stack,
+        state=target.state,
+        has_nodes=has_any(target.state.groups),
+        has_host=has_any(target.state.hosts),
+        cluster=target.plan.cluster_name,
+        has_clock=target.plan.capacity == CAPACITY_BLOCK,
+        ends=target.ends,
+        now=datetime.now(UTC),
+    )
 
 
-def _goes_by_group(plan: Plan, state: SleepState, *, asleep: bool, there: bool) -> bool:
-    """Whether nodes go or come by Auto Scaling alone: the app knows no sleep, or a stack that is awake lost its nodes,
-    such as to its clock since nobody used them. Those of a Capacity Block come by its clock."""
-    lost = state.asleep is False and not asleep and not there and plan.capacity != CAPACITY_BLOCK
-    return state.asleep is None or lost
+def _carry_out(target: _Target, decision: Switch, want: Want) -> str:
+    match decision.action:
+        case "launch nodes":
+            return _launch(target)
+        case "end nodes":
+            return _end_nodes(target)
+        case "update stack":
+            return _put_to_sleep(target) if want == "asleep" else _wake(target)
+        case _:
+            return decision.message
 
 
-def _has_nodes(account: SleepAccount, groups: Sequence[str]) -> bool:
-    """Whether there are nodes, or are to be."""
-    return any(group.wanted or sum(group.instances.values()) for group in account.node_groups(groups))
+def _confirm(invocation: Invocation, target: _Target, decision: Switch, want: Want, *, yes: bool) -> None:
+    """Show what changes and what it costs, and ask. Raises CliError for no."""
+    if decision.action == "nothing":
+        question = "End it?"
+    else:
+        _announce(invocation, target, want)
+        question = "Put it to sleep?" if want == "asleep" else "Wake it?"
+    if decision.ends_host:
+        say(_HOST_ENDS)
+    if not yes and not click.confirm(question):
+        raise CliError("Nothing was changed.", ExitCode.NOT_READY)
 
 
-def _refuse(plan: Plan, stack: str, state: SleepState | None, *, nodes_can_end: bool) -> None:
-    """End the command for a stack that cannot be updated now, or not at all, and has no nodes that can be ended."""
-    message = None
-    if state is None:
-        message = f"There is no stack {stack} in {plan.region}: `trn deploy` makes it.{others_sentence(plan)}"
-    elif state.cluster != plan.cluster_name:
-        message = f"The stack {stack} is one of {state.cluster or 'no cluster'}, and not of {plan.cluster_name}."
-    elif nodes_can_end:
-        return
-    elif state.asleep is None:
-        message = f"{stack} was deployed by an older version and knows no sleep: run `trn deploy` once."
-    elif state.status not in _STEADY:
-        message = f"{stack} is in {state.status}: wait until that has ended, or see `trn preflight`."
-    if message is not None:
-        _end(ExitCode.NOT_READY, message)
-
-
-def _end_already(plan: Plan, *, asleep: bool, without_nodes: bool) -> NoReturn:
-    if not asleep and without_nodes:
-        message = f"{plan.cluster_name} is awake: its clock launches the nodes in the time of its Capacity Block."
-        _end(ExitCode.NOT_READY, message)
-    _end(ExitCode.OK, f"{plan.cluster_name} is {'asleep' if asleep else 'awake'} already.")
-
-
-def _refuse_after_the_end(plan: Plan, state: SleepState) -> None:
-    ends = _end_of_the_pilot(plan, state)
-    if ends and ends <= datetime.now(UTC):
-        message = (
-            f"The pilot ended at {minute_text(ends)}: no nodes would come. `trn extend 8h` moves the end; then wake it."
-        )
-        _end(ExitCode.NOT_READY, message)
-
-
-def _end_of_the_pilot(plan: Plan, state: SleepState) -> datetime | None:
-    return read_pilot_end(plan.pilot.ends).instant(state.created) if plan.pilot.ends and state.created else None
-
-
-def _announce_change(plan: Plan, stack: str, state: SleepState, *, asleep: bool, by_group: bool) -> None:
+def _announce(invocation: Invocation, target: _Target, want: Want) -> None:
+    plan = target.plan
     with waiting("Asking AWS for prices ..."):
         estimated = estimate(plan, aws=AwsPrices(plan.region))
-        job = running_job_sentence(plan, stack) if asleep else None
+        job = running_job_sentence(invocation, plan, target.stack) if want == "asleep" else None
     nodes = "its node ends" if plan.nodes == 1 else f"its {plan.nodes} nodes end"
     of_job = f"  job:    {job}\n" if job else ""
-    if asleep and by_group:
+    if want == "awake":
+        say(
+            f"{plan.cluster_name} wakes up: {plan.nodes} x {plan.instance_type}, {plan.capacity}.\n"
+            f"  awake:  {estimated.running_hour} per hour\n"
+            f"  end:    {minute_text(target.ends) if target.ends else pilot_end_text(plan)}\n"
+        )
+    elif target.state.asleep is None:
         say(
             f"{plan.cluster_name} goes to sleep: {nodes}, and with them what is on their disks. "
-            "Its app knows no sleep (SleepSwitch), so what else it has stays as it is, and is billed.\n"
+            "Its app has no SleepSwitch, so everything else stays as it is, and is billed.\n"
             f"  awake:  {estimated.running_hour} per hour, and what else is in its stacks\n{of_job}"
         )
-    elif asleep:
+    else:
         say(
             f"{plan.cluster_name} goes to sleep: {nodes}, and with them what is on their disks; "
             "so do its paid ways out of the network. Cache and file systems stay.\n"
             f"  awake:  {estimated.running_hour} per hour\n"
             f"  asleep: {estimated.asleep_month} per month, and what is stored\n{of_job}"
         )
-    else:
-        ends = _end_of_the_pilot(plan, state)
-        say(
-            f"{plan.cluster_name} wakes up: {plan.nodes} x {plan.instance_type}, {plan.capacity}.\n"
-            f"  awake:  {estimated.running_hour} per hour\n"
-            f"  end:    {minute_text(ends) if ends else pilot_end_text(plan)}\n"
-        )
 
 
-def _give_notice(account: SleepAccount, plan: Plan, stack: str, groups: Sequence[str], grace: timedelta) -> None:
-    reason = f"the cluster {plan.cluster_name} goes to sleep"
-    notice = NotifyNodes(account, stack, groups, kind=_NOTICE, reason=reason, grace=grace)
+def _give_notice(target: _Target, grace: timedelta) -> None:
+    reason = f"the cluster {target.plan.cluster_name} goes to sleep"
+    notice = NotifyNodes(target.account, target.stack, target.state.groups, kind=_NOTICE, reason=reason, grace=grace)
     try:
-        with going_on(_TOLD), ProgressReporter() as reporter:
-
-            def on_progress(step: str, progress: Progress) -> None:
-                reporter.report(step, progress.message, ended=progress.state in ("done", "stuck"))
-
-            end(notice, on_progress, time.sleep)
+        with going_on(_NOTIFIED), ProgressReporter() as reporter:
+            end(notice, _reporting(reporter), time.sleep)
     except KeyboardInterrupt:
         with finishing():
             notice.withdraw()
-        _end(ExitCode.INTERRUPTED, "\nInterrupted: nothing was changed, and the nodes are notified of that.")
+        with going_on("Interrupted: nothing was changed, and the nodes are notified of that."):
+            raise
 
 
-def _end_nodes(account: SleepAccount, plan: Plan, stack: str, state: SleepState, *, because: str = "") -> NoReturn:
-    """End the nodes by Auto Scaling alone, of a stack that is not, or cannot be, updated; ends the command."""
+def _end_nodes(target: _Target, *, because: str = "") -> str:
+    """End the nodes by Auto Scaling alone, of a stack that is not, or cannot be, updated."""
     with going_on(_ENDING), ProgressReporter() as reporter:
-
-        def on_progress(step: str, progress: Progress) -> None:
-            reporter.report(step, progress.message, ended=progress.state in ("done", "stuck"))
-
-        outcome = end(EmptyGroups(account, state.groups, for_good=False), on_progress, time.sleep)
-    _forget_notice(account, stack)
+        empty = EmptyGroups(target.account, target.state.groups, for_good=False)
+        outcome = end(empty, _reporting(reporter), time.sleep)
+    _forget_notice(target)
+    name, state = target.plan.cluster_name, target.state
     if outcome.state != "done":
-        _end(ExitCode.NOT_READY, f"The nodes of {plan.cluster_name} have not all ended: {outcome.message}.")
-    if state.asleep and state.status in _STEADY:
-        _end(ExitCode.OK, f"{plan.cluster_name} is asleep. `trn wake` brings its nodes back.")
+        raise CliError(f"The nodes of {name} have not all ended: {outcome.message}.", ExitCode.NOT_READY)
+    if state.asleep and state.status in STEADY:
+        return _asleep(target)
     if state.asleep is None and not because:
-        _end(
-            ExitCode.OK, f"{plan.cluster_name} has no nodes. `trn wake`, or a deployment of its app, brings them back."
-        )
-    why = because or f"{stack} is in {state.status}"
-    message = f"The nodes of {plan.cluster_name} have ended. The rest of it is awake, and paid ways out of its network"
-    _end(ExitCode.NOT_READY, f"{message} are billed: {why}. Run `trn sleep` again once the stack can be updated.")
+        return f"{name} has no nodes. `trn wake`, or a deployment of its app, brings them back."
+    why = because or f"{target.stack} is in {state.status}"
+    message = f"The nodes of {name} have ended. The rest of it is awake, and paid ways out of its network are billed"
+    raise CliError(f"{message}: {why}. Run `trn sleep` again once the stack can be updated.", ExitCode.NOT_READY)
 
 
-def _launch(account: SleepAccount, plan: Plan, stack: str, groups: Sequence[str]) -> NoReturn:
-    """Bring the nodes back by Auto Scaling alone; ends the command when all are proven."""
-    _forget_notice(account, stack)
+def _launch(target: _Target) -> str:
+    """Bring the nodes back by Auto Scaling alone, until all are proven."""
+    _forget_notice(target)
     with going_on(_LAUNCHED):
-        for group in groups:
-            account.size_group(group, plan.nodes)
-        _await_nodes(plan, stack)
+        for group in target.state.groups:
+            try:
+                target.account.size_group(group, target.plan.nodes)
+            except RequestRefusedError as error:
+                raise _unchanged(error) from error
+        return _await_nodes(target)
 
 
-def _await_nodes(plan: Plan, stack: str) -> NoReturn:
-    """End the command when all nodes are proven, or cannot be."""
+def _await_nodes(target: _Target) -> str:
+    """Wait until all nodes are proven, or cannot be."""
+    plan = target.plan
     nodes, deadline = AwsNodes(plan.region), time.monotonic() + 60 * plan.node.timeout_minutes
     replacements = plan.node.replacements if plan.node.recovery else 0
     polling, report = Polling(time.sleep), None
-    try:
-        with ProgressReporter() as reporter:
-            while True:
-                with polling.poll(lambda message: reporter.report("nodes", message)):
-                    deployed = nodes.nodes(stack)
-                    report = nodes_report(deployed, replacements=replacements) if deployed else None
-                    reporter.report("nodes", report.verdict.reason if report else "none yet")
-                if (report and report.final) or time.monotonic() > deadline:
-                    break
-                polling.wait()
-    except KeyboardInterrupt:
-        _end(ExitCode.INTERRUPTED, f"\n{_LAUNCHED}")
+    with going_on(_LAUNCHED), ProgressReporter() as reporter:
+        while True:
+            with polling.poll(lambda message: reporter.report("nodes", message)):
+                deployed = nodes.nodes(target.stack)
+                report = nodes_report(deployed, replacements=replacements) if deployed else None
+                reporter.report("nodes", report.verdict.reason if report else "none yet")
+            if (report and report.final) or time.monotonic() > deadline:
+                break
+            polling.wait()
     if report and report.verdict.state == "ready":
-        _end(ExitCode.OK, f"{plan.cluster_name} is awake: {report.verdict.reason}.")
-    _end(ExitCode.NOT_READY, f"{plan.cluster_name} has no proven nodes: {report.verdict.reason if report else 'none'}.")
+        return f"{plan.cluster_name} is awake: {report.verdict.reason}."
+    reason = report.verdict.reason if report else "none"
+    raise CliError(f"{plan.cluster_name} has no proven nodes: {reason}.", ExitCode.NOT_READY)
 
 
-def _update(account: SleepAccount, plan: Plan, stack: str, state: SleepState, *, asleep: bool) -> NoReturn:
-    before = account.last_event(stack)
-    if not asleep:
-        _forget_notice(account, stack)
-    goes_on = (
-        f"Interrupted: CloudFormation goes on with {stack} by itself, and its nodes "
-        f"{'end' if asleep else 'are launched, and billed'}. `trn status` shows how far it is."
-    )
+def _put_to_sleep(target: _Target) -> str:
     try:
-        with going_on(goes_on):
-            account.set_asleep(stack, asleep=asleep)
-            events = _followed(account, stack, before)
+        events = _updated(target, asleep=True)
     except RequestRefusedError as error:
-        if asleep:
-            _end_nodes(account, plan, stack, state, because=str(error))
-        raise
-    except KeyboardInterrupt:
-        _end(ExitCode.INTERRUPTED, f"\n{goes_on}")
-    if asleep:
-        _forget_notice(account, stack)
+        return _end_nodes(target, because=str(error))
+    _forget_notice(target)
     failure = deployment_failure(events)
-    if failure is None:
-        if asleep:
-            _end(ExitCode.OK, f"{plan.cluster_name} is asleep. `trn wake` brings its nodes back.")
-        fleet = account.fleet(stack)
-        if fleet is None:  # the app shows no outputs of the cluster
-            _await_nodes(plan, stack)
-        # Before a Capacity Block begins there are none, which is as it should be.
-        as_wanted = is_ready_with_nodes(fleet) or plan.capacity == CAPACITY_BLOCK
-        _end(ExitCode.OK if as_wanted else ExitCode.NOT_READY, f"{plan.cluster_name} is awake: {fleet}.")
-    if asleep:
-        _end_nodes(account, plan, stack, state, because=f"it could not be put to sleep:\n{failure.text}\n")
-    _end(ExitCode.NOT_READY, f"{plan.cluster_name} could not be woken:\n{failure.text}")
+    if failure is not None:
+        return _end_nodes(target, because=f"it could not be put to sleep:\n{failure.text}\n")
+    return _asleep(target)
 
 
-def _forget_notice(account: SleepAccount, stack: str) -> None:
+def _wake(target: _Target) -> str:
+    _forget_notice(target)
+    name = target.plan.cluster_name
+    try:
+        events = _updated(target, asleep=False)
+    except RequestRefusedError as error:
+        raise _unchanged(error) from error
+    failure = deployment_failure(events)
+    if failure is not None:
+        raise CliError(f"{name} could not be woken:\n{failure.text}", ExitCode.NOT_READY)
+    fleet = target.account.fleet(target.stack)
+    if fleet is None:  # the app shows no outputs of the cluster
+        return _await_nodes(target)
+    # Before a Capacity Block begins there are none, which is as it should be.
+    if is_ready_with_nodes(fleet) or target.plan.capacity == CAPACITY_BLOCK:
+        return f"{name} is awake: {fleet}."
+    raise CliError(f"{name} is awake: {fleet}.", ExitCode.NOT_READY)
+
+
+def _updated(target: _Target, *, asleep: bool) -> Sequence[StackEvent]:
+    """The events of an update that changes the parameter and nothing else. Raises RequestRefusedError."""
+    account, stack = target.account, target.stack
+    before = account.last_event(stack)
+    ending = "end" if asleep else "are launched, and billed"
+    message = f"Interrupted: CloudFormation continues to update {stack}, and its nodes {ending}. `trn status` shows it."
+    with going_on(message):
+        account.set_asleep(stack, asleep=asleep)
+        with ProgressReporter() as reporter:
+
+            def on_progress(message: str) -> None:
+                reporter.report(stack, message)
+
+            return follow(account, stack, after=before, on_progress=on_progress, pause=time.sleep)
+
+
+def _asleep(target: _Target) -> str:
+    return f"{target.plan.cluster_name} is asleep. `trn wake` brings its nodes back."
+
+
+def _unchanged(error: RequestRefusedError) -> CliError:
+    return CliError(f"Nothing was changed: {error}", ExitCode.NOT_READY)
+
+
+def _forget_notice(target: _Target) -> None:
     """It was for the nodes that have gone, or have stayed after all, and not for the next."""
     with suppress(UnavailableError, RequestRefusedError):
-        account.withdraw(stack, _NOTICE)
+        target.account.withdraw(target.stack, _NOTICE)
 
 
-def _followed(account: SleepAccount, stack: str, before: str | None) -> Sequence[StackEvent]:
-    with ProgressReporter() as reporter:
+def _reporting(reporter: ProgressReporter) -> Callable[[str, Progress], None]:
+    def on_progress(step: str, progress: Progress) -> None:
+        reporter.report(step, progress.message, ended=progress.state in ("done", "stuck"))
 
-        def on_progress(message: str) -> None:
-            reporter.report(stack, message)
-
-        return follow(account, stack, after=before, on_progress=on_progress, pause=time.sleep)
-
-
-def _end(code: ExitCode, message: str) -> NoReturn:
-    if code is ExitCode.OK:
-        say(message)
-    else:
-        click.echo(message, err=True)
-    raise click.exceptions.Exit(code)
+    return on_progress

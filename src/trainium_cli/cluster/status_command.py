@@ -1,17 +1,17 @@
 """`trn status`: the cluster on one screen."""
 
-from collections.abc import Collection
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime, timedelta
 from functools import cache, partial
-from pathlib import Path
+from typing import Any
 
 import click
 
-from trainium_cli.cluster.status_report import status_as_json, status_rows
-from trainium_cli.cluster_selection import others_sentence, read_cluster_plan, stack_of_cluster, stack_option
-from trainium_cli.exit_codes import ExitCode
-from trainium_cli.jobs.job_cluster import end
-from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
+from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, pass_invocation, plan_options, stack_option
+from trainium_cli.quantities import duration
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.clusters.absence import absence
@@ -23,42 +23,42 @@ from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.naming import PRECOMPILE_JOB_KEY
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.aws_usage import AwsUsage
+from trainium_core.nodes.report import report_as_json
 from trainium_core.plan import Plan
+from trainium_core.plan.pilot_end import minute_text
 from trainium_core.stacks.aws_events import AwsStackEvents
-from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CURRENT_JOB_KEY
+from trainium_runtime.pilot_end import utc_text
 from trainium_runtime.usage import ClusterUsage
 
 
 @click.command()
 @plan_options
 @stack_option
-def status(overrides: tuple[str, ...], cdk_json: Path | None, as_json: bool, stack: str | None) -> None:
+@pass_invocation
+def status(invocation: Invocation, stack: str | None) -> ExitCode:
     """Show the cluster on one screen.
 
     Its state, its nodes, what they cost by the hour now, the end, whether anybody uses them, the replacements that are
     used, the job, and what happened to its stack last. What cannot be read is named.
 
-    Exit code 0: every node is proven, or the cluster is to have none. 1: not so, or not deployed. 3: could not tell.
+    Exit code 0: every node is proven, or the cluster is to have none. 1: not so, or not deployed. 3: unknown.
     """
-    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
-    stack = stack_of_cluster(plan, stack)
-    try:
-        with waiting(f"Asking AWS for {plan.cluster_name} in {plan.region} ..."):
-            found = _read(plan, stack)
-    except UnavailableError as error:
-        end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
+    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
+    stack = stack_of_cluster(invocation, plan, stack)
+    with waiting(f"Asking AWS for {plan.cluster_name} in {plan.region} ..."):
+        found = _read(plan, stack)
     if found is None:
-        message = f"{plan.cluster_name} is not deployed in {plan.region}.{others_sentence(plan)}"
-        end(ExitCode.NOT_READY, message, as_json=as_json)
-    if as_json:
+        message = f"{plan.cluster_name} is not deployed in {plan.region}.{others_sentence(invocation, plan)}"
+        raise CliError(message, ExitCode.NOT_READY)
+    if invocation.as_json:
         print_json(status_as_json(found))
     else:
         rows = status_rows(found, now=datetime.now(UTC), idle_minutes=plan.pilot.idle_minutes)
         console().print(f"{plan.cluster_name} in {plan.region}", style="bold")
         console().print(pairs(rows, label_width=max(len(label) for label, _ in rows)))
     unread = ExitCode.UNKNOWN if found.not_read else ExitCode.OK
-    raise click.exceptions.Exit(unread if found.is_well else ExitCode.NOT_READY)
+    return unread if found.is_well else ExitCode.NOT_READY
 
 
 def _read(plan: Plan, stack: str) -> ClusterStatus | None:
@@ -95,3 +95,87 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
         absence=lambda: absence(cluster, AwsAbsences(plan.region), datetime.now(UTC)),
         replacements=plan.node.replacements if plan.node.recovery else 0,
     )
+
+
+_GONE_SHOWN = 3
+"""Failed nodes that are gone; `trn nodes` has more of them."""
+
+
+def status_rows(found: ClusterStatus, *, now: datetime, idle_minutes: int | None) -> list[tuple[str, str]]:
+    """One row for each thing that is known, and for each that is not. idle_minutes: of the plan."""
+    return list(_rows(found, now, idle_minutes))
+
+
+def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iterator[tuple[str, str]]:
+    cluster = found.cluster
+    yield "State", cluster.state
+    yield "Stacks", ", ".join(stack.name for stack in cluster.stacks) or "none"
+    types = ", ".join(f"{count} x {kind}" for kind, count in cluster.node_counts.items()) or "none"
+    yield "Nodes", types
+    if found.absence:
+        yield "", str(found.absence)
+    if found.nodes:
+        if not (found.absence and found.nodes.asleep):  # which says no more than that
+            yield "", f"{found.nodes.verdict.state}: {found.nodes.verdict.reason}"
+        states = Counter(node.state for node in found.nodes.nodes)
+        if len(states) > 1:
+            yield "", ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+        yield "Replaced", f"{found.nodes.replaced} of {found.replacements} in 24 hours"
+        for gone in found.nodes.gone[:_GONE_SHOWN]:
+            yield "", f"{gone.instance_id}, {gone.since:%m-%d %H:%M}Z: {gone.reason}"
+    if cluster.host_counts:
+        job = f", {found.precompilation.job_id}: {found.precompilation.status}" if found.precompilation else ""
+        yield "Precompile", f"{', '.join(cluster.host_counts)}{job}"
+    for_what = "for the nodes and the host" if cluster.host_counts else "for the nodes alone"
+    yield "Price now", f"{cluster.per_hour} per hour, {for_what}"
+    yield "End", _end(cluster.ends, now)
+    if found.usage:
+        yield "In use", _usage(found.usage, idle_minutes)
+    yield "Job", f"{found.job.job_id}: {found.job.status}" if found.job else "none"
+    for number, event in enumerate(found.events):
+        at = f"{event.time:%m-%d %H:%M:%SZ} " if event.time else ""
+        yield "" if number else "Last events", f"{at}{event.status}{f': {event.reason}' if event.reason else ''}"
+    for reason in found.not_read:
+        yield "Not read", reason
+
+
+def status_as_json(found: ClusterStatus) -> dict[str, Any]:
+    """US dollars by the hour are those of the nodes alone; null where nothing ends the cluster, or none is known."""
+    cluster = found.cluster
+    return {
+        "name": cluster.name,
+        "region": cluster.region,
+        "state": cluster.state,
+        "stacks": [{"name": stack.name, "status": stack.status} for stack in cluster.stacks],
+        "nodes": report_as_json(found.nodes) if found.nodes else None,
+        "absence": {"why": found.absence.why, "way_on": found.absence.way_on} if found.absence else None,
+        "replacements": {"used": found.nodes.replaced if found.nodes else None, "allowed": found.replacements},
+        "usd_per_hour": cluster.per_hour.usd,
+        "unknown_prices": cluster.per_hour.unknown,
+        "ends": utc_text(cluster.ends) if cluster.ends else None,
+        "usage": {"state": found.usage.state, "why": found.usage.why} if found.usage else None,
+        "precompile_hosts": dict(cluster.host_counts),
+        "precompilation": {"id": found.precompilation.job_id, "status": found.precompilation.status}
+        if found.precompilation
+        else None,
+        "job": {"id": found.job.job_id, "status": found.job.status} if found.job else None,
+        "events": [{"time": event.time, "status": event.status, "reason": event.reason} for event in found.events],
+        "not_read": list(found.not_read),
+    }
+
+
+def _usage(usage: ClusterUsage, idle_minutes: int | None) -> str:
+    if usage.state != "idle" or usage.idle_since is None:
+        return f"{'yes' if usage.state == 'in-use' else 'not known'}: {usage.why}"
+    if idle_minutes is None:
+        return f"no: {usage.why}; without trn:idle_minutes the nodes run on"
+    stop = usage.idle_since + timedelta(minutes=idle_minutes)
+    return f"no: {usage.why}; the nodes end at {minute_text(stop)} (trn:idle_minutes)"
+
+
+def _end(ends: datetime | None, now: datetime) -> str:
+    if ends is None:
+        return "none: nothing ends it by itself"
+    moment = minute_text(ends)
+    left = (ends - now).total_seconds()
+    return f"{moment}, in {duration(left)}" if left > 0 else f"{moment}, which has passed"

@@ -3,7 +3,7 @@
 import time
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,15 @@ from trainium_cli.cluster.sleep_switching import switch
 from trainium_cli.cluster_selection import read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import going_on
+from trainium_cli.invocation import Invocation
 from trainium_cli.jobs.job_cluster import cluster_jobs, job_cluster_options
 from trainium_cli.jobs.job_following import job_exit_code
 from trainium_cli.jobs.job_options import as_given, packed_source, read_request, work_options
 from trainium_cli.jobs.job_submission import fetch_outputs, submit_and_follow
 from trainium_cli.jobs.node_script import node_script
-from trainium_cli.plan.suppress_option import suppress_option
+from trainium_cli.plan.plan_choices import suppress_option
 from trainium_cli.plan_options import IRRELEVANT_LATER, refuse
-from trainium_cli.terminal import print_json
+from trainium_cli.terminal import print_json, say
 from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS
 from trainium_core.jobs.job import Job, new_job
 from trainium_core.jobs.problems import JobError
@@ -166,12 +167,9 @@ def _new_job(plan: Plan, request: JobRequest) -> tuple[Job, SourcePackage]:
 
 
 def _switch(overrides: tuple[str, ...], cdk_json: Path | None, stack: str, *, asleep: bool, yes: bool) -> None:
-    """Wake the cluster, or put it to sleep; ends the command when that fails."""
-    try:
-        switch(overrides, cdk_json, stack, asleep=asleep, yes=yes, grace=timedelta())
-    except click.exceptions.Exit as ended:
-        if ended.exit_code != ExitCode.OK:
-            raise
+    """Wake the cluster, or put it to sleep. Raises CliError when that fails."""
+    invocation = Invocation(overrides=overrides, cdk_json=cdk_json)
+    say(switch(invocation, stack, "asleep" if asleep else "awake", yes=yes))
 
 
 def _sleep_unless_running(plan: Plan, overrides: tuple[str, ...], cdk_json: Path | None, stack: str) -> None:

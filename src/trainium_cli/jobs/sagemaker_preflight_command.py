@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from trainium_cli.jobs.sagemaker_job_options import JobOptions, could_not_tell, job_of, job_options, read_job_plan
+from trainium_cli.plan.plan_choices import suppress_option
 from trainium_cli.plan.preflight_command import EXIT_CODES
 from trainium_cli.plan.preflight_report import findings_as_json, show_findings
-from trainium_cli.plan.suppress_option import suppress_option
 from trainium_cli.plan_options import plan_options, refuse
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting

@@ -11,9 +11,9 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs.sagemaker_following import exit_code, follow_to_the_end
 from trainium_cli.jobs.sagemaker_job_options import JobOptions, could_not_tell, job_of, job_options, read_job_plan
 from trainium_cli.jobs.sagemaker_report import job_rows, state_as_json, state_rows
+from trainium_cli.plan.plan_choices import suppress_option
 from trainium_cli.plan.preflight_command import EXIT_CODES
 from trainium_cli.plan.preflight_report import findings_as_json, findings_table
-from trainium_cli.plan.suppress_option import suppress_option
 from trainium_cli.plan_options import plan_options, refuse
 from trainium_cli.terminal import console, pairs, print_json, say
 from trainium_cli.waiting import waiting
@@ -162,9 +162,9 @@ def _end_unready(findings: Sequence[Finding], *, as_json: bool) -> NoReturn:
         print_json({"started": False, **findings_as_json(findings)})
     unknown = [finding.check for finding in findings if finding.outcome == "unknown" and not finding.suppressed]
     message = f"{outcome}: nothing was started."
-    if unknown and outcome == "could not tell":
+    if unknown and outcome == "unknown":
         message += f" To start all the same: {' '.join(f'--suppress {check}' for check in unknown)}"
-    elif outcome == "could not tell":
+    elif outcome == "unknown":
         message += " Every check was suppressed: leave one."
     click.secho(f"\n{message}", err=True, bold=True)
     raise click.exceptions.Exit(EXIT_CODES[outcome])

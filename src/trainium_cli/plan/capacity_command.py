@@ -32,7 +32,7 @@ from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ
 _EXIT_CODES = {
     "something": ExitCode.OK,
     "nothing": ExitCode.NOT_READY,
-    "could not tell": ExitCode.UNKNOWN,
+    "unknown": ExitCode.UNKNOWN,
 }
 
 
@@ -129,7 +129,7 @@ _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "s
 _OUTLOOKS = {
     "something": "something could run",
     "nothing": "nothing, or nothing that is likely to run",
-    "could not tell": "could not tell",
+    "unknown": "unknown",
 }
 
 

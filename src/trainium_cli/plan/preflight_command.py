@@ -27,7 +27,7 @@ from trainium_runtime.errors import UnavailableError
 EXIT_CODES = {
     "ready": ExitCode.OK,
     "not ready": ExitCode.NOT_READY,
-    "could not tell": ExitCode.UNKNOWN,
+    "unknown": ExitCode.UNKNOWN,
 }
 
 
@@ -138,4 +138,4 @@ def _in_regions(
     return next(outcome for outcome in _FROM_GOOD_TO_BAD if outcome in outcomes)
 
 
-_FROM_GOOD_TO_BAD: tuple[Verdict, ...] = ("ready", "could not tell", "not ready")
+_FROM_GOOD_TO_BAD: tuple[Verdict, ...] = ("ready", "unknown", "not ready")

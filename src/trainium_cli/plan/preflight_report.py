@@ -10,7 +10,7 @@ from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Finding, verdict
 
 _STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "unknown": "magenta"}
-_VERDICT_STYLES = {"ready": "green", "not ready": "bold red", "could not tell": "magenta"}
+_VERDICT_STYLES = {"ready": "green", "not ready": "bold red", "unknown": "magenta"}
 
 
 def findings_as_json(findings: Sequence[Finding]) -> dict[str, Any]:

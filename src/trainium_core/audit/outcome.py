@@ -13,7 +13,7 @@ from trainium_core.identity.caller import Identity
 Group = Literal["left", "kept", "shared"]
 """Left behind (or still in use); kept because the stack retains it; of the CDK's bootstrap, which other apps share."""
 
-Verdict = Literal["nothing left", "something left", "could not tell"]
+Verdict = Literal["nothing left", "something left", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,4 +55,4 @@ class Audit:
         """What is left is certain, whatever could not be read; without any of it, all must have been readable."""
         if self.of("left"):
             return "something left"
-        return "could not tell" if self.not_read else "nothing left"
+        return "unknown" if self.not_read else "nothing left"

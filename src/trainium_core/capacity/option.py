@@ -66,12 +66,12 @@ def ranked(options: Iterable[CapacityOption], *, start_by: datetime | None = Non
     return tuple(sorted((_in_time(option, start_by) for option in options), key=_rank))
 
 
-def outlook(options: Iterable[CapacityOption]) -> Literal["something", "nothing", "could not tell"]:
+def outlook(options: Iterable[CapacityOption]) -> Literal["something", "nothing", "unknown"]:
     """Whether something could run, now or later. Nothing only if no question was left without an answer."""
     prospects = {option.prospect for option in options}
     if prospects & {"now", "later"}:
         return "something"
-    return "nothing" if prospects and "unknown" not in prospects else "could not tell"
+    return "nothing" if prospects and "unknown" not in prospects else "unknown"
 
 
 def _in_time(option: CapacityOption, start_by: datetime | None) -> CapacityOption:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from trainium_runtime.check_result import CheckResult, Outcome
 
-Verdict = Literal["ready", "not ready", "could not tell"]
+Verdict = Literal["ready", "not ready", "unknown"]
 
 _FROM_GOOD_TO_BAD: tuple[Outcome, ...] = ("pass", "warn", "unknown", "fail")
 
@@ -36,4 +36,4 @@ def verdict(findings: Iterable[Finding]) -> Verdict:
     outcomes = {finding.outcome for finding in findings if not finding.suppressed}
     if "fail" in outcomes:
         return "not ready"
-    return "ready" if outcomes and outcomes <= {"pass", "warn"} else "could not tell"
+    return "ready" if outcomes and outcomes <= {"pass", "warn"} else "unknown"

@@ -85,12 +85,12 @@ def take_down(
     return (reported, *helps, stacks, *staying, *rest)
 
 
-def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "could not tell"]:
+def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "unknown"]:
     """Whether anything is left of the cluster: what is not known to be gone never counts as gone."""
     states = {outcome.state for outcome in outcomes if outcome.counts}
     if states & {"stuck", "not tried"}:
-        return "left" if "stuck" in states else "could not tell"
-    return "could not tell" if "unknown" in states else "gone"
+        return "left" if "stuck" in states else "unknown"
+    return "unknown" if "unknown" in states else "gone"
 
 
 def end(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:

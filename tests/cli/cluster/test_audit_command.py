@@ -57,7 +57,7 @@ def report(folder: Path, ending: str) -> str:
         (
             DENIED,
             ExitCode.UNKNOWN,
-            f"could not tell whether anything is left of {CLUSTER} in us-west-2; 1",
+            f"unknown whether anything is left of {CLUSTER} in us-west-2; 1",
         ),
         (LEFT_AND_DENIED, ExitCode.NOT_READY, f"1 thing left of {CLUSTER} in us-west-2, per month: $8.00; 1"),
         (KEPT, ExitCode.OK, f"nothing left of {CLUSTER}"),

@@ -107,7 +107,7 @@ def test_a_suppressed_check_does_not_block(cdk: Path, monkeypatch: pytest.Monkey
 def test_with_nobody_to_ask_yes_must_be_given(cdk: Path) -> None:
     ended = deploy()
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "give --yes" in ended.stderr
+    assert "pass --yes" in ended.stderr
     assert not cdk.exists()
 
 
@@ -158,8 +158,12 @@ def test_a_cli_that_fails_before_there_is_a_stack_is_quoted(cdk: Path, tmp_path:
 @pytest.mark.parametrize(
     ("statuses", "said", "quoted"),
     [
-        (["REVIEW_IN_PROGRESS", "CREATE_IN_PROGRESS"], "goes on by itself, in CREATE_IN_PROGRESS, and what it", False),
-        (["UPDATE_IN_PROGRESS"], "goes on by itself, in UPDATE_IN_PROGRESS, and what it makes is billed", False),
+        (
+            ["REVIEW_IN_PROGRESS", "CREATE_IN_PROGRESS"],
+            "continues by itself, in CREATE_IN_PROGRESS",
+            False,
+        ),
+        (["UPDATE_IN_PROGRESS"], "continues by itself, in UPDATE_IN_PROGRESS", False),
         (["CREATE_IN_PROGRESS", "CREATE_COMPLETE"], "TrnClusterStack is in CREATE_COMPLETE.", True),
         (["REVIEW_IN_PROGRESS"], "ended without having deployed", True),
     ],

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from tests.cli.running import GOOD
 from tests.core.fake_teardown import CACHE, OTHER_CLUSTER, OWN_CLUSTER, RECORDS, FakeTeardown, cluster_stack
 from trainium_cli.cluster import destroy_command
-from trainium_cli.cluster.destroy_report import show_inventory
+from trainium_cli.cluster.destroy_command import show_inventory
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
 from trainium_core.stacks.description import MadeResource, StackDescription
@@ -46,7 +46,7 @@ def test_what_goes_and_what_stays_is_shown_before_the_prompt(monkeypatch: pytest
 
 def test_the_job_whose_nodes_end_is_named_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     sentences = {"TrnClusterStack": "fit-1 is not over (running)"}
-    monkeypatch.setattr(destroy_command, "running_job_sentence", lambda _, stack: sentences.get(stack))
+    monkeypatch.setattr(destroy_command, "running_job_sentence", lambda _, __, stack: sentences.get(stack))
     ended = destroy(monkeypatch, FakeTeardown(), typed="n\n")
     assert "\nJob: fit-1 is not over (running).\n" in ended.stdout
 
@@ -104,7 +104,7 @@ def test_a_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.
         (FakeTeardown(failing=100), ExitCode.NOT_READY, "vpc-1: it has dependencies"),
         (FakeTeardown(refused=frozenset({"delete_leftover"})), ExitCode.NOT_READY, "refused: delete_leftover"),
         (FakeTeardown(denied=frozenset({"snapshot"})), ExitCode.UNKNOWN, "unknown: not allowed: snapshot"),
-        (FakeTeardown(denied=frozenset({"existing_stacks"})), ExitCode.UNKNOWN, "Could not tell: not allowed"),
+        (FakeTeardown(denied=frozenset({"existing_stacks"})), ExitCode.UNKNOWN, "Unknown: not allowed"),
     ],
 )
 def test_what_is_left_or_unknown_is_reported_and_decides_the_exit_code(
@@ -122,7 +122,7 @@ def test_an_interruption_says_that_it_can_go_on(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(destroy_command, "take_down", interrupted)
     ended = destroy(monkeypatch, FakeTeardown(), "--yes")
     assert ended.exit_code == ExitCode.INTERRUPTED
-    assert "Run `trn destroy` again: it goes on." in ended.stderr
+    assert "Run `trn destroy` again: it continues." in ended.stderr
 
 
 def test_json_reports_what_went_what_stays_and_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
-from trainium_cli.cluster import ending_nodes
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.cluster.deployment import ask_about_ending_nodes
+from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_core.stacks.change_sets import ResourceChange
 from trainium_runtime.errors import UnavailableError
 
@@ -47,8 +47,8 @@ def cdk(tmp_path: Path) -> Path:
     return program
 
 
-def confirm(account: FakeChangeSets, cdk: Path, *, yes: bool = True, replace: bool = False) -> ExitCode | None:
-    return ending_nodes.ask_about_ending_nodes(
+def confirm(account: FakeChangeSets, cdk: Path, *, yes: bool = True, replace: bool = False) -> None:
+    ask_about_ending_nodes(
         account,
         "Stack",
         construct_id="Id",
@@ -62,42 +62,48 @@ def confirm(account: FakeChangeSets, cdk: Path, *, yes: bool = True, replace: bo
 
 def test_a_script_gets_an_exit_code_of_its_own(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     account = FakeChangeSets()
-    assert confirm(account, cdk) is ExitCode.NODES_WOULD_END
+    with pytest.raises(CliError, match="`trn deploy --replace-nodes`") as refused:
+        confirm(account, cdk)
+    assert refused.value.exit_code is ExitCode.NODES_WOULD_END
     shown = capsys.readouterr().err
     assert "2 of 2 running nodes would end, with what is on their disks: their Auto Scaling group is removed." in shown
-    assert "`trn deploy --replace-nodes`" in shown
     assert account.deleted == ["Stack/trn-deploy-preview"]
     called = (cdk.parent / "called").read_text()
     assert called.startswith("deploy Id --context a=b --method prepare-change-set --change-set-name")
 
 
 def test_whoever_consented_before_is_not_prompted(cdk: Path) -> None:
-    assert confirm(FakeChangeSets(), cdk, replace=True) is None
+    confirm(FakeChangeSets(), cdk, replace=True)
 
 
-@pytest.mark.parametrize(("answer", "code"), [(True, None), (False, ExitCode.NODES_WOULD_END)])
-def test_a_person_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch, answer: bool, code: ExitCode | None) -> None:
-    monkeypatch.setattr(click, "confirm", lambda _: answer)
-    assert confirm(FakeChangeSets(), cdk, yes=False) is code
+def test_a_person_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(click, "confirm", lambda _: True)
+    confirm(FakeChangeSets(), cdk, yes=False)
+    monkeypatch.setattr(click, "confirm", lambda _: False)
+    with pytest.raises(CliError):
+        confirm(FakeChangeSets(), cdk, yes=False)
 
 
 def test_nodes_that_stay_need_no_answer(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert confirm(FakeChangeSets(found=()), cdk, yes=False) is None
+    confirm(FakeChangeSets(found=()), cdk, yes=False)
     assert "None of the 2 running nodes ends by this deployment." in capsys.readouterr().out
 
 
 def test_settings_that_running_nodes_do_not_take_on_are_reported(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change = ResourceChange(kind="AWS::EC2::LaunchTemplate", action="Modify")
-    assert confirm(FakeChangeSets(found=(change,)), cdk) is None
+    confirm(FakeChangeSets(found=(change,)), cdk)
     assert "raise trn:node_generation" in capsys.readouterr().out
 
 
 def test_without_running_nodes_no_change_set_is_made(cdk: Path) -> None:
-    assert confirm(FakeChangeSets(running=0), cdk) is None
+    confirm(FakeChangeSets(running=0), cdk)
     assert not (cdk.parent / "called").exists()
 
 
 def test_an_unknown_number_of_ending_nodes_deploys_nothing(cdk: Path) -> None:
-    assert confirm(FakeChangeSets(silent=True), cdk) is ExitCode.UNKNOWN
+    with pytest.raises(CliError, match="Could not determine how many running nodes would end") as unknown:
+        confirm(FakeChangeSets(silent=True), cdk)
+    assert unknown.value.exit_code is ExitCode.UNKNOWN
     (cdk.parent / "code").write_text("1")
-    assert confirm(FakeChangeSets(), cdk) is ExitCode.NOT_READY
+    with pytest.raises(CliError, match="the change set could not be made"):
+        confirm(FakeChangeSets(), cdk)

@@ -123,7 +123,7 @@ def test_a_stack_that_is_not_there_is_reported_with_the_way_to_it(account: FakeN
     account.answers = [None]
     ended = run("nodes", *GOOD, *as_json)
     assert ended.exit_code == ExitCode.NOT_READY
-    assert "there is no stack TrnClusterStack in us-west-2: `trn deploy` makes it" in ended.output
+    assert "There is no stack TrnClusterStack in us-west-2: `trn deploy` creates it" in ended.output
 
 
 def test_no_answer_is_not_a_verdict(account: FakeNodes) -> None:

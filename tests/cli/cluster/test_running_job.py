@@ -7,8 +7,9 @@ import pytest
 
 from tests.core.job_bucket import JOB, NodesOfAJob, job_bucket
 from tests.core.plans import GOOD, from_settings
-from trainium_cli.cluster import running_job
-from trainium_cli.cluster.running_job import running_job_sentence
+from trainium_cli.cluster import node_end
+from trainium_cli.cluster.node_end import running_job_sentence
+from trainium_cli.invocation import Invocation
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.nodes.aws_fleets import NoFleetError
 from trainium_runtime.errors import UnavailableError
@@ -33,7 +34,7 @@ class Fleets:
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[AwsJobs, NodesOfAJob]]:
-    monkeypatch.setattr(running_job, "AwsFleets", Fleets)
+    monkeypatch.setattr(node_end, "AwsFleets", Fleets)
     with job_bucket() as found:
         monkeypatch.setattr(Fleets, "bucket", found[0].bucket)
         yield found
@@ -44,15 +45,15 @@ def test_a_job_that_is_not_over_is_named(jobs: tuple[AwsJobs, NodesOfAJob]) -> N
     s3.submit(JOB, b"", over=None)
     nodes.start()
     expected = f"{JOB.id} is not over (starting): what it has not saved is lost"
-    assert running_job_sentence(from_settings(**GOOD), "TrnClusterStack") == expected
+    assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack") == expected
 
 
 def test_nothing_is_reported_of_a_job_that_is_over(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
     s3, nodes = jobs
-    assert running_job_sentence(from_settings(**GOOD), "TrnClusterStack") is None
+    assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack") is None
     s3.submit(JOB, b"", over=None)
     nodes.end("succeeded")
-    assert running_job_sentence(from_settings(**GOOD), "TrnClusterStack") is None
+    assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack") is None
 
 
 @pytest.mark.usefixtures("jobs")
@@ -62,12 +63,12 @@ def test_a_stack_without_records_or_nodes_has_no_job(
 ) -> None:
     monkeypatch.setattr(Fleets, "bucket", None)
     monkeypatch.setattr(Fleets, "refusal", refusal)
-    assert running_job_sentence(from_settings(**GOOD), "TrnSageMakerTrainingStack") is None
+    assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnSageMakerTrainingStack") is None
 
 
 @pytest.mark.usefixtures("jobs")
 def test_what_cannot_be_read_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Fleets, "bucket", "trn-gone")
-    sentence = running_job_sentence(from_settings(**GOOD), "TrnClusterStack")
+    sentence = running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack")
     assert sentence is not None
-    assert sentence.startswith("could not tell whether a job runs: ")
+    assert sentence.startswith("unknown whether a job runs: ")

@@ -62,8 +62,8 @@ HERE = ("--regions", "us-west-2")
         (FakeAccount(), ExitCode.OK, "something could run"),
         (FakeAccount(zones=(), blocks=[FOR_SALE]), ExitCode.OK, "something could run"),
         (NOTHING, ExitCode.NOT_READY, "nothing, or nothing that is likely to run"),
-        (FakeAccount(unavailable=EVERYTHING), ExitCode.UNKNOWN, "could not tell"),
-        (FakeAccount(zones=(), unavailable={"blocks"}), ExitCode.UNKNOWN, "could not tell"),
+        (FakeAccount(unavailable=EVERYTHING), ExitCode.UNKNOWN, "unknown"),
+        (FakeAccount(zones=(), unavailable={"blocks"}), ExitCode.UNKNOWN, "unknown"),
     ],
 )
 def test_the_last_line_is_the_outlook_and_the_exit_code_says_the_same(

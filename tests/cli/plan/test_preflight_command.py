@@ -92,7 +92,7 @@ def test_every_finding_is_shown_with_its_fix(monkeypatch: pytest.MonkeyPatch) ->
     [
         (READY, ExitCode.OK, "ready"),
         (NOT_READY, ExitCode.NOT_READY, "not ready"),
-        (UNAVAILABLE, ExitCode.UNKNOWN, "could not tell"),
+        (UNAVAILABLE, ExitCode.UNKNOWN, "unknown"),
     ],
 )
 def test_json_says_the_same(

@@ -1,4 +1,4 @@
-"""The option --grace: how long before their end the nodes are notified."""
+"""What commands that end nodes share: the option --grace, and the sentence about the job that runs on them."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -6,9 +6,14 @@ from typing import Any, TypeVar
 
 import click
 
+from trainium_cli.invocation import Invocation
 from trainium_cli.mistakes import mistake
+from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.nodes.aws_fleets import AwsFleets, NoFleetError
+from trainium_core.plan import Plan
 from trainium_core.setting_schema.durations import read_duration
 from trainium_core.teardown.notice import DEFAULT_GRACE
+from trainium_runtime.errors import UnavailableError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -40,3 +45,22 @@ def grace_option(command: Command) -> Command:
         callback=_duration,
         help="How long before their end running nodes are notified, so that jobs save what they have. 0: not at all.",
     )(command)
+
+
+def running_job_sentence(invocation: Invocation, plan: Plan, stack: str) -> str | None:
+    """None when no job of the stack's nodes is open."""
+    clients = invocation.clients
+    fleets = AwsFleets(plan.region, clients=clients)
+    try:
+        deployed = fleets.deployed_stack(stack)
+        bucket = fleets.fleet_resources(stack, deployed).records_bucket if deployed else None
+        jobs = AwsJobs(plan.region, bucket, clients=clients) if bucket else None
+        current = jobs.current() if jobs else None
+        state = jobs.state(current.job.id) if jobs and current else None
+    except NoFleetError:
+        return None
+    except UnavailableError as error:
+        return f"unknown whether a job runs: {error}"
+    if state is None or state.is_over:
+        return None
+    return f"{state.job.id} is not over ({state.status}): what it has not saved is lost"

@@ -1,0 +1,126 @@
+"""What `trn sleep` and `trn wake` do with a stack: one pure decision, from what was observed of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from trainium_core.plan.pilot_end import minute_text
+from trainium_core.sleep.account import SleepState
+
+Want = Literal["asleep", "awake"]
+
+Action = Literal["refuse", "nothing", "launch nodes", "end nodes", "update stack"]
+"""`launch nodes` and `end nodes` act on the Auto Scaling groups alone; `update stack` on the whole stack."""
+
+STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """A stack before it is switched.
+
+    Attributes:
+        stack: Its name.
+        state: What CloudFormation has of it.
+        has_nodes: Whether there are nodes, or are to be.
+        has_host: The same of the host of `trn precompile`.
+        cluster: The cluster that the plan names.
+        has_clock: Whether a clock launches the nodes, in the time of their Capacity Block.
+        ends: When the pilot ends, if that is known.
+        now: The time of the decision.
+    """
+
+    stack: str
+    state: SleepState
+    has_nodes: bool
+    has_host: bool
+    cluster: str
+    has_clock: bool
+    ends: datetime | None
+    now: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """The decision. message: why nothing is switched; empty for the other actions. ends_host: as well as the action."""
+
+    action: Action
+    message: str = ""
+    ends_host: bool = False
+
+
+def decide(observed: Observed, want: Want) -> Switch:
+    """Decide how the stack gets to what is wanted."""
+    return _sleep(observed) if want == "asleep" else _wake(observed)
+
+
+def _sleep(observed: Observed) -> Switch:
+    state, cluster = observed.state, observed.cluster
+    if not _is_of_cluster(observed):
+        return _of_other_cluster(observed)
+    if not observed.has_nodes:
+        if state.asleep is None and state.groups:
+            return _nothing(f"{cluster} has no nodes already.", ends_host=observed.has_host)
+        obstacle = _obstacle(observed)
+        if obstacle:
+            return obstacle
+        if state.asleep:
+            return _nothing(f"{cluster} is asleep already.", ends_host=observed.has_host)
+        return Switch(action="update stack", ends_host=observed.has_host)
+    if state.asleep is False and state.status in STEADY:
+        return Switch(action="update stack", ends_host=observed.has_host)
+    return Switch(action="end nodes", ends_host=observed.has_host)
+
+
+def _wake(observed: Observed) -> Switch:
+    state, cluster = observed.state, observed.cluster
+    if not _is_of_cluster(observed):
+        return _of_other_cluster(observed)
+    lost = state.asleep is False and not observed.has_nodes and not observed.has_clock  # such as to its clock
+    if state.groups and (state.asleep is None or lost):
+        if observed.has_nodes:
+            return _nothing(f"{cluster} has its nodes already.")
+        return _after_the_end(observed) or Switch(action="launch nodes")
+    obstacle = _obstacle(observed)
+    if obstacle:
+        return obstacle
+    if state.asleep:
+        return _after_the_end(observed) or Switch(action="update stack")
+    if state.groups and not observed.has_nodes:
+        return _refuse(f"{cluster} is awake: its clock launches the nodes in the time of its Capacity Block.")
+    return _nothing(f"{cluster} is awake already.")
+
+
+def _is_of_cluster(observed: Observed) -> bool:
+    return observed.state.cluster == observed.cluster
+
+
+def _of_other_cluster(observed: Observed) -> Switch:
+    owner = observed.state.cluster
+    belongs = f"belongs to {owner}" if owner else "does not belong to a cluster"
+    return _refuse(f"The stack {observed.stack} {belongs}, not to {observed.cluster}.")
+
+
+def _obstacle(observed: Observed) -> Switch | None:
+    """Why the stack cannot be updated."""
+    state, stack = observed.state, observed.stack
+    if state.asleep is None:
+        return _refuse(f"{stack} was deployed by an older version without sleep: run `trn deploy` once.")
+    if state.status not in STEADY:
+        return _refuse(f"{stack} is in {state.status}: wait until that has ended, or see `trn preflight`.")
+    return None
+
+
+def _after_the_end(observed: Observed) -> Switch | None:
+    if observed.ends is None or observed.ends > observed.now:
+        return None
+    ended = minute_text(observed.ends)
+    return _refuse(f"The pilot ended at {ended}: no nodes would come. `trn extend 8h` moves the end; then wake it.")
+
+
+def _refuse(message: str) -> Switch:
+    return Switch(action="refuse", message=message)
+
+
+def _nothing(message: str, *, ends_host: bool = False) -> Switch:
+    return Switch(action="nothing", message=message, ends_host=ends_host)

@@ -1,0 +1,108 @@
+"""What `trn sleep` and `trn wake` decide, for every state of a stack."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_core.sleep.account import SleepState
+from trainium_core.sleep.decision import STEADY, Observed, Switch, Want, decide
+
+NOW = datetime(2026, 11, 24, tzinfo=UTC)
+AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="pilot", groups=("nodes",), hosts=("host",))
+ASLEEP = replace(AWAKE, asleep=True)
+WITHOUT_SWITCH = replace(AWAKE, asleep=None)
+STUCK = "UPDATE_ROLLBACK_FAILED"
+
+
+def decided(want: Want, state: SleepState, *, nodes: bool = True, host: bool = False, **more: object) -> Switch:
+    observed = Observed(
+        stack="Stack",
+        state=state,
+        has_nodes=nodes,
+        has_host=host,
+        cluster="pilot",
+        has_clock=False,
+        ends=None,
+        now=NOW,
+    )
+    return decide(replace(observed, **more), want)
+
+
+@pytest.mark.parametrize(
+    ("state", "nodes", "action"),
+    [
+        (AWAKE, True, "update stack"),
+        (AWAKE, False, "update stack"),
+        (ASLEEP, False, "nothing"),
+        (ASLEEP, True, "end nodes"),
+        (WITHOUT_SWITCH, True, "end nodes"),
+        (WITHOUT_SWITCH, False, "nothing"),
+        (replace(AWAKE, status=STUCK), True, "end nodes"),
+        (replace(AWAKE, status=STUCK), False, "refuse"),
+        (replace(WITHOUT_SWITCH, groups=()), False, "refuse"),
+        (replace(AWAKE, cluster="other"), True, "refuse"),
+    ],
+)
+def test_sleep_action_follows_from_the_stack(state: SleepState, nodes: bool, action: str) -> None:
+    assert decided("asleep", state, nodes=nodes).action == action
+
+
+@pytest.mark.parametrize(
+    ("state", "nodes", "has_clock", "action"),
+    [
+        (ASLEEP, False, False, "update stack"),
+        (ASLEEP, False, True, "update stack"),
+        (AWAKE, True, False, "nothing"),
+        (AWAKE, False, False, "launch nodes"),
+        (AWAKE, False, True, "refuse"),
+        (WITHOUT_SWITCH, False, False, "launch nodes"),
+        (WITHOUT_SWITCH, True, False, "nothing"),
+        (replace(ASLEEP, status=STUCK), False, False, "refuse"),
+        (replace(AWAKE, status=STUCK), False, False, "launch nodes"),
+        (replace(WITHOUT_SWITCH, groups=()), False, False, "refuse"),
+        (replace(ASLEEP, cluster=None), False, False, "refuse"),
+    ],
+)
+def test_wake_action_follows_from_the_stack(state: SleepState, nodes: bool, has_clock: bool, action: str) -> None:
+    assert decided("awake", state, nodes=nodes, has_clock=has_clock).action == action
+
+
+@pytest.mark.parametrize("state", [ASLEEP, AWAKE, WITHOUT_SWITCH])
+def test_wake_after_the_end_of_the_pilot_is_refused(state: SleepState) -> None:
+    refused = decided("awake", state, nodes=False, ends=NOW)
+    assert refused.action == "refuse"
+    assert "trn extend 8h" in refused.message
+    assert decided("awake", state, nodes=False, ends=NOW + timedelta(hours=1)).action != "refuse"
+
+
+@given(
+    state=st.builds(
+        SleepState,
+        status=st.sampled_from([*STEADY, STUCK, "UPDATE_IN_PROGRESS"]),
+        asleep=st.sampled_from([None, True, False]),
+        cluster=st.sampled_from([None, "pilot", "other"]),
+        groups=st.sampled_from([(), ("nodes",)]),
+    ),
+    nodes=st.booleans(),
+    host=st.booleans(),
+    has_clock=st.booleans(),
+    want=st.sampled_from(["asleep", "awake"]),
+)
+def test_every_decision_is_safe(state: SleepState, nodes: bool, host: bool, has_clock: bool, want: Want) -> None:
+    nodes = nodes and bool(state.groups)
+    made = decided(want, state, nodes=nodes, host=host, has_clock=has_clock)
+    assert bool(made.message) == (made.action in ("refuse", "nothing"))
+    if made.action == "update stack":
+        assert (state.status in STEADY, state.asleep) == (True, want != "asleep")
+    if made.ends_host:
+        assert (host, want) == (True, "asleep")
+    if made.action in ("launch nodes", "end nodes"):
+        assert state.groups
+        assert (made.action == "end nodes") == (want == "asleep") == nodes
+    if state.cluster != "pilot":
+        assert made.action == "refuse"
+    if want == "asleep" and nodes and state.cluster == "pilot":
+        assert made.action in ("update stack", "end nodes")
