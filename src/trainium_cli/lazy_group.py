@@ -1,5 +1,6 @@
-"""A click group that imports a command only when it is called."""
+"""Groups of commands: one that imports a command only when it is called, one that shows whole summaries."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -55,3 +56,13 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, lazy.summary) for name, lazy in self.lazy_commands.items()])
+
+
+class CommandGroup(click.Group):
+    """Shows the first sentence of each command; click's own group cuts it where the screen ends."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        shown = [(name, command) for name, command in commands if command is not None and not command.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(sys.maxsize)) for name, command in shown])

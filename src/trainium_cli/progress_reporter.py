@@ -7,7 +7,7 @@ from types import TracebackType
 
 import click
 
-from trainium_cli.spinner import Spinner, elapsed
+from trainium_cli.waiting import Spinner, elapsed
 
 SECONDS_A_LINE = 30
 """How long a step may go on without a line where a line cannot be overwritten, whether anything happens or not."""

@@ -10,8 +10,8 @@ import click
 import pytest
 
 from tests.cli.running import run, run_installed, run_program
-from trainium_cli.command_group import CommandGroup
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.local.local_command import run_command
 from trainium_cli.main import COMMANDS, trn
 

@@ -6,11 +6,10 @@ from threading import Event
 
 import pytest
 
-from trainium_cli import progress_reporter, spinner
+from trainium_cli import progress_reporter
 from trainium_cli import waiting as module
 from trainium_cli.progress_reporter import ProgressReporter
-from trainium_cli.spinner import Spinner
-from trainium_cli.waiting import waiting
+from trainium_cli.waiting import Spinner, waiting
 
 
 class Terminal(io.StringIO):
@@ -55,7 +54,7 @@ def test_on_a_terminal_a_long_wait_is_explained(monkeypatch: pytest.MonkeyPatch)
 
 def test_it_says_for_how_long_it_goes_on_although_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(spinner.time, "monotonic", clock)
+    monkeypatch.setattr(module.time, "monotonic", clock)
     line = Spinner("Asking AWS ...")
     clock.now += 7
     assert str(line.__rich__()) == "Asking AWS ... (7 s)"

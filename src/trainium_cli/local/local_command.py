@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
-from trainium_cli.command_group import CommandGroup
+from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.local.local_report import health_table
 from trainium_cli.mistakes import mistake
 from trainium_cli.terminal import console, say

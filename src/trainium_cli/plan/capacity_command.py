@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from trainium_cli.command_group import CommandGroup
 from trainium_cli.completion_values import complete_regions
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.layout import Text
+from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.mistakes import mistake
 from trainium_cli.plan.capacity_buy_command import buy
 from trainium_cli.plan.capacity_options import WAYS_TO_GET_CAPACITY, hours_option

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from trainium_cli.command_group import CommandGroup
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, changed_file_option, pass_invocation, plan_options
+from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.terminal import console, pairs, print_json, question, say
 from trainium_cli.waiting import waiting
 from trainium_core.engines.ec2.checks.image_check import check_image

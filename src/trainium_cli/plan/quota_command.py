@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from trainium_cli.command_group import CommandGroup
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.sagemaker_quota_command import sagemaker
+from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.terminal import console, pairs, print_json, table
 from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_core.plan import Plan
