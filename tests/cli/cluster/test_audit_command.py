@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.running import GOOD, run, run_program
+from tests.cli.running import GOOD, run
 from tests.core.fake_audit import CLUSTER, VOLUME, FakeAuditedAccount, FakeLister, stack, thing
 from trainium_cli.cluster import audit_command
 from trainium_cli.exit_codes import ExitCode
@@ -115,20 +115,6 @@ def test_the_report_goes_where_it_is_reported_to(monkeypatch: pytest.MonkeyPatch
     (folder / "reports").mkdir()
     invoke(monkeypatch, EMPTY, "--folder", "reports")
     assert len(list((folder / "reports").iterdir())) == 2
-
-
-def test_without_credentials_the_verdict_is_could_not_tell() -> None:
-    nowhere = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
-    keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
-    ended = run_program("audit", *GOOD, AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)
-    assert ended.returncode == ExitCode.UNKNOWN
-    assert "none-such" in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-def test_a_bad_plan_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_command, "AwsAuditedAccount", None)
-    assert run("audit", *GOOD, "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT
 
 
 def test_a_setup_script_that_is_gone_does_not_stop_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,10 +80,6 @@ def test_it_runs_in_the_folder_of_cdk_json(cdk: Path, tmp_path: Path, monkeypatc
     assert cdk.exists()
 
 
-def test_the_outputs_of_the_stack_are_shown(cdk: Path) -> None:  # noqa: ARG001
-    assert "TrnClusterStack.Nodes = trn nodes" in deploy("--yes").stdout
-
-
 @pytest.mark.parametrize(
     ("account", "code"),
     [(FakeAccount(limit=0), ExitCode.NOT_READY), (FakeAccount(unavailable={"quota"}), ExitCode.UNKNOWN)],

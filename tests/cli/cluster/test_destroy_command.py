@@ -70,12 +70,6 @@ def test_what_stays_is_shown_with_its_size_and_its_price(monkeypatch: pytest.Mon
     assert "$0.1" in line
 
 
-def test_a_size_that_is_not_known_is_not_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = destroy(monkeypatch, FakeTeardown(denied=frozenset({"stored"})), typed="n\n").stdout
-    (line,) = [line for line in shown.splitlines() if CACHE in line]
-    assert line.count("unknown") == 2
-
-
 def test_yes_destroys_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeTeardown()
     ended = destroy(monkeypatch, account, "--yes")
@@ -175,7 +169,7 @@ def test_running_nodes_have_notice_as_long_as_is_shown(
     assert ("The nodes are notified" in ended.stdout) == bool(grace)
 
 
-@pytest.mark.parametrize("given", ["2", "2h", "-1s", "61m", "soon", ""])
+@pytest.mark.parametrize("given", ["2h", "61m", ""])
 def test_a_notice_of_another_length_is_refused_with_what_is_allowed(
     monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:

@@ -206,10 +206,6 @@ def test_a_refused_waking_changes_nothing_and_says_so(monkeypatch: pytest.Monkey
     assert "Nothing was changed: TrnClusterStack: not allowed" in ended.stderr
 
 
-def test_no_answer_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(monkeypatch, "sleep", FakeSleepAccount(unavailable=True)).exit_code == ExitCode.UNKNOWN
-
-
 EMPTY = DeployedNodes(wanted=0, instances=(), records={}, roster=PROVEN.roster)
 AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot", groups=("nodes",))
 

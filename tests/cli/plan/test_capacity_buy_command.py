@@ -204,11 +204,6 @@ def test_from_when_nodes_can_launch_is_shown(shop: Shop, start: datetime, messag
     assert message in shop.buy("y", "858.26").stdout
 
 
-def test_the_help_reports_that_it_asks_twice() -> None:
-    shown = " ".join(CliRunner().invoke(trn, ["capacity", "buy", "--help"]).stdout.split())
-    assert "you are asked twice" in shown
-
-
 def users_of(text: str) -> list[str]:
     others = [file for file in python_files() if file.parts[0] != "tests" and "local" not in str(file)]
     return [str(file) for file in others if text in (ROOT / file).read_text()]

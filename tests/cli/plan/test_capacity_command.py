@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -156,18 +155,6 @@ def test_json_says_the_same_with_every_source(capacity: CapacityCommand) -> None
     assert printed["aws_not_heard_about_prices"] == ["no answer about price"]
 
 
-def test_that_prices_are_those_of_a_snapshot_is_shown_with_its_days(capacity: CapacityCommand) -> None:
-    shown = capacity(FakeAccount(unavailable={"price"}), *HERE).stdout
-    assert "snapshot in this package, 20" in shown
-    assert "AWS's prices are unavailable: no answer about price" in shown
-
-
-def test_an_offer_is_reported_as_no_capacity_and_a_score_no_promise(capacity: CapacityCommand) -> None:
-    shown = capacity(FakeAccount(), *HERE).stdout
-    assert "That a zone offers a type does not mean that it has one free." in shown
-    assert "no promise" in shown
-
-
 @pytest.mark.parametrize(
     "settings", [["capacity=capacity-block"], ["capacity=spot", f"reservation_id={ACTIVE.reservation_id}"]]
 )
@@ -200,8 +187,3 @@ def test_only_what_starts_in_time_counts(capacity: CapacityCommand) -> None:
 def test_bad_usage_makes_no_request(capacity: CapacityCommand, arguments: Collection[str], message: str) -> None:
     ended = capacity(FakeAccount(), *arguments)
     assert (ended.exit_code, message in ended.stderr, capacity.regions) == (ExitCode.BAD_INPUT, True, [])
-
-
-def test_amounts_are_shown_to_the_cent(capacity: CapacityCommand) -> None:
-    ended = capacity(FakeAccount(zones=["usw2-az4"], usd={"on-demand": Decimal("21.555")}), *HERE)
-    assert next(row for row in rows(ended) if "on-demand" in row)[7:9] == ["$517.32", "$21.56"]

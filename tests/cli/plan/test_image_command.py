@@ -96,12 +96,6 @@ def test_nothing_is_written_without_a_yes(tmp_path: Path) -> None:
     assert file.read_text() == before
 
 
-def test_a_script_says_yes_beforehand(tmp_path: Path) -> None:
-    file = write(tmp_path)
-    assert pin("--yes").exit_code == ExitCode.OK
-    assert context_of(file)["trn:ami"] == IMAGE.image_id
-
-
 def test_pinning_again_follows_the_parameter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = write(tmp_path, ami=IMAGE.image_id, ami_parameter=PARAMETER)
     use(monkeypatch, FakeAccount(parameter_value=NEWER.image_id, found_image=NEWER))

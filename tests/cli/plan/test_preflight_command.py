@@ -13,7 +13,6 @@ from tests.core.fake_account import FakeAccount
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.plan import preflight_command
 from trainium_core.catalog.catalog import builtin_catalog
-from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS
 
 READY = FakeAccount()
 NOT_READY = FakeAccount(limit=0)
@@ -50,7 +49,7 @@ def invoke_in(monkeypatch: pytest.MonkeyPatch, accounts: Mapping[str, FakeAccoun
     [
         (READY, ExitCode.OK, "ready: 1 x trn1.32xlarge in us-west-2 (9 pass)"),
         (NOT_READY, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 fail)"),
-        (UNAVAILABLE, ExitCode.UNKNOWN, "could not tell: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 unknown)"),
+        (UNAVAILABLE, ExitCode.UNKNOWN, "unknown: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 unknown)"),
         (BOTH, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 fail, 1 unknown)"),
     ],
 )
@@ -112,13 +111,6 @@ def test_what_is_to_be_typed_next_needs_the_same_c_options(
 ) -> None:
     text = invoke(monkeypatch, account).stdout
     assert ("give it again with what you type next" in text) == reminded
-
-
-def test_found_needed_and_fix_fit_a_narrow_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    shown = invoke(monkeypatch, NOT_READY).stdout
-    assert max(len(line) for line in shown.splitlines()) <= 80
-    assert "needed: 128 vCPUs" in shown
 
 
 def test_a_suppressed_check_is_not_queried_and_seen_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,18 +177,12 @@ def test_regions_that_cannot_be_queried_are_refused(arguments: tuple[str, ...], 
     assert says in ended.stderr.replace("\n", " ")
 
 
-def test_the_help_says_how_long_and_how_often_aws_is_queried() -> None:
-    message = " ".join(run("preflight", "--help").output.split())
-    assert f"connection may take {CONNECT_TIMEOUT_SECONDS} s, a response {READ_TIMEOUT_SECONDS} s" in message
-    assert f"made {ATTEMPTS} times in all" in message
-
-
 def test_a_bad_plan_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight_command, "AwsAccount", None)
     assert run("preflight", *GOOD, "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT
 
 
-def test_without_credentials_the_verdict_is_could_not_tell() -> None:
+def test_without_credentials_the_verdict_is_unknown() -> None:
     nowhere = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
     keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
     ended = run_program("preflight", *GOOD, AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)

