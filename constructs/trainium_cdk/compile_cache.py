@@ -17,10 +17,10 @@ from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects, chec
 from trainium_cdk.encryption_key import check_granting_key
 from trainium_cdk.grants import granting, warn_of_unchanged_policies
 from trainium_cdk.props_error import refuse
-from trainium_core.compile_cache.place import DIRECT, RELEASE_PREFIX
 from trainium_core.naming import CACHE_PREFIX
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.setting_schema.setting import BUCKET_NAME
+from trainium_wire.cache_place import DIRECT, RELEASE_PREFIX
 
 _READING = ("s3:GetObject", "s3:ListBucket")
 _WRITING = (*_READING, "s3:PutObject")

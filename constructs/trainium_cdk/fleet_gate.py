@@ -67,7 +67,7 @@ class FleetGate(Construct):
         launch_template_version: number of the version that the instances are of, as text; a new one means new instances
             to wait for.
         records: where the nodes report to.
-        keeper: replaces failed nodes and writes the roster.
+        keeper: replaces failed nodes and writes the membership.
         cluster_name: what the instances are tagged with, as trn:cluster.
         timeout_minutes: how long to wait, up to 55.
         clock: who says how many of the nodes there are to be at the time. Default: all of them.

@@ -16,10 +16,11 @@ from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
 import trainium_runtime
+import trainium_wire
 from trainium_cdk.justification import justify
 from trainium_cdk.service_role import service_role
 
-_RUNTIME = Path(trainium_runtime.__file__).parent
+_PACKAGES = (trainium_wire, trainium_runtime)
 _CODE = "TrainiumCdkHandlerCode"
 """In the stack itself, where no id of an app's own should be taken."""
 
@@ -142,7 +143,9 @@ class _Code(Asset):
 
     def __init__(self, stack: Stack) -> None:
         with TemporaryDirectory() as folder:
-            shutil.copytree(_RUNTIME, Path(folder) / trainium_runtime.__name__, ignore=_NOT_SHIPPED)
+            for package in _PACKAGES:
+                source = Path(str(package.__file__)).parent
+                shutil.copytree(source, Path(folder) / package.__name__, ignore=_NOT_SHIPPED)
             super().__init__(stack, _CODE, path=folder)
         self.bucket_name, self.key = self.s3_bucket_name, self.s3_object_key
 

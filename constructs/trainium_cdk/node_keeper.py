@@ -19,7 +19,7 @@ class NodeKeeper(Construct):
     """A function that is called for every node record, and acts on it.
 
     It keeps each record in its log group, tags the instance with the outcome, has a failed node replaced as often as it
-    may, writes the roster of the cluster once every node is proven, and warns them when their Capacity Block ends.
+    may, writes the membership of the cluster once every node is proven, and warns them when their Capacity Block ends.
 
     Example:
 
@@ -46,7 +46,7 @@ class NodeKeeper(Construct):
     ) -> None:
         """
         group_name: the nodes' Auto Scaling group. cluster_name: what the instances are tagged with, as trn:cluster.
-        records: where the nodes report to, and find the roster.
+        records: where the nodes report to, and find the membership.
         replacements: failed nodes that are replaced within 24 hours; 0 for none.
         capacity_block_id: the reservation whose end the nodes are to be notified of. Default: none.
 
@@ -78,7 +78,7 @@ class NodeKeeper(Construct):
         self.arn, self.function_name = function.arn, function.function.ref
         self.log_group = function.log_group
         allow_reading_records(function, records)
-        function.allow(actions=["s3:PutObject"], resources=[records.roster_arn])
+        function.allow(actions=["s3:PutObject"], resources=[records.membership_arn])
         function.allow(actions=["autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"], resources=["*"])
         justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
         tags = {"ForAllValues:StringEquals": {"aws:TagKeys": [NODE_STATE_TAG, NODE_REASON_TAG]}}

@@ -12,15 +12,19 @@ from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects, arn_
 from trainium_cdk.grants import granting
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
-from trainium_core.naming import (
+from trainium_wire.job_keys import job_keys
+from trainium_wire.keys import (
+    CURRENT_JOB_KEY,
     INTERNODE_PREFIX,
+    JOBS_PREFIX,
     LOGS_PREFIX,
+    MEMBERSHIP_KEY,
     PRECOMPILE_JOB_KEY,
     PRECOMPILE_PREFIX,
     RECORDS_PREFIX,
     SSH_KEYS_PREFIX,
+    USAGE_PREFIX,
 )
-from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, ROSTER_KEY, USAGE_PREFIX
 
 _LOGS_KEPT = Duration.days(30)
 _JOBS_KEPT = Duration.days(90)
@@ -28,7 +32,7 @@ _PARTS_KEPT = Duration.days(7)  # An upload goes on until its node or the networ
 
 
 class NodeRecords(Construct):
-    """A bucket for node records, logs and the roster that goes with the cluster. `url` is the folder of the records.
+    """A bucket for node records, logs and the membership; it goes with the cluster. `url` is the folder of the records.
 
     S3 and not an API of a scheduler or of CloudFormation: nodes without any way out reach it over the gateway endpoint.
     EventBridge gets an event for every object. Raises PropsError where rights are granted to what is no grantee.
@@ -61,7 +65,7 @@ class NodeRecords(Construct):
         internode_tests: bool = False,
         precompiles: bool = False,
     ) -> None:
-        """Allow the nodes' role to write records, logs and their use, to read the roster and the job, and to run that.
+        """Allow the nodes' role to write records, logs and their use, and to read the membership and run the job.
 
         It may read no record.
 
@@ -91,31 +95,31 @@ class NodeRecords(Construct):
             },
         )
         keys = [CURRENT_JOB_KEY, *([PRECOMPILE_JOB_KEY] if precompiles else [])]
-        read = [self.roster_arn, *(arn_of(self.bucket, key) for key in keys)]
+        read = [self.membership_arn, *(arn_of(self.bucket, key) for key in keys)]
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=read))
         # With it an object that is not there yet reads as missing (404), and not as denied (403).
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[arn_of(self.bucket)]))
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant reading every record and the roster. grantee: a role, a function."""
+        """Grant reading every record and the membership. grantee: a role, a function."""
         resource: Any = self.bucket  # jsii names a parameter otherwise than the interface
-        read = [arn_of(self.bucket), arn_of(self.bucket, f"{self.prefix}/*"), self.roster_arn]
+        read = [arn_of(self.bucket), arn_of(self.bucket, f"{self.prefix}/*"), self.membership_arn]
         with granting(self, grantee):
             return iam.Grant.add_to_principal_or_resource(
                 grantee=grantee, actions=["s3:GetObject", "s3:ListBucket"], resource=resource, resource_arns=read
             )
 
     @property
-    def roster_arn(self) -> str:
+    def membership_arn(self) -> str:
         """The object that names the nodes that are proven."""
-        return arn_of(self.bucket, ROSTER_KEY)
+        return arn_of(self.bucket, MEMBERSHIP_KEY)
 
 
 def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> None:
-    """Allow a function of this package to read every record and the roster."""
+    """Allow a function of this package to read every record and the membership."""
     function.allow(actions=["s3:ListBucket"], resources=[arn_of(records.bucket)])
     objects = arn_of(records.bucket, f"{records.prefix}/*")
-    function.allow(actions=["s3:GetObject"], resources=[objects, records.roster_arn])
+    function.allow(actions=["s3:GetObject"], resources=[objects, records.membership_arn])
     justify_wildcard(function, objects, "one record for each instance, whose ids are not known before")
 
 
@@ -123,7 +127,7 @@ def allow_reading_usage(function: HandlerFunction, records: NodeRecords) -> None
     """Allow a function of this package to read whether nodes are in use, and whether a job is not over."""
     bucket = records.bucket
     function.allow(actions=["s3:ListBucket"], resources=[arn_of(bucket)])
-    written = [arn_of(bucket, key) for key in (f"{USAGE_PREFIX}/*", f"{JOBS_PREFIX}/*/end.json")]
+    written = [arn_of(bucket, key) for key in (f"{USAGE_PREFIX}/*", job_keys("*").end)]
     function.allow(actions=["s3:GetObject"], resources=[*written, arn_of(bucket, CURRENT_JOB_KEY)])
     for objects in written:
         justify_wildcard(function, objects, "one object for each instance or job, whose ids are not known before")

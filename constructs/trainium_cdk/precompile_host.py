@@ -20,15 +20,17 @@ from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.launch_template import METADATA_OPTIONS, Data, TagSpecifications, root_volume
 from trainium_cdk.node_records import NodeRecords
 from trainium_core.facts import facts
-from trainium_core.naming import PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX, precompile_group_name
+from trainium_core.naming import precompile_group_name
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
 from trainium_runtime.handlers.precompile_end import ENDED, NOT_LAUNCHED
-from trainium_runtime.naming import CLUSTER_TAG, JOBS_PREFIX
+from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata.locations import NodeLocations
 from trainium_userdata.script import node_script, node_user_data
+from trainium_wire.job_keys import job_keys
+from trainium_wire.keys import PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX
 
-_ENDS = f"{JOBS_PREFIX}/*/end.json"
+_ENDS = job_keys("*").end
 
 
 class PrecompileHost(Construct):

@@ -18,24 +18,6 @@ DEFAULT_CLUSTER_NAME = "trn-pilot"
 CACHE_PREFIX = "neuron-compile-cache"
 """Folder of the compile cache in its bucket."""
 
-RECORDS_PREFIX = "nodes"
-"""Folder of the node records in the cluster's own bucket."""
-
-LOGS_PREFIX = "logs"
-"""Folder of the nodes' logs, beside the records."""
-
-SSH_KEYS_PREFIX = "ssh"
-"""Folder of the nodes' public keys, beside the records."""
-
-PRECOMPILE_PREFIX = "precompile"
-"""Folder of the reports of hosts that compile ahead, beside the records."""
-
-PRECOMPILE_JOB_KEY = "precompile.json"
-"""Key of the job that such a host is given, beside that of the nodes."""
-
-INTERNODE_PREFIX = "internode"
-"""Folder in which the nodes agree on the test over all of them, beside the records."""
-
 ASLEEP_PARAMETER = "Asleep"
 """Parameter of the stack: `true` while the cluster sleeps, else `false`."""
 

@@ -1,8 +1,8 @@
-"""What runs in Lambda functions, and what they share with the nodes and the command line.
+"""What runs in Lambda functions, and the decisions that they share with the command line.
 
-Standard library and boto3 only. The functions' code is this package and nothing else: a change of any file here, and
-of none elsewhere, updates the deployed functions.
+Standard library and boto3 only. The functions' code is this package and trainium_wire: a change of any file of these,
+and of none elsewhere, updates the deployed functions.
 """
 
-__version__ = "1.10.0"
+__version__ = "1.11.0"
 """Of the functions."""

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from trainium_runtime.node_record import NodeRecord
 from trainium_runtime.recovery import Recovery
-from trainium_runtime.roster import Roster
+from trainium_wire.membership import Membership
+from trainium_wire.node_record import NodeRecord
 
 # Launch failures that trying again cannot mend, in EC2's words. A lack of capacity can end at any moment, and a new
 # instance profile takes a while to be known everywhere: those are waited out. Client.InternalError is what an instance
@@ -47,7 +47,7 @@ class FleetView:
 
     nodes: how many are wanted. instances: ids of the group's instances now. leaving: those of them that Auto Scaling
     replaces already. records: by instance id, of any instance past or present. recovery: what becomes of failed ones.
-    roster: the one the nodes were given last. console: the last error on the console of nodes without a record.
+    membership: the one the nodes were given last. console: the last error on the console of nodes without a record.
     failed_launches: status messages of the scaling activities that failed since the deployment began, newest first.
     still_counted: whether instances left the group so lately that quotas may still count them.
     suspended: processes of the Auto Scaling group that do not run. replaced: why each instance failed that has left
@@ -59,7 +59,7 @@ class FleetView:
     records: Mapping[str, NodeRecord]
     recovery: Recovery
     leaving: Collection[str] = ()
-    roster: Roster = field(default_factory=Roster)
+    membership: Membership = field(default_factory=Membership)
     console: Mapping[str, str] = field(default_factory=dict[str, str])
     failed_launches: Sequence[str] = ()
     still_counted: bool = False
@@ -134,8 +134,8 @@ def _unconnected(view: FleetView) -> list[str]:
     """The nodes that have not reached all others yet, or not those that are there now."""
     if view.nodes == 1:
         return []
-    current = view.roster.version if view.roster.instance_ids == frozenset(view.instances) else None
-    return [r.instance_id for r in view.in_state("proven") if r.roster != current]
+    current = view.membership.version if view.membership.instance_ids == frozenset(view.instances) else None
+    return [r.instance_id for r in view.in_state("proven") if r.membership != current]
 
 
 def _grouped(sentences: Mapping[str, str]) -> str:

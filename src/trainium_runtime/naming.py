@@ -1,19 +1,7 @@
-"""Names that Lambda functions and nodes share with the template and the command line."""
+"""Tags that Lambda functions, the template and the command line share."""
 
 CLUSTER_TAG = "trn:cluster"
 """Tag on everything a plan makes; its value is the plan's cluster_name."""
-
-ROSTER_KEY = "cluster.json"
-"""Key of the roster, beside the records."""
-
-JOBS_PREFIX = "jobs"
-"""Folder of the jobs of `trn run`, beside the records: source, logs, checkpoints and results of each."""
-
-CURRENT_JOB_KEY = "job.json"
-"""Key of the job that the nodes are given, beside the records."""
-
-USAGE_PREFIX = "usage"
-"""Folder in which each node writes whether its NeuronCores are in use, beside the records."""
 
 EMPTY_AT_DELETE_TAG = "trn:empty-at-delete"
 """Tag of a bucket that may be emptied and deleted. It goes before the emptying when a stack is updated to keep it."""

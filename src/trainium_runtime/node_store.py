@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from trainium_runtime.naming import ROSTER_KEY
-from trainium_runtime.roster import Roster
-from trainium_runtime.stored_record import LARGEST_RECORD, StoredRecord, stored_record
+from trainium_wire.keys import MEMBERSHIP_KEY
+from trainium_wire.membership import Membership
+from trainium_wire.node_record import LARGEST_RECORD, StoredRecord, stored_record
 
 _READERS = 16
 _ABSENT = ("NoSuchKey", "404", "NotFound")
@@ -37,10 +37,10 @@ class Group:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoredRoster:
-    """The roster and what S3 calls this version of it; `etag` is None when there is none."""
+class StoredMembership:
+    """The membership and what S3 calls this version of it; `etag` is None when there is none."""
 
-    roster: Roster
+    membership: Membership
     etag: str | None
 
 
@@ -89,32 +89,34 @@ class NodeStore:
         self._known = {instance: self._known[instance] for instance, _ in items if instance}
         return {instance: stored for instance, (_, stored) in self._known.items()}
 
-    def roster(self) -> StoredRoster:
-        """The roster; an empty one while there is none, or none that can be read."""
+    def membership(self) -> StoredMembership:
+        """The membership; an empty one while there is none, or none that can be read."""
         from botocore.exceptions import ClientError
 
         try:
-            response = self._s3.get_object(Bucket=self._bucket, Key=ROSTER_KEY)
+            response = self._s3.get_object(Bucket=self._bucket, Key=MEMBERSHIP_KEY)
         except ClientError as error:
             if error.response["Error"]["Code"] in _ABSENT:
-                return StoredRoster(roster=Roster(), etag=None)
+                return StoredMembership(membership=Membership(), etag=None)
             raise
         try:
-            roster = Roster.from_json(response["Body"].read().decode())
+            membership = Membership.from_json(response["Body"].read().decode())
         except ValueError as error:
             # Standard output may be JSON of a command.
-            print(f"{ROSTER_KEY}: {error}", file=sys.stderr)
-            roster = Roster()
-        return StoredRoster(roster=roster, etag=response["ETag"])
+            print(f"{MEMBERSHIP_KEY}: {error}", file=sys.stderr)
+            membership = Membership()
+        return StoredMembership(membership=membership, etag=response["ETag"])
 
-    def write_roster(self, roster: Roster, *, replacing: StoredRoster) -> bool:
-        """Replace the roster that was read. False, with nothing written, when another one is there by now."""
+    def write_membership(self, membership: Membership, *, replacing: StoredMembership) -> bool:
+        """Replace the membership that was read. False, with nothing written, when another one is there by now."""
         from botocore.exceptions import ClientError
 
         unchanged = {"IfMatch": replacing.etag} if replacing.etag else {"IfNoneMatch": "*"}
-        body, content_type = roster.to_json().encode(), "application/json"
+        body, content_type = membership.to_json().encode(), "application/json"
         try:
-            self._s3.put_object(Bucket=self._bucket, Key=ROSTER_KEY, Body=body, ContentType=content_type, **unchanged)
+            self._s3.put_object(
+                Bucket=self._bucket, Key=MEMBERSHIP_KEY, Body=body, ContentType=content_type, **unchanged
+            )
         except ClientError as error:
             if error.response["Error"]["Code"] in _CHANGED:
                 return False

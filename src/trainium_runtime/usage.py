@@ -1,53 +1,15 @@
 """Whether a cluster is in use, and since when not: by what its nodes wrote of their NeuronCores, and by its job.
 
-Each node writes one JSON object, USAGE_PREFIX/<instance id>.json. What is unknown of one node is unknown of all: nodes
-end because nobody uses them, and never because nobody said that somebody does.
+What is unknown of one node is unknown of all: nodes end because they are not used, never because their use is unknown.
 """
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, get_args
 
 from trainium_runtime.facts import facts
 from trainium_runtime.pilot_end import utc_text
-from trainium_runtime.stored_record import one_line
-
-State = Literal["in-use", "idle", "unknown"]
-
-_LONGEST_DETAIL = 200
-_LONGEST_IDLE = timedelta(days=3650)
-_EARLIEST = 2020
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeUsage:
-    """What one node wrote. at: when. idle: for how long before that it was. detail: who uses it, or why unknown."""
-
-    state: State
-    at: datetime
-    idle: timedelta = timedelta()
-    detail: str = ""
-
-    @classmethod
-    def from_json(cls, text: str) -> "NodeUsage":
-        """Raises ValueError when the text is no such object."""
-        try:
-            raw: Any = json.loads(text)
-            if raw["state"] not in get_args(State):
-                raise ValueError(f"state is {raw['state']!r}, not one of {', '.join(get_args(State))}")
-            at, idle = datetime.fromisoformat(raw["at"]), timedelta(seconds=float(raw["idle_seconds"]))
-            if at.tzinfo is None or not timedelta() <= idle <= _LONGEST_IDLE or at.year < _EARLIEST:
-                raise ValueError(f"not a moment and a duration: {at} and {idle}")
-            return cls(
-                state=raw["state"],
-                at=at,
-                idle=idle,
-                detail=one_line(str(raw.get("detail", "")), _LONGEST_DETAIL),
-            )
-        except (KeyError, TypeError, AttributeError, OverflowError, json.JSONDecodeError) as error:
-            raise ValueError(f"not the use of a node: {error!r}") from error
+from trainium_wire.usage import NodeUsage, State
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, USAGE_PREFIX
-from trainium_runtime.usage import ClusterUsage, LastJob, NodeUsage, cluster_usage
+from trainium_runtime.usage import ClusterUsage, LastJob, cluster_usage
+from trainium_wire.job_keys import job_keys
+from trainium_wire.keys import CURRENT_JOB_KEY, USAGE_PREFIX, instance_key
+from trainium_wire.usage import NodeUsage
 
 _READERS = 16
 _LARGEST = 4096  # bytes; a node's own has a tenth of it
@@ -32,7 +34,7 @@ def read_usage(s3: Any, bucket: str, instances: Collection[str], *, now: datetim
 
 def _node_usage(s3: Any, bucket: str, instance: str) -> NodeUsage | None:
     """None for what is not there, and for what is not what a node writes."""
-    found = _get(s3, bucket, f"{USAGE_PREFIX}/{instance}.json")
+    found = _get(s3, bucket, instance_key(USAGE_PREFIX, instance))
     try:
         return NodeUsage.from_json(found["Body"].read(_LARGEST).decode()) if found else None
     except ValueError:
@@ -46,7 +48,7 @@ def _last_job(s3: Any, bucket: str) -> LastJob | None:
     spec = json.loads(found["Body"].read())
     if not isinstance(spec, dict) or "id" not in spec:
         raise ValueError(f"{CURRENT_JOB_KEY} is no job")
-    end = _get(s3, bucket, f"{JOBS_PREFIX}/{spec['id']}/end.json")
+    end = _get(s3, bucket, job_keys(str(spec["id"])).end)
     return LastJob(job_id=str(spec["id"]), ended=end["LastModified"] if end else None)
 
 

@@ -49,7 +49,7 @@ def patterns(template: Template) -> dict[str, Json]:
     return {rule["Properties"]["EventPattern"]["source"][0]: rule["Properties"]["EventPattern"] for rule in rules}
 
 
-def test_the_keeper_may_read_tag_replace_and_write_the_roster_and_no_more() -> None:
+def test_the_keeper_may_read_tag_replace_and_write_the_membership_and_no_more() -> None:
     bucket = f"${{{keeper().logical_id('AWS::S3::Bucket')}.Arn}}"
     assert granted(statements()) == {
         ("autoscaling:DescribeAutoScalingGroups", "*"),

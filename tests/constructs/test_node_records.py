@@ -33,7 +33,7 @@ def bucket() -> Json:
     return records().properties("AWS::S3::Bucket")
 
 
-def test_nodes_may_write_records_and_logs_read_the_roster_and_run_a_job() -> None:
+def test_nodes_may_write_records_and_logs_read_the_membership_and_run_a_job() -> None:
     assert allowed() == {
         ("s3:PutObject", "/nodes/*"),
         ("s3:PutObject", "/logs/*"),

@@ -11,7 +11,7 @@ from trainium_core.stacks.description import MadeResource, StackDescription, Sta
 from trainium_core.teardown.account import Leftover, LeftoverKind, StoredBytes, Workload
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
-from trainium_runtime.roster import Notice
+from trainium_wire.membership import Notice
 
 OWN_CLUSTER, OTHER_CLUSTER = "trn-pilot", "trn-pilot-2"
 GROUP, MACHINE, FUNCTION = f"{STACK_NAME}-Group", "arn:states:machine", f"{STACK_NAME}-Gate"
@@ -115,7 +115,7 @@ class FakeTeardown:
     refused: frozenset[str] = frozenset()
     changes: list[str] = field(default_factory=list[str])
     given_notices: list[Notice] = field(default_factory=list[Notice])
-    has_roster: bool = True
+    has_membership: bool = True
 
     def _read(self, name: str) -> None:
         if name in self.denied:
@@ -205,11 +205,11 @@ class FakeTeardown:
 
     def announce(self, stack: str, notice: Notice) -> bool:
         assert stack == STACK_NAME
-        if self.has_roster:
+        if self.has_membership:
             self._order("announce")
             self.given_notices = [notice]
             self._killed_now()
-        return self.has_roster
+        return self.has_membership
 
     def withdraw(self, stack: str, kind: str) -> None:
         assert stack == STACK_NAME

@@ -10,7 +10,7 @@ import boto3
 from moto import mock_aws
 
 from trainium_core.jobs.aws_jobs import AwsJobs
-from trainium_core.jobs.job import Job
+from trainium_wire.job import Job
 
 REGION, BUCKET = "us-west-2", "trn-records"
 NOON = "2026-11-22T12:00:00Z"

@@ -12,9 +12,9 @@ from moto import mock_aws
 from tests.core.aws_stubs import REGION
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_runtime.errors import UnavailableError
-from trainium_runtime.node_record import NodeRecord
 from trainium_runtime.node_store import NodeStore
-from trainium_runtime.roster import Roster
+from trainium_wire.membership import Membership
+from trainium_wire.node_record import NodeRecord
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
@@ -79,7 +79,7 @@ def test_the_nodes_are_the_instances_of_the_group_with_what_they_wrote(
     assert [node.instance_id for node in found.instances] == nodes
     assert all(node.address and node.zone and node.launched and node.state == "running" for node in found.instances)
     assert {instance: stored.record.state for instance, stored in found.records.items()} == {nodes[0]: "proven"}
-    assert found.roster == Roster()
+    assert found.membership == Membership()
 
 
 def test_an_unhealthy_instance_is_leaving(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:

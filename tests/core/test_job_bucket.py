@@ -19,8 +19,10 @@ from trainium_core.jobs.follow import (
     JobFollower,
     LogLine,
 )
-from trainium_core.jobs.progress import JobState, attempt_of, moment
+from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_wire.formats import moment
+from trainium_wire.job_progress import attempt_of
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 

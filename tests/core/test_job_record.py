@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.core.job_bucket import JOB
-from trainium_core.jobs.cache_use import CacheUse
-from trainium_core.jobs.progress import Attempt, JobState, NodeProgress, Outcome
+from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import graphs_of, record_of
+from trainium_wire.job import Outcome
+from trainium_wire.job_progress import Attempt, CacheUse, NodeProgress
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 USD_PER_HOUR = Decimal(360)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.plans import plans
-from trainium_core.jobs.job import Job, new_job, not_allowed
+from trainium_core.jobs.job import new_job, not_allowed
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import JobRequest, job_request, job_settings, read_job_file
 from trainium_core.jobs.source_package import pack_source
@@ -18,6 +18,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.settings.jobs import JobAccess
 from trainium_core.plan.settings.network import Egress, Network
 from trainium_core.problems import PlanError
+from trainium_wire.job import Job
 
 PARAMETER = "arn:aws:ssm:us-west-2:123456789012:parameter/token"
 SECRET = "arn:aws:secretsmanager:us-west-2:123456789012:secret:token-AbCdEf"
@@ -117,7 +118,7 @@ def test_every_key_has_a_meaning_that_people_can_read() -> None:
 
 
 @given(plans())
-def test_every_node_is_given_the_same_line_with_the_ranks_of_the_roster(plan: Plan) -> None:
+def test_every_node_is_given_the_same_line_with_the_ranks_of_the_membership(plan: Plan) -> None:
     job = new_job(plan, JobRequest(script=Path("a/train me.py")), script="a/train me.py", now=NOON)
     assert f"--nproc_per_node={plan.neuron_cores_per_node} " in job.command
     assert "--node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE " in job.command

@@ -22,7 +22,7 @@ os.write(1, "{RANK} {GROUP_RANK} {MASTER_ADDR}\\n".format_map(os.environ).encode
 
 @pytest.fixture
 def launched(tmp_path: Path) -> dict[int, list[list[str]]]:
-    """What the processes of each node said, by its rank in the roster; the first node started last."""
+    """What the processes of each node said, by its rank in the membership; the first node started last."""
     if not TORCH_PYTHON.exists():
         pytest.fail(f"there is no {TORCH_PYTHON.relative_to(ROOT)}; run: make torch-env")
     (tmp_path / "train.py").write_text(SCRIPT)
@@ -46,6 +46,6 @@ def launched(tmp_path: Path) -> dict[int, list[list[str]]]:
     return {rank: [line.split() for line in text.splitlines()] for rank, text in output.items()}
 
 
-def test_rank_0_runs_on_the_first_node_of_the_roster(launched: dict[int, list[list[str]]]) -> None:
+def test_rank_0_runs_on_the_first_node_of_the_membership(launched: dict[int, list[list[str]]]) -> None:
     assert sorted(launched[0]) == [[str(rank), "0", "127.0.0.1"] for rank in range(4)]
     assert sorted(launched[1]) == [[str(rank), "1", "127.0.0.1"] for rank in range(4, 8)]

@@ -4,12 +4,11 @@ from datetime import UTC, datetime
 
 from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
 from trainium_core.nodes.report import NodesReport, nodes_report
-from trainium_runtime.node_record import NodeRecord, State
-from trainium_runtime.roster import Roster
-from trainium_runtime.stored_record import StoredRecord
+from trainium_wire.membership import Membership
+from trainium_wire.node_record import NodeRecord, State, StoredRecord
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-ROSTER = Roster.of({"i-a": "10.0.0.1", "i-b": "10.0.0.2"})
+MEMBERSHIP = Membership.of({"i-a": "10.0.0.1", "i-b": "10.0.0.2"})
 
 
 def instance(instance_id: str, state: str = "running", *, leaving: bool = False) -> NodeInstance:
@@ -18,8 +17,12 @@ def instance(instance_id: str, state: str = "running", *, leaving: bool = False)
     )
 
 
-def stored(instance_id: str, state: State = "proven", reason: str = "", roster: str = ROSTER.version) -> StoredRecord:
-    record = NodeRecord(instance_id=instance_id, state=state, reason=reason, roster=roster, time="2026-11-21T12:00:00Z")
+def stored(
+    instance_id: str, state: State = "proven", reason: str = "", membership: str = MEMBERSHIP.version
+) -> StoredRecord:
+    record = NodeRecord(
+        instance_id=instance_id, state=state, reason=reason, membership=membership, time="2026-11-21T12:00:00Z"
+    )
     return StoredRecord(record=record, written=NOON)
 
 
@@ -27,7 +30,7 @@ def report(
     *records: StoredRecord, instances: tuple[NodeInstance, ...] = (instance("i-a"), instance("i-b")), limit: int = 0
 ) -> NodesReport:
     deployed = DeployedNodes(
-        wanted=2, instances=instances, records={one.record.instance_id: one for one in records}, roster=ROSTER
+        wanted=2, instances=instances, records={one.record.instance_id: one for one in records}, membership=MEMBERSHIP
     )
     return nodes_report(deployed, replacements=limit)
 
@@ -43,7 +46,10 @@ def test_proven_nodes_that_have_met_are_ready() -> None:
 
 
 def test_a_node_that_has_not_met_the_others_says_so() -> None:
-    assert message(report(stored("i-a"), stored("i-b", roster="")))[1] == ("proven", "has not yet reached all others")
+    assert message(report(stored("i-a"), stored("i-b", membership="")))[1] == (
+        "proven",
+        "has not yet reached all others",
+    )
 
 
 def test_a_node_without_a_report_is_booting() -> None:
@@ -73,7 +79,7 @@ def test_a_proven_node_that_auto_scaling_replaces_is_leaving() -> None:
 
 
 def test_a_group_that_is_to_have_no_nodes_is_asleep_and_not_ready() -> None:
-    shown = nodes_report(DeployedNodes(wanted=0, instances=(), records={}, roster=ROSTER), replacements=2)
+    shown = nodes_report(DeployedNodes(wanted=0, instances=(), records={}, membership=MEMBERSHIP), replacements=2)
     assert shown.verdict.state == "waiting"
     assert shown.asleep
     assert shown.final

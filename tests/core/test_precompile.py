@@ -14,17 +14,18 @@ from moto import mock_aws
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
-from trainium_core.compile_cache.place import place_of
 from trainium_core.costs.estimate import estimate, precompile_host_hour
 from trainium_core.facts import facts
-from trainium_core.jobs.job import Job, new_job
+from trainium_core.jobs.job import new_job
 from trainium_core.jobs.precompile import is_precompilation, precompile_job, seems_compiled
 from trainium_core.jobs.problems import JobError
-from trainium_core.jobs.progress import JobState, Outcome
+from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.nodes.aws_precompile_host import AwsPrecompileHost
 from trainium_core.nodes.precompile_host import HostState
 from trainium_core.plan import Plan
+from trainium_wire.cache_place import place_of
+from trainium_wire.job import Job, Outcome
 
 HOST = "r7i.24xlarge"
 PLAN = Plan.of(instance_type="trn1.32xlarge", region="us-west-2", nodes=2, precompile_instance_type=HOST)

@@ -86,7 +86,7 @@ def test_torchrun_starts_a_process_for_each_logical_core_of_each_node(plan: Plan
 
 
 @pytest.mark.parametrize("nodes", [1, 4])
-def test_all_nodes_meet_at_the_head_node_with_ranks_of_the_roster(nodes: int) -> None:
+def test_all_nodes_meet_at_the_head_node_with_ranks_of_the_membership(nodes: int) -> None:
     assert torchrun_command(from_settings(nodes=nodes), "my.py") == (
         f"bash -lc 'torchrun --nnodes={nodes} --nproc_per_node=32 --node_rank=$TRN_NODE_RANK "
         "--master_addr=$HEAD_NODE --master_port=41000 my.py'"

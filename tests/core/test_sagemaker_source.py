@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.plans import cluster_names, from_settings
-from trainium_core.compile_cache import place
 from trainium_core.engines.sagemaker.jobs import container_entry as container_entry_module
 from trainium_core.engines.sagemaker.jobs.job import job_name
 from trainium_core.engines.sagemaker.jobs.source_channel import channel_digest, channel_files, container_entry
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.source_files import LARGEST_SOURCE_MIB
 from trainium_core.jobs.source_package import SourcePackage, pack_source
+from trainium_wire import cache_place
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_the_entry_keeps_compiled_graphs_apart_by_release(
 ) -> None:
     given = {"url": "s3://b/cache", "instance_type": "trn2.48xlarge", "lnc": 2}
     monkeypatch.setenv("TRN_COMPILE_CACHE", json.dumps(given))
-    monkeypatch.setitem(sys.modules, "compile_cache_place", place)
+    monkeypatch.setitem(sys.modules, "compile_cache_place", cache_place)
     monkeypatch.setattr(container_entry_module.metadata, "version", lambda _name: "2.21.1")
     assert container_entry_module.compile_cache(url, processes=64) == expected
 

@@ -361,8 +361,8 @@ class TestNotice:
 
     @pytest.mark.parametrize(
         "account",
-        [FakeTeardown(group=NO_NODES), FakeTeardown(has_roster=False), FakeTeardown(denied=frozenset({"notices"}))],
-        ids=["no nodes", "no roster", "may not be read"],
+        [FakeTeardown(group=NO_NODES), FakeTeardown(has_membership=False), FakeTeardown(denied=frozenset({"notices"}))],
+        ids=["no nodes", "no membership", "may not be read"],
     )
     def test_where_none_can_be_given_nothing_is_waited_for(self, account: FakeTeardown) -> None:
         clock = FakeClock()

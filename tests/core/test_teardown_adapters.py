@@ -15,9 +15,10 @@ from trainium_core.naming import RECORDS_OUTPUT
 from trainium_core.teardown.account import StoredBytes, Workload
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_runtime.naming import CLUSTER_TAG, ROSTER_KEY
-from trainium_runtime.node_store import NodeStore, StoredRoster
-from trainium_runtime.roster import Notice, Roster
+from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.node_store import NodeStore, StoredMembership
+from trainium_wire.keys import MEMBERSHIP_KEY
+from trainium_wire.membership import Membership, Notice
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
@@ -237,7 +238,7 @@ NOTICE = Notice(kind="destroy", at="2026-11-21T12:02:00Z", reason="it goes")
 OTHER_NOTICE = Notice(kind="capacity-block-end", at="2026-11-21T13:00:00Z", reason="it ends")
 
 
-def deployed_with_records(roster: Roster | None) -> None:
+def deployed_with_records(membership: Membership | None) -> None:
     s3 = client("s3")
     s3.create_bucket(Bucket="records", CreateBucketConfiguration={"LocationConstraint": REGION})
     template = {
@@ -245,26 +246,26 @@ def deployed_with_records(roster: Roster | None) -> None:
         "Outputs": {RECORDS_OUTPUT: {"Value": "records"}},
     }
     client("cloudformation").create_stack(StackName="Cluster", TemplateBody=json.dumps(template))
-    if roster is not None:
-        s3.put_object(Bucket="records", Key=ROSTER_KEY, Body=roster.to_json().encode())
+    if membership is not None:
+        s3.put_object(Bucket="records", Key=MEMBERSHIP_KEY, Body=membership.to_json().encode())
 
 
-def stored_roster() -> Roster:
-    return Roster.from_json(client("s3").get_object(Bucket="records", Key=ROSTER_KEY)["Body"].read().decode())
+def stored_membership() -> Membership:
+    return Membership.from_json(client("s3").get_object(Bucket="records", Key=MEMBERSHIP_KEY)["Body"].read().decode())
 
 
 def test_a_notice_is_written_beside_the_members_and_other_notices_and_taken_back_alone(aws: AwsTeardown) -> None:
-    before = Roster.of({"i-1": "10.0.0.4"}, (OTHER_NOTICE,))
+    before = Membership.of({"i-1": "10.0.0.4"}, (OTHER_NOTICE,))
     deployed_with_records(before)
     assert aws.announce("Cluster", NOTICE)
     assert aws.announce("Cluster", NOTICE)
-    assert stored_roster() == Roster.of({"i-1": "10.0.0.4"}, (OTHER_NOTICE, NOTICE))
+    assert stored_membership() == Membership.of({"i-1": "10.0.0.4"}, (OTHER_NOTICE, NOTICE))
     assert aws.notices("Cluster") == (OTHER_NOTICE, NOTICE)
     aws.withdraw("Cluster", "destroy")
-    assert stored_roster() == before
+    assert stored_membership() == before
 
 
-def test_no_notice_is_given_without_a_roster_or_a_stack(aws: AwsTeardown) -> None:
+def test_no_notice_is_given_without_a_membership_or_a_stack(aws: AwsTeardown) -> None:
     deployed_with_records(None)
     assert not aws.announce("Cluster", NOTICE)
     assert not aws.announce("gone", NOTICE)
@@ -275,17 +276,17 @@ def test_no_notice_is_given_without_a_roster_or_a_stack(aws: AwsTeardown) -> Non
 def test_a_notice_overwrites_nothing_that_the_keeper_writes_meanwhile(
     aws: AwsTeardown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deployed_with_records(Roster.of({"i-1": "10.0.0.4"}))
-    write, meanwhile = NodeStore.write_roster, [Roster.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"})]
+    deployed_with_records(Membership.of({"i-1": "10.0.0.4"}))
+    write, meanwhile = NodeStore.write_membership, [Membership.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"})]
 
-    def disturbed(store: NodeStore, roster: Roster, *, replacing: StoredRoster) -> bool:
+    def disturbed(store: NodeStore, membership: Membership, *, replacing: StoredMembership) -> bool:
         if meanwhile:
             write(store, meanwhile.pop(), replacing=replacing)
-        return write(store, roster, replacing=replacing)
+        return write(store, membership, replacing=replacing)
 
-    monkeypatch.setattr(NodeStore, "write_roster", disturbed)
+    monkeypatch.setattr(NodeStore, "write_membership", disturbed)
     assert aws.announce("Cluster", NOTICE)
-    assert stored_roster() == Roster.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"}, (NOTICE,))
+    assert stored_membership() == Membership.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"}, (NOTICE,))
 
 
 def test_a_change_with_credentials_that_have_expired_says_to_sign_in_again() -> None:

@@ -20,7 +20,7 @@ from tools.demo.deployed_cluster import DeployedCluster
 from tools.demo.inventory import OBJECTS, Inventory, added, take_inventory
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, STACK_NAME
 from trainium_local.environment import safe_environment, tool_folders
-from trainium_runtime.naming import USAGE_PREFIX
+from trainium_wire.keys import USAGE_PREFIX
 
 
 @dataclass(frozen=True, kw_only=True)

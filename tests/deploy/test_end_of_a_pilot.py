@@ -16,9 +16,10 @@ from tests.deploy.command import run_trn
 from tests.deploy.test_sleep_and_wake import OPTIONS
 from trainium_core.naming import STACK_NAME
 from trainium_local.server import Settings
-from trainium_runtime.naming import ROSTER_KEY, STOPPED_TAG
+from trainium_runtime.naming import STOPPED_TAG
 from trainium_runtime.pilot_end import utc_text
-from trainium_runtime.roster import Roster
+from trainium_wire.keys import MEMBERSHIP_KEY
+from trainium_wire.membership import Membership
 
 WHERE_A_BLOCK_IS_TO_BEGIN = "ap-southeast-4"
 RUN = 6
@@ -61,12 +62,12 @@ class Pilot:
         return {tag["Key"]: tag["Value"] for tag in tags}
 
     def notices_to_jobs(self, *, timeout: float = 0) -> list[str]:
-        """Kinds of the notices in the roster, which the keeper writes a moment after it was called."""
-        place = {"Bucket": outputs(self.account.cluster())["NodeRecords"], "Key": ROSTER_KEY}
+        """Kinds of the notices in the membership, which the keeper writes a moment after it was called."""
+        place = {"Bucket": outputs(self.account.cluster())["NodeRecords"], "Key": MEMBERSHIP_KEY}
         deadline = time.monotonic() + timeout
         while True:
             body = self.account.aws.client("s3").get_object(**place)["Body"].read().decode()
-            kinds = [notice.kind for notice in Roster.from_json(body).notices]
+            kinds = [notice.kind for notice in Membership.from_json(body).notices]
             if kinds or time.monotonic() > deadline:
                 return kinds
             time.sleep(0.2)

@@ -124,8 +124,8 @@ def test_the_deployment_waited_for_the_record_of_every_node(deployed: Moment) ->
 
 
 def test_every_node_of_a_cluster_has_reached_the_others(deployed: Moment) -> None:
-    assert {record.roster for record in deployed.cluster.records} != {""}
-    assert len({record.roster for record in deployed.cluster.records}) == 1
+    assert {record.membership for record in deployed.cluster.records} != {""}
+    assert len({record.membership for record in deployed.cluster.records}) == 1
 
 
 def test_instances_are_tagged_with_what_they_reported(deployed: Moment) -> None:

@@ -1,4 +1,4 @@
-"""Nodes that fail are replaced during a deployment, as often as the plan says, and the roster is written anew."""
+"""Nodes that fail are replaced during a deployment, as often as the plan says, and the membership is written anew."""
 
 import json
 import time
@@ -11,8 +11,8 @@ from tests.constructs.synth import cluster_template
 from tests.deploy.account import Account, Run, instance_ids, outputs
 from tests.deploy.permitted import as_user, execution_policies
 from trainium_local.server import Settings
-from trainium_runtime.naming import ROSTER_KEY
-from trainium_runtime.roster import Roster
+from trainium_wire.keys import MEMBERSHIP_KEY
+from trainium_wire.membership import Membership
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +81,6 @@ def test_every_record_is_in_the_log_of_the_keeper(healed: Account) -> None:
 
 def test_membership_lists_the_running_nodes_with_their_addresses(healed: Account) -> None:
     bucket = outputs(healed.cluster())["NodeRecords"]
-    text = healed.aws.client("s3").get_object(Bucket=bucket, Key=ROSTER_KEY)["Body"].read().decode()
+    text = healed.aws.client("s3").get_object(Bucket=bucket, Key=MEMBERSHIP_KEY)["Body"].read().decode()
     there = {node["InstanceId"]: node["PrivateIpAddress"] for node in healed.cluster().instances}
-    assert Roster.from_json(text) == Roster.of(there)
+    assert Membership.from_json(text) == Membership.of(there)

@@ -7,6 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 PACKAGES = {
+    "trainium_wire": Path("src/trainium_wire"),
     "trainium_runtime": Path("src/trainium_runtime"),
     "trainium_core": Path("src/trainium_core"),
     "trainium_userdata": Path("userdata/trainium_userdata"),

@@ -8,22 +8,24 @@ import pytest
 from tests.layout.repository import PACKAGES, ROOT, python_files
 
 BELOW: dict[str, set[str]] = {
-    "src/trainium_runtime": set(),
-    "src/trainium_core": {"trainium_runtime"},
-    "userdata/trainium_userdata": {"trainium_runtime", "trainium_core"},
-    "constructs/trainium_cdk": {"trainium_runtime", "trainium_core", "trainium_userdata"},
-    "src/trainium_local": {"trainium_runtime", "trainium_core", "trainium_userdata"},
+    "src/trainium_wire": set(),
+    "src/trainium_runtime": {"trainium_wire"},
+    "src/trainium_core": {"trainium_wire", "trainium_runtime"},
+    "userdata/trainium_userdata": {"trainium_wire", "trainium_runtime", "trainium_core"},
+    "constructs/trainium_cdk": {"trainium_wire", "trainium_runtime", "trainium_core", "trainium_userdata"},
+    "src/trainium_local": {"trainium_wire", "trainium_runtime", "trainium_core", "trainium_userdata"},
     "src/trainium_cli": {
+        "trainium_wire",
         "trainium_runtime",
         "trainium_core",
         "trainium_userdata",
         "trainium_local",
     },
-    "stacks": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk"},
-    "app.py": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk", "stacks"},
-    "tools/demo": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli"},
-    "tools/bench": {"trainium_runtime", "trainium_core", "trainium_local", "trainium_cli", "tools"},
-    "tools/lab": {"trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
+    "stacks": {"trainium_wire", "trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk"},
+    "app.py": {"trainium_wire", "trainium_runtime", "trainium_core", "trainium_userdata", "trainium_cdk", "stacks"},
+    "tools/demo": {"trainium_wire", "trainium_runtime", "trainium_core", "trainium_local", "trainium_cli"},
+    "tools/bench": {"trainium_wire", "trainium_runtime", "trainium_core", "trainium_local", "trainium_cli", "tools"},
+    "tools/lab": {"trainium_wire", "trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
     "tools/security": {"trainium_local"},
 }
 """What each floor may import of ours, besides itself."""
@@ -35,6 +37,7 @@ AWS_API = {"boto3", "botocore"}
 EMULATOR = {"moto"}
 
 LIBRARIES: dict[str, set[str]] = {
+    "src/trainium_wire": set(),
     "src/trainium_runtime": AWS_API,
     "src/trainium_core": set(),
     "userdata/trainium_userdata": set(),
@@ -167,7 +170,7 @@ def test_nothing_but_tests_imports_tests() -> None:
         ("src/trainium_core/stacks/aws_events.py", "import aws_cdk"),
         ("constructs/trainium_cdk/network.py", "def look():\n    import boto3"),
         ("src/trainium_runtime/handlers/gate.py", "import aws_cdk"),
-        ("src/trainium_runtime/roster.py", "from trainium_core import plan"),
+        ("src/trainium_runtime/membership.py", "from trainium_core import plan"),
         ("userdata/trainium_userdata/render.py", "import trainium_local"),
         ("src/trainium_local/server.py", "from trainium_cdk import network"),
         ("src/trainium_core/facts.py", "from trainium_local import server"),

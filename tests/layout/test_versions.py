@@ -11,8 +11,8 @@ from trainium_userdata.node import trn_node
 
 DECLARED = tomllib.loads((ROOT / "tests/layout/versions.toml").read_text())
 FOLDERS = {
-    "functions": ("src/trainium_runtime",),
-    "node program": ("userdata/trainium_userdata/node", "src/trainium_core/compile_cache/place.py"),
+    "functions": ("src/trainium_wire", "src/trainium_runtime"),
+    "node program": ("src/trainium_wire", "userdata/trainium_userdata/node"),
 }
 VERSIONS = {"functions": trainium_runtime.__version__, "node program": trn_node.__version__}
 

@@ -16,15 +16,15 @@ from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import Network, clear, make_network
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.follow import JobFollower, LogLine
-from trainium_core.jobs.job import Job
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_package import pack_directory
 from trainium_local import CONSOLE_PATH
 from trainium_local.server import Settings
 from trainium_local.stand_ins.nodes import BOOT_SECONDS
 from trainium_runtime.aws_service import Clients
-from trainium_runtime.node_record import NodeRecord
-from trainium_runtime.roster import Roster
+from trainium_wire.job import Job
+from trainium_wire.membership import Membership
+from trainium_wire.node_record import NodeRecord
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_the_nodes_set_to_fail_fail_with_a_reason_and_the_next_one_does_not(chos
     assert record_of_the_only_node(chosen_aws, plain).state == "proven"
 
 
-def test_stand_ins_say_that_they_reached_each_other_once_they_are_in_a_roster(
+def test_stand_ins_say_that_they_reached_each_other_once_they_are_in_a_membership(
     embedded_aws: EmbeddedAws, network: Network, name: str
 ) -> None:
     bucket, s3 = f"records-{name}", embedded_aws.client("s3")
@@ -217,17 +217,17 @@ def test_stand_ins_say_that_they_reached_each_other_once_they_are_in_a_roster(
     s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=configuration)
     template = network.template(name, UserData=b64encode(plain(bucket).encode()).decode())
     ids = [state["InstanceId"] for state in network.scale(name, template, nodes=2)["Instances"]]
-    assert {wait_for_record(embedded_aws, bucket, f"nodes/{i}.json").roster for i in ids} == {""}
-    roster = Roster.of(dict.fromkeys(ids, "10.0.0.1"))
-    s3.put_object(Bucket=bucket, Key="cluster.json", Body=roster.to_json().encode())
+    assert {wait_for_record(embedded_aws, bucket, f"nodes/{i}.json").membership for i in ids} == {""}
+    membership = Membership.of(dict.fromkeys(ids, "10.0.0.1"))
+    s3.put_object(Bucket=bucket, Key="cluster.json", Body=membership.to_json().encode())
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         records = [wait_for_record(embedded_aws, bucket, f"nodes/{i}.json") for i in ids]
-        if all(record.roster == roster.version for record in records):
+        if all(record.membership == membership.version for record in records):
             break
         time.sleep(0.05)
     peers = {check.found for record in records for check in record.checks if check.name == "peers"}
-    assert ({record.roster for record in records}, peers) == ({roster.version}, {"1 of 1"})
+    assert ({record.membership for record in records}, peers) == ({membership.version}, {"1 of 1"})
 
 
 def test_stand_ins_run_a_job_as_processes_of_this_machine(
@@ -241,8 +241,8 @@ def test_stand_ins_run_a_job_as_processes_of_this_machine(
     ids = [state["InstanceId"] for state in network.scale(name, template, nodes=2)["Instances"]]
     for instance_id in ids:
         wait_for_record(embedded_aws, bucket, f"nodes/{instance_id}.json")
-    roster = Roster.of(dict.fromkeys(ids, "10.0.0.1"))
-    s3.put_object(Bucket=bucket, Key="cluster.json", Body=roster.to_json().encode())
+    membership = Membership.of(dict.fromkeys(ids, "10.0.0.1"))
+    s3.put_object(Bucket=bucket, Key="cluster.json", Body=membership.to_json().encode())
     script = tmp_path / "hello.sh"
     script.write_text(
         'echo "$TRN_NODE_RANK of $TRN_NODES"; echo "TRN step=1 loss=2"; echo done >"$TRN_OUTPUT_DIR/out"\n'

@@ -8,7 +8,7 @@ import pytest
 
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_local.stand_ins.nodes import WRITER, node_record, report_url
-from trainium_runtime.node_record import NodeRecord
+from trainium_wire.node_record import NodeRecord
 
 SCRIPT = b"#!/bin/bash\nset -e\n  export TRN_REPORT_URL='s3://bucket/prefix/'\n"
 

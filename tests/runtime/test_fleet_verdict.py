@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
-from trainium_runtime.node_record import NodeRecord, State
 from trainium_runtime.recovery import Recovery
-from trainium_runtime.roster import Roster
+from trainium_wire.membership import Membership
+from trainium_wire.node_record import NodeRecord, State
 
 NO_RECOVERY = Recovery(limit=0)
 
 
-def roster(*instances: str) -> Roster:
-    return Roster.of({instance: f"10.0.0.{ord(instance)}" for instance in instances})
+def membership(*instances: str) -> Membership:
+    return Membership.of({instance: f"10.0.0.{ord(instance)}" for instance in instances})
 
 
 def record(instance_id: str, state: State = "proven", reason: str = "", version: str = "") -> NodeRecord:
     time = "2026-11-21T10:00:00Z"
-    return NodeRecord(instance_id=instance_id, state=state, reason=reason, roster=version, time=time)
+    return NodeRecord(instance_id=instance_id, state=state, reason=reason, membership=version, time=time)
 
 
 def judge(
@@ -33,14 +33,14 @@ def judge(
     **more: Any,
 ) -> FleetVerdict:
     """The verdict of nodes that have all reached each other, by default."""
-    there = roster(*instances)
-    met = [replace(r, roster=r.roster or there.version) for r in records]
+    there = membership(*instances)
+    met = [replace(r, membership=r.membership or there.version) for r in records]
     view: Mapping[str, Any] = {
         "nodes": nodes,
         "instances": instances,
         "records": {entry.instance_id: entry for entry in met},
         "recovery": NO_RECOVERY,
-        "roster": there,
+        "membership": there,
         "failed_launches": failed_launches or [],
     }
     return fleet_verdict(FleetView(**{**view, **more}))
@@ -123,19 +123,19 @@ def test_proven_nodes_that_have_not_reached_each_other_are_waited_for() -> None:
     assert verdict.reason.endswith("not yet known to have reached the others: b")
 
 
-def test_a_roster_of_other_nodes_than_are_there_is_not_enough() -> None:
-    old = roster("a", "c")
+def test_a_membership_of_other_nodes_than_are_there_is_not_enough() -> None:
+    old = membership("a", "c")
     met = [record("a", version=old.version), record("b", version=old.version)]
-    assert judge(2, ["a", "b"], met, roster=old).state == "waiting"
+    assert judge(2, ["a", "b"], met, membership=old).state == "waiting"
 
 
-def test_nodes_without_a_roster_are_not_ready() -> None:
+def test_nodes_without_a_membership_are_not_ready() -> None:
     unmet = [record("a", version="-"), record("b", version="-")]
-    assert judge(2, ["a", "b"], unmet, roster=Roster()).state == "waiting"
+    assert judge(2, ["a", "b"], unmet, membership=Membership()).state == "waiting"
 
 
-def test_a_single_node_needs_no_roster() -> None:
-    assert judge(1, ["a"], [record("a", version="-")], roster=Roster()).state == "ready"
+def test_a_single_node_needs_no_membership() -> None:
+    assert judge(1, ["a"], [record("a", version="-")], membership=Membership()).state == "ready"
 
 
 def test_a_draining_node_is_not_ready_and_says_why() -> None:

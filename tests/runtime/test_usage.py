@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_runtime.usage import LastJob, NodeUsage, cluster_usage
+from trainium_runtime.usage import LastJob, cluster_usage
+from trainium_wire.usage import NodeUsage
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 INSTANCES = ["i-1", "i-2"]

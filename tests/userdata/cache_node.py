@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.userdata import fake_compiler
-from trainium_core.compile_cache.place import Place, place_of
+from trainium_wire.cache_place import Place, place_of
 from trn_cache.cache import Cache
 from trn_cache.entries import Entries
 from trn_cache.layouts import LAYOUTS

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import trainium_core
+import trainium_wire
 from tests.userdata.aws_stand_in import AwsStandIn, as_text
 from trainium_userdata import node
 
@@ -60,10 +60,7 @@ class JobNodes:
         (folder / "etc/trn/places.env").write_text(f"TRN_REGION={aws.region}\n")
         for name in ("trn_node", "trn_job", "trn_cache"):
             _link(folder / "opt/trn" / name, Path(node.__file__).with_name(name))
-        _link(
-            folder / "opt/trn/trainium_core/compile_cache/place.py",
-            Path(trainium_core.__file__).with_name("compile_cache") / "place.py",
-        )
+        _link(folder / "opt/trn/trainium_wire", Path(trainium_wire.__file__).parent)
 
     def source(self, files: Mapping[str, str]) -> None:
         """Pack these as the job's source."""

@@ -14,7 +14,7 @@ import pytest
 
 from tests.userdata import fake_compiler
 from tests.userdata.cache_node import URL, CacheNode, place
-from trainium_core.compile_cache.place import DIGEST, parse_key
+from trainium_wire.cache_place import DIGEST, parse_key
 from trn_cache.boots import CHECKSUMS
 from trn_cache.entries import Entries
 from trn_cache.packing import Unpacking

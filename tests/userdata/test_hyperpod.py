@@ -8,10 +8,10 @@ import pytest
 
 from tests.userdata.plans import every_plan, plan_for
 from tests.userdata.test_bash import findings, shellcheck
-from trainium_core.compile_cache.place import place_of
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.hyperpod import hyperpod_files, hyperpod_script
+from trainium_wire.cache_place import place_of
 
 CACHE = "s3://cache/neuron-compile-cache"
 SYSTEM = ("systemctl", "pgrep", "prlimit")

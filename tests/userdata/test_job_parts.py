@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainium_wire.job import Job
 from trn_job import checkpoints, command, inputs, logs
 from trn_job.checkpoints import CheckpointError, Checkpoints
 from trn_job.compiling import Compiling
@@ -54,7 +55,7 @@ class MemoryStore:
 def launch(rank: int = 0, nodes: int = 1, **spec: Any) -> Launch:
     return Launch(
         url="s3://records/jobs",
-        spec={"id": "job", "processes_per_node": 1, **spec},
+        spec=Job(**{"id": "job", "nodes": nodes, "processes_per_node": 1, "command": "true", **spec}),
         attempt=1,
         rank=rank,
         nodes=[{"instance_id": f"i-{k}", "address": f"10.0.0.{k}"} for k in range(nodes)],

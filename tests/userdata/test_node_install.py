@@ -10,8 +10,8 @@ from tests.userdata.booting_node import SCRIPT_OBJECT
 from tests.userdata.conftest import NodeMaker
 from tests.userdata.plans import plan_for
 from trainium_core.plan.node_settings import node_settings
-from trainium_runtime.node_record import NodeRecord
 from trainium_userdata.expectations import node_expectations
+from trainium_wire.node_record import NodeRecord
 
 PLAN = plan_for("trn2.48xlarge", nodes=2, setup_script="echo hello\n")
 RECORD = "cluster-records/nodes/i-0123456789abcdef0.json"

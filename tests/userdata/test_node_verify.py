@@ -152,7 +152,7 @@ def test_a_sound_node_of_every_type_is_proven(tmp_path: Path, aws: AwsStandIn, n
 def test_a_sound_node_makes_every_check_that_the_project_names(tmp_path: Path, aws: AwsStandIn):
     outcome = VerifiedNode(tmp_path, plan_for("trn2u.48xlarge"), aws).run("verify")
     assert outcome.record
-    # Those of all nodes are made once the roster is known.
+    # Those of all nodes are made once the membership is known.
     assert {check.name for check in outcome.record.checks} == set(NODE_CHECKS) - set(OF_ALL_NODES)
 
 

@@ -13,10 +13,10 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
 from trainium_local.stand_ins.nodes import report_url
-from trainium_runtime.node_record import REPORT_URL_VARIABLE
 from trainium_userdata.document import BOUNDARY
 from trainium_userdata.locations import NodeLocations
 from trainium_userdata.script import TEMPLATES, node_script, node_user_data
+from trainium_wire.node_record import REPORT_URL_VARIABLE
 
 TOKENS = NodeLocations(
     region="${Token[AWS.Region.7]}",

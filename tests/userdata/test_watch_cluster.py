@@ -1,4 +1,4 @@
-"""What a node does about the roster. Peers are sockets on loopback; a network that drops packets is stood in for."""
+"""The membership on a node. Peers are sockets on loopback; a network that drops packets is stood in for."""
 
 import contextlib
 import json
@@ -15,9 +15,9 @@ import pytest
 
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.watch_node import BUCKET, WatchNode
-from trainium_runtime.node_record import NodeRecord
 from trainium_userdata.node.trn_node import cluster, files, ssh_keys
 from trainium_userdata.node.trn_node.cluster import PEERS_TIMEOUT_SECONDS
+from trainium_wire.node_record import NodeRecord
 
 PEER, OTHER_PEER = "i-0aaaaaaaaaaaaaaa1", "i-0aaaaaaaaaaaaaaa2"
 NODES = [(PEER, "127.0.0.2"), (INSTANCE_ID, "127.0.0.3"), (OTHER_PEER, "127.0.0.4")]
@@ -52,7 +52,7 @@ def peers_check(record: NodeRecord | None) -> tuple[str, str, bool]:
 
 
 def test_the_environment_gets_rank_and_head_and_leaves_the_root_to_the_job(node: WatchNode):
-    node.roster(NODES)
+    node.membership(NODES)
     node.pass_time()
     assert files.read("etc/trn/cluster").splitlines() == [
         "HEAD_NODE=127.0.0.2",
@@ -62,20 +62,20 @@ def test_the_environment_gets_rank_and_head_and_leaves_the_root_to_the_job(node:
 
 
 def test_the_host_file_lists_all_nodes_in_the_order_of_ranks(node: WatchNode):
-    node.roster(NODES)
+    node.membership(NODES)
     node.pass_time()
     assert files.read("etc/trn/hostfile") == "127.0.0.2\n127.0.0.3\n127.0.0.4\n"
 
 
 def test_peers_that_refuse_the_connection_are_reached(node: WatchNode):
-    node.roster(NODES)
+    node.membership(NODES)
     node.pass_time()
     assert peers_check(node.sent) == ("2 of 2", "2 of 2", True)
 
 
 def test_peers_that_listen_are_reached(node: WatchNode):
     with socket.create_server(("127.0.0.2", 41000)):
-        node.roster(NODES)
+        node.membership(NODES)
         node.pass_time()
     assert peers_check(node.sent) == ("2 of 2", "2 of 2", True)
 
@@ -95,22 +95,22 @@ def test_the_outcome_of_the_test_is_logged_once(
     node: WatchNode, unreachable: set[str], capsys: pytest.CaptureFixture[str]
 ):
     unreachable.add("127.0.0.4")
-    node.roster(NODES)
+    node.membership(NODES)
     node.pass_time(600)
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if line.startswith("peers: 1 of 2")]) == 1
 
 
-def test_the_record_names_the_version_of_the_roster(node: WatchNode):
-    node.roster(NODES, version="abc123")
+def test_the_record_names_the_version_of_the_membership(node: WatchNode):
+    node.membership(NODES, version="abc123")
     node.pass_time()
     assert node.sent
-    assert (node.sent.state, node.sent.roster) == ("proven", "abc123")
+    assert (node.sent.state, node.sent.membership) == ("proven", "abc123")
 
 
 def test_a_node_that_nobody_answers_fails_with_a_sentence_that_names_them(node: WatchNode, unreachable: set[str]):
     unreachable.update({"127.0.0.2", "127.0.0.4"})
-    node.roster(NODES)
+    node.membership(NODES)
     node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     assert node.sent
     assert node.sent.state == "failed"
@@ -122,7 +122,7 @@ def test_a_node_that_nobody_answers_fails_with_a_sentence_that_names_them(node: 
 
 def test_a_silent_peer_among_others_is_not_held_against_the_node(node: WatchNode, unreachable: set[str]):
     unreachable.add("127.0.0.4")
-    node.roster(NODES)
+    node.membership(NODES)
     node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     assert node.sent
     assert node.sent.state == "draining"
@@ -143,7 +143,7 @@ def test_of_two_parts_of_one_size_the_one_without_rank_0_fails(
     nodes: Sequence[tuple[str, str]], silent: set[str], state: str, node: WatchNode, unreachable: set[str]
 ):
     unreachable.update(silent)
-    node.roster(nodes)
+    node.membership(nodes)
     node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     assert node.record.state == state
     assert f"{len(nodes) - 1 - len(silent)} of {len(nodes) - 1}" in node.record.reason
@@ -152,7 +152,7 @@ def test_of_two_parts_of_one_size_the_one_without_rank_0_fails(
 def test_a_long_list_of_silent_peers_is_cut_short(node: WatchNode, unreachable: set[str]):
     nodes = [(f"i-0aaaaaaaaaaaaaa{number}", f"127.0.1.{number}") for number in range(10, 20)]
     unreachable.update(address for _, address in nodes)
-    node.roster([*nodes, (INSTANCE_ID, "127.0.0.3")])
+    node.membership([*nodes, (INSTANCE_ID, "127.0.0.3")])
     node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     assert node.record.reason.count("does not answer") == 3
     assert "does not answer; and others" in node.record.reason
@@ -160,7 +160,7 @@ def test_a_long_list_of_silent_peers_is_cut_short(node: WatchNode, unreachable: 
 
 def test_a_peer_that_answers_within_a_minute_fails_no_node(node: WatchNode, unreachable: set[str]):
     unreachable.add("127.0.0.4")
-    node.roster(NODES)
+    node.membership(NODES)
     node.pass_time(PEERS_TIMEOUT_SECONDS / 2)
     assert node.sent is None
     unreachable.clear()
@@ -170,7 +170,7 @@ def test_a_peer_that_answers_within_a_minute_fails_no_node(node: WatchNode, unre
 
 def test_a_peer_that_answers_at_last_heals_the_node(node: WatchNode, unreachable: set[str]):
     unreachable.add("127.0.0.4")
-    node.roster(NODES)
+    node.membership(NODES)
     node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     unreachable.clear()
     node.pass_time(60)
@@ -181,7 +181,7 @@ def test_a_peer_that_answers_at_last_heals_the_node(node: WatchNode, unreachable
 def test_a_suppressed_test_of_the_peers_is_shown_and_fails_nobody(node: WatchNode, unreachable: set[str]):
     node.plan(suppress_checks=["peers"])
     unreachable.add("127.0.0.4")
-    node.roster(NODES)
+    node.membership(NODES)
     node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
     assert node.sent
     assert node.sent.state == "proven"
@@ -189,60 +189,60 @@ def test_a_suppressed_test_of_the_peers_is_shown_and_fails_nobody(node: WatchNod
 
 
 def test_peers_that_stop_answering_later_do_not_fail_the_node(node: WatchNode, unreachable: set[str]):
-    node.roster(NODES)
+    node.membership(NODES)
     node.pass_time()
     unreachable.update({"127.0.0.2", "127.0.0.4"})
     node.pass_time(300)
     assert node.record.state == "proven"
 
 
-def test_a_new_roster_is_tested_anew(node: WatchNode):
-    node.roster(NODES)
+def test_a_new_membership_is_tested_anew(node: WatchNode):
+    node.membership(NODES)
     node.pass_time()
-    node.roster(NODES[:2], version="v2")
+    node.membership(NODES[:2], version="v2")
     node.pass_time(60)
     assert node.sent
-    assert node.sent.roster == "v2"
+    assert node.sent.membership == "v2"
     assert peers_check(node.sent) == ("1 of 1", "1 of 1", True)
 
 
-def test_a_roster_without_this_node_is_waited_out(node: WatchNode):
-    node.roster(NODES[:1])
+def test_a_membership_without_this_node_is_waited_out(node: WatchNode):
+    node.membership(NODES[:1])
     node.pass_time(30)
     assert (files.read("etc/trn/cluster"), node.sent) == ("", None)
-    node.roster(NODES, version="v2")
+    node.membership(NODES, version="v2")
     node.pass_time()
     assert node.sent
 
 
-def test_a_single_node_has_a_roster_and_no_peers(node: WatchNode):
-    node.roster([(INSTANCE_ID, "127.0.0.3")])
+def test_a_single_node_has_a_membership_and_no_peers(node: WatchNode):
+    node.membership([(INSTANCE_ID, "127.0.0.3")])
     node.pass_time()
     assert node.sent
-    assert node.sent.roster == "v1"
+    assert node.sent.membership == "v1"
     assert "peers" not in [check.name for check in node.sent.checks]
 
 
 def test_a_verification_in_between_keeps_what_is_known_of_the_peers(node: WatchNode):
-    node.roster(NODES)
+    node.membership(NODES)
     node.pass_time()
     node.verify()
     node.pass_time()
-    assert node.record.roster == "v1"
+    assert node.record.membership == "v1"
     assert peers_check(node.record) == ("2 of 2", "2 of 2", True)
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1; reboot", "$(reboot)", ""])
 def test_an_address_that_is_none_gets_into_no_shell_file(address: str, node: WatchNode):
-    node.roster([(PEER, address), *NODES[1:]])
+    node.membership([(PEER, address), *NODES[1:]])
     node.pass_time()
     assert files.read("etc/trn/cluster") == ""
 
 
-def test_a_denied_roster_is_one_that_is_not_there_yet(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+def test_a_denied_membership_is_one_that_is_not_there_yet(node: WatchNode, capsys: pytest.CaptureFixture[str]):
     node.aws.s3_refuses = True
     node.pass_time(30)
-    assert "roster" not in capsys.readouterr().out
+    assert "membership" not in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ def home(node: WatchNode, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     files.write(ssh_keys.HOST_KEY, f"{KEY} root@node\n")
     node.plan(internode_ssh=True)
-    node.roster(NODES)
+    node.membership(NODES)
     for name in (PEER, OTHER_PEER):
         node.aws.records[f"{BUCKET}/ssh/{name}.json"] = json.dumps([KEY, KEY])
     return folder / ".ssh"
@@ -294,7 +294,7 @@ def test_lines_of_the_user_stay_and_ours_are_replaced(node: WatchNode, home: Pat
     node.pass_time()
     with (home / "authorized_keys").open("a") as more:
         more.write("ssh-ed25519 AAAA the user's own\n")
-    node.roster(NODES[:2], version="v2")
+    node.membership(NODES[:2], version="v2")
     node.pass_time(60)
     assert (home / "authorized_keys").read_text().splitlines() == [
         "ssh-ed25519 AAAA the user's own",

@@ -19,7 +19,7 @@ from trainium_userdata.node.trn_node.job_unit import LAUNCH, MEMORY
 @pytest.fixture
 def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> JobNode:
     made = JobNode(tmp_path, aws, monkeypatch)
-    made.roster(FIRST)
+    made.membership(FIRST)
     return made
 
 
@@ -36,11 +36,11 @@ def test_without_a_job_nothing_is_started(node: JobNode):
     assert node.starts == []
 
 
-def test_the_first_node_begins_a_new_job_with_the_nodes_of_the_roster(node: JobNode):
+def test_the_first_node_begins_a_new_job_with_the_nodes_of_the_membership(node: JobNode):
     node.submit()
     node.settle()
     start = node.object("attempts/1/start.json")
-    assert (start["attempt"], start["roster"], start["resume_from"]) == (1, "v1", None)
+    assert (start["attempt"], start["membership"], start["resume_from"]) == (1, "v1", None)
     assert start["nodes"] == [{"instance_id": name, "address": address} for name, address in FIRST]
 
 
@@ -53,7 +53,7 @@ def test_a_job_is_looked_for_as_often_as_the_number_of_nodes_allows(
     assert not unreachable
     others = [(f"i-{number:017x}", f"10.0.{number // 200}.{number % 200}") for number in range(nodes - 1)]
     own_member = (INSTANCE_ID, "127.0.0.2")
-    node.roster([own_member, *others] if first else [*others, own_member])
+    node.membership([own_member, *others] if first else [*others, own_member])
     node.settle()
     assert node.watch.seconds == seconds
 
@@ -81,7 +81,7 @@ def test_a_job_of_more_nodes_than_there_are_waits(node: JobNode, capsys: pytest.
     node.submit(nodes=3)
     node.settle()
     assert not node.object("attempts/1/start.json")
-    assert capsys.readouterr().out.count("waits: 2 of 3 nodes are in the roster") == 1
+    assert capsys.readouterr().out.count("waits: 2 of 3 nodes are in the membership") == 1
 
 
 def test_nothing_begins_before_all_peers_answer(node: JobNode, unreachable: set[str]):
@@ -92,14 +92,14 @@ def test_nothing_begins_before_all_peers_answer(node: JobNode, unreachable: set[
 
 
 def test_another_node_than_the_first_begins_nothing(node: JobNode):
-    node.roster(SECOND)
+    node.membership(SECOND)
     node.submit()
     node.settle()
     assert not node.object("attempts/1/start.json")
 
 
 def test_the_part_of_this_node_runs_as_the_user_of_the_image_without_more_rights(node: JobNode):
-    node.roster(SECOND)
+    node.membership(SECOND)
     node.submit()
     node.started_by_another(SECOND)
     node.settle()
@@ -128,7 +128,7 @@ def test_a_job_has_the_environment_of_its_stack_and_a_compile_cache_unless_it_wa
 
 
 def test_a_node_that_is_not_named_starts_nothing(node: JobNode):
-    node.roster(SECOND)
+    node.membership(SECOND)
     node.submit(nodes=1)
     node.started_by_another(SECOND[:1])
     node.settle()
@@ -136,7 +136,7 @@ def test_a_node_that_is_not_named_starts_nothing(node: JobNode):
 
 
 def test_a_node_that_is_not_proven_starts_nothing_and_says_why(node: JobNode):
-    node.roster(SECOND)
+    node.membership(SECOND)
     node.verify("failed", "15 of 16 Neuron devices")
     node.submit()
     node.started_by_another(SECOND)
@@ -165,7 +165,7 @@ def test_a_watch_that_is_started_again_does_not_start_the_job_again(node: JobNod
 
 
 def test_a_node_that_was_rebooted_is_out_of_the_job(node: JobNode):
-    node.roster(SECOND)
+    node.membership(SECOND)
     node.submit()
     node.started_by_another(SECOND)
     node.settle()
@@ -181,7 +181,7 @@ def test_a_node_that_was_rebooted_is_out_of_the_job(node: JobNode):
 
 
 def test_processes_that_are_gone_without_a_report_lose_the_node(node: JobNode):
-    node.roster(SECOND)
+    node.membership(SECOND)
     node.submit()
     node.started_by_another(SECOND)
     node.settle()
@@ -190,10 +190,10 @@ def test_processes_that_are_gone_without_a_report_lose_the_node(node: JobNode):
     assert node.object("attempts/1/end.json")["reason"].endswith("out of the job: the job's processes were ended")
 
 
-def test_a_node_that_left_the_roster_is_lost(node: JobNode):
+def test_a_node_that_left_the_membership_is_lost(node: JobNode):
     node.submit(retries=0)
     node.settle()
-    node.roster([FIRST[0], ("i-2aaaaaaaaaaaaaaa2", "127.0.0.4")], version="v2")
+    node.membership([FIRST[0], ("i-2aaaaaaaaaaaaaaa2", "127.0.0.4")], version="v2")
     node.pass_time(60)
     end = node.object("attempts/1/end.json")
     assert (end["result"], end["reason"]) == ("node-lost", f"no longer in the cluster: {LATER}")
@@ -202,7 +202,7 @@ def test_a_node_that_left_the_roster_is_lost(node: JobNode):
 def test_a_node_that_joins_disturbs_no_job(node: JobNode):
     node.submit(nodes=1)
     node.settle()
-    node.roster([(EARLIER, "127.0.0.4"), *FIRST], version="v2")
+    node.membership([(EARLIER, "127.0.0.4"), *FIRST], version="v2")
     node.pass_time(60)
     assert not node.object("attempts/1/end.json")
 
@@ -215,7 +215,7 @@ def test_after_the_loss_of_a_node_the_job_goes_on_from_its_newest_checkpoint_on_
     node.put("checkpoints/step-2000/file", {})
     new = [FIRST[0], ("i-2aaaaaaaaaaaaaaa2", "127.0.0.4")]
     node.ends("node-lost")
-    node.roster(new, version="v2")
+    node.membership(new, version="v2")
     node.pass_time(60)
     start = node.object("attempts/2/start.json")
     assert (start["attempt"], start["resume_from"], start["resume_job"]) == (2, "step-1000", JOB)
@@ -292,7 +292,7 @@ def test_waiting_for_a_node_counts_as_time_of_the_job(node: JobNode, unreachable
 
 
 def test_another_node_ends_the_job_when_the_first_does_not(node: JobNode):
-    node.roster(SECOND)
+    node.membership(SECOND)
     node.submit()
     node.started_by_another(SECOND)
     node.settle()
@@ -344,7 +344,7 @@ def test_a_job_of_another_format_is_logged_and_not_run(
     node.submit(**changes)
     node.settle()
     assert node.starts == []
-    assert "job: ValueError: job.json is no job of format 1" in capsys.readouterr().out
+    assert "job: ValueError: job.json is not a job: " in capsys.readouterr().out
 
 
 def test_a_folder_that_somebody_else_put_there_is_not_used(node: JobNode):

@@ -1,4 +1,4 @@
-"""What a node does about a roster until all of its nodes have computed together."""
+"""What a node does about a membership until all of its nodes have computed together."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def internode(node: WatchNode, monkeypatch: pytest.MonkeyPatch) -> InternodeStan
     monkeypatch.setattr(watch, "InternodeProcess", lambda: made)
     node.plan(internode={"step_seconds": 1})
     node.start()
-    node.roster(NODES)
+    node.membership(NODES)
     return made
 
 
@@ -55,7 +55,7 @@ def internode_check(*, ok: bool) -> dict[str, object]:
     return {"name": NAME, "expected": "right", "found": "right" if ok else "wrong", "ok": ok}
 
 
-def test_neither_record_nor_environment_know_of_a_roster_whose_nodes_have_not_computed_together(
+def test_neither_record_nor_environment_know_of_a_membership_whose_nodes_have_not_computed_together(
     node: WatchNode, internode: InternodeStandIn
 ):
     node.pass_time(300)
@@ -64,16 +64,16 @@ def test_neither_record_nor_environment_know_of_a_roster_whose_nodes_have_not_co
     assert internode.tasks[0].nodes == dict(NODES)
 
 
-def test_nodes_that_compute_together_are_in_the_roster(node: WatchNode, internode: InternodeStandIn):
+def test_nodes_that_compute_together_are_in_the_membership(node: WatchNode, internode: InternodeStandIn):
     internode.outcome = InternodeResult(internode_check(ok=True), "")
     node.pass_time()
     assert node.sent
-    assert (node.sent.state, node.sent.roster) == ("proven", "v1")
+    assert (node.sent.state, node.sent.membership) == ("proven", "v1")
     assert [check.name for check in node.sent.checks] == ["neuron-devices", "peers", NAME]
     assert "TRN_NODE_RANK=1" in files.read("etc/trn/cluster")
 
 
-def test_the_odd_node_of_a_roster_fails(node: WatchNode, internode: InternodeStandIn):
+def test_the_odd_node_of_a_membership_fails(node: WatchNode, internode: InternodeStandIn):
     internode.outcome = InternodeResult(internode_check(ok=False), "all-reduce over nodes: wrong with each of i-1, i-2")
     node.pass_time()
     assert node.sent
@@ -93,12 +93,12 @@ def test_a_suppressed_test_over_all_nodes_is_left_out(node: WatchNode, internode
     node.plan(internode={"step_seconds": 1}, suppress_checks=[NAME])
     node.pass_time()
     assert node.sent
-    assert node.sent.roster == "v1"
+    assert node.sent.membership == "v1"
     assert not internode.tasks
 
 
 def test_a_single_node_takes_part_in_no_internode_test(node: WatchNode, internode: InternodeStandIn):
-    node.roster([(INSTANCE_ID, "127.0.0.3")])
+    node.membership([(INSTANCE_ID, "127.0.0.3")])
     node.pass_time()
     assert node.sent
     assert not internode.tasks

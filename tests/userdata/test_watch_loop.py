@@ -142,9 +142,9 @@ def test_a_recommendation_to_move_is_only_noted(
     assert "EC2 may soon take this spot instance back" in capsys.readouterr().out
 
 
-def test_the_end_of_the_capacity_block_comes_with_the_roster(node: WatchNode, signals: list[str]):
+def test_the_end_of_the_capacity_block_comes_with_the_membership(node: WatchNode, signals: list[str]):
     end = {"kind": "capacity-block-end", "at": "2026-11-21T12:10:00Z", "reason": "the Capacity Block ends"}
-    node.roster([(INSTANCE_ID, ADDRESS)], notices=[end])
+    node.membership([(INSTANCE_ID, ADDRESS)], notices=[end])
     node.pass_time()
     assert (node.record.state, node.record.reason) == ("draining", "the Capacity Block ends, 2026-11-21T12:10:00Z")
     assert node.notice

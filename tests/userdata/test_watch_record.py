@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_runtime.node_record import NodeRecord
 from trainium_userdata.node.trn_node.cluster import Peers
 from trainium_userdata.node.trn_node.record_update import updated_record
+from trainium_wire.node_record import NodeRecord
 
 PROVEN: dict[str, Any] = {
     "instance_id": "i-1",
@@ -17,7 +17,7 @@ PROVEN: dict[str, Any] = {
     "reason": "",
     "checks": [{"name": "nvme", "expected": "4", "found": "4", "ok": True}],
     "address": "10.42.0.11",
-    "roster": "",
+    "membership": "",
     "time": "2026-11-21T12:00:00Z",
 }
 GOOD = Peers("v1", [{"name": "peers", "expected": "1 of 1", "found": "1 of 1", "ok": True}])
@@ -72,8 +72,8 @@ def test_peers_that_answer_later_prove_it_again():
     assert (stood["state"], stood["checks"]) == ("proven", PROVEN["checks"] + GOOD.checks)
 
 
-def test_the_record_names_the_roster_whose_nodes_were_tested():
-    assert updated_record(PROVEN, [], [], GOOD, True)["roster"] == "v1"
+def test_the_record_names_the_membership_whose_nodes_were_tested():
+    assert updated_record(PROVEN, [], [], GOOD, True)["membership"] == "v1"
 
 
 @given(findings)

@@ -63,7 +63,7 @@ def test_without_the_driver_use_is_unknown(node: JobNode) -> None:
 
 
 def test_a_job_is_use_from_the_moment_it_is_found_until_it_is_over(node: JobNode) -> None:
-    node.roster(FIRST)
+    node.membership(FIRST)
     node.pass_time(SECONDS)
     node.submit()
     node.pass_time()

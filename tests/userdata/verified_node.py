@@ -14,9 +14,9 @@ from tests.userdata.neuron_ls import devices_of
 from tests.userdata.plans import LOCATIONS
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
-from trainium_runtime.node_record import Check, NodeRecord
 from trainium_userdata import node
 from trainium_userdata.expectations import node_expectations
+from trainium_wire.node_record import Check, NodeRecord
 
 PROGRAMS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "programs.json").read_text())
 PACKAGES = Path(node.__file__).parent

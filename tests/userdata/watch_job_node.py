@@ -68,7 +68,7 @@ class JobNode(WatchNode):
 
     def started_by_another(self, nodes: list[tuple[str, str]], attempt: int = 1) -> None:
         listed = [{"instance_id": name, "address": address} for name, address in nodes]
-        start = {"attempt": attempt, "at": notices.iso(NOON), "roster": "v1", "nodes": listed}
+        start = {"attempt": attempt, "at": notices.iso(NOON), "membership": "v1", "nodes": listed}
         last = {"resume_from": None, "resume_job": None, "seconds_left": None}
         self.put(f"attempts/{attempt}/start.json", {**start, **last})
 
@@ -79,5 +79,5 @@ class JobNode(WatchNode):
         self.unit("inactive")
 
     def settle(self) -> None:
-        """Let a roster be read and tested, and a job be found and begun."""
+        """Let a membership be read and tested, and a job be found and begun."""
         self.pass_time(30)

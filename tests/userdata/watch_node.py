@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
-from trainium_runtime.node_record import NodeRecord
 from trainium_userdata.node.trn_node import files, notices, record
 from trainium_userdata.node.trn_node.imds import Imds
 from trainium_userdata.node.trn_node.objects import Objects
 from trainium_userdata.node.trn_node.watch import NOTICE, TICK, Watch
+from trainium_wire.node_record import NodeRecord
 
 BUCKET = "records"
 NOON = notices.timestamp("2026-11-21T12:00:00Z")
@@ -60,7 +60,7 @@ class WatchNode:
         """What a verification leaves behind."""
         checks = [{"name": "neuron-devices", "expected": "16", "found": "16", "ok": state == "proven"}]
         content = {"instance_id": INSTANCE_ID, "state": state, "reason": reason, "checks": checks}
-        record.write({**content, "address": "10.42.0.11", "roster": "", "time": "2026-11-21T11:59:00Z"})
+        record.write({**content, "address": "10.42.0.11", "membership": "", "time": "2026-11-21T11:59:00Z"})
 
     def reboot(self) -> None:
         """Boot anew and prove it; on this node /run outlives that."""
@@ -86,7 +86,7 @@ class WatchNode:
     def announce(self, path: str, text: str) -> None:
         self.aws.notices[path] = text
 
-    def roster(self, nodes: Sequence[tuple[str, str]], version: str = "v1", notices: Sequence[Any] = ()) -> None:
+    def membership(self, nodes: Sequence[tuple[str, str]], version: str = "v1", notices: Sequence[Any] = ()) -> None:
         listed = [{"instance_id": name, "address": address} for name, address in nodes]
         self.aws.records[f"{BUCKET}/cluster.json"] = json.dumps(
             {"version": version, "nodes": listed, "notices": list(notices)}

@@ -24,9 +24,8 @@ from typing import Any
 from unittest import mock
 
 from tools.demo.private_aws import PrivateAws
-from trainium_core.naming import RECORDS_PREFIX
-from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, ROSTER_KEY
-from trainium_runtime.roster import Roster
+from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX, MEMBERSHIP_KEY, RECORDS_PREFIX
+from trainium_wire.membership import Membership
 
 sys.path.append(str(Path(__file__).parents[2] / "userdata/trainium_userdata/node"))
 from trn_job.attempt import Attempt
@@ -173,7 +172,7 @@ class Cluster:
         moments = random.Random(0)
         names = [f"i-{number:017x}" for number in range(NODES)]
         addresses = {name: f"10.0.{number // 250}.{number % 250 + 4}" for number, name in enumerate(names)}
-        self.put(ROSTER_KEY, Roster.of(addresses).to_json().encode())
+        self.put(MEMBERSHIP_KEY, Membership.of(addresses).to_json().encode())
         for name in names:
             root = folder / name
             root.mkdir()
@@ -204,7 +203,7 @@ class Cluster:
         self.put(CURRENT_JOB_KEY, json.dumps(_SPEC).encode())
 
     def lose_a_node(self) -> None:
-        """The attempt ends on all nodes, one of which answers no more; the roster stays as it is for now."""
+        """The attempt ends on all nodes, one of which answers no more; the membership stays as it is for now."""
         end = {"result": "node-lost", "reason": "", "node": 1, "rank": None, "exit_code": None}
         self.put(f"{JOBS_PREFIX}/{JOB}/attempts/1/end.json", json.dumps(end).encode())
         self.unreachable.add("10.0.0.5")
@@ -223,7 +222,7 @@ class Cluster:
 
 
 def _files_of(name: str, address: str) -> dict[str, str]:
-    record = {"instance_id": name, "state": "proven", "reason": "", "checks": [], "address": address, "roster": ""}
+    record = {"instance_id": name, "state": "proven", "reason": "", "checks": [], "address": address, "membership": ""}
     return {
         "etc/trn/places.env": f"TRN_REGION=us-west-2\nTRN_REPORT_URL={_URL}/{RECORDS_PREFIX}\n",
         "var/lib/trn/record.json": json.dumps({**record, "time": "2026-11-22T00:00:00Z"}),

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from tools.demo.inventory import Client
-from trainium_core.naming import RECORDS_PREFIX
-from trainium_runtime.node_record import NodeRecord
+from trainium_wire.keys import RECORDS_PREFIX
+from trainium_wire.node_record import NodeRecord
 
 
 @dataclass(frozen=True)

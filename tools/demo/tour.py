@@ -7,7 +7,7 @@ from typing import Any
 from tools.demo.deployed_cluster import DeployedCluster
 from trainium_cli.layout import Renderable
 from trainium_cli.terminal import Screen, pairs, table
-from trainium_runtime.node_record import NodeRecord
+from trainium_wire.node_record import NodeRecord
 
 _ALL_TRAFFIC = "-1"
 

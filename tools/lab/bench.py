@@ -13,15 +13,14 @@ from tools.lab.paths import RUN
 from tools.lab.plans import lab_plan
 from tools.lab.site import Site
 from tools.lab.waiting import wait_for
-from trainium_core.naming import RECORDS_PREFIX
 from trainium_core.plan import Plan
-from trainium_runtime.naming import CURRENT_JOB_KEY, ROSTER_KEY
+from trainium_wire.keys import CURRENT_JOB_KEY, MEMBERSHIP_KEY, RECORDS_PREFIX
 
 TYPES = ("trn1.2xlarge", "trn1.32xlarge")
 """With 2 and with 32 NeuronCores, for each of which the self-test starts a process of the framework."""
 
 NODES_AT_ONCE = (1, 2, 4, 8)
-POLLED = (ROSTER_KEY, CURRENT_JOB_KEY)
+POLLED = (MEMBERSHIP_KEY, CURRENT_JOB_KEY)
 """What a node that is proven asks for again and again."""
 
 EMPTY = b"#!/bin/sh\n"

@@ -20,11 +20,11 @@ from tools.lab.paths import REPOSITORY, RUN
 from tools.lab.waiting import wait_for
 from trainium_core.facts import facts
 from trainium_core.jobs.aws_jobs import AwsJobs
-from trainium_core.jobs.job import FORMAT, Job
 from trainium_core.jobs.source_package import pack_directory
 from trainium_core.naming import RECORDS_OUTPUT
 from trainium_local.environment import ACCOUNT_ID
-from trainium_runtime.naming import JOBS_PREFIX
+from trainium_wire.job import FORMAT, Job
+from trainium_wire.keys import JOBS_PREFIX
 
 UNIT = "trn-job.service"
 EXAMPLE = REPOSITORY / "examples/lm"
@@ -75,7 +75,7 @@ class ClusterJobs:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """In the order of their ranks, if all are in the roster."""
+        """In the order of their ranks, if all are in the membership."""
         return [node for _, node in sorted(self._hypervisor.nodes.items())]
 
     def trn(self, *words: str) -> str:
@@ -183,7 +183,7 @@ class ClusterJobs:
         return [line for line in self.processes(began_before=began_before) if PROCESSES in line]
 
     def await_proven(self) -> None:
-        """Wait until all nodes are in the roster, and proven."""
+        """Wait until all nodes are in the membership, and proven."""
         self.wait_for("all nodes", lambda: len(members(self.lab)) == self.count == len(self.nodes))
         self.wait_for(
             "their proof", lambda: {tag_value(self.lab, name, "trn:node") for name in members(self.lab)} == {"proven"}

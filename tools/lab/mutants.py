@@ -19,8 +19,8 @@ from tools.lab.paths import REPOSITORY
 
 MUTANTS = Path(__file__).parent / "mutants.toml"
 SOURCES = Path("userdata/trainium_userdata")
-CORE_SOURCES = "trainium_core/"
-"""What of the core is on nodes as well."""
+WIRE_SOURCES = "trainium_wire/"
+"""What nodes share with the other programs."""
 TESTS = Path("tests/userdata")
 COPIED = ("src", "userdata", "tests", "pyproject.toml")
 SECONDS = 600
@@ -30,7 +30,7 @@ _FAILED = re.compile(r"^FAILED \S*?([^/\s]+\.py)::(\S+)", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """A change to a file below SOURCES, or of CORE_SOURCES: `old`, which occurs there once, becomes `new`."""
+    """A change to a file below SOURCES, or of WIRE_SOURCES: `old`, which occurs there once, becomes `new`."""
 
     file: str
     old: str
@@ -40,7 +40,7 @@ class Mutant:
     @property
     def path(self) -> Path:
         """In the repository."""
-        return Path("src", self.file) if self.file.startswith(CORE_SOURCES) else SOURCES / self.file
+        return Path("src", self.file) if self.file.startswith(WIRE_SOURCES) else SOURCES / self.file
 
 
 UNCHANGED = Mutant(file="locations.py", old="class NodeLocations:", new="class NodeLocations:", breaks="nothing")

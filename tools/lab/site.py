@@ -17,14 +17,14 @@ from tools.lab.laboratory import REGION, Laboratory
 from tools.lab.node import Node
 from tools.lab.plans import lab_plan
 from tools.lab.waiting import TimedOutError, wait_for
-from trainium_core.naming import RECORDS_PREFIX
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
-from trainium_runtime.node_record import NodeRecord
 from trainium_runtime.recovery import Recovery
 from trainium_userdata.locations import NodeLocations
 from trainium_userdata.script import node_script, node_user_data
+from trainium_wire.keys import RECORDS_PREFIX
+from trainium_wire.node_record import NodeRecord
 
 BUCKET = "trnlab-records"
 LUSTRE = {"lustre_dns": f"fs-0123456789abcdef0.fsx.{REGION}.amazonaws.com", "lustre_mount_name": "abcdefgh"}

@@ -1,9 +1,10 @@
 """What HyperPod puts onto its instances: a lifecycle script of the same parts as the boot script of a node."""
 
+from importlib.resources import files
+
 from trainium_core.facts import facts
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_userdata.expectations import node_expectations
-from trainium_userdata.node_files import CACHE_PLACE
 from trainium_userdata.script import TEMPLATES
 
 _LOCATIONS = "places.env"
@@ -26,7 +27,7 @@ def hyperpod_script(node: NodeSettings) -> str:
         node=node,
         places_file=_LOCATIONS,
         expected=node_expectations(node),
-        cache_place=CACHE_PLACE.read_text().rstrip("\n"),
+        cache_place=(files("trainium_wire") / "cache_place.py").read_text().rstrip("\n"),
         limits=facts()["process_limits"],
         profile=TEMPLATES.get_template("profile.sh.j2").render().rstrip("\n"),
     )

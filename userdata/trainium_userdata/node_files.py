@@ -8,7 +8,10 @@ from importlib.resources import files
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_userdata.expectations import node_expectations
 
-_REPORTING_MODULES = ("__init__", "__main__", "check", "files", "imds", "record", "s3", "signing", "web")
+_REPORTING_MODULES = {
+    "trainium_wire": ("__init__", "formats", "keys"),
+    "trn_node": ("__init__", "__main__", "files", "imds", "record", "s3", "signing", "web"),
+}
 """What `trn-node report` imports, which has to work before the node script has been fetched."""
 
 
@@ -42,7 +45,6 @@ def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[
     return (
         _file("/etc/trn/plan.json", json.dumps(node_expectations(node), indent=1)),
         *(_module(package, name) for package in _PACKAGES for name in _modules(package)),
-        _file("/opt/trn/trainium_core/compile_cache/place.py", CACHE_PLACE.read_text()),
         _command(constant_text),
         _file("/etc/profile.d/trn.sh", constant_text("profile.sh")),
         _file("/etc/needrestart/conf.d/trn-node.conf", constant_text("needrestart.conf")),
@@ -54,15 +56,16 @@ def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[
 
 def reporting_files(*, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
     """The files without which a node cannot report, nor fetch the others."""
-    return (*(_module("trn_node", f"{name}.py") for name in _REPORTING_MODULES), _command(constant_text))
+    modules = [(package, name) for package, names in _REPORTING_MODULES.items() for name in names]
+    return (*(_module(package, f"{name}.py") for package, name in modules), _command(constant_text))
 
 
 def _modules(package: str) -> list[str]:
-    return sorted(file.name for file in (_SOURCES / package).iterdir() if file.name.endswith(".py"))
+    return sorted(file.name for file in _PACKAGES[package].iterdir() if file.name.endswith(".py"))
 
 
 def _module(package: str, name: str) -> NodeFile:
-    return _file(f"/opt/trn/{package}/{name}", (_SOURCES / package / name).read_text())
+    return _file(f"/opt/trn/{package}/{name}", (_PACKAGES[package] / name).read_text())
 
 
 def _command(constant_text: Callable[[str], str]) -> NodeFile:
@@ -74,6 +77,7 @@ def _file(path: str, text: str, *, mode: str = "644") -> NodeFile:
 
 
 _SOURCES = files("trainium_userdata") / "node"
-_PACKAGES = ("trn_node", "trn_job", "trn_cache")
-CACHE_PLACE = files("trainium_core") / "compile_cache" / "place.py"
-"""What nodes and `trn` must agree on; the other modules of its package stay here."""
+_PACKAGES = {
+    "trainium_wire": files("trainium_wire"),
+    **{package: _SOURCES / package for package in ("trn_node", "trn_job", "trn_cache")},
+}

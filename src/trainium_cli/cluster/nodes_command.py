@@ -22,7 +22,7 @@ from trainium_core.plan import Plan
 from trainium_core.problems import nearest
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.stacks.deployment_failure import deployment_failure
-from trainium_runtime.node_record import Check
+from trainium_wire.node_record import Check
 
 _PAUSE_S = 5
 _BEING_MADE = "CREATE_IN_PROGRESS"

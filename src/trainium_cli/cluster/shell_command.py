@@ -60,7 +60,7 @@ def _check_way_in(plan: Plan) -> None:
 def _instance(deployed: DeployedNodes, node: str) -> str:
     """The instance that is meant. Raises CliError when there is none."""
     ids = [instance.instance_id for instance in deployed.instances]
-    ranks = [member.instance_id for member in deployed.roster.members if member.instance_id in ids]
+    ranks = [member.instance_id for member in deployed.membership.members if member.instance_id in ids]
     if not ids:
         message = "The cluster has no nodes: `trn nodes` shows them, `trn wake` wakes it."
         raise CliError(message, ExitCode.NOT_READY)

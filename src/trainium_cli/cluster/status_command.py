@@ -20,16 +20,15 @@ from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.clusters.cluster import clusters_in
 from trainium_core.clusters.status import ClusterStatus, JobStatus, cluster_status
 from trainium_core.jobs.aws_jobs import AwsJobs
-from trainium_core.naming import PRECOMPILE_JOB_KEY
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.aws_usage import AwsUsage
 from trainium_core.nodes.report import report_as_json
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import minute_text
 from trainium_core.stacks.aws_events import AwsStackEvents
-from trainium_runtime.naming import CURRENT_JOB_KEY
 from trainium_runtime.pilot_end import utc_text
 from trainium_runtime.usage import ClusterUsage
+from trainium_wire.keys import CURRENT_JOB_KEY, PRECOMPILE_JOB_KEY
 
 
 @click.command()

@@ -12,13 +12,14 @@ from trainium_cli.layout import Table
 from trainium_cli.quantities import duration, size
 from trainium_cli.terminal import console, pairs, table
 from trainium_core.costs.estimate import Total, dollars
-from trainium_core.jobs.cache_use import CacheUse
-from trainium_core.jobs.job import Job
 from trainium_core.jobs.precompile import is_precompilation
-from trainium_core.jobs.progress import SUCCEEDED, JobState, Outcome, moment
+from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import record_of
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
+from trainium_wire.formats import moment
+from trainium_wire.job import SUCCEEDED, Job, Outcome
+from trainium_wire.job_progress import CacheUse
 
 _BAR = 30
 _HOUR = 3600

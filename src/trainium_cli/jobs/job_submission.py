@@ -19,7 +19,6 @@ from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Total, estimate
 from trainium_core.jobs.aws_jobs import AwsJobs, CurrentJob
 from trainium_core.jobs.follow import JobFollower
-from trainium_core.jobs.job import Job
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import files_below
@@ -29,6 +28,7 @@ from trainium_core.nodes.report import nodes_report
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_wire.job import Job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +172,7 @@ def ready_cluster(plan: Plan, stack: str, *, as_json: bool) -> ReadyCluster:
             f"`trn logs {state.job.id} --follow` follows it, `trn stop {state.job.id}` ends it."
         )
         end(ExitCode.NOT_READY, f"Nothing was started: {message}", as_json=as_json)
-    return ReadyCluster(jobs=jobs, current=current, members=[one.instance_id for one in report.roster.members])
+    return ReadyCluster(jobs=jobs, current=current, members=[one.instance_id for one in report.membership.members])
 
 
 def _check_nodes(job: Job, ready: ReadyCluster, *, as_json: bool) -> None:

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Mapping
 
-from trainium_core.jobs.job import Job
+from trainium_wire.job import Job
 
 _FOLDERS = {"checkpoints": "TRN_CHECKPOINT_DIR", "outputs": "TRN_OUTPUT_DIR", "inputs": "TRN_INPUT_DIR"}
 _ON_EVERY_NODE = {
@@ -40,7 +40,7 @@ def _comments(job: Job) -> Iterator[str]:
 
 
 def _known_by_the_node(job: Job) -> Mapping[str, str]:
-    ranks = "0" if job.nodes == 1 else f"0 to {job.nodes - 1}, its place in the roster"
+    ranks = "0" if job.nodes == 1 else f"0 to {job.nodes - 1}, its place in the membership"
     return {
         "TRN_JOB": job.id,
         "TRN_ATTEMPT": "1, and one more after each restart",

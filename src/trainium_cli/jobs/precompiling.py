@@ -22,17 +22,18 @@ from trainium_core.costs.estimate import Total, dollars, estimate, precompile_ho
 from trainium_core.facts import facts
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.follow import JobFollower
-from trainium_core.jobs.job import Job
 from trainium_core.jobs.precompile import precompile_job, seems_compiled
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
-from trainium_core.naming import PRECOMPILE_JOB_KEY, precompile_group_name
+from trainium_core.naming import precompile_group_name
 from trainium_core.nodes.aws_precompile_host import AwsPrecompileHost
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_wire.job import Job
+from trainium_wire.keys import PRECOMPILE_JOB_KEY
 
 _POLL_SECONDS = 15
 _HOUR = 3600
@@ -132,7 +133,7 @@ def precompile_and_follow(
         try:
             host.start(until)
         except RequestRefusedError as error:
-            jobs.close(job.id, f"no host was started: {error}", _text(now))
+            jobs.close(job.id, f"no host was started: {error}")
             raise
     except JobError as error:
         refuse(error, as_json=as_json)
@@ -177,7 +178,7 @@ def _follow(
         state = follow_job(JobFollower(job.id, jobs, pause=watch.pause), quiet=as_json)
     except HostGoneError as error:
         with suppress(RequestRefusedError):
-            jobs.close(job.id, str(error), _text(datetime.now(UTC)))
+            jobs.close(job.id, str(error))
         _end(host)
         end(ExitCode.NOT_READY, f"Not compiled: {error}.", as_json=as_json)
     if state is None:
@@ -239,7 +240,3 @@ _NOTHING = (
     "no graph was found: the script has to get as far as its first steps without a Neuron device, which some do not; "
     "what it printed says why. Then only a node can compile it: `trn run` keeps what that compiles"
 )
-
-
-def _text(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -23,12 +23,13 @@ from trainium_cli.plan.plan_choices import suppress_option
 from trainium_cli.plan_options import IRRELEVANT_LATER, refuse
 from trainium_cli.terminal import print_json, say
 from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS
-from trainium_core.jobs.job import Job, new_job
+from trainium_core.jobs.job import new_job
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import SAGEMAKER, TARGETS, JobRequest
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 from trainium_runtime.errors import UnavailableError
+from trainium_wire.job import Job
 
 
 @click.command()

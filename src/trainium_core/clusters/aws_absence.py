@@ -8,8 +8,8 @@ from trainium_core.clusters.absence import NodeGroup
 from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.naming import CLUSTER_TAG, STOPPED_TAG
-from trainium_runtime.stored_record import one_line
 from trainium_runtime.tags import tag_values
+from trainium_wire.formats import one_line
 
 _LONGEST_REASON = 300
 

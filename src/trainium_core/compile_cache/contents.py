@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from trainium_core.compile_cache.place import DIRECT, RELEASE_PREFIX, Place, parse_key, parse_place
+from trainium_wire.cache_place import DIRECT, RELEASE_PREFIX, Place, parse_key, parse_place
 
 FINISHED = "finished"
 _DONE = "model.done"

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from trainium_core.jobs.job import INPUTS, Job
-from trainium_core.jobs.progress import Attempt, JobState, NodeProgress, attempt_of, moment, node_progress, outcome_of
+from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import files_below
-from trainium_core.jobs.source_package import SOURCE_FILE
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX
+from trainium_wire.formats import moment
+from trainium_wire.job import FAILED, Job, Outcome, checkpoint_names, end_record, job_end_record, jobs_url
+from trainium_wire.job_keys import job_keys
+from trainium_wire.job_progress import Attempt, NodeProgress, attempt_of, node_progress
+from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
 
 _ABSENT = ("NoSuchKey", "404", "NotFound")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
@@ -78,22 +80,22 @@ class AwsJobs(AwsService):
         Raises JobError for files that cannot be read, and RequestRefusedError also for an id that is taken.
         """
         body = job.to_json().encode()
-        if not self._put(f"{JOBS_PREFIX}/{job.id}/{SOURCE_FILE}", archive, "application/gzip", IfNoneMatch="*"):
+        if not self._put(job_keys(job.id).source, archive, "application/gzip", IfNoneMatch="*"):
             raise RequestRefusedError(f"there is a job {job.id} already: try again, or give another name")
         for name, path in (uploads or {}).items():
-            self._upload(f"{JOBS_PREFIX}/{job.id}/{INPUTS}/{name}", path)
-        self._put(f"{JOBS_PREFIX}/{job.id}/job.json", body)
+            self._upload(f"{job_keys(job.id).inputs}/{name}", path)
+        self._put(job_keys(job.id).job, body)
         unchanged = {"IfMatch": over.etag} if over else {"IfNoneMatch": "*"}
         return self._put(self._current_key, body, **unchanged)
 
     def stop(self, job_id: str, reason: str, at: str) -> None:
         """Ask the nodes to end a job."""
-        self._put(f"{JOBS_PREFIX}/{job_id}/stop.json", json.dumps({"reason": reason, "at": at}).encode())
+        self._put(job_keys(job_id).stop, json.dumps({"reason": reason, "at": at}).encode())
 
-    def close(self, job_id: str, reason: str, at: str) -> None:
+    def close(self, job_id: str, reason: str) -> None:
         """Say that a job failed which nobody runs any more; nothing for one that is over."""
-        end = {"result": "failed", "reason": reason, "at": at, "attempts": 0}
-        self._put(f"{JOBS_PREFIX}/{job_id}/end.json", json.dumps(end).encode(), IfNoneMatch="*")
+        end = job_end_record(end_record(FAILED, reason), attempts=0)
+        self._put(job_keys(job_id).end, json.dumps(end).encode(), IfNoneMatch="*")
 
     def job_ids(self) -> Sequence[str]:
         """Every job that the bucket knows."""
@@ -107,7 +109,7 @@ class AwsJobs(AwsService):
     def job(self, job_id: str) -> Job | None:
         """As it was submitted; None when there is no such job."""
         if job_id not in self._submitted:
-            found = self._get(f"{JOBS_PREFIX}/{job_id}/job.json")
+            found = self._get(job_keys(job_id).job)
             if found is None:
                 return None
             try:
@@ -121,21 +123,21 @@ class AwsJobs(AwsService):
         job = self.job(job_id)
         if job is None:
             return None
-        end = self._json(f"{JOBS_PREFIX}/{job_id}/end.json")
+        end = self._json(job_keys(job_id).end)
         return JobState(
             job=job,
             attempts=tuple(self._attempts(job, every_node=every_node)),
-            outcome=None if end is None else outcome_of(end),
-            stopping=self._json(f"{JOBS_PREFIX}/{job_id}/stop.json") is not None,
+            outcome=None if end is None else Outcome.from_record(end),
+            stopping=self._json(job_keys(job_id).stop) is not None,
         )
 
     def has_ended(self, job_id: str) -> bool:
         """Whether a job is over, which is less to read than its state."""
-        return self._json(f"{JOBS_PREFIX}/{job_id}/end.json") is not None
+        return self._json(job_keys(job_id).end) is not None
 
     def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]:
         """What a node has written of an attempt since the chunk with the key `after`; default since its beginning."""
-        prefix = f"{JOBS_PREFIX}/{job_id}/attempts/{attempt}/logs/node-{node}/"
+        prefix = job_keys(job_id).attempt(attempt).logs(node)
         for key in self._keys(prefix, after=after):
             found = self._get(key)
             if found is not None:
@@ -148,8 +150,7 @@ class AwsJobs(AwsService):
         """
         bucket, prefix = self._checkpoint_place(job_id, kept)
         found = sorted(self._entries(prefix, bucket=bucket), key=lambda entry: entry["LastModified"])
-        names = [entry["Key"].removeprefix(prefix) for entry in found]
-        return [name.removesuffix(".json") for name in names if name.endswith(".json") and "/" not in name]
+        return checkpoint_names(key for entry in found if "/" not in (key := entry["Key"]).removeprefix(prefix))
 
     def resumable(self, job_id: str, kept: str | None = None) -> tuple[str, Sequence[str]]:
         """The job whose checkpoints another one goes on from when it resumes this one, and these, the newest last.
@@ -172,12 +173,12 @@ class AwsJobs(AwsService):
         return size if isinstance(size, int) else None
 
     def _checkpoint_place(self, job_id: str, kept: str | None) -> tuple[str, str]:
-        place = urlsplit(kept or f"s3://{self.bucket}/{JOBS_PREFIX}")
-        return place.netloc, f"{place.path.strip('/')}/{job_id}/checkpoints/"
+        place = urlsplit(kept or jobs_url(self.bucket))
+        return place.netloc, job_keys(job_id, place.path.strip("/")).checkpoints
 
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
         """What is below a folder of a job, or is the file itself: sizes in bytes by the path in the job's folder."""
-        prefix = f"{JOBS_PREFIX}/{job_id}/"
+        prefix = f"{job_keys(job_id).folder}/"
         wanted = folder.strip("/")
         found = {entry["Key"].removeprefix(prefix): entry["Size"] for entry in self._entries(f"{prefix}{wanted}")}
         return {name: size for name, size in found.items() if not wanted or f"{name}/".startswith(f"{wanted}/")}
@@ -190,7 +191,7 @@ class AwsJobs(AwsService):
     def download(self, job_id: str, name: str, path: str) -> None:
         """A file of a job, by its path in the job's folder."""
         with read_errors(self._permission("s3:GetObject")):
-            self._transfers.download_file(self.client("s3"), self.bucket, f"{JOBS_PREFIX}/{job_id}/{name}", path)
+            self._transfers.download_file(self.client("s3"), self.bucket, f"{job_keys(job_id).folder}/{name}", path)
 
     def _upload(self, key: str, path: Path) -> None:
         files = {key: path}
@@ -214,13 +215,13 @@ class AwsJobs(AwsService):
             number += 1
 
     def _attempt(self, job: Job, number: int, *, every_node: bool) -> Attempt | None:
-        folder = f"{JOBS_PREFIX}/{job.id}/attempts/{number}"
-        start = self._starts.get((job.id, number)) or self._json(f"{folder}/start.json")
+        keys = job_keys(job.id).attempt(number)
+        start = self._starts.get((job.id, number)) or self._json(keys.start)
         if start is None:
             return None
         self._starts[job.id, number] = start
         reporting = {
-            int(match[1]): key for key in self._keys(f"{folder}/nodes/") if (match := re.search(r"/(\d+)\.json$", key))
+            int(match[1]): key for key in self._keys(keys.nodes) if (match := re.search(r"/(\d+)\.json$", key))
         }
         wanted = sorted(reporting) if every_node else [0] if 0 in reporting else []
         with ThreadPoolExecutor(_READERS) as readers:
@@ -228,7 +229,7 @@ class AwsJobs(AwsService):
         return attempt_of(
             number,
             start,
-            self._json(f"{folder}/end.json"),
+            self._json(keys.end),
             nodes=[node for node in read if node is not None],
             reporting=len(reporting),
             checkpoint_at=self._saved_at(start, job.checkpoints) if every_node else None,

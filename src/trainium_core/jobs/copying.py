@@ -69,7 +69,7 @@ def output_folder(path: str, rank: int | None) -> str:
 def _request(copying: str, rank: int | None, inputs: dict[str, str]) -> JobRequest:
     """Paths that are not absolute are in the home directory of the user that jobs run as."""
     only = "" if rank is None else f"[ $TRN_NODE_RANK = {rank} ] || exit 0; "
-    # The nodes before it take part, and do nothing: a job runs on the first nodes of the roster.
+    # The nodes before it take part, and do nothing: a job runs on the first nodes of the membership.
     nodes = None if rank is None else rank + 1
     command = f"{only}cd && {copying}"
     return JobRequest(name=_NAME, command=command, nodes=nodes, inputs=inputs, retries=0, compile_cache=False)

@@ -1,13 +1,10 @@
-"""One job as the nodes are given it: a JSON object in the bucket of the node records."""
+"""The job that a request comes to on the cluster of a plan."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
 
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.facts import facts
@@ -16,72 +13,12 @@ from trainium_core.jobs.request import LONGEST_NAME, JobRequest
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.jobs import JobAccess
 from trainium_core.problems import SETTING_PREFIX
-
-FORMAT, FORMAT_WITH_DATA = 1, 2
-"""Nodes of an earlier version would start a job of the second without its inputs, secrets or checkpoints."""
-
-INPUTS = "inputs"
-"""Folder of what is uploaded for a job, below the job's own."""
+from trainium_wire.formats import time_text
+from trainium_wire.job import Job
+from trainium_wire.job_keys import INPUTS
 
 _MINUTE = 60
 _DEPLOY = "and deploy, which lets the nodes' role read it"
-_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """A job. Times are UTC, durations seconds; None: no limit. nodes: that many, the first of the roster.
-
-    command: the bash line that each node runs in the unpacked source, after `setup`. stack: the software stack whose
-    environment it finds; None: the login shell's.
-    resume_from: the earlier job whose last checkpoint it goes on from. source_sha256: of the packed source; a node
-    runs no other. secrets: ARNs by the names of their variables. inputs: S3 URLs by name; those of what was uploaded
-    are relative to the folder of the job; that of a folder ends with a slash. checkpoints: S3 URL of the folder that
-    all jobs keep theirs in; None: the cluster's own. waking_seconds: how long the cluster was woken before it.
-    compile_cache: whether the nodes use the cluster's.
-    """
-
-    id: str
-    name: str
-    cluster: str
-    submitted_at: str
-    nodes: int
-    processes_per_node: int
-    command: str
-    source_sha256: str | None = None
-    stack: str | None = None
-    setup: str | None = None
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    secrets: Mapping[str, str] = field(default_factory=dict[str, str])
-    inputs: Mapping[str, str] = field(default_factory=dict[str, str])
-    checkpoints: str | None = None
-    waking_seconds: float | None = None
-    checkpoint_seconds: int = JobRequest.checkpoint_seconds
-    compile_cache: bool = True
-    resume_from: str | None = None
-    retries: int = 0
-    retry_on_exit_codes: tuple[int, ...] = ()
-    retry_on_hang: bool = False
-    hang_seconds: int | None = None
-    time_limit_seconds: int | None = None
-
-    def to_json(self) -> str:
-        with_data = self.secrets or self.inputs or self.checkpoints
-        return json.dumps({"format": FORMAT_WITH_DATA if with_data else FORMAT, **asdict(self)}, indent=1) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> "Job":
-        """Raises ValueError with the reason when the text is no job of this format."""
-        try:
-            raw = cast("dict[str, Any]", json.loads(text))
-            if raw.pop("format") not in (FORMAT, FORMAT_WITH_DATA):
-                raise ValueError("it is of another version of trainium-cdk")
-            if not _ID.fullmatch(raw["id"]):
-                raise ValueError("its id is none")
-            raw["retry_on_exit_codes"] = tuple(raw["retry_on_exit_codes"])
-            return cls(**raw)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"not a job: {error}") from error
 
 
 def new_job(
@@ -112,7 +49,7 @@ def new_job(
         id=f"{name}-{now.astimezone(UTC):%Y%m%d-%H%M%S}",
         name=name,
         cluster=plan.cluster_name,
-        submitted_at=f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        submitted_at=time_text(now),
         source_sha256=source_sha256,
         nodes=nodes,
         processes_per_node=plan.neuron_cores_per_node,
@@ -177,8 +114,8 @@ def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
 
     script: path of the script in the packed source; None for a request with a command of its own.
 
-    Ranks are static, by the roster (see trainium_core.nodes.torchrun). A dead rank ends the attempt on all nodes, so
-    torchrun itself starts nothing again. `--tee` makes it print each line with the rank that wrote it.
+    Ranks are static, by the membership (see trainium_core.nodes.torchrun). A dead rank ends the attempt on all nodes,
+    so torchrun itself starts nothing again. `--tee` makes it print each line with the rank that wrote it.
     """
     if request.command is not None:
         return request.command

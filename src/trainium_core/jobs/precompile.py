@@ -9,11 +9,12 @@ from typing import Protocol
 
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.facts import facts
-from trainium_core.jobs.job import Job, new_job
+from trainium_core.jobs.job import new_job
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.plan import Plan
+from trainium_wire.job import Job
 
 _NAME = "precompile"
 _LONGEST_NAME = 29

@@ -9,7 +9,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from trainium_core.jobs.progress import Attempt, JobState, NodeProgress, Outcome, moment
+from trainium_core.jobs.progress import JobState
+from trainium_wire.formats import moment
+from trainium_wire.job import Outcome
+from trainium_wire.job_progress import Attempt, NodeProgress
 
 WITHIN_RUNNING = ("first_step", "checkpoints")
 """Phases that go on while the command runs: `running` includes them."""

@@ -14,6 +14,7 @@ from trainium_core.plan.settings.jobs import S3_FOLDER
 from trainium_core.problems import nearest
 from trainium_core.setting_schema.forms import Choice, FilePath, Form, Pattern, UnreadableError, WholeNumber
 from trainium_core.setting_schema.setting import METADATA_KEY, Setting, section, setting
+from trainium_wire.job import CHECKPOINT_SECONDS
 
 LONGEST_NAME = 40
 
@@ -142,7 +143,7 @@ class JobRequest:
         "checkpoint_seconds",
         WholeNumber(1, 3600),
         meaning="Seconds between two looks at the folder of checkpoints; a new one is copied to S3.",
-        default=30,
+        default=CHECKPOINT_SECONDS,
     )
     outputs: str | None = setting(
         "outputs",

@@ -10,8 +10,6 @@ from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.source_files import SourceFiles, read_file, source_files, source_problem
 from trainium_core.problems import nearest
 
-SOURCE_FILE = "source.tar.gz"
-
 
 @dataclass(frozen=True, kw_only=True)
 class SourcePackage:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trainium_core.naming import RECORDS_PREFIX
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance, NodesNotMadeError
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe_group, describe_instances
+from trainium_wire.keys import RECORDS_PREFIX
 
 
 class AwsNodes(AwsFleets):
@@ -28,12 +28,12 @@ class AwsNodes(AwsFleets):
         if self._store is None:
             self._store = NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
-            records, roster = self._store.records(), self._store.roster().roster
+            records, membership = self._store.records(), self._store.membership().membership
         return DeployedNodes(
             wanted=group.desired,
             instances=self._instances(group_name, group),
             records=records,
-            roster=roster,
+            membership=membership,
             suspended=group.suspended,
         )
 

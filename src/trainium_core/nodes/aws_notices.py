@@ -1,16 +1,16 @@
-"""Tells the nodes of a cluster what ends them all: in the roster, which every node reads."""
+"""Tells the nodes of a cluster what ends them all: in the membership, which every node reads."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from trainium_core.naming import RECORDS_PREFIX
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.errors import RequestRefusedError
 from trainium_runtime.node_store import NodeStore
-from trainium_runtime.roster import Notice, without
+from trainium_wire.keys import RECORDS_PREFIX
+from trainium_wire.membership import Notice, without
 
-_ATTEMPTS = 5  # at a roster that the cluster's keeper changes at the same time
+_ATTEMPTS = 5  # at a membership that the cluster's keeper changes at the same time
 _NO_BUCKET = ("NoSuchBucket",)
 
 
@@ -21,7 +21,7 @@ class AwsNodeNotices(AwsFleets):
         bucket = self._records(stack)
         if bucket is not None:
             with read_errors(f"s3:GetObject on the bucket {bucket}", absent=_NO_BUCKET):
-                return self._store(bucket).roster().roster.notices
+                return self._store(bucket).membership().membership.notices
         return ()
 
     def announce(self, stack: str, notice: Notice) -> bool:
@@ -31,20 +31,20 @@ class AwsNodeNotices(AwsFleets):
         self._change(stack, lambda there: without(there, kind))
 
     def _change(self, stack: str, change: Callable[[tuple[Notice, ...]], tuple[Notice, ...]]) -> bool:
-        """Whether there is a roster, which now has the notices that it is to have."""
+        """Whether there is a membership, which now has the notices that it is to have."""
         bucket = self._records(stack)
         if bucket is None:
             return False
         with write_errors(f"s3:GetObject or s3:PutObject on the bucket {bucket}", absent=_NO_BUCKET):
             store = self._store(bucket)
             for _ in range(_ATTEMPTS):
-                there = store.roster()
+                there = store.membership()
                 if there.etag is None:
                     return False
-                wanted = replace(there.roster, notices=change(there.roster.notices))
-                if wanted == there.roster or store.write_roster(wanted, replacing=there):
+                wanted = replace(there.membership, notices=change(there.membership.notices))
+                if wanted == there.membership or store.write_membership(wanted, replacing=there):
                     return True
-            raise RequestRefusedError(f"the roster was changed by others {_ATTEMPTS} times in a row")
+            raise RequestRefusedError(f"the membership was changed by others {_ATTEMPTS} times in a row")
         return False
 
     def _records(self, stack: str) -> str | None:

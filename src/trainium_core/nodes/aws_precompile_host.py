@@ -3,11 +3,11 @@
 import json
 from datetime import UTC, datetime
 
-from trainium_core.naming import PRECOMPILE_PREFIX
 from trainium_core.nodes.precompile_host import HostState
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
-from trainium_runtime.stored_record import one_line
+from trainium_wire.formats import one_line
+from trainium_wire.keys import PRECOMPILE_PREFIX
 
 _END = "end"
 _LAUNCH = "Launching a new EC2 instance"

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Protocol
 
 from trainium_runtime.errors import UnavailableError
-from trainium_runtime.roster import Roster
-from trainium_runtime.stored_record import StoredRecord
+from trainium_wire.membership import Membership
+from trainium_wire.node_record import StoredRecord
 
 
 class NodesNotMadeError(UnavailableError):
@@ -40,7 +40,7 @@ class DeployedNodes:
     wanted: int
     instances: tuple[NodeInstance, ...]
     records: Mapping[str, StoredRecord]
-    roster: Roster
+    membership: Membership
     suspended: tuple[str, ...] = ()
 
 

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 
 from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
-from trainium_runtime.node_record import Check
 from trainium_runtime.recovery import WINDOW, Recovery, plan_recovery
-from trainium_runtime.roster import Roster
-from trainium_runtime.stored_record import StoredRecord, failures
+from trainium_wire.membership import Membership
+from trainium_wire.node_record import Check, StoredRecord, failures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +46,7 @@ class NodesReport:
 
     nodes: tuple[NodeStatus, ...]
     verdict: FleetVerdict
-    roster: Roster
+    membership: Membership
     asleep: bool
     gone: tuple[GoneNode, ...] = ()
     replaced: int = 0
@@ -72,7 +71,7 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int, now: datetime | 
             leaving=leaving,
             records={instance: stored.record for instance, stored in deployed.records.items()},
             recovery=recovery,
-            roster=deployed.roster,
+            membership=deployed.membership,
             suspended=deployed.suspended,
         )
     )
@@ -93,7 +92,7 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int, now: datetime | 
     return NodesReport(
         nodes=nodes,
         verdict=verdict,
-        roster=deployed.roster,
+        membership=deployed.membership,
         asleep=asleep,
         gone=tuple(one for one in gone if one.instance_id not in instances),
         replaced=sum(one.since > since for one in gone),
@@ -103,7 +102,7 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int, now: datetime | 
 def _status(node: NodeInstance, deployed: DeployedNodes, recovery: Recovery) -> NodeStatus:
     stored = deployed.records.get(node.instance_id)
     state, problem = _state(node, stored, recovery)
-    if state == "proven" and stored and deployed.wanted > 1 and stored.record.roster != deployed.roster.version:
+    if state == "proven" and stored and deployed.wanted > 1 and stored.record.membership != deployed.membership.version:
         problem = "has not yet reached all others"
     if state == "proven" and stored and stored.record.warnings:
         problem = "; ".join(part for part in (problem, f"warning: {stored.record.warnings}") if part)
@@ -137,7 +136,7 @@ def report_as_json(report: NodesReport, *, only: str | None = None) -> Mapping[s
     return {
         "state": report.verdict.state,
         "summary": report.verdict.reason,
-        "roster": report.roster.version,
+        "membership": report.membership.version,
         "nodes": [
             {
                 **{name: getattr(node, name) for name in ("instance_id", "zone", "address", "state", "problem")},

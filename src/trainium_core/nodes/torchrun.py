@@ -15,7 +15,7 @@ def torchrun_line(nodes: int, neuron_cores: int, script: str = "train.py") -> st
     neuron_cores: of each node.
 
     A login shell puts the framework's programs on PATH and sets the node's rank and the address of the first node, by
-    the roster; the line starts one, so that it runs as it is in a shell, a session and a service. Ranks are static:
+    the membership; the line starts one, so that it runs as it is in a shell, a session and a service. Ranks are static:
     the c10d rendezvous would rank nodes by host name, and rank 0 has to be at the address that all nodes are given.
     """
     return (

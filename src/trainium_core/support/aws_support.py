@@ -6,10 +6,10 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from trainium_core.naming import LOGS_PREFIX
 from trainium_core.nodes.aws_fleets import AwsFleets, FleetResources
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
+from trainium_wire.keys import LOGS_PREFIX
 
 _EVENTS, _ACTIVITIES, _LINES = 300, 50, 500
 _STREAMS, _LOGS, _CONSOLES = 3, 20, 10

@@ -50,7 +50,7 @@ def account_parts(
 
     def node_table() -> str:
         found = _report(plan, nodes, node_stack)
-        return as_json({**report_as_json(found), "members": [asdict(member) for member in found.roster.members]})
+        return as_json({**report_as_json(found), "members": [asdict(member) for member in found.membership.members]})
 
     def findings() -> str:
         found = preflight(plan, account)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from trainium_core.nodes.notices import NoticeAccount
 from trainium_core.teardown.step import Progress, count
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_runtime.roster import Notice
+from trainium_wire.membership import Notice
 
 DEFAULT_GRACE = timedelta(minutes=2)
 """As long as a spot instance has; a node reads its notices every 30 seconds."""
@@ -46,7 +46,7 @@ class NotifyNodes:
             return Progress(state="done", message="no node runs")
         self.ends = self.ends or self._announced_end() or self._announce()
         if self.ends is None:
-            return Progress(state="done", message="none: no node was ever proven, so none reads a roster")
+            return Progress(state="done", message="none: no node was ever proven, so none reads a membership")
         left = (self.ends - self.now()).total_seconds()
         if left <= 0:
             return Progress(state="done", message=f"{count(running, 'node')} had notice")
@@ -75,6 +75,6 @@ class NotifyNodes:
 
     def _announce(self) -> datetime | None:
         assert self.stack is not None
-        # Whole seconds, as the roster says it; never earlier than promised.
+        # Whole seconds, as the membership says it; never earlier than promised.
         ends = (self.now() + self.grace + timedelta(seconds=1)).replace(microsecond=0)
         return ends if self.account.announce(self.stack, Notice.of(self.kind, ends, self.reason)) else None

@@ -13,20 +13,20 @@ import tempfile
 import threading
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainium_core.naming import PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX
 from trainium_core.nodes.precompile_host import OVER
 from trainium_local.environment import HOST, safe_environment
 from trainium_local.resources import api
 from trainium_local.stand_ins.nodes import is_of_precompile_host, is_running, report_url
-from trainium_runtime.naming import CURRENT_JOB_KEY, JOBS_PREFIX, ROSTER_KEY
-from trainium_runtime.roster import Roster
+from trainium_wire.job import NODE_LOST, checkpoint_names, end_record, job_end_record, jobs_url, start_record
+from trainium_wire.job_keys import job_keys
+from trainium_wire.keys import CURRENT_JOB_KEY, MEMBERSHIP_KEY, PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX, instance_key
+from trainium_wire.membership import Membership
 
 PROGRAM = "trainium_local.stand_ins.job_node"
 TIMING = {"poll": 0.2, "log": 0.3, "log_others": 0.3, "report": 1}
@@ -63,14 +63,14 @@ class StandInJobs:
             end = _run_attempt(bucket, spec, [instance_id])
             if is_running(instance_id, bucket.region):  # else a function of the cluster ends the job
                 bucket.write_end(spec, end)
-                bucket.write(f"{PRECOMPILE_PREFIX}/{instance_id}.json", {"instance_id": instance_id, "state": OVER})
+                bucket.write(instance_key(PRECOMPILE_PREFIX, instance_id), {"instance_id": instance_id, "state": OVER})
         except (BotoCoreError, ClientError, ValueError, LookupError, TypeError, OSError) as error:
             print(f"stand-in nodes: the host of {bucket.name} did not run its job: {error}", flush=True)
 
     def _run(self, bucket: "_Bucket") -> None:
         try:
             spec = json.loads(bucket.read(CURRENT_JOB_KEY))
-            members = Roster.from_json(bucket.read(ROSTER_KEY)).members[: spec["nodes"]]
+            members = Membership.from_json(bucket.read(MEMBERSHIP_KEY)).members[: spec["nodes"]]
             ids = [member.instance_id for member in members]
             if len(ids) == spec["nodes"] and all(map(self._is_stand_in, ids)):
                 bucket.write_end(spec, _run_attempt(bucket, spec, ids))
@@ -92,7 +92,7 @@ class _Bucket:
         )
 
     def write_end(self, spec: Mapping[str, Any], end: Mapping[str, Any]) -> None:
-        self.write(f"{JOBS_PREFIX}/{spec['id']}/end.json", {**end, "attempts": 1})
+        self.write(job_keys(spec["id"]).end, job_end_record(end, attempts=1))
 
     def names(self, prefix: str) -> list[str]:
         found = api.call("s3", "ListObjectsV2", self.region, {"Bucket": self.name, "Prefix": prefix, "Delimiter": "/"})
@@ -101,38 +101,30 @@ class _Bucket:
 
 def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str]) -> dict[str, Any]:
     """How it ended."""
-    job = f"{JOBS_PREFIX}/{spec['id']}"
-    earlier = spec.get("resume_from")
-    kept = urlsplit(spec.get("checkpoints") or f"s3://{bucket.name}/{JOBS_PREFIX}")
-    prefix = f"{kept.path.strip('/')}/{earlier}/checkpoints/"
-    manifests = _Bucket(kept.netloc, bucket.region).names(prefix) if earlier else []
-    checkpoints = [name.removesuffix(".json") for name in manifests if name.endswith(".json")]
-    start: dict[str, Any] = {
-        "attempt": 1,
-        "at": _now(),
-        "nodes": [{"instance_id": instance_id, "address": HOST} for instance_id in instance_ids],
-        "resume_from": checkpoints[-1] if checkpoints else None,
-        "resume_job": earlier if checkpoints else None,
-        "seconds_left": spec.get("time_limit_seconds"),
-    }
-    bucket.write(f"{job}/attempts/1/start.json", start)
-    launch_content = {"url": f"s3://{bucket.name}/{JOBS_PREFIX}", "spec": spec, "timing": TIMING}
+    keys = job_keys(spec["id"]).attempt(1)
+    earlier = spec.get("resume_from") or ""
+    kept = urlsplit(spec.get("checkpoints") or jobs_url(bucket.name))
+    prefix = job_keys(earlier, kept.path.strip("/")).checkpoints
+    checkpoints = checkpoint_names(_Bucket(kept.netloc, bucket.region).names(prefix)) if earlier else []
+    start = start_record(
+        1,
+        dict.fromkeys(instance_ids, HOST),
+        checkpoint=checkpoints[-1] if checkpoints else None,
+        checkpoint_job=earlier,
+        seconds_left=spec.get("time_limit_seconds"),
+    )
+    bucket.write(keys.start, start)
+    launch_content = {"url": jobs_url(bucket.name), "spec": spec, "timing": TIMING}
     launch_content |= {key: start[key] for key in ("attempt", "nodes", "resume_from", "resume_job", "seconds_left")}
     with tempfile.TemporaryDirectory(prefix="trn-stand-in-job-") as folder:
         parts = [_Part(Path(folder), launch_content, rank, one) for rank, one in enumerate(instance_ids)]
         for part in parts:
             part.wait(bucket.region)
-    attempt = f"{job}/attempts/1"
-    if "end.json" not in bucket.names(f"{attempt}/"):
+    if "end.json" not in bucket.names(f"{keys.folder}/"):
         # All of them were ended before they could say anything.
-        lost = {"result": "node-lost", "reason": f"{instance_ids[0]} was terminated", "instance_id": instance_ids[0]}
-        unknown = dict.fromkeys(("traceback", "rank", "exit_code"))
-        bucket.write(f"{attempt}/end.json", {**lost, **unknown, "node": 0, "at": _now()})
-    return json.loads(bucket.read(f"{attempt}/end.json"))
-
-
-def _now() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        reason = f"{instance_ids[0]} was terminated"
+        bucket.write(keys.end, end_record(NODE_LOST, reason, instance_id=instance_ids[0], node=0))
+    return json.loads(bucket.read(keys.end))
 
 
 class _Part:

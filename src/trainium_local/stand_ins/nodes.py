@@ -2,7 +2,7 @@
 
 A node writes a record about itself to S3 and a deployment waits for it. So that it can finish, the record of an
 instance that an Auto Scaling group launched is written here, if its user data names the place, and once more when the
-roster of the cluster is there. Every record names its writer.
+membership of the cluster is there. Every record names its writer.
 """
 
 import json
@@ -20,13 +20,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
-from trainium_core.naming import PRECOMPILE_PREFIX
 from trainium_local import clock
 from trainium_local.resources import api
 from trainium_local.stand_ins.user_data import texts
-from trainium_runtime.naming import ROSTER_KEY, USAGE_PREFIX
-from trainium_runtime.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
-from trainium_runtime.roster import Roster
+from trainium_wire.keys import MEMBERSHIP_KEY, PRECOMPILE_PREFIX, USAGE_PREFIX
+from trainium_wire.membership import Membership
+from trainium_wire.node_record import REPORT_URL_VARIABLE, Check, NodeRecord
 
 BOOT_SECONDS = 0.2
 _USAGE_SECONDS = 60
@@ -64,21 +63,21 @@ class StandInNodes:
         timer.start()
 
     def handle_event(self, event: Mapping[str, Any]) -> None:
-        """Write for every node of a new roster that it has reached the others."""
+        """Write for every node of a new membership that it has reached the others."""
         detail = event["detail"]
-        if event["detail-type"] != "Object Created" or detail["object"]["key"] != ROSTER_KEY:
+        if event["detail-type"] != "Object Created" or detail["object"]["key"] != MEMBERSHIP_KEY:
             return
         bucket = detail["bucket"]["name"]
         try:
-            found = api.call("s3", "GetObject", event["region"], {"Bucket": bucket, "Key": ROSTER_KEY})
-            roster = Roster.from_json(found["Body"].read().decode())
+            found = api.call("s3", "GetObject", event["region"], {"Bucket": bucket, "Key": MEMBERSHIP_KEY})
+            membership = Membership.from_json(found["Body"].read().decode())
         except (BotoCoreError, ClientError, ValueError) as error:
-            print(f"stand-in nodes: no roster in {bucket}: {error}", flush=True)
+            print(f"stand-in nodes: no membership in {bucket}: {error}", flush=True)
             return
-        for instance_id in roster.instance_ids & self._proven.keys():
+        for instance_id in membership.instance_ids & self._proven.keys():
             region, url, record = self._proven[instance_id]
-            if urlsplit(url).netloc == bucket and record.roster != roster.version:
-                record = in_company(record, roster)
+            if urlsplit(url).netloc == bucket and record.membership != membership.version:
+                record = in_company(record, membership)
                 self._proven[instance_id] = (region, url, record)
                 self._write(region, url, record)
 
@@ -163,12 +162,12 @@ def node_record(instance_id: str, instance_type: str, *, failed: bool) -> NodeRe
     )
 
 
-def in_company(record: NodeRecord, roster: Roster) -> NodeRecord:
-    """The record once the node has been given a roster and reached all others of it."""
-    others = f"{len(roster.members) - 1} of {len(roster.members) - 1}"
+def in_company(record: NodeRecord, membership: Membership) -> NodeRecord:
+    """The record once the node has been given a membership and reached all others of it."""
+    others = f"{len(membership.members) - 1} of {len(membership.members) - 1}"
     peers = Check(name="peers", expected=others, found=others, ok=True)
     checks = (*(check for check in record.checks if check.name != peers.name), peers)
-    return replace(record, checks=checks, roster=roster.version, time=_now())
+    return replace(record, checks=checks, membership=membership.version, time=_now())
 
 
 def _now() -> str:

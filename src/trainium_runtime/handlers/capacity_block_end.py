@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainium_runtime.facts import facts
-from trainium_runtime.roster import Notice
+from trainium_wire.membership import Notice
 
 DETAIL_TYPES = ("Capacity Block Expiration Warning", "Capacity Block Reservation Expiration Warning")
 """EC2's user guide has shown the event under both names: "Monitor Capacity Blocks using EventBridge"."""

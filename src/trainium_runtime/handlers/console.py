@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from trainium_runtime.stored_record import one_line
+from trainium_wire.formats import one_line
 
 _FAILED = re.compile(r"trn-node FAILED: *([^\r\n]+)")
 _LONGEST = 300

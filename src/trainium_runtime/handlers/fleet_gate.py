@@ -14,7 +14,7 @@ from typing import Any
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
 from trainium_runtime.node_store import Group, NodeStore, describe_group, describe_instances
 from trainium_runtime.recovery import plan_recovery
-from trainium_runtime.stored_record import failures
+from trainium_wire.node_record import failures
 
 from .cluster_snapshot import find_group
 from .console import Consoles
@@ -216,7 +216,7 @@ class _FleetMonitor:
                     leaving=group.leaving,
                     limit=int(self._properties["Replacements"]),
                 ),
-                roster=self._store.roster().roster,
+                membership=self._store.membership().membership,
                 console=self._consoles.failures([i for i in group.instances if i not in stored], now=time.time()),
                 failed_launches=failed_launches(activities, self._since),
                 still_counted=ended_recently(activities, datetime.fromtimestamp(time.time(), UTC)),

@@ -1,5 +1,5 @@
 """Looks after the nodes of one Auto Scaling group: logs and tags what they report, has failed ones replaced, writes the
-roster.
+membership.
 
 Called for every record, for every change of the group, for the end of a Capacity Block, by the pilot's clock, and by
 the fleet gate. Events come late, twice and out of order, so an event only starts a run: each run
@@ -15,11 +15,12 @@ from functools import cache
 from typing import Any
 
 from trainium_runtime.naming import NODE_REASON_TAG, NODE_STATE_TAG
-from trainium_runtime.node_store import Group, NodeStore, StoredRoster, describe_group, describe_instances
+from trainium_runtime.node_store import Group, NodeStore, StoredMembership, describe_group, describe_instances
 from trainium_runtime.recovery import Recovery, plan_recovery
-from trainium_runtime.roster import Notice, Roster, notice_time
-from trainium_runtime.stored_record import StoredRecord, failures, one_line
 from trainium_runtime.tags import tag_values
+from trainium_wire.formats import one_line, time_text
+from trainium_wire.membership import Membership, Notice
+from trainium_wire.node_record import StoredRecord, failures
 
 from .capacity_block_end import capacity_block_notice
 from .pilot_stop import updated_notices
@@ -27,7 +28,7 @@ from .pilot_stop import updated_notices
 _LONGEST_TAG = 256  # characters of a tag's value (EC2 documentation, tag restrictions)
 _TAGGED_AT_ONCE = 200  # instances; EC2 takes 1,000 resources (API reference, CreateTags)
 _NOTICES_KEPT = timedelta(hours=1)  # after the moment they are about
-_ATTEMPTS = 5  # at a roster that another invocation changes at the same time
+_ATTEMPTS = 5  # at a membership that another invocation changes at the same time
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
@@ -60,13 +61,12 @@ class Keeper:
         for attempt in range(_ATTEMPTS):
             if self._reconcile_once(event, now, first=attempt == 0):
                 return
-        raise RuntimeError(f"the roster was changed by others {_ATTEMPTS} times in a row")
+        raise RuntimeError(f"the membership was changed by others {_ATTEMPTS} times in a row")
 
     def _reconcile_once(self, event: Mapping[str, Any], now: datetime, *, first: bool) -> bool:
-        """False when another invocation wrote the roster meanwhile: that one may have seen more of the group."""
-        stored_roster = (
-            self._store.roster()
-        )  # before the group, so that what is written is never older than what it replaces
+        """False when another invocation wrote the membership meanwhile: that one may have seen more of the group."""
+        # Before the group: what is written is never older than what it replaces.
+        stored = self._store.membership()
         group = describe_group(self._autoscaling, self._group_name)
         records = self._store.records()
         described = describe_instances(self._ec2, self._group_name)
@@ -76,24 +76,24 @@ class Keeper:
         recovery = plan_recovery(
             failures=failures(records), instances=group.instances, leaving=group.leaving, limit=self._limit
         )
-        roster_written = True
+        membership_written = True
         errors: list[Exception] = []
         # A step that fails does not keep the others from being done.
         for step in (
             lambda: self._replace(group, recovery, records),
-            lambda: self._update_roster(_members(group, instances, records), stored_roster, event, now),
+            lambda: self._update_membership(_members(group, instances, records), stored, event, now),
             # Last: EC2 throttles it, and nobody waits for it.
             lambda: self._tag(instances, records, recovery),
         ):
             try:
                 step()
-            except _RosterChangedError:
-                roster_written = False
+            except _MembershipChangedError:
+                membership_written = False
             except Exception as error:
                 errors.append(error)
         if errors:
             raise ExceptionGroup("not all could be done", errors)
-        return roster_written
+        return membership_written
 
     def _log(
         self, event: Mapping[str, Any], group: Group, instances: Mapping[str, Any], records: Mapping[str, StoredRecord]
@@ -109,12 +109,12 @@ class Keeper:
             event_instance = self._store.instance_of(str(found.get("key")))
             if event_instance is None or event_instance not in records:
                 _print(ignored=str(found.get("key")), why="no record, or deleted since")
-        for instance, stored in records.items():
+        for instance, found in records.items():
             state = tag_values(instances.get(instance, {}).get("Tags")).get(NODE_STATE_TAG)
-            not_logged = instance in instances and state != stored.record.state
+            not_logged = instance in instances and state != found.record.state
             if instance == event_instance or not_logged:
                 of_group = {} if instance in group.instances else {"why": "not of the group"}
-                _print(record=json.loads(stored.record.to_json()), **of_group)
+                _print(record=json.loads(found.record.to_json()), **of_group)
 
     def _replace(self, group: Group, recovery: Recovery, records: Mapping[str, StoredRecord]) -> None:
         from botocore.exceptions import ClientError
@@ -160,21 +160,25 @@ class Keeper:
             for instance in instances if len(instances) > 1 else ():
                 self._create_tags([instance], tags)
 
-    def _update_roster(
-        self, members: Mapping[str, str] | None, stored_roster: StoredRoster, event: Mapping[str, Any], now: datetime
+    def _update_membership(
+        self,
+        members: Mapping[str, str] | None,
+        stored: StoredMembership,
+        event: Mapping[str, Any],
+        now: datetime,
     ) -> None:
-        """Write the roster if it changed. members: None while they are not to be changed."""
-        notices = _notices(updated_notices(stored_roster.roster.notices, event), capacity_block_notice(event), now)
-        roster = replace(stored_roster.roster, notices=notices) if members is None else Roster.of(members, notices)
-        if roster == stored_roster.roster:
+        """Write the membership if it changed. members: None while they are not to be changed."""
+        notices = _notices(updated_notices(stored.membership.notices, event), capacity_block_notice(event), now)
+        membership = replace(stored.membership, notices=notices) if members is None else Membership.of(members, notices)
+        if membership == stored.membership:
             return
-        if not self._store.write_roster(roster, replacing=stored_roster):
-            raise _RosterChangedError
-        _print(roster=json.loads(roster.to_json()))
+        if not self._store.write_membership(membership, replacing=stored):
+            raise _MembershipChangedError
+        _print(membership=json.loads(membership.to_json()))
 
 
-class _RosterChangedError(Exception):
-    """Another invocation wrote the roster."""
+class _MembershipChangedError(Exception):
+    """Another invocation wrote the membership."""
 
 
 def _members(group: Group, instances: Mapping[str, Any], records: Mapping[str, StoredRecord]) -> dict[str, str] | None:
@@ -193,10 +197,10 @@ def _members(group: Group, instances: Mapping[str, Any], records: Mapping[str, S
     return addresses if complete else None
 
 
-def _notices(stored_roster: tuple[Notice, ...], new: Notice | None, now: datetime) -> tuple[Notice, ...]:
+def _notices(current: tuple[Notice, ...], new: Notice | None, now: datetime) -> tuple[Notice, ...]:
     """One notice of each kind, the newest, and none that is long past."""
-    by_kind = {notice.kind: notice for notice in (*stored_roster, *([new] if new else ()))}
-    oldest = notice_time(now - _NOTICES_KEPT)
+    by_kind = {notice.kind: notice for notice in (*current, *([new] if new else ()))}
+    oldest = time_text(now - _NOTICES_KEPT)
     return tuple(notice for _, notice in sorted(by_kind.items()) if notice.at >= oldest)
 
 

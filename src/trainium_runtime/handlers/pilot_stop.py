@@ -4,18 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainium_runtime.pilot_clock import StopNotice
-from trainium_runtime.roster import Notice, notice_time, without
+from trainium_wire.formats import time_text
+from trainium_wire.membership import Notice, without
 
 KIND = "pilot-stop"
 
 
 def event_of(notice: StopNotice | None) -> dict[str, Any]:
     """What the clock calls the keeper with; None: nodes do not stop soon, or not any more."""
-    return {KIND: {"at": notice_time(notice.at), "reason": notice.reason} if notice else None}
+    return {KIND: {"at": time_text(notice.at), "reason": notice.reason} if notice else None}
 
 
 def updated_notices(current: tuple[Notice, ...], event: Mapping[str, Any]) -> tuple[Notice, ...]:
-    """The notices of a roster, as the clock wants them; another event leaves them as they are."""
+    """The notices of a membership, as the clock wants them; another event leaves them as they are."""
     if KIND not in event:
         return current
     others, stop = without(current, KIND), event[KIND]

@@ -8,13 +8,15 @@ not launch a host or has ended one, whoever wanted that: then nobody runs the jo
 import json
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from trainium_runtime.naming import JOBS_PREFIX
 from trainium_runtime.node_store import describe_group
-from trainium_runtime.stored_record import one_line
+from trainium_wire.formats import one_line
+from trainium_wire.job import FAILED, end_record, job_end_record
+from trainium_wire.job_keys import job_keys
+from trainium_wire.keys import instance_key
 
 NOT_LAUNCHED, ENDED = "EC2 Instance Launch Unsuccessful", "EC2 Instance Terminate Successful"
 _ABSENT = ("NoSuchKey", "404", "NotFound", "AccessDenied")
@@ -57,8 +59,8 @@ def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mappin
         return False
     # Auto Scaling would launch another one.
     _empty(autoscaling, settings["GROUP"])
-    end = {"result": "failed", "reason": _reason(event, s3, settings), "at": _now(), "attempts": 0}
-    key = f"{JOBS_PREFIX}/{job['id']}/end.json"
+    end = job_end_record(end_record(FAILED, _reason(event, s3, settings)), attempts=0)
+    key = job_keys(job["id"]).end
     from botocore.exceptions import ClientError
 
     try:
@@ -81,7 +83,7 @@ def _reason(event: Mapping[str, Any], s3: Any, settings: Mapping[str, str]) -> s
     detail = event["detail"]
     if event["detail-type"] == NOT_LAUNCHED:
         return one_line(f"EC2 launched no host: {detail.get('StatusMessage') or 'no reason given'}", _LONGEST_REASON)
-    report = _read(s3, settings["BUCKET"], f"{settings['REPORTS']}/{detail['EC2InstanceId']}.json")
+    report = _read(s3, settings["BUCKET"], instance_key(settings["REPORTS"], detail["EC2InstanceId"]))
     if report is not None and report.get("state") == "failed":
         return one_line(f"the host could not begin: {report.get('reason')}", _LONGEST_REASON)
     cause = f" ({detail['Cause']})" if detail.get("Cause") else ""
@@ -105,7 +107,3 @@ def _read(s3: Any, bucket: str, key: str) -> dict[str, Any] | None:
 
 def _empty(autoscaling: Any, group: str) -> None:
     autoscaling.set_desired_capacity(AutoScalingGroupName=group, DesiredCapacity=0, HonorCooldown=False)
-
-
-def _now() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -14,7 +14,7 @@ from tests.cli.running import run
 from tests.core.job_bucket import JOB, REGION
 from trainium_cli.cache import cache_clean_command, cache_look_commands
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.compile_cache.place import place_of
+from trainium_wire.cache_place import place_of
 
 BUCKET, FOLDER = "team-cache", "neuron-compile-cache"
 NAMED = ("--bucket", BUCKET, "--region", REGION)

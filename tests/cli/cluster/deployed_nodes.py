@@ -4,13 +4,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
-from trainium_runtime.node_record import Check, NodeRecord, State
-from trainium_runtime.roster import Roster
-from trainium_runtime.stored_record import StoredRecord
+from trainium_wire.membership import Membership
+from trainium_wire.node_record import Check, NodeRecord, State, StoredRecord
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 A, B = "i-0aaaaaaaaaaaaaaaa", "i-0bbbbbbbbbbbbbbbb"
-ROSTER = Roster.of({A: "10.42.0.4", B: "10.42.0.12"})
+MEMBERSHIP = Membership.of({A: "10.42.0.4", B: "10.42.0.12"})
 DEVICES = Check(name="neuron-devices", expected="16", found="15 (missing 7)", ok=False)
 
 
@@ -22,7 +21,7 @@ def instance(instance_id: str) -> NodeInstance:
 
 def stored(instance_id: str, state: State = "proven", reason: str = "", *checks: Check) -> StoredRecord:
     record = NodeRecord(
-        instance_id=instance_id, state=state, reason=reason, checks=checks, roster=ROSTER.version, time="now"
+        instance_id=instance_id, state=state, reason=reason, checks=checks, membership=MEMBERSHIP.version, time="now"
     )
     return StoredRecord(record=record, written=NOON)
 
@@ -32,7 +31,7 @@ def deployed(*records: StoredRecord) -> DeployedNodes:
         wanted=2,
         instances=(instance(A), instance(B)),
         records={one.record.instance_id: one for one in records},
-        roster=ROSTER,
+        membership=MEMBERSHIP,
     )
 
 

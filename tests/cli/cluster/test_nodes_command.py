@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cluster.deployed_nodes import BOOTING, LOST, PROVEN, ROSTER, A, B, FakeNodes, deployed, stored
+from tests.cli.cluster.deployed_nodes import BOOTING, LOST, MEMBERSHIP, PROVEN, A, B, FakeNodes, deployed, stored
 from tests.cli.running import GOOD, run
 from trainium_cli.cluster import nodes_command
 from trainium_cli.exit_codes import ExitCode
@@ -45,7 +45,11 @@ def test_the_plan_says_whether_nodes_are_replaced(account: FakeNodes) -> None:
 def test_json_says_the_same(account: FakeNodes) -> None:
     account.answers = [LOST]
     printed = json.loads(run("nodes", *GOOD, "--json").stdout)
-    assert (printed["stack"], printed["state"], printed["roster"]) == ("TrnClusterStack", "waiting", ROSTER.version)
+    assert (printed["stack"], printed["state"], printed["membership"]) == (
+        "TrnClusterStack",
+        "waiting",
+        MEMBERSHIP.version,
+    )
     assert [node["state"] for node in printed["nodes"]] == ["proven", "failed"]
     assert printed["nodes"][1]["since"] == "2026-11-21T12:00:00+00:00"
     assert printed["nodes"][1]["checks"] == [
@@ -93,7 +97,7 @@ def test_watching_for_a_program_prints_the_end_alone(account: FakeNodes) -> None
 
 
 def test_a_cluster_that_sleeps_is_not_waited_for(account: FakeNodes) -> None:
-    account.answers = [DeployedNodes(wanted=0, instances=(), records={}, roster=ROSTER)]
+    account.answers = [DeployedNodes(wanted=0, instances=(), records={}, membership=MEMBERSHIP)]
     ended = run("nodes", *GOOD, "--watch")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "asleep" in ended.stdout

@@ -18,7 +18,7 @@ from trainium_core.nodes.groups import NodeGroup
 from trainium_core.sleep.account import SleepState
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_runtime.roster import Notice
+from trainium_wire.membership import Notice
 
 
 def event(status: str, reason: str = "", *, of_stack: bool = True) -> StackEvent:
@@ -206,7 +206,7 @@ def test_a_refused_waking_changes_nothing_and_says_so(monkeypatch: pytest.Monkey
     assert "Nothing was changed: TrnClusterStack: not allowed" in ended.stderr
 
 
-EMPTY = DeployedNodes(wanted=0, instances=(), records={}, roster=PROVEN.roster)
+EMPTY = DeployedNodes(wanted=0, instances=(), records={}, membership=PROVEN.membership)
 AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot", groups=("nodes",))
 
 

@@ -19,8 +19,7 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_core.nodes.deployed_nodes import DeployedNodes
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import UnavailableError
-from trainium_runtime.node_record import NodeRecord
-from trainium_runtime.stored_record import StoredRecord
+from trainium_wire.node_record import NodeRecord, StoredRecord
 
 END = datetime(2026, 12, 1, tzinfo=UTC)
 MADE = StackEvent(event_id="1", kind="stack", logical_id="s", status="CREATE_COMPLETE", of_stack=True, time=END)

@@ -16,8 +16,8 @@ from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
 from tests.core.job_bucket import JOB
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.jobs.job import Job
 from trainium_core.nodes.deployed_nodes import DeployedNodes
+from trainium_wire.job import Job
 from trn_job.command import variables
 
 CACHE_USE = {
@@ -134,7 +134,7 @@ def test_mistakes_are_reported_all_at_once_by_the_names_that_were_given() -> Non
     [
         (None, "There is no stack TrnClusterStack in us-west-2: `trn deploy` makes it."),
         (BOOTING, "not all nodes are proven"),
-        (DeployedNodes(wanted=0, instances=(), records={}, roster=PROVEN.roster), "`trn run --wake` wakes it"),
+        (DeployedNodes(wanted=0, instances=(), records={}, membership=PROVEN.membership), "`trn run --wake` wakes it"),
     ],
     ids=["no cluster", "booting", "asleep"],
 )

@@ -11,9 +11,9 @@ from typing import Any
 import boto3
 from botocore.validate import ParamValidator
 
-from trainium_runtime.naming import ROSTER_KEY
-from trainium_runtime.node_record import Check, NodeRecord
-from trainium_runtime.roster import Roster
+from trainium_wire.keys import MEMBERSHIP_KEY
+from trainium_wire.membership import Membership
+from trainium_wire.node_record import Check, NodeRecord
 
 BUCKET, PREFIX, GROUP = "records", "nodes", "fleet"
 FUNCTION_ARN = "arn:aws:lambda:us-west-2:123456789012:function:watcher"
@@ -70,16 +70,16 @@ class Fleet:
         self._s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{instance_id}.json", Body=text.encode())
 
     def prove(self, *instance_ids: str, connected: bool = True) -> None:
-        """Let instances prove themselves; `connected`: with the roster of the whole group, all reached."""
-        roster = Roster.of(dict.fromkeys(self.instances, "10.0.0.1"))
+        """Let instances prove themselves; `connected`: with the membership of the whole group, all reached."""
+        membership = Membership.of(dict.fromkeys(self.instances, "10.0.0.1"))
         if connected:
-            self._s3.put_object(Bucket=BUCKET, Key=ROSTER_KEY, Body=roster.to_json().encode())
+            self._s3.put_object(Bucket=BUCKET, Key=MEMBERSHIP_KEY, Body=membership.to_json().encode())
         for instance_id in instance_ids:
             record = NodeRecord(
                 instance_id=instance_id,
                 state="proven",
                 checks=(Check(name="devices", expected="16", found="16", ok=True),),
-                roster=roster.version if connected else "",
+                membership=membership.version if connected else "",
                 time="2026-11-21T12:00:00Z",
             )
             self.write(instance_id, record.to_json())

@@ -97,7 +97,7 @@ def test_nodes_that_have_not_reached_each_other_are_waited_for(
     assert functions.keeper_calls == 1
 
 
-def test_a_roster_of_nodes_that_have_left_is_not_enough(
+def test_a_membership_of_nodes_that_have_left_is_not_enough(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation
 ) -> None:
     """Such as after a deployment that asks for fewer nodes: none of those that stay writes anything."""

@@ -13,7 +13,8 @@ from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, client
 from tests.runtime.handlers.pilot import Keeper, Stack
 from tests.runtime.handlers.pilot_clock_runs import Run, desired, group, messages, new_queue, new_topic, runs, tags
 from trainium_runtime.handlers.pilot_clock import GATE_EVENT
-from trainium_runtime.naming import STOPPED_TAG, USAGE_PREFIX
+from trainium_runtime.naming import STOPPED_TAG
+from trainium_wire.keys import USAGE_PREFIX
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from tests.runtime.handlers.conftest import REGION, PartialClient
 from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, PREFIX, Fleet, client
 from trainium_runtime.handlers import node_keeper
 from trainium_runtime.handlers.node_keeper import Keeper
-from trainium_runtime.naming import ROSTER_KEY
 from trainium_runtime.node_store import NodeStore
-from trainium_runtime.roster import Roster
+from trainium_wire.keys import MEMBERSHIP_KEY
+from trainium_wire.membership import Membership
 
 Keep = Callable[..., None]
 
@@ -57,9 +57,9 @@ def warning(detail_type: str, **detail: str) -> dict[str, Any]:
     return {"source": "aws.ec2", "detail-type": detail_type, "detail": named}
 
 
-def roster() -> Roster | None:
+def membership() -> Membership | None:
     try:
-        return Roster.from_json(client("s3").get_object(Bucket=BUCKET, Key=ROSTER_KEY)["Body"].read().decode())
+        return Membership.from_json(client("s3").get_object(Bucket=BUCKET, Key=MEMBERSHIP_KEY)["Body"].read().decode())
     except client("s3").exceptions.NoSuchKey:
         return None
 
@@ -83,74 +83,74 @@ def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_the_roster_is_written_once_every_node_is_proven(keep: Keep, fleet: Fleet) -> None:
+def test_the_membership_is_written_once_every_node_is_proven(keep: Keep, fleet: Fleet) -> None:
     first, second = sorted(fleet.instances)
     fleet.prove(first, connected=False)
     keep()
-    assert roster() is None
+    assert membership() is None
     fleet.prove(second, connected=False)
     keep()
-    assert roster() == Roster.of({first: address(first), second: address(second)})
+    assert membership() == Membership.of({first: address(first), second: address(second)})
 
 
-def test_an_address_in_the_roster_is_the_one_that_ec2_reports(keep: Keep, fleet: Fleet) -> None:
+def test_an_address_in_the_membership_is_the_one_that_ec2_reports(keep: Keep, fleet: Fleet) -> None:
     """A node could write a command there, which every other node would run."""
     for instance in fleet.instances:
         sent = {"instance_id": instance, "state": "proven", "address": "$(reboot)", "time": "now"}
         fleet.write(instance, json.dumps(sent))
     keep()
-    written = roster()
+    written = membership()
     assert written is not None
     assert {member.address for member in written.members} == {address(i) for i in fleet.instances}
 
 
-def test_a_group_that_has_not_all_its_nodes_gets_no_roster(keep: Keep, fleet: Fleet) -> None:
+def test_a_group_that_has_not_all_its_nodes_gets_no_membership(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     group = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
     group["AutoScalingGroups"][0]["DesiredCapacity"] = 3
     keep(autoscaling=PartialClient(client("autoscaling"), describe_auto_scaling_groups=group))
-    assert roster() is None
+    assert membership() is None
 
 
-def test_a_roster_that_is_right_is_not_written_again(keep: Keep, fleet: Fleet) -> None:
+def test_a_membership_that_is_right_is_not_written_again(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     keep()
     forbidden = PartialClient(client("s3"), put_object=AssertionError("written"))
     keep(s3=forbidden)
 
 
-def test_a_node_that_was_replaced_is_replaced_in_the_roster(keep: Keep, fleet: Fleet) -> None:
+def test_a_node_that_was_replaced_is_replaced_in_the_membership(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     keep()
     gone = fleet.instances[0]
     fleet.replace(gone)
     fleet.prove(*fleet.instances, connected=False)
     keep()
-    written = roster()
+    written = membership()
     assert written is not None
     assert written.instance_ids == set(fleet.instances)
 
 
-def test_a_roster_that_somebody_else_changed_meanwhile_is_read_again(keep: Keep, fleet: Fleet) -> None:
+def test_a_membership_that_somebody_else_changed_meanwhile_is_read_again(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     s3 = client("s3")
     looks: list[str] = []
 
     class Racing(PartialClient):
-        """Lets another invocation write between the first read of the roster and the write."""
+        """Lets another invocation write between the first read of the membership and the write."""
 
         def get_object(self, **parameters: Any) -> Any:
-            if parameters["Key"] != ROSTER_KEY:
+            if parameters["Key"] != MEMBERSHIP_KEY:
                 return s3.get_object(**parameters)
             looks.append(parameters["Key"])
             try:
                 return s3.get_object(**parameters)
             finally:
                 if len(looks) == 1:
-                    s3.put_object(Bucket=BUCKET, Key=ROSTER_KEY, Body=Roster.of({"i-9": "10.0.0.9"}).to_json())
+                    s3.put_object(Bucket=BUCKET, Key=MEMBERSHIP_KEY, Body=Membership.of({"i-9": "10.0.0.9"}).to_json())
 
     keep(s3=Racing(s3))
-    written = roster()
+    written = membership()
     assert written is not None
     assert written.instance_ids == set(fleet.instances)
     assert len(looks) == 2
@@ -207,7 +207,7 @@ def test_nodes_are_tagged_last_and_at_once_and_one_that_ec2_forgot_stops_no_othe
 
     class Forgetful(PartialClient):
         def create_tags(self, **parameters: Any) -> None:
-            assert roster() is not None
+            assert membership() is not None
             calls.append(parameters["Resources"])
             if fleet.instances[0] in parameters["Resources"]:
                 raise ClientError({"Error": {"Code": "InvalidInstanceID.NotFound"}}, "CreateTags")
@@ -249,7 +249,7 @@ def test_a_record_whose_event_got_lost_goes_to_the_log_once(
     assert logged == [first, second]
 
 
-def test_a_roster_is_never_older_than_the_one_it_replaces(keep: Keep, fleet: Fleet) -> None:
+def test_a_membership_is_never_older_than_the_one_it_replaces(keep: Keep, fleet: Fleet) -> None:
     """Two invocations at once: the one that saw less of the group must not have the last word."""
     fleet.prove(*fleet.instances, connected=False)
     old = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
@@ -269,7 +269,7 @@ def test_a_roster_is_never_older_than_the_one_it_replaces(keep: Keep, fleet: Fle
             return old
 
     keep(autoscaling=Slow(client("autoscaling")))
-    written = roster()
+    written = membership()
     assert written is not None
     assert written.instance_ids == set(fleet.instances)
 
@@ -300,7 +300,7 @@ def test_an_event_about_no_record_is_reported_and_does_nothing(
 def test_an_event_of_another_form_starts_a_run_all_the_same(keep: Keep, fleet: Fleet, event: dict[str, Any]) -> None:
     fleet.prove(*fleet.instances, connected=False)
     keep(event)
-    assert roster() is not None
+    assert membership() is not None
 
 
 @pytest.mark.parametrize("garbage", ["", "<html>", "null", "[" * 50_000, "x" * 100_000, '{"state": "proven"}'])
@@ -324,7 +324,7 @@ def test_the_order_and_number_of_events_change_nothing(keep: Keep, fleet: Fleet)
         order.shuffle(events)
         for event in events:
             keep(event, limit=1)
-        seen.add(str(roster()))
+        seen.add(str(membership()))
     assert len(seen) == 1
     assert unhealthy() == set()
 
@@ -334,7 +334,7 @@ def test_what_cannot_be_done_keeps_nothing_else_from_being_done_and_is_reported(
     denied = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "CreateTags")
     with pytest.RaisesGroup(ClientError):
         keep(ec2=PartialClient(client("ec2"), create_tags=denied))
-    assert roster() is not None
+    assert membership() is not None
 
 
 @pytest.mark.parametrize(
@@ -345,9 +345,9 @@ def test_every_node_is_notified_of_the_begin_of_termination_in_its_capacity_bloc
 ) -> None:
     fleet.prove(*fleet.instances, connected=False)
     keep()
-    before = roster()
+    before = membership()
     keep(warning(detail_type))
-    after = roster()
+    after = membership()
     assert before is not None
     assert after is not None
     assert after.version == before.version
@@ -358,7 +358,7 @@ def test_every_node_is_notified_of_the_begin_of_termination_in_its_capacity_bloc
 
 def test_the_end_of_the_capacity_block_is_reported_before_any_node_is_proven(keep: Keep) -> None:
     keep(warning("Capacity Block Expiration Warning"))
-    written = roster()
+    written = membership()
     assert written is not None
     assert (len(written.notices), written.version) == (1, "")
 
@@ -366,7 +366,7 @@ def test_the_end_of_the_capacity_block_is_reported_before_any_node_is_proven(kee
 def test_a_warning_that_comes_twice_is_one_notice(keep: Keep) -> None:
     for _ in range(2):
         keep(warning("Capacity Block Expiration Warning"))
-    written = roster()
+    written = membership()
     assert written is not None
     assert len(written.notices) == 1
 
@@ -374,7 +374,7 @@ def test_a_warning_that_comes_twice_is_one_notice(keep: Keep) -> None:
 def test_a_notice_that_is_long_past_is_taken_away(keep: Keep) -> None:
     keep(warning("Capacity Block Expiration Warning"))
     keep(now=NOON + timedelta(hours=3))
-    written = roster()
+    written = membership()
     assert written is not None
     assert written.notices == ()
 

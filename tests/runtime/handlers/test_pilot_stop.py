@@ -1,10 +1,10 @@
-"""What becomes of the notices in the roster when the clock notifies the keeper that nodes stop soon."""
+"""What becomes of the notices in the membership when the clock notifies the keeper that nodes stop soon."""
 
 from datetime import UTC, datetime
 
 from trainium_runtime.handlers.pilot_stop import event_of, updated_notices
 from trainium_runtime.pilot_clock import StopNotice
-from trainium_runtime.roster import Notice
+from trainium_wire.membership import Notice
 
 BLOCK = Notice(kind="capacity-block-end", at="2026-11-21T13:00:00Z", reason="the block ends")
 STOP = StopNotice(at=datetime(2026, 11, 21, 12, 15, tzinfo=UTC), reason="the pilot ends")

@@ -11,7 +11,7 @@ from tools.lab.plans import BARE, lab_plan
 from tools.lab.site import SHORT_TIMEOUTS, Outcome, Site
 from tools.lab.waiting import wait_for
 from trainium_core.plan.node_checks import NODE_CHECKS
-from trainium_runtime.node_record import NodeRecord
+from trainium_wire.node_record import NodeRecord
 
 INSTALLED_LAST = "etc/systemd/system/multi-user.target.wants/trn-node.service"
 LOG = "var/log/trn-node.log"

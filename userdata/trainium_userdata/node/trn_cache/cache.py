@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from trainium_core.compile_cache.place import SUFFIX, Place, is_name
+from trainium_wire.cache_place import SUFFIX, Place, is_name
 from trn_node.objects import sha256_of
 
 from .boots import Checksums, this_boot

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from urllib.parse import quote
 
-from trainium_core.compile_cache.place import DIGEST
+from trainium_wire.cache_place import DIGEST
 from trn_node.objects import Objects
 from trn_node.s3 import S3Error
 from trn_node.web import Sink

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-from trainium_core.compile_cache.place import parse_place
+from trainium_wire.cache_place import parse_place
 
 LEAST_FREE = 0.2
 """Part of the disk that is to be free before a job reads its entries."""

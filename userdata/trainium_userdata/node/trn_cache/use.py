@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from trainium_core.compile_cache.place import Place, parse_key
+from trainium_wire.cache_place import Place, parse_key
 
 from .cache import Cache, records_access_times
 from .entries import Entries

@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
     try:
         (path,) = arguments
         found = launch.read(path)
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError) as error:
         print(f"trn_job: no launch file: {error}", file=sys.stderr)
         return 2
     watchdog.start()

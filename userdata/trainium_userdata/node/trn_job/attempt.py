@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any
 
-from trn_node.job_files import now
+from trainium_wire.formats import now_text
 
 from . import checkpoints, inputs, outputs, processes, source
 from .command import Command, variables
@@ -48,7 +48,7 @@ class Attempt:
         self._progress = Progress()
         self._compiling = Compiling()
         self._caches = CompileCaches(launch, self._log.say)
-        self._secrets = Secrets(launch.spec.get("secrets") or {}, secret_of)
+        self._secrets = Secrets(launch.spec.secrets, secret_of)
         self._finder = Finder()
         self._last_line = time.monotonic()
         self._phases: dict[str, float] = {}
@@ -68,7 +68,7 @@ class Attempt:
         signal.signal(signal.SIGTERM, self._terminate)
         self.peer_port = Listener(launch.nodes[launch.rank]["address"]).port
         self._log.say(f"job {launch.job}, attempt {launch.attempt}: {launch.name} of {len(launch.nodes)}")
-        every = int(launch.spec.get("checkpoint_seconds") or 30)
+        every = launch.spec.checkpoint_seconds
         threads = self.beside()
         for thread in threads:
             thread.start()
@@ -107,7 +107,7 @@ class Attempt:
         self._end.poll()
         if self._end.over.is_set():
             return
-        stop = self._store.read(f"{self._launch.job}/stop.json")
+        stop = self._store.read(self._launch.job_keys.stop)
         if stop is not None:
             self._end.declare("stopped", str(stop.get("reason") or "trn stop"))
         self._notices.poll()
@@ -128,7 +128,7 @@ class Attempt:
         record: dict[str, Any] = {
             "instance_id": launch.nodes[launch.rank]["instance_id"],
             "state": self._state,
-            "at": now(),
+            "at": now_text(),
             "phases": {name: round(seconds, 3) for name, seconds in phases.items()},
             "progress": self._progress.as_record(),
             "graphs": self._compiling.counts(),
@@ -137,7 +137,7 @@ class Attempt:
             "peer_port": self.peer_port,
             "log_parts": self._log.parts,
         }
-        self._store.write(f"{launch.key}/nodes/{launch.rank}.json", record)
+        self._store.write(launch.keys.node(launch.rank), record)
 
     def _add_line(self, rank: int | None, line: str) -> None:
         self._last_line = time.monotonic()
@@ -172,7 +172,7 @@ class Attempt:
         for name in ("checkpoints", "outputs"):
             (place / name).mkdir()
         self._variables = variables(
-            spec_environment=launch.spec.get("environment") or {},
+            spec_environment=launch.spec.environment,
             job=launch.job,
             attempt=launch.attempt,
             nodes=len(launch.nodes),
@@ -182,9 +182,9 @@ class Attempt:
         )
         with self._phase("source"):
             archive = place / "source.tar.gz"
-            if not self._store.download(f"{launch.job}/source.tar.gz", archive):
+            if not self._store.download(launch.job_keys.source, archive):
                 raise source.SourceError("there is no packed source in S3")
-            promised = launch.spec.get("source_sha256")
+            promised = launch.spec.source_sha256
             if promised and hashlib.sha256(archive.read_bytes()).hexdigest() != promised:
                 raise source.SourceError("the packed source in S3 is not the one that was submitted")
             source.unpack(archive, place / "source")
@@ -194,14 +194,14 @@ class Attempt:
                 resumed = checkpoints.download(launch, self._store, place / "resume")
                 self._variables["TRN_RESUME_FROM"] = str(resumed)
                 self._log.say(f"goes on from checkpoint {launch.resume_from}")
-        if launch.spec.get("inputs"):
+        if launch.spec.inputs:
             with self._phase("inputs"):
                 inputs.download(launch.inputs, self._store, place / "inputs")
         self._raise_if_over()
         self._secrets.fetch()
-        if launch.spec.get("setup"):
+        if launch.spec.setup:
             with self._phase("setup"):
-                setup = self._start("setup", launch.spec["setup"])
+                setup = self._start("setup", launch.spec.setup)
                 while setup.exit_code is None:
                     self._raise_if_over()
                     setup.wait(self._end.over)
@@ -242,12 +242,12 @@ class Attempt:
         """Run the command, and return when the attempt is over."""
         launch = self._launch
         self._finder = Finder()
-        stack = launch.spec.get("stack")
+        stack = launch.spec.stack
         if stack and not launch.venv:
             self._log.say(f"there is no environment of the stack {stack} here: the job has the login shell's")
         with self._phase("running"):
             self._started = time.monotonic()
-            command = self._start("command", launch.spec["command"])
+            command = self._start("command", launch.spec.command)
             while command.exit_code is None:
                 self._raise_if_over()
                 self._check_time()
@@ -275,12 +275,12 @@ class Attempt:
         launch = self._launch
         if launch.rank:
             return
-        limit, quiet_seconds = launch.spec.get("hang_seconds"), time.monotonic() - self._last_line
+        limit, quiet_seconds = launch.spec.hang_seconds, time.monotonic() - self._last_line
         if limit and quiet_seconds > limit:
             self._end.declare("hung", f"no line of output and no progress on node 0 for {limit} seconds")
         left = launch.seconds_left
         if left is not None and time.monotonic() - self._started > left:
-            limit = launch.spec.get("time_limit_seconds")
+            limit = launch.spec.time_limit_seconds
             self._end.declare("time-limit", f"the job's time limit of {limit} seconds is over")
 
     def _wait_for_others(self) -> None:
@@ -299,7 +299,7 @@ class Attempt:
         if rank < 0 or self._end.over.is_set():
             return False
         try:
-            record = self._store.read(f"{self._launch.key}/nodes/{rank}.json")
+            record = self._store.read(self._launch.keys.node(rank))
         except OSError:
             return False
         return bool(record) and record["state"] == "succeeded"
@@ -397,4 +397,4 @@ class Attempt:
                 self._log.say(f"{what}: {error}")
 
     def _log_key(self, part: int) -> str:
-        return f"{self._launch.key}/logs/node-{self._launch.rank}/{part:06d}.log"
+        return self._launch.keys.log(self._launch.rank, part)

@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from trn_node.job_files import now
+from trainium_wire.formats import now_text
+from trainium_wire.job_keys import job_keys
 from trn_node.objects import sha256_of
 
 from .launch import Launch
@@ -63,7 +64,7 @@ class Checkpoints:
                 file = path / relative if relative else path
                 digest = sha256_of(file)
                 stored[relative or path.name] = {"size": size, "sha256": digest}
-                self._kept.upload(f"{self._launch.job}/checkpoints/{name}/{relative or path.name}", file, digest)
+                self._kept.upload(self._launch.job_keys.checkpoint_file(name, relative or path.name), file, digest)
         except FileNotFoundError:
             # The script deleted it meanwhile.
             return
@@ -74,11 +75,11 @@ class Checkpoints:
             "name": name,
             "saved_as": path.name,
             "is_file": path.is_file(),
-            "at": now(),
+            "at": now_text(),
             "world_size": self._launch.world_size,
             "files": stored,
         }
-        self._kept.write(f"{self._launch.job}/checkpoints/{name}.json", manifest)
+        self._kept.write(self._launch.job_keys.checkpoint(name), manifest)
         self.stored.append(name)
 
 
@@ -97,8 +98,9 @@ def signature(path: Path) -> tuple[tuple[str, int, int], ...]:
 
 def download(launch: Launch, store: Store, folder: Path) -> Path:
     """The checkpoint that the launch names, as its script saved it. Raises CheckpointError, and OSError without S3."""
-    job, name, store = launch.resume_job, launch.resume_from, store.at(launch.checkpoints_url)
-    manifest = store.read(f"{job}/checkpoints/{name}.json")
+    job, name, store = launch.resume_job or "", launch.resume_from or "", store.at(launch.checkpoints_url)
+    keys = job_keys(job, "")
+    manifest = store.read(keys.checkpoint(name))
     if not manifest:
         raise CheckpointError(f"there is no complete checkpoint {name} of job {job}")
     if manifest["world_size"] != launch.world_size:
@@ -115,7 +117,7 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
         if (
             ".." in Path(relative).parts
             or Path(relative).is_absolute()
-            or not store.download(f"{job}/checkpoints/{name}/{relative}", file)
+            or not store.download(keys.checkpoint_file(name, relative), file)
         ):
             raise CheckpointError(f"checkpoint {name} of job {job} lacks its file {relative}")
         if file.stat().st_size != entry["size"] or sha256_of(file) != entry["sha256"]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from trainium_core.compile_cache.place import Place, place_of, version_in
+from trainium_wire.cache_place import Place, place_of, version_in
 from trn_cache.cache import Cache
 from trn_cache.entries import Entries
 from trn_cache.layouts import LAYOUTS

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Any
 
-from trn_node.job_files import end_of_attempt
+from trainium_wire.job import end_record
 
 from .launch import Launch
 from .store import Store
@@ -19,7 +19,7 @@ class End:
 
     def __init__(self, launch: Launch, store: Store) -> None:
         self._launch, self._store = launch, store
-        self._key = f"{launch.key}/end.json"
+        self._key = launch.keys.end
         self.over = threading.Event()
         self.content: dict[str, Any] = {}
 
@@ -39,12 +39,15 @@ class End:
         traceback: str | None = None,
     ) -> None:
         """Write it, unless another node has written an end before. Tries until S3 answers."""
-        own = {
-            **end_of_attempt(result, reason, self._launch.nodes[self._launch.rank]["instance_id"], self._launch.rank),
-            "rank": rank,
-            "exit_code": exit_code,
-            "traceback": traceback,
-        }
+        own = end_record(
+            result,
+            reason,
+            instance_id=self._launch.nodes[self._launch.rank]["instance_id"],
+            node=self._launch.rank,
+            rank=rank,
+            exit_code=exit_code,
+            traceback=traceback,
+        )
         last_error = ""
         while not self.over.is_set():
             try:

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trn_node.job_files import attempt_folder
+from trainium_wire.job import Job
+from trainium_wire.job_keys import AttemptKeys, JobKeys, job_keys
 
 
 class Timing(NamedTuple):
@@ -42,7 +43,7 @@ class Launch(NamedTuple):
     """
 
     url: str
-    spec: dict[str, Any]
+    spec: Job
     attempt: int
     rank: int
     nodes: list[dict[str, str]]
@@ -58,7 +59,7 @@ class Launch(NamedTuple):
 
     @property
     def job(self) -> str:
-        return str(self.spec["id"])
+        return self.spec.id
 
     @property
     def name(self) -> str:
@@ -71,27 +72,32 @@ class Launch(NamedTuple):
 
     @property
     def world_size(self) -> int:
-        return len(self.nodes) * int(self.spec["processes_per_node"])
+        return len(self.nodes) * self.spec.processes_per_node
 
     @property
     def checkpoints_url(self) -> str:
         """S3 URL of the folder in which each job has its checkpoints: one that outlives the cluster, or `url`."""
-        return str(self.spec.get("checkpoints") or self.url)
+        return self.spec.checkpoints_folder(self.url)
 
     @property
     def inputs(self) -> dict[str, str]:
         """S3 URLs by name. What was uploaded for the job is named by its path in the job's folder."""
-        given: dict[str, str] = self.spec["inputs"]
-        return {name: url if "://" in url else f"{self.url}/{self.job}/{url}" for name, url in given.items()}
+        folder = f"{self.url}/{self.job_keys.folder}"
+        return {name: url if "://" in url else f"{folder}/{url}" for name, url in self.spec.inputs.items()}
 
     @property
-    def key(self) -> str:
-        """The folder of this attempt below `url`."""
-        return attempt_folder(self.job, self.attempt)
+    def job_keys(self) -> JobKeys:
+        """Of the job, below `url`."""
+        return job_keys(self.job, "")
+
+    @property
+    def keys(self) -> AttemptKeys:
+        """Of this attempt, below `url`."""
+        return self.job_keys.attempt(self.attempt)
 
 
 def read(path: str) -> Launch:
-    """Raises OSError, ValueError or TypeError when it is no launch file."""
+    """Raises OSError, ValueError, LookupError or TypeError when it is no launch file."""
     raw: dict[str, Any] = json.loads(Path(path).read_text())
-    timing = Timing(**raw.pop("timing", {}))
-    return Launch(**raw, timing=timing)
+    timing, spec = Timing(**raw.pop("timing", {})), Job.from_record(raw.pop("spec"))
+    return Launch(**raw, spec=spec, timing=timing)

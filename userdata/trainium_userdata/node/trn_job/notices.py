@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import calendar
 import json
 import signal
-import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from trainium_wire.formats import moment
 
 from . import processes
 from .launch import Launch
@@ -22,7 +23,7 @@ class Notices:
 
     def __init__(self, launch: Launch, store: Store) -> None:
         self._launch, self._store = launch, store
-        self._key = f"{launch.key}/notice.json"
+        self._key = launch.keys.notice
         self._is_published = False
         self.announced: dict[str, Any] | None = None
 
@@ -49,9 +50,9 @@ class Notices:
             notice = json.loads(Path(self._launch.notice_file).read_text()) if self._launch.notice_file else None
             if not notice:
                 return None
-            at = calendar.timegm(time.strptime(notice["at"], "%Y-%m-%dT%H:%M:%SZ")) if notice["at"] else 0
+            at = notice["at"] and moment(notice["at"])
         except (OSError, ValueError, LookupError, TypeError):
             return None
-        if at - time.time() > self._launch.notice_seconds:
+        if at and (at - datetime.now(UTC)).total_seconds() > self._launch.notice_seconds:
             return None
         return {"node": self._launch.rank, "kind": notice["kind"], "reason": notice["reason"], "at": notice["at"]}

@@ -15,7 +15,7 @@ def upload(launch: Launch, store: Store, folder: Path) -> None:
     for file in sorted(folder.rglob("*")):
         if file.is_file() and not file.is_symlink():
             try:
-                store.upload(f"{launch.job}/outputs/{part}{file.relative_to(folder)}", file)
+                store.upload(launch.job_keys.output(f"{part}{file.relative_to(folder)}"), file)
             except OSError as error:
                 errors.append(str(error))
     if errors:

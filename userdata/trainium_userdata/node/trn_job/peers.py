@@ -76,7 +76,7 @@ class Neighbours:
     def _port(self, rank: int) -> dict[int, int]:
         """Nothing before that node's first record."""
         try:
-            record = self._store.read(f"{self._launch.key}/nodes/{rank}.json")
+            record = self._store.read(self._launch.keys.node(rank))
         except OSError:
             return {}
         return {rank: int(record["peer_port"])} if record and record.get("peer_port") else {}

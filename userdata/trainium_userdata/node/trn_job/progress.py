@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from trn_node.job_files import now
+from trainium_wire.formats import now_text
 
 LINE = re.compile(r"(?:^|\s)TRN((?:\s+[A-Za-z][\w.-]*=\S*)+)\s*$")
 WINDOW = 50
@@ -51,7 +51,7 @@ class Progress:
             del values["loss"]
         for name in list(values)[: max(0, MOST_KEYS - len(self._rates))]:
             self._rates[name] = values[name][:LONGEST_TEXT]
-        self._rates["last_at"] = now()
+        self._rates["last_at"] = now_text()
 
     def as_record(self) -> dict[str, Any]:
         """steps_per_second and tokens_per_second once two steps were printed; loss and other values as last printed."""

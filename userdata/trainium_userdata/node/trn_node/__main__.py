@@ -8,6 +8,8 @@ import os
 import signal
 import sys
 
+from trainium_wire.formats import now_text
+
 from . import __version__, files
 
 
@@ -141,7 +143,7 @@ def send_report(state: str, reason: str) -> int:
     imds = Imds()
     made = record.read() or record.make("failed", [], imds)
     if state:
-        made.update(state=state, reason=reason, time=record.now())
+        made.update(state=state, reason=reason, time=now_text())
         return 0 if record.report(made, imds) else 1
     if made["state"] == "failed" and not made["reason"]:
         made["reason"] = "the node was not verified"

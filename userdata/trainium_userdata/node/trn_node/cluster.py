@@ -1,4 +1,4 @@
-"""The other nodes: the roster that the cluster's keeper writes, this node's rank in it, whether its peers answer."""
+"""The other nodes: the membership of the cluster, this node's rank in it, and whether its peers answer."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
+
+from trainium_wire.keys import MEMBERSHIP_KEY
 
 from . import files, ssh_keys
 from .hardware import DRAINING, FAILED
@@ -24,10 +26,10 @@ CONNECT_TIMEOUT_SECONDS = 3
 """An answer within one subnet takes less than a millisecond; the rest is for packets that are sent again."""
 
 PEERS_TIMEOUT_SECONDS = 60
-"""How long peers may take to answer: all are up when the roster is written, so this is for a network in trouble."""
+"""How long peers may take to answer: all are up when the membership is written, so this is for a network in trouble."""
 
 POLL_SECONDS, IDLE_POLL_SECONDS = 5, 30
-"""Seconds between reads of the roster: while a deployment waits for nodes to test their peers, and later."""
+"""Seconds between reads of the membership: while a deployment waits for nodes to test their peers, and later."""
 
 SSH_PORT = 22
 THREADS = 32
@@ -36,62 +38,63 @@ NAMED = 3
 
 
 class Peers(NamedTuple):
-    """How the test of a roster's nodes ended. state: what it makes of this node; empty when all is well.
+    """How the test of a membership's nodes ended. state: what it makes of this node; empty when all is well.
 
     When nodes do not reach each other, either may be at fault. The larger part of the nodes stays, of two equal parts
     the one with rank 0; a node in the other is cut off: it failed. A node in the part that stays is not to be replaced
     for it; but it is not proven either, and drains until the others answer.
     """
 
-    roster: str
+    membership: str
     checks: list[dict[str, Any]]
     state: str = ""
     problem: str = ""
 
 
 class Cluster:
-    """peers: None before the first roster with this node was tested.
+    """peers: None before the first membership with this node was tested.
 
-    read_at: when the roster was read last, in seconds since 1970. expects_roster: whether a newer one is waited for.
+    read_at: when the membership was read last, in seconds since 1970. expects_membership: whether to wait for a newer
+    one.
     """
 
     def __init__(self, s3: S3, log: Callable[[str], None], internode: InternodeProcess) -> None:
         self._s3, self._log, self._internode = s3, log, internode
         self._reached = ""
         self._etag = ""
-        self._roster: dict[str, Any] = {}
+        self._membership: dict[str, Any] = {}
         self._peers_deadline = 0.0
         self._trusted_version = ""
         self.peers: Peers | None = None
         self.read_at = 0.0
-        self.expects_roster = False
+        self.expects_membership = False
 
     @property
     def seconds(self) -> int:
-        return POLL_SECONDS if self.expects_roster or not self._is_tested else IDLE_POLL_SECONDS
+        return POLL_SECONDS if self.expects_membership or not self._is_tested else IDLE_POLL_SECONDS
 
     @property
     def nodes(self) -> dict[str, str]:
-        """Their addresses by their instance ids, in the order of ranks; empty without a roster."""
-        return {node["instance_id"]: node["address"] for node in self._roster.get("nodes", [])}
+        """Their addresses by their instance ids, in the order of ranks; empty without a membership."""
+        return {node["instance_id"]: node["address"] for node in self._membership.get("nodes", [])}
 
     @property
     def version(self) -> str:
-        """Of the roster."""
-        return str(self._roster.get("version", ""))
+        """Of the membership."""
+        return str(self._membership.get("version", ""))
 
     @property
     def is_sound(self) -> bool:
-        """Whether the nodes of this roster were tested, and all answered."""
+        """Whether the nodes of this membership were tested, and all answered."""
         return bool(self._is_tested and self.peers and not self.peers.problem)
 
     @property
     def _is_tested(self) -> bool:
-        return self.peers is not None and self.peers.roster == self.version
+        return self.peers is not None and self.peers.membership == self.version
 
     def poll(self, instance_id: str, now: float) -> list[Notice]:
-        """Read the roster, act on it as that instance, and return its notices. Raises OSError or ValueError."""
-        self._read(f"{folder()}/cluster.json", now)
+        """Read the membership, act on it as that instance, and return its notices. Raises OSError or ValueError."""
+        self._read(f"{folder()}/{MEMBERSHIP_KEY}", now)
         self.read_at = now
         others = self.nodes
         if instance_id in others:
@@ -102,12 +105,12 @@ class Cluster:
             # A job that begins by them would take the cores of the test.
             if self._is_tested:
                 _write(list(nodes), list(nodes.values()), instance_id)
-        notices = self._roster.get("notices", [])
+        notices = self._membership.get("notices", [])
         return [Notice(each["kind"], each["reason"], timestamp(each["at"])) for each in notices]
 
     def exchange_keys(self, instance_id: str) -> None:
         """Publish the keys of that instance, and trust those of the others, if nodes may log on to each other."""
-        version = self._roster.get("version")
+        version = self._membership.get("version")
         if version and version != self._trusted_version and files.plan()["internode_ssh"]:
             ssh_keys.exchange(self._s3, folder(), instance_id, self.nodes)
             self._trusted_version = version
@@ -117,17 +120,17 @@ class Cluster:
             found = self._s3.get(url, self._etag)
         except S3Error as error:
             # S3 denies what is not there to those who may not list the bucket.
-            if error.status != 403 or self._roster:
+            if error.status != 403 or self._membership:
                 raise
             return
         if found:
-            roster = json.loads(found[0])
-            for node in roster["nodes"]:
+            membership = json.loads(found[0])
+            for node in membership["nodes"]:
                 # It gets into a shell file.
                 ipaddress.ip_address(node["address"])
-            if roster["version"] != self._roster.get("version"):
+            if membership["version"] != self._membership.get("version"):
                 self._peers_deadline = now + PEERS_TIMEOUT_SECONDS
-            self._roster, self._etag = roster, found[1]
+            self._membership, self._etag = membership, found[1]
 
     def _test(self, others: dict[str, str], plan: dict[str, Any], instance_id: str, now: float) -> None:
         ports = SSH_PORT, plan["rendezvous_port"]
@@ -160,7 +163,7 @@ class Cluster:
             checks.append(internode_result.check)
             if internode_result.problem:
                 state, problem = FAILED, internode_result.problem
-        peers = Peers(self._roster["version"], checks, state, problem)
+        peers = Peers(self._membership["version"], checks, state, problem)
         if peers != self.peers:
             self._log(f"peers: {shown}")
         self.peers = peers

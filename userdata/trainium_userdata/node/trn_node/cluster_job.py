@@ -1,4 +1,4 @@
-"""The cluster's job: what this node does for it, and what it decides for all as the first of the roster."""
+"""The cluster's job: what this node does for it, and what it decides for all as the first of the membership."""
 
 from __future__ import annotations
 
@@ -7,14 +7,25 @@ import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from . import files, job_cache, job_files
+from trainium_wire.job import (
+    STOPPED,
+    TIME_LIMIT,
+    Job,
+    Outcome,
+    checkpoint_names,
+    end_record,
+    job_end_record,
+    start_record,
+)
+from trainium_wire.job_keys import AttemptKeys, JobKeys, job_keys
+from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
+
+from . import files, job_cache
 from .cluster import folder, unreachable
 from .job_unit import JobUnit
 from .notices import timestamp
 from .objects import Objects
 
-FORMATS = (1, 2)
-"""2 has inputs, secrets or a place of its own for checkpoints, which earlier node programs do not know."""
 CLOSE_SECONDS = 60
 """How long a job whose last attempt has ended waits for the first node to end it; then another one does."""
 
@@ -25,19 +36,12 @@ POLLS_PER_SECOND = 200
 ENDING_SECONDS = 0.2
 """Between polls while systemd clears away what the job left on this node."""
 
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
-"""Of a job: it becomes part of paths."""
-
-
-JOB_KEY = "job.json"
-"""Of the job that the nodes of the cluster are given."""
-
 
 class Members(Protocol):
     """The nodes that a job runs on, as cluster.Cluster knows them."""
 
     read_at: float
-    expects_roster: bool
+    expects_membership: bool
 
     @property
     def nodes(self) -> dict[str, str]: ...
@@ -53,16 +57,16 @@ class ClusterJob:
     """`poll` does whatever is due. now: the time in seconds since 1970. key: where the job is found in S3."""
 
     def __init__(
-        self, s3: Objects, log: Callable[[str], None], now: Callable[[], float], notice: str, key: str = JOB_KEY
+        self, s3: Objects, log: Callable[[str], None], now: Callable[[], float], notice: str, key: str = CURRENT_JOB_KEY
     ) -> None:
         self._s3, self._log, self._now, self._notice, self._key = s3, log, now, notice, key
         self._unit = JobUnit()
         self._etag = ""
         self._is_first = self._active = False
         self._nodes = 0
-        self._reset({})
+        self._reset(None)
 
-    def _reset(self, spec: dict[str, Any]) -> None:
+    def _reset(self, spec: Job | None) -> None:
         self._spec = spec
         self._is_over = False
         self._attempt = 0
@@ -100,12 +104,12 @@ class ClusterJob:
             self._follow()
             if self._attempt and not self._end:
                 self._join(record)
-            elif self._read("end.json") is not None:
+            elif self._read(self._keys.end) is not None:
                 self._is_over = True
                 self._log(f"job {self._job}: over")
                 return
-        # A node that was lost may be replaced by another one, which only a newer roster names.
-        cluster.expects_roster = bool(self._end) and not self._is_over
+        # A node that was lost may be replaced by another one, which only a newer membership names.
+        cluster.expects_membership = bool(self._end) and not self._is_over
         if self._is_first:
             self._lead(record, cluster)
         elif not self._active and self._end and self._now() - self._end_seen > CLOSE_SECONDS and not self._is_retried():
@@ -119,7 +123,7 @@ class ClusterJob:
     @property
     def is_known(self) -> bool:
         """Whether a job was found."""
-        return bool(self._spec)
+        return self._spec is not None
 
     @property
     def is_over(self) -> bool:
@@ -128,17 +132,31 @@ class ClusterJob:
 
     @property
     def _job(self) -> str:
-        return str(self._spec["id"])
+        return self._wanted.id
+
+    @property
+    def _wanted(self) -> Job:
+        assert self._spec
+        return self._spec
+
+    @property
+    def _keys(self) -> JobKeys:
+        return job_keys(self._job, f"{folder()}/{JOBS_PREFIX}")
+
+    @property
+    def _attempt_keys(self) -> AttemptKeys:
+        return self._keys.attempt(self._attempt)
 
     def _read_spec(self) -> None:
         found = self._s3.get(f"{folder()}/{self._key}", self._etag)
         if not found:
             return
-        spec = json.loads(found[0])
-        if spec["format"] not in FORMATS or not NAME.fullmatch(spec["id"]) or int(spec["nodes"]) < 1:
-            raise ValueError(f"{self._key} is no job of format {' or '.join(map(str, FORMATS))}")
+        try:
+            spec = Job.from_json(found[0])
+        except ValueError as error:
+            raise ValueError(f"{self._key} is {error}") from None
         self._etag = found[1]
-        if spec["id"] != self._spec.get("id"):
+        if not self._spec or spec.id != self._spec.id:
             self._reset(spec)
             self._log(f"job {self._job}: found")
 
@@ -149,7 +167,7 @@ class ClusterJob:
                 self._read_end()
                 if not self._end:
                     return
-            start = self._read(f"attempts/{self._attempt + 1}/start.json")
+            start = self._read(self._keys.attempt(self._attempt + 1).start)
             if not start:
                 return
             self._set_attempt(start)
@@ -159,7 +177,7 @@ class ClusterJob:
         self._first_at = self._first_at or timestamp(start["at"])
 
     def _read_end(self) -> None:
-        self._end = self._read(f"attempts/{self._attempt}/end.json")
+        self._end = self._read(self._attempt_keys.end)
         self._end_seen = self._now()
 
     def _join(self, record: dict[str, Any]) -> None:
@@ -184,11 +202,11 @@ class ClusterJob:
                 self._declare("failed", f"{name} cannot start the job: {error}", record, rank)
 
     def _launch(self, rank: int) -> dict[str, Any]:
-        stack = self._spec.get("stack")
+        stack = self._wanted.stack
         environment = job_cache.framework_environment(stack) if stack else None
         return {
-            "url": f"{folder()}/jobs",
-            "spec": self._spec,
+            "url": f"{folder()}/{JOBS_PREFIX}",
+            "spec": self._wanted.as_record(),
             "attempt": self._attempt,
             "rank": rank,
             "nodes": self._start["nodes"],
@@ -197,16 +215,11 @@ class ClusterJob:
             "seconds_left": self._start["seconds_left"],
             "notice_file": str(files.path(self._notice)),
             "venv": str(environment[1]) if environment else None,
-            "compile_cache": job_cache.compile_cache(stack) if self._has_cache else None,
+            "compile_cache": job_cache.compile_cache(stack) if self._wanted.compile_cache else None,
         }
 
-    @property
-    def _has_cache(self) -> bool:
-        """Whether the job wants one. Who submits jobs may have an earlier version, which says nothing of it."""
-        return bool(self._spec.get("compile_cache", True))
-
     def _lead(self, record: dict[str, Any], cluster: Members) -> None:
-        """What only the first node of the roster does: begin attempts, notice lost nodes, end the job."""
+        """What only the first node of the membership does: begin attempts, notice lost nodes, end the job."""
         if self._active and self._attempt and not self._end:
             self._read_end()
         if self._attempt and not self._end:
@@ -220,46 +233,44 @@ class ClusterJob:
         if self._end and not self._is_retried():
             self._close(self._end)
             return
-        stop = self._read("stop.json")
+        stop = self._read(self._keys.stop)
         if stop is not None:
-            self._close(job_files.end_of_attempt("stopped", str(stop.get("reason") or ""), record["instance_id"], 0))
+            self._close(end_record(STOPPED, str(stop.get("reason") or ""), instance_id=record["instance_id"], node=0))
         elif self._seconds_left() == 0:
-            limit = self._spec.get("time_limit_seconds")
+            limit = self._wanted.time_limit_seconds
             why = f"the job's time limit of {limit} seconds is over"
-            self._close(job_files.end_of_attempt("time-limit", why, record["instance_id"], 0))
+            self._close(end_record(TIME_LIMIT, why, instance_id=record["instance_id"], node=0))
         elif record["state"] == "proven" and cluster.is_sound and not (self._end and cluster.read_at <= self._end_seen):
             self._begin(record, cluster)
 
     def _begin(self, record: dict[str, Any], cluster: Members) -> None:
         """Write the start of the next attempt, once all its nodes are there."""
-        wanted = int(self._spec["nodes"])
-        nodes = [{"instance_id": name, "address": address} for name, address in cluster.nodes.items()][:wanted]
+        wanted = self._wanted.nodes
+        nodes = dict(list(cluster.nodes.items())[:wanted])
         if len(nodes) < wanted:
-            self._log_once(f"waits: {len(nodes)} of {wanted} nodes are in the roster")
+            self._log_once(f"waits: {len(nodes)} of {wanted} nodes are in the membership")
             return
-        silent = unreachable([node["address"] for node in nodes[1:]]) if self._attempt else set[str]()
+        silent = unreachable(list(nodes.values())[1:]) if self._attempt else set[str]()
         if silent:
             self._log_once(f"waits: {', '.join(sorted(silent))} does not answer")
             return
-        earlier = self._spec.get("resume_from")
+        earlier = self._wanted.resume_from
         checkpoint, job = self._newest_checkpoint(self._job) if self._attempt else None, self._job
         if earlier and not checkpoint:
             checkpoint, job = self._newest_checkpoint(earlier), earlier
             if not checkpoint:
                 why = f"job {earlier} has no complete checkpoint to go on from"
-                self._close(job_files.end_of_attempt("failed", why, nodes[0]["instance_id"], 0))
+                self._close(end_record("failed", why, instance_id=record["instance_id"], node=0))
                 return
-        start = {
-            "attempt": self._attempt + 1,
-            "at": job_files.now(),
-            "roster": cluster.version,
-            "nodes": nodes,
-            "resume_from": checkpoint,
-            "resume_job": job if checkpoint else None,
-            "seconds_left": self._seconds_left(),
-        }
-        url = f"{self._folder}/attempts/{self._attempt + 1}/start.json"
-        if not self._s3.create(url, json.dumps(start).encode()):
+        start = start_record(
+            self._attempt + 1,
+            nodes,
+            membership=cluster.version,
+            checkpoint=checkpoint,
+            checkpoint_job=job,
+            seconds_left=self._seconds_left(),
+        )
+        if not self._s3.create(self._keys.attempt(self._attempt + 1).start, json.dumps(start).encode()):
             # By an earlier request without an answer, or an earlier first node.
             self._follow()
             return
@@ -270,65 +281,43 @@ class ClusterJob:
 
     def _newest_checkpoint(self, job: str) -> str | None:
         """A manifest is written last: what has one is complete."""
-        if not NAME.fullmatch(job):
-            raise ValueError(f"{job!r} is no job")
-        kept = str(self._spec.get("checkpoints") or f"{folder()}/jobs").rstrip("/")
-        found = self._s3.list(f"{kept}/{job}/checkpoints/")
-        manifests = [each for each in found if each.key.endswith(".json")]
-        if not manifests:
-            return None
-        newest = max(manifests, key=lambda each: (each.modified, _natural(each.key)))
-        return newest.key.rpartition("/")[2][: -len(".json")]
+        kept = self._wanted.checkpoints_folder(f"{folder()}/{JOBS_PREFIX}")
+        found = sorted(
+            self._s3.list(job_keys(job, kept).checkpoints), key=lambda each: (each.modified, _natural(each.key))
+        )
+        manifests = checkpoint_names(each.key for each in found)
+        return manifests[-1] if manifests else None
 
     def _seconds_left(self) -> float | None:
-        limit = self._spec.get("time_limit_seconds")
+        limit = self._wanted.time_limit_seconds
         if limit is None or not self._first_at:
             return limit
         return max(0, self._first_at + limit - self._now())
 
     def _is_retried(self) -> bool:
         """Whether another attempt follows the one that has ended."""
-        spec, end = self._spec, self._end or {}
-        if self._attempt > int(spec.get("retries") or 0):
-            return False
-        return (
-            end["result"] == "node-lost"
-            or (end["result"] == "hung" and bool(spec.get("retry_on_hang")))
-            or (
-                end["result"] == "failed"
-                and _as_shells_say(end["exit_code"]) in (spec.get("retry_on_exit_codes") or [])
-            )
-        )
+        return self._wanted.is_retried(Outcome.from_record(self._end or {}), self._attempt)
 
     def _close(self, end: dict[str, Any]) -> None:
-        self._s3.create(f"{self._folder}/end.json", json.dumps({**end, "attempts": self._attempt}).encode())
+        self._s3.create(self._keys.end, json.dumps(job_end_record(end, self._attempt)).encode())
         self._is_over = True
         self._log(f"job {self._job}: {end['result']} {end['reason']}".rstrip())
 
     def _declare(self, result: str, reason: str, record: dict[str, Any], rank: int | None) -> None:
         """End the attempt for all nodes, unless one has before."""
-        end = job_files.end_of_attempt(result, reason, record["instance_id"], rank)
-        self._s3.create(f"{self._folder}/attempts/{self._attempt}/end.json", json.dumps(end).encode())
+        end = end_record(result, reason, instance_id=record["instance_id"], node=rank)
+        self._s3.create(self._attempt_keys.end, json.dumps(end).encode())
         self._log(f"job {self._job}, attempt {self._attempt}: {result}: {reason}")
         self._read_end()
 
-    @property
-    def _folder(self) -> str:
-        return f"{folder()}/jobs/{self._job}"
-
-    def _read(self, name: str) -> dict[str, Any] | None:
-        found = self._s3.get(f"{self._folder}/{name}")
+    def _read(self, url: str) -> dict[str, Any] | None:
+        found = self._s3.get(url)
         return json.loads(found[0]) if found else None
 
     def _log_once(self, text: str) -> None:
         if text != self._last_message:
             self._log(f"job {self._job}: {text}")
         self._last_message = text
-
-
-def _as_shells_say(exit_code: int | None) -> int | None:
-    """That of a process that a signal ended is negative here, and 128 and the signal's number in shells."""
-    return 128 - exit_code if exit_code is not None and exit_code < 0 else exit_code
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

@@ -78,7 +78,7 @@ def bus_bandwidth(text: str, size: int = BYTES) -> float | None:
 
 
 def test_nodes(plan: dict[str, Any]) -> str:
-    """nccom-test over all nodes of the roster; its output. Raises OSError with the reason when it fails."""
+    """nccom-test over all nodes of the membership; its output. Raises OSError with the reason when it fails."""
     if not plan.get("internode_ssh"):
         raise OSError("the nodes cannot start processes on each other: deploy with trn:internode_ssh=on")
     hosts = files.read(HOSTFILE).split()

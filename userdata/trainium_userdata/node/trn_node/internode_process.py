@@ -21,14 +21,14 @@ class InternodeResult(NamedTuple):
 
 
 class InternodeProcess:
-    """One at a time: that of another roster is ended first. process: None before the first."""
+    """One at a time: that of another membership is ended first. process: None before the first."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self._task: Task | None = None
 
     def tested(self, task: Task) -> InternodeResult | None:
-        """How the test of the task's roster ended; None while it is under way, begun now if need be."""
+        """How the test of the task's membership ended; None while it is under way, begun now if need be."""
         try:
             result = json.loads(files.read(RESULT))
             if result["version"] == task.version:

@@ -1,7 +1,7 @@
 """`trn-node internode`: this node's part in the test of an all-reduce over all nodes, which rank 0 leads.
 
-The nodes agree over objects in S3, below a folder of the roster's version: rank 0 writes which step it is, each node
-writes its outcome. nccom-test is not used: across nodes it starts its processes with ssh or Slurm only (AWS Neuron
+The nodes agree over objects in S3, below a folder of the membership's version: rank 0 writes which step it is, each
+node writes its outcome. nccom-test is not used: across nodes it starts its processes with ssh or Slurm only (AWS Neuron
 SDK documentation, nccom-test.rst). Each node starts its own processes with torchrun and static ranks, as a job does.
 """
 
@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from trainium_wire.keys import INTERNODE_PREFIX
 
 from . import files, neuron, record, self_test
 from .all_reduce import BANDWIDTH_MARK, MARK
@@ -44,16 +46,16 @@ class Task(NamedTuple):
 
 
 class Rounds:
-    """The objects in S3 of the test of one roster. limits: of the plan, in seconds."""
+    """The objects in S3 of the test of one membership. limits: of the plan, in seconds."""
 
     def __init__(self, s3: S3, task: Task, limits: Mapping[str, float], run_step: StepRunner) -> None:
         self._s3, self._task, self._limits, self._run_step = s3, task, limits, run_step
-        self._url = f"{task.folder}/internode/{task.version}"
+        self._url = f"{task.folder}/{INTERNODE_PREFIX}/{task.version}"
         self._names = list(task.nodes)
         self._ends = time.monotonic() + limits["all_seconds"]
 
     def lead(self) -> Judgement:
-        """Start the steps, and judge the outcomes of all nodes, once for each roster. Raises OSError without S3."""
+        """Start the steps, and judge the outcomes of all nodes, once for each membership. Raises OSError without S3."""
         stored = self._get("step")
         if stored and "judgement" in stored:
             return Judgement(**stored["judgement"])

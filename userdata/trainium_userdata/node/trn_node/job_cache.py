@@ -7,8 +7,8 @@ import pwd
 from pathlib import Path
 from typing import Any
 
-from trainium_core.compile_cache.place import direct_url as direct_url_of
-from trainium_core.compile_cache.place import version_in
+from trainium_wire.cache_place import direct_url as direct_url_of
+from trainium_wire.cache_place import version_in
 
 from . import files
 from .self_test import framework_python

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
+
+from trainium_wire.formats import time_text
 
 SPOT = "spot/instance-action"
 LIFECYCLE = "autoscaling/target-lifecycle-state"
@@ -34,7 +35,7 @@ class Notice(NamedTuple):
 
 
 def iso(at: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)) if at else ""
+    return time_text(datetime.fromtimestamp(at, UTC)) if at else ""
 
 
 def timestamp(text: str) -> float:

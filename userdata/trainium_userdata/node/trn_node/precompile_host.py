@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from trainium_wire.formats import now_text
+from trainium_wire.keys import PRECOMPILE_JOB_KEY, instance_key
+
 from . import files, record
 from .cluster_job import ClusterJob
 from .imds import Imds
 from .objects import Objects
 from .watch import NOTICE, TICK, log
-
-JOB_KEY = "precompile.json"
-"""Of the job that this host is given, beside that of the nodes."""
 
 REPORT_SECONDS = 60
 IDLE_SECONDS = 600
@@ -36,7 +36,7 @@ class SingleNode:
     def __init__(self, instance_id: str, address: str) -> None:
         self.nodes = {instance_id: address}
         self.read_at = float("inf")
-        self.expects_roster = False
+        self.expects_membership = False
 
 
 class PrecompileHost:
@@ -45,7 +45,7 @@ class PrecompileHost:
     def __init__(self, own_record: dict[str, Any], s3: Objects, now: Callable[[], float] = time.time) -> None:
         self._record, self._s3, self._now = own_record, s3, now
         self._single_node = SingleNode(own_record["instance_id"], own_record["address"])
-        self._job = ClusterJob(s3, log, now, NOTICE, JOB_KEY)
+        self._job = ClusterJob(s3, log, now, NOTICE, PRECOMPILE_JOB_KEY)
         self._started = now()
         self._report_due = 0.0
         self._message = ""
@@ -68,8 +68,8 @@ class PrecompileHost:
         return not self._job.is_known and self._now() - self._started > IDLE_SECONDS
 
     def _report(self) -> None:
-        url = f"{files.location('TRN_REPORT_URL').rstrip('/')}/{self._record['instance_id']}.json"
-        self._s3.put(url, json.dumps({**self._record, "state": OVER, "time": record.now()}).encode())
+        url = instance_key(files.location("TRN_REPORT_URL").rstrip("/"), self._record["instance_id"])
+        self._s3.put(url, json.dumps({**self._record, "state": OVER, "time": now_text()}).encode())
         self._report_due = self._now() + REPORT_SECONDS
         log("reported that nothing is left to do")
 

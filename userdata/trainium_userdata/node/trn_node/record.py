@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from trainium_wire.formats import now_text
+from trainium_wire.keys import LOGS_PREFIX, instance_key
 
 from . import files
-from .check import Check
 from .imds import Imds
 from .s3 import S3
+
+if TYPE_CHECKING:
+    # Not in the user data.
+    from .check import Check
 
 LOG = "var/log/trn-node.log"
 LOG_BYTES = 1_000_000
@@ -23,7 +28,7 @@ def make(state: str, checks: Sequence[Check], imds: Imds) -> dict[str, Any]:
     wrong = [check for check in checks if not check.ok]
     problems = [check.problem for check in wrong if check.problem]
     reason = "; ".join(problems or [f"{check.name}: {check.found}" for check in wrong])
-    record = {"instance_id": "", "state": state, "reason": reason, "address": "", "roster": ""}
+    record = {"instance_id": "", "state": state, "reason": reason, "address": "", "membership": ""}
     try:
         record["instance_id"] = imds.get("instance-id") or ""
         record["address"] = imds.get("local-ipv4") or ""
@@ -31,11 +36,7 @@ def make(state: str, checks: Sequence[Check], imds: Imds) -> dict[str, Any]:
         print(error, flush=True)
     # Written by cloud-init, which asked before us.
     record["instance_id"] = record["instance_id"] or instance_id()
-    return {**record, "checks": [check.to_json() for check in checks], "time": now()}
-
-
-def now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {**record, "checks": [check.to_json() for check in checks], "time": now_text()}
 
 
 def read() -> dict[str, Any] | None:
@@ -78,10 +79,10 @@ def send(record: dict[str, Any], imds: Imds | None = None) -> None:
     """Send the record and the log. Raises OSError when the record does not arrive."""
     s3 = S3(imds)
     url, name = files.location("TRN_REPORT_URL").rstrip("/"), record["instance_id"]
-    s3.put(f"{url}/{name}.json", json.dumps(record, indent=2).encode())
+    s3.put(instance_key(url, name), json.dumps(record, indent=2).encode())
     try:
         log = files.path(LOG).read_bytes()[-LOG_BYTES:]
-        s3.put(f"{url.rsplit('/', 1)[0]}/logs/{name}.log", log, "text/plain")
+        s3.put(f"{url.rsplit('/', 1)[0]}/{LOGS_PREFIX}/{name}.log", log, "text/plain")
     except OSError as error:
         print(f"the log was not stored: {error}", flush=True)
 

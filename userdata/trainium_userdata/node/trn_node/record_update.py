@@ -10,7 +10,7 @@ from .internode import NAME
 
 SEVERITY = ("proven", DRAINING, FAILED)
 OF_ALL_NODES = ("peers", NAME)
-"""The checks that are made anew with each roster."""
+"""The checks that are made anew with each membership."""
 REASONS = 5
 """At most so many in one sentence."""
 
@@ -30,7 +30,7 @@ def updated_record(
         return record
     if peers:
         checks = [check for check in record["checks"] if check["name"] not in OF_ALL_NODES]
-        new.update(roster=peers.roster, checks=checks + peers.checks)
+        new.update(membership=peers.membership, checks=checks + peers.checks)
         failures = failures + [peers.problem] * (peers.state == FAILED)
         draining = draining + [peers.problem] * (peers.state == DRAINING)
     now = verified

@@ -1,12 +1,12 @@
-"""Whether this node is in use, for whoever ends nodes that nobody uses: `usage/<instance id>.json` in S3."""
+"""Whether this node is in use, for the functions that end nodes which are not used."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from datetime import UTC, datetime, timedelta
+
+from trainium_wire.usage import NodeUsage, State
 
 from .device_use import device_users
-from .notices import iso
 from .objects import Objects
 
 SECONDS = 60
@@ -39,18 +39,14 @@ class Usage:
         if (state, detail) != self._sent or not 0 <= now - self._sent_at < SEND_SECONDS:
             self._send(url, state, detail, now)
 
-    def _send(self, url: str, state: str, detail: str, now: float) -> None:
-        content: dict[str, Any] = {
-            "state": state,
-            "at": iso(now),
-            "idle_seconds": round(self._idle_seconds),
-            "detail": detail,
-        }
-        self._s3.put(url, json.dumps(content).encode())
+    def _send(self, url: str, state: State, detail: str, now: float) -> None:
+        idle = timedelta(seconds=self._idle_seconds)
+        usage = NodeUsage(state, datetime.fromtimestamp(now, UTC), idle, detail)
+        self._s3.put(url, usage.to_json().encode())
         self._sent, self._sent_at = (state, detail), now
 
 
-def _state(job: str) -> tuple[str, str]:
+def _state(job: str) -> tuple[State, str]:
     if job:
         return "in-use", job
     try:

@@ -1,6 +1,6 @@
 """Monitors a proven node: `trn-node watch`.
 
-Reads the kernel's log, the devices' error counters, the notices of AWS and the cluster's roster; keeps the record,
+Reads the kernel's log, the devices' error counters, the notices of AWS and the cluster's membership; keeps the record,
 `notice.json` and the running jobs up to date with it. Says in S3 whether the node is in use.
 """
 
@@ -11,6 +11,8 @@ import json
 import time
 from collections.abc import Callable
 from typing import Any
+
+from trainium_wire.keys import USAGE_PREFIX, instance_key
 
 from . import files, hardware, job_signals, notices, record, usage
 from .cluster import Cluster, folder
@@ -79,7 +81,7 @@ class Watch:
 
     def step(self) -> None:
         """An error of one source does not keep the others from being read."""
-        for name, seconds in {"roster": self._cluster.seconds, **SECONDS, "job": self._job.seconds}.items():
+        for name, seconds in {"membership": self._cluster.seconds, **SECONDS, "job": self._job.seconds}.items():
             # What is due later than that was planned before the clock was set back.
             if 0 < self._due.get(name, 0) - self._now() <= seconds:
                 continue
@@ -110,7 +112,7 @@ class Watch:
             self._memory["seen"] = self._kernel_log.seen
         elif name == "counters":
             self._count()
-        elif name == "roster":
+        elif name == "membership":
             if own_record:
                 self._set_notices(name, self._cluster.poll(own_record["instance_id"], self._now()))
         elif name == "keys":
@@ -124,14 +126,15 @@ class Watch:
                     self._due["use"] = 0
         elif name == "use":
             if own_record:
-                self._usage.poll(f"{folder()}/usage/{own_record['instance_id']}.json", self._job.open_job, self._now())
+                url = instance_key(f"{folder()}/{USAGE_PREFIX}", own_record["instance_id"])
+                self._usage.poll(url, self._job.open_job, self._now())
         elif name == "record":
             self._update_record(own_record)
         elif name != "sending":
             self._set_notices(name, notices.parse(name, self._imds.get(name)))
         elif self._unsent:
             # Not record.send: its many retries would keep the watch from reading anything else.
-            url = f"{files.locations()['TRN_REPORT_URL']}/{self._unsent['instance_id']}.json"
+            url = instance_key(files.locations()["TRN_REPORT_URL"], self._unsent["instance_id"])
             self._s3.put(url, json.dumps(self._unsent).encode())
             self._unsent, self._memory["unsent"] = None, False
 
@@ -168,8 +171,8 @@ class Watch:
         ends = sorted((each for found in self._found.values() for each in found if each.ends), key=lambda each: each.at)
         urgent = [Notice("hardware", text, 0) for text in failures + repairs] + ends
         peers = self._cluster.peers
-        is_in_roster = own_record is not None and own_record["roster"]
-        all_read = {"roster", *notices.SECONDS} <= {*self._found} and bool(peers or not is_in_roster)
+        is_in_membership = own_record is not None and own_record["membership"]
+        all_read = {"membership", *notices.SECONDS} <= {*self._found} and bool(peers or not is_in_membership)
         for kind, reason, at, _ in urgent[:1]:
             notice = {"kind": kind, "reason": reason, "at": iso(at), "seconds_left": max(0, int(at - now))}
             files.write(NOTICE, json.dumps(notice))

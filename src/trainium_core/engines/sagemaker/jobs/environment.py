@@ -2,10 +2,10 @@
 
 import json
 
-from trainium_core.compile_cache.place import DIRECT
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.facts import facts, training_facts
 from trainium_core.plan import Plan
+from trainium_wire.cache_place import DIRECT
 
 CHECKPOINT_FOLDER = f"{training_facts()['container']['root']}/checkpoints"
 

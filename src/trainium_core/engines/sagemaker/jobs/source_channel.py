@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
-import trainium_core.compile_cache
-from trainium_core.jobs.source_package import SOURCE_FILE, SourcePackage
+import trainium_wire
+from trainium_core.jobs.source_package import SourcePackage
+from trainium_wire.job_keys import SOURCE_FILE
 
 SOURCE_CHANNEL = "code"
 """Channel of the packed source and the container entry; SageMaker puts it below /opt/ml/input/data."""
@@ -39,4 +40,4 @@ def container_entry() -> bytes:
 
 def compile_cache_place() -> bytes:
     """The module that also nodes ask where compiled graphs are."""
-    return (files(trainium_core.compile_cache) / "place.py").read_bytes()
+    return (files(trainium_wire) / "cache_place.py").read_bytes()

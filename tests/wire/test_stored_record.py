@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_runtime.node_record import NodeRecord
-from trainium_runtime.stored_record import failures, one_line, stored_record
+from trainium_wire.formats import one_line
+from trainium_wire.node_record import NodeRecord, failures, stored_record
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

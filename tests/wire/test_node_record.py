@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_runtime.node_record import Check, NodeRecord
+from trainium_wire.node_record import Check, NodeRecord
 
 checks = st.builds(Check, name=st.text(), expected=st.text(), found=st.text(), ok=st.booleans())
 records = st.builds(

@@ -4,9 +4,15 @@ A record is one JSON object at `<report URL>/<instance id>.json` in S3: reachabl
 from a network without any other way out.
 """
 
+from __future__ import annotations
+
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import Any, Literal, get_args
+
+from trainium_wire.formats import one_line, time_text
 
 REPORT_URL_VARIABLE = "TRN_REPORT_URL"
 """Name of the shell variable in the user data that holds the S3 URL of the folder the records go to."""
@@ -15,7 +21,7 @@ State = Literal["proven", "failed", "draining"]
 """`draining`: proven, and ends soon; `reason` says why and when."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Check:
     """One check of a node: what the catalogue expects and what was found.
 
@@ -29,21 +35,21 @@ class Check:
     warning: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class NodeRecord:
     """The outcome of one node's verification. `reason` is empty for a proven node; `time` is ISO 8601 in UTC.
 
-    address: private IPv4 address of the node's first interface; empty when unknown. roster: version of the roster whose
-    nodes it has reached; empty before it was given one.
+    address: private IPv4 address of the node's first interface; empty when unknown. membership: version of that
+    whose nodes it has reached; empty before it was given one.
     """
 
     instance_id: str
     state: State
+    time: str
     reason: str = ""
     checks: tuple[Check, ...] = ()
     address: str = ""
-    roster: str = ""
-    time: str
+    membership: str = ""
 
     @property
     def warnings(self) -> str:
@@ -54,7 +60,7 @@ class NodeRecord:
         return json.dumps(asdict(self), indent=2) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> "NodeRecord":
+    def from_json(cls, text: str) -> NodeRecord:
         """Read a record. Raises ValueError with the reason when the text is not one."""
         try:
             raw: Any = json.loads(text)
@@ -76,7 +82,7 @@ class NodeRecord:
                     for c in raw.get("checks", [])
                 ),
                 address=str(raw.get("address", "")),
-                roster=str(raw.get("roster", "")),
+                membership=str(raw.get("membership", "")),
                 time=str(raw["time"]),
             )
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
@@ -85,3 +91,46 @@ class NodeRecord:
         if record.state == "proven" and failed:
             raise ValueError(f"contradicts itself: proven, although {', '.join(failed)} failed")
         return record
+
+
+LARGEST_RECORD = 65_536
+"""Bytes. A real one, with every check failing at length, has a tenth of it."""
+
+_LONGEST_REASON = 600
+
+
+@dataclass(frozen=True)
+class StoredRecord:
+    """A record, and when S3 stored it: by S3's clock, which no node can set."""
+
+    record: NodeRecord
+    written: datetime
+
+
+def stored_record(instance_id: str, text: str | None, written: datetime) -> StoredRecord:
+    """What was stored for an instance; what is no record of it is a failed one that says so.
+
+    text: None when it is larger than LARGEST_RECORD, and was not read.
+    """
+    return StoredRecord(record=_read(instance_id, text, written), written=written)
+
+
+def failures(records: Mapping[str, StoredRecord]) -> dict[str, datetime]:
+    """When each failed instance wrote that it failed."""
+    return {instance: stored.written for instance, stored in records.items() if stored.record.state == "failed"}
+
+
+def _read(instance_id: str, text: str | None, written: datetime) -> NodeRecord:
+    try:
+        if text is None:
+            raise ValueError(f"larger than {LARGEST_RECORD} bytes")
+        record = NodeRecord.from_json(text)
+        if record.instance_id != instance_id:
+            raise ValueError(f"it is about {record.instance_id}")
+    except (ValueError, RecursionError) as error:
+        reason = f"its record cannot be used: {error or type(error).__name__}"
+        record = NodeRecord(instance_id=instance_id, state="failed", reason=reason, time=time_text(written))
+    reason = one_line(record.reason, _LONGEST_REASON)
+    if record.state != "proven" and not reason:
+        reason = "it gave no reason"
+    return replace(record, reason=reason)

@@ -1,20 +1,23 @@
-"""Who is in the cluster: written once every node is proven, read by every node.
+"""Which nodes are in the cluster: written once every node is proven, read by every node.
 
-One JSON object at naming.ROSTER_KEY beside the node records. With it each node knows its rank, the address of the first
-and whom it has to reach.
+One JSON object at MEMBERSHIP_KEY. From it each node has its rank, the address of the first, and whom it has to reach.
 """
+
+from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-_VERSION_LENGTH = 16  # hexadecimal digits: no two rosters of one cluster will ever share them
+from trainium_wire.formats import time_text
+
+_VERSION_LENGTH = 16  # hexadecimal digits: no two memberships of one cluster will ever share them
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Member:
     """One node. `address`: private IPv4 address of its first interface, as EC2 says it."""
 
@@ -22,7 +25,7 @@ class Member:
     address: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Notice:
     """Something that ends every node at once. `at`: when, ISO 8601 in UTC."""
 
@@ -31,14 +34,9 @@ class Notice:
     reason: str
 
     @classmethod
-    def of(cls, kind: str, at: datetime, reason: str) -> "Notice":
+    def of(cls, kind: str, at: datetime, reason: str) -> Notice:
         """The notice of a moment, in whole seconds. at: with its zone."""
-        return cls(kind=kind, at=notice_time(at), reason=reason)
-
-
-def notice_time(at: datetime) -> str:
-    """A moment as a notice says it; of two, the later is the greater text."""
-    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        return cls(kind=kind, at=time_text(at), reason=reason)
 
 
 def without(notices: tuple[Notice, ...], kind: str) -> tuple[Notice, ...]:
@@ -46,16 +44,16 @@ def without(notices: tuple[Notice, ...], kind: str) -> tuple[Notice, ...]:
     return tuple(notice for notice in notices if notice.kind != kind)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Roster:
+@dataclass(frozen=True)
+class Membership:
     """The members, sorted by instance id: the first is rank 0. Empty until every node was proven once."""
 
     members: tuple[Member, ...] = ()
     notices: tuple[Notice, ...] = ()
 
     @classmethod
-    def of(cls, addresses: Mapping[str, str], notices: tuple[Notice, ...] = ()) -> "Roster":
-        """The roster of instances by their addresses."""
+    def of(cls, addresses: Mapping[str, str], notices: tuple[Notice, ...] = ()) -> Membership:
+        """The membership of instances by their addresses."""
         members = tuple(Member(instance_id=i, address=address) for i, address in sorted(addresses.items()))
         return cls(members=members, notices=notices)
 
@@ -80,8 +78,8 @@ class Roster:
         return json.dumps(shown, indent=2) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> "Roster":
-        """Read a roster. Raises ValueError with the reason when the text is not one."""
+    def from_json(cls, text: str) -> Membership:
+        """Read a membership. Raises ValueError with the reason when the text is not one."""
         try:
             raw: Any = json.loads(text)
             return cls(
@@ -94,4 +92,4 @@ class Roster:
                 ),
             )
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-            raise ValueError(f"not a roster: {error!r}") from error
+            raise ValueError(f"not a membership: {error!r}") from error

@@ -9,7 +9,7 @@ import hashlib
 import re
 import sys
 from pathlib import Path
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 STACKS = ("native", "xla", "jax", "vllm")
 """The caches that are kept, by whose they are."""
@@ -113,7 +113,7 @@ def version_in(venv: Path, package: str) -> str:
     return ""
 
 
-def parse_key(key: str) -> Optional[EntryKey]:  # noqa: UP045 - Python 3.8 evaluates what typing reads
+def parse_key(key: str) -> EntryKey | None:
     """The entry of an object's key below the cache's URL; None for what is no entry."""
     found = _KEY.fullmatch(key)
     return EntryKey(_place(found), found["name"]) if found and is_name(found["name"]) else None
@@ -130,7 +130,7 @@ def is_release(text: str) -> bool:
     return text.startswith(RELEASE_PREFIX) and bool(_PART.fullmatch(text))
 
 
-def parse_place(path: str) -> Optional[Place]:  # noqa: UP045 - Python 3.8 evaluates what typing reads
+def parse_place(path: str) -> Place | None:
     """The place whose `path` that is; None for any other text."""
     found = _PLACE.fullmatch(path)
     return _place(found) if found else None

@@ -1,0 +1,220 @@
+"""A job as the nodes are given it, and how it or one of its attempts ended."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
+from typing import Any, cast
+
+from trainium_wire.formats import empty, moment, now_text, one_line
+from trainium_wire.keys import JOBS_PREFIX
+
+FORMAT, FORMAT_WITH_DATA = 1, 2
+"""Nodes of an earlier version would start a job of the second without its inputs, secrets or checkpoints."""
+
+CHECKPOINT_SECONDS = 30
+"""Between two looks at the folder of checkpoints, unless a job says otherwise."""
+
+SUCCEEDED, FAILED, NODE_LOST = "succeeded", "failed", "node-lost"
+HUNG, STOPPED, INTERRUPTED, TIME_LIMIT = "hung", "stopped", "interrupted", "time-limit"
+RESULTS = (SUCCEEDED, FAILED, NODE_LOST, HUNG, STOPPED, INTERRUPTED, TIME_LIMIT)
+
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
+_LONGEST_REASON = 600
+_LONGEST_TRACEBACK = 8000
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job. Times are UTC, durations seconds; None: no limit. nodes: that many, the first of the membership.
+
+    command: the bash line that each node runs in the unpacked source, after `setup`. stack: the software stack whose
+    environment it finds; None: the login shell's.
+    resume_from: the earlier job whose last checkpoint it goes on from. source_sha256: of the packed source; a node
+    runs no other. secrets: ARNs by the names of their variables. inputs: S3 URLs by name; those of what was uploaded
+    are relative to the folder of the job; that of a folder ends with a slash. checkpoints: S3 URL of the folder that
+    all jobs keep theirs in; None: the cluster's own. waking_seconds: how long the cluster was woken before it.
+    compile_cache: whether the nodes use the cluster's.
+    """
+
+    id: str
+    nodes: int
+    processes_per_node: int
+    command: str
+    name: str = ""
+    cluster: str = ""
+    submitted_at: str = ""
+    source_sha256: str | None = None
+    stack: str | None = None
+    setup: str | None = None
+    environment: Mapping[str, str] = field(default_factory=empty)
+    secrets: Mapping[str, str] = field(default_factory=empty)
+    inputs: Mapping[str, str] = field(default_factory=empty)
+    checkpoints: str | None = None
+    waking_seconds: float | None = None
+    checkpoint_seconds: int = CHECKPOINT_SECONDS
+    compile_cache: bool = True
+    resume_from: str | None = None
+    retries: int = 0
+    retry_on_exit_codes: tuple[int, ...] = ()
+    retry_on_hang: bool = False
+    hang_seconds: int | None = None
+    time_limit_seconds: int | None = None
+
+    def as_record(self) -> dict[str, Any]:
+        with_data = self.secrets or self.inputs or self.checkpoints
+        return {"format": FORMAT_WITH_DATA if with_data else FORMAT, **asdict(self)}
+
+    def to_json(self) -> str:
+        return json.dumps(self.as_record(), indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Job:
+        """Raises ValueError with the reason when the text is not a job of this format."""
+        try:
+            return cls.from_record(json.loads(text))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"not a job: {error}") from error
+
+    @classmethod
+    def from_record(cls, raw: Mapping[str, Any]) -> Job:
+        """As `from_json`. What is None or unknown counts as left out."""
+        if raw["format"] not in (FORMAT, FORMAT_WITH_DATA):
+            raise ValueError("it is of another version of trainium-cdk")
+        known = {one.name for one in fields(cls)}
+        given = {name: value for name, value in raw.items() if name in known and value is not None}
+        for name in ("id", "resume_from"):
+            # They become part of paths.
+            if name in given and not _ID.fullmatch(given[name]):
+                raise ValueError(f"{name} is {given[name]!r}, which cannot be the id of a job")
+        if int(given["nodes"]) < 1:
+            raise ValueError(f"nodes is {given['nodes']}")
+        given["retry_on_exit_codes"] = tuple(given.get("retry_on_exit_codes", ()))
+        return cls(**given)
+
+    def checkpoints_folder(self, jobs_url: str) -> str:
+        """S3 URL of the folder in which each job has its checkpoints. jobs_url: of the folder of all jobs."""
+        return (self.checkpoints or jobs_url).rstrip("/")
+
+    def is_retried(self, outcome: Outcome, attempts: int) -> bool:
+        """Whether another attempt follows so many, of which the last ended like that."""
+        if attempts > self.retries:
+            return False
+        code = outcome.exit_code
+        # That of a process that a signal ended is negative here, and 128 and the signal's number in shells.
+        shell_exit_code = 128 - code if code is not None and code < 0 else code
+        return (
+            outcome.result == NODE_LOST
+            or (outcome.result == HUNG and self.retry_on_hang)
+            or (outcome.result == FAILED and shell_exit_code in self.retry_on_exit_codes)
+        )
+
+
+def jobs_url(bucket: str) -> str:
+    """S3 URL of the folder of all jobs."""
+    return f"s3://{bucket}/{JOBS_PREFIX}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an attempt or a job ended. node, rank: of the first failure; None where it is no single one's."""
+
+    result: str
+    reason: str = ""
+    traceback: str = ""
+    instance_id: str = ""
+    node: int | None = None
+    rank: int | None = None
+    exit_code: int | None = None
+    at: datetime | None = None
+
+    @property
+    def is_success(self) -> bool:
+        return self.result == SUCCEEDED
+
+    @classmethod
+    def from_record(cls, raw: Mapping[str, Any]) -> Outcome:
+        """What a node wrote of an end, cut to what people can read; what is no result counts as failed."""
+        result = raw.get("result")
+        return cls(
+            result=cast(str, result) if result in RESULTS else FAILED,
+            reason=one_line(_text(raw.get("reason")), _LONGEST_REASON),
+            traceback=_printable(_text(raw.get("traceback")))[-_LONGEST_TRACEBACK:],
+            instance_id=one_line(_text(raw.get("instance_id")), 32),
+            node=_to_int(raw.get("node")),
+            rank=_to_int(raw.get("rank")),
+            exit_code=_to_int(raw.get("exit_code")),
+            at=moment(raw.get("at")),
+        )
+
+
+def end_record(
+    result: str,
+    reason: str,
+    *,
+    instance_id: str = "",
+    node: int | None = None,
+    rank: int | None = None,
+    exit_code: int | None = None,
+    traceback: str | None = None,
+) -> dict[str, Any]:
+    """The end of an attempt, as `Outcome` reads it. node: the rank of the node that writes it."""
+    return {
+        "result": result,
+        "reason": reason,
+        "traceback": traceback,
+        "instance_id": instance_id,
+        "node": node,
+        "rank": rank,
+        "exit_code": exit_code,
+        "at": now_text(),
+    }
+
+
+def job_end_record(end: Mapping[str, Any], attempts: int) -> dict[str, Any]:
+    """The end of a job, from that of its last attempt."""
+    return {**end, "attempts": attempts}
+
+
+def start_record(
+    number: int,
+    nodes: Mapping[str, str],
+    *,
+    membership: str = "",
+    checkpoint: str | None = None,
+    checkpoint_job: str | None = None,
+    seconds_left: float | None = None,
+) -> dict[str, Any]:
+    """The start of an attempt. nodes: addresses by instance id, in the order of ranks; membership: its version.
+
+    checkpoint: the one that it goes on from, of checkpoint_job. seconds_left: of the job's time limit.
+    """
+    return {
+        "attempt": number,
+        "at": now_text(),
+        "membership": membership,
+        "nodes": [{"instance_id": instance, "address": address} for instance, address in nodes.items()],
+        "resume_from": checkpoint,
+        "resume_job": checkpoint_job if checkpoint else None,
+        "seconds_left": seconds_left,
+    }
+
+
+def checkpoint_names(keys: Iterable[str]) -> list[str]:
+    """The names of the checkpoints whose manifests are among the keys, in their order."""
+    return [key.rpartition("/")[2][: -len(".json")] for key in keys if key.endswith(".json")]
+
+
+def _text(raw: object) -> str:
+    return raw if isinstance(raw, str) else ""
+
+
+def _to_int(raw: object) -> int | None:
+    return raw if isinstance(raw, int) and not isinstance(raw, bool) else None
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() or character in "\n\t" else " " for character in text)

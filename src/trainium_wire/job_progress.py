@@ -1,0 +1,170 @@
+"""Where a job stands, by what its nodes have written. Any process of a node can write there: nothing is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, cast
+
+from trainium_wire.formats import empty, moment, one_line
+from trainium_wire.job import Outcome
+
+_MOST_CACHES = 4
+_MOST_TEXTS, _MOST_MISSED = 10, 50
+_LONGEST_TEXT = 600
+
+
+@dataclass(frozen=True)
+class CacheUse:
+    """Of one stack's cache on one node. hits: entries that were used; None where the node cannot tell.
+
+    misses: entries that were compiled, or failed to; reasons: how many of them by their likeliest reason; missed: each
+    of the first of them with its own. recompiled: of the misses, those after the first step. renewed: entries whose
+    age in S3 counts anew.
+    """
+
+    stack: str
+    place: str = ""
+    at_start: int = 0
+    hits: int | None = None
+    misses: int = 0
+    compile_seconds: float = 0
+    fetched: int = 0
+    fetched_bytes: int = 0
+    stored: int = 0
+    stored_bytes: int = 0
+    renewed: int = 0
+    recompiled: int = 0
+    reasons: Mapping[str, int] = field(default_factory=empty)
+    missed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NodeProgress:
+    """One node of an attempt. phases: seconds by name; progress: the last line of the form `TRN step=…`, of node 0.
+
+    graphs: how many were compiled, and how many found in the cache; empty while nothing printed either.
+    caches: what was used of each compile cache.
+    """
+
+    node: int
+    instance_id: str
+    state: str
+    at: datetime | None
+    phases: Mapping[str, float] = field(default_factory=empty)
+    progress: Mapping[str, str] = field(default_factory=empty)
+    graphs: Mapping[str, int] = field(default_factory=empty)
+    caches: tuple[CacheUse, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One start of the job on all its nodes. instance_ids: in the order of their ranks. outcome: None while it runs.
+
+    checkpoint_at: when the checkpoint that it goes on from was saved. reporting: how many nodes have written where they
+    stand. nodes: those of them that were read.
+    """
+
+    number: int
+    started: datetime | None
+    instance_ids: tuple[str, ...]
+    resume_from: str | None
+    checkpoint_at: datetime | None = None
+    reporting: int = 0
+    nodes: tuple[NodeProgress, ...] = ()
+    outcome: Outcome | None = None
+
+
+def node_progress(node: int, raw: Mapping[str, Any]) -> NodeProgress:
+    return NodeProgress(
+        node=node,
+        instance_id=one_line(_text(raw.get("instance_id")), 32),
+        state=one_line(_text(raw.get("state")), 16) or "unknown",
+        at=moment(raw.get("at")),
+        phases={one_line(str(key), 20): value for key, value in _items(raw.get("phases")) if _is_duration(value)},
+        progress={
+            one_line(str(key), 40): one_line(str(value), 40)
+            for key, value in _items(raw.get("progress"))
+            if value is not None
+        },
+        graphs={
+            one_line(str(key), 20): value
+            for key, value in _items(raw.get("graphs"))
+            if isinstance(value, int) and not isinstance(value, bool)
+        },
+        caches=cache_uses(raw.get("compile_caches")),
+    )
+
+
+def attempt_of(
+    number: int,
+    start: Mapping[str, Any],
+    end: Mapping[str, Any] | None,
+    *,
+    nodes: Sequence[NodeProgress],
+    reporting: int,
+    checkpoint_at: datetime | None = None,
+) -> Attempt:
+    members = start.get("nodes")
+    named = cast("list[Any]", members) if isinstance(members, list) else []
+    ids = [_text(cast("Mapping[str, Any]", one).get("instance_id")) for one in named if isinstance(one, Mapping)]
+    checkpoint = start.get("resume_from")
+    return Attempt(
+        number=number,
+        started=moment(start.get("at")),
+        instance_ids=tuple(one_line(one, 32) for one in ids),
+        resume_from=one_line(checkpoint, 200) if isinstance(checkpoint, str) else None,
+        checkpoint_at=checkpoint_at,
+        reporting=reporting,
+        nodes=tuple(sorted(nodes, key=lambda one: one.node)),
+        outcome=None if end is None else Outcome.from_record(end),
+    )
+
+
+def cache_uses(raw: object) -> tuple[CacheUse, ...]:
+    listed = cast("list[Any]", raw)[:_MOST_CACHES] if isinstance(raw, list) else []
+    return tuple(_cache_use(cast("Mapping[str, Any]", one)) for one in listed if isinstance(one, Mapping))
+
+
+def _cache_use(raw: Mapping[str, Any]) -> CacheUse:
+    reasons = raw.get("reasons")
+    known: Mapping[Any, Any] = cast("Mapping[Any, Any]", reasons) if isinstance(reasons, Mapping) else {}
+    counts = ("at_start", "misses", "fetched", "fetched_bytes", "stored", "stored_bytes", "renewed", "recompiled")
+    return CacheUse(
+        stack=one_line(str(raw.get("stack")), 16),
+        place=one_line(str(raw.get("place") or ""), _LONGEST_TEXT),
+        hits=None if raw.get("hits") is None else _count(raw["hits"]),
+        compile_seconds=_count(raw.get("compile_seconds")),
+        reasons={one_line(str(name), 80): _count(many) for name, many in [*known.items()][:_MOST_TEXTS]},
+        missed=_texts(raw.get("missed"), _MOST_MISSED),
+        removed=_texts(raw.get("removed")),
+        failed=_texts(raw.get("failed")),
+        warnings=_texts(raw.get("warnings")),
+        **{name: _count(raw.get(name)) for name in counts},
+    )
+
+
+def _count(raw: object) -> int:
+    is_count = isinstance(raw, (int, float)) and not isinstance(raw, bool) and 0 <= raw < 1e15
+    return round(cast(float, raw)) if is_count else 0
+
+
+def _texts(raw: object, most: int = _MOST_TEXTS) -> tuple[str, ...]:
+    listed = cast("list[Any]", raw)[:most] if isinstance(raw, list) else []
+    return tuple(one_line(str(one), _LONGEST_TEXT) for one in listed)
+
+
+def _items(raw: object) -> list[tuple[object, Any]]:
+    return list(cast("Mapping[object, Any]", raw).items()) if isinstance(raw, Mapping) else []
+
+
+def _is_duration(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9
+
+
+def _text(raw: object) -> str:
+    return raw if isinstance(raw, str) else ""

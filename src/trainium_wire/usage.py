@@ -1,0 +1,53 @@
+"""Whether a node is in use, as it writes it: one JSON object for each node, below USAGE_PREFIX."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, get_args
+
+from trainium_wire.formats import one_line, time_text
+
+State = Literal["in-use", "idle", "unknown"]
+
+_LONGEST_DETAIL = 200
+_LONGEST_IDLE = timedelta(days=3650)
+_EARLIEST = 2020
+
+
+@dataclass(frozen=True)
+class NodeUsage:
+    """What one node wrote. at: when. idle: for how long before that it was. detail: who uses it, or why unknown."""
+
+    state: State
+    at: datetime
+    idle: timedelta = timedelta()
+    detail: str = ""
+
+    def to_json(self) -> str:
+        seconds = round(self.idle.total_seconds())
+        return json.dumps(
+            {"state": self.state, "at": time_text(self.at), "idle_seconds": seconds, "detail": self.detail}
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> NodeUsage:
+        """Raises ValueError when the text is no such object."""
+        try:
+            raw: Any = json.loads(text)
+            if raw["state"] not in get_args(State):
+                raise ValueError(f"state is {raw['state']!r}, not one of {', '.join(get_args(State))}")
+            # Python 3.10 cannot read a Z.
+            at = datetime.fromisoformat(raw["at"].replace("Z", "+00:00"))
+            idle = timedelta(seconds=float(raw["idle_seconds"]))
+            if at.tzinfo is None or not timedelta() <= idle <= _LONGEST_IDLE or at.year < _EARLIEST:
+                raise ValueError(f"not a moment and a duration: {at} and {idle}")
+            return cls(
+                state=raw["state"],
+                at=at,
+                idle=idle,
+                detail=one_line(str(raw.get("detail", "")), _LONGEST_DETAIL),
+            )
+        except (KeyError, TypeError, AttributeError, OverflowError, json.JSONDecodeError) as error:
+            raise ValueError(f"not the use of a node: {error!r}") from error
