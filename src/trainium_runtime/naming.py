@@ -18,7 +18,7 @@ STOPPED_TAG = "trn:stopped"
 SPENT_TAG = "trn:spent"
 """Tag on the topic of a pilot: the budget that is spent, and since when."""
 
-NOTIFIED_TAG = "trn:told"
+NOTIFIED_TAG = "trn:notified"
 """Tag on the topic of a pilot: the last notice about its end."""
 
 IDLE_NOTICE_TAG = "trn:idle"

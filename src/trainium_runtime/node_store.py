@@ -3,8 +3,8 @@
 The clients are given: the functions in Lambda and the command line make theirs, and handle errors, differently.
 """
 
+import logging
 import re
-import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -102,8 +102,7 @@ class NodeStore:
         try:
             membership = Membership.from_json(response["Body"].read().decode())
         except ValueError as error:
-            # Standard output may be JSON of a command.
-            print(f"{MEMBERSHIP_KEY}: {error}", file=sys.stderr)
+            logging.getLogger(__name__).warning("%s: %s", MEMBERSHIP_KEY, error)
             membership = Membership()
         return StoredMembership(membership=membership, etag=response["ETag"])
 

@@ -95,7 +95,7 @@ def test_the_clock_may_write_no_tags_but_its_own_on_its_own_topic(action: str) -
     assert as_text(statement["Resource"]) == f"${{{topic}}}"
     assert set(statement["Condition"]["ForAllValues:StringEquals"]["aws:TagKeys"]) == {
         "trn:stopped",
-        "trn:told",
+        "trn:notified",
         "trn:spent",
         "trn:idle",
     }

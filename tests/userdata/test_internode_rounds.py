@@ -213,7 +213,7 @@ def test_a_node_that_is_only_observed_fails_by_wrong_numbers_alone(wrong: list[s
 
 
 def test_a_process_beside_the_watch_says_how_the_test_ended(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
+    monkeypatch.setenv("PYTHONPATH", PACKAGES)
     node.aws.s3_refuses = True
     process = InternodeProcess()
     assert process.tested(task(INSTANCE_ID)) is None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import trainium_wire
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.neuron_ls import devices_of
 from tests.userdata.plans import LOCATIONS
@@ -19,7 +20,8 @@ from trainium_userdata.expectations import node_expectations
 from trainium_wire.node_record import Check, NodeRecord
 
 PROGRAMS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "programs.json").read_text())
-PACKAGES = Path(node.__file__).parent
+PACKAGES = f"{Path(node.__file__).parent}:{Path(trainium_wire.__file__).parents[1]}"
+"""The path on which a node finds its program."""
 RECORD_KEY = f"{LOCATIONS.report_url.removeprefix('s3://')}/{INSTANCE_ID}.json"
 LOG_KEY = f"{LOCATIONS.report_url.removeprefix('s3://').rsplit('/', 1)[0]}/logs/{INSTANCE_ID}.log"
 LARGE_REPORT = {"results": [{"size(B)": 268435456, "busbw(GB/s)": 91.24, "time:avg(us)": 5700.1}]}
@@ -191,7 +193,7 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
             cwd=self.root,
             env={
                 "PATH": f"{self.programs}:{os.environ['PATH']}",
-                "PYTHONPATH": str(PACKAGES),
+                "PYTHONPATH": PACKAGES,
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "ROOT": str(self.root),
                 "TRN_VERIFY_ATTEMPTS": "1",

@@ -6,6 +6,8 @@ from typing import Any
 
 from trainium_wire.formats import one_line
 
+from .log import log
+
 _FAILED = re.compile(r"trn-node FAILED: *([^\r\n]+)")
 _LONGEST = 300
 _PER_POLL = 5  # nodes per poll: the call is throttled strictly, and a few sentences are enough
@@ -41,7 +43,7 @@ class Consoles:
             respond = self._ec2.get_console_output(InstanceId=instance, Latest=True)
             text = str(respond.get("Output") or "")  # botocore has decoded it
         except ClientError as error:
-            print(f"console of {instance}: {error}")
+            log(f"console of {instance}: {error}")
             return None
         found = _FAILED.findall(text)
         return one_line(found[-1], _LONGEST) if found else None

@@ -6,6 +6,7 @@ from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 from trainium_runtime.tags import tag_values
 
 from .custom_resource import respond
+from .log import log
 from .permissions import retry_until_permitted
 
 
@@ -14,7 +15,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     failure = None
     if event["RequestType"] == "Delete":
         try:
-            print(f"deleted {retry_until_permitted(lambda: empty(bucket))} objects of {bucket}")
+            log(f"deleted {retry_until_permitted(lambda: empty(bucket))} objects of {bucket}")
         except Exception as error:  # CloudFormation needs a response, whatever it is
             failure = f"bucket {bucket} could not be emptied: {error}"
     respond(event, failure=failure, physical_id=f"{bucket}/content")

@@ -19,6 +19,7 @@ from trainium_wire.node_record import failures
 from .cluster_snapshot import find_group
 from .console import Consoles
 from .custom_resource import respond
+from .log import log
 from .pilot_clock import GATE_EVENT
 from .rollback import is_rolling_back
 
@@ -38,7 +39,7 @@ def handle(event: dict[str, Any], context: Any) -> None:
     physical_id = f"{event['ResourceProperties']['GroupName']}/gate"
     if event["RequestType"] == "Update" and is_rolling_back(event["StackId"]):
         summary = f"after a rollback: {check_once(event['ResourceProperties'])}"
-        print(summary)
+        log(summary)
         respond(event, physical_id=physical_id, data={"Summary": summary})
         return
     try:
@@ -61,9 +62,9 @@ def _continues_deletion(event: dict[str, Any], context: Any) -> bool:
         if end_of_invocation < deadline:
             _call_again(event, context)
             return True
-        print("the nodes were waited for as long as a deployment waits; the deletion goes on")
+        log("the nodes were waited for as long as a deployment waits; the deletion goes on")
     except Exception as error:
-        print(f"the nodes were not waited for: {error}")
+        log(f"the nodes were not waited for: {error}")
     return False
 
 
@@ -84,7 +85,7 @@ def end_nodes(properties: dict[str, Any], *, until: float) -> bool:
         return True
     autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0, HonorCooldown=False)
     while remaining := _not_terminated(ec2, name):
-        print(f"{remaining} nodes are being terminated")
+        log(f"{remaining} nodes are being terminated")
         if time.time() + _LONGEST_PAUSE_S > until:
             return False
         time.sleep(_LONGEST_PAUSE_S)
@@ -145,7 +146,7 @@ def wait(monitor: "_FleetMonitor", *, until: float) -> FleetVerdict:
             if errors > _ERRORS_IN_A_ROW:
                 raise
             verdict = FleetVerdict(state="waiting", reason=f"AWS did not answer: {error}")
-        print(f"{verdict.state}: {verdict.reason}")
+        log(f"{verdict.state}: {verdict.reason}")
         if verdict.state != "waiting" or time.time() + pause > until:
             return verdict
         time.sleep(pause)
@@ -196,7 +197,7 @@ class _FleetMonitor:
             return self._resized_by_others >= _POLLS_THAT_AGREE
         name = self._properties["GroupName"]
         self._autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=nodes, HonorCooldown=False)
-        print(f"the group is to have {nodes} nodes; it had {desired}")
+        log(f"the group is to have {nodes} nodes; it had {desired}")
         return False
 
     def _evaluate(self, group: Group, nodes: int) -> FleetVerdict:

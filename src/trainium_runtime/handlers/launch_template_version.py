@@ -5,6 +5,7 @@ from typing import Any
 from trainium_runtime.launch_template_version import choose
 
 from .custom_resource import respond
+from .log import log
 from .rollback import is_rolling_back
 
 
@@ -24,6 +25,6 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     latest = offered["LatestVersion"]
     newest = "the newest" if chosen.version == latest else f"kept; the newest is {latest}"
     summary = f"version {chosen.version} of {offered['LaunchTemplateId']} ({newest})"
-    print(summary)
+    log(summary)
     data = {"Version": chosen.version, "NodeScript": chosen.script, "Summary": summary, "Image": chosen.image}
     respond(event, physical_id=physical_id, data=data)

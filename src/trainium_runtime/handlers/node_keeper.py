@@ -23,6 +23,7 @@ from trainium_wire.membership import Membership, Notice
 from trainium_wire.node_record import StoredRecord, failures
 
 from .capacity_block_end import capacity_block_notice
+from .log import log
 from .pilot_stop import updated_notices
 
 _LONGEST_TAG = 256  # characters of a tag's value (EC2 documentation, tag restrictions)
@@ -108,13 +109,13 @@ class Keeper:
         if isinstance(found, dict):
             event_instance = self._store.instance_of(str(found.get("key")))
             if event_instance is None or event_instance not in records:
-                _print(ignored=str(found.get("key")), why="no record, or deleted since")
+                log(ignored=str(found.get("key")), why="no record, or deleted since")
         for instance, found in records.items():
             state = tag_values(instances.get(instance, {}).get("Tags")).get(NODE_STATE_TAG)
             not_logged = instance in instances and state != found.record.state
             if instance == event_instance or not_logged:
                 of_group = {} if instance in group.instances else {"why": "not of the group"}
-                _print(record=json.loads(found.record.to_json()), **of_group)
+                log(record=json.loads(found.record.to_json()), **of_group)
 
     def _replace(self, group: Group, recovery: Recovery, records: Mapping[str, StoredRecord]) -> None:
         from botocore.exceptions import ClientError
@@ -122,7 +123,7 @@ class Keeper:
         for instance in group.instances:
             if not recovery.replaces(instance) or instance in group.leaving:
                 continue
-            _print(replaced=instance, how=recovery.sentence(instance), reason=records[instance].record.reason)
+            log(replaced=instance, how=recovery.sentence(instance), reason=records[instance].record.reason)
             try:
                 self._autoscaling.set_instance_health(
                     InstanceId=instance, HealthStatus="Unhealthy", ShouldRespectGracePeriod=False
@@ -130,7 +131,7 @@ class Keeper:
             except ClientError as error:
                 if error.response["Error"]["Code"] != "ValidationError":  # it has left the group since
                     raise
-                _print(ignored=instance, why=str(error))
+                log(ignored=instance, why=str(error))
 
     def _tag(self, instances: Mapping[str, Any], records: Mapping[str, StoredRecord], recovery: Recovery) -> None:
         by_tags: dict[tuple[str, str], list[str]] = {}
@@ -174,7 +175,7 @@ class Keeper:
             return
         if not self._store.write_membership(membership, replacing=stored):
             raise _MembershipChangedError
-        _print(membership=json.loads(membership.to_json()))
+        log(membership=json.loads(membership.to_json()))
 
 
 class _MembershipChangedError(Exception):
@@ -202,7 +203,3 @@ def _notices(current: tuple[Notice, ...], new: Notice | None, now: datetime) -> 
     by_kind = {notice.kind: notice for notice in (*current, *([new] if new else ()))}
     oldest = time_text(now - _NOTICES_KEPT)
     return tuple(notice for _, notice in sorted(by_kind.items()) if notice.at >= oldest)
-
-
-def _print(**what: Any) -> None:
-    print(json.dumps(what))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .custom_resource import respond
+from .log import log
 from .permissions import retry_until_permitted
 
 
@@ -26,7 +27,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     if chosen is None:
         respond(event, failure=_sentence(wanted["InstanceType"], zones, offering), physical_id=before)
         return
-    print(f"{chosen} in {zones[chosen]}")
+    log(f"{chosen} in {zones[chosen]}")
     respond(event, physical_id=chosen, data={"SubnetId": chosen})
 
 

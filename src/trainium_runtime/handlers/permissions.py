@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from .log import log
+
 _Result = TypeVar("_Result")
 
 _PAUSE_S = 5.0
@@ -22,5 +24,5 @@ def retry_until_permitted(action: Callable[[], _Result]) -> _Result:
         except ClientError as error:
             if error.response["Error"]["Code"] not in _DENIED or time.monotonic() + _PAUSE_S > deadline:
                 raise
-            print(f"not permitted yet: {error}")
+            log(f"not permitted yet: {error}")
             time.sleep(_PAUSE_S)

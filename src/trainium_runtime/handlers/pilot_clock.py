@@ -18,6 +18,7 @@ from trainium_runtime.pilot_end import PilotEnd, utc_text
 from trainium_runtime.usage_store import read_usage
 
 from .cluster_snapshot import ClusterSnapshot, find_capacity_block, find_group
+from .log import log
 from .pilot_notices import PilotNotices
 from .pilot_stop import event_of
 
@@ -82,7 +83,7 @@ class Clock:
         except Exception as error:  # nodes stop at the end, whatever is known of their use
             errors.append(error)
         decision = self._decide(snapshot, budget_reached=self._reports_spent_budget(event), idle_since=idle_since)
-        _print(nodes=decision.nodes, why=decision.why, there=snapshot.desired)
+        log(nodes=decision.nodes, why=decision.why, there=snapshot.desired)
         steps = (self._remember_stop, self._stop, self._remember_spent, self._start, self._warn, self._notify_jobs)
         for step in (
             *steps,
@@ -109,7 +110,7 @@ class Clock:
         if not instances or len(instances) != snapshot.desired:
             return None
         usage = read_usage(self._s3, bucket, instances, now=snapshot.now)
-        _print(usage=usage.state, why=usage.why)
+        log(usage=usage.state, why=usage.why)
         # Whoever deployed last is about to use them.
         return usage.idle_since and max(usage.idle_since, stack.get("LastUpdatedTime") or stack["CreationTime"])
 
@@ -153,7 +154,7 @@ class Clock:
         group = find_group(self._autoscaling, name) if name and decision.ends_all else None
         if name and group and group["DesiredCapacity"]:
             self._autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0, HonorCooldown=False)
-            _print(ended=name)
+            log(ended=name)
 
     def _remember_spent(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         before = snapshot.notices.memory.spent
@@ -244,7 +245,7 @@ class Clock:
         except ClientError as error:
             self._notify_deletion_failed(decision, snapshot, error.response["Error"].get("Message", str(error)))
             raise
-        _print(deleting=self._settings["STACK_ID"])
+        log(deleting=self._settings["STACK_ID"])
 
     def _notify_deletion_failed(self, decision: ClockDecision, snapshot: ClusterSnapshot, reason: str) -> None:
         minutes = facts()["pilot"]["minutes_between_runs"]
@@ -259,7 +260,7 @@ class Clock:
         self._autoscaling.set_desired_capacity(
             AutoScalingGroupName=self._settings["GROUP"], DesiredCapacity=nodes, HonorCooldown=False
         )
-        _print(resized_to=nodes)
+        log(resized_to=nodes)
 
     def _how_to_continue(self) -> str:
         return "" if self._terms.in_capacity_block else _EXTEND
@@ -304,7 +305,3 @@ def _hours(left: timedelta) -> str:
     """A time that is left, for people: hours, and below two of them minutes."""
     minutes = max(0, left // timedelta(minutes=1))
     return f"{minutes // 60} h" if minutes >= 2 * 60 else f"{minutes} min"
-
-
-def _print(**what: Any) -> None:
-    print(json.dumps(what))

@@ -18,6 +18,8 @@ from trainium_wire.job import FAILED, end_record, job_end_record
 from trainium_wire.job_keys import job_keys
 from trainium_wire.keys import instance_key
 
+from .log import log
+
 NOT_LAUNCHED, ENDED = "EC2 Instance Launch Unsuccessful", "EC2 Instance Terminate Successful"
 _ABSENT = ("NoSuchKey", "404", "NotFound", "AccessDenied")
 _EXISTS = ("PreconditionFailed", "ConditionalRequestConflict")
@@ -39,10 +41,10 @@ def end_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
     """Whether the group was told to have no instance."""
     instance = PurePosixPath(event["detail"]["object"]["key"]).stem
     if instance not in describe_group(autoscaling, group).instances:
-        print(json.dumps({"ignored": instance, "why": "not in the group"}))
+        log(ignored=instance, why="not in the group")
         return False
     _empty(autoscaling, group)
-    print(json.dumps({"ended": instance}))
+    log(ended=instance)
     return True
 
 
@@ -55,7 +57,7 @@ def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mappin
     job = _read(s3, settings["BUCKET"], settings["JOB_KEY"])
     begun = datetime.fromisoformat(detail.get("StartTime") or event["time"])
     if job is None or datetime.fromisoformat(job["submitted_at"]) > begun:
-        print(json.dumps({"ignored": event["detail-type"], "why": "no job from before"}))
+        log(ignored=event["detail-type"], why="no job from before")
         return False
     # Auto Scaling would launch another one.
     _empty(autoscaling, settings["GROUP"])
@@ -75,7 +77,7 @@ def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mappin
         if error.response["Error"]["Code"] in _EXISTS:
             return False
         raise
-    print(json.dumps({"closed": job["id"], "reason": end["reason"]}))
+    log(closed=job["id"], reason=end["reason"])
     return True
 
 

@@ -14,6 +14,7 @@ from trainium_runtime.quota_check import check_need
 from trainium_runtime.quota_need import QuotaNeed
 
 from .custom_resource import respond
+from .log import log
 from .rollback import is_rolling_back
 
 _PAUSE_S = 5.0
@@ -52,15 +53,15 @@ def failure(event: dict[str, Any]) -> str | None:
     """The failure of check_need, if any. An unknown result is checked again for a minute."""
     need = QuotaNeed.from_properties(event["ResourceProperties"])
     if event["RequestType"] == "Update" and not need.exceeds(QuotaNeed.from_properties(event["OldResourceProperties"])):
-        print("the update needs no more than the cluster has already")
+        log("the update needs no more than the cluster has already")
         return None
     if is_rolling_back(event["StackId"]):
-        print("a rollback is not checked for room")
+        log("a rollback is not checked for room")
         return None
     deadline = time.monotonic() + _TIMEOUT_S
     while True:
         result = _check_account(need)
-        print(f"{result.outcome}: {result.found}")
+        log(f"{result.outcome}: {result.found}")
         if result.outcome == "pass":
             return None
         if result.outcome == "fail":

@@ -80,7 +80,9 @@ def address(instance: str) -> str:
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    """What was logged, without levels."""
+    logged = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return [{name: value for name, value in line.items() if name != "level"} for line in logged]
 
 
 def test_the_membership_is_written_once_every_node_is_proven(keep: Keep, fleet: Fleet) -> None:

@@ -1,0 +1,36 @@
+"""What programs log: one JSON object a line in functions, plain lines on nodes, whose journal people read."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object: the level, the message unless it is empty, and what was given as `extra={"fields": …}`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = record.getMessage()
+        shown = {"message": message} if message else {}
+        return json.dumps({"level": record.levelname, **shown, **getattr(record, "fields", {})})
+
+
+class _StandardOutput(logging.Handler):
+    """Writes to what sys.stdout is when something is logged."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        sys.stdout.write(f"{self.format(record)}\n")
+        sys.stdout.flush()
+
+
+def logger_of(name: str, formatter: logging.Formatter | None = None) -> logging.Logger:
+    """The logger of a program, which writes to standard output alone. formatter: by default of plain lines."""
+    logger = logging.getLogger(name)
+    if not logger.handlers:
+        handler = _StandardOutput()
+        handler.setFormatter(formatter)
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+    return logger
