@@ -8,7 +8,7 @@ import click
 
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, context_options, pass_invocation
-from trainium_cli.plan.capacity_options import WAYS_TO_GET_CAPACITY, hours_option
+from trainium_cli.plan.plan_choices import WAYS_TO_GET_CAPACITY, hours_option
 from trainium_cli.terminal import console, pairs
 from trainium_core.capacity.aws_purchase import AwsCapacityPurchase, SaleUnknownError
 from trainium_core.capacity.offerings import BlockOffering, Capacity

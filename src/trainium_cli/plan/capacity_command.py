@@ -16,8 +16,7 @@ from trainium_cli.layout import Text
 from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.mistakes import mistake
 from trainium_cli.plan.capacity_buy_command import buy
-from trainium_cli.plan.capacity_options import WAYS_TO_GET_CAPACITY, hours_option
-from trainium_cli.plan.plan_choices import chosen_regions
+from trainium_cli.plan.plan_choices import WAYS_TO_GET_CAPACITY, chosen_regions, hours_option
 from trainium_cli.terminal import console, print_json, shell_lines, table
 from trainium_cli.waiting import waiting
 from trainium_core.capacity.option import CapacityOption, Prospect, outlook

@@ -1,4 +1,4 @@
-"""Options that several commands about a plan share: checks to leave out, regions to ask in."""
+"""Options that several commands about a plan share: checks, regions, and how long capacity is wanted."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
@@ -6,7 +6,11 @@ from typing import Any, TypeVar
 import click
 
 from trainium_cli.mistakes import unknown_name
+from trainium_core.capacity.duration import HOURS_PER_DAY, allowed_durations, block_durations, nearest_duration
 from trainium_core.plan import Plan
+
+WAYS_TO_GET_CAPACITY = ("capacity", "reservation_id")
+"""Settings that do not matter while it is looked for how to get capacity."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -42,3 +46,22 @@ def chosen_regions(plan: Plan, given: str | None) -> tuple[str, ...]:
     if not chosen:
         raise click.UsageError(f"--regions names none; known: {', '.join(offering)}")
     return chosen
+
+
+def _block_duration(_ctx: click.Context, _param: click.Parameter, hours: int) -> int:
+    if hours not in block_durations():
+        raise click.BadParameter(
+            f"{hours} is not sold; allowed: {allowed_durations()}; nearest: {nearest_duration(hours)}"
+        )
+    return hours
+
+
+def hours_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--hours",
+        type=int,
+        default=HOURS_PER_DAY,
+        show_default=True,
+        callback=_block_duration,
+        help="How long the nodes are wanted, as Capacity Blocks are sold: by the day, beyond two weeks by the week.",
+    )(command)
