@@ -10,13 +10,13 @@ import click
 from click.shell_completion import CompletionItem
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class LazyCommand:
-    """Where a command is found, and the line that the group's help shows for it."""
+    """Where a command is found, and the line that the group's help shows for it. attribute: default its name."""
 
     module: str
-    attribute: str
     summary: str
+    attribute: str = ""
 
 
 class LazyGroup(click.Group):
@@ -40,7 +40,7 @@ class LazyGroup(click.Group):
         lazy = self.lazy_commands.get(cmd_name)
         if lazy is None:
             return None
-        return getattr(import_module(lazy.module), lazy.attribute)
+        return getattr(import_module(lazy.module), lazy.attribute or cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -15,176 +15,64 @@ from trainium_cli.lazy_group import LazyCommand
 from trainium_cli.terminal import WrappedStream
 
 COMMANDS = {
-    "init": LazyCommand(
-        module="trainium_cli.setup.init_command",
-        attribute="init",
-        summary="Write a plan, a CDK app and a first job into a folder.",
-    ),
-    "doctor": LazyCommand(
-        module="trainium_cli.setup.doctor_command",
-        attribute="doctor",
-        summary="Show what this machine and the account lack.",
-    ),
-    "setup": LazyCommand(
-        module="trainium_cli.setup.setup_command",
-        attribute="setup",
-        summary="Install Node and the CDK CLI where they are missing.",
-    ),
-    "explain": LazyCommand(
-        module="trainium_cli.setup.explain_command",
-        attribute="explain",
-        summary="Show the cause of an error, and what helps.",
-    ),
-    "types": LazyCommand(
-        module="trainium_cli.setup.types_command",
-        attribute="types",
-        summary="Show the instance types a plan can name.",
-    ),
-    "settings": LazyCommand(
-        module="trainium_cli.setup.settings_command",
-        attribute="settings",
-        summary="Show every setting of a plan, or some.",
-    ),
-    "plan": LazyCommand(
-        module="trainium_cli.plan.plan_command",
-        attribute="plan",
-        summary="Check the plan and show what follows from it.",
-    ),
+    "init": LazyCommand("trainium_cli.setup.init_command", "Write a plan, a CDK app and a first job into a folder."),
+    "doctor": LazyCommand("trainium_cli.setup.doctor_command", "Show what this machine and the account lack."),
+    "setup": LazyCommand("trainium_cli.setup.setup_command", "Install Node and the CDK CLI where they are missing."),
+    "explain": LazyCommand("trainium_cli.setup.explain_command", "Show the cause of an error, and what helps."),
+    "types": LazyCommand("trainium_cli.setup.types_command", "Show the instance types a plan can name."),
+    "settings": LazyCommand("trainium_cli.setup.settings_command", "Show every setting of a plan, or some."),
+    "plan": LazyCommand("trainium_cli.plan.plan_command", "Check the plan and show what follows from it."),
     "preflight": LazyCommand(
-        module="trainium_cli.plan.preflight_command",
-        attribute="preflight",
-        summary="Ask the AWS account whether the plan can be deployed.",
+        "trainium_cli.plan.preflight_command", "Ask the AWS account whether the plan can be deployed."
     ),
-    "quota": LazyCommand(
-        module="trainium_cli.plan.quota_command",
-        attribute="quota",
-        summary="Show what the plan lacks of a quota, and ask AWS for it.",
-    ),
-    "capacity": LazyCommand(
-        module="trainium_cli.plan.capacity_command",
-        attribute="capacity",
-        summary="Show what could run when, where, for how much.",
-    ),
+    "quota": LazyCommand("trainium_cli.plan.quota_command", "Show what the plan lacks of a quota, and ask AWS for it."),
+    "capacity": LazyCommand("trainium_cli.plan.capacity_command", "Show what could run when, where, for how much."),
     "estimate": LazyCommand(
-        module="trainium_cli.money.estimate_command",
-        attribute="estimate",
-        summary="Show what the plan costs running, asleep and for a pilot.",
+        "trainium_cli.money.estimate_command", "Show what the plan costs running, asleep and for a pilot."
     ),
-    "image": LazyCommand(
-        module="trainium_cli.plan.image_command",
-        attribute="image",
-        summary="Show the image of the plan's nodes, and pin it.",
-    ),
+    "image": LazyCommand("trainium_cli.plan.image_command", "Show the image of the plan's nodes, and pin it."),
     "list": LazyCommand(
-        module="trainium_cli.cluster.list_command",
-        attribute="list_clusters",
-        summary="Show every cluster of the account.",
+        "trainium_cli.cluster.list_command", "Show every cluster of the account.", attribute="list_clusters"
     ),
-    "deploy": LazyCommand(
-        module="trainium_cli.cluster.deploy_command",
-        attribute="deploy",
-        summary="Deploy the plan, if the account is ready for it.",
-    ),
+    "deploy": LazyCommand("trainium_cli.cluster.deploy_command", "Deploy the plan, if the account is ready for it."),
     "nodes": LazyCommand(
-        module="trainium_cli.cluster.nodes_command",
-        attribute="nodes",
-        summary="Show every node of the deployed cluster, and what is wrong.",
+        "trainium_cli.cluster.nodes_command", "Show every node of the deployed cluster, and what is wrong."
     ),
-    "status": LazyCommand(
-        module="trainium_cli.cluster.status_command",
-        attribute="status",
-        summary="Show the cluster on one screen.",
-    ),
+    "status": LazyCommand("trainium_cli.cluster.status_command", "Show the cluster on one screen."),
     "run": LazyCommand(
-        module="trainium_cli.jobs.run_command",
-        attribute="run",
-        summary="Run a training script on every node, and follow it to its result.",
+        "trainium_cli.jobs.run_command", "Run a training script on every node, and follow it to its result."
     ),
     "precompile": LazyCommand(
-        module="trainium_cli.jobs.precompile_command",
-        attribute="precompile",
-        summary="Compile a script's graphs on a host without devices.",
+        "trainium_cli.jobs.precompile_command", "Compile a script's graphs on a host without devices."
     ),
     "jobs": LazyCommand(
-        module="trainium_cli.jobs.jobs_command",
-        attribute="jobs",
-        summary="List the jobs of the cluster, or show where the time of one went.",
+        "trainium_cli.jobs.jobs_command", "List the jobs of the cluster, or show where the time of one went."
     ),
-    "logs": LazyCommand(
-        module="trainium_cli.jobs.logs_command",
-        attribute="logs",
-        summary="Show what a job has printed.",
-    ),
-    "stop": LazyCommand(
-        module="trainium_cli.jobs.stop_command",
-        attribute="stop",
-        summary="End a job on all its nodes.",
-    ),
-    "cache": LazyCommand(
-        module="trainium_cli.cache.cache_command",
-        attribute="cache",
-        summary="Show and keep the compile cache.",
-    ),
-    "cp": LazyCommand(
-        module="trainium_cli.jobs.cp_command",
-        attribute="cp",
-        summary="Copy files to nodes, from nodes, or from a job.",
-    ),
-    "shell": LazyCommand(
-        module="trainium_cli.cluster.shell_command",
-        attribute="shell",
-        summary="Open a shell on a node.",
-    ),
-    "sleep": LazyCommand(
-        module="trainium_cli.cluster.sleep_command",
-        attribute="sleep",
-        summary="Put the cluster to sleep: no nodes, next to no cost.",
-    ),
-    "wake": LazyCommand(
-        module="trainium_cli.cluster.wake_command",
-        attribute="wake",
-        summary="Wake the cluster that was put to sleep.",
-    ),
-    "extend": LazyCommand(
-        module="trainium_cli.cluster.extend_command",
-        attribute="extend",
-        summary="Let the pilot end later, and say the price.",
-    ),
+    "logs": LazyCommand("trainium_cli.jobs.logs_command", "Show what a job has printed."),
+    "stop": LazyCommand("trainium_cli.jobs.stop_command", "End a job on all its nodes."),
+    "cache": LazyCommand("trainium_cli.cache.cache_command", "Show and keep the compile cache."),
+    "cp": LazyCommand("trainium_cli.jobs.cp_command", "Copy files to nodes, from nodes, or from a job."),
+    "shell": LazyCommand("trainium_cli.cluster.shell_command", "Open a shell on a node."),
+    "sleep": LazyCommand("trainium_cli.cluster.sleep_command", "Put the cluster to sleep: no nodes, next to no cost."),
+    "wake": LazyCommand("trainium_cli.cluster.wake_command", "Wake the cluster that was put to sleep."),
+    "extend": LazyCommand("trainium_cli.cluster.extend_command", "Let the pilot end later, and say the price."),
     "destroy": LazyCommand(
-        module="trainium_cli.cluster.destroy_command",
-        attribute="destroy",
-        summary="Destroy the cluster, and what is left of it outside its stacks.",
+        "trainium_cli.cluster.destroy_command", "Destroy the cluster, and what is left of it outside its stacks."
     ),
     "cost": LazyCommand(
-        module="trainium_cli.money.cost_command",
-        attribute="cost",
-        summary="Show what the cluster has cost, costs now, and will have cost.",
+        "trainium_cli.money.cost_command", "Show what the cluster has cost, costs now, and will have cost."
     ),
     "audit": LazyCommand(
-        module="trainium_cli.cluster.audit_command",
+        "trainium_cli.cluster.audit_command",
+        "Show what is left of the cluster, and what that costs.",
         attribute="audit_command",
-        summary="Show what is left of the cluster, and what that costs.",
     ),
-    "support": LazyCommand(
-        module="trainium_cli.setup.support_command",
-        attribute="support",
-        summary="Write an archive for the person who helps.",
-    ),
+    "support": LazyCommand("trainium_cli.setup.support_command", "Write an archive for the person who helps."),
     "permissions": LazyCommand(
-        module="trainium_cli.setup.permissions_command",
-        attribute="permissions",
-        summary="Show the IAM policies that people and CloudFormation need.",
+        "trainium_cli.setup.permissions_command", "Show the IAM policies that people and CloudFormation need."
     ),
-    "sagemaker": LazyCommand(
-        module="trainium_cli.jobs.sagemaker_command",
-        attribute="sagemaker",
-        summary="Run the plan's training as SageMaker jobs.",
-    ),
-    "local": LazyCommand(
-        module="trainium_cli.local.local_command",
-        attribute="local",
-        summary="Run an AWS on this machine, and commands against it.",
-    ),
+    "sagemaker": LazyCommand("trainium_cli.jobs.sagemaker_command", "Run the plan's training as SageMaker jobs."),
+    "local": LazyCommand("trainium_cli.local.local_command", "Run an AWS on this machine, and commands against it."),
 }
 
 
