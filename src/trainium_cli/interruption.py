@@ -1,4 +1,4 @@
-"""What Ctrl-C does: the command ends within a second, says what goes on, and exits with 130, as a shell's own would."""
+"""What Ctrl-C does: the command ends within a second, says what is still running, and exits with 130, as shells do."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ def handle_interrupts() -> None:
 
 @contextmanager
 def going_on(message: str) -> Generator[None]:
-    """What is said when Ctrl-C comes in this block: what goes on without the command, and is billed."""
+    """What is said when Ctrl-C comes in this block: what continues without the command, and is billed."""
     _messages.append(message)
     interrupted = False
     try:
@@ -46,28 +46,27 @@ def going_on(message: str) -> Generator[None]:
         interrupted = True
         raise
     finally:
-        if not interrupted and _ending.timer is None:
+        if not interrupted and _ending.timer is None and message in _messages:
             _messages.remove(message)
 
 
 @contextmanager
 def finishing() -> Generator[None]:
-    """What has to be done before the end, such as taking back what nodes were told; only a second Ctrl-C ends it."""
+    """What has to be done before the end, such as withdrawing a notice to nodes; only a second Ctrl-C ends it."""
     if _ending.timer is not None:
         _ending.timer.cancel()
     yield
 
 
 def go_on() -> None:
-    """The command goes on after Ctrl-C, such as with a question; the next one is a first one."""
+    """The command continues after Ctrl-C, such as with a question; the next one is a first one."""
     if _ending.timer is not None:
         _ending.timer.cancel()
         _ending.timer, _ending.is_reported = None, False
-    _messages.clear()
 
 
 def tell_interrupted(message: str = "") -> str:
-    """Say what goes on without the command. message: default that of the innermost `going_on`. What was said."""
+    """Say what continues without the command. message: default that of the innermost `going_on`. What was said."""
     _ending.is_reported = True
     said = message or (_messages[-1] if _messages else _NOTHING)
     _messages.clear()
@@ -77,7 +76,7 @@ def tell_interrupted(message: str = "") -> str:
 
 def end_at_once(code: int) -> None:
     """End the process without waiting for threads whose questions are under way."""
-    with suppress(OSError, RuntimeError):  # a pipe that nobody reads; a signal that came in the middle of a line
+    with suppress(OSError, RuntimeError):  # a closed pipe; a signal that came in the middle of a line
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code)

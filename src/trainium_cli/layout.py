@@ -168,7 +168,7 @@ def _columns_of_character(character: str) -> int:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Its lines, broken between words, and within a word that is wider than a line. An indentation goes on."""
+    """Its lines, broken between words, and within a word that is wider than a line. The indentation is kept."""
     lines = list[str]()
     for line in text.expandtabs().split("\n"):
         lines += [line.rstrip()] if columns_of(line.rstrip()) <= width else _wrapped_line(line.rstrip(), width)

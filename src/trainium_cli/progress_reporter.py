@@ -17,7 +17,7 @@ QUIET_SECONDS = 2
 
 
 class ProgressReporter:
-    """Shows how far a command is, and for how long a step goes on already, on standard error."""
+    """Shows how far a command is, and how long the current step has taken, on standard error."""
 
     def __init__(self) -> None:
         self._spinner = Spinner() if sys.stderr.isatty() else None

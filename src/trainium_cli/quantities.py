@@ -21,5 +21,5 @@ def duration(seconds: float) -> str:
 
 
 def running_for(seconds: int) -> str:
-    """Seconds of what goes on while it is shown, such as 3 min 20 s: to the second, so that it is seen to move."""
+    """Seconds of what is still running, such as 3 min 20 s: to the second, so that it is seen to move."""
     return f"{seconds} s" if seconds < 2 * _MINUTE else f"{seconds // _MINUTE} min {seconds % _MINUTE} s"

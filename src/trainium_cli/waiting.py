@@ -73,5 +73,5 @@ class Spinner:
 
 
 def elapsed(since: float) -> str:
-    """How long something goes on, by the monotonic clock."""
+    """The time since then, by the monotonic clock."""
     return running_for(round(time.monotonic() - since))

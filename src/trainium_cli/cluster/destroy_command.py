@@ -49,10 +49,9 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     """Destroy the cluster, and what is left of it outside its stacks.
 
     Shows first what goes and what stays, and what that costs, and asks. Then training jobs are stopped, the nodes are
-    told and end, buckets are emptied, and the stacks are deleted; last come log groups, SSM parameters, snapshots and
-    network interfaces with the cluster's tag. Resources of other clusters, and those
-    without a cluster's tag, are not touched. A stack of your app that has other things too stays, without its nodes,
-    unless --whole-stacks is given.
+    notified and end, buckets are emptied, and the stacks are deleted; last come log groups, SSM parameters, snapshots
+    and network interfaces with the cluster's tag. Resources of other clusters, and those without a cluster's tag, are
+    not touched. A stack of your app that has other things too stays, without its nodes, unless --whole-stacks is given.
 
     Can be interrupted at any time: run it again to continue.
 
@@ -119,7 +118,7 @@ _GIB = 1024**3
 
 
 def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
-    """What will go, what stays, what is not known and what is somebody else's."""
+    """What will go, what stays, what is not known and what belongs to others."""
     screen = console()
     if found.going:
         screen.print(f"Of {scope.cluster} in {region} this goes:\n", style="bold")

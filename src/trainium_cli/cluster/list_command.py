@@ -39,9 +39,9 @@ _THREADS = 8
 def list_clusters(invocation: Invocation, region: str | None, all_regions: bool) -> ExitCode:
     """Show every cluster of the account.
 
-    In the plan's region, else that of the AWS configuration, whoever deployed them: by the tag trn:cluster of stacks,
-    of what they make, and of instances. Dollars by the hour are those of the nodes alone, by list price; `trn cost` has
-    the rest.
+    In the plan's region, else that of the AWS configuration, whichever app deployed them: by the tag trn:cluster of
+    stacks, of what they make, and of instances. Dollars by the hour are those of the nodes alone, by list price;
+    `trn cost` has the rest.
 
     Exit code 0: all could be read. 3: not all.
     """

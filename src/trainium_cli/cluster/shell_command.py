@@ -66,7 +66,7 @@ def _instance(deployed: DeployedNodes, node: str) -> str:
         raise CliError(message, ExitCode.NOT_READY)
     if node in ids:
         return node
-    # Before all are proven there are no ranks, and whoever looks for the reason takes any node.
+    # Before all are proven there are no ranks, and any node may be chosen to find the reason.
     in_order = ranks or ids
     if node.isdecimal() and int(node) < len(in_order):
         return in_order[int(node)]

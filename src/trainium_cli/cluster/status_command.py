@@ -38,7 +38,7 @@ from trainium_wire.keys import CURRENT_JOB_KEY, PRECOMPILE_JOB_KEY
 def status(invocation: Invocation, stack: str | None) -> ExitCode:
     """Show the cluster on one screen.
 
-    Its state, its nodes, what they cost by the hour now, the end, whether anybody uses them, the replacements that are
+    Its state, its nodes, what they cost by the hour now, the end, whether they are in use, the replacements that are
     used, the job, and what happened to its stack last. What cannot be read is named.
 
     Exit code 0: every node is proven, or the cluster is to have none. 1: not so, or not deployed. 3: unknown.

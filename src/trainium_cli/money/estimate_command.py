@@ -30,13 +30,13 @@ _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "s
     show_default=True,
     help="Length of the pilot. The default is a working day.",
 )
-@click.option("--offline", is_flag=True, help="Do not ask AWS for prices: use your own and the snapshot.")
+@click.option("--offline", is_flag=True, help="Do not ask AWS for prices: use trn:prices and the snapshot.")
 @pass_invocation
 def estimate(invocation: Invocation, hours: int, offline: bool) -> ExitCode:
     """Show what the plan costs running, asleep and for a pilot.
 
     Asks the AWS Price List if the credentials allow it, else takes a dated snapshot. A price that no source has is
-    unknown and not 0; give your own in a file named by trn:prices. Exit code 3 when a price is missing in a total.
+    unknown and not 0; name a file with your prices in trn:prices. Exit code 3 when a price is missing in a total.
     """
     plan = invocation.plan()
     aws = None if offline else _aws(plan.region)
@@ -143,7 +143,7 @@ def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
     notes += [f"{note[:1].upper()}{note[1:]}." for note in stack_cost_notes(plan)]
     if estimated.unknown:
         missing = ", ".join(dict.fromkeys(line.item.product for line in estimated.unknown))
-        notes.append(f"Not known in {plan.region}: {missing}. Give your own in a CSV file: -c trn:prices=prices.csv")
+        notes.append(f"Not known in {plan.region}: {missing}. Give prices in a CSV file: -c trn:prices=prices.csv")
     return notes
 
 

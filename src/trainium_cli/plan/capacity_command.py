@@ -252,7 +252,7 @@ def _notes(found: Found) -> Iterator[str]:
     if SPOT in ways:
         yield "Score: AWS's spot placement score, 1 to 10: no promise. AWS says that it is low for one type alone."
     if CAPACITY_BLOCK in ways:
-        yield "A Capacity Block is for sale until somebody buys it. It is paid at once, and cannot be cancelled."
+        yield "A Capacity Block is for sale until it is bought. It is paid at once, and cannot be cancelled."
     for origin, words in _ORIGINS.items():
         days = sorted(price.date for price in found.prices if price.origin == origin)
         if days:

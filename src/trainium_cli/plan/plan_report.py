@@ -114,7 +114,7 @@ def pilot_end_text(plan: Plan) -> str:
 
 
 def when_idle_text(plan: Plan) -> str:
-    """What happens to nodes that nobody uses, of a plan that says so."""
+    """What happens to unused nodes, of a plan with an idle time."""
     return (
         f"no nodes after {plan.pilot.idle_minutes} min without a job and without a NeuronCore in use; "
         "`trn wake` brings them back"

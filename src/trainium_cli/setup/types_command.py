@@ -17,7 +17,7 @@ from trainium_core.catalog.nearest_region import nearest_region
 
 @click.command()
 @click.option("--region", shell_complete=complete_region, help="Only what this region offers.")
-@click.option("--catalog", "overlay", type=click.Path(path_type=Path), help="A TOML file with types of your own.")
+@click.option("--catalog", "overlay", type=click.Path(path_type=Path), help="A TOML file with more types.")
 @json_option
 @pass_invocation
 def types(invocation: Invocation, region: str | None, overlay: Path | None) -> None:
