@@ -18,6 +18,7 @@ from botocore.parsers import ResponseParserError
 from moto.core.exceptions import ServiceException
 
 from trainium_local.environment import Connection
+from trainium_local.resources import api_constraints
 from trainium_local.signatures import Credentials
 from trainium_local.tags import tag_values
 
@@ -94,7 +95,10 @@ def call(service: str, operation: str, region: str, arguments: dict[str, Any]) -
     with _lock:
         api = client(service, region)
         shape = api.meta.service_model.operation_model(operation).input_shape
-        return getattr(api, xform_name(operation))(**(_convert(shape, arguments) if shape else {}))
+        given = _convert(shape, arguments) if shape else {}
+        if shape:
+            api_constraints.check(api.meta.service_model, shape, given)
+        return getattr(api, xform_name(operation))(**given)
 
 
 def says_gone(error: ClientError) -> bool:
