@@ -95,3 +95,65 @@ def test_the_backup_policy_of_a_template_is_applied(embedded_aws: EmbeddedAws, s
         with pytest.raises(ClientError, match="PolicyNotFound"):
             efs.describe_backup_policy(FileSystemId=file_system)
     assert stacks.delete(name) == "DELETE_COMPLETE"
+
+
+def _lustre(stacks: Stacks, **properties: Any) -> dict[str, Any]:
+    network = {
+        "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.3.0.0/16"}},
+        "Subnet": {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.3.0.0/24"}},
+    }
+    configuration = {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 125}
+    given = {"FileSystemType": "LUSTRE", "SubnetIds": [{"Ref": "Subnet"}], "StorageCapacity": 1200} | properties
+    given["LustreConfiguration"] = configuration | properties.get("LustreConfiguration", {})
+    return template({**network, "X": {"Type": "AWS::FSx::FileSystem", "Properties": given}})
+
+
+def test_lustre_update_grows_the_file_system_in_place(embedded_aws: EmbeddedAws) -> None:
+    stacks, fsx = Stacks(embedded_aws), embedded_aws.client("fsx")
+    name = stacks.deploy(_lustre(stacks))
+    file_system = stacks.physical_id(name, "X")
+    changes = {"PerUnitStorageThroughput": 500, "WeeklyMaintenanceStartTime": "3:04:30"}
+    assert stacks.update(name, _lustre(stacks, StorageCapacity=4800, LustreConfiguration=changes)) == "UPDATE_COMPLETE"
+    (shown,) = fsx.describe_file_systems(FileSystemIds=[file_system])["FileSystems"]
+    assert shown["StorageCapacity"] == 4800
+    assert shown["LustreConfiguration"].items() >= changes.items()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"StorageCapacity": 1200}, {"StorageCapacity": 3000}, {"LustreConfiguration": {"PerUnitStorageThroughput": 100}}],
+    ids=str,
+)
+def test_refused_lustre_update_rolls_back(change: dict[str, Any], embedded_aws: EmbeddedAws) -> None:
+    stacks, fsx = Stacks(embedded_aws), embedded_aws.client("fsx")
+    name = stacks.deploy(_lustre(stacks, StorageCapacity=2400))
+    wanted = _lustre(stacks, **{"StorageCapacity": 2400} | change)
+    assert stacks.update(name, wanted) == "UPDATE_ROLLBACK_COMPLETE", stacks.failures(name)
+    (shown,) = fsx.describe_file_systems(FileSystemIds=[stacks.physical_id(name, "X")])["FileSystems"]
+    assert shown["StorageCapacity"] == 2400
+
+
+def test_lustre_deployment_type_change_replaces_the_file_system(embedded_aws: EmbeddedAws) -> None:
+    stacks = Stacks(embedded_aws)
+    name = stacks.deploy(_lustre(stacks))
+    before = stacks.physical_id(name, "X")
+    changed = _lustre(stacks, LustreConfiguration={"DeploymentType": "SCRATCH_2", "PerUnitStorageThroughput": None})
+    del changed["Resources"]["X"]["Properties"]["LustreConfiguration"]["PerUnitStorageThroughput"]
+    assert stacks.update(name, changed) == "UPDATE_COMPLETE", stacks.failures(name)
+    assert stacks.physical_id(name, "X") != before
+
+
+def test_efs_throughput_is_changed_in_place(embedded_aws: EmbeddedAws) -> None:
+    stacks, efs = Stacks(embedded_aws), embedded_aws.client("efs")
+
+    def file_system(**properties: Any) -> dict[str, Any]:
+        return template({"X": {"Type": "AWS::EFS::FileSystem", "Properties": properties}})
+
+    name = stacks.deploy(file_system())
+    provisioned = {"ThroughputMode": "provisioned", "ProvisionedThroughputInMibps": 64}
+    assert stacks.update(name, file_system(**provisioned)) == "UPDATE_COMPLETE"
+    (shown,) = efs.describe_file_systems(FileSystemId=stacks.physical_id(name, "X"))["FileSystems"]
+    assert shown.items() >= provisioned.items()
+    assert stacks.update(name, file_system(ThroughputMode="elastic")) == "UPDATE_COMPLETE", stacks.failures(name)
+    wrong = file_system(ThroughputMode="bursting", ProvisionedThroughputInMibps=64)
+    assert stacks.update(name, wrong) == "UPDATE_ROLLBACK_COMPLETE"

@@ -77,9 +77,11 @@ SURROUNDINGS: Resources = {
         Code={"ZipFile": "def handler(event, context): pass"},
     ),
 }
-VALUES = {
-    name: _arn(name) if name.endswith("Role") else _ref(name) for name in SURROUNDINGS if name != "Function"
-} | {"FunctionArn": _arn("Function"), "Image": NEURON_IMAGE, "Text4096": "x" * 4096}
+VALUES = {name: _arn(name) if name.endswith("Role") else _ref(name) for name in SURROUNDINGS if name != "Function"} | {
+    "FunctionArn": _arn("Function"),
+    "Image": NEURON_IMAGE,
+    "Text4096": "x" * 4096,
+}
 
 
 def _changed(given: Any, change: Any) -> Any:
@@ -132,9 +134,7 @@ class _Deployments:
 def refusals(embedded_aws: EmbeddedAws) -> Iterator[dict[int, Future[str | None]]]:
     deployments = _Deployments(embedded_aws)
     with ThreadPoolExecutor(THREADS) as pool:
-        yield {
-            number: pool.submit(deployments.refusal, base, change) for number, (base, change, _) in enumerate(CASES)
-        }
+        yield {number: pool.submit(deployments.refusal, base, change) for number, (base, change, _) in enumerate(CASES)}
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{base}-{change}"[:90] for base, change, _ in CASES])

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource, ReadableResource
-from trainium_local.resources.registry import Actual, Properties, Provisioned, Request
+from trainium_local.resources.registry import Actual, NeedsReplacementError, Properties, Provisioned, Request
 
 
 class _Database(ReadableResource):
@@ -99,7 +100,19 @@ class _StateMachine(ApiResource):
         return {**properties, "definition": definition}
 
 
+class _FileSystem(ApiResource):
+    """One of FSx; what UpdateFileSystem does not take of its configuration asks for a new one."""
+
+    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+        taken = api.argument_names(self.service, self.update_call, request.region, "LustreConfiguration")
+        new, old = (given.get("LustreConfiguration") or {} for given in (request.properties, previous))
+        if {name for name in new.keys() | old.keys() if new.get(name) != old.get(name)} - taken:
+            raise NeedsReplacementError
+        return super().update(request, current, previous)
+
+
 KINDS: dict[str, type[ApiResource]] = {
+    "AWS::FSx::FileSystem": _FileSystem,
     "AWS::IAM::ManagedPolicy": _ManagedPolicy,
     "AWS::Lambda::Function": _Function,
     "AWS::Logs::LogGroup": _LogGroup,

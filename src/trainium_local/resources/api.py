@@ -81,10 +81,10 @@ def _client(service: str, region: str, credentials: Credentials) -> Any:
     return api
 
 
-def argument_names(service: str, operation: str, region: str) -> set[str]:
-    """The arguments that a call takes."""
+def argument_names(service: str, operation: str, region: str, within: str | None = None) -> set[str]:
+    """The arguments that a call takes, or those `within` one of them."""
     shape = client(service, region).meta.service_model.operation_model(operation).input_shape
-    return set(shape.members)
+    return set(shape.members[within].members if within else shape.members)
 
 
 def call(service: str, operation: str, region: str, arguments: dict[str, Any]) -> dict[str, Any]:

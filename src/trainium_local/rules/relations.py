@@ -3,18 +3,15 @@
 A relation is a JSON schema that the properties must match, or a JMESPath expression that must not be true of them.
 """
 
-import re
 from collections import defaultdict
 from functools import cache
-from ipaddress import ip_network
 from typing import Any
 
-import jmespath
 from cfnlint.jsonschema import StandardValidator
-from jmespath import functions
 
 from trainium_local.rules import references
 from trainium_local.rules.rule import FACTS, Properties, Target, refusal
+from trainium_local.services.expressions import search
 
 
 def check(resource_type: str, properties: Properties, target: Target) -> None:
@@ -22,7 +19,7 @@ def check(resource_type: str, properties: Properties, target: Target) -> None:
     facts = [*_relations()[resource_type], *_relations()["*"]]
     seen = {**properties, "ec2": _ec2(properties, target)} if any("unless" in fact for fact, _ in facts) else properties
     for fact, validator in facts:
-        found = jmespath.search(fact["unless"], seen, _OPTIONS) if "unless" in fact else None
+        found = search(fact["unless"], seen) if "unless" in fact else None
         if found or not validator.is_valid(properties):
             words = fact["message"].format_map(defaultdict(str, {**seen, "found": found}))
             raise refusal(fact, resource_type.split("::")[1], message=words)
@@ -46,22 +43,3 @@ def _ec2(properties: Properties, target: Target) -> dict[str, Any]:
         found[kind] = [{name: references.part(one, path) for name, path in fact["shown"].items()} for one in things]
         named |= {one["vpc"] for one in found[kind] if one.get("vpc")}
     return found
-
-
-class _Functions(functions.Functions):
-    """What JMESPath lacks."""
-
-    @functions.signature({"types": ["array"]})
-    def _func_distinct(self, values: list[Any]) -> list[Any]:
-        return list(dict.fromkeys(values))
-
-    @functions.signature({"types": ["string"]}, {"types": ["array"]})
-    def _func_overlaps(self, block: str, others: list[str]) -> bool:
-        return any(ip_network(block).overlaps(ip_network(other)) for other in others)
-
-    @functions.signature({"types": ["string"]}, {"types": ["string"]})
-    def _func_matches(self, text: str, pattern: str) -> bool:
-        return re.search(pattern, text) is not None
-
-
-_OPTIONS = jmespath.Options(custom_functions=_Functions())

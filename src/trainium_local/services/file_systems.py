@@ -1,0 +1,171 @@
+"""FSx for Lustre and EFS: what AWS shows, refuses, changes in place and puts into the subnet, where moto does not.
+
+The rules are in file_systems.toml.
+"""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from ipaddress import ip_network
+from typing import Any
+
+from moto.ec2 import ec2_backends
+from moto.efs.exceptions import FileSystemNotFound as EfsFileSystemNotFound
+from moto.fsx.exceptions import FileSystemNotFound
+from moto.moto_api._internal import mock_random
+
+from trainium_local.services.errors import Refused
+from trainium_local.services.expressions import search
+
+_RULES: Mapping[str, Any] = tomllib.loads(files("trainium_local.services").joinpath("file_systems.toml").read_text())
+_LUSTRE = "LUSTRE"
+_LNET_PORT = 988
+
+
+def _refuse(service: str, wanted: Mapping[str, Any], current: Mapping[str, Any] | None = None) -> None:
+    """Raise Refused by the first rule that is true of what a file system is to be."""
+    seen = {name: value for name, value in wanted.items() if value not in (None, "", [])}
+    for rule in _RULES[service]:
+        if search(rule["when"], {**seen, "current": current}):
+            raise Refused("BadRequest", rule["message"].format_map({**seen, "current": current}))
+
+
+def create_file_system(original: Any, backend: Any, **given: Any) -> Any:
+    ec2 = ec2_backends[backend.account_id][backend.region_name]
+    groups, lustre = given["security_group_ids"] or [], given["file_system_type"] == _LUSTRE
+    if lustre:
+        given["lustre_configuration"] = {"DeploymentType": "SCRATCH_1", **(given["lustre_configuration"] or {})}
+        given["storage_type"] = given["storage_type"] or "SSD"
+        given["file_system_type_version"] = given["file_system_type_version"] or _version(given["lustre_configuration"])
+        _refuse("lustre", _lustre_settings(**given))
+    subnet = ec2.get_subnet(given["subnet_ids"][0])
+    if lustre and groups and not any(_lets_lnet_in(ec2, group, subnet) for group in groups):
+        raise Refused(
+            "InvalidNetworkSettings",
+            "The file system cannot be created because the default security group in the subnet provided or the "
+            f"provided security groups do not permit Lustre LNET network traffic on port {_LNET_PORT}",
+        )
+    made: Any = original(backend, **given)
+    made.vpc_id = subnet.vpc_id
+    made.version = given["file_system_type_version"]
+    made.mount_name = mock_random.get_random_hex(8)
+    address = subnet.get_available_subnet_ip(instance=made)
+    made.interface = ec2.create_network_interface(subnet, address, group_ids=groups, description=made.resource_arn)
+    return made
+
+
+def update_file_system(response: Any) -> str:
+    """FSx UpdateFileSystem of a Lustre file system: at once, where AWS takes minutes to hours."""
+    given, backend = json.loads(response.body), response.fsx_backend
+    one = backend.file_systems.get(given["FileSystemId"])
+    if one is None:
+        raise FileSystemNotFound(given["FileSystemId"])
+    current = _lustre_settings(
+        subnet_ids=one.subnet_ids,
+        storage_capacity=one.storage_capacity,
+        storage_type=one.storage_type,
+        file_system_type_version=one.version,
+        lustre_configuration=one.lustre_configuration,
+    )
+    configuration = {**(one.lustre_configuration or {}), **given.get("LustreConfiguration", {})}
+    wanted = current | {key: value for key, value in given.items() if key in current} | configuration
+    if one.file_system_type == _LUSTRE:
+        _refuse("lustre", wanted, current)
+        one.lustre_configuration = configuration
+    one.storage_capacity, one.version = wanted["StorageCapacity"], wanted["FileSystemTypeVersion"]
+    return json.dumps({"FileSystem": one.to_dict()})
+
+
+def _lustre_settings(*, lustre_configuration: Mapping[str, Any] | None, **given: Any) -> dict[str, Any]:
+    """The settings of a file system as rules see them."""
+    return {
+        "SubnetIds": given["subnet_ids"],
+        "StorageCapacity": given["storage_capacity"],
+        "StorageType": given["storage_type"],
+        "FileSystemTypeVersion": given["file_system_type_version"],
+        **(lustre_configuration or {}),
+    }
+
+
+def _version(configuration: Mapping[str, Any]) -> str:
+    """The Lustre version of a file system for which none is given (FSx API reference)."""
+    if configuration["DeploymentType"] != "PERSISTENT_2":
+        return "2.10"
+    return "2.15" if configuration.get("MetadataConfiguration") else "2.12"
+
+
+def describe_file_systems(original: Any, backend: Any, *, file_system_ids: list[str], **page: Any) -> Any:
+    for file_system_id in file_system_ids or []:
+        if file_system_id not in backend.file_systems:
+            raise FileSystemNotFound(file_system_id)
+    return original(backend, file_system_ids=file_system_ids, **page)
+
+
+def delete_file_system(original: Any, backend: Any, *, file_system_id: str, **rest: Any) -> Any:
+    file_system = backend.file_systems.get(file_system_id)
+    deleted = original(backend, file_system_id=file_system_id, **rest)
+    ec2_backends[backend.account_id][backend.region_name].delete_network_interface(file_system.interface.id)
+    backend.tagger.delete_all_tags_for_resource(file_system.resource_arn)
+    return deleted
+
+
+def to_dict(original: Any, file_system: Any) -> dict[str, Any]:
+    shown = original(file_system) | {
+        "OwnerId": file_system.backend.account_id,
+        "Lifecycle": "AVAILABLE",
+        "VpcId": file_system.vpc_id,
+        "NetworkInterfaceIds": [file_system.interface.id],
+        "FileSystemTypeVersion": file_system.version,
+    }
+    if file_system.file_system_type == _LUSTRE:
+        shown["LustreConfiguration"] = {**(file_system.lustre_configuration or {}), "MountName": file_system.mount_name}
+    shown.pop("SecurityGroupIds", None)  # "This list isn't returned in later requests" (FSx API reference)
+    return shown
+
+
+def _lets_lnet_in(ec2: Any, group_id: str, subnet: Any) -> bool:
+    """Whether a group lets port 988 in from itself or from the subnet, which is where the other file servers are."""
+    rules = ec2.get_security_group_from_id(group_id).ingress_rules
+    return any(
+        (rule.ip_protocol == "-1" or int(rule.from_port) <= _LNET_PORT <= int(rule.to_port))
+        and (
+            any(source.get("GroupId") == group_id for source in _listed(rule.source_group))
+            or any(
+                ip_network(source["CidrIp"], strict=False).supernet_of(ip_network(subnet.cidr_block))
+                for source in _listed(rule.ip_range)
+                if source.get("CidrIp")
+            )
+        )
+        for rule in rules
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value] if value else []
+
+
+def create_efs_file_system(original: Any, backend: Any, **given: Any) -> Any:
+    _refuse("efs", {_efs_name(name): value for name, value in given.items()})
+    return original(backend, **given)
+
+
+def update_efs_file_system(response: Any) -> tuple[str, dict[str, Any]]:
+    """EFS UpdateFileSystem: the throughput mode and what is provisioned."""
+    file_system_id = response._get_param("FileSystemId")
+    one = response.efs_backend.file_systems_by_id.get(file_system_id)
+    if one is None:
+        raise EfsFileSystemNotFound(file_system_id)
+    mode = response._get_param("ThroughputMode") or one.throughput_mode
+    provisioned = response._get_param("ProvisionedThroughputInMibps")
+    if mode == "provisioned" and not provisioned:
+        provisioned = one.provisioned_throughput_in_mibps
+    wanted = {"ThroughputMode": mode, "ProvisionedThroughputInMibps": provisioned}
+    _refuse("efs", {**one.info_json(), **wanted})
+    one.throughput_mode, one.provisioned_throughput_in_mibps = mode, provisioned
+    return json.dumps(one.info_json()), {"status": 202, "Content-Type": "application/json"}
+
+
+def _efs_name(argument: str) -> str:
+    """provisioned_throughput_in_mibps -> ProvisionedThroughputInMibps"""
+    return "".join(word.capitalize() for word in argument.split("_"))
