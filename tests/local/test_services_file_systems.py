@@ -97,7 +97,7 @@ def test_the_backup_policy_of_a_template_is_applied(embedded_aws: EmbeddedAws, s
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-def _lustre(stacks: Stacks, **properties: Any) -> dict[str, Any]:
+def _lustre(**properties: Any) -> dict[str, Any]:
     network = {
         "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.3.0.0/16"}},
         "Subnet": {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.3.0.0/24"}},
@@ -110,10 +110,10 @@ def _lustre(stacks: Stacks, **properties: Any) -> dict[str, Any]:
 
 def test_lustre_update_grows_the_file_system_in_place(embedded_aws: EmbeddedAws) -> None:
     stacks, fsx = Stacks(embedded_aws), embedded_aws.client("fsx")
-    name = stacks.deploy(_lustre(stacks))
+    name = stacks.deploy(_lustre())
     file_system = stacks.physical_id(name, "X")
     changes = {"PerUnitStorageThroughput": 500, "WeeklyMaintenanceStartTime": "3:04:30"}
-    assert stacks.update(name, _lustre(stacks, StorageCapacity=4800, LustreConfiguration=changes)) == "UPDATE_COMPLETE"
+    assert stacks.update(name, _lustre(StorageCapacity=4800, LustreConfiguration=changes)) == "UPDATE_COMPLETE"
     (shown,) = fsx.describe_file_systems(FileSystemIds=[file_system])["FileSystems"]
     assert shown["StorageCapacity"] == 4800
     assert shown["LustreConfiguration"].items() >= changes.items()
@@ -126,8 +126,8 @@ def test_lustre_update_grows_the_file_system_in_place(embedded_aws: EmbeddedAws)
 )
 def test_refused_lustre_update_rolls_back(change: dict[str, Any], embedded_aws: EmbeddedAws) -> None:
     stacks, fsx = Stacks(embedded_aws), embedded_aws.client("fsx")
-    name = stacks.deploy(_lustre(stacks, StorageCapacity=2400))
-    wanted = _lustre(stacks, **{"StorageCapacity": 2400} | change)
+    name = stacks.deploy(_lustre(StorageCapacity=2400))
+    wanted = _lustre(**{"StorageCapacity": 2400} | change)
     assert stacks.update(name, wanted) == "UPDATE_ROLLBACK_COMPLETE", stacks.failures(name)
     (shown,) = fsx.describe_file_systems(FileSystemIds=[stacks.physical_id(name, "X")])["FileSystems"]
     assert shown["StorageCapacity"] == 2400
@@ -135,9 +135,9 @@ def test_refused_lustre_update_rolls_back(change: dict[str, Any], embedded_aws: 
 
 def test_lustre_deployment_type_change_replaces_the_file_system(embedded_aws: EmbeddedAws) -> None:
     stacks = Stacks(embedded_aws)
-    name = stacks.deploy(_lustre(stacks))
+    name = stacks.deploy(_lustre())
     before = stacks.physical_id(name, "X")
-    changed = _lustre(stacks, LustreConfiguration={"DeploymentType": "SCRATCH_2", "PerUnitStorageThroughput": None})
+    changed = _lustre(LustreConfiguration={"DeploymentType": "SCRATCH_2", "PerUnitStorageThroughput": None})
     del changed["Resources"]["X"]["Properties"]["LustreConfiguration"]["PerUnitStorageThroughput"]
     assert stacks.update(name, changed) == "UPDATE_COMPLETE", stacks.failures(name)
     assert stacks.physical_id(name, "X") != before

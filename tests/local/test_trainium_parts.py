@@ -1,4 +1,4 @@
-"""Parts of a Trainium cluster, each deployed alone: wrong ones are refused in AWS's words, their valid neighbors are not."""
+"""Parts of a Trainium cluster, each deployed alone: AWS refuses the wrong ones, and accepts their valid neighbors."""
 
 import json
 from collections.abc import Iterator

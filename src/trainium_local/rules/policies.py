@@ -15,6 +15,7 @@ from cfnlint.schema.resolver import RefResolver
 
 from trainium_local.permissions.requests import reference
 from trainium_local.rules.rule import FACTS, Properties, Target, listed, refusal
+from trainium_local.services.expressions import search
 
 _SCHEMAS = "cfnlint.data.schemas.other.iam"
 
@@ -97,11 +98,10 @@ def _validator(kind: str) -> Any:
 
 
 def _check_role(resource_type: str, properties: Properties, target: Target) -> None:
-    fact, arn = FACTS["role"].get(resource_type), properties
-    for step in fact["path"].split(".") if fact else ():
-        arn: Any = (arn or {}).get(step)
-    if fact and f"::{target.account}:role/" in str(arn) and not _may_assume(target, str(arn), fact["service"]):
-        raise refusal(fact, resource_type.split("::")[1], arn)
+    fact = FACTS["role"].get(resource_type)
+    for arn in listed(search(fact["path"], dict(properties))) if fact else ():
+        if f"::{target.account}:role/" in str(arn) and not _may_assume(target, str(arn), fact["service"]):
+            raise refusal(fact, resource_type.split("::")[1], arn)
 
 
 def _exists(principal: str, target: Target) -> bool:

@@ -22,6 +22,9 @@ from moto.core.responses import ActionResult
 from trainium_local import clock
 from trainium_local.services import event_bridge
 from trainium_local.services.errors import refusal
+from trainium_local.services.launch_checks import launch_refusals
+from trainium_local.services.launch_request import ON_DEMAND, launch_request
+from trainium_local.services.placement_groups import existing
 
 # Refusals that depend on the moment or the place; any other means that the launch template is wrong.
 REFUSED_AT_LAUNCH = re.compile(
@@ -68,21 +71,42 @@ def _check_launch_template(group: Any) -> None:
     template = group.ec2_launch_template
     if not template:
         return
-    data, ec2 = template.get_version(group.launch_template_version).data, group.autoscaling_backend.ec2_backend
-    groups = data.get("SecurityGroupIds") or []
-    networks = {ec2.get_security_group_from_id(one).vpc_id for one in groups}
-    subnets = (group.vpc_zone_identifier or "").split(",")
-    elsewhere = groups and subnets[0] and networks != {ec2.get_subnet(subnets[0]).vpc_id}
-    for words, wrong in (
-        ("The request must contain the parameter ImageId", not data.get("ImageId")),
-        (
-            "When a network interface is provided, the security groups must be a part of it.",
-            groups and data.get("NetworkInterfaces"),
-        ),
-        (f"Security group and subnet ({groups}, {subnets}) belong to different networks.", elsewhere),
-    ):
-        if wrong:
-            raise ValidationError(f"You must use a valid fully-formed launch template. {words}")
+    ec2, place = group.autoscaling_backend.ec2_backend, _places(group)[0]
+    version = {"LaunchTemplateId": template.id, "Version": template.get_version(group.launch_template_version).number}
+    overrides = ((group.mixed_instances_policy or {}).get("LaunchTemplate") or {}).get("Overrides") or [{}]
+    for override in overrides:
+        arguments = {
+            "launch_template": version,
+            "placement_group": group.placement_group,
+            "instance_type": override.get("InstanceType"),
+            "is_instance_type_default": not override.get("InstanceType"),
+            **place,
+        }
+        try:
+            request = launch_request(ec2, image_id=None, count=1, arguments=arguments)
+            for refused in launch_refusals(ec2, request):
+                if not REFUSED_AT_LAUNCH.fullmatch(refused.code):
+                    raise refused
+        except ServiceException as error:
+            raise _not_launchable(error) from error
+        if group.mixed_instances_policy and request.market != ON_DEMAND:
+            raise ValidationError(
+                "Incompatible launch template: a launch template that requests Spot Instances or Capacity Blocks "
+                "(InstanceMarketOptions) cannot be used with a mixed instances policy"
+            )
+        _check_placement(group, request.placement_group)
+
+
+def _check_placement(group: Any, name: str | None) -> None:
+    """A cluster placement group is in one zone (Auto Scaling API reference, PlacementGroup)."""
+    ec2 = group.autoscaling_backend.ec2_backend
+    zones = {ec2.get_subnet(place["subnet_id"]).availability_zone for place in _places(group) if "subnet_id" in place}
+    if name and len(zones) > 1 and existing(ec2, name)["Strategy"] == "cluster":
+        raise ValidationError("You cannot specify multiple Availability Zones and a cluster placement group.")
+
+
+def _not_launchable(error: ServiceException) -> ValidationError:
+    return ValidationError(f"You must use a valid fully-formed launch template. {error.message}")
 
 
 def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, str]) -> None:
@@ -134,7 +158,7 @@ def _launch_where_possible(group: Any, tags: dict[str, str]) -> Any | None:
             instance = _launch(group, place, tags)
         except ServiceException as error:
             if not REFUSED_AT_LAUNCH.fullmatch(error.code):
-                raise ValidationError(f"You must use a valid fully-formed launch template. {error.message}") from error
+                raise _not_launchable(error) from error
             refused = error
             continue
         _record(group, f"Launching a new EC2 instance: {instance.id}", StatusCode="Successful")

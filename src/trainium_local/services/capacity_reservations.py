@@ -14,8 +14,10 @@ from moto.moto_api._internal import mock_random
 
 from trainium_local import clock
 from trainium_local.services.errors import refusal
+from trainium_local.services.expressions import refusals
 from trainium_local.services.filters import matches
-from trainium_local.services.launch_request import LaunchRequest
+from trainium_local.services.launch_request import RULES, LaunchRequest
+from trainium_local.services.placement_groups import placement_groups
 
 CAPACITY_BLOCK = "capacity-block"
 RUNNING = ("pending", "running")
@@ -93,6 +95,17 @@ def create_capacity_reservation(response: Any) -> ActionResult:
     backend, instance_type = response.ec2_backend, response._get_param("InstanceType")
     if instance_type not in INSTANCE_TYPES:
         raise refusal("instance-type-unknown", type=instance_type)
+    seen = {
+        name: response._get_param(name) for name in ("InstanceCount", "EndDateType", "EndDate", "PlacementGroupArn")
+    }
+    end = moment(seen["EndDate"])
+    groups = placement_groups(backend).values()
+    strategies = {group["GroupArn"]: group["Strategy"] for group in groups}
+    strategy = strategies.get(seen["PlacementGroupArn"])
+    for refused in refusals(
+        RULES["reservation"], {**seen, "past": bool(end and end <= clock.now()), "strategy": strategy}
+    ):
+        raise refused
     zone = zone_in(
         backend, name=response._get_param("AvailabilityZone"), zone_id=response._get_param("AvailabilityZoneId")
     )

@@ -16,7 +16,7 @@ from moto.fsx.exceptions import FileSystemNotFound
 from moto.moto_api._internal import mock_random
 
 from trainium_local.services.errors import Refused
-from trainium_local.services.expressions import search
+from trainium_local.services.expressions import refusals
 
 _RULES: Mapping[str, Any] = tomllib.loads(files("trainium_local.services").joinpath("file_systems.toml").read_text())
 _LUSTRE = "LUSTRE"
@@ -26,9 +26,8 @@ _LNET_PORT = 988
 def _refuse(service: str, wanted: Mapping[str, Any], current: Mapping[str, Any] | None = None) -> None:
     """Raise Refused by the first rule that is true of what a file system is to be."""
     seen = {name: value for name, value in wanted.items() if value not in (None, "", [])}
-    for rule in _RULES[service]:
-        if search(rule["when"], {**seen, "current": current}):
-            raise Refused("BadRequest", rule["message"].format_map({**seen, "current": current}))
+    for refused in refusals(_RULES[service], {**seen, "current": current}):
+        raise refused
 
 
 def create_file_system(original: Any, backend: Any, **given: Any) -> Any:

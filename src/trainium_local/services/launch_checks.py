@@ -8,20 +8,27 @@ from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYP
 from moto.ec2.utils import filter_iam_instance_profiles
 from moto.iam.exceptions import NotFoundException
 
-from trainium_local.services.capacity_reservations import CAPACITY_BLOCK, refuse_without_room
+from trainium_local.services.capacity_reservations import CAPACITY_BLOCK, refuse_without_room, reservations, shown
 from trainium_local.services.errors import Refused, refusal
-from trainium_local.services.launch_request import PRIMARY, LaunchRequest, card_and_device
+from trainium_local.services.expressions import refusals
+from trainium_local.services.launch_request import PRIMARY, RULES, LaunchRequest, card_and_device
 from trainium_local.services.network_cards import efa_refusals
 from trainium_local.services.placement_groups import existing
 from trainium_local.services.vcpu_use import refuse_over_quota
+from trainium_local.services.volumes import block_device_refusals
 
 
 def refuse_what_ec2_refuses(backend: Any, request: LaunchRequest) -> None:
     """Raise Refused when AWS would not launch this."""
-    for refused in chain(_refusals(backend, request), efa_refusals(request)):
+    for refused in launch_refusals(backend, request):
         raise refused
     refuse_without_room(backend, request)
     refuse_over_quota(backend, instance_type=request.instance_type, market=request.market, count=request.count)
+
+
+def launch_refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
+    """What is wrong with a launch, but for quotas and the room in reservations."""
+    return chain(_refusals(backend, request), efa_refusals(request))
 
 
 def _refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
@@ -50,9 +57,43 @@ def _refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
         existing(backend, request.placement_group)
         if request.market == CAPACITY_BLOCK:
             yield refusal("capacity-block-in-placement-group")
+    if request.reservation_id and request.reservation_id not in reservations(backend):
+        yield refusal("reservation-unknown", reservation=request.reservation_id)
+    yield from refusals(RULES["launch"], _seen(backend, request, subnet, zone))
+    yield from block_device_refusals(backend, request)
     yield from _profile_refusals(backend, request.instance_profile)
     if subnet and request.addresses * request.count > subnet.available_ip_address_count:
         yield refusal("addresses-too-few", subnet=subnet.id)
+
+
+def _seen(backend: Any, request: LaunchRequest, subnet: Any, zone: str | None) -> dict[str, Any]:
+    """What the rules of launch_rules.toml see of a launch."""
+    details, known = (
+        request.details,
+        {group.id: group.vpc_id for one in backend.groups.values() for group in one.values()},
+    )
+    named = [
+        *(details.get("SecurityGroupIds") or ()),
+        *(id_ for one in request.interfaces for id_ in one.get("Groups") or ()),
+    ]
+    group = existing(backend, request.placement_group) if request.placement_group else None
+    reservation = reservations(backend).get(request.reservation_id or "")
+    return {
+        **details,
+        "market": request.market,
+        "type": INSTANCE_TYPES[request.instance_type],
+        "keys": list(backend.key_pairs),
+        "unknown": [one for one in named if one not in known],
+        "elsewhere": [one for one in named if subnet and known.get(one) != subnet.vpc_id],
+        "placement": group and {**group, "RunningHere": _running_in(backend, request.placement_group, zone)},
+        "reservation": reservation and shown(backend, reservation),
+        "image": {"platform": backend.amis[request.image_id].platform},
+    }
+
+
+def _running_in(backend: Any, group: str | None, zone: str | None) -> int:
+    places = [(one.placement.group_name, one.placement.zone) for one in backend.all_running_instances()]
+    return places.count((group, zone))
 
 
 def _interface_refusals(request: LaunchRequest, network: dict[str, Any]) -> Iterator[Refused]:
@@ -66,6 +107,10 @@ def _interface_refusals(request: LaunchRequest, network: dict[str, Any]) -> Iter
         yield refusal("network-interfaces-at-one-index")
     if highest >= cards:
         yield refusal("network-card-unknown", index=highest, type=name, cards=cards)
+    for card in network.get("NetworkCards") or ():
+        most, used = int(card["MaximumNetworkInterfaces"]), [one for one, _ in places].count(card["NetworkCardIndex"])
+        if used > most:
+            yield refusal("network-interfaces-too-many", used=used, type=name, most=most, card=card["NetworkCardIndex"])
     if len(specs) > 1 and any(str(spec.get("AssociatePublicIpAddress")).lower() == "true" for spec in specs):
         yield refusal("public-address-of-several-interfaces")
 

@@ -5,15 +5,47 @@ market, the instance profile and the tags of volumes and interfaces are lost.
 """
 
 import copy
+import tomllib
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 from moto.ec2.utils import convert_tag_spec, parse_user_data
 from moto.ssm.models import ssm_backends
 
+RULES: Mapping[str, Any] = tomllib.loads(files("trainium_local.services").joinpath("launch_rules.toml").read_text())
+"""What EC2 refuses of launches, volumes and reservations."""
+
 ON_DEMAND = "on-demand"
 PRIMARY = (0, 0)
+
+_call: ContextVar[Mapping[str, Any]] = ContextVar("call", default=MappingProxyType({}))
+_OF_A_CALL = (
+    "BlockDeviceMappings",
+    "CapacityReservationSpecification",
+    "CpuOptions",
+    "CreditSpecification",
+    "EnclaveOptions",
+    "HibernationOptions",
+    "InstanceMarketOptions",
+    "KeyName",
+    "NetworkInterfaces",
+    "Placement",
+    "SecurityGroupIds",
+    "TagSpecifications",
+)
+
+
+def run_instances_response(original: Any, response: Any) -> Any:
+    """Keep the parameters of a RunInstances call; moto passes on only some of them."""
+    before = _call.set({name: response._get_param(name) for name in _OF_A_CALL})
+    try:
+        return original(response)
+    finally:
+        _call.reset(before)
 
 
 def card_and_device(interface: Mapping[str, Any]) -> tuple[int, int]:
@@ -23,7 +55,10 @@ def card_and_device(interface: Mapping[str, Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchRequest:
-    """One launch: `count` instances of one type. `market` is `on-demand`, `spot` or `capacity-block`."""
+    """One launch: `count` instances of one type. `market` is `on-demand`, `spot` or `capacity-block`.
+
+    details: the parameters of the call, over those of the launch template.
+    """
 
     image_id: str
     instance_type: str
@@ -39,6 +74,7 @@ class LaunchRequest:
     metadata_options: Mapping[str, Any]
     monitoring: bool
     tags: Mapping[str, Mapping[str, str]]
+    details: Mapping[str, Any]
 
     @property
     def addresses(self) -> int:
@@ -51,8 +87,9 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, arguments:
     """Merge a RunInstances call (`arguments`: as moto has them) with its launch template; the call wins."""
     named = arguments.get("launch_template")
     template: Mapping[str, Any] = backend._get_template_from_args(named).data if named else {}
-    target = (template.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
-    placement = template.get("Placement") or {}
+    details = {**template, **{name: value for name, value in _call.get().items() if value}}
+    target = (details.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
+    placement = details.get("Placement") or {}
     interfaces = [
         {key: value for key, value in spec.items() if value is not None}
         for spec in copy.deepcopy(arguments.get("nics") or template.get("NetworkInterfaces") or [])
@@ -61,8 +98,9 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, arguments:
     tags = convert_tag_spec(template.get("TagSpecifications") or [])
     for resource_type, given in (arguments.get("tags") or {}).items():
         tags[resource_type] = tags.get(resource_type, {}) | given
+    image = _image_id(backend, image_id or template.get("ImageId") or "")
     return LaunchRequest(
-        image_id=_image_id(backend, image_id or template.get("ImageId") or ""),
+        image_id=image,
         instance_type=default_type or arguments.get("instance_type") or "m1.small",
         count=count,
         market=arguments.get("instance_market_options")
@@ -72,8 +110,12 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, arguments:
         zone=arguments.get("placement") or placement.get("AvailabilityZone"),
         interfaces=tuple(interfaces),
         block_devices=tuple(
-            {**device, "Ebs": {"DeleteOnTermination": True, **device.get("Ebs", {})}}
-            for device in arguments.get("block_device_mappings") or template.get("BlockDeviceMappings") or ()
+            {
+                **device,
+                "Ebs": {"DeleteOnTermination": True, **_root_size(backend.amis.get(image), device), **device["Ebs"]},
+            }
+            for device in details.get("BlockDeviceMappings") or ()
+            if device.get("Ebs")  # a disk of the instance itself, or a device that the image has and the instance not
         ),
         placement_group=arguments.get("placement_group") or placement.get("GroupName"),
         reservation_id=target.get("CapacityReservationId"),
@@ -82,7 +124,15 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, arguments:
         monitoring=arguments.get("monitoring_state") == "enabled"
         or str((template.get("Monitoring") or {}).get("Enabled")).lower() == "true",
         tags=tags,
+        details=details,
     )
+
+
+def _root_size(image: Any, device: Mapping[str, Any]) -> dict[str, Any]:
+    """The size of the root volume for which none is given: that of the image's snapshot."""
+    if image is None or device.get("DeviceName") != image.root_device_name or device["Ebs"].get("SnapshotId"):
+        return {}
+    return {"VolumeSize": image.ebs_snapshot.volume.size}
 
 
 def _image_id(backend: Any, given: str) -> str:

@@ -1,0 +1,40 @@
+"""EBS volumes: sizes, IOPS and throughput of each type, by the rules in launch_rules.toml."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainium_local.services.errors import Refused
+from trainium_local.services.expressions import refusals
+from trainium_local.services.launch_request import RULES, LaunchRequest
+
+_NUMBERS = ("Size", "Iops", "Throughput")
+
+
+def create_volume(original: Any, response: Any) -> Any:
+    names = ("VolumeType", "Encrypted", "KmsKeyId", "SnapshotId", "MultiAttachEnabled", "VolumeInitializationRate")
+    for refused in _refusals(response.ec2_backend, {name: response._get_param(name) for name in (*names, *_NUMBERS)}):
+        raise refused
+    return original(response)
+
+
+def block_device_refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
+    """What EC2 refuses of the volumes of a launch. How large the snapshot of an image is, moto invents."""
+    for device in request.block_devices:
+        yield from _refusals(backend, {**device["Ebs"], "Size": device["Ebs"].get("VolumeSize")})
+
+
+def _refusals(backend: Any, given: Mapping[str, Any]) -> Iterator[Refused]:
+    known = {name: value for name, value in given.items() if value not in (None, "")}
+    snapshot = backend.snapshots.get(known.get("SnapshotId"))
+    if known.get("SnapshotId") and snapshot is None:
+        yield Refused("InvalidSnapshot.NotFound", f"The snapshot '{known['SnapshotId']}' does not exist.")
+        return
+    size = snapshot.volume.size if snapshot else None
+    known = {"Size": size, "VolumeType": "gp2"} | known
+    if known["Size"] is None:
+        yield Refused("MissingParameter", "The request must contain the parameter size or snapshotId")
+        return
+    numbers = {name: int(known[name]) for name in _NUMBERS if name in known}
+    yield from refusals(
+        RULES["volume"], {**known, **numbers, "kind": RULES["kinds"].get(known["VolumeType"]), "snapshot": size}
+    )
