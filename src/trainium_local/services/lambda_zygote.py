@@ -5,6 +5,7 @@ embedded AWS does, however that ends: the socket at its standard input is closed
 """
 
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -24,6 +25,7 @@ import botocore.session
 
 BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.py")
 READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON", "TZ")  # what only a new interpreter would heed
+PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 OFTEN_CALLED = ("autoscaling", "cloudformation", "ec2", "lambda", "s3", "sns")
 
 
@@ -76,6 +78,8 @@ def become_function(stdin: int, output: int, connection: socket.socket) -> dict[
     if not line:
         os._exit(0)
     request = json.loads(line)
+    # What the function starts becomes a child of this process when its parent ends, whatever session it is in.
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     function = os.fork()
     if function == 0:
         os.setsid()
@@ -94,9 +98,22 @@ def become_function(stdin: int, output: int, connection: socket.socket) -> dict[
     with contextlib.suppress(ProcessLookupError):
         os.killpg(function, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(function, 0)[1])
+    end_children()
     with contextlib.suppress(OSError):
         connection.sendall(json.dumps({"code": code, "timed_out": not first}).encode())
     os._exit(0)
+
+
+def end_children() -> None:
+    """End all children, and theirs, which become children of this process."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    while True:
+        for child in children.read_text().split():
+            os.kill(int(child), signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
 
 
 def needs_an_interpreter_of_its_own(environment: Mapping[str, str], root: Path) -> bool:
