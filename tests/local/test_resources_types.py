@@ -346,10 +346,12 @@ def test_a_hyperpod_cluster_is_seen_by_sagemaker(stacks: Stacks) -> None:
         "InstanceGroupName": "workers",
         "InstanceType": "ml.trn1.32xlarge",
         "InstanceCount": 1,
-        "ExecutionRole": "arn:aws:iam::123456789012:role/r",
+        "ExecutionRole": {"Fn::GetAtt": ["Role", "Arn"]},
         "LifeCycleConfig": {"OnCreate": "on_create.sh", "SourceS3Uri": "s3://sagemaker-x/lc/"},
     }
-    name = stacks.deploy(one("AWS::SageMaker::Cluster", InstanceGroups=[group]))
+    role = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": trust_of("sagemaker.amazonaws.com")}}
+    cluster = {"Type": "AWS::SageMaker::Cluster", "Properties": {"InstanceGroups": [group]}}
+    name = stacks.deploy(template({"Role": role, "X": cluster}))
     clusters = stacks.aws.client("sagemaker").list_clusters()["ClusterSummaries"]
     assert [one["ClusterArn"] for one in clusters] == [stacks.physical_id(name, "X")]
     assert stacks.delete(name) == "DELETE_COMPLETE"

@@ -322,12 +322,30 @@ def test_nothing_is_left_of_an_invocation(embedded_aws: EmbeddedAws, create: Cre
     assert first[2] != second[2]
 
 
-def test_what_a_function_leaves_running_ends_with_it(embedded_aws: EmbeddedAws, create: Create) -> None:
-    name = create("import subprocess\ndef handler(event, context):\n    return subprocess.Popen(['sleep', '60']).pid\n")
+LEAVES_A_CHILD = """
+import subprocess, sys, time
+def handler(event, context):
+    # an orphan, and a child that holds the output of the function
+    child = "subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=subprocess.DEVNULL)"
+    left = subprocess.run([sys.executable, "-c", f"import subprocess; print({child}.pid)"], stdout=subprocess.PIPE)
+    own = subprocess.Popen(["sleep", "600"], start_new_session=event["detached"])
+    print("left", left.stdout.decode().strip(), own.pid, flush=True)
+    time.sleep(event["seconds"])
+"""
+
+
+@pytest.mark.parametrize("detached", [False, True])
+@pytest.mark.parametrize(("seconds", "error"), [(0, None), (60, "Sandbox.Timedout")])
+def test_children_end_with_the_invocation_that_left_them(
+    embedded_aws: EmbeddedAws, create: Create, detached: bool, seconds: int, error: str | None
+) -> None:
+    name = create(LEAVES_A_CHILD, Timeout=5)
     before = time.monotonic()
-    left = invoke(embedded_aws, name)[0]
+    payload, _ = invoke(embedded_aws, name, {"detached": detached, "seconds": seconds})
     assert time.monotonic() - before < 30
-    assert not runs(left)
+    assert (payload or {}).get("errorType") == error
+    (line,) = [one for one in log_of(embedded_aws, f"/aws/lambda/{name}").splitlines() if one.startswith("left ")]
+    assert not any(runs(int(pid)) for pid in line.split()[1:])
 
 
 def test_invocations_run_beside_each_other(embedded_aws: EmbeddedAws, create: Create, tmp_path: Path) -> None:

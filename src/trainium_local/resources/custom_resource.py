@@ -42,6 +42,11 @@ class CustomResource:
         self._invoke(request, "Delete", current, {"PhysicalResourceId": current.physical_id})
 
     def _invoke(self, request: Request, kind: str, current: Provisioned, more: dict[str, Any]) -> Provisioned:
+        if not request.properties.get("ServiceToken"):
+            message = "#: required key [ServiceToken] not found"
+            raise ProvisioningError(
+                f"Properties validation failed for resource {request.logical_id} with message: {message}"
+            )
         handler = cdk_handlers.find(request)
         if handler is not None:
             return handler(kind, request.properties, request.region, current.physical_id)
