@@ -25,7 +25,7 @@ _LNET_PORT = 988
 
 def _refuse(service: str, wanted: Mapping[str, Any], current: Mapping[str, Any] | None = None) -> None:
     """Raise Refused by the first rule that is true of what a file system is to be."""
-    seen = {name: value for name, value in wanted.items() if value not in (None, "", [])}
+    seen = {name: value for name, value in wanted.items() if value not in (None, "")}
     for refused in refusals(_RULES[service], {**seen, "current": current}):
         raise refused
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainium_local.services.errors import Refused
+from trainium_local.services.errors import Refused, refusal
 from trainium_local.services.expressions import refusals
 from trainium_local.services.launch_request import RULES, LaunchRequest
 
@@ -12,6 +12,9 @@ _NUMBERS = ("Size", "Iops", "Throughput")
 
 def create_volume(original: Any, response: Any) -> Any:
     names = ("VolumeType", "Encrypted", "KmsKeyId", "SnapshotId", "MultiAttachEnabled", "VolumeInitializationRate")
+    zone = response._get_param("AvailabilityZone")
+    if zone and response.ec2_backend.get_zone_by_name(zone) is None:
+        raise refusal("zone-unknown", zone=zone)
     for refused in _refusals(response.ec2_backend, {name: response._get_param(name) for name in (*names, *_NUMBERS)}):
         raise refused
     return original(response)
