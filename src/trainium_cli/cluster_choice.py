@@ -10,8 +10,8 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SELECTING_SETTINGS, Invocation
 from trainium_cli.mistakes import unknown_name
 from trainium_cli.waiting import waiting
-from trainium_core.clusters.account import ClusterStack, ClusterStacks
 from trainium_core.clusters.aws_account import AwsClustersAccount
+from trainium_core.clusters.cluster import ClusterStack, ClusterStacks
 from trainium_core.clusters.locating import LocatedCluster, deployed_plan, located
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.plan import Plan

@@ -11,7 +11,7 @@ import click
 from trainium_cli.completion_values import complete_region, complete_setting
 
 if TYPE_CHECKING:
-    from trainium_core.clusters.account import ClusterStacks
+    from trainium_core.clusters.cluster import ClusterStacks
     from trainium_core.plan import Plan
     from trainium_runtime.aws_service import Clients
 

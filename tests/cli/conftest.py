@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.jobs.cluster_with_jobs import Cluster, cluster_with_jobs
 from trainium_cli import cluster_choice, cluster_selection
-from trainium_core.clusters.account import ClusterStack, ClusterStacks
+from trainium_core.clusters.cluster import ClusterStack, ClusterStacks
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_runtime.errors import UnavailableError
 

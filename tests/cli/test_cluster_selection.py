@@ -10,7 +10,7 @@ from tests.cli.conftest import FakeLocating
 from tests.cli.running import GOOD, run
 from trainium_cli.cluster import nodes_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.clusters.account import ClusterStack
+from trainium_core.clusters.cluster import ClusterStack
 from trainium_core.nodes.fleet import DeployedFleet
 
 REGION = ("--region", "us-west-2")

@@ -12,7 +12,7 @@ from tests.core.fake_quotas import FakeQuotas
 from tests.core.fake_resource_use import FakeResourceUse
 from trainium_core.identity.caller import Identity
 from trainium_core.images.image import Image
-from trainium_core.network.placement_groups import PlacementGroup
+from trainium_core.network.vpc import PlacementGroup
 from trainium_core.permissions.simulation import Calls, Denial
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents
 

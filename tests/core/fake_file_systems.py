@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tests.core.fake_network import SUBNET, VPC
 from tests.core.plans import OWN_EFS, OWN_LUSTRE
-from trainium_core.storage.file_systems import EfsFileSystem, FsxFileSystem, MountTarget
+from trainium_core.storage.storage import EfsFileSystem, FsxFileSystem, MountTarget
 
 LUSTRE = FsxFileSystem(
     file_system_id=OWN_LUSTRE["fsx_lustre"],

@@ -10,7 +10,7 @@ from moto import mock_aws
 
 from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.preflight.aws_account import AwsAccount
-from trainium_core.storage.file_systems import FsxFileSystem, MountTarget
+from trainium_core.storage.storage import FsxFileSystem, MountTarget
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 

@@ -11,8 +11,7 @@ from botocore.exceptions import ReadTimeoutError
 from botocore.stub import ANY, Stubber
 
 from trainium_core.prices.aws_prices import AwsPrices
-from trainium_core.prices.price import PricedItem
-from trainium_core.prices.products import products
+from trainium_core.prices.price import PricedItem, products
 from trainium_runtime.errors import UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")

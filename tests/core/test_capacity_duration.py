@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainium_core.capacity.duration import block_durations, nearest_duration
+from trainium_core.capacity.search import block_durations, nearest_duration
 
 DAY = 24
 

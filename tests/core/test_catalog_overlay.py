@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.core.plans import from_settings, the_problem
 from trainium_core.catalog.catalog import builtin_catalog, load_catalog
 from trainium_core.catalog.file import CatalogError, parse_catalog
-from trainium_core.nodes.torchrun import torchrun_command
+from trainium_core.nodes.next_steps import torchrun_command
 from trainium_core.quotas.ec2 import quota_need
 
 TOMORROW = """

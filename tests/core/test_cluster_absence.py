@@ -8,8 +8,7 @@ import pytest
 from tests.core.test_clusters import FakeClusters, clusters, node, stack
 from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
 from trainium_core.clusters.absence import NodeGroup, absence, with_absences
-from trainium_core.clusters.account import ClusterStack
-from trainium_core.clusters.cluster import clusters_in
+from trainium_core.clusters.cluster import ClusterStack, clusters_in
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.prices.price import no_prices
 from trainium_runtime.errors import UnavailableError

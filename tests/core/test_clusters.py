@@ -7,8 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from trainium_core.clusters.account import ClusterNode, ClusterStack, ClusterStacks
-from trainium_core.clusters.cluster import Cluster, clusters_in
+from trainium_core.clusters.cluster import Cluster, ClusterNode, ClusterStack, ClusterStacks, clusters_in
 from trainium_core.identity.caller import Identity
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, PricedItem, no_prices
 from trainium_runtime.errors import UnavailableError

@@ -12,7 +12,7 @@ from tests.core.findings import found
 from tests.core.plans import OWN_EFS, OWN_VPC, from_settings
 from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.runner import preflight
-from trainium_core.storage.file_systems import EfsFileSystem, MountTarget
+from trainium_core.storage.storage import EfsFileSystem, MountTarget
 
 
 def own(file_system: EfsFileSystem | None = EFS) -> Finding:

@@ -11,7 +11,7 @@ from tests.core.fake_account import IMAGE, FakeAccount
 from tests.core.findings import found
 from trainium_core.catalog.neuron_software import framework_of_parameter, frameworks
 from trainium_core.facts import facts
-from trainium_core.images.content import NeuronRelease, neuron_release, other_content
+from trainium_core.images.image import NeuronRelease, neuron_release, other_content
 
 PYTORCH = facts()["image"]["ssm_parameter"]
 JAX = "/aws/service/neuron/dlami/jax-0.10/ubuntu-24.04/latest/image_id"

@@ -10,7 +10,7 @@ import pytest
 from tests.core.container import TIMEOUT_SECONDS, TORCH_PYTHON, free_port
 from tests.layout.repository import ROOT
 from trainium_core.facts import facts
-from trainium_core.nodes.torchrun import torchrun_command
+from trainium_core.nodes.next_steps import torchrun_command
 from trainium_core.plan import Plan
 
 NODES = 2

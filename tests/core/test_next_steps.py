@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trainium_core.nodes.next_steps import destroy_command, next_steps
-from trainium_core.nodes.torchrun import torchrun_line
+from trainium_core.nodes.next_steps import destroy_command, next_steps, torchrun_line
 
 
 def steps(*, cluster_name: str = "trn-pilot", sessions: bool = True) -> dict[str, str]:

@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime
 
-from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
-from trainium_core.nodes.report import NodesReport, nodes_report
+from trainium_core.nodes.report import DeployedNodes, NodeInstance, NodesReport, nodes_report
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import NodeRecord, State, StoredRecord
 

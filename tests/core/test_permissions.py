@@ -15,8 +15,16 @@ from tests.core.plans import from_settings
 from trainium_cli.main import COMMANDS
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.naming import CONSTRUCT_IDS
-from trainium_core.permissions.reference import action, arn_format, known_actions
-from trainium_core.permissions.roles import actions_of, commands, policies, roles, scope_of
+from trainium_core.permissions.roles import (
+    action,
+    actions_of,
+    arn_format,
+    commands,
+    known_actions,
+    policies,
+    roles,
+    scope_of,
+)
 
 SOURCES = [Path(trainium_core.__file__).parent, Path(trainium_runtime.__file__).parent]
 PEOPLE = [role for role in roles() if role != "cloudformation"]

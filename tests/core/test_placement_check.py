@@ -6,7 +6,7 @@ from tests.core.aws_stubs import stubbed
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
 from tests.core.plans import from_settings
-from trainium_core.network.placement_groups import PlacementGroup
+from trainium_core.network.vpc import PlacementGroup
 from trainium_core.preflight.finding import Finding
 from trainium_core.preflight.runner import preflight
 

@@ -21,8 +21,7 @@ from trainium_core.jobs.precompile import is_precompilation, precompile_job, see
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
-from trainium_core.nodes.aws_precompile_host import AwsPrecompileHost
-from trainium_core.nodes.precompile_host import HostState
+from trainium_core.nodes.aws_precompile_host import AwsPrecompileHost, HostState
 from trainium_core.plan import Plan
 from trainium_wire.cache_place import place_of
 from trainium_wire.job import Job, Outcome

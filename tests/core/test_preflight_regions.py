@@ -12,7 +12,7 @@ from trainium_core.plan.settings_by_key import setting_value
 from trainium_core.preflight import runner
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import verdict
-from trainium_core.preflight.regions import plan_in, preflight_in_regions
+from trainium_core.preflight.runner import plan_in, preflight_in_regions
 from trainium_core.problems import PlanError
 from trainium_runtime.check_result import CheckResult
 

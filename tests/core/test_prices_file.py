@@ -12,8 +12,7 @@ from tests.core.plans import from_settings, the_problem
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.facts import facts
 from trainium_core.prices.file import PricesError, load_prices, snapshot_prices
-from trainium_core.prices.price import PricedItem, PriceTable
-from trainium_core.prices.products import products
+from trainium_core.prices.price import PricedItem, PriceTable, products
 
 HEADER = "product,instance_type,region,usd,date,source\n"
 NEGOTIATED = "on-demand,trn1.32xlarge,us-west-2,18.50,2026-11-01,our agreement\n"

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from tests.core.plans import RESERVATION, from_settings, plans
 from trainium_core.catalog.catalog import builtin_catalog
-from trainium_core.nodes.torchrun import torchrun_command
+from trainium_core.nodes.next_steps import torchrun_command
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import (
     addresses_needed,

@@ -3,7 +3,7 @@
 import pytest
 from cfnlint.helpers import load_resource
 
-from trainium_core.permissions.reference import action, known_actions
+from trainium_core.permissions.roles import action, known_actions
 
 NEWER = load_resource("cfnlint.data.AdditionalSpecs", "Policies.json")
 

@@ -5,7 +5,7 @@ from tests.core.test_teardown import of, run
 from trainium_core.stacks.description import MadeResource
 from trainium_core.teardown.run import take_down, verdict
 from trainium_core.teardown.scope import find_scope
-from trainium_core.teardown.step import Progress
+from trainium_core.teardown.steps import Progress
 
 WITH_A_WEBSITE = cluster_stack(
     resources=(

@@ -20,8 +20,7 @@ import trainium_runtime
 from tests.constructs.plans import reserved
 from tests.constructs.synth import Json, Template, as_list, as_text, cluster_template
 from tests.stacks.other_stacks import other_template
-from trainium_core.permissions.reference import action, arn_format
-from trainium_core.permissions.roles import handler_actions
+from trainium_core.permissions.roles import action, arn_format, handler_actions
 from trainium_runtime.launch_template_version import RESOURCE_TYPE
 
 NAMED_BESIDES = {

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.userdata.plans import every_plan, plan_for, plan_id
-from trainium_core.catalog.neuron_packages import neuron_packages
+from trainium_core.catalog.neuron_software import neuron_packages
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.node_checks import NODE_CHECKS

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.plans import plan_for
 from tests.userdata.verified_node import VerifiedNode
-from trainium_core.catalog.neuron_packages import neuron_packages
+from trainium_core.catalog.neuron_software import neuron_packages
 from trainium_userdata.node.trn_node import driver
 
 RELOAD = 3

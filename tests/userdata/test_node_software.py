@@ -13,7 +13,7 @@ import pytest
 from tests.userdata.booting_node import BootingNode, Run
 from tests.userdata.conftest import NodeMaker
 from tests.userdata.plans import plan_for
-from trainium_core.catalog.neuron_packages import neuron_packages
+from trainium_core.catalog.neuron_software import neuron_packages
 
 BARE: dict[str, Any] = {"neuron_software": "install", "ami": "ami-0123456789abcdef0", "egress": "nat-gateway"}
 PLAN = plan_for("trn1.2xlarge", **BARE)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tools.lab.apt_repository import Package
 from tools.lab.signing import SigningKey
-from trainium_core.catalog.neuron_packages import neuron_packages
+from trainium_core.catalog.neuron_software import neuron_packages
 
 PATH_ON_NODE = "/usr/lib/trnlab"
 NEURON_PROGRAMS = ("neuron-ls", "nccom-test")

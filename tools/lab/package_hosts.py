@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from tools.lab.apt_repository import Package, build_package, write_repository
 from tools.lab.neuron_software import neuron_software, write_efa_installer
 from tools.lab.signing import SigningKey, make_key
-from trainium_core.catalog.neuron_packages import neuron_packages
+from trainium_core.catalog.neuron_software import neuron_packages
 
 SUITE = "noble"
 """What layers.OS_RELEASE says that a node is."""

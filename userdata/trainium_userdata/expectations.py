@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from trainium_core.catalog.neuron_packages import neuron_packages
-from trainium_core.catalog.neuron_software import frameworks
+from trainium_core.catalog.neuron_software import frameworks, neuron_packages
 from trainium_core.facts import facts
 from trainium_core.plan.node_settings import NodeSettings
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from trainium_core.catalog.neuron_packages import neuron_packages
+from trainium_core.catalog.neuron_software import neuron_packages
 from trainium_core.facts import facts
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_userdata.document import cloud_config, user_data

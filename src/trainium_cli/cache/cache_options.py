@@ -25,7 +25,7 @@ from trainium_core.compile_cache.contents import Contents, contents_of, releases
 from trainium_core.compile_cache.location import CacheLocation, cache_location, locations_in
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.plan import Plan
-from trainium_core.storage.aws_buckets import AwsBuckets
+from trainium_core.storage.aws_storage import AwsBuckets
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 

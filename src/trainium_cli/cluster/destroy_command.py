@@ -25,7 +25,7 @@ from trainium_core.teardown.inventory import Inventory, RetainedResource, invent
 from trainium_core.teardown.run import Outcome, take_down, verdict
 from trainium_core.teardown.run import others_sentence as foreign_resources
 from trainium_core.teardown.scope import Scope, find_scope
-from trainium_core.teardown.step import Progress
+from trainium_core.teardown.steps import Progress
 from trainium_runtime.errors import UnavailableError
 
 _INTERRUPTED = (

@@ -16,8 +16,7 @@ from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.clusters.absence import with_absences
-from trainium_core.clusters.aws_absence import AwsAbsences
-from trainium_core.clusters.aws_account import AwsClustersAccount
+from trainium_core.clusters.aws_account import AwsAbsences, AwsClustersAccount
 from trainium_core.clusters.cluster import Absence, Cluster, ClusterList, clusters_in
 from trainium_core.plan.pilot_end import minute_text
 from trainium_core.prices.price import PriceTable, no_prices

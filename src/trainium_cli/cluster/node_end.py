@@ -11,7 +11,7 @@ from trainium_cli.mistakes import mistake
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.nodes.aws_fleets import AwsFleets, NoFleetError
 from trainium_core.plan import Plan
-from trainium_core.setting_schema.durations import read_duration
+from trainium_core.setting_schema.forms import read_duration
 from trainium_core.teardown.notice import DEFAULT_GRACE
 from trainium_runtime.errors import UnavailableError
 

@@ -16,8 +16,7 @@ from trainium_cli.layout import Group, Table, Text
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.nodes.aws_nodes import AwsNodes
-from trainium_core.nodes.deployed_nodes import Nodes, NodesNotMadeError
-from trainium_core.nodes.report import NodesReport, NodeStatus, nodes_report, report_as_json
+from trainium_core.nodes.report import Nodes, NodesNotMadeError, NodesReport, NodeStatus, nodes_report, report_as_json
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
 from trainium_core.stacks.aws_events import AwsStackEvents

@@ -11,8 +11,8 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, context_options, pass_invocation, stack_option
 from trainium_cli.waiting import waiting
 from trainium_core.nodes.aws_nodes import AwsNodes
-from trainium_core.nodes.deployed_nodes import DeployedNodes
-from trainium_core.nodes.session import INSTALL, PROGRAMS, session_command
+from trainium_core.nodes.next_steps import INSTALL, PROGRAMS, session_command
+from trainium_core.nodes.report import DeployedNodes
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
 

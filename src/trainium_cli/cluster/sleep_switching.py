@@ -29,12 +29,10 @@ from trainium_core.sleep.account import SleepAccount, SleepState
 from trainium_core.sleep.aws_account import AwsSleepControl
 from trainium_core.sleep.decision import STEADY, Observed, Switch, Want, decide
 from trainium_core.stacks.deployment_failure import deployment_failure
-from trainium_core.stacks.events import StackEvent
-from trainium_core.stacks.following import follow
-from trainium_core.teardown.before_stacks import EmptyGroups
+from trainium_core.stacks.events import StackEvent, follow
 from trainium_core.teardown.notice import NotifyNodes
 from trainium_core.teardown.run import end
-from trainium_core.teardown.step import Progress
+from trainium_core.teardown.steps import EmptyGroups, Progress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.fleet_verdict import is_ready_with_nodes
 

@@ -15,13 +15,11 @@ from trainium_cli.quantities import duration
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.clusters.absence import absence
-from trainium_core.clusters.aws_absence import AwsAbsences
-from trainium_core.clusters.aws_account import AwsClustersAccount
+from trainium_core.clusters.aws_account import AwsAbsences, AwsClustersAccount
 from trainium_core.clusters.cluster import clusters_in
 from trainium_core.clusters.status import ClusterStatus, JobStatus, cluster_status
 from trainium_core.jobs.aws_jobs import AwsJobs
-from trainium_core.nodes.aws_nodes import AwsNodes
-from trainium_core.nodes.aws_usage import AwsUsage
+from trainium_core.nodes.aws_nodes import AwsNodes, AwsUsage
 from trainium_core.nodes.report import report_as_json
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import minute_text

@@ -88,7 +88,7 @@ def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> st
     """A region of AWS."""
     from botocore.session import Session
 
-    from trainium_core.catalog.nearest_region import nearest_region
+    from trainium_core.catalog.catalog import nearest_region
 
     session: Any = Session()
     known: list[str] = session.get_available_regions("ec2")

@@ -12,8 +12,7 @@ from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.terminal import console, pairs, print_json, question, say
 from trainium_cli.waiting import waiting
 from trainium_core.engines.ec2.checks.image_check import check_image
-from trainium_core.images.content import neuron_release
-from trainium_core.images.image import Image
+from trainium_core.images.image import Image, neuron_release
 from trainium_core.plan import Plan
 from trainium_core.plan.cdk_json import with_settings
 from trainium_core.preflight.aws_account import AwsAccount

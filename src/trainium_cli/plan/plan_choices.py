@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from trainium_cli.mistakes import unknown_name
-from trainium_core.capacity.duration import HOURS_PER_DAY, allowed_durations, block_durations, nearest_duration
+from trainium_core.capacity.search import HOURS_PER_DAY, allowed_durations, block_durations, nearest_duration
 from trainium_core.plan import Plan
 
 WAYS_TO_GET_CAPACITY = ("capacity", "reservation_id")

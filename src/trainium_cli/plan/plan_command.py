@@ -9,7 +9,7 @@ from trainium_cli.plan.plan_report import plan_as_json, plan_sections
 from trainium_cli.terminal import console, pairs, print_json, shell_lines
 from trainium_core.engines.registry import plan_warnings
 from trainium_core.naming import CONSTRUCT_IDS, STACK_NAME
-from trainium_core.nodes.torchrun import torchrun_command
+from trainium_core.nodes.next_steps import torchrun_command
 from trainium_core.plan.pilot_end import passed_end
 from trainium_core.problems import PlanError
 

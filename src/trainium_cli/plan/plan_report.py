@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from trainium_core.engines.registry import CLUSTER, plan_warnings
-from trainium_core.nodes.torchrun import torchrun_command
+from trainium_core.nodes.next_steps import torchrun_command
 from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import (
     NetworkInterface,

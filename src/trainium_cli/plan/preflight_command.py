@@ -18,8 +18,7 @@ from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Finding, Verdict, verdict
 from trainium_core.preflight.permissions_check import PRINCIPAL, check_permissions
-from trainium_core.preflight.regions import preflight_in_regions
-from trainium_core.preflight.runner import CHECKS, no_access
+from trainium_core.preflight.runner import CHECKS, no_access, preflight_in_regions
 from trainium_core.preflight.runner import preflight as run_preflight
 from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS
 from trainium_runtime.errors import UnavailableError

@@ -9,10 +9,9 @@ from trainium_cli.completion_values import complete_region
 from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.mistakes import mistake
 from trainium_cli.terminal import console, print_json, table
-from trainium_core.catalog.catalog import Catalog, load_catalog
+from trainium_core.catalog.catalog import Catalog, load_catalog, nearest_region
 from trainium_core.catalog.file import CatalogError
 from trainium_core.catalog.instance_type import InstanceType
-from trainium_core.catalog.nearest_region import nearest_region
 
 
 @click.command()

@@ -1,19 +1,82 @@
-"""The account of an audit: every listing, the index of tags, and the history of stacks."""
+"""The AWS account of an audit: every listing, the index of tags, and the history of stacks in CloudFormation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any
 
-from trainium_core.audit.aws_stack_history import AwsStackHistory
-from trainium_core.audit.listings.listing import AwsResourceLister, Location
+from trainium_core.audit.listings.listing import AwsResourceLister, Location, tags_of
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.audit.resource import ResourceLister
+from trainium_core.audit.stack_record import StackRecord
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.stacks.aws_stacks import AwsStackTemplates, cluster_of
+from trainium_core.stacks.cluster_resources import resources_of
 from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
+
+_THREADS = 4
+
+
+class AwsStackHistory(AwsStackTemplates):
+    def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
+        stacks = [*self._existing(), *self._deleted(names)]
+        with ThreadPoolExecutor(_THREADS) as threads:
+            return list(threads.map(partial(self._record, names), stacks))
+
+    def _existing(self) -> list[Mapping[str, Any]]:
+        with read_errors("cloudformation:DescribeStacks"):
+            pages = self.client("cloudformation").get_paginator("describe_stacks").paginate()
+            return [stack for page in pages for stack in page["Stacks"]]
+
+    def _deleted(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        """Those of the names only: the tags of each have to be asked for."""
+        client = self.client("cloudformation")
+        with read_errors("cloudformation:ListStacks"):
+            pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=["DELETE_COMPLETE"])
+            ids = [one["StackId"] for page in pages for one in page["StackSummaries"] if one["StackName"] in names]
+        with read_errors("cloudformation:DescribeStacks"):
+            yield from (client.describe_stacks(StackName=stack_id)["Stacks"][0] for stack_id in ids)
+
+    def _record(self, names: Sequence[str], stack: Mapping[str, Any]) -> StackRecord:
+        cluster, others = tags_of(stack).get(CLUSTER_TAG), frozenset[str]()
+        if cluster is None and stack["StackName"] in names:
+            # Without an answer it counts as the cluster's: so nothing that is left is taken for another's.
+            with suppress(UnavailableError):
+                template = self.template_resources(stack["StackId"], stack["StackStatus"])
+                cluster = cluster_of({}, template)
+                others = frozenset(template) - resources_of(template, cluster) if cluster else others
+        concerned = cluster is not None or stack["StackName"] in names
+        return StackRecord(
+            name=stack["StackName"],
+            stack_id=stack["StackId"],
+            status=stack["StackStatus"],
+            cluster=cluster,
+            created=stack["CreationTime"],
+            # A deletion that failed, or goes on, has a time too.
+            deleted=stack["DeletionTime"] if stack["StackStatus"] == "DELETE_COMPLETE" else None,
+            made=self._made(stack["StackId"], others) if concerned else {},
+            shared=bool(others),
+        )
+
+    def _made(self, stack_id: str, others: Collection[str]) -> Mapping[tuple[str, str], str]:
+        """Without the resources that are others', by their logical ids."""
+        with read_errors("cloudformation:DescribeStackEvents"):
+            pages = self.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack_id)
+            events = [event for page in pages for event in page["StackEvents"]]
+        made = dict[tuple[str, str], str]()
+        for event in events:  # the newest comes first, and is the one that counts
+            physical_id = event.get("PhysicalResourceId")
+            if physical_id and physical_id != stack_id and event.get("LogicalResourceId") not in others:
+                made.setdefault((event["ResourceType"], physical_id), event.get("ResourceStatus", ""))
+        return made
 
 
 class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):
-    """Implements trainium_core.audit.account.AuditedAccount."""
+    """Implements trainium_core.audit.runner.AuditedAccount."""
 
     def listers(self, account_id: str) -> Sequence[ResourceLister]:
         partition = str(self.client("sts").meta.partition)

@@ -5,8 +5,7 @@ from decimal import Decimal
 
 from trainium_core.audit.resource import Charge, ChargedItem, Resource
 from trainium_core.facts import facts
-from trainium_core.prices.price import PricedItem
-from trainium_core.prices.products import products
+from trainium_core.prices.price import PricedItem, products
 from trainium_core.prices.quotes import Quotes
 
 

@@ -1,24 +1,97 @@
 """The audit: every listing on a thread of its own, then what belongs to the cluster, then what it costs."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from trainium_core.audit.account import AuditedAccount
 from trainium_core.audit.monthly_price import per_month, priced_items
 from trainium_core.audit.outcome import Audit, Audited, Group, NotRead
 from trainium_core.audit.ownership import Evidence, Seen, belonging
-from trainium_core.audit.resource import Found, Resource, ResourceLister, arn_key
+from trainium_core.audit.resource import Charge, Found, Resource, ResourceLister, arn_key, arn_name, arn_type
 from trainium_core.audit.stack_record import KEPT, StackRecord, Stacks, status_of
-from trainium_core.audit.untracked import KEPT_ONLY, NOT_DELETED, existing_stacks, only_in_the_index, only_remembered
+from trainium_core.identity.caller import Identities
 from trainium_core.naming import BOOTSTRAP_STACK_NAME, CONSTRUCT_IDS
 from trainium_core.plan import Plan
 from trainium_core.prices.file import snapshot_prices
+from trainium_core.prices.price import Prices
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError
+
+KEPT_ONLY = (KEPT,)
+NOT_DELETED = ("DELETE_FAILED",)
+"""Statuses of what stays when a stack has gone."""
+
+_STACK = "AWS::CloudFormation::Stack"
+_NO_PRICE = Charge(unpriced="this kind of thing")
+
+
+def existing_stacks(stacks: Iterable[StackRecord]) -> Iterator[Found]:
+    for one in stacks:
+        if one.exists:
+            resource = Resource(
+                name=one.name,
+                arn=one.stack_id,
+                ids=frozenset([one.stack_id]),
+                state=one.status,
+                created=one.created,
+            )
+            yield Found(kind="stack", resource=resource, found_by=("it stands",))
+
+
+def only_in_the_index(
+    tagged: Mapping[str, str], cluster: str, stacks: Iterable[StackRecord], answered: Iterable[ResourceLister]
+) -> Iterator[Found]:
+    """What no listing had an answer about. What a listing does not show is gone: the index of tags lags behind.
+
+    What a stack kept, or failed to delete, is found by only_remembered.
+    """
+    covered = {lister.arn_type for lister in answered} | {"cloudformation:stack"}
+    remembered = {
+        name for stack in stacks for (_, name), status in stack.made.items() if status in (*KEPT_ONLY, *NOT_DELETED)
+    }
+    for arn, owner in tagged.items():
+        if owner == cluster and arn_type(arn) not in covered and not {arn, arn_name(arn)} & remembered:
+            resource = Resource(name=arn_name(arn), arn=arn, ids=frozenset([arn]), charge=_NO_PRICE)
+            yield Found(kind=arn_type(arn), resource=resource, found_by=("index of tags, and nothing looked at it",))
+
+
+def only_remembered(
+    stacks: Iterable[StackRecord], statuses: Collection[str], answered: Iterable[ResourceLister]
+) -> Iterator[Found]:
+    """What a stack left in one of the statuses, of kinds that could not be listed."""
+    covered = {lister.resource_type for lister in answered} | {_STACK}
+    for stack in stacks:
+        for (resource_type, name), status in stack.made.items():
+            if status in statuses and resource_type not in covered:
+                resource = Resource(name=name, arn="", ids=frozenset([name]), state=status, charge=_NO_PRICE)
+                yield Found(kind=resource_type, resource=resource, found_by=(f"made by stack {stack.name}",))
+
+
+class AuditedAccount(Identities, Prices, Protocol):
+    """Each method raises UnavailableError without an answer."""
+
+    def listers(self, account_id: str) -> Sequence[ResourceLister]:
+        """One for each kind of thing; this asks nothing yet."""
+        ...
+
+    def tagged(self) -> Mapping[str, str]:
+        """The value of the tag trn:cluster of everything that has one, by ARN."""
+        ...
+
+    def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
+        """Every stack that stands, and those deleted in the last 90 days that had one of the names.
+
+        `made` is filled in for those that carry a tag trn:cluster or one of the names.
+        """
+        ...
+
+    def calls(self) -> Mapping[str, int]:
+        """How often each call was made until now."""
+        ...
+
 
 Progress = Callable[[int, int], None]
 """Called with how many of how many calls have returned."""

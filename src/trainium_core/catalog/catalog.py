@@ -1,13 +1,27 @@
 """The instance types a plan can name, from data/instance_types.toml and a user's own file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from trainium_core.catalog.file import CatalogError, CatalogFile, Fact, parse_catalog
 from trainium_core.catalog.instance_type import InstanceType
-from trainium_core.facts import DATA
+from trainium_core.facts import DATA, facts
+from trainium_core.problems import nearest
+
+
+def nearest_region(word: str, regions: Sequence[str]) -> str | None:
+    """The region that `word` most likely meant: of the same geography and partition, if it names a known one."""
+    geography = _geography(word.strip().casefold())
+    known = geography in facts()["geographies"]["prefixes"]
+    return nearest(word, [region for region in regions if not known or _geography(region) == geography])
+
+
+def _geography(region: str) -> str:
+    """What comes before the direction: us of us-west-2, us-gov of us-gov-west-1."""
+    return re.sub(r"-[a-z]+-?[0-9]+[a-z]?$", "", region)
 
 
 class Catalog(Mapping[str, InstanceType]):

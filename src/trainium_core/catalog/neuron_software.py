@@ -1,4 +1,4 @@
-"""The frameworks that Neuron images hold: data/neuron_software.toml, read once."""
+"""The frameworks that Neuron images hold, and the packages of a Neuron release, from their data files."""
 
 import tomllib
 from collections.abc import Mapping
@@ -8,6 +8,12 @@ from functools import cache
 from typing import Any, cast
 
 from trainium_core.facts import DATA, facts
+
+
+@cache
+def neuron_packages() -> Mapping[str, Any]:
+    """Packages, repositories, keys and the rules of compatibility, as the file has them."""
+    return tomllib.loads((DATA / "neuron_packages.toml").read_text())
 
 
 @dataclass(frozen=True, kw_only=True)

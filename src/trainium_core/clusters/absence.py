@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from trainium_core.capacity.offerings import Reservation
-from trainium_core.clusters.account import ClusterStack
-from trainium_core.clusters.cluster import Absence, Cluster, ClusterList
+from trainium_core.clusters.cluster import Absence, Cluster, ClusterList, ClusterStack
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.plan.pilot_end import minute_text
 from trainium_core.support.known_errors import known_error

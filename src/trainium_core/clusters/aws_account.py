@@ -6,7 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from trainium_core.clusters.account import ClusterNode, ClusterStack, ClusterStacks
+from trainium_core.capacity.aws_capacity import AwsCapacity
+from trainium_core.capacity.offerings import Reservation
+from trainium_core.clusters.absence import NodeGroup
+from trainium_core.clusters.cluster import ClusterNode, ClusterStack, ClusterStacks
 from trainium_core.engines.registry import CLUSTER
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.naming import ASLEEP_PARAMETER, CONSTRUCT_IDS, ENDS_OUTPUT, RECORDS_OUTPUT
@@ -19,9 +22,10 @@ from trainium_core.stacks.aws_stacks import as_deployed_stack
 from trainium_core.stacks.cluster_resources import clusters_in
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import NoAccessError, UnavailableError
-from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.naming import CLUSTER_TAG, STOPPED_TAG
 from trainium_runtime.pilot_end import PilotEnd
 from trainium_runtime.tags import tag_values
+from trainium_wire.formats import one_line
 
 _THREADS = 4
 _STACK_TAG = "aws:cloudformation:stack-name"
@@ -29,7 +33,7 @@ _PRODUCTS = {"spot": SPOT, CAPACITY_BLOCK: CAPACITY_BLOCK}
 
 
 class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
-    """Implements trainium_core.clusters.account.ClustersAccount."""
+    """Implements trainium_core.clusters.cluster.ClustersAccount."""
 
     def cluster_stacks(self) -> ClusterStacks:
         """Those with the tag, those that made something with the tag, and those with a name of this repository's app.
@@ -161,3 +165,37 @@ def _node(found: Mapping[str, Any]) -> ClusterNode:
         zone_id=found.get("Placement", {}).get("AvailabilityZoneId", ""),
         stack=tags.get(_STACK_TAG),
     )
+
+
+_LONGEST_REASON = 300
+
+
+class AwsAbsences(AwsClustersAccount):
+    """Implements trainium_core.clusters.absence.AbsenceAccount."""
+
+    def stopped(self, cluster: str) -> str | None:
+        filters = [{"Key": CLUSTER_TAG, "Values": [cluster]}, {"Key": STOPPED_TAG}]
+        with read_errors("tag:GetResources"):
+            found = self.client("resourcegroupstaggingapi").get_resources(TagFilters=filters)
+            tags = (tag_values(one["Tags"]) for one in found["ResourceTagMappingList"])
+            return next((given[STOPPED_TAG] for given in tags if STOPPED_TAG in given), None)
+        return None
+
+    def group(self, name: str) -> NodeGroup | None:
+        client = self.client("autoscaling")
+        with read_errors("autoscaling:DescribeAutoScalingGroups"):
+            groups = client.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+            if not groups:
+                return None
+            wanted: int = groups[0]["DesiredCapacity"]
+        if not wanted:
+            return NodeGroup(wanted=0)
+        with read_errors("autoscaling:DescribeScalingActivities"):
+            last: list[Any] = client.describe_scaling_activities(AutoScalingGroupName=name, MaxRecords=1)["Activities"]
+            failed = last and last[0]["StatusCode"] in ("Failed", "Cancelled")
+            refusal = one_line(last[0].get("StatusMessage", ""), _LONGEST_REASON) if failed else ""
+            return NodeGroup(wanted=wanted, refusal=refusal)
+        return None
+
+    def reservation(self, reservation_id: str) -> Reservation | None:
+        return AwsCapacity(self.region, clients=self._clients).reservation(reservation_id)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainium_core.catalog.catalog import builtin_catalog
-from trainium_core.clusters.account import ClusterStack, ClusterStacks, LocatingAccount
+from trainium_core.clusters.cluster import ClusterStack, ClusterStacks, LocatingAccount
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.plan import Plan
 from trainium_core.problems import PlanError

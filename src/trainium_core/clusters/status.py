@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from trainium_core.clusters.cluster import Absence, Cluster
-from trainium_core.nodes.deployed_nodes import Nodes
-from trainium_core.nodes.report import NodesReport, nodes_report
+from trainium_core.nodes.report import Nodes, NodesReport, nodes_report
 from trainium_core.stacks.events import StackEvent, StackEvents
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.usage import ClusterUsage

@@ -9,8 +9,7 @@ from trainium_core.costs.stacks import cluster_cost_items
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.prices.file import snapshot_prices
-from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, Prices
-from trainium_core.prices.products import products
+from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, Prices, products
 from trainium_core.prices.quotes import Quotes, quotes
 
 PILOT_HOURS = 8

@@ -114,7 +114,7 @@ def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
 
     script: path of the script in the packed source; None for a request with a command of its own.
 
-    Ranks are static, by the membership (see trainium_core.nodes.torchrun). A dead rank ends the attempt on all nodes,
+    Ranks are static, by the membership (see trainium_core.nodes.next_steps). A dead rank ends the attempt on all nodes,
     so torchrun itself starts nothing again. `--tee` makes it print each line with the rank that wrote it.
     """
     if request.command is not None:

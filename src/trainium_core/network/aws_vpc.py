@@ -3,11 +3,21 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
+from trainium_core.network.vpc import PlacementGroup, RouteTable, Subnet, Vpc, VpcEndpoint
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
+
+
+class AwsPlacementGroups(AwsService):
+    def placement_group(self, name: str) -> PlacementGroup | None:
+        with read_errors("ec2:DescribePlacementGroups", absent=("InvalidPlacementGroup.Unknown",)):
+            answer = self.client("ec2").describe_placement_groups(GroupNames=[name])
+            for entry in answer["PlacementGroups"]:
+                return PlacementGroup(name=name, strategy=entry["Strategy"], state=entry["State"])
+        return None
+
 
 _RUNNING = ("pending", "running")
 _ANYWHERE = "0.0.0.0/0"

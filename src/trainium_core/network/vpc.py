@@ -6,6 +6,19 @@ from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlacementGroup:
+    """`strategy` and `state` are EC2's words, such as cluster and available."""
+
+    name: str
+    strategy: str
+    state: str
+
+
+class PlacementGroups(Protocol):
+    def placement_group(self, name: str) -> PlacementGroup | None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
 class Subnet:
     subnet_id: str
     vpc_id: str

@@ -1,18 +1,32 @@
 """Asks for the nodes of a deployed cluster: its stack, its Auto Scaling group, its instances and what they wrote."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any
 
 from trainium_core.nodes.aws_fleets import AwsFleets
-from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance, NodesNotMadeError
+from trainium_core.nodes.report import DeployedNodes, NodeInstance, NodesNotMadeError
 from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe_group, describe_instances
+from trainium_runtime.usage import ClusterUsage
+from trainium_runtime.usage_store import read_usage
 from trainium_wire.keys import RECORDS_PREFIX
 
 
+class AwsUsage(AwsService):
+    def usage(self, bucket: str, instances: Collection[str], *, now: datetime) -> ClusterUsage:
+        """By what they wrote into the bucket of their records. Raises UnavailableError."""
+        with read_errors(f"s3:GetObject on the bucket {bucket}"):
+            try:
+                return read_usage(self.client("s3"), bucket, instances, now=now)
+            except ValueError as error:
+                raise UnavailableError(str(error)) from error
+
+
 class AwsNodes(AwsFleets):
-    """Implements trainium_core.nodes.deployed_nodes.Nodes; asked again, it reads only what changed in S3."""
+    """Implements trainium_core.nodes.report.Nodes; asked again, it reads only what changed in S3."""
 
     _store: NodeStore | None = None
 

@@ -1,13 +1,30 @@
-"""Starts and ends the host of `trn precompile`, and looks at it."""
+"""The host of `trn precompile`: starts it, reads its state, and ends it."""
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from trainium_core.nodes.precompile_host import HostState
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_wire.formats import one_line
 from trainium_wire.keys import PRECOMPILE_PREFIX
+
+OVER = "over"
+"""State that a host reports when nothing is left to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostState:
+    """wanted: whether there is to be a host. instances: ids of those that are there. refusal: why none was launched."""
+
+    wanted: bool
+    instances: tuple[str, ...] = ()
+    refusal: str = ""
+
+    @property
+    def is_gone(self) -> bool:
+        return not self.wanted and not self.instances
+
 
 _END = "end"
 _LAUNCH = "Launching a new EC2 instance"

@@ -1,8 +1,10 @@
-"""The Auto Scaling groups of the nodes."""
+"""The Auto Scaling groups of the nodes, and the notice that running jobs get before a group is emptied."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+
+from trainium_wire.membership import Notice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,3 +24,19 @@ class NodeGroups(Protocol):
     def empty_group(self, name: str, *, for_good: bool) -> None:
         """for_good: nobody can set it up again, but by an update of its stack that changes its maximum."""
         ...
+
+
+class NodeNotices(Protocol):
+    def notices(self, stack: str) -> Sequence[Notice]:
+        """The notices to the nodes of a stack; none where there is no such stack, or no membership."""
+        ...
+
+    def announce(self, stack: str, notice: Notice) -> bool:
+        """Notify the nodes, in place of an earlier notice of this kind; False where there is no membership for it."""
+        ...
+
+    def withdraw(self, stack: str, kind: str) -> None: ...
+
+
+class NoticeAccount(NodeNotices, NodeGroups, Protocol):
+    """All that giving notice asks of an account."""

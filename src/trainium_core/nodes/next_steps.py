@@ -4,10 +4,56 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trainium_core.engines.registry import CLUSTER
+from trainium_core.facts import facts
 from trainium_core.naming import CONSTRUCT_IDS, DEFAULT_CLUSTER_NAME
-from trainium_core.nodes.session import DOCUMENT, LOGIN
-from trainium_core.nodes.torchrun import torchrun_line
+from trainium_core.plan import Plan
 from trainium_core.problems import SETTING_PREFIX
+
+
+def torchrun_command(plan: Plan, script: str = "train.py") -> str:
+    """The torchrun line that every node of the plan runs."""
+    return torchrun_line(plan.nodes, plan.neuron_cores_per_node, script)
+
+
+def torchrun_line(nodes: int, neuron_cores: int, script: str = "train.py") -> str:
+    """The torchrun line that every node runs: one process for each logical NeuronCore.
+
+    neuron_cores: of each node.
+
+    A login shell puts the framework's programs on PATH and sets the node's rank and the address of the first node, by
+    the membership; the line starts one, so that it runs as it is in a shell, a session and a service. Ranks are static:
+    the c10d rendezvous would rank nodes by host name, and rank 0 has to be at the address that all nodes are given.
+    """
+    return (
+        f"bash -lc 'torchrun --nnodes={nodes} --nproc_per_node={neuron_cores} "
+        f"--node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE "
+        f"--master_port={facts()['rendezvous']['port']} {script}'"
+    )
+
+
+DOCUMENT = "AWS-StartInteractiveCommand"
+
+LOGIN = "sudo -iu $(id -nu 1000)"
+"""User 1000 is the image's own: Session Manager's shell reads no profile, and its limits are too low for EFA. By name:
+the agent runs this with `sh -c`, where sudo's `#1000` begins a comment."""
+
+PROGRAMS = {
+    "aws": "the AWS CLI",
+    "session-manager-plugin": "the Session Manager plug-in of the AWS CLI",
+}
+"""What has to be installed on the machine of whoever wants a shell."""
+
+INSTALL = (
+    "https://docs.aws.amazon.com/systems-manager/latest/userguide/session-manager-working-with-install-plugin.html"
+)
+
+
+def session_command(region: str, instance_id: str) -> list[str]:
+    """What starts the shell."""
+    return [
+        *("aws", "ssm", "start-session", "--region", region, "--document-name", DOCUMENT),
+        *("--parameters", f"command={LOGIN}", "--target", instance_id),
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

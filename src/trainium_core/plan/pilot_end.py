@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from trainium_core.problems import Problem, nearest
-from trainium_core.setting_schema.durations import read_duration
-from trainium_core.setting_schema.forms import UnreadableError
+from trainium_core.setting_schema.forms import UnreadableError, read_duration
 from trainium_runtime.pilot_end import PilotEnd, utc_text
 
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}

@@ -8,16 +8,13 @@ from typing import Protocol
 from trainium_core.capacity.offerings import Capacity
 from trainium_core.identity.caller import Identities
 from trainium_core.images.image import Images
-from trainium_core.network.placement_groups import PlacementGroups
-from trainium_core.network.vpc import Network
+from trainium_core.network.vpc import Network, PlacementGroups
 from trainium_core.permissions.simulation import Simulation
 from trainium_core.prices.price import Prices
 from trainium_core.quotas.resource_use import ResourceUse
 from trainium_core.spending.budgets import Budgets
 from trainium_core.stacks.deployed_stack import Stacks
-from trainium_core.storage.buckets import Buckets
-from trainium_core.storage.file_systems import FileSystems
-from trainium_core.storage.volumes import Volumes
+from trainium_core.storage.storage import Buckets, FileSystems, Volumes
 from trainium_runtime.quota import Quotas
 
 

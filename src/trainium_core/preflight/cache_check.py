@@ -1,7 +1,7 @@
 """Whether a bucket of the user's own can hold the compile cache."""
 
 from trainium_core.plan import Plan
-from trainium_core.storage.buckets import Buckets
+from trainium_core.storage.storage import Buckets
 from trainium_runtime.check_result import CheckResult
 
 

@@ -1,15 +1,54 @@
 """Asks the AWS Price List API, and EC2 for spot prices."""
 
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from trainium_core.prices.price import SPOT, Price, PricedItem
-from trainium_core.prices.price_list import list_prices
-from trainium_core.prices.products import Product, products
+from trainium_core.prices.price import SPOT, Price, PricedItem, Product, products
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService, is_aws
 from trainium_runtime.errors import UnavailableError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListPrice:
+    """What one unit costs, and since which day (ISO date)."""
+
+    usd: Decimal
+    since: str
+
+
+def list_prices(documents: Iterable[str], usage_type: str) -> set[ListPrice]:
+    """The on-demand prices of the products with that usage type, each the one of the lowest tier of use.
+
+    A price of zero is none: AWS lists so what is paid for elsewhere. Raises UnavailableError for a document that cannot
+    be read.
+    """
+    try:
+        products = [json.loads(document) for document in documents]
+        found = [price for product in products if _is_of(product, usage_type) for price in _first_tier(product)]
+    except (ValueError, LookupError, TypeError, AttributeError, InvalidOperation) as error:
+        raise UnavailableError(f"the AWS Price List is not in the form that is known: {error!r}") from error
+    return {price for price in found if price.usd > 0}
+
+
+def _is_of(product: Any, usage_type: str) -> bool:
+    """Whether it is that usage type, with the prefix of its region or without; other types may end alike."""
+    found = product["product"]["attributes"]["usagetype"]
+    return usage_type in (found, found.partition("-")[2])
+
+
+def _first_tier(product: Any) -> list[ListPrice]:
+    return [
+        ListPrice(usd=Decimal(dimension["pricePerUnit"]["USD"]), since=term["effectiveDate"][:10])
+        for term in product["terms"].get("OnDemand", {}).values()
+        for dimension in term["priceDimensions"].values()
+        if dimension.get("beginRange", "0") == "0"
+    ]
+
 
 PRICE_LIST_REGION = "us-east-1"
 """The Price List API has an endpoint in few regions; each answers for all."""

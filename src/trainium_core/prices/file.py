@@ -9,8 +9,7 @@ from io import StringIO
 from pathlib import Path
 
 from trainium_core.facts import DATA
-from trainium_core.prices.price import SPOT, Origin, Price, PricedItem, PriceTable
-from trainium_core.prices.products import products
+from trainium_core.prices.price import SPOT, Origin, Price, PricedItem, PriceTable, products
 from trainium_core.problems import nearest
 
 REQUIRED = ("product", "region", "usd", "date", "source")

@@ -1,6 +1,8 @@
 """SageMaker's quotas for an instance type, in instances: found by name, since AWS publishes no codes."""
 
 from trainium_core.facts import facts
+from trainium_core.plan import Plan
+from trainium_runtime.check_result import CheckResult
 from trainium_runtime.quota import Quota, Quotas
 
 SERVICE = "sagemaker"
@@ -31,3 +33,21 @@ def quota_of_sagemaker(name: str, code: str | None, account: Quotas) -> Quota | 
     if known and known.name == name:
         return known
     return account.quota_named(SERVICE, name)
+
+
+_NOT_COUNTED = "what runs already is not counted"
+
+
+def check_instance_quota(plan: Plan, instance_type: str, usage: str, count: int, account: Quotas) -> CheckResult:
+    """By the quota for a usage, such as training-job. Raises UnavailableError."""
+    needed = f"{count} instance{'s' if count > 1 else ''}"
+    name, quota = sagemaker_quota_name(instance_type, usage), sagemaker_quota(instance_type, usage, account)
+    if quota is None:
+        return CheckResult(outcome="unknown", found=f"SageMaker in {plan.region} lists no quota {name}", needed=needed)
+    found = f"{quota.limit:g} by {quota.code}, {name}, in {plan.region}"
+    if count <= quota.limit:
+        return CheckResult(outcome="pass", found=f"{found}; {_NOT_COUNTED}", needed=needed)
+    fix = f"ask Service Quotas for {count} of {quota.code} (service sagemaker)"
+    if quota.limit >= 1 and count == plan.nodes:
+        fix += f", or set trn:nodes to {quota.limit:g}"
+    return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)

@@ -4,10 +4,18 @@ import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from trainium_core.problems import nearest
+
+
+def read_duration(text: str, units: Mapping[str, timedelta]) -> timedelta | None:
+    """None for a text that is none, such as one with another unit. units: what each letter stands for."""
+    found = re.fullmatch(rf"([0-9]{{1,5}})\s*([{''.join(units)}])", text)
+    return int(found[1]) * units[found[2]] if found else None
+
 
 ON, OFF = "on", "off"
 

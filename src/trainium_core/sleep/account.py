@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from trainium_core.nodes.notices import NoticeAccount
+from trainium_core.nodes.groups import NoticeAccount
 from trainium_core.stacks.events import StackEvents
 
 

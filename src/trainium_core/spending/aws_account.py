@@ -18,7 +18,7 @@ _ENDED = ("Successful", "Failed", "Cancelled")
 
 
 class AwsSpendingAccount(AwsAuditedAccount):
-    """Implements trainium_core.spending.account.SpendingAccount."""
+    """Implements trainium_core.spending.runner.SpendingAccount."""
 
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
         with read_errors("autoscaling:DescribeScalingActivities"):

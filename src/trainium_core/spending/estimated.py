@@ -8,7 +8,7 @@ from trainium_core.audit.monthly_price import hours_per_month
 from trainium_core.audit.outcome import Audit, Audited
 from trainium_core.costs.estimate import CostLine
 from trainium_core.facts import facts
-from trainium_core.prices.products import products
+from trainium_core.prices.price import products
 from trainium_core.spending.node_runs import NodeRun
 from trainium_core.spending.spending import Line
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Protocol
 
 from trainium_core.audit.outcome import Audit, NotRead
-from trainium_core.audit.runner import Progress, audit
+from trainium_core.audit.runner import AuditedAccount, Progress, audit
 from trainium_core.costs.estimate import CostLine, Estimate, Total, estimate, precompile_host_line
 from trainium_core.naming import is_of_nodes
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
-from trainium_core.spending.account import SpendingAccount
 from trainium_core.spending.estimated import (
     forgotten_lines,
     hourly_lines,
@@ -20,9 +20,22 @@ from trainium_core.spending.estimated import (
     remembered_since,
     resource_lines,
 )
-from trainium_core.spending.node_runs import NodeRun, node_runs
+from trainium_core.spending.node_runs import NodeRun, ScalingActivity, node_runs
 from trainium_core.spending.spending import Forecast, Spending
 from trainium_runtime.errors import UnavailableError
+
+
+class SpendingAccount(AuditedAccount, Protocol):
+    """Each method raises UnavailableError without an answer."""
+
+    def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
+        """What AWS remembers of a group, deleted or not: six weeks."""
+        ...
+
+    def billed(self, cluster: str, start: date, end: date) -> Mapping[str, Decimal]:
+        """US dollars by service, by the tag trn:cluster. `end` is the day after the last. The question costs money."""
+        ...
+
 
 _GROUP = "AWS::AutoScaling::AutoScalingGroup"
 _OF_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate")

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainium_core.stacks.aws_template import AwsStackTemplates, cluster_of
+from trainium_core.stacks.aws_stacks import AwsStackTemplates, cluster_of
 from trainium_core.stacks.cluster_resources import TemplateResources, resources_of
 from trainium_core.stacks.description import MadeResource, StackDescription, StackProgress
 from trainium_runtime.aws_errors import read_errors, write_errors

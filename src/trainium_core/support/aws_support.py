@@ -17,7 +17,7 @@ _LOG_BYTES = 100_000
 
 
 class AwsSupport(AwsFleets):
-    """Implements trainium_core.support.account.SupportAccount."""
+    """Implements trainium_core.support.parts.SupportAccount."""
 
     def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:
         client = self.client("cloudformation")

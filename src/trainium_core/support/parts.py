@@ -1,14 +1,13 @@
-"""What is gathered of a plan and its deployment, and how each part is written."""
+"""The parts of a support bundle: what each asks of an account, and how it is written."""
 
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from trainium_core.nodes.deployed_nodes import Nodes
-from trainium_core.nodes.report import NodesReport, nodes_report, report_as_json
+from trainium_core.nodes.report import Nodes, NodesReport, nodes_report, report_as_json
 from trainium_core.plan import Plan
 from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.preflight.account import Account
@@ -16,9 +15,33 @@ from trainium_core.preflight.finding import verdict
 from trainium_core.preflight.runner import preflight
 from trainium_core.problems import PlanError
 from trainium_core.setting_schema.forms import as_written
-from trainium_core.support.account import SupportAccount
 from trainium_core.support.archive import Part
 from trainium_runtime.errors import UnavailableError
+
+
+class SupportAccount(Protocol):
+    """Every question raises UnavailableError when it gets no answer."""
+
+    def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:
+        """The newest events of a stack, newest first; of the last of that name when it was deleted."""
+        ...
+
+    def functions_logs(self, stack: str) -> Mapping[str, str]:
+        """The end of what each log group of a stack holds, by its name."""
+        ...
+
+    def node_logs(self, stack: str) -> Mapping[str, str]:
+        """The end of the log that each node has stored, by instance id."""
+        ...
+
+    def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
+        """What Auto Scaling has done lately in the group of a stack, newest first."""
+        ...
+
+    def consoles(self, instance_ids: Sequence[str]) -> Mapping[str, str]:
+        """The end of the console of each instance; of one that EC2 does not know any more, why there is none."""
+        ...
+
 
 SETTINGS_FILE = "settings.json"
 _FILES = ("catalog", "prices")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from trainium_core.nodes.notices import NoticeAccount
+from trainium_core.nodes.groups import NoticeAccount
 from trainium_core.stacks.description import Stacks
 
 

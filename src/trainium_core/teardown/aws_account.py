@@ -1,12 +1,200 @@
 """All that taking a cluster down asks and orders, for the credentials that boto3 finds. Only `trn destroy` uses it."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from trainium_core.engines.registry import ENGINES, SERVICE_LOGS
 from trainium_core.nodes.aws_groups import AwsNodeGroupControl
 from trainium_core.nodes.aws_notices import AwsNodeNotices
 from trainium_core.stacks.aws_control import AwsStackControl
-from trainium_core.teardown.aws_buckets import AwsBucketControl
-from trainium_core.teardown.aws_leftovers import AwsLeftovers
-from trainium_core.teardown.aws_stored_sizes import AwsStoredSizes
-from trainium_core.teardown.aws_workloads import AwsWorkloads
+from trainium_core.teardown.account import Leftover, LeftoverKind, StoredBytes, Workload
+from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.aws_service import AwsService
+from trainium_runtime.errors import RequestRefusedError
+from trainium_runtime.naming import CLUSTER_TAG
+from trainium_runtime.tags import tag_values
+
+
+class AwsLeftovers(AwsService):
+    """Implements trainium_core.teardown.account.Leftovers."""
+
+    def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
+        match kind:
+            case "log group":
+                return list(self._log_groups(stack_names))
+            case "SSM parameter":
+                return list(self._parameters(cluster))
+            case "snapshot":
+                return list(self._snapshots(cluster))
+            case "network interface":
+                return list(self._interfaces(cluster))
+
+    def delete_leftover(self, leftover: Leftover) -> None:
+        named = leftover.resource_id
+        match leftover.kind:
+            case "log group":
+                with write_errors("logs:DeleteLogGroup", absent=("ResourceNotFoundException",)):
+                    self.client("logs").delete_log_group(logGroupName=named)
+            case "SSM parameter":
+                with write_errors("ssm:DeleteParameter", absent=("ParameterNotFound",)):
+                    self.client("ssm").delete_parameter(Name=named)
+            case "snapshot":
+                with write_errors("ec2:DeleteSnapshot", absent=("InvalidSnapshot.NotFound",)):
+                    self.client("ec2").delete_snapshot(SnapshotId=named)
+            case "network interface":
+                with write_errors("ec2:DeleteNetworkInterface", absent=("InvalidNetworkInterfaceID.NotFound",)):
+                    self.client("ec2").delete_network_interface(NetworkInterfaceId=named)
+
+    def _log_groups(self, stack_names: Sequence[str]) -> Iterator[Leftover]:
+        client = self.client("logs")
+        of_stacks = [prefix for name in stack_names for prefix in (f"/aws/lambda/{name}-", f"{name}-")]
+        for prefix in (*of_stacks, *(logs.prefix for logs in SERVICE_LOGS)):
+            with read_errors("logs:DescribeLogGroups"):
+                pages = client.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
+                found = [entry for page in pages for entry in page["logGroups"]]
+            for entry in found:
+                arn = entry.get("logGroupArn") or entry["arn"].removesuffix(":*")
+                with read_errors("logs:ListTagsForResource", absent=("ResourceNotFoundException",)):
+                    tags = client.list_tags_for_resource(resourceArn=arn).get("tags", {})
+                    yield Leftover(kind="log group", resource_id=entry["logGroupName"], tags=tags)
+
+    def _parameters(self, cluster: str) -> Iterator[Leftover]:
+        client = self.client("ssm")
+        with read_errors("ssm:DescribeParameters"):
+            filters = [{"Key": f"tag:{CLUSTER_TAG}", "Values": [cluster]}]
+            pages = client.get_paginator("describe_parameters").paginate(ParameterFilters=filters)
+            names = [entry["Name"] for page in pages for entry in page["Parameters"]]
+        for name in names:
+            with read_errors("ssm:ListTagsForResource", absent=("InvalidResourceId",)):
+                answer = client.list_tags_for_resource(ResourceType="Parameter", ResourceId=name)
+                yield Leftover(kind="SSM parameter", resource_id=name, tags=tag_values(answer["TagList"]))
+
+    def _snapshots(self, cluster: str) -> Iterator[Leftover]:
+        with read_errors("ec2:DescribeSnapshots"):
+            pages = self.client("ec2").get_paginator("describe_snapshots")
+            for page in pages.paginate(OwnerIds=["self"], Filters=_of(cluster)):
+                for entry in page["Snapshots"]:
+                    tags = tag_values(entry.get("Tags"))
+                    yield Leftover(kind="snapshot", resource_id=entry["SnapshotId"], tags=tags)
+
+    def _interfaces(self, cluster: str) -> Iterator[Leftover]:
+        with read_errors("ec2:DescribeNetworkInterfaces"):
+            pages = self.client("ec2").get_paginator("describe_network_interfaces")
+            free = {"Name": "status", "Values": ["available"]}
+            for page in pages.paginate(Filters=[*_of(cluster), free]):
+                for entry in page["NetworkInterfaces"]:
+                    tags = tag_values(entry.get("TagSet"))
+                    named = entry["NetworkInterfaceId"]
+                    yield Leftover(kind="network interface", resource_id=named, tags=tags)
+
+
+def _of(cluster: str) -> list[Mapping[str, Any]]:
+    return [{"Name": f"tag:{CLUSTER_TAG}", "Values": [cluster]}]
+
+
+class AwsWorkloads(AwsService):
+    """Implements trainium_core.teardown.account.Workloads."""
+
+    def running_workloads(
+        self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
+    ) -> Sequence[Workload]:
+        asked = [workloads for engine in engines if (workloads := ENGINES[engine].workloads) is not None]
+        return [work for one in asked for work in one.running(self, cluster, state_machines)]
+
+    def stop(self, work: Workload) -> None:
+        every = [engine.workloads.stop for engine in ENGINES.values() if engine.workloads is not None]
+        (stop,) = [one[work.kind] for one in every if work.kind in one]
+        stop(self, work.work_id)
+
+
+_PAGES = 50  # of a bucket's objects: 50,000, within some seconds
+_GIB = 1024**3
+
+
+class AwsStoredSizes(AwsService):
+    """Implements trainium_core.teardown.account.StoredSizes."""
+
+    def stored(self, kind: str, resource_id: str) -> StoredBytes | None:
+        match kind:
+            case "AWS::S3::Bucket":
+                return self._in_bucket(resource_id)
+            case "AWS::FSx::FileSystem":
+                return self._in_fsx(resource_id)
+            case "AWS::EFS::FileSystem":
+                return self._in_efs(resource_id)
+            case _:
+                return StoredBytes(count=0)
+
+    def _in_bucket(self, name: str) -> StoredBytes | None:
+        with read_errors("s3:ListBucketVersions", absent=("NoSuchBucket",)):
+            pages = self.client("s3").get_paginator("list_object_versions").paginate(Bucket=name)
+            count, more = 0, False
+            for page in islice(pages, _PAGES):
+                count += sum(entry["Size"] for entry in page.get("Versions", []))
+                more = bool(page.get("IsTruncated"))
+            return StoredBytes(count=count, at_least=more)
+        return None
+
+    def _in_fsx(self, file_system_id: str) -> StoredBytes | None:
+        """What it is billed for: its capacity, however much of it is used."""
+        with read_errors("fsx:DescribeFileSystems", absent=("FileSystemNotFound",)):
+            (entry,) = self.client("fsx").describe_file_systems(FileSystemIds=[file_system_id])["FileSystems"]
+            return StoredBytes(count=entry["StorageCapacity"] * _GIB)
+        return None
+
+    def _in_efs(self, file_system_id: str) -> StoredBytes | None:
+        with read_errors("elasticfilesystem:DescribeFileSystems", absent=("FileSystemNotFound",)):
+            (entry,) = self.client("efs").describe_file_systems(FileSystemId=file_system_id)["FileSystems"]
+            return StoredBytes(count=entry["SizeInBytes"]["Value"])
+        return None
+
+
+_NO_BUCKET = ("NoSuchBucket",)
+
+
+class AwsBucketControl(AwsService):
+    """Implements trainium_core.teardown.account.Buckets."""
+
+    def bucket_tags(self, name: str) -> Mapping[str, str]:
+        with read_errors("s3:GetBucketTagging", absent=(*_NO_BUCKET, "NoSuchTagSet")):
+            return tag_values(self.client("s3").get_bucket_tagging(Bucket=name)["TagSet"])
+        return {}
+
+    def delete_some(self, bucket: str) -> int:
+        return self._delete_versions(bucket) or self._abort_uploads(bucket)
+
+    def delete_bucket(self, name: str) -> None:
+        with write_errors("s3:DeleteBucket", absent=_NO_BUCKET):
+            self.client("s3").delete_bucket(Bucket=name)
+
+    def _delete_versions(self, bucket: str) -> int:
+        # Always the first page: what it held is gone when it is asked for again.
+        with read_errors("s3:ListBucketVersions", absent=_NO_BUCKET):
+            page = self.client("s3").list_object_versions(Bucket=bucket)
+            entries = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+            keys = [{"Key": entry["Key"], "VersionId": entry["VersionId"]} for entry in entries]
+            if keys:
+                self._delete(bucket, keys)
+            return len(keys)
+        return 0
+
+    def _delete(self, bucket: str, keys: list[dict[str, str]]) -> None:
+        with write_errors("s3:DeleteObject and s3:DeleteObjectVersion", absent=_NO_BUCKET):
+            answer = self.client("s3").delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True})
+            errors: list[Mapping[str, Any]] = answer.get("Errors", [])
+            if errors:
+                raise RequestRefusedError(f"{errors[0]['Key']}: {errors[0]['Message']} ({len(errors)} in all)")
+
+    def _abort_uploads(self, bucket: str) -> int:
+        with read_errors("s3:ListBucketMultipartUploads", absent=_NO_BUCKET):
+            uploads = self.client("s3").list_multipart_uploads(Bucket=bucket).get("Uploads", [])
+            for upload in uploads:
+                with write_errors("s3:AbortMultipartUpload", absent=("NoSuchUpload", *_NO_BUCKET)):
+                    arguments = {"Key": upload["Key"], "UploadId": upload["UploadId"]}
+                    self.client("s3").abort_multipart_upload(Bucket=bucket, **arguments)
+            return len(uploads)
+        return 0
 
 
 class AwsTeardown(

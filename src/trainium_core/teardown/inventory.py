@@ -11,9 +11,8 @@ from trainium_core.prices.price import PricedItem, Prices
 from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.description import MadeResource
 from trainium_core.teardown.account import StoredBytes, StoredSizes, TeardownAccount
-from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, ours
 from trainium_core.teardown.scope import BUCKET, Scope
-from trainium_core.teardown.step import count
+from trainium_core.teardown.steps import LEFTOVER_KINDS, count, ours
 from trainium_runtime.errors import UnavailableError
 
 _GIB = 1024**3

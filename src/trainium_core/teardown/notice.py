@@ -5,8 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from trainium_core.nodes.notices import NoticeAccount
-from trainium_core.teardown.step import Progress, count
+from trainium_core.nodes.groups import NoticeAccount
+from trainium_core.teardown.steps import Progress, count
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.membership import Notice
 

@@ -10,12 +10,18 @@ from typing import Literal
 from trainium_core.polling import SHORTEST_PAUSE, Polling
 from trainium_core.stacks.description import StackDescription
 from trainium_core.teardown.account import TeardownAccount
-from trainium_core.teardown.before_stacks import EmptyBuckets, EmptyGroups, StopWorkloads
-from trainium_core.teardown.leftovers_step import LEFTOVER_KINDS, DeleteLeftovers
 from trainium_core.teardown.notice import DEFAULT_GRACE, NotifyNodes, utc_now
 from trainium_core.teardown.scope import Scope
-from trainium_core.teardown.stacks_step import DeleteStacks
-from trainium_core.teardown.step import Progress, Step
+from trainium_core.teardown.steps import (
+    LEFTOVER_KINDS,
+    DeleteLeftovers,
+    DeleteStacks,
+    EmptyBuckets,
+    EmptyGroups,
+    Progress,
+    Step,
+    StopWorkloads,
+)
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _LIFT = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"

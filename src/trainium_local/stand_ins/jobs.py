@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainium_core.nodes.precompile_host import OVER
+from trainium_core.nodes.aws_precompile_host import OVER
 from trainium_local.environment import HOST, safe_environment
 from trainium_local.resources import api
 from trainium_local.stand_ins.nodes import is_of_precompile_host, is_running, report_url

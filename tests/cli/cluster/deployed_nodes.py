@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from trainium_core.nodes.deployed_nodes import DeployedNodes, NodeInstance
+from trainium_core.nodes.report import DeployedNodes, NodeInstance
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import Check, NodeRecord, State, StoredRecord
 

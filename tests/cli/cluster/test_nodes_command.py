@@ -9,7 +9,7 @@ from tests.cli.cluster.deployed_nodes import BOOTING, LOST, MEMBERSHIP, PROVEN, 
 from tests.cli.running import GOOD, run
 from trainium_cli.cluster import nodes_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.nodes.deployed_nodes import DeployedNodes, NodesNotMadeError
+from trainium_core.nodes.report import DeployedNodes, NodesNotMadeError
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from tests.cli.running import GOOD
 from trainium_cli.cluster import sleep_switching
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
-from trainium_core.nodes.deployed_nodes import DeployedNodes
 from trainium_core.nodes.groups import NodeGroup
+from trainium_core.nodes.report import DeployedNodes
 from trainium_core.sleep.account import SleepState
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import RequestRefusedError, UnavailableError

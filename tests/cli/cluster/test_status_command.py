@@ -16,7 +16,7 @@ from tests.cli.running import GOOD, run
 from tests.core.test_clusters import FakeClusters, node, stack
 from trainium_cli.cluster import status_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.nodes.deployed_nodes import DeployedNodes
+from trainium_core.nodes.report import DeployedNodes
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import UnavailableError
 from trainium_wire.node_record import NodeRecord, StoredRecord

@@ -13,7 +13,7 @@ from tests.core.job_bucket import NodesOfAJob, job_bucket
 from trainium_cli.jobs import job_cluster, job_submission
 from trainium_core.jobs import follow
 from trainium_core.jobs.aws_jobs import AwsJobs
-from trainium_core.nodes.deployed_nodes import DeployedNodes
+from trainium_core.nodes.report import DeployedNodes
 
 TWO = (*GOOD, "-c", "trn:nodes=2")
 

@@ -16,7 +16,7 @@ from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
 from tests.core.job_bucket import JOB
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.nodes.deployed_nodes import DeployedNodes
+from trainium_core.nodes.report import DeployedNodes
 from trainium_wire.job import Job
 from trn_job.command import variables
 

@@ -13,7 +13,7 @@ from tests.cli.running import run
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs import precompiling
 from trainium_cli.jobs.precompiling import HostGoneError, HostWatch
-from trainium_core.nodes.precompile_host import HostState
+from trainium_core.nodes.aws_precompile_host import HostState
 
 HOST = ("-c", "trn:precompile_instance_type=r7i.24xlarge")
 

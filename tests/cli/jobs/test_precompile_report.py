@@ -22,7 +22,7 @@ from tests.userdata.job_nodes import JOB, JobNodes
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.jobs import precompiling
 from trainium_core.jobs.aws_jobs import AwsJobs
-from trainium_core.nodes.precompile_host import HostState
+from trainium_core.nodes.aws_precompile_host import HostState
 from trainium_wire.keys import PRECOMPILE_JOB_KEY
 
 HOST = "r7i.24xlarge"

@@ -16,7 +16,7 @@ from tools.lab.plans import BARE, lab_plan
 from tools.lab.proxy import ACCESS_DENIED, WRITING_DENIED
 from tools.lab.proxy import Fault as S3Fault
 from tools.lab.site import BUCKET, SHORT_TIMEOUTS, Outcome, Site
-from trainium_core.catalog.neuron_packages import neuron_packages
+from trainium_core.catalog.neuron_software import neuron_packages
 
 Breaking = Callable[[Laboratory, Node], object]
 

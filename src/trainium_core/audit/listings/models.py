@@ -1,11 +1,19 @@
 """What somebody may have made of trained models: endpoints and models of SageMaker, and repositories of images."""
 
 from dataclasses import replace
+from typing import Any
 
 from trainium_core.audit.listings.listing import ClientFactory, Entry, Listing, Location, gib
-from trainium_core.audit.listings.sagemaker import INSTANCES, of_sagemaker
 from trainium_core.audit.resource import FREE, Charge, Resource
 from trainium_runtime.aws_errors import read_errors
+
+INSTANCES = Charge(unpriced="its instances")
+
+
+def of_sagemaker(entry: Entry, prefix: str, *, state: str = "", charge: Charge = FREE) -> Resource:
+    name, arn = entry[f"{prefix}Name"], entry[f"{prefix}Arn"]
+    created: Any = entry.get("CreationTime")
+    return Resource(name=name, arn=arn, ids=frozenset([name, arn]), state=state, created=created, charge=charge)
 
 
 def _endpoint(entry: Entry, _location: Location) -> Resource:

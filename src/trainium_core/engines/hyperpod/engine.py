@@ -1,11 +1,32 @@
 """SageMaker HyperPod: a cluster whose nodes SageMaker watches and replaces, orchestrated by Slurm or EKS."""
 
+from trainium_core.audit.listings.listing import Entry, Listing, Location
+from trainium_core.audit.listings.models import INSTANCES, of_sagemaker
+from trainium_core.audit.resource import Resource
 from trainium_core.engines.engine import Engine, ServiceLogs, ServiceNodes
-from trainium_core.engines.hyperpod.audited import LISTINGS
 from trainium_core.engines.hyperpod.aws_nodes import running_nodes
 from trainium_core.engines.hyperpod.costs import cost_items, cost_notes
 from trainium_core.engines.hyperpod.quota_check import check_hyperpod
 from trainium_core.engines.hyperpod.warnings import hyperpod_warnings
+
+
+def _cluster(entry: Entry, _location: Location) -> Resource:
+    return of_sagemaker(entry, "Cluster", state=entry["ClusterStatus"], charge=INSTANCES)
+
+
+LISTINGS = (
+    Listing(
+        kind="HyperPod cluster",
+        resource_type="AWS::SageMaker::Cluster",
+        arn_type="sagemaker:cluster",
+        service="sagemaker",
+        operation="list_clusters",
+        permission="sagemaker:ListClusters",
+        entries="ClusterSummaries[]",
+        read=_cluster,
+    ),
+)
+
 
 _CLUSTER = "AWS::SageMaker::Cluster"
 

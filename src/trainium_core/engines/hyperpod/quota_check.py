@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
-from trainium_core.quotas.sagemaker import quota_of_sagemaker
-from trainium_core.quotas.sagemaker_check import check_instance_quota
+from trainium_core.quotas.sagemaker import check_instance_quota, quota_of_sagemaker
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.quota import Quotas
 

@@ -1,7 +1,7 @@
 """The training jobs that an audit looks for."""
 
 from trainium_core.audit.listings.listing import Entry, Listing, Location
-from trainium_core.audit.listings.sagemaker import INSTANCES, of_sagemaker
+from trainium_core.audit.listings.models import INSTANCES, of_sagemaker
 from trainium_core.audit.resource import Resource
 
 _RUNNING, _WARM = ("InProgress", "Stopping"), "Available"

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from trainium_core.catalog.catalog import Catalog
+from trainium_core.catalog.catalog import Catalog, nearest_region
 from trainium_core.catalog.instance_type import InstanceType
-from trainium_core.catalog.nearest_region import nearest_region
 from trainium_core.plan.rules.rule import Rule, rule_of
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem, nearest

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 
-from trainium_core.engines.ec2.checks.file_system_place import names_of_file_systems, region_has
-from trainium_core.engines.ec2.checks.zone_of_the_nodes import zone_of_the_nodes
+from trainium_core.engines.ec2.checks.place import names_of_file_systems, region_has, zone_of_the_nodes
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.file_systems import NEW_EFS
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
-from trainium_core.storage.file_systems import EfsFileSystem, MountTarget
+from trainium_core.storage.storage import EfsFileSystem, MountTarget
 from trainium_runtime.check_result import CheckResult
 
 _USABLE = "available"

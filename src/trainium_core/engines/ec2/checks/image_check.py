@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 from trainium_core.catalog.neuron_software import Framework, framework_of_image_name, framework_of_parameter, frameworks
 from trainium_core.facts import facts
-from trainium_core.images.content import NeuronRelease, neuron_release, other_content
-from trainium_core.images.image import Image
+from trainium_core.images.image import Image, NeuronRelease, neuron_release, other_content
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of

@@ -1,6 +1,6 @@
 """Whether a placement group of the user's own can hold the nodes."""
 
-from trainium_core.network.placement_groups import PlacementGroups
+from trainium_core.network.vpc import PlacementGroups
 from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
 

@@ -5,7 +5,7 @@ A cluster can be deployed without: what is missing is a warning.
 
 from dataclasses import replace
 
-from trainium_core.engines.ec2.checks.zone_of_the_nodes import zone_of_the_nodes
+from trainium_core.engines.ec2.checks.place import zone_of_the_nodes
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account

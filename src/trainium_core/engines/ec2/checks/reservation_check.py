@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
 from trainium_core.capacity.region_options import last_moment
-from trainium_core.engines.ec2.checks.zone_of_the_nodes import zone_of_the_nodes
+from trainium_core.engines.ec2.checks.place import zone_of_the_nodes
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of

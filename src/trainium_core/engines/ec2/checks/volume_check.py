@@ -1,7 +1,7 @@
 """Whether Auto Scaling can launch instances whose volumes are encrypted."""
 
 from trainium_core.plan import Plan
-from trainium_core.storage.volumes import Volumes
+from trainium_core.storage.storage import Volumes
 from trainium_runtime.check_result import CheckResult
 
 _ROLE = "AWSServiceRoleForAutoScaling"

@@ -7,7 +7,7 @@ from typing import Protocol
 from trainium_core.identity.caller import Identities
 from trainium_core.permissions.simulation import Simulation
 from trainium_core.prices.price import Prices
-from trainium_core.storage.buckets import Buckets
+from trainium_core.storage.storage import Buckets
 from trainium_runtime.quota import Quotas
 
 

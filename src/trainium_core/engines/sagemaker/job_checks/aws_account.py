@@ -10,7 +10,7 @@ from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.permissions.aws_simulation import AwsSimulation
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.stacks.aws_stacks import AwsStacks
-from trainium_core.storage.aws_buckets import AwsBuckets
+from trainium_core.storage.aws_storage import AwsBuckets
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_quotas import AwsQuotas
 from trainium_runtime.aws_service import AwsService

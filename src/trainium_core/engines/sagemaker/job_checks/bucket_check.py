@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
-from trainium_core.storage.buckets import Buckets
+from trainium_core.storage.storage import Buckets
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 

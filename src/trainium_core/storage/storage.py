@@ -1,8 +1,20 @@
-"""File systems that are there already."""
+"""Buckets, file systems and volume encryption that exist already."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+
+class Volumes(Protocol):
+    def default_volume_key(self) -> str | None:
+        """The customer's key that new volumes are encrypted with by default; None when it is AWS's."""
+        ...
+
+
+class Buckets(Protocol):
+    def bucket_region(self, name: str) -> str | None:
+        """The region of a bucket, empty where it is not returned; None when there is no such bucket."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,38 @@
-"""Asks FSx and EFS about file systems, and EC2 who may reach them."""
+"""Asks S3, FSx, EFS and EC2 about buckets, file systems and the encryption of volumes."""
 
 from collections.abc import Iterator
 
-from trainium_core.storage.file_systems import EfsFileSystem, FsxFileSystem, MountTarget
+from trainium_core.storage.storage import EfsFileSystem, FsxFileSystem, MountTarget
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
+
+_ALIAS_OF_AWS = "alias/aws/ebs"
+
+
+class AwsVolumes(AwsService):
+    def default_volume_key(self) -> str | None:
+        """The customer's key that new volumes are encrypted with by default; None when it is AWS's."""
+        with read_errors("ec2:GetEbsDefaultKmsKeyId"):
+            key = self.client("ec2").get_ebs_default_kms_key_id()["KmsKeyId"]
+            return None if key.endswith(_ALIAS_OF_AWS) or self._is_of_aws(key) else key
+        return None
+
+    def _is_of_aws(self, key: str) -> bool:
+        with read_errors("kms:DescribeKey"):
+            return self.client("kms").describe_key(KeyId=key)["KeyMetadata"]["KeyManager"] == "AWS"
+        return False
+
+
+class AwsBuckets(AwsService):
+    def bucket_region(self, name: str) -> str | None:
+        with read_errors(f"s3:ListBucket on the bucket {name}", absent=("404", "NoSuchBucket")):
+            answer = self.client("s3").head_bucket(Bucket=name)
+            headers = answer["ResponseMetadata"]["HTTPHeaders"]
+            return answer.get("BucketRegion") or headers.get("x-amz-bucket-region", "")
+        return None
+
 
 _ABSENT = ("FileSystemNotFound",)
 

@@ -1,0 +1,264 @@
+"""The steps of a teardown. Each reads the state and makes the calls that are left, and can be repeated."""
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, get_args
+
+from trainium_core.nodes.groups import NodeGroups
+from trainium_core.stacks.description import StackDescription, StackProgress, Stacks
+from trainium_core.teardown.account import Buckets, Leftover, LeftoverKind, TeardownAccount, Workload, Workloads
+from trainium_core.teardown.scope import Scope
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a step is, in words for people.
+
+    waiting: AWS is at work. working: this step has done a part, and can go on at once. stuck: it cannot end.
+    """
+
+    state: Literal["done", "working", "waiting", "stuck"]
+    message: str
+
+
+class Step(Protocol):
+    """Keeps nothing that it could not find out again: a teardown that was interrupted begins anew and goes on."""
+
+    @property
+    def name(self) -> str: ...
+
+    def advance(self) -> Progress:
+        """Raises UnavailableError and RequestRefusedError."""
+        ...
+
+
+def count(number: int, what: str) -> str:
+    """A number of things, such as `1 node` and `2 nodes`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+_IDLE_LIMIT = 60
+"""Polls of a group that ends none of its instances, some ten minutes, before CloudFormation is to end them."""
+
+
+@dataclass
+class StopWorkloads:
+    """Stops executions of the state machine, which would start jobs again, jobs and warm pools; waits for their end."""
+
+    account: Workloads
+    scope: Scope
+    name: str = "training jobs"
+    stopped: set[Workload] = field(default_factory=set[Workload], init=False)
+
+    def advance(self) -> Progress:
+        engines = self.scope.engines_with_workloads
+        if not engines:
+            return Progress(state="done", message="no stack that runs any")
+        work = self.account.running_workloads(
+            engines=engines, cluster=self.scope.cluster, state_machines=self.scope.state_machines
+        )
+        if not work:
+            return Progress(state="done", message="none runs")
+        for one in work:
+            # A warm pool does not say at once that it is going.
+            if not one.stopping and one not in self.stopped:
+                self.account.stop(one)
+                self.stopped.add(one)
+        kinds = Counter(one.kind for one in work)
+        message = " and ".join(count(number, kind) for kind, number in sorted(kinds.items()))
+        return Progress(state="waiting", message=f"stopping {message}: a job has two minutes to save what it has")
+
+
+@dataclass
+class EmptyGroups:
+    """Sets the groups to 0 and waits until EC2 has terminated every instance: a placement group goes no earlier.
+
+    for_good: a group that somebody sets up again meanwhile is kept from having instances.
+    """
+
+    account: NodeGroups
+    groups: Sequence[str]
+    for_good: bool = True
+    name: str = "nodes"
+    idle: int = field(default=0, init=False)
+    seen_at_0: set[str] = field(default_factory=set[str], init=False)
+
+    def advance(self) -> Progress:
+        groups = self.account.node_groups(self.groups)
+        for group in groups:
+            if group.wanted:
+                # Whatever set it up again, such as the clock of a Capacity Block, would do so again and again. Not at
+                # once for good: whoever interrupts this may want the nodes back.
+                self.account.empty_group(group.name, for_good=self.for_good and group.name in self.seen_at_0)
+            else:
+                self.seen_at_0.add(group.name)
+        states = sum((Counter(group.instances) for group in groups), Counter[str]())
+        if not states and not any(group.wanted for group in groups):
+            return Progress(state="done", message="none is left")
+        message = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "being notified"
+        ends = any(group.wanted for group in groups) or states["shutting-down"]
+        self.idle = 0 if ends else self.idle + 1
+        if self.idle == _IDLE_LIMIT:
+            why = "protected from scale-in, or in standby?"
+            return Progress(state="stuck", message=f"{message}, though the group is to have none: {why}")
+        return Progress(state="waiting", message=f"{message}; Trainium nodes may take more than 15 minutes to end")
+
+
+@dataclass
+class EmptyBuckets:
+    """Deletes every version, delete marker and unfinished upload of the buckets that may be emptied.
+
+    also_delete: the buckets too, which no stack has any more. One that is refused does not keep the others.
+    """
+
+    account: Buckets
+    scope: Scope
+    also_delete: bool = False
+    deleted: int = field(default=0, init=False)
+    refused: dict[str, str] = field(default_factory=dict[str, str], init=False)
+
+    @property
+    def name(self) -> str:
+        return "buckets left behind" if self.also_delete else "content of buckets"
+
+    def advance(self) -> Progress:
+        unanswered: UnavailableError | None = None
+        for bucket in self.scope.buckets if self.also_delete else self.scope.buckets_in_stacks:
+            try:
+                message = None if bucket in self.refused else self._advance(bucket)
+            except RequestRefusedError as error:
+                self.refused[bucket] = str(error)
+            except UnavailableError as error:
+                unanswered = error
+            else:
+                if message:
+                    return Progress(state="working", message=message)
+        if unanswered is not None:
+            raise unanswered
+        if self.refused:
+            message = "; ".join(f"{bucket}: {reason}" for bucket, reason in self.refused.items())
+            self.refused.clear()  # whoever begins this step again wants another attempt
+            return Progress(state="stuck", message=message)
+        return Progress(state="done", message=f"{count(self.deleted, 'object')} deleted")
+
+    def _advance(self, bucket: str) -> str | None:
+        """Do a part of what there is to do about a bucket; None when there is nothing."""
+        if not self.scope.may_empty(self.account.bucket_tags(bucket)):
+            return None
+        number = self.account.delete_some(bucket)
+        if number:
+            self.deleted += number
+            return f"{count(self.deleted, 'object')} deleted; at {bucket}"
+        if self.also_delete:
+            self.account.delete_bucket(bucket)
+            return f"{bucket} is deleted"
+        return None
+
+
+_ATTEMPTS = 3
+_FAILED, _BUSY, _NOT_BUSY = "DELETE_FAILED", "_IN_PROGRESS", "REVIEW_IN_PROGRESS"
+
+
+@dataclass
+class DeleteStacks:
+    """Deletes all stacks at once; they do not depend on each other. Those that are not only the cluster's stay.
+
+    clearing: steps to take again before another attempt, since what they clear away is what mostly stands in the way.
+    """
+
+    account: Stacks
+    scope: Scope
+    clearing: Sequence[Step]
+    name: str = "stacks"
+    attempts: Counter[str] = field(default_factory=Counter[str], init=False)
+
+    def advance(self) -> Progress:
+        steps = [self._advance(stack) for stack in self.scope.going]
+        for state in ("working", "waiting", "stuck"):
+            messages = [step.message for step in steps if step.state == state]
+            if messages:
+                return Progress(state=state, message="; ".join(messages))
+        return Progress(state="done", message=", ".join(step.message for step in steps) or "none is there")
+
+    def _advance(self, stack: StackDescription) -> Progress:
+        now = self.account.stack_progress(stack.stack_id)
+        if now.status == "DELETE_COMPLETE":
+            return Progress(state="done", message=f"{stack.name} is gone")
+        if now.status == "DELETE_IN_PROGRESS":
+            return Progress(state="waiting", message=f"{stack.name}: {count(now.left, 'resource')} left")
+        if self.attempts[stack.stack_id] == _ATTEMPTS:
+            return Progress(state="stuck", message=_reasons(stack, now))
+        return self._order(stack, now)
+
+    def _order(self, stack: StackDescription, now: StackProgress) -> Progress:
+        if now.status == _FAILED:
+            self._clear()
+        try:
+            self.account.delete_stack(stack.stack_id)
+        except RequestRefusedError as error:
+            if not now.status.endswith(_BUSY) or now.status == _NOT_BUSY:
+                raise
+            return Progress(
+                state="waiting", message=f"{stack.name} is in {now.status}, and cannot be deleted yet: {error}"
+            )
+        self.attempts[stack.stack_id] += 1
+        if now.status == _FAILED:
+            return Progress(state="waiting", message=f"{_reasons(stack, now)}; trying again")
+        return Progress(state="waiting", message=f"{stack.name}: {count(now.left, 'resource')} left")
+
+    def _clear(self) -> None:
+        for step in self.clearing:
+            # What cannot be cleared away keeps no stack from another attempt, whose error names what is in its way.
+            with suppress(UnavailableError, RequestRefusedError):
+                while step.advance().state == "working":
+                    pass
+
+
+def _reasons(stack: StackDescription, now: StackProgress) -> str:
+    reasons = "; ".join(now.failures) or "CloudFormation gives no reason"
+    return f"{stack.name} could not be deleted: {reasons}"
+
+
+LEFTOVER_KINDS: Sequence[LeftoverKind] = get_args(LeftoverKind)
+
+
+@dataclass
+class DeleteLeftovers:
+    """Deletes what carries the cluster's tag and is in no stack; one refusal does not keep the others."""
+
+    account: TeardownAccount
+    scope: Scope
+    kind: LeftoverKind
+    refused: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    deleted: int = field(default=0, init=False)
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}s"
+
+    def advance(self) -> Progress:
+        left = [one for one in ours(self.account, self.scope, self.kind) if one.resource_id not in self.refused]
+        for one in left:
+            try:
+                self.account.delete_leftover(one)
+                self.deleted += 1
+            except RequestRefusedError as error:
+                self.refused[one.resource_id] = str(error)
+        if left:
+            return Progress(state="waiting", message=f"{count(self.deleted, self.kind)} deleted")
+        if self.refused:
+            message = "; ".join(f"{resource_id}: {reason}" for resource_id, reason in self.refused.items())
+            self.refused.clear()  # whoever begins this step again wants another attempt
+            return Progress(state="stuck", message=message)
+        return Progress(
+            state="done", message=f"{count(self.deleted, self.kind)} deleted" if self.deleted else "none left"
+        )
+
+
+def ours(account: TeardownAccount, scope: Scope, kind: LeftoverKind) -> Sequence[Leftover]:
+    """What there is of a kind that belongs to the cluster, and to no stack."""
+    found = account.candidates(kind, cluster=scope.cluster, stack_names=scope.stack_names)
+    return [one for one in found if scope.owns(one) and account.stack_that_has(one.resource_id) is None]
