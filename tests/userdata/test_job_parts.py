@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from trainium_wire.job import Job
 from trn_job import checkpoints, command, inputs, logs
 from trn_job.checkpoints import CheckpointError, Checkpoints
-from trn_job.compiling import Compiling
 from trn_job.end import End
 from trn_job.inputs import InputError
 from trn_job.launch import Launch
-from trn_job.progress import Progress
+from trn_job.progress import Compiling, Progress
 from trn_job.source import SourceError, unpack
 
 

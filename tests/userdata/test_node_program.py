@@ -48,3 +48,13 @@ def test_modules_with_annotations_do_not_evaluate_them(module: Path):
     tree = ast.parse(module.read_text())
     annotated = any(isinstance(node, ast.AnnAssign | ast.FunctionDef) for node in ast.walk(tree))
     assert not annotated or "from __future__ import annotations" in module.read_text()
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_modules_use_no_alias_of_utc_that_came_with_python_3_11(module: Path):
+    assert "UTC" not in {
+        alias.name
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module == "datetime"
+        for alias in node.names
+    }

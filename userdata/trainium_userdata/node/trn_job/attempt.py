@@ -15,7 +15,6 @@ from trainium_wire.formats import now_text
 from . import checkpoints, inputs, outputs, processes, source
 from .command import Command, variables
 from .compile_caches import CompileCaches
-from .compiling import Compiling
 from .end import End
 from .failure import Failure, Finder
 from .launch import Launch
@@ -23,7 +22,7 @@ from .logs import Log
 from .notices import Notices
 from .peers import Listener, Neighbours
 from .periodic_thread import PeriodicThread
-from .progress import Progress
+from .progress import Compiling, Progress
 from .secrets import Secrets
 from .stacks import print_stacks
 from .store import Store

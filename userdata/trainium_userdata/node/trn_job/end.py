@@ -7,10 +7,12 @@ import time
 from typing import Any
 
 from trainium_wire.job import end_record
+from trainium_wire.logs import logger_of
 
 from .launch import Launch
 from .store import Store
 
+_LOGGER = logger_of("trn_job")
 RETRY_SECONDS = 2
 
 
@@ -57,7 +59,7 @@ class End:
                     self.poll()
             except OSError as error:
                 if str(error) != last_error:
-                    print(f"{self._key}: {error}", flush=True)
+                    _LOGGER.warning("%s: %s", self._key, error)
                 last_error = str(error)
             if not self.over.is_set():
                 time.sleep(RETRY_SECONDS)

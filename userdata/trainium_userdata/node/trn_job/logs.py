@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from trainium_wire.logs import logger_of
+
+_LOGGER = logger_of("trn_job")
 PART_BYTES = 1024 * 1024
 MOST_BYTES = 64 * 1024 * 1024
 """Kept while S3 does not take them; what comes then is counted and dropped."""
@@ -34,7 +37,7 @@ class Log:
 
     def say(self, text: str) -> None:
         """A line of ours."""
-        print(text, flush=True)
+        _LOGGER.info("%s", text)
         self.add(None, f"[trn] {text}")
 
     def send(self) -> None:

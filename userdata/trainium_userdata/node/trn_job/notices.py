@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,6 @@ class Notices:
             at = notice["at"] and moment(notice["at"])
         except (OSError, ValueError, LookupError, TypeError):
             return None
-        if at and (at - datetime.now(UTC)).total_seconds() > self._launch.notice_seconds:
+        if at and (at - datetime.now(timezone.utc)).total_seconds() > self._launch.notice_seconds:
             return None
         return {"node": self._launch.rank, "kind": notice["kind"], "reason": notice["reason"], "at": notice["at"]}

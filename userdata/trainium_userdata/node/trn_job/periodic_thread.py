@@ -5,6 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from trainium_wire.logs import logger_of
+
+_LOGGER = logger_of("trn_job")
+
 
 class PeriodicThread(threading.Thread):
     """Calls `work` at once and then every so many seconds, or `soon`, until `stop`.
@@ -27,7 +31,7 @@ class PeriodicThread(threading.Thread):
             except Exception as error:
                 message = f"{type(error).__name__}: {error}"
             if message != self._error:
-                print(f"{self.name}: {message or 'works again'}", flush=True)
+                _LOGGER.info("%s: %s", self.name, message or "works again")
             self._error = message
             self._due.wait(self.seconds())
             self._due.clear()

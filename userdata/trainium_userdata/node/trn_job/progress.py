@@ -1,4 +1,4 @@
-"""What a script prints of its progress: lines such as `TRN step=120 loss=2.31 tokens=8192`."""
+"""The output of a job: its progress, as in `TRN step=120 loss=2.31 tokens=8192`, and what it compiled."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ WINDOW = 50
 """Steps that rates are computed over: a few seconds or minutes of most scripts."""
 LONGEST_TEXT = 200
 MOST_KEYS = 20
+
+CACHED = ("Using a cached neff at",)
+COMPILED = ("Compiler status PASS", "Compilation Successfully Completed")
+"""Of libneuronxla and neuronx-cc, which may print both for one graph. Source: the logs in the tutorials of the Neuron
+documentation, 2.0 to 2.28. TorchNeuron is not known to print either."""
 
 
 class Progress:
@@ -63,6 +68,26 @@ class Progress:
                 if last_tokens > first_tokens:
                     rates["tokens_per_second"] = round((last_tokens - first_tokens) / (last_at - first_at), 1)
         return {**self._rates, **rates}
+
+
+class Compiling:
+    """Is fed with every line of the output."""
+
+    def __init__(self) -> None:
+        self._counts: collections.Counter[str] = collections.Counter()
+
+    def feed(self, line: str) -> None:
+        for sign in (*CACHED, *COMPILED):
+            if sign in line:
+                self._counts[sign] += 1
+
+    def counts(self) -> dict[str, int]:
+        """How many graphs were compiled, and how many found; empty while no line has told."""
+        found = {
+            "compiled": max(self._counts[sign] for sign in COMPILED),
+            "cached": max(self._counts[sign] for sign in CACHED),
+        }
+        return found if any(found.values()) else {}
 
 
 def number(text: str) -> float | None:

@@ -41,7 +41,7 @@ def _without_stack(ranks: list[int], say: Callable[[str], None]) -> list[int]:
     for stack in stacks:
         for line in stack.splitlines():
             say(line)
-    return [process for process, stack in zip(ranks, stacks) if not stack]  # noqa: B905 - strict= came with Python 3.10
+    return [process for process, stack in zip(ranks, stacks) if not stack]
 
 
 def _has_py_spy() -> bool:

@@ -69,7 +69,7 @@ def pairs(nodes: Sequence[str], number: int) -> list[list[str]]:
     seats = [first, *others[turn:], *others[:turn]]
     half = len(seats) // 2
 
-    return [[one, other] for one, other in zip(seats[:half], reversed(seats[half:])) if one and other]  # noqa: B905
+    return [[one, other] for one, other in zip(seats[:half], reversed(seats[half:])) if one and other]
 
 
 def last_step(nodes: Sequence[str]) -> int:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from trainium_wire.keys import INTERNODE_PREFIX
+from trainium_wire.logs import logger_of
 
 from . import files, neuron, record, self_test
 from .all_reduce import BANDWIDTH_MARK, MARK
@@ -26,6 +26,7 @@ from .s3 import S3
 
 TASK, RESULT = "run/trn/internode-task.json", "run/trn/internode.json"
 PAUSE_SECONDS = 2
+_LOGGER = logger_of("trn_node")
 STACKS = ("xla", "native")
 StepRunner = Callable[[Sequence[str], int], Outcome]
 """The outcome of this node in a group of nodes, in a step."""
@@ -99,7 +100,7 @@ class Rounds:
         if group is None:
             return Outcome(READY)
         outcome = self._run_step(group, step)
-        print(f"step {step} with {', '.join(group)}: {outcome.state} {outcome.detail}", flush=True)
+        _LOGGER.info("step %d with %s: %s %s", step, ", ".join(group), outcome.state, outcome.detail)
         self._put(place, outcome._asdict())
         return outcome
 
@@ -196,9 +197,9 @@ def main() -> None:
     try:
         judgement = rounds.lead() if next(iter(task.nodes)) == task.instance_id else rounds.follow()
     except Exception as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        _LOGGER.error("%s: %s", type(error).__name__, error)
         judgement = Judgement(f"not tested: {one_line(str(error))}")
-    print(f"{NAME}: {judgement.found}", flush=True)
+    _LOGGER.info("%s: %s", NAME, judgement.found)
     found = check(judgement, task).counted(plan)
     result = {"version": task.version, "check": found.to_json(), "problem": found.problem}
     files.write(RESULT, json.dumps(result))

@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 from . import files
-from .device_use import holds_a_device
 from .job_unit import UNIT
+from .usage import holds_a_device
 
 SIGNAL = signal.SIGUSR1
 """What training frameworks take as the sign to save and stop. It kills a process that does not handle it."""

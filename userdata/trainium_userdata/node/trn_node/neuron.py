@@ -120,7 +120,7 @@ def check_ids(expected: int, ids: list[int | None]) -> Check:
 
 def check_each(name: str, what: str, expected: str, values: list[str], ids: list[int | None]) -> Check:
     with_value: dict[str, list[str]] = {}
-    for value, number in zip(values, ids):  # noqa: B905 - strict= came with Python 3.10
+    for value, number in zip(values, ids):
         with_value.setdefault(value, []).append(str(number))
     wrong = [f"{value} on device {', '.join(with_value[value])}" for value in with_value if value != expected]
     found = "; ".join(wrong) or (expected if values else "no device")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
@@ -35,7 +35,7 @@ class Notice(NamedTuple):
 
 
 def iso(at: float) -> str:
-    return time_text(datetime.fromtimestamp(at, UTC)) if at else ""
+    return time_text(datetime.fromtimestamp(at, timezone.utc)) if at else ""
 
 
 def timestamp(text: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .check import Check
 
 LOG = "var/log/trn-node.log"
+_LOGGER = logging.getLogger("trn_node")
+"""Without a handler, as in the user data, it writes lines to standard error."""
+
 LOG_BYTES = 1_000_000
 """The log's end, which a failure stands in."""
 
@@ -33,7 +36,7 @@ def make(state: str, checks: Sequence[Check], imds: Imds) -> dict[str, Any]:
         record["instance_id"] = imds.get("instance-id") or ""
         record["address"] = imds.get("local-ipv4") or ""
     except OSError as error:
-        print(error, flush=True)
+        _LOGGER.warning("%s", error)
     # Written by cloud-init, which asked before us.
     record["instance_id"] = record["instance_id"] or instance_id()
     return {**record, "checks": [check.to_json() for check in checks], "time": now_text()}
@@ -59,7 +62,7 @@ def write(record: dict[str, Any]) -> None:
     try:
         files.write(files.RECORD, json.dumps(record, indent=2) + "\n")
     except OSError as error:
-        print(f"{files.RECORD}: {error}", flush=True)
+        _LOGGER.warning("%s: %s", files.RECORD, error)
 
 
 def report(record: dict[str, Any], imds: Imds) -> str:
@@ -84,16 +87,16 @@ def send(record: dict[str, Any], imds: Imds | None = None) -> None:
         log = files.path(LOG).read_bytes()[-LOG_BYTES:]
         s3.put(f"{url.rsplit('/', 1)[0]}/{LOGS_PREFIX}/{name}.log", log, "text/plain")
     except OSError as error:
-        print(f"the log was not stored: {error}", flush=True)
+        _LOGGER.warning("the log was not stored: %s", error)
 
 
 def write_to_console(reason: str) -> str:
     line = f"trn-node FAILED: {reason}"
-    print(line, file=sys.stderr, flush=True)
+    _LOGGER.error("%s", line)
     try:
         with files.path("dev/console").open("a") as console:
             console.write(f"\n{line}\n")
     except OSError as error:
-        print(f"/dev/console: {error}", file=sys.stderr, flush=True)
+        _LOGGER.error("/dev/console: %s", error)
         return ""
     return "console"

@@ -135,7 +135,7 @@ class _Computation(NamedTuple):
         error = ran.error.replace(str(self.python), "the computation")
         unread = f"{UNREAD}: {error or 'the computation prints nothing of it'}"
         read += [unread] * (len(computed) - len(read))
-        found = [_CoreResult(wrong=wrong, memory=memory) for wrong, memory in zip(computed, read)]  # noqa: B905 - 3.10
+        found = [_CoreResult(wrong=wrong, memory=memory) for wrong, memory in zip(computed, read)]
         if error:
             late = f"does not end within {seconds:g} seconds"
             found.append(_CoreResult(error=late if error.endswith(late) else f"is not proven: {error}"))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import os
+import re
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 from trainium_wire.usage import NodeUsage, State
 
-from .device_use import device_users
+from . import files
+from .hardware import DEVICES
 from .objects import Objects
 
 SECONDS = 60
@@ -17,6 +21,9 @@ SEND_SECONDS = 240
 
 NAMED = 3
 """Processes that are named."""
+
+OBSERVERS = {"neuron-monitor", "neuron-top", "neuron-ls"}
+"""Programs of Neuron that open devices and compute nothing."""
 
 
 class Usage:
@@ -41,7 +48,7 @@ class Usage:
 
     def _send(self, url: str, state: State, detail: str, now: float) -> None:
         idle = timedelta(seconds=self._idle_seconds)
-        usage = NodeUsage(state, datetime.fromtimestamp(now, UTC), idle, detail)
+        usage = NodeUsage(state, datetime.fromtimestamp(now, timezone.utc), idle, detail)
         self._s3.put(url, usage.to_json().encode())
         self._sent, self._sent_at = (state, detail), now
 
@@ -57,3 +64,24 @@ def _state(job: str) -> tuple[State, str]:
         more = [f"and {len(users) - NAMED} others"] * (len(users) > NAMED)
         return "in-use", ", ".join(users[:NAMED] + more)
     return "idle", ""
+
+
+def device_users() -> list[str]:
+    """Names and ids of the processes that hold a device. Raises OSError where that cannot be known."""
+    if not any(files.path(DEVICES).glob("neuron*")):
+        raise OSError("the driver shows no Neuron device")
+    found: list[str] = []
+    for folder in files.path("proc").glob("[0-9]*"):
+        try:
+            name = (folder / "comm").read_text().strip()
+            if name not in OBSERVERS and holds_a_device(folder):
+                found.append(f"{name} ({folder.name})")
+        except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+            continue
+    return sorted(found)
+
+
+def holds_a_device(process: Path) -> bool:
+    """process: its folder in /proc. Raises OSError."""
+    with os.scandir(process / "fd") as entries:
+        return any(re.match(r"/dev/neuron\d", os.readlink(entry)) for entry in entries)  # noqa: PTH115

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from trainium_wire.logs import logger_of
+
 from . import (
     clock,
     collectives,
@@ -24,6 +26,8 @@ from . import (
 )
 from .check import Check, not_checked
 from .imds import Imds
+
+_LOGGER = logger_of("trn_node")
 
 ATTEMPTS, PAUSE = 8, 5.0
 """How often, and after how many seconds, what comes up at boot is checked again."""
@@ -58,7 +62,7 @@ def verify(*, last: bool, hold: bool) -> int:
     else:
         checks = run_checks(plan, last=last)
         if not last and any(check.may_heal and not check.settled for check in checks):
-            print("loading the driver anew may heal this: rmmod neuron; modprobe neuron; trn-node verify --last")
+            _LOGGER.info("loading the driver anew may heal this: rmmod neuron; modprobe neuron; trn-node verify --last")
             return RELOAD
     proven = all(check.ok for check in checks)
     made = record.make("proven" if proven else "failed", checks, imds)
@@ -85,7 +89,7 @@ def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
         why = ", ".join(missing or ["neuron-cores"])
         slow = [not_checked(name, f"{why} first") for name in ("self-test", "memory-test", "collectives")]
     else:
-        print(f"computing on {cores} NeuronCores, which takes minutes when nothing is compiled yet", flush=True)
+        _LOGGER.info("computing on %d NeuronCores, which takes minutes when nothing is compiled yet", cores)
         before = error_counts()
         slow = [
             *guarded("self-test", lambda: self_test.check_cores(plan, cores)),
@@ -167,4 +171,4 @@ def show(checks: Sequence[Check]) -> None:
     for check in checks:
         mark = "WRONG" if not check.ok else "WARN" if check.warning else "ok"
         warning = f": {check.warning}" if check.warning else ""
-        print(f"{mark:5} {check.name}: expected {check.expected}, found {check.found}{warning}", flush=True)
+        _LOGGER.info("%-5s %s: expected %s, found %s%s", mark, check.name, check.expected, check.found, warning)

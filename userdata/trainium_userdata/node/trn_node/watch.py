@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainium_wire.keys import USAGE_PREFIX, instance_key
+from trainium_wire.logs import logger_of
 
 from . import files, hardware, job_signals, notices, record, usage
 from .cluster import Cluster, folder
@@ -48,8 +49,11 @@ MAX_ERRORS = 16
 """Remembered for each state that they lead to: more add nothing."""
 
 
+_LOGGER = logger_of("trn_node")
+
+
 def log(text: str) -> None:
-    print(text[:500], flush=True)
+    _LOGGER.info("%s", text[:500])
 
 
 class Watch:
@@ -65,7 +69,7 @@ class Watch:
         self._unsent: dict[str, Any] | None = None
         # What outlives a restart of the watch, but not one of the node.
         boot = files.read("proc/sys/kernel/random/boot_id")
-        self._memory: dict[str, Any] = {"boot": boot, "seen": -1, "counts": {}, "errors": {}, "told": []}
+        self._memory: dict[str, Any] = {"boot": boot, "seen": -1, "counts": {}, "errors": {}, "notified": []}
         try:
             before = json.loads(files.read(MEMORY))
             if before["boot"] == boot:
@@ -179,9 +183,9 @@ class Watch:
         if all_read and not urgent:
             files.path(NOTICE).unlink(missing_ok=True)
         keys = {f"{each.kind} {each.at}": each for each in urgent if each.at - now < SIGNAL_SECONDS}
-        new = [key for key in keys if key not in memory["told"]]
+        new = [key for key in keys if key not in memory["notified"]]
         # Saved before the signal: a watch that is killed in between must not signal twice.
-        memory["told"] = [key for key in memory["told"] if key in keys or not all_read] + new
+        memory["notified"] = [key for key in memory["notified"] if key in keys or not all_read] + new
         files.write(MEMORY, json.dumps(memory))
         for key in new:
             log(f"{keys[key].reason}: {job_signals.notify(keys[key].reason)}")
