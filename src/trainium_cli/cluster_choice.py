@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Collection, Sequence
+from typing import Any
 
+import boto3.session
 import click
 from botocore.exceptions import BotoCoreError
 
@@ -17,7 +19,6 @@ from trainium_core.engines.ec2.engine import EC2
 from trainium_core.plan import Plan
 from trainium_core.plan.context import settings_given
 from trainium_core.problems import SETTING_PREFIX
-from trainium_runtime.aws_session import AwsSession
 from trainium_runtime.errors import UnavailableError
 
 
@@ -81,9 +82,10 @@ def configured_region(invocation: Invocation) -> str:
     if invocation.region:
         return invocation.region
     try:
-        region = os.environ.get("AWS_REGION") or AwsSession().region_name
+        session: Any = boto3.session.Session()
     except BotoCoreError as error:
         raise UnavailableError(str(error)) from error
+    region: str | None = os.environ.get("AWS_REGION") or session.region_name
     if region is None:
         message = (
             f"No region: give --region, set AWS_REGION, or run in the folder of a cdk.json with {SETTING_PREFIX}region."

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+import boto3.session
 import click
 from botocore.exceptions import BotoCoreError
 
@@ -22,7 +23,6 @@ from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file, settings_given
 from trainium_core.problems import SETTING_PREFIX, PlanError
 from trainium_runtime.aws_service import Clients
-from trainium_runtime.aws_session import AwsSession
 from trainium_runtime.errors import UnavailableError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -252,7 +252,7 @@ def _the_one(
 def _configured_region(*, as_json: bool) -> str:
     """That of the environment or the profile."""
     try:
-        session = AwsSession()
+        session = boto3.session.Session()
         region = os.environ.get("AWS_REGION") or session.region_name
     except BotoCoreError as error:
         _end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)

@@ -1,18 +1,16 @@
 """botocore clients with the timeouts and retries of this project."""
 
-import gc
 from collections import Counter
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
+import boto3.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
 from trainium_runtime.aws_errors import WITHOUT_CREDENTIALS
-from trainium_runtime.aws_session import AwsSession
 from trainium_runtime.errors import NotSignedInError, UnavailableError
 
 CONNECT_TIMEOUT_SECONDS = 3
@@ -44,13 +42,12 @@ class Clients:
         """Raises UnavailableError, such as for a profile that does not exist."""
         with self._lock:  # a session makes one client at a time
             if (service, region) not in self._clients_by_key:
-                with _no_garbage_collection():
-                    self._clients_by_key[service, region] = self._create(service, region)
+                self._clients_by_key[service, region] = self._create(service, region)
             return self._clients_by_key[service, region]
 
     def _create(self, service: str, region: str) -> Any:
         try:
-            self._session = self._session or AwsSession()
+            self._session = self._session or boto3.session.Session()
             client = self._session.client(service, region_name=region, config=CLIENT_CONFIG)
         except WITHOUT_CREDENTIALS as error:
             raise NotSignedInError(str(error)) from error
@@ -79,18 +76,6 @@ class AwsService:
 
     def client(self, service: str) -> Any:
         return self._clients.client(service, self.region)
-
-
-@contextmanager
-def _no_garbage_collection() -> Generator[None]:
-    """A client is a hundred thousand objects that stay: looking for garbage among them takes as long as making them."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def is_aws(endpoint: str) -> bool:

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, cast
 
+import boto3.session
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from trainium_core.capacity.offerings import INSTANCE_PLATFORM
 from trainium_runtime.aws_errors import write_errors
-from trainium_runtime.aws_session import AwsSession
 from trainium_runtime.errors import RequestRefusedError
 
 ONCE = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts": 1})
@@ -31,7 +31,8 @@ class AwsCapacityPurchase:
     """Buys in one region with the credentials that boto3 finds. `client`: default one that sends a request once."""
 
     def __init__(self, region: str, *, client: Any = None) -> None:
-        self._client: Any = client or AwsSession().client("ec2", region_name=region, config=ONCE)
+        session: Any = boto3.session.Session()
+        self._client: Any = client or session.client("ec2", region_name=region, config=ONCE)
 
     def buy(self, offering_id: str) -> PurchasedBlock:
         """Raises RequestRefusedError, SaleUnknownError."""
