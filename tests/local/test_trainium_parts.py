@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -88,7 +88,8 @@ def _changed(given: Any, change: Any) -> Any:
     """`given` with the keys of `change` in place of its own; None takes a key away."""
     if not isinstance(given, dict) or not isinstance(change, dict):
         return change
-    merged = given | {key: _changed(given.get(key), value) for key, value in change.items()}
+    old, new = cast(Resources, given), cast(Resources, change)
+    merged = old | {key: _changed(old.get(key), value) for key, value in new.items()}
     return {key: value for key, value in merged.items() if value is not None}
 
 

@@ -7,7 +7,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
-from ipaddress import ip_network
+from ipaddress import IPv4Network
 from typing import Any
 
 from moto.ec2 import ec2_backends
@@ -131,7 +131,7 @@ def _lets_lnet_in(ec2: Any, group_id: str, subnet: Any) -> bool:
         and (
             any(source.get("GroupId") == group_id for source in _listed(rule.source_group))
             or any(
-                ip_network(source["CidrIp"], strict=False).supernet_of(ip_network(subnet.cidr_block))
+                IPv4Network(source["CidrIp"], strict=False).supernet_of(IPv4Network(subnet.cidr_block))
                 for source in _listed(rule.ip_range)
                 if source.get("CidrIp")
             )

@@ -27,7 +27,7 @@ def block_device_refusals(backend: Any, request: LaunchRequest) -> Iterator[Refu
 
 
 def _refusals(backend: Any, given: Mapping[str, Any]) -> Iterator[Refused]:
-    known = {name: value for name, value in given.items() if value not in (None, "")}
+    known: dict[str, Any] = {name: value for name, value in given.items() if value not in (None, "")}
     snapshot = backend.snapshots.get(known.get("SnapshotId"))
     if known.get("SnapshotId") and snapshot is None:
         yield Refused("InvalidSnapshot.NotFound", f"The snapshot '{known['SnapshotId']}' does not exist.")
