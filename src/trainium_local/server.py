@@ -41,15 +41,17 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Health(Settings):
-    """What the health address answers: who is there, since when, with which settings, and what is really created."""
+    """What the health address answers: who is there, since when, with which settings.
+
+    adapters: the resource types with an adapter, see resources/types.toml.
+    """
 
     version: str
     pid: int
     account: str
     endpoint: str
     started: str
-    created: tuple[str, ...]
-    schema_only: str
+    adapters: tuple[str, ...]
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2)
@@ -59,7 +61,7 @@ class Health(Settings):
         """Read a health. Raises ValueError when the text is not one of this version."""
         try:
             fields: dict[str, Any] = json.loads(text)
-            fields["created"] = tuple(fields["created"])
+            fields["adapters"] = tuple(fields["adapters"])
             return cls(**fields)
         except (TypeError, KeyError) as error:
             raise ValueError(f"not the health of an embedded AWS: {error!r}") from error
@@ -149,8 +151,7 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
         account=ACCOUNT_ID,
         endpoint=connection.endpoint,
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        created=tuple(registry.really_created()),
-        schema_only="every other type of the registry: checked against its schema and stored, nothing behind it",
+        adapters=tuple(registry.with_adapter()),
     )
     schedules.start()
 

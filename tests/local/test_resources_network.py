@@ -1,6 +1,5 @@
 """The network of a cluster, as EC2 shows it after a deployment, and that nothing of it stays."""
 
-from ipaddress import IPv6Network
 from typing import Any
 
 import pytest
@@ -102,13 +101,11 @@ def test_tags_of_every_type_change_in_place(stacks: Stacks) -> None:
         "A": ("describe_addresses", "Addresses", "PublicIp"),
         "N": ("describe_nat_gateways", "NatGateways", "NatGatewayId"),
         "G": ("describe_security_groups", "SecurityGroups", "GroupId"),
-        "O": ("describe_egress_only_internet_gateways", "EgressOnlyInternetGateways", "EgressOnlyInternetGatewayId"),
     }
 
     def tagged(*tags: tuple[str, str]) -> dict[str, Any]:
         resources = public(
             G=resource("SecurityGroup", GroupDescription="g", VpcId={"Ref": "V"}),
-            O=resource("EgressOnlyInternetGateway", VpcId={"Ref": "V"}),
         )
         for name in described:
             resources[name]["Properties"]["Tags"] = [{"Key": key, "Value": value} for key, value in tags]
@@ -141,39 +138,6 @@ def test_an_address_serves_one_nat_gateway(stacks: Stacks) -> None:
     name = stacks.create(template(public(N2={**second, "DependsOn": "N"})))
     assert stacks.settled(name) == "ROLLBACK_COMPLETE"
     assert "is already associated" in stacks.failures(name)
-
-
-def test_a_subnet_may_be_in_a_second_block_of_its_vpc(stacks: Stacks) -> None:
-    block = resource("VPCCidrBlock", VpcId={"Ref": "V"}, CidrBlock="10.1.0.0/16")
-    subnet = resource("Subnet", VpcId={"Ref": "V"}, CidrBlock="10.1.0.0/20")
-    name = stacks.deploy(template(network(C=block, S2={**subnet, "DependsOn": "C"})))
-    vpc = stacks.aws.client("ec2").describe_vpcs(VpcIds=[stacks.physical_id(name, "V")])["Vpcs"][0]
-    blocks = {one["AssociationId"]: one["CidrBlock"] for one in vpc["CidrBlockAssociationSet"]}
-    assert blocks[stacks.physical_id(name, "C")] == "10.1.0.0/16"
-    assert stacks.delete(name) == "DELETE_COMPLETE"
-
-
-def test_ipv6_blocks_of_a_vpc_reach_its_subnets_and_go_out(stacks: Stacks) -> None:
-    blocks = {"Fn::Cidr": [{"Fn::Select": [0, {"Fn::GetAtt": ["V", "Ipv6CidrBlocks"]}]}, 4, "64"]}
-    subnet = resource("Subnet", VpcId={"Ref": "V"}, CidrBlock="10.0.16.0/20", Ipv6CidrBlock={"Fn::Select": [1, blocks]})
-    resources = network(
-        C=resource("VPCCidrBlock", VpcId={"Ref": "V"}, AmazonProvidedIpv6CidrBlock=True),
-        S6={**subnet, "DependsOn": "C"},
-        O=resource("EgressOnlyInternetGateway", VpcId={"Ref": "V"}),
-        R=resource(
-            "Route",
-            RouteTableId={"Ref": "T"},
-            DestinationIpv6CidrBlock="::/0",
-            EgressOnlyInternetGatewayId={"Ref": "O"},
-        ),
-    )
-    name = stacks.deploy(template(resources))
-    ec2 = stacks.aws.client("ec2")
-    (found,) = ec2.describe_subnets(SubnetIds=[stacks.physical_id(name, "S6")])["Subnets"]
-    (vpc,) = ec2.describe_vpcs(VpcIds=[stacks.physical_id(name, "V")])["Vpcs"]
-    inner = IPv6Network(found["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"])
-    assert inner.subnet_of(IPv6Network(vpc["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"]))
-    assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
 def test_a_network_with_a_way_out_is_complete_and_goes_without_a_trace(stacks: Stacks) -> None:

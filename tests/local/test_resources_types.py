@@ -219,12 +219,10 @@ KEY = {"K": {"Type": "AWS::KMS::Key", "Properties": {}}}
 BUCKET = {"B": {"Type": "AWS::S3::Bucket"}}
 TOPIC = {"T": {"Type": "AWS::SNS::Topic", "Properties": {}}}
 RULE = {"EventPattern": {"source": ["aws.sagemaker"]}, "Targets": [{"Id": "t", "Arn": {"Ref": "T"}}]}
-DOCUMENT = {"schemaVersion": "2.2", "mainSteps": []}
 
 #: Type, properties, other resources that it needs.
 ROWS = [
     ("AWS::SNS::Topic", {"DisplayName": "d"}, {}),
-    ("AWS::SSM::Document", {"Content": DOCUMENT}, {}),
     ("AWS::CloudWatch::Alarm", ALARM, {}),
     ("AWS::CloudWatch::Dashboard", {"DashboardBody": '{"widgets": []}'}, {}),
     ("AWS::Scheduler::ScheduleGroup", {}, {}),
@@ -244,7 +242,6 @@ ROWS = [
 #: Type -> client, operation and key by which its service lists it.
 LISTINGS = {
     "AWS::SNS::Topic": ("sns", "list_topics", "Topics"),
-    "AWS::SSM::Document": ("ssm", "list_documents", "DocumentIdentifiers"),
     "AWS::CloudWatch::Alarm": ("cloudwatch", "describe_alarms", "MetricAlarms"),
     "AWS::CloudWatch::Dashboard": ("cloudwatch", "list_dashboards", "DashboardEntries"),
     "AWS::Scheduler::ScheduleGroup": ("scheduler", "list_schedule_groups", "ScheduleGroups"),
@@ -357,30 +354,59 @@ def test_a_hyperpod_cluster_is_seen_by_sagemaker(stacks: Stacks) -> None:
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-class TestSchemaCheckedStore:
-    """AWS::Batch::SchedulingPolicy stands for every type that no table names."""
+TABLE = {
+    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
 
-    TYPE = "AWS::Batch::SchedulingPolicy"
 
-    def test_what_is_not_named_gets_a_name(self, stacks: Stacks) -> None:
-        model = {"Type": "AWS::SageMaker::Model", "Properties": {}}
-        outputs = {"Name": {"Value": {"Fn::GetAtt": ["M", "ModelName"]}}}
-        name = stacks.deploy(template({"M": model}, Outputs=outputs))
-        assert stacks.outputs(name)["Name"].startswith(f"{name}-M-")
+class TestTypesWithoutAdapter:
+    """moto's own models: AWS::DynamoDB::Table stands for all."""
 
-    def test_its_event_says_that_it_is_a_record_only(self, stacks: Stacks) -> None:
-        name = stacks.deploy(one(self.TYPE, Name="noted"))
-        assert "kept as a record" in stacks.reasons(name)
+    def test_moto_creates_and_deletes_the_resource(self, stacks: Stacks) -> None:
+        wanted = one("AWS::DynamoDB::Table", **TABLE)
+        name = stacks.deploy({**wanted, "Outputs": {"Arn": {"Value": {"Fn::GetAtt": ["X", "Arn"]}}}})
+        tables = stacks.aws.client("dynamodb")
+        physical_id = stacks.physical_id(name, "X")
+        assert tables.describe_table(TableName=physical_id)["Table"]["TableArn"] == stacks.outputs(name)["Arn"]
+        assert stacks.delete(name) == "DELETE_COMPLETE"
+        assert physical_id not in tables.list_tables()["TableNames"]
 
-    def test_its_properties_are_checked(self, stacks: Stacks) -> None:
-        name = stacks.create(one(self.TYPE, Nam="x"))
-        assert "extraneous key [Nam] is not permitted (did you mean Name?)" in stacks.failures(name)
+    def test_what_moto_refuses_fails_the_resource(self, stacks: Stacks) -> None:
+        failed = stacks.create(one("AWS::DynamoDB::Table", **TABLE, TableName="same"))
+        again = stacks.create(one("AWS::DynamoDB::Table", **TABLE, TableName="same"))
+        assert stacks.settled(failed) == "CREATE_COMPLETE"
+        assert stacks.settled(again) == "ROLLBACK_COMPLETE"
+        assert "Table already exists: same" in stacks.failures(again)
+        assert stacks.delete(failed) == "DELETE_COMPLETE"
 
-    def test_a_type_of_another_region_is_refused_where_it_does_not_exist(self, stacks: Stacks) -> None:
+    def test_a_model_that_breaks_fails_the_resource(self, stacks: Stacks) -> None:
+        name = stacks.create(one("AWS::SageMaker::Model"))
+        assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+        assert "The embedded AWS failed: KeyError: 'ExecutionRoleArn'" in stacks.failures(name)
+
+    def test_a_type_that_is_not_supported_is_refused_by_name(self, stacks: Stacks) -> None:
+        with pytest.raises(ClientError, match=r"not support .* \[AWS::Batch::SchedulingPolicy\].* AWS::EC2::VPC,"):
+            stacks.create(one("AWS::Batch::SchedulingPolicy", Name="x"))
+
+    def test_a_type_of_another_region_is_refused(self, stacks: Stacks) -> None:
         elsewhere = stacks.aws.client("cloudformation", "ap-southeast-4")
         wanted = json.dumps(one("AWS::AppRunner::AutoScalingConfiguration"))
         with pytest.raises(ClientError, match="Unrecognized resource types"):
             elsewhere.create_stack(StackName="x", TemplateBody=wanted)
+
+
+def test_arguments_that_botocore_refuses_fail_the_resource(stacks: Stacks) -> None:
+    name = stacks.create(one("AWS::Logs::LogGroup", RetentionInDays=1, LogGroupName="x", LogGroupClass="CHEAP"))
+    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+
+
+def test_a_change_that_no_call_makes_fails_the_update(stacks: Stacks) -> None:
+    name = stacks.deploy(one("AWS::Logs::LogGroup", LogGroupClass="STANDARD"))
+    changed = one("AWS::Logs::LogGroup", LogGroupClass="INFREQUENT_ACCESS")
+    assert stacks.update(name, changed) == "UPDATE_ROLLBACK_COMPLETE"
+    assert "cannot change [LogGroupClass] of an existing AWS::Logs::LogGroup" in stacks.failures(name)
 
 
 def test_an_event_names_the_properties_that_are_not_applied(stacks: Stacks) -> None:

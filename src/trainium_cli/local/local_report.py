@@ -28,8 +28,7 @@ def health_table(health: "Health") -> Pairs:
     add("permissions", "IAM policies are enforced" if health.iam == "enforced" else "IAM is not enforced")
     if not health.stand_in_nodes:
         add("nodes", "nobody plays them: their records come from somewhere else")
-    add("created", f"{len(health.created)} types of resources really exist here (see --json)")
-    add("stored", health.schema_only)
+    add("types", f"{len(health.adapters)} resource types (see --json), and those that moto can create and delete")
     add("log", health.log)
     add("use", "trn local -- COMMAND: only with the keys of this start, which it is given, does it answer")
     return Pairs(rows=[(Text(label, "bold"), Text(value)) for label, value in rows])

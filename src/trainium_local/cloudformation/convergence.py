@@ -30,6 +30,7 @@ from trainium_local.resources.registry import (
     Provisioned,
     ProvisioningError,
     Readable,
+    UnchangeableError,
 )
 
 _NO_REPLACEMENT = "Replacement type updates not supported on stack with disable-rollback."
@@ -73,7 +74,7 @@ class Convergence:
                 stack_policy.refuse(self._policy, "Delete", resource)
             except ValidationError as error:
                 self._fail(name, resource.resource_type, "UPDATE", str(error))
-        work_in_order(needs, self._try, waits=lambda name: _waits(wanted[name], self._stack.region))
+        work_in_order(needs, self._try, waits=lambda name: _waits(wanted[name]))
         # not as they happened to be done: a rollback goes the same way back each time
         self._stack.steps.sort(key=lambda step: template.place(step.after.logical_id))
         if self._failed and self._reason:
@@ -170,7 +171,7 @@ class Convergence:
         properties: Properties,
         before: StackResource | None = None,
     ) -> None:
-        provisioner = registry.find(definition["Type"], self._stack.region)
+        provisioner = registry.find(definition["Type"])
         assert provisioner is not None, "the template was checked"
         after = StackResource(
             logical_id=logical_id,
@@ -219,6 +220,8 @@ class Convergence:
             if names and all(name in properties and properties[name] == before.properties.get(name) for name in names):
                 raise ProvisioningError(_SAME_NAME.format(before.physical_id)) from None
             self._create(before.logical_id, definition, properties, before)
+        except UnchangeableError:
+            raise
         except Exception:
             self._took(before, after)  # it may have changed half of it: to be taken back too
             raise
@@ -243,6 +246,6 @@ def _check(logical_id: str, resource_type: str, properties: Properties, region: 
         raise ValidationError(f"Properties validation failed for resource {logical_id} with message: {found}")
 
 
-def _waits(definition: Mapping[str, Any], region: str) -> bool:
-    provisioner = registry.find(definition["Type"], region)
+def _waits(definition: Mapping[str, Any]) -> bool:
+    provisioner = registry.find(definition["Type"])
     return signals.policy(definition) is not None or (provisioner is not None and registry.waits(provisioner))

@@ -23,9 +23,15 @@ _EXPORT_NAME = re.compile(r"[-A-Za-z0-9:_{}]{1,255}")  # braces for what is not 
 def check(template: Template, region: str) -> None:
     """Refuse what cannot be deployed: raises ValidationError."""
     types = sorted({resource["Type"] for resource in template.resources.values()})
-    unknown = [name for name in types if registry.find(name, region) is None]
+    unknown = [name for name in types if not schemas.is_custom(name) and schemas.find(name, region) is None]
     if unknown:
         raise ValidationError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
+    unsupported = [name for name in types if registry.find(name) is None]
+    if unsupported:
+        raise ValidationError(
+            f"The embedded AWS does not support resources of type [{', '.join(unsupported)}]. "
+            f"Supported are: {', '.join(registry.supported())}"
+        )
     twice = sorted(template.resources.keys() & template.parameters.keys())
     if twice:
         raise ValidationError(

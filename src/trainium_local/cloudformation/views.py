@@ -100,7 +100,7 @@ def _resource_identifiers(template: Template, region: str) -> list[Json]:
     """What names a resource of each type that can be imported."""
     by_type: dict[str, list[str]] = {}
     for name, definition in template.resources.items():
-        if isinstance(registry.find(definition["Type"], region), registry.Readable):
+        if isinstance(registry.find(definition["Type"]), registry.Readable):
             by_type.setdefault(definition["Type"], []).append(name)
     return [
         {"ResourceType": one, "LogicalResourceIds": names, "ResourceIdentifiers": [",".join(schema.primary_identifier)]}

@@ -29,6 +29,11 @@ def enforce() -> None:
     _enforced[:] = [True]
 
 
+def is_enforced() -> bool:
+    """Whether policies are evaluated."""
+    return _enforced[0]
+
+
 def setup_class(response: Any, *args: Any, **more: Any) -> None:
     """What moto does first with every request, and then the question whether it is allowed."""
     _moto_setup_class(response, *args, **more)

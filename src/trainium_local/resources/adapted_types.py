@@ -3,24 +3,12 @@
 import io
 import json
 import zipfile
-from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
 from trainium_local.resources import api
-from trainium_local.resources.api_resource import ApiResource, ReadableResource
+from trainium_local.resources.api_resource import ApiResource
 from trainium_local.resources.registry import Actual, NeedsReplacementError, Properties, Provisioned, Request
-
-
-class _Database(ReadableResource):
-    def adapt(self, properties: Properties) -> Properties:
-        """`MySQL` -> `mysql`, as RDS does."""
-        return {**properties, **({"Engine": str(properties["Engine"]).lower()} if "Engine" in properties else {})}
-
-
-class _Document(ApiResource):
-    def adapt(self, properties: Properties) -> Properties:
-        return {"DocumentType": "Command", "DocumentFormat": "JSON", **properties}
 
 
 class _Function(ApiResource):
@@ -76,21 +64,6 @@ class _ManagedPolicy(ApiResource):
             self.call(request, "DeletePolicyVersion", {"PolicyArn": arn, "VersionId": version["VersionId"]})
 
 
-class _Secret(ReadableResource):
-    """A secret whose text may be generated."""
-
-    def _create_arguments(self, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
-        arguments = super()._create_arguments(request, facts)
-        wanted = request.properties.get("GenerateSecretString")
-        if wanted is None:
-            return arguments
-        text = self.call(request, "GetRandomPassword", wanted)["RandomPassword"]
-        if "GenerateStringKey" in wanted:
-            template = json.loads(wanted.get("SecretStringTemplate") or "{}")
-            text = json.dumps({**template, wanted["GenerateStringKey"]: text})
-        return {**arguments, "SecretString": text}
-
-
 class _StateMachine(ApiResource):
     def adapt(self, properties: Properties) -> Properties:
         given = properties.get("DefinitionString") or properties.get("Definition")
@@ -116,9 +89,5 @@ KINDS: dict[str, type[ApiResource]] = {
     "AWS::IAM::ManagedPolicy": _ManagedPolicy,
     "AWS::Lambda::Function": _Function,
     "AWS::Logs::LogGroup": _LogGroup,
-    "AWS::RDS::DBCluster": _Database,
-    "AWS::RDS::DBInstance": _Database,
-    "AWS::SSM::Document": _Document,
-    "AWS::SecretsManager::Secret": _Secret,
     "AWS::StepFunctions::StateMachine": _StateMachine,
 }

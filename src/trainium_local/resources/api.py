@@ -12,7 +12,7 @@ from typing import Any
 from boto3.session import Session
 from botocore import xform_name
 from botocore.config import Config
-from botocore.exceptions import ClientError, ParamValidationError
+from botocore.exceptions import ClientError
 from botocore.handlers import base64_encode_user_data
 from botocore.parsers import ResponseParserError
 from moto.core.exceptions import ServiceException
@@ -23,10 +23,15 @@ from trainium_local.signatures import Credentials
 from trainium_local.tags import tag_values
 
 _connection: list[Connection] = []
+_lock = threading.Lock()
 _acting: ContextVar[Credentials | None] = ContextVar("acting", default=None)
-_lock = threading.Lock()  # moto's dictionaries do not bear being changed while another thread walks through them
 
 _GONE = re.compile(r"NotFound|NoSuch|DoesNotExist|NonExist|ResourceNotFound|InvalidAssociationID", re.IGNORECASE)
+
+
+def one_at_a_time() -> threading.Lock:
+    """A lock: moto's dictionaries must not change while another thread iterates over them."""
+    return _lock
 
 
 def connect(connection: Connection) -> None:
@@ -92,7 +97,7 @@ def call(service: str, operation: str, region: str, arguments: dict[str, Any]) -
 
     Raises botocore's ClientError with the service's own words.
     """
-    with _lock:
+    with one_at_a_time():
         api = client(service, region)
         shape = api.meta.service_model.operation_model(operation).input_shape
         given = _convert(shape, arguments) if shape else {}
@@ -116,17 +121,12 @@ def gone_is_fine() -> Generator[None]:
             raise
 
 
-def is_shortcoming(error: BaseException) -> bool:
-    """Whether a call failed for what the embedded AWS lacks, and not for what the service does not allow."""
-    if isinstance(error, ClientError):
-        return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= 500
-    return isinstance(error, ParamValidationError | ResponseParserError | LookupError | TypeError | ValueError)
-
-
 def words(error: Exception) -> str:
     """The reason of a failure as an event shows it."""
     if isinstance(error, ResponseParserError):
-        return "the embedded AWS failed while it did this; its log has the traceback"
+        return "The embedded AWS failed; its log has the traceback."
+    if isinstance(error, LookupError | TypeError | AttributeError | AssertionError):
+        return f"The embedded AWS failed: {type(error).__name__}: {error}"
     if isinstance(error, ServiceException):
         return error.message
     if not isinstance(error, ClientError):

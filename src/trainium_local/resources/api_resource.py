@@ -2,9 +2,6 @@
 
 Properties go into the calls under their own names, but for those `renamed`, with dots where an argument lies inside of
 another ("Attributes.VisibilityTimeout"). Everything else is texts with facts in them, see `_facts`.
-
-A resource that its service in the embedded AWS cannot create, for the service's own shortcomings, is stored only, and
-its event says so.
 """
 
 import dataclasses
@@ -14,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainium_local.resources import api
-from trainium_local.resources.generic import STORE, made_up
 from trainium_local.resources.registry import (
     Actual,
     NeedsReplacementError,
@@ -22,6 +18,7 @@ from trainium_local.resources.registry import (
     Provisioned,
     ProvisioningError,
     Request,
+    UnchangeableError,
 )
 from trainium_local.resources.settings import Setting
 from trainium_local.resources.texts import Given, Texts, fill, fill_known, put
@@ -78,17 +75,6 @@ class ApiResource:
         return properties
 
     def create(self, request: Request) -> Provisioned:
-        try:
-            return self._create(request)
-        except Exception as error:
-            if not api.is_shortcoming(error.__cause__ or error):
-                raise
-            if isinstance(error, ProvisioningError) and error.leftover is not None:
-                self.delete(request, error.leftover)
-            stored = STORE.create(request)
-            return dataclasses.replace(stored, note=f"{stored.note} The call failed: {api.words(error)}")
-
-    def _create(self, request: Request) -> Provisioned:
         facts = _facts(request) | {"name": self.given_name(request) or self._generated_name(request)}
         arguments = self._create_arguments(request, facts)
         answer = self.call(request, self.create_call, arguments) if self.create_call else {}
@@ -115,16 +101,11 @@ class ApiResource:
         return str(given or "")
 
     def _generated_name(self, request: Request) -> str:
-        """A name in a form that the schema allows; a FIFO queue or topic has its ending."""
+        """A FIFO queue or topic has its ending."""
         generated = request.generated_name(self.name_limit)
         name = generated.lower() if self.lowercase_name else generated
         if any(str(request.properties.get(kind)).lower() == "true" for kind in ("FifoQueue", "FifoTopic")):
             return f"{name}.fifo"
-        place = f"#/{self.name_property}:"
-        for form in (name, name.lower(), name.replace("-", "_"), name.replace("-", ""), name.replace("-", "").lower()):
-            problems = request.schema.problems({self.name_property: form}) if self.name_property else []
-            if not any(str(problem).startswith(place) for problem in problems):
-                return form
         return name
 
     def _create_arguments(self, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,21 +134,10 @@ class ApiResource:
             self._change_tags(request, created, None, request.properties.get(schema.tag_property))
         if self.read_attributes.keys() - created.attributes.keys():
             created.attributes = self._attributes_read(request, created) | created.attributes
-        for path in schema.attributes:
-            if path not in created.attributes:
-                created.attributes[path] = made_up(path, request, created.physical_id)
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
-        if self._is_stored(request, current):
-            return STORE.update(request, current, previous)
-        fixed = self._fixed(request, previous)
-        if fixed and not self.given_name(request):
-            raise NeedsReplacementError
-        # a resource with a name of the template's cannot be replaced: the name is taken
-        old_values = {name: previous[name] for name in fixed if name in previous}
-        kept = {name: value for name, value in request.properties.items() if name not in fixed} | old_values
-        request = dataclasses.replace(request, properties=kept)
-        changed = _changed(kept, previous)
+        changed = _changed(request.properties, previous)
+        self._refuse_what_no_call_changes(request, changed)
         tags = request.schema.tag_property if self.tagging else None
         if self.update_call and changed - self._own_calls() - {tags}:
             more = fill(self.update_arguments, _facts(request, current))
@@ -177,23 +147,15 @@ class ApiResource:
             self.call(request, self.update_call, arguments | self.identity(request, current))
         self.apply_settings(request, current, previous)
         if tags in changed:
-            self._change_tags(request, current, previous.get(tags), kept.get(tags))
+            self._change_tags(request, current, previous.get(tags), request.properties.get(tags))
         attributes = dict(current.attributes)
         if self.update_call and self.read_attributes:
             attributes |= self._attributes_read(request, current)
         from_properties = {key: text for key, text in self.attributes.items() if "{properties" in str(text)}
         attributes |= fill_known(from_properties, _facts(request, current))
-        notes = [self._note(request)]
-        if fixed:
-            notes.append(f"The embedded AWS does not apply the change of [{', '.join(sorted(fixed))}].")
-        return Provisioned(
-            physical_id=current.physical_id, attributes=attributes, note=" ".join(filter(None, notes)) or None
-        )
+        return Provisioned(physical_id=current.physical_id, attributes=attributes, note=self._note(request))
 
     def delete(self, request: Request, current: Provisioned) -> None:
-        if self._is_stored(request, current):
-            STORE.delete(request, current)
-            return
         properties = self.adapt(dict(request.properties))
         calls = [
             (operation, self._filled(texts, request, current, value))
@@ -245,18 +207,21 @@ class ApiResource:
         names = sorted(self._not_applied(request, set(request.properties)))
         return f"The embedded AWS does not apply [{', '.join(names)}]." if names else None
 
-    def _fixed(self, request: Request, previous: Properties) -> set[str]:
-        """The changed properties that the resource has and no call changes."""
+    def _refuse_what_no_call_changes(self, request: Request, changed: set[str]) -> None:
+        """Raise UnchangeableError for changed properties of the resource that no call changes."""
         taken = {name.lower() for name in self._own_calls()}
         if self.update_call:
             arguments = api.argument_names(self.service, self.update_call, request.region)
             taken |= {name.lower() for name in arguments | self.adapted}
         if self.tagging:
             taken.add((request.schema.tag_property or "").lower())
-        changed = _changed(request.properties, previous)
-        changed -= self._not_applied(request, changed)
+        changed = changed - self._not_applied(request, changed)
         arguments = {name: self.renamed.get(name, name).split(".")[0].lower() for name in changed}
-        return {name for name, argument in arguments.items() if not {argument, name.lower()} & taken}
+        fixed = sorted(name for name, argument in arguments.items() if not {argument, name.lower()} & taken)
+        if fixed:
+            raise UnchangeableError(
+                f"The embedded AWS cannot change [{', '.join(fixed)}] of an existing {request.resource_type}"
+            )
 
     def _creates_tags(self, request: Request, tag_property: str) -> bool:
         names = api.argument_names(self.service, self.create_call, request.region)
@@ -276,14 +241,8 @@ class ApiResource:
             pairs = [{"Key": k, "Value": v, "TagKey": k, "TagValue": v} for k, v in changed.items()]
             self.call(request, tagging.tag, identity | {tagging.tags: pairs})
 
-    def _is_stored(self, request: Request, current: Provisioned) -> bool:
-        return STORE.holds(request.region, current.physical_id, request.resource_type)
-
     def _attributes_read(self, request: Request, current: Provisioned) -> dict[str, Any]:
-        try:
-            return fill_known(self.read_attributes, {"read": self.found(request, current)})
-        except Exception:  # what cannot be read is made up
-            return {}
+        return fill_known(self.read_attributes, {"read": self.found(request, current)})
 
     def found(self, request: Request, current: Provisioned) -> dict[str, Any]:
         """The resource as its service describes it, empty if there is none. Raises ClientError if it does not say."""

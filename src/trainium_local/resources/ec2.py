@@ -1,6 +1,5 @@
 """EC2: networks that are not deleted while something stands in them, rules of security groups, forms of the API."""
 
-import re
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -54,15 +53,6 @@ class _Vpc(ApiResource):
         super().delete(request, current)
 
 
-class _CidrBlock(ApiResource):
-    """A further block of a VPC, which EC2 answers in another place for IPv6."""
-
-    def call(self, request: Request, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        answer = super().call(request, operation, arguments)
-        ipv6 = answer.get("Ipv6CidrBlockAssociation")
-        return {**answer, "CidrBlockAssociation": ipv6} if ipv6 else answer
-
-
 class _Subnet(ApiResource):
     def delete(self, request: Request, current: Provisioned) -> None:
         _refuse_while_used(
@@ -99,14 +89,6 @@ class _Instance(ReadableResource):
             "IamInstanceProfile": {"Name": profile} if profile else None,
             "Monitoring": {"Enabled": properties["Monitoring"]} if "Monitoring" in properties else None,
         }
-
-
-class _DhcpOptions(ReadableResource):
-    def adapt(self, properties: Properties) -> Properties:
-        """Options as keys and values: DomainNameServers -> domain-name-servers."""
-        names = ("DomainName", "DomainNameServers", "NetbiosNameServers", "NetbiosNodeType", "NtpServers")
-        values = {re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower(): properties.get(name) for name in names}
-        return {"DhcpConfigurations": [{"Key": key, "Values": value} for key, value in values.items() if value]}
 
 
 class _SecurityGroup(ApiResource):
@@ -170,7 +152,6 @@ def _is_rule(found: dict[str, Any], rule: dict[str, Any]) -> bool:
 
 
 KINDS: dict[str, type[ApiResource]] = {
-    "AWS::EC2::DHCPOptions": _DhcpOptions,
     "AWS::EC2::EIP": _ElasticIp,
     "AWS::EC2::Instance": _Instance,
     "AWS::EC2::SecurityGroup": _SecurityGroup,
@@ -178,6 +159,5 @@ KINDS: dict[str, type[ApiResource]] = {
     "AWS::EC2::SecurityGroupIngress": _Rule,
     "AWS::EC2::Subnet": _Subnet,
     "AWS::EC2::VPC": _Vpc,
-    "AWS::EC2::VPCCidrBlock": _CidrBlock,
     "AWS::EC2::VPCEndpoint": _VpcEndpoint,
 }

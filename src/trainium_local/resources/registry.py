@@ -2,7 +2,7 @@
 
 import string
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -80,6 +80,10 @@ class CancelledError(ProvisioningError):
         super().__init__("cancelled", leftover)
 
 
+class UnchangeableError(ProvisioningError):
+    """The update was refused before anything of the resource changed."""
+
+
 class NeedsReplacementError(Exception):
     """The change cannot be made to the existing resource: a new one has to take its place."""
 
@@ -118,7 +122,7 @@ class WithLiveAttributes(Protocol):
 
 
 _types: dict[str, ResourceType] = {}
-_fallback: list[ResourceType] = []
+_others: list[Callable[[], Mapping[str, ResourceType]]] = []
 
 
 def register(resource_type: str, provisioner: ResourceType) -> None:
@@ -126,18 +130,27 @@ def register(resource_type: str, provisioner: ResourceType) -> None:
     _types[resource_type] = provisioner
 
 
-def register_fallback(provisioner: ResourceType) -> None:
-    """Make `provisioner` the one for types that have a registry schema and nothing else."""
-    _fallback[:] = [provisioner]
+def register_others(types: Callable[[], Mapping[str, ResourceType]]) -> None:
+    """Take what `types` gives for the types that have no provisioner of their own."""
+    _others[:] = [types]
 
 
-def find(resource_type: str, region: str) -> ResourceType | None:
-    """What provisions the type in the region, None if the type is unknown there."""
+def find(resource_type: str) -> ResourceType | None:
+    """What provisions the type, None if it is not supported."""
     if schemas.is_custom(resource_type):
         return _types.get(schemas.CUSTOM_RESOURCE)
     if resource_type in _types:
         return _types[resource_type]
-    return _fallback[0] if _fallback and schemas.find(resource_type, region) else None
+    return _other_types().get(resource_type)
+
+
+def supported() -> list[str]:
+    """The names of all supported types."""
+    return sorted(_types.keys() | _other_types().keys())
+
+
+def _other_types() -> Mapping[str, ResourceType]:
+    return _others[0]() if _others else {}
 
 
 def waits(provisioner: ResourceType) -> bool:
@@ -148,6 +161,6 @@ def waits(provisioner: ResourceType) -> bool:
     return bool(getattr(provisioner, "waits", False))
 
 
-def really_created() -> list[str]:
-    """The types that the services of the embedded AWS show; all others are kept in the schema-checked store."""
+def with_adapter() -> list[str]:
+    """The types that have a provisioner of their own."""
     return sorted(_types)

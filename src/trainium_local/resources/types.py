@@ -1,5 +1,4 @@
-"""The types that services provision: types.toml, written by hand, and derived_types.toml, which scripts/resource_types
-writes and whose rows passed a sweep against the pinned moto.
+"""The types that services provision by the calls of types.toml.
 
 A few want more than a row can say: they have a class of their own.
 """
@@ -28,12 +27,7 @@ def row_type(resource_type: str, row: dict[str, Any]) -> ApiResource:
     return _KINDS.get(resource_type, fallback)(**fields)
 
 
-def rows(file: str) -> dict[str, dict[str, Any]]:
-    """The rows of one of the files, by type."""
-    table = tomllib.loads((files("trainium_local.resources") / file).read_text())
-    return table.get("types", table)
-
-
 def types() -> dict[str, ApiResource]:
-    """All types of both files."""
-    return {name: row_type(name, row) for name, row in (rows("derived_types.toml") | rows("types.toml")).items()}
+    """All types of the table."""
+    table = tomllib.loads((files("trainium_local.resources") / "types.toml").read_text())
+    return {name: row_type(name, row) for name, row in table.items()}

@@ -58,7 +58,15 @@ class _Condition(ResourceType):
         raise NeedsReplacementError
 
 
+class _Metadata(ResourceType):
+    """Provisions nothing on AWS either."""
+
+    def create(self, request: Request) -> Provisioned:
+        return Provisioned(physical_id=request.logical_id)
+
+
 TYPES: dict[str, ResourceType] = {
+    "AWS::CDK::Metadata": _Metadata(),
     "AWS::CloudFormation::WaitConditionHandle": _Handle(),
     "AWS::CloudFormation::WaitCondition": _Condition(),
 }

@@ -6,7 +6,6 @@ from typing import Any
 
 import jmespath
 
-from trainium_local.resources.generic import STORE
 from trainium_local.rules.rule import FACTS, Properties, Target, listed, refusal
 
 _ID = re.compile(rf"({'|'.join(FACTS['reference'])})-[0-9a-f]{{8,17}}")
@@ -20,7 +19,7 @@ def check(resource_type: str, properties: Properties, target: Target) -> None:
     vpcs: dict[str, str] = {}
     for identifier, kind in identifiers(properties):
         found = next((one for one in known("ec2", FACTS["reference"][kind], target) if one[0] == identifier), None)
-        if found is None and not STORE.holds(target.region, identifier):
+        if found is None:
             raise refusal(FACTS["reference"][kind], "Ec2", identifier)
         if found is not None and (kind in ("subnet", "sg", "rtb", "vpc") or resource_type == "AWS::EC2::Route"):
             vpcs[identifier] = str(part(found, "id" if kind == "vpc" else "vpc.id" if kind == "igw" else "vpc_id"))
@@ -43,7 +42,7 @@ def _check_existing(resource_type: str, properties: Properties, target: Target) 
                 and all(text in str(part(one, path)) for path, text in fact.get("has", {}).items())
                 for one in among
             )
-            if found == taken and (target.new or not taken) and not STORE.holds(target.region, str(value)) and value:
+            if found == taken and (target.new or not taken) and value:
                 raise refusal(fact, resource_type.split("::")[1], value, *others.values())
 
 

@@ -1,0 +1,111 @@
+"""Types without an adapter: moto's own CloudFormation models create, change and delete them.
+
+Only a type whose model can also delete is used. moto changes its state directly, so no IAM policy is evaluated: where
+policies are enforced, these types are refused.
+"""
+
+import copy
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from moto.core.common_models import CloudFormationModel
+from moto.core.exceptions import ServiceException
+
+from trainium_local.permissions import enforcement
+from trainium_local.resources import api
+from trainium_local.resources.registry import (
+    NeedsReplacementError,
+    Properties,
+    Provisioned,
+    ProvisioningError,
+    Request,
+    ResourceType,
+)
+
+_NOTE = "Created by moto's own model of this type, without an adapter of the embedded AWS."
+
+
+class MotoModel(ResourceType):
+    """A resource type by moto's model of it."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._resources: dict[tuple[str, str], Any] = {}
+
+    def create(self, request: Request) -> Provisioned:
+        if enforcement.is_enforced():
+            raise ProvisioningError(
+                f"The embedded AWS cannot create {request.resource_type} with --iam enforced: no policy is evaluated"
+            )
+        name = self._name(request)
+        given = {"LogicalId": request.logical_id, "StackId": request.stack_id, "ResourceType": request.resource_type}
+        with api.one_at_a_time():
+            resource = self._model.create_from_cloudformation_json(
+                name, _document(request.resource_type, request.properties), request.account, request.region, **given
+            )
+        return self._provisioned(request, resource)
+
+    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+        if not _implements(self._model, "update_from_cloudformation_json"):
+            raise NeedsReplacementError
+        with api.one_at_a_time():
+            resource = self._model.update_from_cloudformation_json(
+                original_resource=self._resources[request.region, current.physical_id],
+                new_resource_name=self._name(request),
+                cloudformation_json=_document(request.resource_type, request.properties),
+                account_id=request.account,
+                region_name=request.region,
+            )
+        return self._provisioned(request, resource)
+
+    def delete(self, request: Request, current: Provisioned) -> None:
+        resource = self._resources[request.region, current.physical_id]
+        with api.one_at_a_time():
+            if _implements(self._model, "delete_from_cloudformation_json"):
+                document = _document(request.resource_type, request.properties)
+                self._model.delete_from_cloudformation_json(
+                    current.physical_id, document, request.account, request.region
+                )
+            else:
+                resource.delete(request.account, request.region)
+        del self._resources[request.region, current.physical_id]
+
+    def _name(self, request: Request) -> str:
+        place = self._model.cloudformation_name_type()
+        limit = 32 if "LoadBalancing" in request.resource_type else 64
+        return str(request.properties.get(place) or request.generated_name(limit))
+
+    def _provisioned(self, request: Request, resource: Any) -> Provisioned:
+        physical_id = str(resource.physical_resource_id)
+        self._resources[request.region, physical_id] = resource
+        return Provisioned(physical_id=physical_id, attributes=dict(_attributes(request, resource)), note=_NOTE)
+
+
+def _attributes(request: Request, resource: Any) -> Iterator[tuple[str, Any]]:
+    """What the model answers of the type's attributes; `Fn::GetAtt` of another fails."""
+    for name in request.schema.attributes:
+        with suppress(ServiceException, NotImplementedError, AttributeError, KeyError):
+            yield name, resource.get_cfn_attribute(name)
+
+
+def _document(resource_type: str, properties: Properties) -> dict[str, Any]:
+    return {"Type": resource_type, "Properties": copy.deepcopy(properties)}
+
+
+def _implements(model: Any, method: str) -> bool:
+    return not hasattr(getattr(model, method), "__isabstractmethod__")
+
+
+@cache
+def types() -> dict[str, MotoModel]:
+    """moto's models of types that they can delete again. Imports much of moto, which takes a second."""
+    from moto.cloudformation import parsing
+
+    return {
+        name: MotoModel(model)
+        for name, model in parsing.get_model_map().items()
+        if model is not CloudFormationModel
+        and (_implements(model, "delete_from_cloudformation_json") or callable(getattr(model, "delete", None)))
+    }
