@@ -8,6 +8,7 @@ import fcntl
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -115,7 +116,13 @@ def _launch(folder: Path, settings: Settings) -> Started:
     command = [sys.executable, "-m", "trainium_local", "--settings", given, "--ready-file", str(state)]
     with open(log, "w", opener=open_private) as output:
         server = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, cwd=folder
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            cwd=folder,
+            env={name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
         )
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
@@ -164,4 +171,7 @@ def _state(folder: Path) -> Path:
 
 
 def _tail(log: Path) -> str:
-    return "\n".join(log.read_text(errors="replace").splitlines()[-LOG_TAIL:]) or "(its log is empty)"
+    lines = log.read_text(errors="replace").splitlines()[-LOG_TAIL:]
+    if not lines and not shutil.disk_usage(log.parent).free:
+        return f"No space is left in {log.parent}."
+    return "\n".join(lines) or "(its log is empty)"

@@ -12,7 +12,7 @@ from trainium_local.access import CALLER, Caller
 from trainium_local.environment import HOST, PROOF_HEADER, proof_of
 from trainium_local.http_server import INCOMING, Incoming
 from trainium_local.own_paths import WsgiApp
-from trainium_local.signatures import Request, Signature, signature_of
+from trainium_local.signatures import ALGORITHM, Request, Signature, signature_of
 
 OWN_PATHS = "/_trn_local/"
 """Paths of the embedded AWS itself: for its owner, but for those with a token."""
@@ -48,6 +48,7 @@ def guarded(application: WsgiApp, *, port: int, has_token: Callable[[str], bool]
                 return application(environ, start)
             environ[CALLER] = caller = _caller(signature, incoming)
             if not path.startswith(OWN_PATHS):
+                _name_service(environ, signature)
                 return application(environ, start)
             if not caller.is_owner:
                 raise RefusedError(_FORBIDDEN, "AccessDenied", "This path is for the owner of the embedded AWS only.")
@@ -90,6 +91,16 @@ def _caller(signature: Signature | None, incoming: Incoming) -> Caller:
             "The request signature we calculated does not match the signature you provided, or it has expired.",
         )
     return access.caller(signature.access_key_id)
+
+
+def _name_service(environ: dict[str, Any], signature: Signature | None) -> None:
+    """Tell moto the service of a URL that is signed in its query: it takes the service from the header, else S3."""
+    if signature and signature.service != "s3" and "HTTP_AUTHORIZATION" not in environ:
+        scope = f"{signature.access_key_id}/{signature.date[:8]}/{signature.region}/{signature.service}/aws4_request"
+        signed = ";".join(signature.signed_headers or ())
+        environ["HTTP_AUTHORIZATION"] = (
+            f"{ALGORITHM} Credential={scope}, SignedHeaders={signed}, Signature={signature.value}"
+        )
 
 
 def _refusal(

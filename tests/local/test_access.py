@@ -313,6 +313,12 @@ def test_the_server_listens_on_loopback_only() -> None:
 TEXT = st.text("abc /+%~!*'()é", max_size=8)
 
 
+def test_a_presigned_url_of_another_service_reaches_that_service(embedded_aws: EmbeddedAws) -> None:
+    url = embedded_aws.client("sts").generate_presigned_url("get_caller_identity", HttpMethod="GET")
+    with urllib.request.urlopen(url) as answer:
+        assert "<GetCallerIdentityResult>" in answer.read().decode()
+
+
 @given(query=st.dictionaries(TEXT, TEXT, max_size=3), path=st.lists(TEXT.map(str.strip), max_size=3), body=st.binary())
 @pytest.mark.parametrize("service", ["s3", "lambda"])
 def test_every_request_that_botocore_signs_is_recognised(

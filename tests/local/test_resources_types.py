@@ -354,61 +354,6 @@ def test_a_hyperpod_cluster_is_seen_by_sagemaker(stacks: Stacks) -> None:
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-TABLE = {
-    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
-    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
-    "BillingMode": "PAY_PER_REQUEST",
-}
-
-
-class TestTypesWithoutAdapter:
-    """moto's own models: AWS::DynamoDB::Table stands for all."""
-
-    def test_moto_creates_and_deletes_the_resource(self, stacks: Stacks) -> None:
-        wanted = one("AWS::DynamoDB::Table", **TABLE)
-        name = stacks.deploy({**wanted, "Outputs": {"Arn": {"Value": {"Fn::GetAtt": ["X", "Arn"]}}}})
-        tables = stacks.aws.client("dynamodb")
-        physical_id = stacks.physical_id(name, "X")
-        assert tables.describe_table(TableName=physical_id)["Table"]["TableArn"] == stacks.outputs(name)["Arn"]
-        assert stacks.delete(name) == "DELETE_COMPLETE"
-        assert physical_id not in tables.list_tables()["TableNames"]
-
-    def test_what_moto_refuses_fails_the_resource(self, stacks: Stacks) -> None:
-        failed = stacks.create(one("AWS::DynamoDB::Table", **TABLE, TableName="same"))
-        again = stacks.create(one("AWS::DynamoDB::Table", **TABLE, TableName="same"))
-        assert stacks.settled(failed) == "CREATE_COMPLETE"
-        assert stacks.settled(again) == "ROLLBACK_COMPLETE"
-        assert "Table already exists: same" in stacks.failures(again)
-        assert stacks.delete(failed) == "DELETE_COMPLETE"
-
-    def test_a_model_that_breaks_fails_the_resource(self, stacks: Stacks) -> None:
-        name = stacks.create(one("AWS::SageMaker::Model"))
-        assert stacks.settled(name) == "ROLLBACK_COMPLETE"
-        assert "The embedded AWS failed: KeyError: 'ExecutionRoleArn'" in stacks.failures(name)
-
-    def test_a_type_that_is_not_supported_is_refused_by_name(self, stacks: Stacks) -> None:
-        with pytest.raises(ClientError, match=r"not support .* \[AWS::Batch::SchedulingPolicy\].* AWS::EC2::VPC,"):
-            stacks.create(one("AWS::Batch::SchedulingPolicy", Name="x"))
-
-    def test_a_type_of_another_region_is_refused(self, stacks: Stacks) -> None:
-        elsewhere = stacks.aws.client("cloudformation", "ap-southeast-4")
-        wanted = json.dumps(one("AWS::AppRunner::AutoScalingConfiguration"))
-        with pytest.raises(ClientError, match="Unrecognized resource types"):
-            elsewhere.create_stack(StackName="x", TemplateBody=wanted)
-
-
-def test_arguments_that_botocore_refuses_fail_the_resource(stacks: Stacks) -> None:
-    name = stacks.create(one("AWS::Logs::LogGroup", RetentionInDays=1, LogGroupName="x", LogGroupClass="CHEAP"))
-    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
-
-
-def test_a_change_that_no_call_makes_fails_the_update(stacks: Stacks) -> None:
-    name = stacks.deploy(one("AWS::Logs::LogGroup", LogGroupClass="STANDARD"))
-    changed = one("AWS::Logs::LogGroup", LogGroupClass="INFREQUENT_ACCESS")
-    assert stacks.update(name, changed) == "UPDATE_ROLLBACK_COMPLETE"
-    assert "cannot change [LogGroupClass] of an existing AWS::Logs::LogGroup" in stacks.failures(name)
-
-
 def test_an_event_names_the_properties_that_are_not_applied(stacks: Stacks) -> None:
     cors = {"CorsRules": [{"AllowedMethods": ["GET"], "AllowedOrigins": ["*"]}]}
     name = stacks.deploy(one("AWS::S3::Bucket", CorsConfiguration=cors))
