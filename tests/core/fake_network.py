@@ -48,7 +48,7 @@ class FakeNetwork:
         self._check_available("vpc")
         return self.found_vpc
 
-    def vpcs_but_of(self, cluster: str) -> int:
+    def vpcs_excluding(self, cluster: str) -> int:
         assert cluster == "trn-pilot"
         self._check_available("vpcs")
         return self.other_vpcs

@@ -36,18 +36,18 @@ class FakeResourceUse:
         self._check_available(key)
         return Use(amount=self.in_use.get(key, 0), complete=key not in self.uncounted)
 
-    def elastic_ips_but_of(self, cluster: str) -> Use:
+    def elastic_ips_excluding(self, cluster: str) -> Use:
         return self._use("elastic_ips", cluster)
 
-    def nat_gateways_but_of(self, cluster: str, *, zone_id: str | None) -> Use:
+    def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> Use:
         assert zone_id is not None
         return self._use("nat_gateways", cluster)
 
-    def gp3_tib_but_of(self, cluster: str) -> Use:
+    def gp3_tib_excluding(self, cluster: str) -> Use:
         return self._use("gp3_storage", cluster)
 
-    def network_interfaces_but_of(self, cluster: str) -> Use:
+    def network_interfaces_excluding(self, cluster: str) -> Use:
         return self._use("network_interfaces", cluster)
 
-    def gateway_endpoints_but_of(self, cluster: str) -> Use:
+    def gateway_endpoints_excluding(self, cluster: str) -> Use:
         return self._use("gateway_endpoints", cluster)

@@ -77,17 +77,17 @@ def test_the_resolvers_of_a_vpc_are_those_of_its_dhcp_options(account: AwsAccoun
 
 
 def test_vpcs_are_counted_without_those_of_the_cluster(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
-    before = account.vpcs_but_of("mine")
+    before = account.vpcs_excluding("mine")
     ec2.create_tags(Resources=[vpc_id], Tags=OWN_TAGS)
-    assert account.vpcs_but_of("mine") == before - 1
-    assert account.vpcs_but_of("another") == before
+    assert account.vpcs_excluding("mine") == before - 1
+    assert account.vpcs_excluding("another") == before
 
 
 def test_vpcs_are_counted_over_all_pages() -> None:
     account, stub = stubbed("ec2")
     stub.add_response("describe_vpcs", {"Vpcs": [{"VpcId": "vpc-1"}], "NextToken": "more"})
     stub.add_response("describe_vpcs", {"Vpcs": [{"VpcId": "vpc-2"}]}, {"NextToken": "more"})
-    assert account.vpcs_but_of("mine") == 2
+    assert account.vpcs_excluding("mine") == 2
 
 
 def test_a_subnet_without_a_route_table_has_the_main_one(

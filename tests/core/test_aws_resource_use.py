@@ -35,11 +35,11 @@ def network(ec2: Any) -> dict[str, str]:
 
 
 def test_elastic_ips_are_counted_without_those_of_the_cluster(account: AwsAccount, ec2: Any) -> None:
-    before = account.elastic_ips_but_of("mine").amount
+    before = account.elastic_ips_excluding("mine").amount
     made = [ec2.allocate_address(Domain="vpc")["AllocationId"] for _ in range(2)]
     ec2.create_tags(Resources=made[:1], Tags=OWN_TAGS)
-    assert account.elastic_ips_but_of("mine") == Use(amount=before + 1)
-    assert account.elastic_ips_but_of("another") == Use(amount=before + 2)
+    assert account.elastic_ips_excluding("mine") == Use(amount=before + 1)
+    assert account.elastic_ips_excluding("another") == Use(amount=before + 2)
 
 
 def test_nat_gateways_are_counted_by_zone(account: AwsAccount, ec2: Any, network: dict[str, str]) -> None:
@@ -48,17 +48,17 @@ def test_nat_gateways_are_counted_by_zone(account: AwsAccount, ec2: Any, network
         for _ in range(2)
     ]
     ec2.create_tags(Resources=made[:1], Tags=OWN_TAGS)
-    assert account.nat_gateways_but_of("mine", zone_id="usw2-az1") == Use(amount=1)
-    assert account.nat_gateways_but_of("another", zone_id="usw2-az1") == Use(amount=2)
-    assert account.nat_gateways_but_of("another", zone_id="usw2-az2") == Use(amount=0)
-    assert account.nat_gateways_but_of("another", zone_id=None) == Use(amount=2)
+    assert account.nat_gateways_excluding("mine", zone_id="usw2-az1") == Use(amount=1)
+    assert account.nat_gateways_excluding("another", zone_id="usw2-az1") == Use(amount=2)
+    assert account.nat_gateways_excluding("another", zone_id="usw2-az2") == Use(amount=0)
+    assert account.nat_gateways_excluding("another", zone_id=None) == Use(amount=2)
 
 
 def test_a_regional_nat_gateway_counts_in_every_zone() -> None:
     account, stub = stubbed("ec2")
     stub.add_response("describe_nat_gateways", {"NatGateways": [{"NatGatewayId": "nat-1"}]})
     stub.add_response("describe_subnets", {"Subnets": [{"SubnetId": "subnet-1"}]})
-    assert account.nat_gateways_but_of("mine", zone_id="usw2-az1") == Use(amount=1)
+    assert account.nat_gateways_excluding("mine", zone_id="usw2-az1") == Use(amount=1)
 
 
 def test_only_gp3_volumes_count_by_their_size(account: AwsAccount, ec2: Any) -> None:
@@ -67,22 +67,22 @@ def test_only_gp3_volumes_count_by_their_size(account: AwsAccount, ec2: Any) -> 
     ec2.create_volume(AvailabilityZone=zone, Size=512, VolumeType="gp3")
     ec2.create_volume(AvailabilityZone=zone, Size=512, VolumeType="gp2")
     ec2.create_tags(Resources=[made], Tags=OWN_TAGS)
-    assert account.gp3_tib_but_of("mine") == Use(amount=0.5)
-    assert account.gp3_tib_but_of("another") == Use(amount=0.75)
+    assert account.gp3_tib_excluding("mine") == Use(amount=0.5)
+    assert account.gp3_tib_excluding("another") == Use(amount=0.75)
 
 
 def test_network_interfaces_are_counted_without_those_of_the_cluster(
     account: AwsAccount, ec2: Any, network: dict[str, str]
 ) -> None:
-    before = account.network_interfaces_but_of("mine").amount
+    before = account.network_interfaces_excluding("mine").amount
     made = ec2.create_network_interface(SubnetId=network["subnet"])["NetworkInterface"]["NetworkInterfaceId"]
-    assert account.network_interfaces_but_of("mine") == Use(amount=before + 1)
+    assert account.network_interfaces_excluding("mine") == Use(amount=before + 1)
     ec2.create_tags(Resources=[made], Tags=OWN_TAGS)
-    assert account.network_interfaces_but_of("mine") == Use(amount=before)
+    assert account.network_interfaces_excluding("mine") == Use(amount=before)
 
 
 def test_interface_endpoints_are_no_gateway_endpoints(account: AwsAccount, ec2: Any, network: dict[str, str]) -> None:
-    before = account.gateway_endpoints_but_of("mine").amount
+    before = account.gateway_endpoints_excluding("mine").amount
     service = f"com.amazonaws.{REGION}."
     ec2.create_vpc_endpoint(VpcId=network["vpc"], ServiceName=f"{service}s3", VpcEndpointType="Gateway")
     ec2.create_vpc_endpoint(
@@ -92,7 +92,7 @@ def test_interface_endpoints_are_no_gateway_endpoints(account: AwsAccount, ec2: 
         SubnetIds=[network["subnet"]],
         PrivateDnsEnabled=False,
     )
-    assert account.gateway_endpoints_but_of("mine") == Use(amount=before + 1)
+    assert account.gateway_endpoints_excluding("mine") == Use(amount=before + 1)
 
 
 @pytest.mark.parametrize(("pages", "complete"), [(20, True), (21, False)])
@@ -101,5 +101,5 @@ def test_counting_ends_after_twenty_pages_and_says_so(pages: int, complete: bool
     for number in range(min(pages, 20)):
         more = {"NextToken": str(number)} if number + 1 < pages else {}
         stub.add_response("describe_network_interfaces", {"NetworkInterfaces": [{}], **more})
-    assert account.network_interfaces_but_of("mine") == Use(amount=20, complete=complete)
+    assert account.network_interfaces_excluding("mine") == Use(amount=20, complete=complete)
     stub.assert_no_pending_responses()

@@ -137,7 +137,7 @@ class Cluster:
 
 @dataclass(frozen=True, kw_only=True)
 class Absence:
-    """why: a sentence without its full stop. way_on: what somebody does who wants the nodes."""
+    """why: a sentence without its full stop. way_on: what brings the nodes back."""
 
     why: str
     way_on: str

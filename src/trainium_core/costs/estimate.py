@@ -13,7 +13,7 @@ from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, Prices,
 from trainium_core.prices.quotes import Quotes, quotes
 
 PILOT_HOURS = 8
-"""Length of a pilot unless somebody says otherwise: a working day."""
+"""Default length of a pilot: a working day."""
 
 _BY_THE_MONTH = ("GB-month", "GiBps-mo", "alarm-month")
 _NOTHING = Decimal(0)
@@ -36,7 +36,7 @@ class CostLine(CostItem):
 
     @property
     def running_hour(self) -> Decimal | None:
-        """With all nodes running, by the hour. What is billed by use adds an amount that nobody knows: not here."""
+        """With all nodes running, by the hour. What is billed by use adds an unknown amount, which is left out."""
         if self.billed == "by use":
             return _NOTHING
         if self.unit_usd is None:

@@ -11,8 +11,8 @@ from trainium_core.plan.settings.network import Egress
 from trainium_core.prices.price import PricedItem
 
 Billed = Literal["running", "always", "prepaid", "by use"]
-"""While the cluster is awake; as long as the stack (or the reservation) is there; once, at purchase; by an amount that
-nobody knows."""
+"""While the cluster is awake; as long as the stack (or the reservation) is there; once, at purchase; by an amount
+that is unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,7 +79,7 @@ class AwsNetwork(AwsService):
             return self._with_dns(found[0]) if found else None
         return None
 
-    def vpcs_but_of(self, cluster: str) -> int:
+    def vpcs_excluding(self, cluster: str) -> int:
         with read_errors("ec2:DescribeVpcs"):
             pages = self.client("ec2").get_paginator("describe_vpcs")
             return sum(_cluster_of(vpc) != cluster for page in pages.paginate() for vpc in page["Vpcs"])

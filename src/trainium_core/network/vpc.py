@@ -75,7 +75,7 @@ class Network(Protocol):
 
     def vpc(self, vpc_id: str) -> Vpc | None: ...
 
-    def vpcs_but_of(self, cluster: str) -> int:
+    def vpcs_excluding(self, cluster: str) -> int:
         """How many VPCs there are, without those of the cluster."""
         ...
 

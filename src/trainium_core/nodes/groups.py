@@ -22,7 +22,7 @@ class NodeGroups(Protocol):
         ...
 
     def empty_group(self, name: str, *, for_good: bool) -> None:
-        """for_good: nobody can set it up again, but by an update of its stack that changes its maximum."""
+        """for_good: also set the maximum to 0, so that only an update of its stack brings nodes back."""
         ...
 
 

@@ -41,7 +41,7 @@ PROGRAMS = {
     "aws": "the AWS CLI",
     "session-manager-plugin": "the Session Manager plug-in of the AWS CLI",
 }
-"""What has to be installed on the machine of whoever wants a shell."""
+"""What a shell needs on the user's machine."""
 
 INSTALL = (
     "https://docs.aws.amazon.com/systems-manager/latest/userguide/session-manager-working-with-install-plugin.html"

@@ -1,4 +1,4 @@
-"""The IAM policies of whoever works with a plan, and of the role that CloudFormation works with."""
+"""The IAM policies of people who work with a plan, and of the role that CloudFormation uses."""
 
 import json
 import tomllib

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import LATER, minute_text, read_pilot_end
-from trainium_core.preflight.account import Account
+from trainium_core.stacks.deployed_stack import Stacks
 from trainium_runtime.check_result import CheckResult
 
 _AFTER_THE_END = {"sleep": "no nodes would come", "destroy": "the stack would be deleted"}
 
 
-def check_end(plan: Plan, account: Account) -> CheckResult | None:
+def check_end(plan: Plan, account: Stacks) -> CheckResult | None:
     """None for a plan without an end, and for one of training jobs alone, which end by themselves."""
     stacks = [plan.stack_names[key] for key in plan.stacks if ENGINES[key].ends_with_pilot]
     if plan.pilot.ends is None or not stacks:

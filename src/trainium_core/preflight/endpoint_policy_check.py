@@ -1,6 +1,6 @@
 """Whether the policy of an endpoint of the user's own lets through what nodes ask of the service.
 
-Only what holds whoever makes the call: a statement with conditions, or for some principals, may or may not
+Only what holds for every caller: a statement with conditions, or for some principals, may or may not
 apply to the nodes.
 """
 
@@ -108,7 +108,7 @@ def _verdict(statements: Iterable[Statement], need: Need) -> Literal["allowed", 
 
 
 def _concerns_everybody(statement: Statement, need: Need) -> bool:
-    """Whether it is about all that the need stands for, whoever asks."""
+    """Whether it is about all that the need stands for, for every caller."""
     principal = statement.get("Principal")
     return (
         not statement.get("Condition")

@@ -116,33 +116,33 @@ LIMITS: Mapping[str, Limit] = {
         one="Elastic IP",
         many="Elastic IPs",
         need=lambda plan: _billed(plan, "public-ipv4"),
-        use=lambda plan, account: account.elastic_ips_but_of(plan.cluster_name),
+        use=lambda plan, account: account.elastic_ips_excluding(plan.cluster_name),
     ),
     "nat_gateways": Limit(
         one="NAT gateway in the zone",
         many="NAT gateways in the zone",
         need=lambda plan: _billed(plan, "nat-gateway"),
-        use=lambda plan, account: account.nat_gateways_but_of(plan.cluster_name, zone_id=plan.zone_id),
+        use=lambda plan, account: account.nat_gateways_excluding(plan.cluster_name, zone_id=plan.zone_id),
     ),
     "gp3_storage": Limit(
         one="TiB of gp3 storage",
         many="TiB of gp3 storage",
         need=_gp3_tib,
-        use=lambda plan, account: account.gp3_tib_but_of(plan.cluster_name),
+        use=lambda plan, account: account.gp3_tib_excluding(plan.cluster_name),
         by_nodes=True,
     ),
     "network_interfaces": Limit(
         one="network interface",
         many="network interfaces",
         need=_interfaces,
-        use=lambda plan, account: account.network_interfaces_but_of(plan.cluster_name),
+        use=lambda plan, account: account.network_interfaces_excluding(plan.cluster_name),
         by_nodes=True,
     ),
     "gateway_endpoints": Limit(
         one="gateway endpoint",
         many="gateway endpoints",
         need=_gateway_endpoints,
-        use=lambda plan, account: account.gateway_endpoints_but_of(plan.cluster_name),
+        use=lambda plan, account: account.gateway_endpoints_excluding(plan.cluster_name),
     ),
 }
 """The limits of the facts, by their keys."""

@@ -124,7 +124,7 @@ def _room_for_vpcs(count: int, plan: Plan, account: Account) -> CheckResult:
     code = facts()["vpcs"]["quota_code"]
     with ThreadPoolExecutor() as threads:
         limit = threads.submit(account.quota, "vpc", code)
-        others = threads.submit(account.vpcs_but_of, plan.cluster_name)
+        others = threads.submit(account.vpcs_excluding, plan.cluster_name)
     quota, used = limit.result(), others.result()
     if quota is None:
         return CheckResult(outcome="unknown", found=f"{used} VPCs; Service Quotas knows no {code} here", needed=needed)

@@ -46,7 +46,7 @@ _WITHOUT_AN_ACCOUNT = ("cost",)
 """Checks that have a finding, by what this package knows, also where nothing could be asked."""
 
 _WITHOUT_PERMISSION = frozenset({"identity"})
-"""Checks that AWS answers whoever is signed in."""
+"""Checks that need no permission."""
 
 _SUPPRESSED = CheckResult(outcome="unknown", found="not asked: suppressed")
 

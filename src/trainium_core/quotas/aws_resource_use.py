@@ -19,11 +19,11 @@ _MOST_PAGES = 20
 
 
 class AwsResourceUse(AwsService):
-    def elastic_ips_but_of(self, cluster: str) -> Use:
+    def elastic_ips_excluding(self, cluster: str) -> Use:
         with read_errors("ec2:DescribeAddresses"):
             return Use(amount=len(_others(self.client("ec2").describe_addresses()["Addresses"], cluster)))
 
-    def nat_gateways_but_of(self, cluster: str, *, zone_id: str | None) -> Use:
+    def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> Use:
         states = [{"Name": "state", "Values": [*_GATEWAY_STATES]}]
         with read_errors("ec2:DescribeNatGateways"):
             found, complete = self._listed("describe_nat_gateways", "NatGateways", Filter=states)
@@ -37,18 +37,18 @@ class AwsResourceUse(AwsService):
             gateways = [gateway for gateway in gateways if gateway.get("SubnetId") in {None, *ids}]
         return Use(amount=len(gateways), complete=complete)
 
-    def gp3_tib_but_of(self, cluster: str) -> Use:
+    def gp3_tib_excluding(self, cluster: str) -> Use:
         gp3 = [{"Name": "volume-type", "Values": ["gp3"]}]
         with read_errors("ec2:DescribeVolumes"):
             found, complete = self._listed("describe_volumes", "Volumes", Filters=gp3)
             return Use(amount=sum(one["Size"] for one in _others(found, cluster)) / GIB_PER_TIB, complete=complete)
 
-    def network_interfaces_but_of(self, cluster: str) -> Use:
+    def network_interfaces_excluding(self, cluster: str) -> Use:
         with read_errors("ec2:DescribeNetworkInterfaces"):
             found, complete = self._listed("describe_network_interfaces", "NetworkInterfaces")
         return Use(amount=len(_others(found, cluster)), complete=complete)
 
-    def gateway_endpoints_but_of(self, cluster: str) -> Use:
+    def gateway_endpoints_excluding(self, cluster: str) -> Use:
         gateways = [{"Name": "vpc-endpoint-type", "Values": ["Gateway"]}]
         with read_errors("ec2:DescribeVpcEndpoints"):
             found, complete = self._listed("describe_vpc_endpoints", "VpcEndpoints", Filters=gateways)

@@ -11,7 +11,7 @@ class BudgetsDeniedError(UnavailableError):
 
 class Budgets(Protocol):
     def budgets_enabled(self, account: str) -> bool:
-        """Whether the account may have budgets at all: in an organization, whoever pays for it enables them.
+        """Whether the account may have budgets at all: in an organization, the management account enables them.
 
         Raises BudgetsDeniedError.
         """

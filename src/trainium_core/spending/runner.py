@@ -130,7 +130,7 @@ def _billed(
 
 
 def _forecast(plan: Plan, found: Spending) -> Forecast | None:
-    """What was billed lags behind, and an estimate leaves out what nobody can see: the larger one is nearer."""
+    """What was billed lags behind, and an estimate leaves out what is not visible: the larger one is closer."""
     creation_times = [stack.created for stack in found.audit.stacks if stack.exists]
     if plan.pilot.ends is None or not creation_times:
         return None

@@ -1,1 +1,1 @@
-"""What whoever helps with a deployment needs to see of it, in one archive without secrets."""
+"""The support bundle: what helps to diagnose a deployment, in one archive without secrets."""

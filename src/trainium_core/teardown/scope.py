@@ -94,7 +94,7 @@ class Scope:
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """The names of the stacks that somebody protected against deletion."""
+        """The names of the stacks with termination protection."""
         return tuple(stack.name for stack in self.going if stack.protected)
 
     @property

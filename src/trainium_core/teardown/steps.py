@@ -76,7 +76,7 @@ class StopWorkloads:
 class EmptyGroups:
     """Sets the groups to 0 and waits until EC2 has terminated every instance: a placement group goes no earlier.
 
-    for_good: a group that somebody sets up again meanwhile is kept from having instances.
+    for_good: keep the group from having instances even if its size is raised meanwhile.
     """
 
     account: NodeGroups
@@ -91,7 +91,7 @@ class EmptyGroups:
         for group in groups:
             if group.wanted:
                 # Whatever set it up again, such as the clock of a Capacity Block, would do so again and again. Not at
-                # once for good: whoever interrupts this may want the nodes back.
+                # once for good: an interrupted teardown may want the nodes back.
                 self.account.empty_group(group.name, for_good=self.for_good and group.name in self.seen_at_0)
             else:
                 self.seen_at_0.add(group.name)
@@ -140,7 +140,7 @@ class EmptyBuckets:
             raise unanswered
         if self.refused:
             message = "; ".join(f"{bucket}: {reason}" for bucket, reason in self.refused.items())
-            self.refused.clear()  # whoever begins this step again wants another attempt
+            self.refused.clear()  # a step that begins again is another attempt
             return Progress(state="stuck", message=message)
         return Progress(state="done", message=f"{count(self.deleted, 'object')} deleted")
 
@@ -251,7 +251,7 @@ class DeleteLeftovers:
             return Progress(state="waiting", message=f"{count(self.deleted, self.kind)} deleted")
         if self.refused:
             message = "; ".join(f"{resource_id}: {reason}" for resource_id, reason in self.refused.items())
-            self.refused.clear()  # whoever begins this step again wants another attempt
+            self.refused.clear()  # a step that begins again is another attempt
             return Progress(state="stuck", message=message)
         return Progress(
             state="done", message=f"{count(self.deleted, self.kind)} deleted" if self.deleted else "none left"

@@ -14,7 +14,7 @@ _RESERVED_STATES = ("active", "pending", "scheduled", "assessing", "payment-pend
 
 def _instance(entry: Entry, location: Location) -> Resource | None:
     state = entry["State"]["Name"]
-    if state == "terminated":  # AWS goes on showing it for an hour; nobody pays for it
+    if state == "terminated":  # AWS shows it for another hour, and does not bill it
         return None
     return ec2_resource(
         entry,

@@ -13,7 +13,7 @@ _SHORTEST_USUAL_PERIOD = 60
 
 
 def _rule(entry: Entry, _location: Location) -> Resource | None:
-    if entry.get("ManagedBy"):  # a service's own, which nobody can delete
+    if entry.get("ManagedBy"):  # managed by a service, cannot be deleted
         return None
     name, arn = entry["Name"], entry["Arn"]
     return Resource(name=name, arn=arn, ids=frozenset([name, arn]), state=entry.get("State", ""), charge=BY_USE)

@@ -1,4 +1,4 @@
-"""What somebody may have made of trained models: endpoints and models of SageMaker, and repositories of images."""
+"""What users make of trained models: endpoints and models of SageMaker, and image repositories."""
 
 from dataclasses import replace
 from typing import Any

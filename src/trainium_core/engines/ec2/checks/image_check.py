@@ -6,14 +6,13 @@ from datetime import UTC, datetime
 
 from trainium_core.catalog.neuron_software import Framework, framework_of_image_name, framework_of_parameter, frameworks
 from trainium_core.facts import facts
-from trainium_core.images.image import Image, NeuronRelease, neuron_release, other_content
+from trainium_core.images.image import Image, Images, NeuronRelease, neuron_release, other_content
 from trainium_core.plan import Plan
-from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
 from trainium_runtime.check_result import CheckResult
 
 
-def check_image(plan: Plan, account: Account) -> CheckResult:
+def check_image(plan: Plan, account: Images) -> CheckResult:
     current = account.parameter(plan.image_parameter) if plan.image_parameter else None
     if plan.ami_is_parameter and current is None:
         found = f"no SSM parameter {plan.ami} in {plan.region}"
@@ -117,7 +116,7 @@ def _doubts(image: Image) -> Iterator[CheckResult]:
         yield CheckResult(outcome="warn", found=found, fix="move to a newer image when you can")
 
 
-def _pin_is_behind(parameter: str, pinned: Image, current: str | None, account: Account) -> CheckResult:
+def _pin_is_behind(parameter: str, pinned: Image, current: str | None, account: Images) -> CheckResult:
     if current is None:
         found = f"{parameter}, which {pinned.image_id} was taken from, is gone"
         return CheckResult(outcome="warn", found=found, fix="set trn:ami_parameter to another, or remove it")

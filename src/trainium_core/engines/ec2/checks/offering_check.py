@@ -1,11 +1,11 @@
 """Whether the zone of the nodes offers their type."""
 
+from trainium_core.network.vpc import Network
 from trainium_core.plan import Plan
-from trainium_core.preflight.account import Account
 from trainium_runtime.check_result import CheckResult
 
 
-def check_offering(plan: Plan, account: Account) -> CheckResult:
+def check_offering(plan: Plan, account: Network) -> CheckResult:
     zone_id = plan.zone_id
     if plan.network.subnet_id is not None:
         subnet = account.subnet(plan.network.subnet_id)

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from trainium_core.facts import facts
+from trainium_core.images.image import Images
+from trainium_core.network.vpc import Network
 from trainium_core.plan import Plan
-from trainium_core.preflight.account import Account
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 
 
-def zone_of_the_nodes(plan: Plan, account: Account) -> str:
+def zone_of_the_nodes(plan: Plan, account: Network) -> str:
     """Its id; the subnet's in a VPC of the user's own. Raises UnavailableError when there is no such subnet."""
     zone_id = plan.zone_id
     if plan.network.subnet_id is not None:
@@ -20,7 +21,7 @@ def zone_of_the_nodes(plan: Plan, account: Account) -> str:
     return zone_id
 
 
-def region_has(name: str, service: str, plan: Plan, account: Account, *, setting: str) -> CheckResult:
+def region_has(name: str, service: str, plan: Plan, account: Images, *, setting: str) -> CheckResult:
     """Whether AWS lists the service in the region. Which zones have it is nowhere to be asked: that is a warning."""
     parameter = facts()["services_of_a_region"]["parameter"].format(region=plan.region, service=service)
     if account.parameter(parameter) is None:
@@ -30,7 +31,7 @@ def region_has(name: str, service: str, plan: Plan, account: Account, *, setting
     return CheckResult(outcome="warn", found=found)
 
 
-def names_of_file_systems(plan: Plan, account: Account) -> Iterator[CheckResult]:
+def names_of_file_systems(plan: Plan, account: Network) -> Iterator[CheckResult]:
     """Nodes mount by name, which AWS's resolver knows in a VPC that has both kinds of DNS; a new VPC has them."""
     if plan.network.vpc_id is None:
         return
