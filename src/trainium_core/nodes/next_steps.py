@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trainium_core.engines.registry import CLUSTER
 from trainium_core.facts import facts
 from trainium_core.naming import CONSTRUCT_IDS, DEFAULT_CLUSTER_NAME
 from trainium_core.plan import Plan
@@ -67,8 +66,8 @@ class NextStep:
 
 def destroy_command(construct_id: str, cluster_name: str) -> str:
     """What removes a stack of this project's app."""
-    engine = next((key for key, name in CONSTRUCT_IDS.items() if name == construct_id), CLUSTER.key)
-    of_engine = "" if engine == CLUSTER.key else f" -c {SETTING_PREFIX}stacks={engine}"
+    engine = next((key for key, name in CONSTRUCT_IDS.items() if name == construct_id), "cluster")
+    of_engine = "" if engine == "cluster" else f" -c {SETTING_PREFIX}stacks={engine}"
     return f"cdk destroy {construct_id}{of_engine}{_of_cluster(cluster_name)}"
 
 
