@@ -1,4 +1,4 @@
-"""SageMakerTrainingStack: what training jobs need, with what a person and `trn sagemaker` use next as outputs."""
+"""SageMakerTrainingStack: what training jobs need, with what a person and `trn run` use next as outputs."""
 
 from collections.abc import Iterator
 

@@ -71,7 +71,6 @@ COMMANDS = {
     "permissions": LazyCommand(
         "trainium_cli.setup.permissions_command", "Show the IAM policies that people and CloudFormation need."
     ),
-    "sagemaker": LazyCommand("trainium_cli.jobs.sagemaker_command", "Run the plan's training as SageMaker jobs."),
     "local": LazyCommand("trainium_cli.local.local_command", "Run an AWS on this machine, and commands against it."),
 }
 

@@ -25,16 +25,13 @@ COMMANDS = (
     "nodes",
     "preflight",
     "preflight --every-region",
-    "quota sagemaker",
     "quota status",
-    "sagemaker list",
-    "sagemaker preflight",
     "sleep --yes",
     "status",
     "stop",
     "wake --yes",
 )
-ASKED_MUCH = ("capacity", "preflight", "preflight --every-region", "quota sagemaker", "quota status")
+ASKED_MUCH = ("capacity", "preflight", "preflight --every-region", "quota status")
 _WHO = (
     "<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>arn:aws:iam::123456789012:user/somebody</Arn>"
     "<UserId>AIDAEXAMPLE</UserId><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>"

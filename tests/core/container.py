@@ -6,14 +6,14 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.layout.repository import ROOT
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob
-from trainium_core.engines.sagemaker.jobs.request import training_job_request
-from trainium_core.engines.sagemaker.jobs.source_channel import channel_files
+from trainium_core.engines.sagemaker.jobs.request import channel_files, training_job_request
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 
@@ -88,8 +88,12 @@ def container(
     hosts: tuple[str, ...] = ("algo-1",),
     current: str = "algo-1",
     cores: int | None = 2,
+    hyperparameters: Mapping[str, str] | None = None,
 ) -> Container:
-    """A container as SageMaker prepares one for the request. `cores`: what a stand-in for neuron-ls shows, if any."""
+    """A container as SageMaker prepares one for the request. `cores`: what a stand-in for neuron-ls shows, if any.
+
+    hyperparameters: of a request that a state machine was given.
+    """
     ml, request = folder / "opt" / "ml", training_job_request(plan, job)
     code, config, programs = ml / "input" / "data" / "code", ml / "input" / "config", folder / "bin"
     for place in (code, config, programs):
@@ -97,7 +101,7 @@ def container(
     for name, content in channel_files(package).items():
         (code / name).write_bytes(content)
     (config / "resourceconfig.json").write_text(json.dumps({"current_host": current, "hosts": [*hosts]}))
-    (config / "hyperparameters.json").write_text(json.dumps(request.get("HyperParameters", {})))
+    (config / "hyperparameters.json").write_text(json.dumps(hyperparameters or {}))
     channels = {channel["ChannelName"]: {} for channel in request["InputDataConfig"]}
     (config / "inputdataconfig.json").write_text(json.dumps(channels))
     if cores is not None:

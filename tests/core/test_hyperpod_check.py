@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.fake_account import FakeAccount
 from tests.core.plans import from_settings
-from trainium_core.facts import facts
+from trainium_core.facts import facts, training_facts
 from trainium_core.preflight.finding import Finding, verdict
 from trainium_core.preflight.runner import preflight
 from trainium_runtime.quota import Quota
@@ -17,6 +17,10 @@ OF_CLUSTERS: tuple[str, str] = (
     facts()["hyperpod"]["quotas"]["all_clusters"],
 )
 ROOM = dict.fromkeys((WORKERS, CONTROLLER, *OF_CLUSTERS), 20)
+
+
+JOBS = "ml.trn1.32xlarge for training job usage"
+LONGEST, VOLUME = training_facts()["quotas"]["longest_run"], training_facts()["quotas"]["volume"]
 
 
 def findings(limits: dict[str, int], **settings: Any) -> dict[str, Finding]:
@@ -75,3 +79,18 @@ def test_every_stack_must_take_a_deployment() -> None:
     account = FakeAccount(stacks={"HyperPodStack": "UPDATE_ROLLBACK_FAILED"})
     printed = {f.check: f for f in preflight(from_settings(stacks=("cluster", "hyperpod")), account)}
     assert (printed["stack"].outcome, printed["stack"].fix) == ("fail", "run: cdk rollback HyperPodStack")
+
+
+@pytest.mark.parametrize(
+    ("limits", "outcome"),
+    [
+        ({}, "pass"),
+        ({JOBS: 1}, "fail"),
+        ({LONGEST: 23 * 3600}, "fail"),
+        ({VOLUME: 511}, "warn"),
+    ],
+    ids=["room", "instances", "time", "volume"],
+)
+def test_training_jobs_need_room_in_the_quotas_of_sagemaker(limits: dict[str, int], outcome: str) -> None:
+    room = {JOBS: 2, LONGEST: 24 * 3600, VOLUME: 512}
+    assert findings(room | limits, stacks=("sagemaker",))["training"].outcome == outcome

@@ -9,14 +9,16 @@ import pytest
 
 from tests.core.job_bucket import BUCKET, JOB, NODES, NOON, NodesOfAJob, job_bucket
 from tests.retry_cases import RETRY_CASES, RETRY_SETTINGS
-from trainium_core.jobs.aws_jobs import AwsJobs, LogChunk
+from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.follow import (
     ENDING_SECONDS,
     POLL_SECONDS,
     SOON_POLLS,
     SOON_SECONDS,
     UNANSWERED,
+    ChunkedLog,
     JobFollower,
+    LogChunk,
     LogLine,
 )
 from trainium_core.jobs.progress import JobState
@@ -258,6 +260,8 @@ def test_following_ends_when_s3_does_not_answer(jobs: AwsJobs) -> None:
 class JobThatRunsLong:
     """Its last attempt ends at its hundredth state, and it itself with the one after."""
 
+    shortest_poll, log_delay = 0.0, 0.0
+
     def __init__(self) -> None:
         self.states = 0
 
@@ -267,6 +271,9 @@ class JobThatRunsLong:
         attempt = attempt_of(1, {}, success if self.states >= 100 else None, nodes=(), reporting=0)
         outcome = attempt.outcome if self.states > 100 else None
         return JobState(job=JOB, attempts=(attempt,), outcome=outcome)
+
+    def open_log(self, job_id: str, *, rank: int | None = None, attempt: int | None = None) -> ChunkedLog:
+        return ChunkedLog(job_id, self, rank=rank, attempt=attempt)
 
     def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]:  # noqa: ARG002
         return iter(())

@@ -31,6 +31,7 @@ REGION = "us-west-2"
 NEW_VPC, OWN_VPC, RESERVED = "a new VPC", "a VPC of one's own", "a reservation"
 FILE_SYSTEMS, ENDING = "file systems of one's own", "an end"
 HYPERPOD = "a HyperPod cluster"
+TRAINING = "training jobs of SageMaker"
 PRECOMPILE = "a host that compiles ahead"
 
 # Operation, the plan that needs it, the permission it takes, and the check that is unknown without it.
@@ -74,6 +75,7 @@ QUESTIONS = [
     ),
     ("ec2.DescribeSecurityGroups", FILE_SYSTEMS, "ec2:DescribeSecurityGroups", "efs"),
     ("service-quotas.ListServiceQuotas", HYPERPOD, "servicequotas:ListServiceQuotas", "hyperpod"),
+    ("service-quotas.GetServiceQuota", TRAINING, "servicequotas:GetServiceQuota", "training"),
     ("ec2.DescribeAddresses", HYPERPOD, "ec2:DescribeAddresses", "limits"),
     ("ec2.DescribeNatGateways", HYPERPOD, "ec2:DescribeNatGateways", "limits"),
     (
@@ -159,6 +161,7 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
         RESERVED: from_settings(nodes=2, capacity="reservation", reservation_id=RESERVATION),
         PRECOMPILE: from_settings(nodes=2, precompile_instance_type="r7i.12xlarge"),
         # Its nodes are of a training plan, since the embedded AWS has a quota of 0 for others.
+        TRAINING: from_settings(nodes=2, stacks=("sagemaker",)),
         HYPERPOD: from_settings(nodes=2, stacks=("hyperpod",), hyperpod_training_plan=TRAINING_PLAN),
     }
 

@@ -50,9 +50,10 @@ class Run:
 
 @pytest.fixture(scope="module")
 def first_run(tmp_path_factory: pytest.TempPathFactory, torch_python: Path) -> Run:
-    job = replace(with_variables(JOB), arguments=(*TINY, "--steps", "20"), hyperparameters={"report-every": "10"})
+    job = replace(with_variables(JOB), arguments=(*TINY, "--steps", "20"))
     source = pack_source(Path("train.py"), EXAMPLE)
-    node = container(tmp_path_factory.mktemp("node"), PLAN, job, source)
+    given = {"report-every": "10"}
+    node = container(tmp_path_factory.mktemp("node"), PLAN, job, source, hyperparameters=given)
     code, printed = node.run(torch_python)
     return Run(node=node, code=code, printed=printed)
 
@@ -181,8 +182,8 @@ def test_a_node_that_is_not_in_the_list_is_refused(tmp_path: Path) -> None:
 
 
 def test_arguments_come_before_hyperparameters_and_both_reach_the_script(tmp_path: Path) -> None:
-    job = replace(JOB, arguments=("--data", "a b"), hyperparameters={"lr": "0.1", "batch": "8"})
-    _, printed = of_script(tmp_path, "", job).run()
+    job = replace(JOB, arguments=("--data", "a b"))
+    _, printed = of_script(tmp_path, "", job, hyperparameters={"lr": "0.1", "batch": "8"}).run()
     assert "train.py --data a b --batch 8 --lr 0.1" in printed
 
 

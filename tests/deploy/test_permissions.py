@@ -99,7 +99,6 @@ READER_COMMANDS: Mapping[str, tuple[str, ...]] = {
     "list, status": ("list",),
     "doctor": ("doctor",),
     "support": ("support",),
-    "sagemaker list, describe, logs": ("sagemaker", "list"),
 }
 """A command of each entry of the role."""
 

@@ -64,7 +64,6 @@ LATE = {
     "src/trainium_core/problems.py": "difflib, for mistakes alone",
     "src/trainium_core/plan/pilot_end.py": "zoneinfo, for an end that names a time zone",
     "src/trainium_core/jobs/source_package.py": "gzip and tarfile: every plan imports the package, few pack anything",
-    "src/trainium_core/engines/sagemaker/jobs/run.py": "boto3, where an app gives no client and no other checks",
     "src/trainium_core/engines/sagemaker/jobs/container_entry.py": "a file that lies beside it in a container alone",
 }
 """Where a function may import, and what for; all other modules import at their top."""

@@ -1,4 +1,4 @@
-"""The state machine executed, each way that a run can go, with a request as `trn sagemaker run --dry-run` prints it."""
+"""The state machine executed, each way that a run can go, with a request as `trn run --dry-run` prints it."""
 
 import copy
 import json

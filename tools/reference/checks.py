@@ -1,12 +1,11 @@
-"""What `trn preflight`, `trn sagemaker preflight` and a node look at."""
+"""What `trn preflight` and a node look at."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from tools.reference.markdown import code, table, text
 from trainium_core.engines.registry import ENGINES
-from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS
 from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_core.preflight.runner import CHECKS
 
@@ -15,16 +14,6 @@ def preflight_checks() -> str:
     only = {name: engine.key for engine in ENGINES.values() for name in engine.checks}
     rows = ((code(name), _finds_out(check), only.get(name, "all")) for name, check in CHECKS.items())
     return table(("check", "finds out", "stacks"), rows)
-
-
-def training_job_checks() -> str:
-    return table(("check", "finds out"), ((code(name), _finds_out(check)) for name, check in _job_checks().items()))
-
-
-def _job_checks() -> Mapping[str, Callable[..., Any]]:
-    return {
-        name: CHECKS.get(name, check) if check.__name__.startswith("_") else check for name, check in JOB_CHECKS.items()
-    }
 
 
 def node_checks() -> str:

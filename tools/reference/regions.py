@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tools.reference.checks import node_checks, preflight_checks, training_job_checks
+from tools.reference.checks import node_checks, preflight_checks
 from tools.reference.commands import command_options, exit_codes
 from tools.reference.constructs import construct_parameters
 from tools.reference.data_tables import errors, instance_types, prices, zones
@@ -22,7 +22,6 @@ REGIONS: Mapping[str, Callable[[], str]] = {
     "options": command_options,
     "exit-codes": exit_codes,
     "preflight-checks": preflight_checks,
-    "training-job-checks": training_job_checks,
     "node-checks": node_checks,
     "errors": errors,
     "construct-parameters": construct_parameters,

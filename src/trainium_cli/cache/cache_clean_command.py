@@ -4,16 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from trainium_cli.cache.cache_options import (
-    CacheOptions,
-    cache_options,
-    find_cache,
-    read_contents,
-    refuse_unknown_releases,
-)
+from trainium_cli.cache.cache_options import CacheOptions, cache_options, find_cache, read_contents
 from trainium_cli.cache.cache_report import entries_and_size, entry_as_json, releases_table
-from trainium_cli.exit_codes import ExitCode
-from trainium_cli.jobs.job_cluster import end
+from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import console, print_json, say
 from trainium_core.compile_cache.aws_cache import RequestLimitError
@@ -44,13 +37,12 @@ _UNUSED_DAYS = 60
 @click.option("--yes", is_flag=True, help="Delete without asking first, for scripts.")
 def clean_command(
     options: CacheOptions,
-    as_json: bool,
     of_releases: tuple[str, ...],
     older_than: int | None,
     keep_releases: int | None,
     unused_for: int | None,
     yes: bool,
-) -> None:
+) -> ExitCode:
     """Delete entries by release, age or use. Shows first what goes, and asks.
 
     With several of --release, --older-than, --keep-releases and --unused-for, what all of them choose. A job that uses
@@ -58,13 +50,18 @@ def clean_command(
     goes by the others alone. Jobs that run keep what they have read; a node that meets a deleted entry compiles it.
     What is no entry stays.
 
-    Exit code 0: deleted, or nothing to delete. 1: not deleted. 3: could not tell.
+    Exit code 0: deleted, or nothing to delete. 1: not deleted. 3: unknown.
     """
+    as_json = options.invocation.as_json
     if as_json and not yes:
-        raise click.UsageError("with --json nobody is asked: give --yes as well")
-    found = find_cache(options, as_json=as_json)
-    held = read_contents(found.cache, as_json=as_json)
-    refuse_unknown_releases(found, held, of_releases, as_json=as_json)
+        raise click.UsageError("--json asks no questions: give --yes as well")
+    found = find_cache(options)
+    held = read_contents(found.cache)
+    known = {use.release for use in releases(held.entries)}
+    missing = [release for release in of_releases if release not in known]
+    if missing:
+        there = f"it has: {', '.join(sorted(known))}" if known else "it is empty"
+        raise CliError(f"{found.location.url} has no release {', '.join(missing)}; {there}", ExitCode.BAD_INPUT)
     if not of_releases and older_than is None and keep_releases is None and unused_for is None:
         unused_for = _UNUSED_DAYS
     chosen = to_clean(
@@ -82,7 +79,7 @@ def clean_command(
         say(f"Nothing to delete: none of {entries_and_size(held.entries)} in {found.location.url} is chosen.")
     if chosen and not yes and not click.confirm("\nDelete this?"):
         say("Nothing was deleted.")
-        raise click.exceptions.Exit(ExitCode.NOT_READY)
+        return ExitCode.NOT_READY
     try:
         with ProgressReporter() as reporter:
             found.cache.delete_entries(
@@ -90,9 +87,10 @@ def clean_command(
                 on_progress=lambda done, of: reporter.report("clean", f"{done:,} of {of:,} objects"),
             )
     except (RequestRefusedError, RequestLimitError) as error:
-        end(ExitCode.NOT_READY, f"Not everything was deleted: {error}", as_json=as_json)
+        raise CliError(f"Not everything was deleted: {error}", ExitCode.NOT_READY) from error
     if as_json:
         deleted = [entry_as_json(entry) for entry in chosen]
         print_json({"url": found.location.url, "deleted": deleted, "requests": found.limit.sent})
     elif chosen:
         say(f"Deleted {entries_and_size(chosen)}.")
+    return ExitCode.OK

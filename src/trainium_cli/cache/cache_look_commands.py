@@ -7,14 +7,16 @@ import click
 
 from trainium_cli.cache.cache_options import CacheOptions, FoundCache, cache_options, find_cache, read_contents
 from trainium_cli.cache.cache_report import entries_and_size, entries_table, entry_as_json, releases_table
-from trainium_cli.cluster_selection import stack_of_cluster
+from trainium_cli.cluster_choice import stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.jobs.job_cluster import cluster_jobs, newest_states
+from trainium_cli.invocation import Invocation
 from trainium_cli.terminal import console, pairs, print_json, say
 from trainium_cli.waiting import waiting
 from trainium_core.compile_cache.contents import releases
 from trainium_core.costs.estimate import dollars
+from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
 from trainium_core.jobs.cache_hits import CacheHits, cache_hits
+from trainium_core.jobs.engine import NoStackError
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.file import snapshot_prices
@@ -30,18 +32,18 @@ _GIB = 1024**3
 @click.option(
     "--jobs", type=click.IntRange(min=0), default=5, show_default=True, help="Of how many last jobs to say it."
 )
-def status(options: CacheOptions, as_json: bool, jobs: int) -> None:
+def status(options: CacheOptions, jobs: int) -> ExitCode:
     """Show size, cost by the month and releases of a cache, and how much the last jobs found there.
 
-    Exit code 0: shown. 1: there is no cache. 3: could not tell, or not all.
+    Exit code 0: shown. 1: there is no cache. 3: unknown, or not all is known.
     """
-    found = find_cache(options, as_json=as_json)
-    held = read_contents(found.cache, as_json=as_json)
+    found = find_cache(options)
+    held = read_contents(found.cache)
     stored = sum(entry.size for entry in held.entries) + sum(each.size for each in held.others)
     with waiting("Asking AWS for prices ..."):
         month = _month_usd(found, stored)
-    hits, unknown = _hits(found.plan, jobs) if found.plan and jobs else (None, "")
-    if as_json:
+    hits, unknown = _hits(options.invocation, found.plan, jobs) if found.plan and jobs else (None, "")
+    if options.invocation.as_json:
         print_json(
             {
                 "url": found.location.url,
@@ -69,21 +71,22 @@ def status(options: CacheOptions, as_json: bool, jobs: int) -> None:
             console().print(releases_table(releases(held.entries)))
     if unknown:
         click.echo(f"The hit rate of jobs could not be read: {unknown}", err=True)
-        raise click.exceptions.Exit(ExitCode.UNKNOWN)
+        return ExitCode.UNKNOWN
+    return ExitCode.OK
 
 
 @click.command("list")
 @cache_options
 @click.option("--release", "of_releases", multiple=True, metavar="RELEASE", help="Only of this release. Repeatable.")
-def list_entries(options: CacheOptions, as_json: bool, of_releases: tuple[str, ...]) -> None:
+def list_entries(options: CacheOptions, of_releases: tuple[str, ...]) -> None:
     """List the entries of a cache: those that nodes have packed, and those that PyTorch/XLA wrote itself.
 
-    Exit code 0: listed. 1: there is no cache. 3: could not tell.
+    Exit code 0: listed. 1: there is no cache. 3: unknown.
     """
-    found = find_cache(options, as_json=as_json)
-    held = read_contents(found.cache, as_json=as_json)
+    found = find_cache(options)
+    held = read_contents(found.cache)
     entries = [entry for entry in held.entries if not of_releases or entry.release in of_releases]
-    if as_json:
+    if options.invocation.as_json:
         print_json([entry_as_json(entry) for entry in entries])
     elif entries:
         console().print(entries_table(entries))
@@ -100,12 +103,14 @@ def _month_usd(found: FoundCache, stored: int) -> Decimal | None:
     return None if price is None or price.usd is None else stored * price.usd / _GIB
 
 
-def _hits(plan: Plan, most: int) -> tuple[CacheHits | None, str]:
-    """Of the last jobs, and why it is not known."""
+def _hits(invocation: Invocation, plan: Plan, most: int) -> tuple[CacheHits | None, str]:
+    """Of the last jobs of the cluster, and why it is not known."""
     try:
         with waiting("Asking S3 for the last jobs ..."):
-            jobs = cluster_jobs(plan, stack_of_cluster(plan, None))
-            return (cache_hits(newest_states(jobs, most)), "") if jobs else (None, "")
+            stack = stack_of_cluster(invocation, plan, None)
+            return cache_hits(Ec2Jobs(plan, stack, invocation.clients).newest(most)), ""
+    except NoStackError:
+        return None, ""
     except UnavailableError as error:
         return None, str(error)
 

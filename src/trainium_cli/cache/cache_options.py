@@ -1,33 +1,24 @@
 """Which compile cache a `trn cache` command is about, and with how many requests."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 
-from trainium_cli.cluster_selection import (
-    cluster_options,
-    configured_region,
-    others_sentence,
-    read_cluster_plan,
-    stacks_of_cluster,
-)
-from trainium_cli.exit_codes import ExitCode
-from trainium_cli.jobs.job_cluster import end
+from trainium_cli.cluster_choice import configured_region, others_sentence, read_cluster_plan, stacks_of_cluster
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
 from trainium_cli.mistakes import mistake
-from trainium_cli.plan_options import IRRELEVANT_LATER, plan_options
 from trainium_cli.waiting import waiting
 from trainium_core.compile_cache.aws_cache import AwsCompileCache, RequestLimit, RequestLimitError
-from trainium_core.compile_cache.contents import Contents, contents_of, releases
+from trainium_core.compile_cache.contents import Contents, contents_of
 from trainium_core.compile_cache.location import CacheLocation, cache_location, locations_in
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.plan import Plan
 from trainium_core.storage.aws_storage import AwsBuckets
 from trainium_runtime.aws_service import Clients
-from trainium_runtime.errors import UnavailableError
 
 DEFAULT_REQUESTS = 10_000
 
@@ -36,8 +27,7 @@ DEFAULT_REQUESTS = 10_000
 class CacheOptions:
     """What a command was given. location: of --bucket."""
 
-    overrides: tuple[str, ...]
-    cdk_json: Path | None
+    invocation: Invocation
     location: CacheLocation | None
     most_requests: int
 
@@ -57,7 +47,7 @@ class FoundCache:
 
 
 def cache_options(command: Callable[..., Any]) -> Any:
-    """The options of a cluster, --bucket, --most-requests and --json; gives `options` and `as_json`."""
+    """The options of a cluster, --bucket, --most-requests and --json; gives `options`."""
 
     @plan_options
     @cluster_options
@@ -75,17 +65,11 @@ def cache_options(command: Callable[..., Any]) -> Any:
         show_default=True,
         help="Requests to S3 that may be sent: 1 for each 1,000 objects that are listed.",
     )
+    @pass_invocation
     @functools.wraps(command)
-    def with_options(
-        *arguments: Any,
-        overrides: tuple[str, ...],
-        cdk_json: Path | None,
-        location: CacheLocation | None,
-        most_requests: int,
-        **more: Any,
-    ) -> Any:
-        options = CacheOptions(overrides=overrides, cdk_json=cdk_json, location=location, most_requests=most_requests)
-        return command(*arguments, options=options, **more)
+    def with_options(invocation: Invocation, location: CacheLocation | None, most_requests: int, **more: Any) -> Any:
+        options = CacheOptions(invocation=invocation, location=location, most_requests=most_requests)
+        return command(options=options, **more)
 
     return with_options
 
@@ -100,37 +84,31 @@ def _location(_ctx: click.Context, _parameter: click.Parameter, value: str | Non
         raise mistake("--bucket", value, allowed=allowed, fix="`trn cache status` shows that of a cluster") from None
 
 
-def find_cache(options: CacheOptions, *, as_json: bool) -> FoundCache:
-    """The cache of --bucket, else that of the cluster; ends the command where there is none."""
-    limit, clients = RequestLimit(options.most_requests), Clients()
-
-    def found(region: str, location: CacheLocation, plan: Plan | None) -> FoundCache:
-        cache = AwsCompileCache(region, location, limit, clients=clients)
-        return FoundCache(cache=cache, clients=clients, limit=limit, plan=plan)
-
-    try:
-        if options.location:
-            region = _region_of(options.location, clients, as_json=as_json)
-            return found(region, options.location, None)
-        plan = read_cluster_plan(options.cdk_json, options.overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
-        location = _of_cluster(plan, clients, as_json=as_json)
-    except UnavailableError as error:
-        end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
-    return found(plan.region, location, plan)
+def find_cache(options: CacheOptions) -> FoundCache:
+    """The cache of --bucket, else that of the cluster. Raises PlanError, UnavailableError, and CliError without one."""
+    invocation = options.invocation
+    limit, clients = RequestLimit(options.most_requests), invocation.clients
+    if options.location:
+        region, location, plan = _region_of(invocation, options.location), options.location, None
+    else:
+        plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
+        region, location = plan.region, _of_cluster(invocation, plan)
+    cache = AwsCompileCache(region, location, limit, clients=clients)
+    return FoundCache(cache=cache, clients=clients, limit=limit, plan=plan)
 
 
-def _region_of(location: CacheLocation, clients: Clients, *, as_json: bool) -> str:
-    """The region of a bucket; ends the command when there is no such bucket. Raises UnavailableError."""
-    region = configured_region()
+def _region_of(invocation: Invocation, location: CacheLocation) -> str:
+    """The region of a bucket. Raises CliError when there is no such bucket, and UnavailableError."""
+    region = configured_region(invocation)
     with waiting(f"Asking S3 for {location.bucket} ..."):
-        found = AwsBuckets(region, clients=clients).bucket_region(location.bucket)
+        found = AwsBuckets(region, clients=invocation.clients).bucket_region(location.bucket)
     if found is None:
-        end(ExitCode.NOT_READY, f"There is no bucket {location.bucket}.", as_json=as_json)
+        raise CliError(f"There is no bucket {location.bucket}.", ExitCode.NOT_READY)
     return found or region
 
 
-def read_contents(cache: AwsCompileCache, *, as_json: bool) -> Contents:
-    """Everything in a cache; ends the command when S3 does not say, or not within the requests."""
+def read_contents(cache: AwsCompileCache) -> Contents:
+    """Everything in a cache. Raises UnavailableError, and CliError when the requests do not suffice."""
     found: list[Any] = []
     try:
         with waiting(f"Listing {cache.location.url} ...") as change:
@@ -138,41 +116,30 @@ def read_contents(cache: AwsCompileCache, *, as_json: bool) -> Contents:
                 found.append(each)
                 if len(found) % 1000 == 0:
                     change(f"Listing {cache.location.url}: {len(found):,} objects ...")
-    except UnavailableError as error:
-        end(ExitCode.UNKNOWN, f"Could not tell: {error}", as_json=as_json)
     except RequestLimitError as error:
-        message = f"Could not tell: {error}; {len(found):,} objects were listed. --most-requests allows more."
-        end(ExitCode.UNKNOWN, message, as_json=as_json)
+        message = f"Unknown: {error}; {len(found):,} objects were listed. --most-requests allows more."
+        raise CliError(message, ExitCode.UNKNOWN) from error
     return contents_of(found)
 
 
-def refuse_unknown_releases(found: FoundCache, held: Contents, chosen: Sequence[str], *, as_json: bool) -> None:
-    """End the command for a release that the cache does not have."""
-    known = {use.release for use in releases(held.entries)}
-    missing = [release for release in chosen if release not in known]
-    if missing:
-        there = f"it has: {', '.join(sorted(known))}" if known else "it is empty"
-        end(ExitCode.BAD_INPUT, f"{found.location.url} has no release {', '.join(missing)}; {there}", as_json=as_json)
-
-
-def _of_cluster(plan: Plan, clients: Clients, *, as_json: bool) -> CacheLocation:
+def _of_cluster(invocation: Invocation, plan: Plan) -> CacheLocation:
     if plan.cache.bucket is not None:
         return CacheLocation(bucket=plan.cache.bucket)
-    names: Sequence[str] = stacks_of_cluster(plan)
-    account = AwsFleets(plan.region, clients=clients)
+    account = AwsFleets(plan.region, clients=invocation.clients)
     with waiting(f"Asking AWS for the cache of {plan.cluster_name} in {plan.region} ..."):
+        names = stacks_of_cluster(invocation, plan)
         deployed = [stack for name in names if (stack := account.deployed_stack(name))]
         found = locations_in(stack.outputs for stack in deployed)
         if not found:  # an app of one's own need not say
             found = tuple(CacheLocation(bucket=one) for stack in deployed for one in account.cache_buckets(stack))
     if not deployed:
-        message = f"No stack of {plan.cluster_name} is in {plan.region}.{others_sentence(plan)}"
-        end(ExitCode.NOT_READY, f"{message} --bucket names a cache that a cluster left.", as_json=as_json)
+        message = f"No stack of {plan.cluster_name} is in {plan.region}.{others_sentence(invocation, plan)}"
+        raise CliError(f"{message} --bucket names a cache that a cluster left.", ExitCode.NOT_READY)
     if not found:
         message = f"No stack of {plan.cluster_name} says where its compile cache is: --bucket names it."
-        end(ExitCode.NOT_READY, message, as_json=as_json)
+        raise CliError(message, ExitCode.NOT_READY)
     location, *others = found
     if others:
         which = f"--bucket says which: {', '.join(one.url for one in found)}"
-        end(ExitCode.BAD_INPUT, f"{plan.cluster_name} has {len(found)} caches. {which}", as_json=as_json)
+        raise CliError(f"{plan.cluster_name} has {len(found)} caches. {which}", ExitCode.BAD_INPUT)
     return location

@@ -2,10 +2,13 @@
 
 from pathlib import Path, PurePosixPath
 
-from trainium_core.jobs.aws_jobs import AwsJobs
+import click
+
+from trainium_core.jobs.engine import JobEngine
+from trainium_runtime.errors import UnavailableError
 
 
-def download(jobs: AwsJobs, job_id: str, wanted: str, target: Path) -> list[Path]:
+def download(jobs: JobEngine, job_id: str, wanted: str, target: Path) -> list[Path]:
     """What is below a folder of a job, into a directory; or one file, which is then called `target`.
 
     Names that lead out of the directory are left out: any process of a node can choose them. Raises UnavailableError,
@@ -24,3 +27,13 @@ def download(jobs: AwsJobs, job_id: str, wanted: str, target: Path) -> list[Path
         jobs.download(job_id, name, str(path))
         fetched.append(path)
     return fetched
+
+
+def fetch_outputs(jobs: JobEngine, job_id: str, folder: Path) -> None:
+    """Fetch what a job has left into a folder, and say how much; says why when that fails."""
+    try:
+        fetched = download(jobs, job_id, "outputs", folder)
+    except (UnavailableError, OSError) as error:
+        click.echo(f"The outputs were not fetched: {error}", err=True)
+        return
+    click.echo(f"{len(fetched)} files of {job_id} are in {folder}.", err=True)

@@ -13,37 +13,44 @@ from trainium_runtime.errors import UnavailableError
 def follow_job(
     follower: JobFollower, *, quiet: bool, to_the_end: bool = True, when_interrupted: str = ""
 ) -> JobState | None:
-    """Show lines and states until the job is over; None when S3 answers no more. Ctrl-C ends the command.
+    """Show lines and states until the job is over; None when AWS answers no more. Ctrl-C ends the command.
 
     quiet: lines and states go to standard error, which leaves standard output to JSON. when_interrupted: what is said
-    then; default that the job runs on.
+    then; default that the job keeps running.
     """
     last, seconds = None, 0.0
     try:
         for event in follower.events(to_the_end=to_the_end):
             if isinstance(event, LogLine):
-                click.echo(event.text if not event.rank else f"[rank {event.rank}] {event.text}", err=quiet)
+                click.echo(log_text(event), err=quiet)
             else:
                 last = event
                 # A node's clock says when it ended, in whole seconds; this machine's when it was seen to run.
                 seconds = max(seconds, seconds_of(event))
                 click.secho(state_line(event, seconds), err=True, dim=not event.is_over)
     except KeyboardInterrupt as interrupt:
-        tell_interrupted(when_interrupted or f"Interrupted: {_runs_on(follower.job_id)}")
+        tell_interrupted(when_interrupted or f"Interrupted: {_still_running(follower.job_id)}")
         raise click.exceptions.Exit(ExitCode.INTERRUPTED) from interrupt
     except UnavailableError as error:
-        click.echo(f"Could not tell how the job goes on: {error}\n{_runs_on(follower.job_id)}", err=True)
+        click.echo(f"Unknown how the job continues: {error}\n{_still_running(follower.job_id)}", err=True)
         return None
     return last
 
 
+def log_text(line: LogLine) -> str:
+    """A line with the process or the node that printed it, where that is not the first."""
+    if line.node is not None:
+        return f"{line.node} | {line.text}"
+    return f"[rank {line.rank}] {line.text}" if line.rank else line.text
+
+
 def job_exit_code(state: JobState | None) -> ExitCode:
-    """0 for a job that succeeded, 1 for any other end, 3 when it is not over or nobody knows."""
+    """0 for a job that succeeded, 1 for any other end, 3 when it is not over or its state is unknown."""
     if state is None or state.outcome is None:
         return ExitCode.UNKNOWN
     return ExitCode.OK if state.outcome.is_success else ExitCode.NOT_READY
 
 
-def _runs_on(job_id: str) -> str:
+def _still_running(job_id: str) -> str:
     to_come_back = f"To come back: trn logs {job_id} --follow. To end it: trn stop {job_id}."
-    return f"{job_id} runs on, and its nodes are billed. {to_come_back}"
+    return f"{job_id} keeps running, and is billed. {to_come_back}"

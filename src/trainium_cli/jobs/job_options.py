@@ -1,6 +1,7 @@
 """The options of commands that run the user's own script: what the job is, whatever runs it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -94,6 +95,10 @@ def packed_source(request: JobRequest) -> SourcePackage:
     return pack_directory(source) if request.script is None else pack_source(request.script, source)
 
 
-def as_given(error: JobError, shown: Mapping[str, str]) -> JobError:
-    """The same problems, with the names of options in place of keys that were given as such."""
-    return JobError([replace(one, key=shown.get(one.key, one.key)) for one in error.problems])
+@contextmanager
+def keys_as_given(shown: Mapping[str, str]) -> Generator[None]:
+    """Problems of a job in this block have the names of options in place of keys that were given as such."""
+    try:
+        yield
+    except JobError as error:
+        raise JobError([replace(one, key=shown.get(one.key, one.key)) for one in error.problems]) from error

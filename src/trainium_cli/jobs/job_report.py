@@ -16,7 +16,6 @@ from trainium_core.jobs.precompile import is_precompilation
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import record_of
 from trainium_core.jobs.source_package import SourcePackage
-from trainium_core.plan import Plan
 from trainium_wire.formats import moment
 from trainium_wire.job import SUCCEEDED, Job, Outcome
 from trainium_wire.job_progress import CacheUse
@@ -27,37 +26,31 @@ _LONGEST_COMMAND = 400
 _MOST_CACHE_WARNINGS = 3
 
 
-def submission_rows(plan: Plan, job: Job, package: SourcePackage, running_hour: Total) -> list[tuple[str, str]]:
-    """What is about to be started, and what the cluster costs meanwhile."""
+def source_row(package: SourcePackage) -> tuple[str, str]:
+    """What is packed of the source."""
     files = "1 file" if len(package.names) == 1 else f"{len(package.names)} files"
-    rows = [
-        ("job", job.id),
-        ("nodes", f"{job.nodes} x {plan.instance_type}, {job.processes_per_node} processes each"),
-        ("source", f"{files}, {size(package.unpacked_bytes)}, packed {size(len(package.archive))}"),
-        ("command", job.command[:_LONGEST_COMMAND]),
-        ("retries", _retries(job)),
-        ("cluster", f"{running_hour} per hour, with or without a job"),
-    ]
-    if job.resume_from:
-        rows.insert(1, ("resumes", job.resume_from))
-    return rows
+    return "source", f"{files}, {size(package.unpacked_bytes)}, packed {size(len(package.archive))}"
 
 
-def jobs_table(states: Sequence[JobState]) -> Table:
+def jobs_table(found: Sequence[tuple[str, JobState]]) -> Table:
+    """The jobs with their engines, which are shown where there are several."""
     rows = [
         (
             state.job.id,
+            engine,
             state.status,
             str(state.job.nodes),
             str(len(state.attempts)),
             state.job.submitted_at.replace("T", " ").removesuffix("Z"),
             duration(seconds_of(state)),
         )
-        for state in states
+        for engine, state in found
     ]
-    return table(
-        ["Job", "Status", "Nodes", "Attempts", "Submitted (UTC)", "Lasted"], rows, right=["Nodes", "Attempts", "Lasted"]
-    )
+    columns = ["Job", "On", "Status", "Nodes", "Attempts", "Submitted (UTC)", "Lasted"]
+    if len({engine for engine, _ in found}) == 1:
+        columns.remove("On")
+        rows = [(row[0], *row[2:]) for row in rows]
+    return table(columns, rows, right=["Nodes", "Attempts", "Lasted"])
 
 
 def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, str]]:
@@ -68,15 +61,16 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
     rows = [
         ("job", state.job.id),
         ("status", state.status),
-        ("reason", state.outcome.reason if state.outcome else ""),
+        ("reason", state.outcome.reason if state.outcome else state.detail),
         ("where", "" if state.outcome is None or state.outcome.is_success else _where(state.outcome)),
-        ("nodes", f"{state.job.nodes}, {state.job.processes_per_node} processes each"),
+        ("nodes", _nodes(state.job)),
         ("attempts", str(len(state.attempts)) if state.attempts else "none yet"),
         ("progress", ", ".join(f"{name} {value}" for name, value in progress.items() if name != "last_at")),
         ("cache", "; ".join(cache_lines(state))),
         ("lasted", duration(seconds_of(state))),
         ("cost", _cost(state, running_hour)),
         ("resumes", state.job.resume_from or ""),
+        *state.places.items(),
         ("command", state.job.command[:_LONGEST_COMMAND]),
     ]
     return [(label, value) for label, value in rows if value]
@@ -153,7 +147,7 @@ def state_line(state: JobState, seconds: float) -> str:
     """One line for a change of state, so many seconds after the job was submitted."""
     attempt = f", attempt {len(state.attempts)}" if len(state.attempts) > 1 else ""
     outcome = state.outcome or (state.attempts[-1].outcome if state.attempts else None)
-    reason = f": {outcome.reason}" if outcome and outcome.reason else ""
+    reason = f": {outcome.reason}" if outcome and outcome.reason else f": {state.detail}" if state.detail else ""
     return f"[{duration(seconds)}] {state.status}{attempt}{reason}"
 
 
@@ -189,13 +183,8 @@ def state_as_json(state: JobState, record: Sequence[Mapping[str, Any]] | None = 
     return {"status": state.status, "seconds": seconds_of(state), **asdict(state), **more}
 
 
-def _retries(job: Job) -> str:
-    also = ["the loss of a node"]
-    if job.retry_on_hang and job.hang_seconds:
-        also.append("a hang")
-    if job.retry_on_exit_codes:
-        also.append(f"exit code {', '.join(map(str, job.retry_on_exit_codes))}")
-    return f"{job.retries}, after {' or '.join(also)}" if job.retries else "none"
+def _nodes(job: Job) -> str:
+    return f"{job.nodes}, {job.processes_per_node} processes each" if job.processes_per_node else str(job.nodes)
 
 
 def _where(outcome: Outcome) -> str:
@@ -220,6 +209,11 @@ def _cost(state: JobState, running_hour: Total | None) -> str:
         return ""
     if running_hour.unknown and not running_hour.usd:
         return str(running_hour)
+    if state.is_billed:
+        if state.billed_seconds is None:
+            return ""
+        billed = dollars(running_hour.usd * state.billed_seconds / _HOUR)
+        return f"{billed} for {duration(state.billed_seconds)} that were billed"
     usd = running_hour.usd * Decimal(seconds_of(state)) / _HOUR
     whose = "host" if is_precompilation(state.job) else "cluster"
     return f"{'at least ' if running_hour.unknown else ''}{dollars(usd)} of the {whose}'s time"

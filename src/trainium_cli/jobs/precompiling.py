@@ -9,21 +9,22 @@ from pathlib import Path
 
 import click
 
-from trainium_cli.cluster_selection import command_clients
-from trainium_cli.exit_codes import ExitCode
-from trainium_cli.jobs.job_cluster import cluster_jobs, end, no_stack
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import Invocation
+from trainium_cli.jobs.job_engines import asking
 from trainium_cli.jobs.job_following import follow_job
-from trainium_cli.jobs.job_report import attempt_lines, job_record, seconds_of, state_as_json
-from trainium_cli.plan_options import refuse
+from trainium_cli.jobs.job_report import attempt_lines, job_record, seconds_of, source_row, state_as_json
+from trainium_cli.jobs.job_submission import nothing_started
 from trainium_cli.quantities import duration, size
 from trainium_cli.terminal import console, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Total, dollars, estimate, precompile_host_hour
+from trainium_core.engines.ec2.aws_jobs import Ec2Jobs, PreparedClusterJob
 from trainium_core.facts import facts
 from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.engine import NotStartedError
 from trainium_core.jobs.follow import JobFollower
 from trainium_core.jobs.precompile import precompile_job, seems_compiled
-from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
@@ -75,53 +76,52 @@ class HostWatch:
 
 
 def precompile_first(
-    plan: Plan, stack: str, request: JobRequest, job: Job, package: SourcePackage, *, yes: bool, as_json: bool
+    invocation: Invocation, cluster: Ec2Jobs, job: PreparedClusterJob, request: JobRequest, *, yes: bool
 ) -> None:
-    """Compile what a job would compile, unless an earlier job seems to have done so; ends the command if that fails."""
-    try:
-        ahead = precompile_job(
-            plan, request, script=package.script or None, now=datetime.now(UTC), source_sha256=package.digest
-        )
-    except JobError as error:
-        refuse(error, as_json=as_json)
-    try:
-        jobs = cluster_jobs(plan, stack)
-        earlier = seems_compiled(job, ahead, jobs) if jobs else None
-    except UnavailableError as error:
-        end(ExitCode.UNKNOWN, f"Nothing was started: {error}", as_json=as_json)
+    """Compile what a job would compile, unless an earlier job seems to have done so.
+
+    Raises JobError for what cannot be compiled ahead, and CliError where not all was compiled.
+    """
+    package = job.package
+    ahead = precompile_job(
+        cluster.plan, request, script=package.script or None, now=datetime.now(UTC), source_sha256=package.digest
+    )
+    with nothing_started(), asking(invocation, cluster.plan, "Asking S3 for earlier jobs ..."):
+        earlier = seems_compiled(job.job, ahead, cluster.bucket_jobs)
     if earlier is not None:
         click.echo(f"Not precompiled: {earlier} compiled the same, so nearly all is in the cache.", err=True)
         return
-    state = precompile_and_follow(plan, stack, ahead, package, uploads=request.uploads, yes=yes, as_json=as_json)
+    state = precompile_and_follow(invocation, cluster, ahead, package, uploads=request.uploads, yes=yes)
     if state is None or state.outcome is None or not state.outcome.is_success:
-        left = "what was compiled is in the cache; `trn run` without --precompile goes on from there"
-        end(ExitCode.NOT_READY, f"The job was not started, since not all was compiled: {left}.", as_json=as_json)
+        left = "what was compiled is in the cache; `trn run` without --precompile continues from there"
+        message = f"The job was not started, since not all was compiled: {left}."
+        raise CliError(message, ExitCode.NOT_READY)
 
 
 def precompile_and_follow(
-    plan: Plan,
-    stack: str,
+    invocation: Invocation,
+    cluster: Ec2Jobs,
     job: Job,
     package: SourcePackage,
     *,
     uploads: Mapping[str, Path],
     detach: bool = False,
     yes: bool,
-    as_json: bool,
 ) -> JobState | None:
-    """Start a host for a job, and show it until that is over; None when it goes on.
+    """Start a host for a job, and show it until that is over; None when it keeps running.
 
-    Ends the command where no host is started.
+    Raises CliError where no host is started, and JobError.
     """
+    plan, as_json = cluster.plan, invocation.as_json
     with waiting("Asking AWS for prices ..."):
-        hourly = precompile_host_hour(plan, estimate(plan, aws=AwsPrices(plan.region, clients=command_clients())))
-    try:
-        with waiting(f"Asking AWS for the host of {stack} ..."):
-            jobs, host = _free_host(plan, stack, as_json=as_json)
+        hourly = precompile_host_hour(plan, estimate(plan, aws=AwsPrices(plan.region, clients=cluster.clients)))
+    assert job.time_limit_seconds is not None, "a job of the host has one"
+    now = datetime.now(UTC)
+    until = now + timedelta(seconds=job.time_limit_seconds, minutes=facts()["precompile"]["end_minutes"])
+    with nothing_started():
+        with asking(invocation, plan, f"Asking AWS for the host of {cluster.stack} ..."):
+            jobs, host = _free_host(cluster)
             current = jobs.current()
-        assert job.time_limit_seconds is not None, "a job of the host has one"
-        now = datetime.now(UTC)
-        until = now + timedelta(seconds=job.time_limit_seconds, minutes=facts()["precompile"]["end_minutes"])
         if not as_json:
             console().print(pairs(_rows(plan, job, package, hourly, until), label_width=11))
         if not yes and not click.confirm("\nStart it?"):
@@ -129,18 +129,12 @@ def precompile_and_follow(
         with waiting("Uploading ..."):
             started = jobs.submit(job, package.archive, over=current, uploads=uploads)
         if not started:
-            end(ExitCode.NOT_READY, "Nothing was started: somebody else started a host just now.", as_json=as_json)
+            raise NotStartedError("another host was started at the same moment.")
         try:
             host.start(until)
         except RequestRefusedError as error:
             jobs.close(job.id, f"no host was started: {error}")
             raise
-    except JobError as error:
-        refuse(error, as_json=as_json)
-    except UnavailableError as error:
-        end(ExitCode.UNKNOWN, f"Nothing was started: {error}", as_json=as_json)
-    except RequestRefusedError as error:
-        end(ExitCode.NOT_READY, f"Nothing was started: {error}", as_json=as_json)
     click.echo(f"Started a host for {job.id}. It ends with it, at {until:%Y-%m-%d %H:%M} UTC at the latest.", err=True)
     if detach:
         if as_json:
@@ -150,23 +144,21 @@ def precompile_and_follow(
     return _follow(jobs, host, job, hourly, now, as_json=as_json)
 
 
-def _free_host(plan: Plan, stack: str, *, as_json: bool) -> tuple[AwsJobs, AwsPrecompileHost]:
-    """Ends the command where there is no host that could be started. Raises UnavailableError."""
-    of_nodes = cluster_jobs(plan, stack)
-    if of_nodes is None:
-        end(ExitCode.NOT_READY, no_stack(plan, stack), as_json=as_json)
-    jobs = AwsJobs(plan.region, of_nodes.bucket, clients=command_clients(), current_key=PRECOMPILE_JOB_KEY)
-    group = precompile_group_name(stack, plan.cluster_name)
-    host = AwsPrecompileHost(plan.region, group, jobs.bucket, clients=command_clients())
+def _free_host(cluster: Ec2Jobs) -> tuple[AwsJobs, AwsPrecompileHost]:
+    """Raises NotStartedError where there is no host that could be started, and as Ec2Jobs does."""
+    plan, bucket = cluster.plan, cluster.bucket_jobs.bucket
+    jobs = AwsJobs(plan.region, bucket, clients=cluster.clients, current_key=PRECOMPILE_JOB_KEY)
+    group = precompile_group_name(cluster.stack, plan.cluster_name)
+    host = AwsPrecompileHost(plan.region, group, bucket, clients=cluster.clients)
     state = host.state()
     if state is None:
-        message = f"{stack} was deployed without a host: `trn deploy` with trn:precompile_instance_type adds it."
-        end(ExitCode.NOT_READY, f"Nothing was started: {message}", as_json=as_json)
+        added = "`trn deploy` with trn:precompile_instance_type adds it"
+        raise NotStartedError(f"{cluster.stack} was deployed without a host: {added}.")
     if not state.is_gone:
         current = jobs.current()
         whose = f" for {current.job.id}" if current else ""
-        message = f"the host is there already{whose}; it ends within minutes of its job, and `trn stop` ends that."
-        end(ExitCode.NOT_READY, f"Nothing was started: {message}", as_json=as_json)
+        ends = "it ends within minutes of its job, and `trn stop` ends that"
+        raise NotStartedError(f"the host is there already{whose}; {ends}.")
     return jobs, host
 
 
@@ -180,7 +172,7 @@ def _follow(
         with suppress(RequestRefusedError):
             jobs.close(job.id, str(error))
         _end(host)
-        end(ExitCode.NOT_READY, f"Not compiled: {error}.", as_json=as_json)
+        raise CliError(f"Not compiled: {error}.", ExitCode.NOT_READY) from error
     if state is None:
         return None
     _end(host)
@@ -207,12 +199,11 @@ def _end(host: AwsPrecompileHost) -> None:
 
 
 def _rows(plan: Plan, job: Job, package: SourcePackage, hourly: Total, until: datetime) -> list[tuple[str, str]]:
-    files = "1 file" if len(package.names) == 1 else f"{len(package.names)} files"
     return [
         ("job", job.id),
         ("host", f"{plan.cache.precompile_instance_type}, {hourly} per hour, gone at {until:%H:%M} UTC at the latest"),
         ("for", f"{plan.instance_type}, {job.processes_per_node} processes"),
-        ("source", f"{files}, {size(package.unpacked_bytes)}, packed {size(len(package.archive))}"),
+        source_row(package),
         ("command", job.command),
     ]
 

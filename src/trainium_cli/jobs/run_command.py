@@ -1,8 +1,7 @@
-"""`trn run`: pack a training script, start it on every node of the cluster, and follow it to its result."""
+"""`trn run`: pack a training script, start it, and follow it to its result."""
 
 import time
-from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,32 +9,25 @@ from typing import Any
 import click
 
 from trainium_cli.cluster.sleep_switching import switch
-from trainium_cli.cluster_selection import read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import going_on
-from trainium_cli.invocation import Invocation
-from trainium_cli.jobs.job_cluster import cluster_jobs, job_cluster_options
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options
+from trainium_cli.jobs.job_engines import asking, engine_options, read_engine
+from trainium_cli.jobs.job_files import fetch_outputs
 from trainium_cli.jobs.job_following import job_exit_code
-from trainium_cli.jobs.job_options import as_given, packed_source, read_request, work_options
-from trainium_cli.jobs.job_submission import fetch_outputs, submit_and_follow
-from trainium_cli.jobs.node_script import node_script
-from trainium_cli.plan.plan_choices import suppress_option
-from trainium_cli.plan_options import IRRELEVANT_LATER, refuse
+from trainium_cli.jobs.job_options import keys_as_given, packed_source, read_request, work_options
+from trainium_cli.jobs.job_submission import submit_and_follow
 from trainium_cli.terminal import print_json, say
-from trainium_core.engines.sagemaker.job_checks.preflight import JOB_CHECKS
-from trainium_core.jobs.job import new_job
-from trainium_core.jobs.problems import JobError
-from trainium_core.jobs.request import SAGEMAKER, TARGETS, JobRequest
-from trainium_core.jobs.source_package import SourcePackage
+from trainium_core.engines.ec2.aws_jobs import Ec2Jobs, PreparedClusterJob
+from trainium_core.jobs.engine import JobEngine, NoStackError, PreparedJob, check_keys
 from trainium_core.plan import Plan
+from trainium_core.sleep.decision import Want
 from trainium_runtime.errors import UnavailableError
-from trainium_wire.job import Job
 
 
 @click.command()
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("--on", type=click.Choice(TARGETS), help="Where it runs. Default: cluster.")
 @work_options
 @click.option(
     "--checkpoints", metavar="S3URL", help="Folder that checkpoints are kept in. Default: trn:job_checkpoints."
@@ -49,34 +41,43 @@ from trainium_wire.job import Job
     help="Exit code of the script after which it is started again, too. Can be repeated.",
 )
 @click.option("--hang-minutes", help="Minutes without any output after which it counts as hung. Default: never.")
-@click.option("--time-limit-minutes", help="Minutes that the job may take, with its restarts. Default: no limit.")
-@click.option("--resume", metavar="JOB", help="Go on from the last checkpoint of an earlier job.")
+@click.option(
+    "--time-limit-minutes",
+    help="Minutes that the job may take, with its restarts. Default: none; on SageMaker trn:sagemaker_budget_hours.",
+)
+@click.option("--resume", metavar="JOB", help="Continue from the last checkpoint of an earlier job.")
+@click.option("--training-plan", metavar="ARN", help="SageMaker: run in a training plan that was bought.")
+@click.option(
+    "--spot-wait-minutes", help="SageMaker: minutes to wait for spot capacity. Default: as long as the time limit."
+)
+@click.option("--warm-pool-minutes", help="SageMaker: keep the instances, and pay for them, for a next job.")
 @click.option("--outputs", type=click.Path(path_type=Path), help="Folder to fetch the job's outputs into at its end.")
 @click.option(
     "--precompile", is_flag=True, help="Compile on a host without devices first, unless an earlier job did the same."
 )
 @click.option("--wake", is_flag=True, help="Wake the cluster before, and put it to sleep when the job is over.")
-@click.option("--dry-run", is_flag=True, help="Show what each node would execute, and start nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what each node would execute, or SageMaker be sent; start nothing.")
+@click.option("--upload", is_flag=True, help="SageMaker, with --dry-run: upload the source, so that others can use it.")
 @click.option("--detach", is_flag=True, help="Do not follow the job.")
-@click.option("--yes", is_flag=True, help="Wake the cluster, launch hosts or SageMaker's instances without asking.")
-@suppress_option(JOB_CHECKS, meaning="With --on sagemaker: do not ask this one, and say so.")
-@job_cluster_options
+@click.option("--yes", is_flag=True, help="Wake the cluster, launch hosts or billed jobs without asking.")
+@plan_options
+@engine_options
+@pass_invocation
 def run(
+    invocation: Invocation,
     script: Path,
     arguments: tuple[str, ...],
-    overrides: tuple[str, ...],
-    cdk_json: Path | None,
-    as_json: bool,
+    on: str | None,
     stack: str | None,
     outputs: Path | None,
     precompile: bool,
     wake: bool,
     dry_run: bool,
+    upload: bool,
     detach: bool,
     yes: bool,
-    suppressed: frozenset[str],
     **options: Any,
-) -> None:
+) -> ExitCode:
     """Run a training script on every node, and follow it to its result.
 
     SCRIPT, a path from here or in --source, runs under torchrun with one process for each NeuronCore of each node; what
@@ -86,105 +87,109 @@ def run(
 
     A SCRIPT that ends in .toml is a job file: it holds the options by their names, and options come before it.
 
-    With --on sagemaker it is a training job of the same plan, for which `trn sagemaker` has list, logs and stop.
+    With --on sagemaker it is a training job of SageMaker, which is billed from its start on: trn asks first.
 
-    One job at a time. It goes on when this command ends: Ctrl-C leaves it running. A node that is lost is replaced, and
-    the job goes on from its last checkpoint.
+    A cluster runs one job at a time. The job keeps running when this command ends, also by Ctrl-C. A node that is lost
+    is replaced, and the job continues from its last checkpoint.
 
-    Exit code 0: the job succeeded. 1: it did not, or was not started. 3: could not tell. 130: left running, by
-    Ctrl-C.
+    Exit code 0: the job succeeded. 1: it did not, or was not started. 3: unknown. 130: left running, by Ctrl-C.
     """
     if wake and detach:
         raise click.UsageError("--wake puts the cluster to sleep when the job is over: leave --detach out")
-    try:
-        request, given, shown = read_request(script, arguments, options)
-    except JobError as error:
-        refuse(error, as_json=as_json)
+    if upload and not dry_run:
+        raise click.UsageError("--upload goes with --dry-run: a job that is started has its source uploaded")
+    request, given, shown = read_request(script, arguments, {"on": on, **options})
     outputs = outputs or (Path(request.outputs) if request.outputs else None)
-    if request.on == SAGEMAKER:
-        if wake or outputs or precompile:
-            of_cluster = "--wake, --outputs and --precompile"
-            raise click.UsageError(f"{of_cluster} are of the cluster: leave them out with --on sagemaker")
-        # Imported here: who runs on the cluster needs none of it.
-        from trainium_cli.jobs.run_on_sagemaker import run_on_sagemaker
-
-        run_on_sagemaker(
-            request,
-            given,
-            shown,
-            overrides=overrides,
-            cdk_json=cdk_json,
-            stack=stack,
-            suppressed=suppressed,
-            dry_run=dry_run,
-            detach=detach,
-            yes=yes,
-            as_json=as_json,
-        )
-        return
-    if suppressed:
-        raise click.UsageError("--suppress is of SageMaker: leave it out, or add --on sagemaker")
-    plan = read_cluster_plan(cdk_json, overrides, as_json=as_json, ignoring=IRRELEVANT_LATER)
-    try:
-        job, package = _new_job(plan, request)
-    except JobError as error:
-        refuse(as_given(error, shown), as_json=as_json)
-    if package.left_out:
-        click.echo(f"Left out of the source: {', '.join(package.left_out)}", err=True)
+    plan, engine = read_engine(invocation, request.on, stack)
+    flags = {"wake": wake, "precompile": precompile, "upload": upload}
+    check_keys(engine, {**given, **flags}, {**shown, **{name: f"--{name}" for name in flags}})
+    if engine.bills_jobs and invocation.as_json and not (yes or dry_run):
+        raise click.UsageError("--json asks no questions: give --yes as well")
+    with keys_as_given(shown), asking(invocation, plan, "Packing the source ..."):
+        job = engine.prepare(request, packed_source(request), datetime.now(UTC))
+    if job.package.left_out:
+        click.echo(f"Left out of the source: {', '.join(job.package.left_out)}", err=True)
     if dry_run:
-        print_json(asdict(job)) if as_json else click.echo(node_script(job))
-        return
-    stack = stack_of_cluster(plan, stack)
+        if upload:
+            job.upload()
+        print_json(job.as_json) if invocation.as_json else click.echo(job.as_text)
+        return ExitCode.OK
     if precompile:
         # Imported here: few need it.
         from trainium_cli.jobs.precompiling import precompile_first
 
-        precompile_first(plan, stack, request, job, package, yes=yes, as_json=as_json)
-    if wake:
-        begun = time.monotonic()
-        _switch(overrides, cdk_json, stack, asleep=False, yes=yes)
-        job = replace(job, waking_seconds=round(time.monotonic() - begun, 1))
+        precompile_first(invocation, _of_cluster(engine), _cluster_job(job), request, yes=yes)
+    if not wake:
+        return _run(invocation, plan, engine, job, detach=detach, yes=yes, outputs=outputs)
+    return _run_awake(invocation, plan, _of_cluster(engine), _cluster_job(job), yes=yes, outputs=outputs)
+
+
+def _run(
+    invocation: Invocation,
+    plan: Plan,
+    engine: JobEngine,
+    job: PreparedJob,
+    *,
+    detach: bool,
+    yes: bool,
+    outputs: Path | None,
+) -> ExitCode:
+    state = submit_and_follow(invocation, plan, engine, job, detach=detach, yes=yes)
+    if outputs is not None and state is not None:
+        fetch_outputs(engine, job.job_id, outputs)
+    return ExitCode.OK if detach else job_exit_code(state)
+
+
+def _run_awake(
+    invocation: Invocation,
+    plan: Plan,
+    cluster: Ec2Jobs,
+    job: PreparedClusterJob,
+    *,
+    yes: bool,
+    outputs: Path | None,
+) -> ExitCode:
+    """Wake the cluster, run the job, and put the cluster to sleep."""
+    begun = time.monotonic()
+    _switch(invocation, cluster.stack, "awake", yes=yes)
+    job.job = replace(job.job, waking_seconds=round(time.monotonic() - begun, 1))
     awake = f"Interrupted: {plan.cluster_name} is awake, and billed. `trn sleep` puts it to sleep."
     try:
-        with going_on(awake) if wake else nullcontext():
-            state = submit_and_follow(
-                plan, stack, job, package, uploads=request.uploads, detach=detach, as_json=as_json
-            )
-            if outputs is not None and state is not None:
-                fetch_outputs(plan, stack, job.id, outputs)
+        with going_on(awake):
+            return _run(invocation, plan, cluster, job, detach=False, yes=yes, outputs=outputs)
     finally:
-        # Also when it was not started. A job that goes on has to keep its nodes.
-        if wake:
-            _sleep_unless_running(plan, overrides, cdk_json, stack)
-    raise click.exceptions.Exit(ExitCode.OK if detach else job_exit_code(state))
+        # Also when it was not started. A job that keeps running has to keep its nodes.
+        _sleep_unless_running(invocation, plan, cluster)
 
 
-def _new_job(plan: Plan, request: JobRequest) -> tuple[Job, SourcePackage]:
-    """The job for the cluster, and its source. Raises JobError."""
-    package = packed_source(request)
-    script_there = package.script or None
-    job = new_job(plan, request, script=script_there, now=datetime.now(UTC), source_sha256=package.digest)
-    return job, package
+def _of_cluster(engine: JobEngine) -> Ec2Jobs:
+    assert isinstance(engine, Ec2Jobs), "other engines refuse the option"
+    return engine
 
 
-def _switch(overrides: tuple[str, ...], cdk_json: Path | None, stack: str, *, asleep: bool, yes: bool) -> None:
+def _cluster_job(job: PreparedJob) -> PreparedClusterJob:
+    assert isinstance(job, PreparedClusterJob), "other engines refuse the option"
+    return job
+
+
+def _switch(invocation: Invocation, stack: str, want: Want, *, yes: bool) -> None:
     """Wake the cluster, or put it to sleep. Raises CliError when that fails."""
-    invocation = Invocation(overrides=overrides, cdk_json=cdk_json)
-    say(switch(invocation, stack, "asleep" if asleep else "awake", yes=yes))
+    say(switch(invocation, stack, want, yes=yes))
 
 
-def _sleep_unless_running(plan: Plan, overrides: tuple[str, ...], cdk_json: Path | None, stack: str) -> None:
+def _sleep_unless_running(invocation: Invocation, plan: Plan, cluster: Ec2Jobs) -> None:
     try:
-        jobs = cluster_jobs(plan, stack)
-        current = jobs.current() if jobs else None
-        state = jobs.state(current.job.id) if jobs and current else None
+        state = cluster.last()
+    except NoStackError:
+        state = None
     except UnavailableError as error:
-        click.echo(f"{plan.cluster_name} stays awake and is billed: could not tell if a job runs: {error}", err=True)
+        click.echo(f"{plan.cluster_name} stays awake and is billed: unknown whether a job runs: {error}", err=True)
         return
     if state is not None and not state.is_over:
         message = (
-            f"{plan.cluster_name} stays awake and is billed: {state.job.id} goes on. Put it to sleep with `trn sleep`."
+            f"{plan.cluster_name} stays awake and is billed: {state.job.id} keeps running. "
+            "Put it to sleep with `trn sleep`."
         )
         click.echo(message, err=True)
         return
-    _switch(overrides, cdk_json, stack, asleep=True, yes=True)
+    _switch(invocation, cluster.stack, "asleep", yes=True)

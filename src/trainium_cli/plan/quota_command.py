@@ -7,12 +7,13 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
-from trainium_cli.jobs.sagemaker_quota_command import sagemaker
 from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.terminal import console, pairs, print_json, table
 from trainium_core.engines.ec2.checks.quota_check import check_quota
+from trainium_core.engines.registry import CLUSTER, ENGINES
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
+from trainium_core.preflight.finding import worst_of
 from trainium_core.quotas.aws_requests import AlreadyRequestedError, AwsQuotaRequests
 from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime.check_result import CheckResult
@@ -32,12 +33,10 @@ _EXIT_CODES = {
 def quota() -> None:
     """Show what the plan lacks of a quota, and ask AWS for it.
 
-    The quota is the one for the plan's instance family, region and purchase option. `request` asks AWS for more of it;
-    nothing else that `trn` does changes a quota.
+    On EC2 the quota is the one for the plan's instance family, region and purchase option. The other engines of
+    trn:stacks have quotas of their own services. `request` asks AWS for more of EC2's; nothing else that `trn` does
+    changes a quota.
     """
-
-
-quota.add_command(sagemaker)
 
 
 @quota.command()
@@ -51,14 +50,19 @@ def status(invocation: Invocation) -> ExitCode:
     plan = invocation.plan()
     state, result = _state_and_result(plan)
     requests = state.requests if state else ()
+    of_services = _of_services(plan)
     if invocation.as_json:
-        print_json({**asdict(result), "requests": [asdict(request) for request in requests]})
+        others = {name: asdict(one) for name, one in of_services.items()}
+        print_json({**asdict(result), "requests": [asdict(request) for request in requests], "services": others})
     else:
         _refuse_unanswered(result)
         _show_result(result)
         if state:
             _show_requests(requests)
-    return _EXIT_CODES[result.outcome]
+        for name, one in of_services.items():
+            console().print(f"\n{name}", style="bold")
+            _show_result(one)
+    return _EXIT_CODES[worst_of([result, *of_services.values()]).outcome]
 
 
 @quota.command()
@@ -103,11 +107,26 @@ def _request_increase(invocation: Invocation, state: QuotaState) -> ExitCode:
     return _end(invocation, ExitCode.OK, message, replace(state, requests=(made,)))
 
 
+def _of_services(plan: Plan) -> dict[str, CheckResult]:
+    """What the quotas of other services than EC2 say of the plan, by engine."""
+    account = AwsAccount(plan.region)
+    found: dict[str, CheckResult] = {}
+    for key in (key for key in plan.stacks if key != CLUSTER.key):
+        for check in ENGINES[key].checks.values():
+            try:
+                result = check(plan, account)
+            except UnavailableError as error:
+                result = CheckResult(outcome="unknown", found=error.reason, fix=error.remedy)
+            if result is not None:
+                found[key] = result
+    return found
+
+
 def _state_and_result(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
     """The state of the plan's quota with the requests for more, and what preflight makes of it."""
-    if "cluster" not in plan.stacks:
-        found = f"trn:stacks={','.join(plan.stacks)} takes of no EC2 quota: `trn quota sagemaker` shows SageMaker's"
-        return None, CheckResult(outcome="warn", found=found)
+    if CLUSTER.key not in plan.stacks:
+        found = f"trn:stacks={','.join(plan.stacks)} takes of no EC2 quota"
+        return None, CheckResult(outcome="pass", found=found)
     account, need = AwsAccount(plan.region), quota_need(plan)
     if need is None:
         return None, check_quota(plan, account)

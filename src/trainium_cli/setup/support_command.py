@@ -16,12 +16,13 @@ from trainium_cli.cluster.audit_report import audit_as_json
 from trainium_cli.cluster_choice import read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
-from trainium_cli.jobs.job_cluster import cluster_jobs, newest_states
 from trainium_cli.terminal import console, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.runner import audit
+from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
 from trainium_core.engines.ec2.engine import EC2
+from trainium_core.jobs.engine import NoStackError
 from trainium_core.jobs.record import record_of
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.plan import Plan
@@ -99,16 +100,18 @@ def _parts(invocation: Invocation, given_stack: str | None, *, include_logs: boo
     yield from account_parts(
         plan, stacks, account=AwsAccount(plan.region), nodes=nodes, history=history, node_stack=stack
     )
-    yield Part(name="jobs.json", gather=lambda: _jobs(plan, stack))
+    yield Part(name="jobs.json", gather=lambda: _jobs(invocation, plan, stack))
     yield Part(name="audit.json", gather=lambda: _audit(invocation, plan, stacks))
     if include_logs:
         yield from log_parts(plan, stacks, nodes=nodes, history=history, node_stack=stack)
 
 
-def _jobs(plan: Plan, stack: str) -> str:
+def _jobs(invocation: Invocation, plan: Plan, stack: str) -> str:
     """The records of the newest jobs, without prices."""
-    jobs = cluster_jobs(plan, stack)
-    states = newest_states(jobs, _MOST_JOBS) if jobs else []
+    try:
+        states = Ec2Jobs(plan, stack, invocation.clients).newest(_MOST_JOBS)
+    except NoStackError:
+        states = ()
     return as_json({state.job.id: list(record_of(state, None)) for state in states})
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from trainium_core.jobs.follow import ChunkedLog, LogChunk
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import files_below
 from trainium_runtime.aws_errors import read_errors, write_errors
@@ -36,20 +37,13 @@ class CurrentJob:
     etag: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class LogChunk:
-    """Part of what the processes of one node of an attempt have printed."""
-
-    key: str
-    node: int
-    text: str
-
-
 class AwsJobs(AwsService):
     """The jobs in one bucket of node records. Reading raises UnavailableError, writing RequestRefusedError.
 
     current_key: of the job that is given out now. Default: that of the nodes.
     """
+
+    shortest_poll, log_delay = 0.0, 0.0
 
     def __init__(
         self, region: str, bucket: str, *, clients: Clients | None = None, current_key: str = CURRENT_JOB_KEY
@@ -134,6 +128,15 @@ class AwsJobs(AwsService):
     def has_ended(self, job_id: str) -> bool:
         """Whether a job is over, which is less to read than its state."""
         return self._json(job_keys(job_id).end) is not None
+
+    def newest(self, most: int) -> list[JobState]:
+        """The last jobs that were submitted, the newest first."""
+        newest = sorted(self.job_ids(), key=_submitted, reverse=True)[:most]
+        return [state for one in newest if (state := self.state(one)) is not None]
+
+    def open_log(self, job_id: str, *, rank: int | None = None, attempt: int | None = None) -> ChunkedLog:
+        """rank: the process whose lines are wanted. Default: the first, with the tracebacks of others on its node."""
+        return ChunkedLog(job_id, self, rank=rank, attempt=attempt)
 
     def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]:
         """What a node has written of an attempt since the chunk with the key `after`; default since its beginning."""
@@ -282,3 +285,8 @@ class AwsJobs(AwsService):
 
     def _permission(self, action: str, bucket: str | None = None) -> str:
         return f"{action} on the bucket {bucket or self.bucket}"
+
+
+def _submitted(job_id: str) -> str:
+    """The time that a job's id ends with."""
+    return job_id[-len("20261122-120000") :]

@@ -1,4 +1,4 @@
-"""Following a job: what its first process prints, what goes wrong in others, and where it stands, until it is over."""
+"""Following a job: what it prints and where it stands, until it is over."""
 
 import re
 import time
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from trainium_core.jobs.aws_jobs import LogChunk
 from trainium_core.jobs.progress import ENDING, JobState
 from trainium_core.polling import polled
 from trainium_runtime.errors import UnavailableError
@@ -15,71 +14,96 @@ POLL_SECONDS, SOON_SECONDS, ENDING_SECONDS = 3, 1, 0.5
 """Between polls: usually, soon after something has changed, and while the job ends."""
 SOON_POLLS = 60
 UNANSWERED = 20
-"""How many times in a row S3 may not answer before following ends."""
+"""How many times in a row AWS may not answer before following ends."""
 
 _RANK = re.compile(r"^\[rank (\d+)\] ?")
 _TRACEBACK = "Traceback (most recent call last):"
 
 
-class JobReader(Protocol):
-    """What following asks of the jobs in S3."""
-
-    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None: ...
-
-    def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class LogLine:
-    """A line of a job. rank: of the process that printed it; None for one that is no single process's."""
+    """A line of a job. rank: of the process that printed it; None for one that is no single process's.
+
+    node: the service's name of the node that printed it, where ranks are not known.
+    """
 
     attempt: int
     rank: int | None
     text: str
+    node: str | None = None
 
 
-@dataclass
-class _Log:
-    """How far the log of the first node of an attempt was read."""
+class JobLog(Protocol):
+    """What a job prints, read on from where it was left. Raises UnavailableError."""
 
-    attempt: int
-    after: str = ""
-    rest: str = ""
-    in_traceback: set[int] = field(default_factory=set[int])
+    def new_lines(self, state: JobState) -> Iterator[LogLine]:
+        """What was printed since the last call."""
+        ...
+
+    def last_line(self) -> Iterator[LogLine]:
+        """What is left of a line without its end."""
+        ...
+
+
+class FollowedJobs(Protocol):
+    """What following asks. Raises UnavailableError.
+
+    shortest_poll: seconds between two polls at least. log_delay: seconds after which a line that was printed can be
+    read.
+    """
+
+    shortest_poll: float
+    log_delay: float
+
+    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
+        """None when there is no such job. every_node: of every node, and not of the first alone."""
+        ...
+
+    def open_log(self, job_id: str, *, rank: int | None = None, attempt: int | None = None) -> JobLog:
+        """rank: the process whose lines are wanted. Default: the first, with the tracebacks of others on its node."""
+        ...
 
 
 class JobFollower:
     """Follows one job. It can be left and taken up again: `events` goes on where it was left.
 
-    rank: the process whose lines are wanted. Default: the first, with the tracebacks of the others on its node.
+    rank, attempt: as of `open_log`.
     """
 
     def __init__(
         self,
         job_id: str,
-        jobs: JobReader,
+        jobs: FollowedJobs,
         *,
         rank: int | None = None,
         attempt: int | None = None,
         pause: Callable[[float], None] | None = None,
     ) -> None:
         self.job_id = job_id
-        self._jobs, self._rank, self._only_attempt = jobs, rank, attempt
+        self._jobs = jobs
         self._pause = pause or time.sleep
         self._shown: JobState | None = None
         self._unchanged = 0
-        self._log = _Log(attempt=attempt or 1)
+        self._log = jobs.open_log(job_id, rank=rank, attempt=attempt)
 
     def events(self, *, to_the_end: bool = True) -> Iterator[JobState | LogLine]:
         """Each line, and the job's state whenever that changes; the last one is of a job that is over.
 
         to_the_end: False ends with what there is now.
-        Raises UnavailableError when S3 does not answer UNANSWERED times in a row, or there is no such job.
+        Raises UnavailableError when AWS does not answer UNANSWERED times in a row, or there is no such job; with
+        to_the_end=False, also when the log cannot be read.
         """
         for state in self._states():
-            yield from self._new_lines(state)
+            if state.is_over and self._shown is not None and self._jobs.log_delay:
+                self._pause(self._jobs.log_delay)
+            try:
+                yield from self._log.new_lines(state)
+            except UnavailableError:
+                # It is read with the next poll. The log does not decide how the job ends.
+                if not to_the_end:
+                    raise
             if state.is_over or not to_the_end:
-                yield from self._last_line()
+                yield from self._log.last_line()
                 yield state
                 return
             self._unchanged += 1
@@ -87,7 +111,7 @@ class JobFollower:
                 self._unchanged = 0
                 yield state
             self._shown = state
-            self._pause(self._seconds(state))
+            self._pause(max(self._seconds(state), self._jobs.shortest_poll))
 
     def _seconds(self, state: JobState) -> float:
         """Until the next poll."""
@@ -100,30 +124,47 @@ class JobFollower:
             lambda: self._jobs.state(self.job_id),
             absent=f"there is no job {self.job_id}",
             pause=self._pause,
-            seconds=POLL_SECONDS,
+            seconds=max(POLL_SECONDS, self._jobs.shortest_poll),
             unanswered=UNANSWERED,
         )
 
-    def _new_lines(self, state: JobState) -> Iterator[LogLine]:
-        """What cannot be read now is read with the next poll: the log does not decide how the job ends."""
+
+@dataclass(frozen=True, kw_only=True)
+class LogChunk:
+    """Part of what the processes of one node of an attempt have printed."""
+
+    key: str
+    node: int
+    text: str
+
+
+class ReadsChunks(Protocol):
+    def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]: ...
+
+
+class ChunkedLog:
+    """The log that nodes write in chunks, each line with the rank that printed it. Implements JobLog."""
+
+    def __init__(self, job_id: str, jobs: ReadsChunks, *, rank: int | None, attempt: int | None) -> None:
+        self._job_id, self._jobs, self._rank, self._only_attempt = job_id, jobs, rank, attempt
+        self._place = _Place(attempt=attempt or 1)
+
+    def new_lines(self, state: JobState) -> Iterator[LogLine]:
         node = 0 if self._rank is None else self._rank // state.job.processes_per_node
         last = self._only_attempt or len(state.attempts)
-        while self._log.attempt <= last:
-            try:
-                for chunk in self._jobs.log(self.job_id, self._log.attempt, node, after=self._log.after):
-                    self._log.after = chunk.key
-                    *lines, self._log.rest = (self._log.rest + chunk.text).split("\n")
-                    for line in lines:
-                        yield from self._wanted(line)
-            except UnavailableError:
+        while self._place.attempt <= last:
+            for chunk in self._jobs.log(self._job_id, self._place.attempt, node, after=self._place.after):
+                self._place.after = chunk.key
+                *lines, self._place.rest = (self._place.rest + chunk.text).split("\n")
+                for line in lines:
+                    yield from self._wanted(line)
+            if self._place.attempt == last:
                 return
-            if self._log.attempt == last:
-                return
-            yield from self._last_line()
-            self._log = _Log(attempt=self._log.attempt + 1)
+            yield from self.last_line()
+            self._place = _Place(attempt=self._place.attempt + 1)
 
-    def _last_line(self) -> Iterator[LogLine]:
-        rest, self._log.rest = self._log.rest, ""
+    def last_line(self) -> Iterator[LogLine]:
+        rest, self._place.rest = self._place.rest, ""
         if rest:
             yield from self._wanted(rest)
 
@@ -132,20 +173,30 @@ class JobFollower:
         rank = int(match[1]) if match else None
         text = line[match.end() :] if match else line
         if rank == (self._rank or 0) or (rank is None and self._rank is None) or self._is_of_traceback(rank, text):
-            yield LogLine(attempt=self._log.attempt, rank=rank, text=text.rstrip("\r"))
+            yield LogLine(attempt=self._place.attempt, rank=rank, text=text.rstrip("\r"))
 
     def _is_of_traceback(self, rank: int | None, text: str) -> bool:
         """Whether a line is part of a traceback of another process: up to the line that names the error."""
         if rank is None or self._rank is not None:
             return False
         if text.startswith(_TRACEBACK):
-            self._log.in_traceback.add(rank)
-        elif rank not in self._log.in_traceback:
+            self._place.in_traceback.add(rank)
+        elif rank not in self._place.in_traceback:
             return False
         elif not text.startswith(" "):
-            self._log.in_traceback.discard(rank)
+            self._place.in_traceback.discard(rank)
         return True
 
 
-def _shown_state(state: JobState) -> tuple[str, int]:
-    return state.status, len(state.attempts)
+@dataclass
+class _Place:
+    """How far the log of an attempt was read."""
+
+    attempt: int
+    after: str = ""
+    rest: str = ""
+    in_traceback: set[int] = field(default_factory=set[int])
+
+
+def _shown_state(state: JobState) -> tuple[str, int, str]:
+    return state.status, len(state.attempts), state.detail

@@ -1,6 +1,7 @@
 """Where a job stands: what its nodes have written, in one state."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from trainium_wire.job import Job, Outcome
 from trainium_wire.job_progress import Attempt
@@ -11,12 +12,22 @@ ENDING = "ending"
 
 @dataclass(frozen=True, kw_only=True)
 class JobState:
-    """A job with its attempts. outcome: None until it is over. stopping: `trn stop` has asked for its end."""
+    """A job with its attempts. outcome: None until it is over. stopping: `trn stop` has asked for its end.
+
+    stage: where it stands in the words of the service that runs it, and detail: what that says of it; empty where the
+    nodes tell. is_billed: whether the job is billed, and not the machines that it runs on; billed_seconds: for how
+    long, None until that is known. places: S3 URLs of what it leaves, by name.
+    """
 
     job: Job
     attempts: tuple[Attempt, ...]
     outcome: Outcome | None
     stopping: bool = False
+    stage: str = ""
+    detail: str = ""
+    is_billed: bool = False
+    billed_seconds: int | None = None
+    places: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def is_over(self) -> bool:
@@ -29,6 +40,8 @@ class JobState:
             return self.outcome.result
         if self.stopping:
             return "stopping"
+        if self.stage:
+            return self.stage
         if not self.attempts:
             return "waiting for the nodes"
         last = self.attempts[-1]

@@ -45,15 +45,13 @@ class Restart:
 def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping[str, Any]]:
     """The lines, in the order of time. usd_per_hour: what the cluster costs; None: not known, nor is any `usd`.
 
-    Every line has `event`. state: with every node of every attempt.
+    Every line has `event`. state: with every node of every attempt. Of a job that is billed by itself only the end has
+    dollars, for the seconds that were billed.
     """
+    of_phases = None if state.is_billed else usd_per_hour
 
     def costs(seconds: float | None) -> dict[str, Any]:
-        usd = None if seconds is None or usd_per_hour is None else usd_per_hour * Decimal(str(seconds)) / _HOUR
-        return {
-            "seconds": None if seconds is None else round(seconds, 3),
-            "usd": None if usd is None else float(round(usd, 4)),
-        }
+        return {"seconds": None if seconds is None else round(seconds, 3), "usd": _usd(seconds, of_phases)}
 
     job = state.job
     submitted = moment(job.submitted_at)
@@ -110,7 +108,15 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
             yield {"event": "attempt-end", "attempt": number, **_end(attempt.outcome), **costs(lasted)}
     if state.outcome is not None:
         lasted = seconds_between(submitted, state.outcome.at)
-        yield {"event": "end", "attempts": len(state.attempts), **_end(state.outcome), **costs(lasted)}
+        billed = {"billed_seconds": state.billed_seconds, "usd": _usd(state.billed_seconds, usd_per_hour)}
+        more = billed if state.is_billed else {}
+        yield {"event": "end", "attempts": len(state.attempts), **_end(state.outcome), **costs(lasted), **more}
+
+
+def _usd(seconds: float | None, usd_per_hour: Decimal | None) -> float | None:
+    if seconds is None or usd_per_hour is None:
+        return None
+    return float(round(usd_per_hour * Decimal(str(seconds)) / _HOUR, 4))
 
 
 def graphs_of(node: NodeProgress) -> Mapping[str, float]:

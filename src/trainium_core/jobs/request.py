@@ -10,6 +10,7 @@ from typing import Any
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.request_forms import S3_URL, ExitCodes, Inputs, SecretArns, Text, Texts, Variables, YesNo
+from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan.settings.jobs import S3_FOLDER
 from trainium_core.problems import nearest
 from trainium_core.setting_schema.forms import Choice, FilePath, Form, Pattern, UnreadableError, WholeNumber
@@ -17,8 +18,6 @@ from trainium_core.setting_schema.setting import METADATA_KEY, Setting, section,
 from trainium_wire.job import CHECKPOINT_SECONDS
 
 LONGEST_NAME = 40
-
-CLUSTER, SAGEMAKER = TARGETS = ("cluster", "sagemaker")
 
 _MOST_MINUTES = 60 * 24 * 7
 
@@ -43,11 +42,12 @@ class JobRequest:
     arguments: tuple[str, ...] = setting(
         "arguments", Texts("a list of texts"), meaning="Given to the script as they are.", default=()
     )
-    on: str = setting(
+    on: str | None = setting(
         "on",
-        Choice(TARGETS),
-        meaning="Where it runs: on the nodes of the cluster, or as a training job of SageMaker.",
-        default=CLUSTER,
+        Choice(tuple(CONSTRUCT_IDS)),
+        meaning="The engine that runs it, of those in trn:stacks.",
+        default=None,
+        left_out="the first of trn:stacks that runs jobs, the cluster before others",
     )
     source: str | None = setting(
         "source",
@@ -160,6 +160,31 @@ class JobRequest:
     )
     compile_cache: bool = setting(
         "compile_cache", YesNo(), meaning="Whether it uses the compile cache.", default=True, left_out="true"
+    )
+    training_plan: str | None = setting(
+        "training_plan",
+        Text("the ARN of a training plan"),
+        meaning="Run in a training plan that was bought for training jobs. SageMaker only.",
+        default=None,
+    )
+    spot_wait_minutes: int | None = setting(
+        "spot_wait_minutes",
+        WholeNumber(0, _MOST_MINUTES),
+        meaning="Minutes that it may wait for spot capacity, besides its time limit. SageMaker only.",
+        default=None,
+        left_out="as long as the time limit",
+    )
+    warm_pool_minutes: int = setting(
+        "warm_pool_minutes",
+        WholeNumber(0),
+        meaning="Minutes that the instances are kept, and billed, for a next job. SageMaker only.",
+        default=0,
+    )
+    input_mode: str = setting(
+        "input_mode",
+        Choice(("File", "FastFile")),
+        meaning="Whether inputs are copied before the start, or read from S3 when they are needed. SageMaker only.",
+        default="File",
     )
     resume: str | None = setting(
         "resume",

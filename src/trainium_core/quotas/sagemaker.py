@@ -8,11 +8,6 @@ from trainium_runtime.quota import Quota, Quotas
 SERVICE = "sagemaker"
 
 
-def sagemaker_usages() -> tuple[str, ...]:
-    """What instances can be used for, each under a quota of its own, such as training-job."""
-    return tuple(facts()["sagemaker_quotas"]["usages"])
-
-
 def sagemaker_quota_name(instance_type: str, usage: str) -> str:
     """The name of a quota, such as `ml.trn1.32xlarge for training job usage`."""
     return f"ml.{instance_type} for {facts()['sagemaker_quotas']['usages'][usage]}"

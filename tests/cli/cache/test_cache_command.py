@@ -83,9 +83,8 @@ def test_status_shows_size_cost_and_releases(stored: Stored) -> None:
 
 
 def test_the_cache_of_a_cluster_is_found_by_its_stack_and_its_jobs_say_the_hit_rate(
-    stored: Stored, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    stored: Stored, cluster: Cluster
 ) -> None:
-    monkeypatch.setattr(cache_look_commands, "cluster_jobs", lambda *_: cluster.jobs)
     outputs = {"CompileCache": {"Value": f"s3://{BUCKET}/{FOLDER}"}}
     template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": outputs}
     assert run("cache", "status", *TWO).exit_code == ExitCode.NOT_READY
@@ -159,7 +158,7 @@ def test_what_says_that_an_entry_is_finished_is_deleted_first(stored: Stored, mo
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["clean", "--keep-releases", "0", "--json"], "with --json nobody is asked"),
+        (["clean", "--keep-releases", "0", "--json"], "--json asks no questions"),
         (["clean", "--release", "neuronx-cc-1", "--yes"], "has no release neuronx-cc-1; it is empty"),
         (["status", "--bucket", "no/such//bucket!"], "--bucket: got"),
         (["status", "--bucket", "is-not-there"], "There is no bucket is-not-there"),

@@ -60,7 +60,7 @@ def test_without_the_right_to_list_a_bucket_each_command_says_so_in_a_sentence(
     assert ended.exit_code == ExitCode.UNKNOWN
     assert not ended.stdout
     sentence = f"not allowed to read: the permission s3:ListBucket on the bucket {BUCKET} is missing"
-    assert ended.stderr == f"Could not tell: {sentence}: {BE_ALLOWED}\n"
+    assert ended.stderr == f"Unknown: {sentence}: {BE_ALLOWED}\n"
 
 
 def test_clean_without_the_right_to_delete_says_so(may: Callable[..., None]) -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from tests.cli.cluster.test_nodes_command import PROVEN
 from tests.cli.running import GOOD
-from tests.core.job_bucket import NodesOfAJob, job_bucket
-from trainium_cli.jobs import job_cluster, job_submission
+from tests.core.job_bucket import REGION, NodesOfAJob, job_bucket
+from trainium_core.engines.ec2 import aws_jobs
 from trainium_core.jobs import follow
 from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.engine import NoStackError
 from trainium_core.nodes.report import DeployedNodes
 
 TWO = (*GOOD, "-c", "trn:nodes=2")
@@ -42,8 +43,10 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator
             def nodes(self, _stack: str) -> DeployedNodes | None:
                 return made.nodes
 
-        def jobs_of(_plan: object, _stack: str, **_: object) -> AwsJobs | None:
-            return made.jobs if made.nodes else None
+        def jobs_of(_plan: object, stack: str, _clients: object) -> AwsJobs:
+            if made.nodes is None:
+                raise NoStackError(stack, REGION)
+            return made.jobs
 
         def pause(_seconds: float) -> None:
             made.while_paused()
@@ -51,12 +54,8 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator
         def no_prices(_region: str, **_: object) -> None:
             return None
 
-        monkeypatch.setattr(job_submission, "AwsPrices", no_prices)
-        monkeypatch.setattr("trainium_cli.jobs.jobs_command.AwsPrices", no_prices)
-        monkeypatch.setattr(job_submission, "AwsNodes", Nodes)
-        for module in (job_submission, job_cluster):
-            monkeypatch.setattr(module, "cluster_jobs", jobs_of)
-        monkeypatch.setattr("trainium_cli.jobs.run_command.cluster_jobs", jobs_of)
+        for name, replaced in {"AwsPrices": no_prices, "AwsNodes": Nodes, "jobs_of_stack": jobs_of}.items():
+            monkeypatch.setattr(aws_jobs, name, replaced)
         monkeypatch.setattr(follow.time, "sleep", pause)
         monkeypatch.chdir(folder)
         monkeypatch.setenv("COLUMNS", "160")

@@ -78,7 +78,7 @@ def aws_cli(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("PATH", str(folder))
 
     class Nodes:
-        def __init__(self, _region: str) -> None: ...
+        def __init__(self, _region: str, **_: object) -> None: ...
 
         def nodes(self, _stack: str) -> DeployedNodes | None:
             return cluster.nodes

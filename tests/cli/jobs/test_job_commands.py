@@ -132,7 +132,7 @@ def test_mistakes_are_reported_all_at_once_by_the_names_that_were_given() -> Non
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        (None, "There is no stack TrnClusterStack in us-west-2: `trn deploy` makes it."),
+        (None, "There is no stack TrnClusterStack in us-west-2: `trn deploy` creates it."),
         (BOOTING, "not all nodes are proven"),
         (DeployedNodes(wanted=0, instances=(), records={}, membership=PROVEN.membership), "`trn run --wake` wakes it"),
     ],
@@ -178,7 +178,7 @@ def test_ctrl_c_leaves_the_job_running_and_says_how_to_come_back(cluster: Cluste
     assert ended.exit_code == ExitCode.INTERRUPTED
     current = cluster.jobs.current()
     assert current
-    assert f"{current.job.id} runs on, and its nodes are billed" in ended.stderr
+    assert f"{current.job.id} keeps running, and is billed" in ended.stderr
     assert f"trn logs {current.job.id} --follow" in ended.stderr
 
 
@@ -201,7 +201,7 @@ def test_a_job_resumed_from_one_that_saved_nothing_goes_on_from_what_that_began_
     replace(cluster.writes, job=second).end("interrupted")
     ended = run("run", *TWO, "--detach", "--resume", "second", "train.py")
     assert ended.exit_code == ExitCode.OK, ended.stderr
-    assert f"goes on from step-10 of {JOB.id}" in ended.stderr
+    assert f"continues from step-10 of {JOB.id}" in ended.stderr
     current = cluster.jobs.current()
     assert current
     assert current.job.resume_from == JOB.id

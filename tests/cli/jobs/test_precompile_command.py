@@ -42,13 +42,9 @@ def test_without_a_host_in_the_plan_its_setting_is_named(script: str) -> None:
 def test_run_does_not_precompile_what_an_earlier_job_compiled(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def jobs_of(_plan: object, _stack: str) -> object:
-        return cluster.jobs
-
     def earlier(*_: object) -> str:
         return "train-20261122-110000"
 
-    monkeypatch.setattr(precompiling, "cluster_jobs", jobs_of)
     monkeypatch.setattr(precompiling, "seems_compiled", earlier)
     ended, job = run_to_the_end(cluster, "succeeded", *HOST, "--precompile")
     assert ended.exit_code == ExitCode.OK, ended.output

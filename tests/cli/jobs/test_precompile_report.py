@@ -88,7 +88,7 @@ def host(cluster: Cluster, nodes: JobNodes, monkeypatch: pytest.MonkeyPatch) -> 
     def replaced(by: object) -> Callable[..., object]:
         return lambda *_, **__: by
 
-    for name, by in {"cluster_jobs": cluster.jobs, "AwsPrecompileHost": made, "AwsPrices": None}.items():
+    for name, by in {"AwsPrecompileHost": made, "AwsPrices": None}.items():
         monkeypatch.setattr(precompiling, name, replaced(by))
     return made
 

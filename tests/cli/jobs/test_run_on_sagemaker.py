@@ -1,76 +1,115 @@
-"""`trn run --on sagemaker`: the job of a cluster as a training job, with an account and jobs in memory."""
+"""The job commands on SageMaker: the same commands, and what only one of the two engines takes is refused by name."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from moto import mock_aws
 
-from tests.cli.jobs.sagemaker_account import Aws, aws_in_memory
-from tests.cli.running import GOOD
+from tests.cli.running import GOOD, run
+from tests.core.test_sagemaker_jobs import client, deploy, write
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.main import trn
+from trainium_core.jobs import follow
 
-__all__ = ["aws_in_memory"]
-
-
-def run(*arguments: str, typed: str | None = None) -> Result:
-    return CliRunner().invoke(trn, ["run", *GOOD, *arguments], prog_name="trn", input=typed)
+ON = (*GOOD, "-c", "trn:stacks=sagemaker")
 
 
-def test_the_job_of_a_cluster_is_a_training_job_with_the_same_source_as_trn_sagemaker_run(aws: Aws) -> None:
-    ended = run("--on", "sagemaker", "--yes", "--detach", "--env", "A=b", "--time-limit-minutes", "90", "train.py")
+@pytest.fixture(autouse=True)
+def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An account in moto that has the stack of the plan, and a folder with a script."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    monkeypatch.setattr(follow.time, "sleep", lambda _: None)
+    Path("train.py").write_text("print('hello')\n")
+    with mock_aws():
+        deploy()
+        yield
+
+
+def started() -> list[str]:
+    return [one["TrainingJobName"] for one in client("sagemaker").list_training_jobs()["TrainingJobSummaries"]]
+
+
+def submit(*options: str) -> Result:
+    return run("run", *ON, "--yes", *options, "train.py", "--", "--epochs", "3")
+
+
+def test_a_job_is_shown_started_and_followed_to_its_result() -> None:
+    ended = submit()
     assert ended.exit_code == ExitCode.OK, ended.output
-    started = aws.request
-    assert started["TrainingJobName"].startswith("trn-pilot--train-")
-    assert started["Environment"]["A"] == "b"
-    assert started["StoppingCondition"]["MaxRuntimeInSeconds"] == 90 * 60
-    aws.jobs.started.clear()
-    aws.train("--yes", "--detach")
-    assert aws.request["InputDataConfig"] == started["InputDataConfig"]
+    (name,) = started()
+    assert "1 x ml.trn1.32xlarge in us-west-2, on demand" in ended.stdout
+    assert f"Started {name}." in ended.stderr
+    assert "succeeded" in ended.stdout
 
 
-def test_a_file_says_it_too_and_resumes_from_the_checkpoints_of_an_earlier_job(aws: Aws) -> None:
-    Path("job.toml").write_text(
-        'on = "sagemaker"\nscript = "train.py"\narguments = ["--epochs", "3"]\nretries = 0\n'
-        'resume = "trn-pilot--first"\ninputs = { tokens = "s3://trn-bucket/tokens/" }\n'
-    )
-    ended = run("--yes", "--detach", "job.toml")
-    assert ended.exit_code == ExitCode.OK, ended.output
-    assert aws.request["CheckpointConfig"]["S3Uri"].endswith("/trn-pilot--first")
-    assert "tokens" in {channel["ChannelName"] for channel in aws.request["InputDataConfig"]}
-
-
-def test_what_sagemaker_has_nothing_for_is_refused_at_once_with_what_to_do_instead(aws: Aws) -> None:
-    given = ("--nodes", "3", "--setup", "make", "--retries", "2", "--hang-minutes", "5", "--input", "words=train.py")
-    ended = run("--on", "sagemaker", "--yes", *given, "train.py")
+def test_a_billed_job_is_not_started_without_a_yes() -> None:
+    ended = run("run", *ON, "train.py")
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "The training job has 5 problems" in ended.stderr
-    for message in ("--nodes", "requirements.txt", "--resume JOB", "--hang-minutes", "words = train.py"):
-        assert message in ended.stderr
-    assert aws.jobs.started == []
+    assert started() == []
+    assert "--yes" in run("run", *ON, "--json", "train.py").stderr
 
 
-def test_nothing_is_started_without_a_yes(aws: Aws) -> None:
-    assert run("--on", "sagemaker", "train.py", typed="n\n").exit_code == ExitCode.NOT_READY
-    assert aws.jobs.started == []
-    assert run("--on", "sagemaker", "--json", "train.py").exit_code == ExitCode.BAD_INPUT
+def test_jobs_logs_and_stop_take_a_job_by_its_id() -> None:
+    submit("--detach")
+    (name,) = started()
+    write(f"{name}/algo-1-1700000000", "step 1")
+    listed = json.loads(run("jobs", *ON, "--json").stdout)
+    assert [(one["engine"], one["job"]["id"]) for one in listed] == [("sagemaker", name)]
+    assert "train.py --epochs 3" in run("jobs", *ON, name).stdout
+    assert "step 1" in run("logs", *ON, name).stdout
+    assert f"{name} is over: succeeded." in run("stop", *ON).stdout
+    missing = run("logs", *ON, "trn-pilot--other")
+    assert missing.exit_code == ExitCode.NOT_READY
+    assert "There is no job trn-pilot--other" in missing.stderr
 
 
-def test_a_check_without_an_answer_is_suppressed_by_its_name(aws: Aws) -> None:
-    aws.account.unavailable = {"role"}
-    assert "--suppress role" in run("--on", "sagemaker", "--yes", "train.py").stderr
-    assert run("--on", "sagemaker", "--yes", "--detach", "--suppress", "role", "train.py").exit_code == ExitCode.OK
-    assert run("--suppress", "role", "train.py").exit_code == ExitCode.BAD_INPUT
+def test_what_a_job_has_left_is_copied() -> None:
+    submit("--detach")
+    (name,) = started()
+    client("s3").put_object(Bucket="trn-bucket", Key=f"output/{name}/output/model.tar.gz", Body=b"model")
+    assert run("cp", *ON, f"{name}:outputs", "results").exit_code == ExitCode.OK
+    assert Path("results/model.tar.gz").read_bytes() == b"model"
 
 
-@pytest.mark.parametrize("option", ["--wake", "--outputs=there"])
-@pytest.mark.usefixtures("aws")
-def test_options_of_the_cluster_alone_are_refused(option: str) -> None:
-    assert "are of the cluster" in run("--on", "sagemaker", option, "train.py").stderr
+def test_a_dry_run_prints_the_request_and_uploads_only_on_demand() -> None:
+    request = json.loads(run("run", *ON, "--dry-run", "train.py").stdout)
+    assert request["AlgorithmSpecification"]["ContainerEntrypoint"][-1] == "train.py"
+    assert "Contents" not in client("s3").list_objects_v2(Bucket="trn-bucket")
+    run("run", *ON, "--dry-run", "--upload", "train.py")
+    assert client("s3").list_objects_v2(Bucket="trn-bucket")["KeyCount"] == 3
+    assert started() == []
 
 
-def test_a_dry_run_prints_the_request_and_starts_nothing(aws: Aws) -> None:
-    shown = json.loads(run("--on", "sagemaker", "--dry-run", "train.py").stdout)
-    assert shown["TrainingJobName"].startswith("trn-pilot--train-")
-    assert aws.jobs.started == []
+@pytest.mark.parametrize(
+    ("on", "options", "message"),
+    [
+        (ON, ["--retries", "3"], "--retries: got '3'"),
+        (ON, ["--wake"], "--wake: got True"),
+        (ON, ["--secret", "TOKEN=arn:aws:ssm:us-west-2:123456789012:parameter/x"], "--secret: got 'TOKEN'"),
+        (ON, ["--nodes", "2"], "leave it out: a training job has all instances"),
+        (GOOD, ["--warm-pool-minutes", "5"], "--warm-pool-minutes: got '5'"),
+        (GOOD, ["--training-plan", "arn"], "leave it out, or add --on sagemaker"),
+        (GOOD, ["--upload", "--dry-run"], "--upload: got True"),
+        (GOOD, ["--on", "sagemaker"], "add sagemaker to trn:stacks"),
+        (GOOD, ["--on", "hyperpod"], "`trn run` does not support hyperpod yet"),
+    ],
+)
+def test_what_an_engine_does_not_take_is_refused_by_its_name(
+    on: tuple[str, ...], options: list[str], message: str
+) -> None:
+    ended = run("run", *on, "--yes", *options, "train.py")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert message in ended.stderr
+    assert started() == []
+
+
+def test_a_refusal_says_that_nothing_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SAGEMAKER", "http://127.0.0.1:9")
+    ended = submit()
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "Nothing was started: " in ended.stderr

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -13,7 +12,6 @@ from click.testing import CliRunner, Result
 from tests.cli.running import GOOD
 from tests.core.fake_quotas import ON_DEMAND, FakeQuotas
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.jobs import sagemaker_quota_command
 from trainium_cli.main import trn
 from trainium_cli.plan import quota_command
 from trainium_core.quotas.aws_requests import AlreadyRequestedError
@@ -57,6 +55,9 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
     return aws
 
 
+JOB = "ml.trn1.32xlarge for training job usage"
+
+
 def run(
     monkeypatch: pytest.MonkeyPatch, accounts: Sequence[FakeQuotas], *arguments: str, typed: str | None = None
 ) -> Result:
@@ -66,8 +67,7 @@ def run(
     def account(_region: str) -> FakeQuotas:
         return ahead.pop(0) if len(ahead) > 1 else ahead[0]
 
-    for module in (quota_command, sagemaker_quota_command):
-        monkeypatch.setattr(module, "AwsAccount", account)
+    monkeypatch.setattr(quota_command, "AwsAccount", account)
     return CliRunner().invoke(trn, ["quota", *arguments, *GOOD], input=typed, prog_name="trn")
 
 
@@ -115,14 +115,25 @@ def test_status_of_a_reservation_makes_no_request(monkeypatch: pytest.MonkeyPatc
     assert "reserved capacity counted against the quota when it was reserved" in ended.stdout
 
 
-@pytest.mark.parametrize("command", ["status", "request"])
-def test_stacks_without_instances_of_ec2_need_none_of_its_quotas(
-    monkeypatch: pytest.MonkeyPatch, aws: Aws, command: str
-) -> None:
+def test_stacks_without_ec2_instances_need_no_ec2_quota(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     unavailable = FakeQuotas(unavailable={"quota", "instances", "requests"})
-    ended = run(monkeypatch, [unavailable], command, "-c", "trn:stacks=hyperpod")
+    ended = run(monkeypatch, [unavailable], "request", "-c", "trn:stacks=hyperpod")
     assert (ended.exit_code, aws.requests) == (ExitCode.OK, [])
-    assert "`trn quota sagemaker` shows SageMaker's" in ended.stdout
+    assert "takes of no EC2 quota" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("limit", "outcome", "code"),
+    [(1, "warn", ExitCode.OK), (0, "fail", ExitCode.NOT_READY), (None, "unknown", ExitCode.UNKNOWN)],
+)
+def test_status_includes_the_quotas_of_other_services(
+    monkeypatch: pytest.MonkeyPatch, limit: int | None, outcome: str, code: ExitCode
+) -> None:
+    quotas = {} if limit is None else {JOB: Quota(code="L-00000001", name=JOB, limit=limit)}
+    account = FakeQuotas(sagemaker=quotas)
+    ended = run(monkeypatch, [account], "status", "-c", "trn:stacks=cluster,sagemaker", "--json")
+    assert ended.exit_code == code, ended.output
+    assert json.loads(ended.stdout)["services"]["sagemaker"]["outcome"] == outcome
 
 
 def test_a_request_is_for_what_is_used_and_needed_together(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
@@ -208,39 +219,3 @@ def test_a_request_as_json(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
 def test_json_does_not_prompt(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--json")
     assert (ended.exit_code, aws.requests) == (ExitCode.BAD_INPUT, [])
-
-
-def sagemaker(name: str, limit: float, **more: Any) -> Quota:
-    return Quota(code="L-00000001", name=name, limit=limit, **more)
-
-
-JOB = "ml.trn1.32xlarge for training job usage"
-
-
-def test_sagemaker_quotas_are_those_of_the_plans_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    account = FakeQuotas(sagemaker={JOB: sagemaker(JOB, 3, is_default=True)})
-    ended = run(monkeypatch, [account], "sagemaker", "--usage", "training-job")
-    assert ended.exit_code == ExitCode.OK
-    row = ended.stdout.splitlines()[2].rstrip()
-    assert row.removeprefix(JOB).split(maxsplit=2) == ["3", "L-00000001", "AWS's default"]
-
-
-def test_every_usage_is_shown_unless_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    printed = json.loads(run(monkeypatch, [FakeQuotas()], "sagemaker", "--json").stdout)
-    assert set(printed) == {"training-job", "spot-training-job", "warm-pool", "cluster"}
-
-
-@pytest.mark.parametrize(
-    ("account", "says"),
-    [
-        (FakeQuotas(), "SageMaker lists no such quota here"),
-        (FakeQuotas(unavailable={"quota"}), "no answer about quota"),
-    ],
-)
-def test_a_sagemaker_quota_without_a_value_is_unknown(
-    monkeypatch: pytest.MonkeyPatch, account: FakeQuotas, says: str
-) -> None:
-    ended = run(monkeypatch, [account], "sagemaker", "--usage", "cluster")
-    assert ended.exit_code == ExitCode.UNKNOWN
-    assert "unknown" in ended.stdout
-    assert says in ended.stdout

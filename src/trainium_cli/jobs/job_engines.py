@@ -1,0 +1,113 @@
+"""Which engine a job command is about, and the jobs that it finds there."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, stack_option
+from trainium_cli.waiting import waiting
+from trainium_core.engines.aws_job_engines import JOB_ENGINES, chosen_engine, running_engines
+from trainium_core.engines.registry import CLUSTER, ENGINES
+from trainium_core.jobs.engine import JobEngine, NoStackError
+from trainium_core.jobs.progress import JobState
+from trainium_core.plan import Plan
+from trainium_core.problems import nearest
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def engine_options(command: Command) -> Command:
+    """--on, --stack, and what else names a cluster."""
+    on = click.option(
+        "--on", type=click.Choice(tuple(ENGINES)), help="Engine of the job. Default: the one that its id tells."
+    )
+    return on(stack_option(command))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobEngines:
+    """The engines of a plan that run jobs, or the one that --on names."""
+
+    invocation: Invocation
+    plan: Plan
+    engines: Sequence[JobEngine]
+
+    def of(self, job_id: str) -> JobEngine:
+        """The engine whose ids have the form of this one, else the first."""
+        return next((engine for engine in self.engines if engine.claims(job_id)), self.engines[0])
+
+    def known(self, job_id: str | None, *, every_node: bool = False) -> tuple[JobEngine, JobState]:
+        """The job of that id, default the last one that was submitted, and its engine.
+
+        Raises CliError when there is none, and UnavailableError.
+        """
+        if job_id is None:
+            return self._last(every_node=every_node)
+        with asking(self.invocation, self.plan, "Asking AWS for jobs ..."):
+            engine = self.of(job_id)
+            state = engine.state(job_id, every_node=every_node)
+            if state is None:
+                close = nearest(job_id, engine.job_ids())
+                shown = f"; nearest: {close}" if close else ""
+                raise CliError(f"There is no job {job_id}{shown}. `trn jobs` lists them.", ExitCode.NOT_READY)
+            return engine, state
+
+    def newest(self, most: int) -> list[tuple[JobEngine, JobState]]:
+        """The last jobs of all engines, the newest first. Raises CliError when no engine's stack is there."""
+        return self._of_all(lambda engine: engine.newest(most))[:most]
+
+    def _last(self, *, every_node: bool) -> tuple[JobEngine, JobState]:
+        newest = self._of_all(lambda engine: [state for state in [engine.last()] if state is not None])
+        if not newest:
+            raise CliError("No job has been started: `trn run` starts one.", ExitCode.NOT_READY)
+        engine, state = newest[0]
+        return engine, (engine.state(state.job.id, every_node=True) or state) if every_node else state
+
+    def _of_all(self, read: Callable[[JobEngine], Sequence[JobState]]) -> list[tuple[JobEngine, JobState]]:
+        """The newest first. An engine whose stack is not deployed has no jobs, unless it is so of all."""
+        found: list[tuple[JobEngine, JobState]] = []
+        missing: list[NoStackError] = []
+        with asking(self.invocation, self.plan, "Asking AWS for jobs ..."):
+            for engine in self.engines:
+                try:
+                    found += [(engine, state) for state in read(engine)]
+                except NoStackError as error:
+                    missing.append(error)
+            if len(missing) == len(self.engines):
+                raise missing[0]
+        return sorted(found, key=lambda each: each[1].job.submitted_at, reverse=True)
+
+
+def read_engines(invocation: Invocation, on: str | None, stack: str | None) -> JobEngines:
+    """Raises PlanError, UnavailableError and CliError."""
+    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
+    first = chosen_engine(plan, on)
+    keys = [first] if on is not None or stack is not None else running_engines(plan)
+    return JobEngines(invocation=invocation, plan=plan, engines=[_engine(invocation, plan, key, stack) for key in keys])
+
+
+def read_engine(invocation: Invocation, on: str | None, stack: str | None) -> tuple[Plan, JobEngine]:
+    """The plan, and the engine that --on names, else the plan's first. Raises as `read_engines`."""
+    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
+    return plan, _engine(invocation, plan, chosen_engine(plan, on), stack)
+
+
+def _engine(invocation: Invocation, plan: Plan, key: str, stack: str | None) -> JobEngine:
+    if key == CLUSTER.key:
+        stack = stack_of_cluster(invocation, plan, stack)
+    return JOB_ENGINES[key](plan, stack or plan.stack_names[key], invocation.clients)
+
+
+@contextmanager
+def asking(invocation: Invocation, plan: Plan, message: str) -> Generator[None]:
+    """Shows the message while AWS is asked. Raises CliError for a stack that is not deployed."""
+    try:
+        with waiting(message):
+            yield
+    except NoStackError as error:
+        raise CliError(f"{error}{others_sentence(invocation, plan)}", ExitCode.NOT_READY) from error

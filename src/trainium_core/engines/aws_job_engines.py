@@ -1,0 +1,34 @@
+"""The engines that run jobs: one line for each."""
+
+from collections.abc import Callable, Mapping
+
+from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
+from trainium_core.engines.registry import CLUSTER, ENGINES
+from trainium_core.engines.sagemaker.aws_jobs import SageMakerJobs
+from trainium_core.jobs.engine import JobEngine
+from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.plan import Plan
+from trainium_runtime.aws_service import Clients
+
+JOB_ENGINES: Mapping[str, Callable[[Plan, str, Clients], JobEngine]] = {
+    Ec2Jobs.key: Ec2Jobs,
+    SageMakerJobs.key: SageMakerJobs,
+}
+"""By what trn:stacks calls them. Each takes the plan, the name of its stack in CloudFormation, and clients."""
+
+
+def running_engines(plan: Plan) -> tuple[str, ...]:
+    """The engines of the plan that run jobs, the cluster first."""
+    return tuple(sorted((key for key in plan.stacks if key in JOB_ENGINES), key=lambda key: key != CLUSTER.key))
+
+
+def chosen_engine(plan: Plan, on: str | None) -> str:
+    """The engine that --on names, else the first of the plan that runs jobs. Raises JobError."""
+    running = running_engines(plan)
+    if on in running or (on is None and running):
+        return on or running[0]
+    allowed = ", ".join(running) or "none of the plan's engines runs jobs"
+    fix = f"add {on or CLUSTER.key} to trn:stacks, and run `trn deploy`"
+    if on is not None and on not in JOB_ENGINES:
+        fix = f"submit it on the head node of {ENGINES[on].construct_id}: `trn run` does not support {on} yet"
+    raise JobError([JobProblem(key="--on", got=on, allowed=allowed, fix=fix)])

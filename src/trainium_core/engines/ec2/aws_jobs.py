@@ -1,0 +1,236 @@
+"""The jobs of a cluster of EC2 instances, which the nodes read from S3."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from trainium_core.costs.estimate import Total, estimate, precompile_host_hour
+from trainium_core.jobs.aws_jobs import AwsJobs, CurrentJob
+from trainium_core.jobs.engine import NoStackError, NotStartedError
+from trainium_core.jobs.follow import JobLog
+from trainium_core.jobs.job import new_job
+from trainium_core.jobs.node_script import node_script
+from trainium_core.jobs.precompile import is_precompilation
+from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.jobs.progress import JobState
+from trainium_core.jobs.request import JobRequest
+from trainium_core.jobs.source_files import files_below
+from trainium_core.jobs.source_package import SourcePackage
+from trainium_core.nodes.aws_fleets import AwsFleets
+from trainium_core.nodes.aws_nodes import AwsNodes
+from trainium_core.nodes.report import nodes_report
+from trainium_core.plan import Plan
+from trainium_core.prices.aws_prices import AwsPrices
+from trainium_runtime.aws_service import Clients
+from trainium_runtime.errors import UnavailableError
+from trainium_wire.job import Job
+
+_OF_SAGEMAKER = "leave it out, or add --on sagemaker"
+
+
+class Ec2Jobs:
+    """The jobs of a plan's cluster. Implements trainium_core.jobs.engine.JobEngine."""
+
+    key = "cluster"
+    shortest_poll, log_delay = AwsJobs.shortest_poll, AwsJobs.log_delay
+    bills_jobs = False
+    instead: Mapping[str, str] = {
+        "training_plan": _OF_SAGEMAKER,
+        "spot_wait_minutes": _OF_SAGEMAKER,
+        "warm_pool_minutes": "leave it out: the nodes stay until `trn sleep`",
+        "input_mode": _OF_SAGEMAKER,
+        "upload": "leave it out: a cluster's job is uploaded when it starts",
+    }
+
+    def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
+        self.plan, self.stack, self.clients = plan, stack, clients
+
+    @cached_property
+    def bucket_jobs(self) -> AwsJobs:
+        """The jobs in the bucket of the cluster's records. Raises UnavailableError and NoStackError."""
+        return jobs_of_stack(self.plan, self.stack, self.clients)
+
+    def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedClusterJob":
+        script = package.script or None
+        job = new_job(self.plan, request, script=script, now=now, source_sha256=package.digest)
+        return PreparedClusterJob(self, job, package, request.uploads)
+
+    def claims(self, job_id: str) -> bool:
+        return "--" not in job_id
+
+    def job_ids(self) -> Sequence[str]:
+        return self.bucket_jobs.job_ids()
+
+    def newest(self, most: int) -> Sequence[JobState]:
+        return self.bucket_jobs.newest(most)
+
+    def last(self) -> JobState | None:
+        current = self.bucket_jobs.current()
+        return None if current is None else self.bucket_jobs.state(current.job.id)
+
+    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
+        return self.bucket_jobs.state(job_id, every_node=every_node)
+
+    def open_log(self, job_id: str, *, rank: int | None = None, attempt: int | None = None) -> JobLog:
+        return self.bucket_jobs.open_log(job_id, rank=rank, attempt=attempt)
+
+    def stop(self, job_id: str) -> None:
+        self.bucket_jobs.stop(job_id, "trn stop", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+
+    def files(self, job_id: str, folder: str) -> Mapping[str, int]:
+        return self.bucket_jobs.files(job_id, folder)
+
+    def download(self, job_id: str, name: str, path: str) -> None:
+        self.bucket_jobs.download(job_id, name, path)
+
+    def hourly(self, state: JobState) -> Total:
+        estimated = estimate(self.plan, aws=AwsPrices(self.plan.region, clients=self.clients))
+        of_host = is_precompilation(state.job)
+        return precompile_host_hour(self.plan, estimated) if of_host else estimated.running_hour
+
+    def ready(self) -> "ReadyCluster":
+        """The cluster, if all its nodes are proven and run no job. Raises NotStartedError besides what reading does."""
+        account = AwsNodes(self.plan.region, clients=self.clients)
+        jobs = self.bucket_jobs
+        deployed = account.nodes(self.stack)
+        if deployed is None:
+            raise NoStackError(self.stack, self.plan.region)
+        report = nodes_report(deployed, replacements=self.plan.node.replacements if self.plan.node.recovery else 0)
+        if report.asleep:
+            name = self.plan.cluster_name
+            raise NotStartedError(f"{name} is asleep: `trn run --wake` wakes it, and puts it to sleep after the job.")
+        if report.verdict.state != "ready":
+            raise NotStartedError(f"not all nodes are proven: {report.verdict.reason}. See `trn nodes`.")
+        current = jobs.current()
+        state = None if current is None or jobs.has_ended(current.job.id) else jobs.state(current.job.id)
+        if state is not None and not state.is_over:
+            job_id = state.job.id
+            raise NotStartedError(
+                f"{job_id} runs on this cluster ({state.status}), and one job runs at a time. "
+                f"`trn logs {job_id} --follow` follows it, `trn stop {job_id}` ends it."
+            )
+        return ReadyCluster(current=current, members=[one.instance_id for one in report.membership.members])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadyCluster:
+    """members: the instance ids of the nodes in the order of ranks. current: the job before, if there was one."""
+
+    current: CurrentJob | None
+    members: Sequence[str]
+
+
+def jobs_of_stack(plan: Plan, stack: str, clients: Clients) -> AwsJobs:
+    """The jobs in the bucket of a stack's records. Raises UnavailableError and NoStackError."""
+    account = AwsFleets(plan.region, clients=clients)
+    deployed = account.deployed_stack(stack)
+    if deployed is None:
+        raise NoStackError(stack, plan.region)
+    bucket = account.fleet_resources(stack, deployed).records_bucket
+    if bucket is None:
+        raise UnavailableError(f"the stack {stack} is in {deployed.status}: the bucket of its records is not there")
+    return AwsJobs(plan.region, bucket, clients=clients)
+
+
+@dataclass
+class PreparedClusterJob:
+    """Implements trainium_core.jobs.engine.PreparedJob. `check` comes before `submit`."""
+
+    jobs: Ec2Jobs
+    job: Job
+    package: SourcePackage
+    uploads: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    _over: CurrentJob | None = None
+
+    @property
+    def job_id(self) -> str:
+        return self.job.id
+
+    @property
+    def as_json(self) -> Mapping[str, Any]:
+        return asdict(self.job)
+
+    @property
+    def as_text(self) -> str:
+        return node_script(self.job)
+
+    def check(self) -> Sequence[str]:
+        ready = self.jobs.ready()
+        self._over = ready.current
+        if self.job.nodes > len(ready.members):
+            raise NotStartedError(f"the cluster has {len(ready.members)} nodes, and the job wants {self.job.nodes}.")
+        earlier = self.job.resume_from
+        told = list(self._left_out())
+        if earlier is not None:
+            owner, checkpoint = _resumed(self.job, earlier, self.jobs.bucket_jobs)
+            if owner != earlier:
+                told.append(f"{earlier} saved no checkpoint: {self.job.id} continues from {checkpoint} of {owner}.")
+            self.job = replace(self.job, resume_from=owner)
+        return told
+
+    def _left_out(self) -> Iterator[str]:
+        """Raises JobError for what cannot be read."""
+        for path in self.uploads.values():
+            if path.is_dir() and (left_out := files_below(path).left_out):
+                yield f"Left out of {path}: {', '.join(f'{name} ({why})' for name, why in left_out.items())}"
+
+    def rows(self) -> Sequence[tuple[str, str]]:
+        plan, job = self.jobs.plan, self.job
+        aws = AwsPrices(plan.region, clients=self.jobs.clients)
+        hour = estimate(plan, aws=aws).running_hour
+        rows = [
+            ("resumes", job.resume_from or ""),
+            ("nodes", f"{job.nodes} x {plan.instance_type}, {job.processes_per_node} processes each"),
+            ("retries", _retries(job)),
+            ("cluster", f"{hour} per hour, with or without a job"),
+        ]
+        return [row for row in rows if row[1]]
+
+    def upload(self) -> None:
+        raise NotImplementedError("`upload` is refused by its name")
+
+    def submit(self) -> None:
+        jobs = self.jobs.bucket_jobs
+        if not jobs.submit(self.job, self.package.archive, over=self._over, uploads=self.uploads):
+            raise NotStartedError("another job was started at the same moment.")
+
+
+def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
+    """The job whose checkpoint a job continues from, and that checkpoint. Raises JobError and UnavailableError.
+
+    It is that of an earlier job, if the one that it resumes saved none.
+    """
+    owner, checkpoints = jobs.resumable(earlier, job.checkpoints)
+    if not checkpoints:
+        known = jobs.job_ids()
+        there = "has no whole checkpoint" if earlier in known else "is not a job of this cluster"
+        where = f" in {job.checkpoints}" if job.checkpoints else ""
+        problem = JobProblem(
+            key="--resume",
+            got=earlier,
+            allowed=", ".join(sorted(known)) or "none: the cluster has had no job",
+            fix=f"{earlier} {there}{where}: leave --resume out, or name another",
+        )
+        raise JobError([problem])
+    saved_by, wanted = jobs.world_size(owner, checkpoints[-1], job.checkpoints), job.nodes * job.processes_per_node
+    if saved_by not in (None, wanted):
+        problem = JobProblem(
+            key="--resume",
+            got=f"{owner}, whose checkpoint {checkpoints[-1]} was saved by {saved_by} processes",
+            allowed=f"a checkpoint of {wanted} processes, as many as this job has",
+            fix="run it with as many, or convert the checkpoint",
+        )
+        raise JobError([problem])
+    return owner, checkpoints[-1]
+
+
+def _retries(job: Job) -> str:
+    also = ["the loss of a node"]
+    if job.retry_on_hang and job.hang_seconds:
+        also.append("a hang")
+    if job.retry_on_exit_codes:
+        also.append(f"exit code {', '.join(map(str, job.retry_on_exit_codes))}")
+    return f"{job.retries}, after {' or '.join(also)}" if job.retries else "none"

@@ -1,1 +1,0 @@
-"""What is asked about a training job before it is started."""

@@ -1,0 +1,120 @@
+"""A training job as SageMaker describes it, in the words of all jobs."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from trainium_core.engines.sagemaker.jobs.request import EXPECTED_PROCESSES
+from trainium_core.jobs.progress import JobState
+from trainium_wire.formats import time_text
+from trainium_wire.job import FAILED, INTERRUPTED, STOPPED, SUCCEEDED, TIME_LIMIT, Job, Outcome
+from trainium_wire.job_progress import Attempt, NodeProgress
+
+QUEUED = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack")
+BROKEN_OFF = ("Interrupted", "Restarting")
+PHASES = {
+    "Downloading": "source",
+    "DownloadingTrainingImage": "source",
+    "Training": "running",
+    "Uploading": "outputs",
+    "Stopping": "outputs",
+}
+"""The phase of each stage of an attempt (SageMaker API Reference, DescribeTrainingJob, SecondaryStatus)."""
+
+RESULTS = {"Completed": SUCCEEDED, "Failed": FAILED, "Stopped": STOPPED}
+TIME_LIMIT_STAGES = ("MaxRuntimeExceeded", "MaxWaitTimeExceeded")
+
+
+def job_state(entry: Mapping[str, Any]) -> JobState:
+    """Of what DescribeTrainingJob answers."""
+    stages: Sequence[Mapping[str, Any]] = entry.get("SecondaryStatusTransitions") or ()
+    outcome = _outcome(entry, stages)
+    is_over = outcome is not None
+    places = {
+        "checkpoints": entry.get("CheckpointConfig", {}).get("S3Uri"),
+        "outputs": entry.get("ModelArtifacts", {}).get("S3ModelArtifacts"),
+        "warm pool": entry.get("WarmPoolStatus", {}).get("Status"),
+    }
+    return JobState(
+        job=_job(entry),
+        attempts=tuple(_attempts(stages, outcome)),
+        outcome=outcome,
+        stopping=entry["TrainingJobStatus"] == "Stopping",
+        stage=entry["SecondaryStatus"],
+        detail=stages[-1].get("StatusMessage", "") if stages and not is_over else "",
+        is_billed=True,
+        billed_seconds=entry.get("BillableTimeInSeconds"),
+        places={name: place for name, place in places.items() if place},
+    )
+
+
+def _job(entry: Mapping[str, Any]) -> Job:
+    algorithm, resources = entry.get("AlgorithmSpecification", {}), entry.get("ResourceConfig", {})
+    script = [*algorithm.get("ContainerEntrypoint", ())[2:], *algorithm.get("ContainerArguments", ())]
+    environment = dict(entry.get("Environment", {}))
+    processes = environment.get(EXPECTED_PROCESSES, "")
+    name, cluster = entry["TrainingJobName"], entry["TrainingJobName"].partition("--")[0]
+    return Job(
+        id=name,
+        name=name,
+        cluster=cluster,
+        submitted_at=time_text(entry["CreationTime"].astimezone(UTC)),
+        nodes=resources.get("InstanceCount", 0),
+        processes_per_node=int(processes) if processes.isdecimal() else 0,
+        command=shlex.join(script),
+        environment=environment,
+        time_limit_seconds=entry.get("StoppingCondition", {}).get("MaxRuntimeInSeconds"),
+    )
+
+
+def _attempts(stages: Sequence[Mapping[str, Any]], outcome: Outcome | None) -> Iterator[Attempt]:
+    """One begins with the first stage that is no waiting; the next, after spot instances were taken away."""
+    found: list[list[Mapping[str, Any]]] = []
+    broken: list[Mapping[str, Any]] = []
+    begins = True
+    for stage in stages:
+        if stage["Status"] in BROKEN_OFF:
+            broken.append(stage)
+            begins = True
+        elif stage["Status"] in PHASES:
+            if begins:
+                found.append([])
+            found[-1].append(stage)
+            begins = False
+    for number, of_one in enumerate(found, 1):
+        ended = outcome if number == len(found) else _broken_off(broken[number - 1 : number])
+        yield Attempt(
+            number=number,
+            started=of_one[0]["StartTime"].astimezone(UTC),
+            instance_ids=(),
+            resume_from=None,
+            nodes=(NodeProgress(node=0, instance_id="", state="", at=None, phases=_phases(of_one)),),
+            outcome=ended,
+        )
+
+
+def _phases(stages: Iterable[Mapping[str, Any]]) -> Mapping[str, float]:
+    """Of the stages that have ended."""
+    seconds: dict[str, float] = {}
+    for stage in stages:
+        if (ended := stage.get("EndTime")) is not None:
+            phase = PHASES[stage["Status"]]
+            seconds[phase] = seconds.get(phase, 0) + (ended - stage["StartTime"]).total_seconds()
+    return seconds
+
+
+def _broken_off(stages: Sequence[Mapping[str, Any]]) -> Outcome:
+    reason = stages[0].get("StatusMessage", "") if stages else ""
+    at = stages[0]["StartTime"].astimezone(UTC) if stages else None
+    return Outcome(result=INTERRUPTED, reason=reason, at=at)
+
+
+def _outcome(entry: Mapping[str, Any], stages: Iterable[Mapping[str, Any]]) -> Outcome | None:
+    result = RESULTS.get(entry["TrainingJobStatus"])
+    if result is None:
+        return None
+    if {entry["SecondaryStatus"], *(stage["Status"] for stage in stages)} & {*TIME_LIMIT_STAGES}:
+        result = TIME_LIMIT
+    ended: datetime | None = entry.get("TrainingEndTime")
+    return Outcome(result=result, reason=entry.get("FailureReason", ""), at=ended.astimezone(UTC) if ended else None)

@@ -1,0 +1,317 @@
+"""The jobs of SageMaker in the words of all jobs: against moto where it answers truly, against Stubber elsewhere."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from tests.core.aws_stubs import REGION
+from tests.core.jobs import ROLE
+from tests.core.plans import from_settings
+from trainium_core.engines.sagemaker.aws_jobs import PreparedTrainingJob, SageMakerJobs
+from trainium_core.engines.sagemaker.jobs.request import channel_digest
+from trainium_core.engines.sagemaker.jobs.states import (
+    BROKEN_OFF,
+    PHASES,
+    QUEUED,
+    RESULTS,
+    TIME_LIMIT_STAGES,
+    job_state,
+)
+from trainium_core.jobs.engine import NoStackError, StartUnknownError
+from trainium_core.jobs.follow import JobFollower, LogLine
+from trainium_core.jobs.problems import JobError
+from trainium_core.jobs.progress import JobState
+from trainium_core.jobs.record import record_of
+from trainium_core.jobs.request import JobRequest
+from trainium_core.jobs.source_package import SourcePackage, pack_source
+from trainium_runtime.aws_service import Clients
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
+GROUP = "/aws/sagemaker/TrainingJobs"
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+NAME = "trn-pilot--train-20261121-120000"
+PLAN = from_settings(nodes=2, stacks=("sagemaker",))
+STACK = "SageMakerTrainingStack"
+OUTPUTS = {
+    "RoleArn": ROLE,
+    "SourceUrl": "s3://trn-bucket/source/",
+    "OutputUrl": "s3://trn-bucket/output",
+    "CheckpointUrl": "s3://trn-bucket/checkpoints",
+    "CacheUrl": "s3://trn-bucket/neuron-compile-cache",
+}
+
+
+def deploy(outputs: dict[str, str] = OUTPUTS) -> None:
+    values = {name: {"Value": value} for name, value in outputs.items()}
+    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": values}
+    client("cloudformation").create_stack(StackName=STACK, TemplateBody=json.dumps(template))
+    client("s3").create_bucket(Bucket="trn-bucket", CreateBucketConfiguration={"LocationConstraint": REGION})
+
+
+def client(service: str) -> Any:
+    return boto3.client(service, REGION)
+
+
+@pytest.fixture
+def jobs() -> Iterator[SageMakerJobs]:
+    with mock_aws():
+        yield SageMakerJobs(PLAN, STACK, Clients())
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> SourcePackage:
+    script = tmp_path / "train.py"
+    script.write_text("print('hello')\n")
+    return pack_source(script)
+
+
+def prepared(jobs: SageMakerJobs, package: SourcePackage, **asked: Any) -> PreparedTrainingJob:
+    return jobs.prepare(JobRequest(script=Path("train.py"), **asked), package, NOON)
+
+
+def stubbed(service: str) -> tuple[SageMakerJobs, Stubber]:
+    jobs = SageMakerJobs(PLAN, STACK, Clients())
+    stub = Stubber(jobs.client(service))
+    stub.activate()
+    return jobs, stub
+
+
+def described(*stages: str, status: str = "InProgress", **more: Any) -> dict[str, Any]:
+    """What DescribeTrainingJob answers: each stage lasts a minute, and the last one is not over."""
+    begun = [NOON + timedelta(minutes=minute) for minute in range(len(stages) + 1)]
+    transitions = [
+        {"Status": name, "StartTime": begun[n], **({"EndTime": begun[n + 1]} if n + 1 < len(stages) else {})}
+        for n, name in enumerate(stages)
+    ]
+    return {
+        "TrainingJobName": NAME,
+        "TrainingJobStatus": status,
+        "SecondaryStatus": stages[-1],
+        "SecondaryStatusTransitions": transitions,
+        "CreationTime": NOON,
+        "ResourceConfig": {"InstanceType": "ml.trn1.32xlarge", "InstanceCount": 2},
+        **more,
+    }
+
+
+def ended(*stages: str, status: str = "Completed", **more: Any) -> JobState:
+    end = {"TrainingEndTime": NOON + timedelta(minutes=len(stages)), "BillableTimeInSeconds": 180}
+    return job_state(described(*stages, status, status=status, **end, **more))
+
+
+def test_a_request_becomes_a_training_job_in_the_places_of_the_stack(
+    jobs: SageMakerJobs, package: SourcePackage
+) -> None:
+    deploy({**OUTPUTS, "SubnetIds": "subnet-1, subnet-2", "SecurityGroupIds": "sg-1"})
+    made = prepared(jobs, package, time_limit_minutes=90, warm_pool_minutes=5, resume="trn-pilot--first")
+    job = made.job
+    assert (job.name, job.script, job.role_arn) == (NAME, "train.py", ROLE)
+    assert job.source_url == f"s3://trn-bucket/source/{channel_digest(package)}/"
+    assert job.checkpoint_url == "s3://trn-bucket/checkpoints/trn-pilot--first"
+    assert (job.max_minutes, job.warm_pool_minutes) == (90, 5)
+    assert made.request["VpcConfig"] == {"Subnets": ["subnet-1", "subnet-2"], "SecurityGroupIds": ["sg-1"]}
+    assert prepared(jobs, package).job.max_minutes == 24 * 60
+
+
+def test_a_stack_that_is_not_there_or_another_one_is_named(jobs: SageMakerJobs, package: SourcePackage) -> None:
+    with pytest.raises(NoStackError, match="There is no stack SageMakerTrainingStack"):
+        prepared(jobs, package)
+    deploy({"RoleArn": ROLE})
+    with pytest.raises(JobError, match="it lacks SourceUrl, OutputUrl"):
+        prepared(jobs, package)
+
+
+def test_a_submitted_job_is_found_listed_and_has_its_source_uploaded(
+    jobs: SageMakerJobs, package: SourcePackage
+) -> None:
+    deploy()
+    assert jobs.last() is None
+    made = prepared(jobs, package)
+    made.submit()
+    state = jobs.state(NAME)
+    assert state is not None
+    assert (state.job.nodes, state.job.command) == (2, "train.py")
+    assert state.status == "succeeded"  # moto's jobs are
+    assert [one.job.id for one in jobs.newest(5)] == [NAME] == list(jobs.job_ids())
+    assert jobs.claims(NAME)
+    source = client("s3").list_objects_v2(Bucket="trn-bucket", Prefix="source/")["Contents"]
+    assert [entry["Key"].rpartition("/")[2] for entry in source] == [
+        "compile_cache_place.py",
+        "container_entry.py",
+        "source.tar.gz",
+    ]
+    assert jobs.state("trn-pilot--other") is None
+
+
+def test_what_a_job_has_left_is_found_by_name(jobs: SageMakerJobs, package: SourcePackage, tmp_path: Path) -> None:
+    deploy()
+    prepared(jobs, package).submit()
+    for key in (f"output/{NAME}/output/model.tar.gz", f"checkpoints/{NAME}/step-1/model"):
+        client("s3").put_object(Bucket="trn-bucket", Key=key, Body=b"1234")
+    assert jobs.files(NAME, "") == {"checkpoints/step-1/model": 4, "outputs/model.tar.gz": 4}
+    assert list(jobs.files(NAME, "outputs")) == ["outputs/model.tar.gz"]
+    jobs.download(NAME, "outputs/model.tar.gz", str(tmp_path / "model"))
+    assert (tmp_path / "model").read_bytes() == b"1234"
+
+
+def test_stages_become_phases_of_an_attempt() -> None:
+    state = ended("Starting", "Downloading", "Training", "Uploading")
+    lines = [line for line in record_of(state, Decimal(40)) if line["event"] == "phase"]
+    assert [(line["phase"], line["seconds"], line["usd"]) for line in lines] == [
+        ("queued", 60, None),
+        ("source", 60, None),
+        ("running", 60, None),
+        ("outputs", 60, None),
+    ]
+
+
+def test_the_end_has_what_sagemaker_bills() -> None:
+    [*_, end] = record_of(ended("Starting", "Training"), Decimal(40))
+    assert (end["result"], end["billed_seconds"], end["usd"]) == ("succeeded", 180, 2.0)
+    [*_, unknown] = record_of(ended("Starting", "Training"), None)
+    assert unknown["usd"] is None
+
+
+def test_a_running_job_shows_the_stage_in_the_words_of_sagemaker() -> None:
+    entry = described("Starting", "Training")
+    entry["SecondaryStatusTransitions"][-1]["StatusMessage"] = "Training in progress"
+    state = job_state(entry)
+    assert (state.status, state.detail, state.is_over) == ("Training", "Training in progress", False)
+    assert job_state(described("Starting")).attempts == ()
+    assert job_state(described("Stopping", status="Stopping")).status == "stopping"
+
+
+@pytest.mark.parametrize(
+    ("stages", "status", "result"),
+    [
+        (("Training",), "Failed", "failed"),
+        (("Training",), "Stopped", "stopped"),
+        (("Training", "MaxRuntimeExceeded"), "Stopped", "time-limit"),
+        (("Training", "MaxWaitTimeExceeded"), "Stopped", "time-limit"),
+    ],
+)
+def test_the_result_is_one_of_those_of_all_jobs(stages: tuple[str, ...], status: str, result: str) -> None:
+    outcome = ended(*stages, status=status, FailureReason="RuntimeError: no data").outcome
+    assert outcome is not None
+    assert (outcome.result, outcome.reason) == (result, "RuntimeError: no data")
+
+
+def test_after_an_interruption_another_attempt_begins() -> None:
+    state = ended("Starting", "Training", "Interrupted", "Starting", "Training")
+    outcomes = [attempt.outcome.result if attempt.outcome else None for attempt in state.attempts]
+    assert outcomes == ["interrupted", "succeeded"]
+
+
+def test_the_stages_are_those_of_the_api() -> None:
+    shapes = client("sagemaker").meta.service_model
+    assert {*PHASES, *QUEUED, *BROKEN_OFF, *TIME_LIMIT_STAGES} <= set(shapes.shape_for("SecondaryStatus").enum)
+    running = {"InProgress", "Updating", "Deleting", "Stopping"}
+    assert {*RESULTS} == {*shapes.shape_for("TrainingJobStatus").enum} - running
+
+
+def test_a_state_that_nobody_can_read_names_the_permission() -> None:
+    jobs, stub = stubbed("sagemaker")
+    stub.add_client_error("describe_training_job", "ValidationException", "Requested resource not found.")
+    assert jobs.state(NAME) is None
+    stub.add_client_error("describe_training_job", "AccessDeniedException")
+    with pytest.raises(UnavailableError, match="sagemaker:DescribeTrainingJob is missing"):
+        jobs.state(NAME)
+
+
+def write(stream: str, *texts: str, second: int = 0) -> None:
+    logs = client("logs")
+    if not logs.describe_log_groups(logGroupNamePrefix=GROUP)["logGroups"]:
+        logs.create_log_group(logGroupName=GROUP)
+    if not logs.describe_log_streams(logGroupName=GROUP, logStreamNamePrefix=stream)["logStreams"]:
+        logs.create_log_stream(logGroupName=GROUP, logStreamName=stream)
+    at = int(datetime.now(UTC).timestamp() // 60 * 60_000) + second * 1000
+    events = [{"timestamp": at + n, "message": text} for n, text in enumerate(texts)]
+    logs.put_log_events(logGroupName=GROUP, logStreamName=stream, logEvents=events)
+
+
+def printed(jobs: SageMakerJobs, *, to_the_end: bool = True) -> list[tuple[str | None, str]]:
+    events = JobFollower(NAME, jobs, pause=lambda _: None).events(to_the_end=to_the_end)
+    return [(event.node, event.text) for event in events if isinstance(event, LogLine)]
+
+
+def test_lines_of_all_nodes_come_by_their_time(jobs: SageMakerJobs, package: SourcePackage) -> None:
+    deploy()
+    prepared(jobs, package).submit()
+    assert printed(jobs) == []
+    write(f"{NAME}/algo-2-1700000000", "second", second=2)
+    write(f"{NAME}/algo-1-1700000000", "first", second=1)
+    write(f"{NAME}-other/algo-1-1700000000", "of another job")
+    assert printed(jobs) == [("algo-1", "first"), ("algo-2", "second")]
+
+
+def test_a_log_that_is_read_on_has_only_what_is_new(jobs: SageMakerJobs) -> None:
+    state, stream = job_state(described("Training")), f"{NAME}/algo-1-1700000000"
+    log = jobs.open_log(NAME)
+    write(stream, "a", "b")
+    assert [line.text for line in log.new_lines(state)] == ["a", "b"]
+    write(stream, "c", second=3)
+    assert [line.text for line in log.new_lines(state)] == ["c"]
+
+
+def test_a_throttled_stream_does_not_lose_the_lines_of_others() -> None:
+    jobs, stub = stubbed("logs")
+    names = [{"logStreamName": f"{NAME}/algo-{n}-1700000000"} for n in (1, 2)]
+    stub.add_response("describe_log_streams", {"logStreams": names})
+    stub.add_client_error("get_log_events", "ThrottlingException", "Rate exceeded")
+    stub.add_response("get_log_events", {"events": [{"timestamp": 0, "message": "b"}], "nextForwardToken": "end"})
+    stub.add_response("get_log_events", {"events": [], "nextForwardToken": "end"})
+    lines = jobs.open_log(NAME).new_lines(job_state(described("Training")))
+    assert next(lines).text == "b"
+    with pytest.raises(UnavailableError, match="Rate exceeded"):
+        next(lines)
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("AccessDeniedException", "the permission sagemaker:CreateTrainingJob is missing"),
+        ("ResourceLimitExceeded", "AWS answered ResourceLimitExceeded: too many"),
+    ],
+)
+def test_a_refusal_to_start_says_why(code: str, says: str) -> None:
+    jobs, stub = stubbed("sagemaker")
+    stub.add_client_error("create_training_job", code, "too many")
+    with pytest.raises(RequestRefusedError, match=says):
+        jobs.create(MINIMAL)
+
+
+@pytest.mark.parametrize(("code", "status"), [("InternalFailure", 500), ("ResourceInUse", 400)])
+def test_what_may_have_been_started_is_not_reported_as_refused(code: str, status: int) -> None:
+    jobs, stub = stubbed("sagemaker")
+    stub.add_client_error("create_training_job", code, http_status_code=status)
+    with pytest.raises(StartUnknownError, match=code):
+        jobs.create(MINIMAL)
+
+
+MINIMAL = {
+    "TrainingJobName": NAME,
+    "RoleArn": ROLE,
+    "OutputDataConfig": {"S3OutputPath": "s3://trn-bucket/output"},
+    "ResourceConfig": {"InstanceCount": 1, "InstanceType": "ml.trn1.32xlarge", "VolumeSizeInGB": 1},
+    "StoppingCondition": {"MaxRuntimeInSeconds": 60},
+}
+
+
+def test_equal_source_is_uploaded_once(jobs: SageMakerJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    deploy()
+    jobs.put("s3://trn-bucket/source/abc/", {"a": b"x"})
+    assert client("s3").get_object(Bucket="trn-bucket", Key="source/abc/a")["Body"].read() == b"x"
+    monkeypatch.setattr(jobs.client("s3"), "put_object", None)
+    jobs.put("s3://trn-bucket/source/abc/", {"a": b"x"})
+    with pytest.raises(RequestRefusedError, match="NoSuchBucket"):
+        SageMakerJobs(PLAN, STACK, Clients()).put("s3://no-such-bucket/x", {"a": b""})
