@@ -92,7 +92,7 @@ class FleetGate(Construct):
             if value != kept:
                 fix = "give both the same"
                 raise refuse(self, parameter, value, allowed=f"{kept}, as {keeper.node.path} has it", fix=fix)
-        function = HandlerFunction(self, "Watcher", handler="fleet_gate", timeout_minutes=15)
+        function = HandlerFunction(self, "Watcher", handler="fleet_readiness", timeout_minutes=15)
         actions = ["DescribeAutoScalingGroups", "DescribeScalingActivities"]
         function.allow(
             actions=[*(f"autoscaling:{action}" for action in actions), "ec2:DescribeInstances"], resources=["*"]

@@ -66,7 +66,7 @@ class NodeKeeper(Construct):
         function = HandlerFunction(
             self,
             "Keeper",
-            handler="node_keeper",
+            handler="node_reconciler",
             timeout_minutes=2,
             environment={
                 "GROUP": group_name,

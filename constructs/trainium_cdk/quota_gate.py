@@ -38,7 +38,7 @@ class PlannedQuotaGate(Construct):
         need = quota_need(plan)
         if need is None:
             return
-        function = HandlerFunction(self, "Asker", handler="quota_gate", timeout_minutes=_ASKING_MINUTES)
+        function = HandlerFunction(self, "Asker", handler="quota_check", timeout_minutes=_ASKING_MINUTES)
         function.allow(actions=_ACTIONS, resources=["*"])
         function.allow_describing_its_stack()
         justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")

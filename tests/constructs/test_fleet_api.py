@@ -20,7 +20,7 @@ from tests.constructs.synth import REGION, Json, Template, as_list, as_text, new
 from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, PREFIX, Fleet, client
 from tests.wheel.typed_uses import give_everything
 from trainium_cdk import Capacity, CompileCache, NeuronFleet, SetupScript
-from trainium_runtime.handlers.node_keeper import Keeper
+from trainium_runtime.handlers.node_reconciler import NodeReconciler
 from trainium_runtime.launch_template_version import RESOURCE_TYPE
 from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
 from trainium_runtime.node_store import NodeStore
@@ -193,7 +193,9 @@ def test_the_rule_matches_the_tags_that_the_keeper_puts_on_a_failed_node(monkeyp
     nodes.prove(proven, connected=False)
     nodes.fail(failed, "no driver")
     store = NodeStore(client("s3"), BUCKET, PREFIX)
-    keeper = Keeper(group_name=GROUP, limit=1, store=store, autoscaling=client("autoscaling"), ec2=client("ec2"))
+    keeper = NodeReconciler(
+        group_name=GROUP, limit=1, store=store, autoscaling=client("autoscaling"), ec2=client("ec2")
+    )
     keeper.reconcile({}, now=NOON)
     (rule,) = [one for name, one in app().resources("AWS::Events::Rule").items() if name.startswith("FleetPage")]
     pattern = EventPattern.load(json.dumps(rule["Properties"]["EventPattern"]))

@@ -15,13 +15,13 @@ from trainium_cdk.handler_function import HandlerFunction
 HANDLERS = (
     "bucket_files",
     "empty_bucket",
-    "fleet_gate",
+    "fleet_readiness",
     "launch_template_version",
-    "node_keeper",
+    "node_reconciler",
     "node_subnet",
     "pilot_clock",
     "precompile_end",
-    "quota_gate",
+    "quota_check",
 )
 
 
@@ -53,42 +53,43 @@ def test_the_handler_is_there_under_its_name_with_nothing_but_pythons_own_librar
     subprocess.run([sys.executable, "-I", "-S", "-B", "-c", program], check=True)
 
 
-def test_the_code_is_the_runtime_package_and_nothing_else() -> None:
+def test_the_code_is_runtime_and_wire_and_nothing_else() -> None:
     """So a change of any other file of this repository leaves deployed functions as they are."""
-    code = asset(function("fleet_gate"))
+    code = asset(function("fleet_readiness"))
     shipped = {path.relative_to(code) for path in code.rglob("*") if path.is_file()}
-    runtime = {path for path in files() if path.is_relative_to("src/trainium_runtime")}
-    assert {Path("src") / path for path in shipped} == runtime
+    packages = ("src/trainium_runtime", "src/trainium_wire")
+    expected = {path for path in files() for package in packages if path.is_relative_to(package)}
+    assert {Path("src") / path for path in shipped} == expected
 
 
 def test_the_same_sources_make_the_same_asset() -> None:
     again = new_stack()
-    HandlerFunction(again, "Function", handler="fleet_gate", timeout_minutes=7)
-    assert asset(synthesize(again)).name == asset(function("fleet_gate")).name
+    HandlerFunction(again, "Function", handler="fleet_readiness", timeout_minutes=7)
+    assert asset(synthesize(again)).name == asset(function("fleet_readiness")).name
 
 
 def test_the_runtime_is_pythons() -> None:
-    assert function("fleet_gate").properties("AWS::Lambda::Function")["Runtime"].startswith("python3.")
+    assert function("fleet_readiness").properties("AWS::Lambda::Function")["Runtime"].startswith("python3.")
 
 
 def test_the_time_out_is_the_given_one() -> None:
-    assert function("fleet_gate").properties("AWS::Lambda::Function")["Timeout"] == 7 * 60
+    assert function("fleet_readiness").properties("AWS::Lambda::Function")["Timeout"] == 7 * 60
 
 
 def test_the_log_goes_with_the_stack() -> None:
-    (log,) = function("fleet_gate").resources("AWS::Logs::LogGroup").values()
+    (log,) = function("fleet_readiness").resources("AWS::Logs::LogGroup").values()
     assert log["DeletionPolicy"] == "Delete"
     assert log["Properties"]["RetentionInDays"] == 30
 
 
 def test_the_function_logs_there() -> None:
-    template = function("fleet_gate")
+    template = function("fleet_readiness")
     logging = template.properties("AWS::Lambda::Function")["LoggingConfig"]
     assert logging == {"LogGroup": {"Ref": template.logical_id("AWS::Logs::LogGroup")}}
 
 
 def test_the_function_may_write_its_log_and_create_no_other() -> None:
-    template = function("fleet_gate")
+    template = function("fleet_readiness")
     (statement,) = statements(template)
     assert statement["Action"] == ["logs:CreateLogStream", "logs:PutLogEvents"]
     assert as_text(statement["Resource"]) == f"${{{template.logical_id('AWS::Logs::LogGroup')}.Arn}}"

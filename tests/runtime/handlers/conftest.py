@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from tests.runtime.handlers.fleet import BUCKET, GROUP, KEEPER_ARN, PREFIX, Clock, Context, Fleet, Lambda, client
-from trainium_runtime.handlers import fleet_gate
+from trainium_runtime.handlers import fleet_readiness
 
 REGION = "us-west-2"
 
@@ -126,7 +126,7 @@ def fleet() -> Fleet:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(fleet_gate, "time", clock)
+    monkeypatch.setattr(fleet_readiness, "time", clock)
     return clock
 
 
@@ -183,7 +183,7 @@ def gate(
         }
         physical_id = None if request_type == "Create" else f"{GROUP}/gate"
         event = event or cloudformation.event(request_type, defaults | properties, physical_id)
-        fleet_gate.handle(event, Context(clock))
+        fleet_readiness.handle(event, Context(clock))
         return event
 
     return run

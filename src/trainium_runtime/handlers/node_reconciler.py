@@ -34,15 +34,15 @@ _ATTEMPTS = 5  # at a membership that another invocation changes at the same tim
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     """Raises ExceptionGroup with everything that could not be done; Lambda tries twice more."""
-    environment_keeper().reconcile(event, now=datetime.now(UTC))
+    environment_reconciler().reconcile(event, now=datetime.now(UTC))
 
 
 @cache
-def environment_keeper() -> "Keeper":
+def environment_reconciler() -> "NodeReconciler":
     """One for all calls that Lambda makes of one environment: it reads again only the records that changed."""
     import boto3
 
-    return Keeper(
+    return NodeReconciler(
         group_name=os.environ["GROUP"],
         limit=int(os.environ["REPLACEMENTS"]),
         store=NodeStore(boto3.client("s3"), os.environ["RECORDS_BUCKET"], os.environ["RECORDS_PREFIX"]),
@@ -51,7 +51,7 @@ def environment_keeper() -> "Keeper":
     )
 
 
-class Keeper:
+class NodeReconciler:
     """Reconciles a group with the records of its nodes. `limit`: failed nodes that are replaced within 24 hours."""
 
     def __init__(self, *, group_name: str, limit: int, store: NodeStore, autoscaling: Any, ec2: Any) -> None:

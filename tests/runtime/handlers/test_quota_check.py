@@ -12,7 +12,7 @@ from trainium_core import Plan
 from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime import aws_quotas as quotas
-from trainium_runtime.handlers import quota_gate
+from trainium_runtime.handlers import quota_check
 from trainium_runtime.quota import RunningInstance
 
 ROOM = FakeQuotas(limit=256)
@@ -59,7 +59,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(quota_gate, "time", clock)
+    monkeypatch.setattr(quota_check, "time", clock)
     return clock
 
 
@@ -75,7 +75,7 @@ def run(monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], *accounts: Any, 
         return account
 
     monkeypatch.setattr(quotas, "AwsQuotas", account_in)
-    quota_gate.handle(event, context or Context())
+    quota_check.handle(event, context or Context())
 
 
 def test_with_room_the_deployment_goes_on(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
@@ -129,7 +129,7 @@ def test_an_update_to_more_is_checked(monkeypatch: pytest.MonkeyPatch, cloudform
 def test_a_rollback_to_more_is_not_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
     event["OldResourceProperties"] = properties(nodes=2)
-    monkeypatch.setattr(quota_gate, "is_rolling_back", lambda _: True)
+    monkeypatch.setattr(quota_check, "is_rolling_back", lambda _: True)
     run(monkeypatch, event, NO_ROOM)
     assert cloudformation.response["Status"] == "SUCCESS"
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.runtime.handlers.conftest import CloudFormation, Run
 from tests.runtime.handlers.fleet import GROUP, NOON, Clock, Fleet, Lambda, client
-from trainium_runtime.handlers import fleet_gate
+from trainium_runtime.handlers import fleet_readiness
 
 
 @pytest.mark.parametrize("nodes", [1, 4])
@@ -63,7 +63,7 @@ def test_at_deletion_every_node_is_terminated_first(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     going = [{i: {"State": {"Name": state}} for i in fleet.instances} for state in ("shutting-down", "terminated")]
-    monkeypatch.setattr(fleet_gate, "describe_instances", lambda *_: going.pop(0))
+    monkeypatch.setattr(fleet_readiness, "describe_instances", lambda *_: going.pop(0))
     gate(request_type="Delete")
     assert fleet.sizes == [0]
     assert clock.now > NOON.timestamp()
@@ -74,9 +74,9 @@ def test_a_node_that_does_not_go_holds_the_deletion_until_the_deadline(
     gate: Run, clock: Clock, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck = {"i-1": {"State": {"Name": "shutting-down"}}}
-    monkeypatch.setattr(fleet_gate, "describe_instances", lambda *_: stuck)
+    monkeypatch.setattr(fleet_readiness, "describe_instances", lambda *_: stuck)
     again: list[dict[str, Any]] = []
-    monkeypatch.setattr(fleet_gate, "_call_again", lambda event, _context: again.append(event))
+    monkeypatch.setattr(fleet_readiness, "_call_again", lambda event, _context: again.append(event))
     gate(request_type="Delete", TimeoutMinutes="30")
     for event in again:
         gate(event)

@@ -11,8 +11,8 @@ from botocore.exceptions import ClientError
 
 from tests.runtime.handlers.conftest import REGION, PartialClient
 from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, PREFIX, Fleet, client
-from trainium_runtime.handlers import node_keeper
-from trainium_runtime.handlers.node_keeper import Keeper
+from trainium_runtime.handlers import node_reconciler
+from trainium_runtime.handlers.node_reconciler import NodeReconciler
 from trainium_runtime.node_store import NodeStore
 from trainium_wire.keys import MEMBERSHIP_KEY
 from trainium_wire.membership import Membership
@@ -30,7 +30,7 @@ def keep(fleet: Fleet) -> Keep:  # noqa: ARG001
     """Call the keeper; `limit`: replacements, `clients`: those that differ from moto's."""
 
     def call(event: dict[str, Any] | None = None, *, limit: int = 0, now: Any = NOON, **clients: Any) -> None:
-        keeper = Keeper(
+        keeper = NodeReconciler(
             group_name=GROUP,
             limit=limit,
             store=NodeStore(clients.get("s3", client("s3")), BUCKET, PREFIX),
@@ -394,6 +394,6 @@ def test_the_function_reads_its_settings_from_its_environment(fleet: Fleet, monk
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("boto3.client", client)
-    node_keeper.environment_keeper.cache_clear()
-    node_keeper.handle({}, None)
+    node_reconciler.environment_reconciler.cache_clear()
+    node_reconciler.handle({}, None)
     assert unhealthy() == {fleet.instances[0]}

@@ -15,7 +15,7 @@ from tests.runtime.handlers.fleet import (
     Fleet,
     Lambda,
 )
-from trainium_runtime.handlers import fleet_gate
+from trainium_runtime.handlers import fleet_readiness
 
 OVER_QUOTA = "You have requested more vCPU capacity than your current vCPU limit of 0 allows. Launching failed."
 NO_SUCH_IMAGE = "The image id '[ami-0123456789abcdef0]' does not exist"
@@ -208,7 +208,7 @@ def test_a_launch_whose_instance_ended_at_once_fails_the_deployment(
 
 @pytest.mark.parametrize(("description", "counted"), [("Terminating", True), ("Launching", False)])
 def test_an_instance_that_is_still_ending_is_counted(description: str, counted: bool) -> None:
-    assert fleet_gate.ended_recently([{"Description": f"{description} EC2 instance: i-1"}], NOON) is counted
+    assert fleet_readiness.ended_recently([{"Description": f"{description} EC2 instance: i-1"}], NOON) is counted
 
 
 def test_a_quota_is_over_for_good_ten_minutes_after_the_last_node_left(
@@ -324,14 +324,17 @@ def test_a_connection_error_is_retried(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet.prove(*fleet.instances)
-    run_clock, errors = fleet_gate.describe_group, iter([EndpointConnectionError(endpoint_url="https://example.com")])
+    run_clock, errors = (
+        fleet_readiness.describe_group,
+        iter([EndpointConnectionError(endpoint_url="https://example.com")]),
+    )
 
     def fail_once(*arguments: Any) -> Any:
         if error := next(errors, None):
             raise error
         return run_clock(*arguments)
 
-    monkeypatch.setattr(fleet_gate, "describe_group", fail_once)
+    monkeypatch.setattr(fleet_readiness, "describe_group", fail_once)
     gate()
     assert cloudformation.response["Status"] == "SUCCESS"
 
