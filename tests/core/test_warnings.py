@@ -70,7 +70,7 @@ def test_a_pilot_without_an_end_is_warned_of_what_that_costs() -> None:
 
 
 def test_a_hyperpod_cluster_without_an_end_is_warned_of_what_that_costs() -> None:
-    assert "until somebody destroys the stack" in hyperpod_warnings(from_settings(nodes=2))["ends"]
+    assert "until the stack is destroyed" in hyperpod_warnings(from_settings(nodes=2))["ends"]
     assert hyperpod_warnings(from_settings(**PILOT, ends_action="destroy")) == {}
 
 

@@ -41,11 +41,11 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.pilot.ends is None and plan.capacity != "capacity-block":
         yield (
             "ends",
-            f"nothing ends the pilot: {plan.nodes} x {plan.instance_type} are billed until somebody runs `trn sleep` "
-            "or destroys the stack; give trn:ends, such as 5d",
+            f"nothing ends the pilot: {plan.nodes} x {plan.instance_type} are billed until `trn sleep` runs "
+            "or the stack is destroyed; give trn:ends, such as 5d",
         )
     if plan.pilot.idle_minutes is not None and plan.capacity == "reservation":
-        yield ("idle_minutes", "a reservation is billed on while its nodes sleep: cancel it where nobody needs it")
+        yield ("idle_minutes", "a reservation is billed on while its nodes sleep: cancel it when it is not needed")
     yield from pilot_warnings(plan)
     for text in root_volume_warnings(plan.root_volume_gib):
         yield "root_volume_gib", text

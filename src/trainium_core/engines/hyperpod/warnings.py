@@ -11,8 +11,8 @@ def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
     warnings = dict(pilot_warnings(plan))
     if plan.pilot.ends is None:
         warnings["ends"] = (
-            f"nothing ends the HyperPod cluster: {plan.nodes} x {plan.instance_type} are billed until somebody "
-            "destroys the stack; give trn:ends, such as 5d"
+            f"nothing ends the HyperPod cluster: {plan.nodes} x {plan.instance_type} are billed until the stack "
+            "is destroyed; give trn:ends, such as 5d"
         )
     elif plan.pilot.ends_action is None:
         warnings["ends_action"] = (
