@@ -29,7 +29,7 @@ from trainium_wire.membership import Membership
 
 sys.path.append(str(Path(__file__).parents[2] / "userdata/trainium_userdata/node"))
 from trn_job.attempt import Attempt
-from trn_job.launch import Launch
+from trn_job.launch import read
 from trn_job.store import Store
 from trn_node.objects import Object, Objects
 from trn_node.watch import TICK, Watch
@@ -142,16 +142,19 @@ class SimulatedUnit:
         return self.active
 
     def start(self, job: str, attempt: int, launch: dict[str, Any]) -> None:
-        self._begun, self.active = (job, attempt, True), True
+        self._begun = (job, attempt, True)
         place = self._folder / f"{job}-{attempt}"
         place.mkdir()
-        part = Attempt(Launch(**launch, folder=str(place)), Store(self._s3, launch["url"]), secret_of=_no_secret)
+        file = place / "launch.json"
+        file.write_text(json.dumps({**launch, "folder": str(place)}))
+        part = Attempt(read(str(file)), Store(self._s3, launch["url"]), secret_of=_no_secret)
         part.peer_port = 1  # it answers
         for repeating in part.beside():
             self._clock.repeat(partial(self._work, repeating.work, repeating.seconds), 0)
         part._prepare()  # pyright: ignore[reportPrivateUsage]
         # At its start it is reported by the thread that does nothing else.
         part._report()  # pyright: ignore[reportPrivateUsage]
+        self.active = True  # last: a node whose part could not begin does not count as started
 
     def _work(self, work: Callable[[], object], seconds: Callable[[], float]) -> float | None:
         if not self.active:
