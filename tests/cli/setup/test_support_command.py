@@ -62,7 +62,7 @@ def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeSupport:
     monkeypatch.setattr(support_command, "AwsSupport", lambda _region: fake)
     monkeypatch.setattr(support_command, "AwsNodes", lambda _region: nodes)
     monkeypatch.setattr(support_command, "AwsAccount", lambda _region: FakeAccount())
-    monkeypatch.setattr(support_command, "cluster_jobs", lambda *_, **__: None)
+    monkeypatch.setattr(support_command, "_jobs", lambda *_: "{}")
     monkeypatch.setattr(support_command, "audit", unanswered)
     return fake
 
