@@ -94,7 +94,7 @@ class LustreFileSystem(_Lustre):
         assert isinstance(group, ec2.CfnSecurityGroup)
         keep_when_replaced(group, fate)
         # EC2 lets everything out of a group whose own resource holds no rule, whatever rules are added from elsewhere.
-        self.security_group.add_egress_rule(LOOPBACK, next(_ports()), "nowhere: takes the place of EC2's own rule")
+        self.security_group.add_egress_rule(LOOPBACK, next(_ports()), "nowhere: takes the place of the default rule")
         for port in _ports():
             # Its file servers connect to each other; FSx creates nothing in a group that forbids it.
             self.security_group.add_ingress_rule(self.security_group, port, "among the file servers")
