@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.jobs.cluster_with_jobs import Cluster, cluster_with_jobs
-from trainium_cli import cluster_choice, cluster_selection
+from trainium_cli import cluster_choice
 from trainium_core.clusters.cluster import ClusterStack, ClusterStacks
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_runtime.errors import UnavailableError
@@ -39,7 +39,6 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> FakeLocating:
     def fake_of(_region: str, **_: object) -> FakeLocating:
         return fake
 
-    monkeypatch.setattr(cluster_selection, "AwsClustersAccount", fake_of)
     monkeypatch.setattr(cluster_choice, "AwsClustersAccount", fake_of)
     return fake
 
