@@ -41,6 +41,17 @@ def test_it_names_the_changed_properties_and_whether_they_replace(stacks: Stacks
     assert change["Replacement"] == "True"
 
 
+def test_a_conditionally_create_only_property_may_replace(stacks: Stacks) -> None:
+    def network(**properties: Any) -> dict[str, Any]:
+        vpc = {"CidrBlock": "10.0.0.0/16", **properties}
+        return template({"V": {"Type": "AWS::EC2::VPC", "Properties": vpc}})
+
+    name = stacks.deploy(network())
+    change = changes(stacks.change_set(name, network(InstanceTenancy="dedicated")))["V"]
+    assert details(change) == [("InstanceTenancy", "Conditionally", "Static")]
+    assert change["Replacement"] == "Conditional"
+
+
 def test_it_shows_values_to_who_asks_for_them(stacks: Stacks) -> None:
     name = stacks.deploy(template({"M": parameter("old")}))
     made = stacks.change_set(name, template({"M": parameter("new")}))

@@ -159,7 +159,8 @@ class _Preview(Existing):
             return _change("Import" if imported else "Add", logical_id, resource_type, imported)
         tagged = with_stack_tags(resource_type, self._stack.region, properties, self._deployment.tags)
         create_only = schema.create_only(existing.properties, tagged) if schema else frozenset[str]()
-        details = _details(existing.properties, tagged, create_only)
+        conditionally = schema.conditionally_create_only(existing.properties, tagged) if schema else frozenset[str]()
+        details = _details(existing.properties, tagged, create_only, conditionally)
         if not details:
             return None
         change = _change("Modify", logical_id, resource_type, existing.physical_id)
@@ -180,12 +181,15 @@ def _change(action: str, logical_id: str, resource_type: str, physical_id: str |
     }
 
 
-def _details(old: Properties, new: Properties, create_only: frozenset[str]) -> list[Json]:
+def _details(
+    old: Properties, new: Properties, create_only: frozenset[str], conditionally: frozenset[str]
+) -> list[Json]:
     found = list[Json]()
     for name in sorted(old.keys() | new.keys()):
         if old.get(name) != new.get(name):
             known = KNOWN_AFTER_APPLY not in json.dumps(new.get(name), default=str)
-            recreation = ("Always" if known else "Conditionally") if name in create_only else "Never"
+            recreation = "Conditionally" if name in create_only | conditionally else "Never"
+            recreation = "Always" if name in create_only and known else recreation
             values = {"BeforeValue": _shown(old.get(name)), "AfterValue": _shown(new.get(name))}
             found.append(
                 {

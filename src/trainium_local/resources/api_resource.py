@@ -55,7 +55,6 @@ class ApiResource:
     arguments: Texts = field(default_factory=dict[str, Any])
     adapted: frozenset[str] = frozenset()
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
-    id_prefix: str = ""
     name_property: str = ""
     name_limit: int = 128
     lowercase_name: bool = False
@@ -79,9 +78,7 @@ class ApiResource:
         arguments = self._create_arguments(request, facts)
         answer = self.call(request, self.create_call, arguments) if self.create_call else {}
         facts |= {"answer": answer}
-        created = Provisioned(
-            physical_id=str(fill(self.physical_id, facts)).removeprefix(self.id_prefix), note=self._note(request)
-        )
+        created = Provisioned(physical_id=str(fill(self.physical_id, facts)), note=self._note(request))
         facts |= {"id": created.physical_id}
         if self.name_property:
             created.attributes[self.name_property] = facts["name"]  # such as QueueName

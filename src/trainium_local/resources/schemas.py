@@ -58,6 +58,11 @@ class Schema:
         paths = self._paths("createOnlyProperties")
         return frozenset(path[0] for path in paths if _part(old, path) != _part(new, path))
 
+    def conditionally_create_only(self, old: dict[str, Any], new: dict[str, Any]) -> frozenset[str]:
+        """The changed properties whose change may need a new resource."""
+        paths = self._paths("conditionalCreateOnlyProperties")
+        return frozenset(path[0] for path in paths if _part(old, path) != _part(new, path))
+
     @property
     def primary_identifier(self) -> list[str]:
         return [".".join(path) for path in self._paths("primaryIdentifier")]
