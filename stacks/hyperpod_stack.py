@@ -5,7 +5,7 @@ from constructs import Construct
 
 from stacks.end_output import add_end
 from trainium_cdk import HyperPod
-from trainium_cdk.plan_scope import tag_all
+from trainium_cdk.cluster_names import tag_all
 from trainium_core import Plan
 from trainium_core.naming import stack_name
 from trainium_core.nodes.next_steps import destroy_command
@@ -23,7 +23,7 @@ class HyperPodStack(Stack):
             description=f"SageMaker HyperPod cluster of AWS Trainium, {plan.cluster_name}",
         )
         pod = HyperPod(self, "HyperPod", plan=plan)
-        tag_all(self, plan)
+        tag_all(self, plan.cluster_name, plan.tags)
         nodes = f"aws sagemaker list-cluster-nodes --region {plan.region} --cluster-name {pod.cluster.attr_cluster_arn}"
         for name, meaning, value in (
             ("ClusterArn", "The HyperPod cluster", pod.cluster.attr_cluster_arn),

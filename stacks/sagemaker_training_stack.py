@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from aws_cdk import CfnOutput, Environment, Stack
 from constructs import Construct
 
-from trainium_cdk.plan_scope import tag_all
+from trainium_cdk.cluster_names import tag_all
 from trainium_cdk.sagemaker_training import PlannedTraining
 from trainium_core import Plan
 from trainium_core.naming import stack_name
@@ -24,7 +24,7 @@ class SageMakerTrainingStack(Stack):
             description=f"SageMaker training on AWS Trainium, {plan.cluster_name}",
         )
         training = PlannedTraining(self, "Training", plan=plan)
-        tag_all(self, plan)
+        tag_all(self, plan.cluster_name, plan.tags)
         key = plan.sagemaker.kms_key
         if key is not None:
             CfnOutput(self, "KmsKeyArn", description="Key that a job's files are encrypted with", value=key)

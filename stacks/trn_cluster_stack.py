@@ -5,9 +5,10 @@ from constructs import Construct
 
 from stacks.end_output import add_end
 from trainium_cdk import SleepSwitch, TrainiumCluster
-from trainium_cdk.plan_scope import tag_all
+from trainium_cdk.cluster_names import tag_all
+from trainium_cdk.fleet_outputs import add_state_outputs
 from trainium_core import Plan
-from trainium_core.naming import FLEET_OUTPUT, GROUP_OUTPUT, RECORDS_OUTPUT, stack_name
+from trainium_core.naming import stack_name
 from trainium_core.nodes.next_steps import destroy_command, next_steps
 
 
@@ -23,7 +24,7 @@ class TrnClusterStack(Stack):
             description=f"AWS Trainium cluster {plan.cluster_name}",
         )
         cluster = TrainiumCluster(self, "Cluster", plan=plan, sleep=SleepSwitch(self, "SleepSwitch"))
-        tag_all(self, plan)
+        tag_all(self, plan.cluster_name, plan.tags)
         steps = next_steps(
             cluster_name=plan.cluster_name,
             nodes=plan.nodes,
@@ -36,13 +37,13 @@ class TrnClusterStack(Stack):
         )
         for step in steps:
             CfnOutput(self, step.name, description=step.meaning, value=step.value)
-        CfnOutput(self, GROUP_OUTPUT, description="The nodes' Auto Scaling group", value=cluster.fleet.group.ref)
-        records = cluster.fleet.records.bucket.bucket_name
-        CfnOutput(self, RECORDS_OUTPUT, description="The bucket of the node records", value=records)
-        if cluster.fleet.pilot is not None:
-            topic = cluster.fleet.pilot.topic.topic_arn
-            CfnOutput(self, "Notices", description="Topic of the notices before the pilot ends", value=topic)
+        fleet = cluster.fleet
+        add_state_outputs(
+            self,
+            group_name=fleet.group.ref,
+            records=fleet.records,
+            pilot=fleet.pilot,
+            version=fleet.version,
+            readiness=fleet.readiness,
+        )
         add_end(self, plan)
-        launched = cluster.fleet.version.summary
-        CfnOutput(self, "LaunchTemplate", description="What the nodes are launched from", value=launched)
-        CfnOutput(self, FLEET_OUTPUT, description="What the nodes reported", value=cluster.fleet.gate.summary)

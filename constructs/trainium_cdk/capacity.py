@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass
 
+from constructs import Construct
+
+from trainium_cdk.checks import check, check_known, form
+from trainium_core.catalog.catalog import Catalog, builtin_catalog
+from trainium_core.catalog.instance_type import InstanceType
+from trainium_core.plan.rules.nodes import reservation_given, sold_that_way
 from trainium_core.plan.values import CapacityKind
 
 
@@ -40,3 +46,19 @@ class Capacity:
     def reservation(reservation_id: str) -> "Capacity":
         """The instances of an On-Demand Capacity Reservation. reservation_id: such as cr-0123456789abcdef0."""
         return Capacity("reservation", reservation_id)
+
+
+def checked_capacity(
+    construct: Construct, capacity: Capacity | None, kind: InstanceType, catalog: Catalog | None
+) -> Capacity:
+    """The capacity that is given, else on demand. Raises PropsError for a type that is not sold so, and a bad id."""
+    bought = capacity or Capacity.on_demand()
+    reservation = bought.reservation_id
+    check_known(construct, "capacity", reservation or "", why="what a reservation holds is bought before")
+    check(
+        construct,
+        sold_that_way(kind, bought.kind, catalog or builtin_catalog(), field="capacity"),
+        form("reservation_id", reservation, field="capacity"),
+        reservation_given(bought.kind, reservation, field="capacity"),
+    )
+    return bought

@@ -3,16 +3,13 @@
 from aws_cdk import Annotations
 from constructs import Construct
 
-from trainium_cdk.arguments import check_type
-from trainium_cdk.fleet_parts import FleetParts
-from trainium_cdk.plan_cache import plan_cache
-from trainium_cdk.plan_file_systems import plan_file_systems
-from trainium_cdk.plan_network import plan_network
-from trainium_cdk.plan_scope import tag_all
-from trainium_cdk.planned_fleet import PlannedFleet
+from trainium_cdk.cluster_names import tag_all
+from trainium_cdk.fleet_builder import Fleet
+from trainium_cdk.from_plan import check_region, plan_cache, plan_file_systems, plan_fleet, plan_network
 from trainium_cdk.sleep_switch import SleepSwitch, check_sleep
 from trainium_core.engines.ec2.warnings import cluster_warnings
 from trainium_core.plan import Plan
+from trainium_core.plan.settings.network import DEFAULT_EGRESS
 
 
 class TrainiumCluster(Construct):
@@ -29,29 +26,18 @@ class TrainiumCluster(Construct):
         plan: all that the cluster is to be.
         sleep: what `trn sleep` and `trn wake` turn. Default: the cluster is always awake.
 
-        Raises PropsError for what is no plan, and PlanError for a plan of another region than the stack's.
+        Raises PropsError for a switch of another stack, and PlanError for a plan of another region than the stack's.
         """
         super().__init__(scope, construct_id)
-        check_type(
-            self, "plan", plan, Plan, what="a Plan, such as Plan(instance_type='trn1.32xlarge', region='us-west-2')"
-        )
         check_sleep(self, sleep)
-        tag_all(self, plan)
-        self.network = plan_network(self, "Network", plan, egress=plan.network.effective_egress, sleep=sleep)
+        check_region(self, plan)
+        tag_all(self, plan.cluster_name, plan.tags)
+        self.network = plan_network(self, "Network", plan, egress=plan.network.egress or DEFAULT_EGRESS, sleep=sleep)
         self.cache = plan_cache(self, "CompileCache", plan)
         self.file_systems = plan_file_systems(self, plan, vpc=self.network.vpc, subnet=self.network.subnet)
-        self.fleet = PlannedFleet(
-            self,
-            "Fleet",
-            plan=plan,
-            parts=FleetParts(
-                vpc=self.network.vpc,
-                subnet=self.network.subnet,
-                cache=self.cache,
-                egress=plan.network.effective_egress,
-                file_systems=self.file_systems,
-                sleep=sleep,
-            ),
+        props = plan_fleet(
+            self, plan, network=self.network, cache=self.cache, file_systems=self.file_systems, sleep=sleep
         )
+        self.fleet = Fleet(self, "Fleet", props=props)
         for name, warning in cluster_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)

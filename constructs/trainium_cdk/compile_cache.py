@@ -11,13 +11,13 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, Node
 
-from trainium_cdk.arguments import check_object, check_type, is_token
 from trainium_cdk.cdk_types import Key
+from trainium_cdk.checks import check, check_known, is_token, refuse
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects, check_bucket_policy, grant_objects
 from trainium_cdk.encryption_key import check_granting_key
 from trainium_cdk.grants import granting, warn_of_unchanged_policies
-from trainium_cdk.props_error import refuse
 from trainium_core.naming import CACHE_PREFIX
+from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.setting_schema.setting import BUCKET_NAME
 from trainium_wire.cache_place import DIRECT, RELEASE_PREFIX
@@ -63,7 +63,7 @@ class ICompileCache(Protocol):
         """
         ...
 
-    def grant_janitor(self, grantee: iam.IGrantable) -> iam.Grant:
+    def grant_maintenance(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant what `trn cache clean` does: read, list and delete compiled graphs.
 
         grantee: a role of whoever looks after the cache.
@@ -80,7 +80,7 @@ class CompileCache(Construct):
         cache = CompileCache(stack, "Cache", encryption_key=key, removal_policy=RemovalPolicy.RETAIN)
         cache.grant_read_write(role)
         cache.grant_read(reader)
-        cache.grant_janitor(janitor)
+        cache.grant_maintenance(maintainer)
         shared = CompileCache.from_compile_cache_attributes(stack, "Shared", bucket_name="shared-cache")
     """
 
@@ -110,7 +110,6 @@ class CompileCache(Construct):
         """
         super().__init__(scope, construct_id)
         if bucket is not None:
-            check_object(self, "bucket", bucket, has="bucket_arn", what="an s3.IBucket")
             self._refuse_beside_a_bucket(
                 bucket_name=bucket_name,
                 encryption_key=encryption_key,
@@ -143,7 +142,7 @@ class CompileCache(Construct):
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant reading and listing compiled graphs, with the key.
 
-        grantee: a role, a function, a fleet. Raises PropsError for what is none.
+        grantee: a role, a function, a fleet. Raises PropsError where the CDK cannot grant to it.
         """
         return self._grant(grantee, {CACHE_PREFIX: _READING})
 
@@ -152,14 +151,14 @@ class CompileCache(Construct):
 
         Deleted may be what PyTorch/XLA itself keeps below `direct`, such as its locks, and nothing else.
 
-        grantee: a role, a function, a fleet. Raises PropsError for what is none.
+        grantee: a role, a function, a fleet. Raises PropsError where the CDK cannot grant to it.
         """
         return self._grant(grantee, {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING}, encrypts=True)
 
-    def grant_janitor(self, grantee: iam.IGrantable) -> iam.Grant:
+    def grant_maintenance(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant what `trn cache clean` does, with the key: read, list and delete compiled graphs.
 
-        grantee: a role of whoever looks after the cache. Raises PropsError for what is none.
+        grantee: a role of whoever looks after the cache. Raises PropsError where the CDK cannot grant to it.
         """
         return self._grant(grantee, {CACHE_PREFIX: (*_READING, *_DELETING)})
 
@@ -208,14 +207,10 @@ class CompileCache(Construct):
     def _days(self, expiration: Duration | None) -> int:
         if expiration is None:
             return _DEFAULT_DAYS
-        form = SETTINGS["cache_expiration_days"].form
-        check_type(self, "expiration", expiration, Duration, what="a Duration, such as Duration.days(30)")
-        days = -1 if expiration.is_unresolved() else expiration.to_days(integral=False)
-        try:
-            return form.read(int(days) if int(days) == days else days)
-        except ValueError:
-            allowed = f"days: {form.allowed}"
-            raise refuse(self, "expiration", expiration, allowed=allowed, fix="give Duration.days(...)") from None
+        days = expiration.to_days()
+        check_known(self, "expiration", days, why="a rule of the bucket holds it")
+        check(self, range_problems("cache_expiration_days", int(days), "days", field="expiration"))
+        return int(days)
 
     def _refuse_beside_a_bucket(self, **given: object) -> None:
         for parameter, value in given.items():
@@ -254,10 +249,9 @@ def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:
 
 
 def check_cache(construct: Construct, cache: ICompileCache | None) -> None:
-    """Raise PropsError for what is no cache, and for one of another Stage or region than the construct's."""
+    """Raise PropsError for a cache of another Stage or region than the construct's."""
     if cache is None:
         return
-    check_object(construct, "cache", cache, has="grant_janitor", what="a CompileCache")
     if Stage.of(cache.bucket) is not Stage.of(construct):
         raise refuse(
             construct,

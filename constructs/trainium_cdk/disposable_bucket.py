@@ -11,11 +11,10 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from trainium_cdk.arguments import check_type
 from trainium_cdk.cdk_types import Key
+from trainium_cdk.checks import refuse
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard, justify_wildcards
-from trainium_cdk.props_error import refuse
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 
 _EMPTIER = "TrainiumCdkBucketEmptier"
@@ -100,7 +99,6 @@ class DisposableBucket(Construct):
 def check_bucket_policy(construct: Construct, policy: RemovalPolicy) -> None:
     """Raise PropsError for a `removal_policy` that buckets do not have."""
     allowed = "a RemovalPolicy: DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE"
-    check_type(construct, "removal_policy", policy, RemovalPolicy, what=allowed)
     if policy == RemovalPolicy.SNAPSHOT:
         raise refuse(construct, "removal_policy", policy, allowed=allowed, fix="choose one: buckets have no snapshots")
 

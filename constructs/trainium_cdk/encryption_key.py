@@ -6,9 +6,8 @@ from aws_cdk import FeatureFlags, Token
 from aws_cdk import aws_kms as kms
 from constructs import IConstruct
 
-from trainium_cdk.arguments import check_object, check_same_region
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.props_error import refuse
+from trainium_cdk.checks import check_same_region, refuse
 
 _GRANTS_BY_ALIAS = "@aws-cdk/aws-kms:applyImportedAliasPermissionsToPrincipal"
 """The feature flag without which the CDK drops every grant on an imported alias."""
@@ -22,7 +21,6 @@ def check_key(construct: IConstruct, parameter: str, key: Key | None) -> None:
     """
     if key is None:
         return
-    check_object(construct, parameter, key, has="key_arn", what="a kms.IKey")
     check_same_region(construct, parameter, key, what="a key")
     resource: Any = key.node.default_child
     if isinstance(resource, kms.CfnKey) and resource.enabled is False:

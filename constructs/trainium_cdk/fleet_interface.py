@@ -1,7 +1,5 @@
 """What any fleet can be used for, whether an app makes it or imports it."""
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
 from typing import Any, Protocol
 
 import jsii
@@ -12,9 +10,8 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from constructs import Construct, Node
 
-from trainium_cdk.arguments import check_object, check_setting, check_text
 from trainium_cdk.cdk_types import RuleTarget
-from trainium_cdk.props_error import first_line, refuse
+from trainium_cdk.checks import check, form, refuse
 from trainium_runtime.naming import CLUSTER_TAG, NODE_STATE_TAG
 
 METRICS_NAMESPACE = "TrainiumCdk"
@@ -116,12 +113,10 @@ class FleetBase(Construct):
         metric_name: as Amazon EC2 Auto Scaling calls it. options: those of cloudwatch.Metric, such as `period`.
         Default: the average of five minutes.
         """
-        check_text(self, "metric_name", metric_name, what="a metric of the group, such as GroupInServiceInstances")
         dimensions = {"AutoScalingGroupName": self.auto_scaling_group_name}
-        with self._options_of_a_metric(options):
-            return cloudwatch.Metric(
-                namespace="AWS/AutoScaling", metric_name=metric_name, dimensions_map=dimensions, **options
-            )
+        return cloudwatch.Metric(
+            namespace="AWS/AutoScaling", metric_name=metric_name, dimensions_map=dimensions, **options
+        )
 
     def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
         """How many nodes said that they failed.
@@ -131,16 +126,7 @@ class FleetBase(Construct):
         """
         summed: Any = {"statistic": "Sum", **options}
         namespace = f"{METRICS_NAMESPACE}/{self.cluster_name}"
-        with self._options_of_a_metric(options):
-            return cloudwatch.Metric(namespace=namespace, metric_name=FAILED_NODES, **summed)
-
-    @contextmanager
-    def _options_of_a_metric(self, options: Mapping[str, Any]) -> Generator[None]:
-        try:
-            yield
-        except (RuntimeError, TypeError) as error:
-            allowed = "those of cloudwatch.Metric, such as period=Duration.minutes(1)"
-            raise refuse(self, "options", ", ".join(options), allowed=allowed, fix=first_line(error)) from None
+        return cloudwatch.Metric(namespace=namespace, metric_name=FAILED_NODES, **summed)
 
     def on_node_failed(
         self, construct_id: str, target: RuleTarget | None = None, *, description: str | None = None
@@ -151,19 +137,12 @@ class FleetBase(Construct):
         target: where it goes, such as targets.SnsTopic(topic). Default: none, add_target() adds one.
         description: of the rule. Default: none.
 
-        The event is EC2's own of the tag that the keeper puts on the instance (`Tag Change on Resource`). Raises
-        PropsError for an id that a part of the fleet has, and for what is no target.
+        The event is EC2's own of the tag that the reconciler puts on the instance (`Tag Change on Resource`). Raises
+        PropsError for an id that a part of the fleet has.
         """
-        check_text(self, "construct_id", construct_id, what="the id of a new construct below the fleet")
         if construct_id in _OWN_IDS or self.node.try_find_child(construct_id) is not None:
             allowed = "an id that no other part of the fleet has"
             raise refuse(self, "construct_id", construct_id, allowed=allowed, fix="choose another, such as NodeFailed")
-        if description is not None:
-            check_text(self, "description", description, what="what the rule is for")
-        if target is not None:
-            check_object(
-                self, "target", target, has="bind", what="an events.IRuleTarget, such as targets.SnsTopic(topic)"
-            )
         rule = events.Rule(
             self,
             construct_id,
@@ -199,10 +178,7 @@ class ImportedFleet(FleetBase):
         security_group: ec2.ISecurityGroup,
     ) -> None:
         super().__init__(scope, construct_id)
-        check_setting(self, "cluster_name", cluster_name, setting="cluster_name")
-        check_text(self, "auto_scaling_group_name", auto_scaling_group_name, what="the name of an Auto Scaling group")
-        check_object(self, "role", role, has="role_arn", what="an iam.IRole")
-        check_object(self, "security_group", security_group, has="security_group_id", what="an ec2.ISecurityGroup")
+        check(self, form("cluster_name", cluster_name))
         self._cluster_name, self._group_name, self._role = cluster_name, auto_scaling_group_name, role
         self._connections = ec2.Connections(security_groups=[security_group])
 

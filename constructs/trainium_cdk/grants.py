@@ -10,14 +10,12 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
-from trainium_cdk.arguments import check_grantee
-from trainium_cdk.props_error import first_line, refuse
+from trainium_cdk.checks import first_line, refuse
 
 
 @contextmanager
 def granting(construct: IConstruct, grantee: Any) -> Generator[None]:
-    """Raise PropsError for what is no grantee, and where the CDK finds that nothing can be granted to it."""
-    check_grantee(construct, grantee)
+    """Raise PropsError where the CDK finds that nothing can be granted to it."""
     try:
         yield
     except RuntimeError as error:

@@ -5,15 +5,14 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from trainium_cdk.arguments import check_type
 from trainium_cdk.bucket_files import BucketFiles
+from trainium_cdk.cluster_names import tag_all
 from trainium_cdk.compile_cache import allow_cache
 from trainium_cdk.disposable_bucket import DisposableBucket
+from trainium_cdk.from_plan import check_region, outbound_tcp_ports, plan_cache, plan_network, plan_pilot
 from trainium_cdk.hyperpod_role import HyperPodRole
 from trainium_cdk.pilot import Pilot
-from trainium_cdk.plan_cache import plan_cache
-from trainium_cdk.plan_network import plan_network, plan_security_group
-from trainium_cdk.plan_scope import check_region, tag_all
+from trainium_cdk.security_group import EfaSecurityGroup
 from trainium_core.engines.hyperpod.warnings import hyperpod_warnings
 from trainium_core.engines.sagemaker.jobs.job import sagemaker_type
 from trainium_core.facts import facts
@@ -45,20 +44,21 @@ class HyperPod(Construct):
         """
         plan: what the nodes are, and how many; its section of HyperPod's settings says the rest.
 
-        Raises PropsError for what is no plan, and PlanError for a plan of another region than the stack's.
+        Raises PlanError for a plan of another region than the stack's.
         """
         super().__init__(scope, construct_id)
-        check_type(
-            self, "plan", plan, Plan, what="a Plan, such as Plan(instance_type='trn1.32xlarge', region='us-west-2')"
-        )
         check_region(self, plan)
-        tag_all(self, plan)
+        tag_all(self, plan.cluster_name, plan.tags)
         self._plan, self._settings = plan, plan.hyperpod
         # Nodes fetch packages and images, and talk to more services than there are endpoints worth having.
         egress = plan.network.egress or "nat-gateway"
         self.network = plan_network(self, "Network", plan, egress=egress)
-        self.security_group = plan_security_group(
-            self, "Nodes", plan, vpc=self.network.vpc, egress=egress, downloads=True
+        self.security_group = EfaSecurityGroup(
+            self,
+            "Nodes",
+            vpc=self.network.vpc,
+            outbound_tcp_ports=outbound_tcp_ports(plan, egress=egress, downloads=True),
+            dns_servers=plan.network.dns_servers,
         )
         self._security_groups = self._own_and_eks_security_group()
         self.cache = plan_cache(self, "CompileCache", plan)
@@ -91,7 +91,7 @@ class HyperPod(Construct):
         self.cluster.node.add_dependency(lifecycle, self.execution, self.security_group, self.network)
         self.pilot = None
         if plan.pilot.ends is not None or plan.pilot.budget_usd is not None:
-            self.pilot = Pilot(self, "Pilot", plan=plan)
+            self.pilot = Pilot(self, "Pilot", pilot=plan_pilot(plan), cluster_name=plan.cluster_name, nodes=plan.nodes)
             # So that it is still there to tell, and to try again, when the cluster cannot be deleted.
             self.cluster.node.add_dependency(self.pilot)
         for name, warning in hyperpod_warnings(plan).items():

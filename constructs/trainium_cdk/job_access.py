@@ -1,4 +1,4 @@
-"""What the nodes' role is allowed for the jobs of `trn run`, besides the bucket of the cluster."""
+"""What the nodes' role is allowed for sessions and for the jobs of `trn run`, besides the bucket of the cluster."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -12,6 +12,22 @@ from trainium_core.plan.settings.jobs import JobAccess
 
 _READ = ("s3:GetObject", "s3:ListBucket")
 _SECRET_ACTIONS = {"secretsmanager": "secretsmanager:GetSecretValue", "ssm": "ssm:GetParameter"}
+
+
+# The least that Session Manager needs (Systems Manager documentation, minimum permissions for a session).
+_SESSION_ACTIONS = [
+    "ssm:UpdateInstanceInformation",
+    "ssmmessages:CreateControlChannel",
+    "ssmmessages:CreateDataChannel",
+    "ssmmessages:OpenControlChannel",
+    "ssmmessages:OpenDataChannel",
+]
+
+
+def allow_sessions(role: iam.IRole) -> bool:
+    """Allow a role sessions of Session Manager. False where the policies of the role cannot be changed."""
+    sessions = iam.PolicyStatement(actions=_SESSION_ACTIONS, resources=["*"])
+    return role.add_to_principal_policy(sessions).statement_added
 
 
 def allow_jobs(scope: Construct, role: iam.IRole, access: JobAccess) -> None:

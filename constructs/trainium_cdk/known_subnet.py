@@ -9,27 +9,26 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Subnet
+from trainium_cdk.checks import refuse
 from trainium_cdk.elastic_file_system import ElasticFileSystem
 from trainium_cdk.node_file_system import NodeFileSystem
-from trainium_cdk.props_error import refuse
 from trainium_core.facts import facts
-from trainium_core.plan import Plan
-from trainium_core.plan.network_layout import addresses_needed
+from trainium_core.plan.node_settings import NodeSettings
 
 
-def check_addresses(construct: Construct, plan: Plan, subnet: ec2.ISubnet) -> None:
+def check_addresses(construct: Construct, node: NodeSettings, nodes: int, subnet: ec2.ISubnet) -> None:
     """Raise PropsError for more nodes than a subnet has addresses, where its block is known."""
     block = _known(subnet, "ipv4_cidr_block")
     if block is None:
         return
     has = ipaddress.IPv4Network(block, strict=False).num_addresses - facts()["subnet"]["reserved_addresses"]
-    needed = addresses_needed(plan)
+    needed = nodes * node.addresses
     if needed > has:
         allowed = f"nodes for which the {has} addresses of {subnet.node.path} are enough; these take {needed}"
         fix = "choose a larger subnet, or fewer nodes"
-        if plan.uses_efa and plan.network.secondary_interface_type == "efa" and plan.type.efa_interfaces > 1:
+        if node.addresses > 1:
             fix += ", or give secondary_interface_type='efa-only'"
-        raise refuse(construct, "nodes", plan.nodes, allowed=allowed, fix=fix)
+        raise refuse(construct, "nodes", nodes, allowed=allowed, fix=fix)
 
 
 def check_mount_targets(construct: Construct, file_systems: Sequence[NodeFileSystem], subnet: ec2.ISubnet) -> None:
@@ -39,7 +38,8 @@ def check_mount_targets(construct: Construct, file_systems: Sequence[NodeFileSys
     """
     for one in file_systems:
         zone = _known(subnet, "availability_zone")
-        other = _known(one.subnet, "availability_zone") if isinstance(one, ElasticFileSystem) else None
+        own = one.subnet if isinstance(one, ElasticFileSystem) else None
+        other = None if own is None else _known(own, "availability_zone")
         if zone is not None and other is not None and zone != other:
             allowed = f"a mount target in {zone}, the zone of the nodes, which find it by its name there alone"
             fix = f"make the ElasticFileSystem with the subnet of the nodes, {subnet.node.path}"

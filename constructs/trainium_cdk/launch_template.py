@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jsii
@@ -10,20 +11,20 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from trainium_cdk.arguments import check_object, check_type
-from trainium_cdk.capacity import Capacity
+from trainium_cdk.capacity import Capacity, checked_capacity
 from trainium_cdk.cdk_types import Key
+from trainium_cdk.checks import check, refuse
+from trainium_cdk.cluster_names import checked_cluster_name
 from trainium_cdk.encryption_key import check_key
-from trainium_cdk.fleet_names import generated_cluster_name
-from trainium_cdk.fleet_plan import KNOWN_LATER, check_card_interfaces, gibibytes, node_settings, plan_of
-from trainium_cdk.node_image import node_image, placement_group_name_of
-from trainium_cdk.node_volumes import block_device_mappings
-from trainium_cdk.props_error import refuse
+from trainium_cdk.node_image import node_image_id, placement_group_name_of
+from trainium_cdk.node_type import check_secondary_interfaces, checked_type
+from trainium_cdk.node_volumes import RootVolume, block_device_mappings, checked_root_volume
 from trainium_cdk.security_group import check_groups, may_carry_efa
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.facts import facts
-from trainium_core.plan import Plan
-from trainium_core.plan.network_layout import NetworkInterface, network_interfaces
+from trainium_core.plan.network_layout import NetworkInterface
+from trainium_core.plan.node_settings import NodeSettings
+from trainium_core.plan.rules.nodes import placement_of_block
 from trainium_core.plan.settings.network import CardInterfaceType
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -37,60 +38,47 @@ METADATA_OPTIONS = ec2.CfnLaunchTemplate.MetadataOptionsProperty(
 )
 
 
-@jsii.implements(ITaggable)
-class PlannedLaunchTemplate(Construct):
-    """The launch template of a plan. NeuronLaunchTemplate says what its attributes are.
+@dataclass(frozen=True, kw_only=True)
+class LaunchTemplateProps:
+    """What a launch template is made of. tags: of what is launched, besides its cluster and its name."""
 
-    An L1 resource: the L2 knows neither network cards nor Capacity Blocks. Tags of the app are on instances, volumes
+    node: NodeSettings
+    capacity: Capacity
+    image_id: str
+    root_volume: RootVolume
+    security_groups: Sequence[ec2.ISecurityGroup]
+    instance_profile: iam.IInstanceProfile
+    user_data: str
+    placement_group_name: str | None = None
+    volume_key: Key | None = None
+    block_devices: Sequence[ec2.BlockDevice] = ()
+    tags: Mapping[str, str]
+
+
+@jsii.implements(ITaggable)
+class NodeLaunchTemplate(Construct):
+    """The launch template of nodes, of checked values. NeuronLaunchTemplate says what its attributes are.
+
+    An L1 resource: the L2 has neither network cards nor Capacity Blocks. Tags of the app are on instances, volumes
     and network interfaces too.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        plan: Plan,
-        security_groups: Sequence[ec2.ISecurityGroup],
-        instance_profile: iam.IInstanceProfile,
-        user_data: str,
-        placement_group_name: str | None = None,
-        image_id: str | None = None,
-        volume_key: Key | None = None,
-        block_devices: Sequence[ec2.BlockDevice] = (),
-    ) -> None:
-        """image_id: Default: the image of the plan."""
+    template: ec2.CfnLaunchTemplate
+    image_id: str
+
+    def __init__(self, scope: Construct, construct_id: str, *, props: LaunchTemplateProps) -> None:
         super().__init__(scope, construct_id)
-        self._make(
-            plan,
-            security_groups=security_groups,
-            instance_profile=instance_profile,
-            user_data=user_data,
-            placement_group_name=placement_group_name,
-            image_id=image_id,
-            volume_key=volume_key,
-            block_devices=block_devices,
-        )
+        self._make(props)
 
     @property
     def tags(self) -> TagManager:
         """What `Tags.of(...)` puts on the launch template, and on what is launched from it."""
         return self._tags
 
-    def _make(
-        self,
-        plan: Plan,
-        *,
-        security_groups: Sequence[ec2.ISecurityGroup],
-        instance_profile: iam.IInstanceProfile,
-        user_data: str,
-        placement_group_name: str | None,
-        image_id: str | None,
-        volume_key: Key | None,
-        block_devices: Sequence[ec2.BlockDevice],
-    ) -> None:
-        if plan.uses_efa and not any(map(may_carry_efa, security_groups)):
-            paths = ", ".join(one.node.path for one in security_groups) or None
+    def _make(self, props: LaunchTemplateProps) -> None:
+        node = props.node
+        if node.uses_efa and not any(map(may_carry_efa, props.security_groups)):
+            paths = ", ".join(one.node.path for one in props.security_groups) or None
             raise refuse(
                 self,
                 "security_groups",
@@ -99,43 +87,40 @@ class PlannedLaunchTemplate(Construct):
                 fix="add an EfaSecurityGroup",
             )
         self._tags = TagManager(TagType.KEY_VALUE, "AWS::EC2::LaunchTemplate")
-        tags = {**plan.tags, CLUSTER_TAG: plan.cluster_name, "Name": f"{plan.cluster_name}-node"}
-        groups = [group.security_group_id for group in security_groups]
-        interfaces = network_interfaces(plan)
-        self.image_id = image_id or _image_id(self, plan)
-        further = block_device_mappings(self, block_devices, root_device_name=plan.root_device_name, key=volume_key)
+        tags = {**props.tags, CLUSTER_TAG: node.cluster_name, "Name": f"{node.cluster_name}-node"}
+        groups = [group.security_group_id for group in props.security_groups]
+        self.image_id = props.image_id
+        further = block_device_mappings(
+            self, props.block_devices, root_device_name=props.root_volume.device_name, key=props.volume_key
+        )
         self.block_devices_text = json.dumps(Stack.of(self).resolve(further), sort_keys=True)
+        group = props.placement_group_name
         self.template = ec2.CfnLaunchTemplate(
             self,
             "Resource",
             launch_template_data=Data(
-                instance_type=plan.instance_type,
-                image_id=self.image_id,
+                instance_type=node.type.name,
+                image_id=props.image_id,
                 iam_instance_profile=ec2.CfnLaunchTemplate.IamInstanceProfileProperty(
-                    arn=instance_profile.instance_profile_arn
+                    arn=props.instance_profile.instance_profile_arn
                 ),
                 network_interfaces=[
-                    _interface(interface, groups, alone=len(interfaces) == 1) for interface in interfaces
+                    _interface(interface, groups, alone=len(node.network_interfaces) == 1)
+                    for interface in node.network_interfaces
                 ],
-                block_device_mappings=[root_volume(plan, volume_key), *further],
+                block_device_mappings=[props.root_volume.mapping(props.volume_key), *further],
                 metadata_options=METADATA_OPTIONS,
-                placement=ec2.CfnLaunchTemplate.PlacementProperty(group_name=placement_group_name)
-                if placement_group_name
-                else None,
-                instance_market_options=_market(plan),
-                capacity_reservation_specification=_reservation(plan),
+                placement=ec2.CfnLaunchTemplate.PlacementProperty(group_name=group) if group else None,
+                instance_market_options=_market(props.capacity),
+                capacity_reservation_specification=_reservation(props.capacity),
                 tag_specifications=Lazy.any(TagSpecifications(tags, self._tags)),
-                user_data=Fn.base64(user_data),
+                user_data=Fn.base64(props.user_data),
             ),
-            tag_specifications=[
-                ec2.CfnLaunchTemplate.LaunchTemplateTagSpecificationProperty(
-                    resource_type="launch-template", tags=_tags(tags)
-                )
-            ],
+            tag_specifications=own_tags(tags),
         )
 
 
-class NeuronLaunchTemplate(PlannedLaunchTemplate):
+class NeuronLaunchTemplate(NodeLaunchTemplate):
     """A launch template for Trainium nodes of your own, with a network interface for each network card.
 
     Tags of the app are on instances, volumes and network interfaces too. `template` is the CDK object, `image_id` what
@@ -152,9 +137,6 @@ class NeuronLaunchTemplate(PlannedLaunchTemplate):
             user_data=ec2.UserData.for_linux(),
         )
     """
-
-    template: ec2.CfnLaunchTemplate
-    image_id: str
 
     def __init__(
         self,
@@ -198,44 +180,47 @@ class NeuronLaunchTemplate(PlannedLaunchTemplate):
         volume_key: key that volumes are encrypted with. Default: the account's own for EBS.
         catalog: instance types with your own. Default: the built-in catalogue.
 
-        Raises PropsError with everything that is wrong, by the names of these parameters.
+        Raises PropsError with what is wrong, by the names of these parameters.
         """
         Construct.__init__(self, scope, construct_id)
-        settings = node_settings(
-            self,
-            instance_type=instance_type,
-            cluster_name=generated_cluster_name(self) if cluster_name is None else cluster_name,
-            capacity=capacity,
-            catalog=catalog,
+        kind = checked_type(self, instance_type, catalog)
+        bought = checked_capacity(self, capacity, kind, catalog)
+        node = NodeSettings(
+            cluster_name=checked_cluster_name(self, cluster_name),
+            type=kind,
+            secondary_interface_type=secondary_interface_type or "efa",
         )
-        image = node_image(self, machine_image)
+        check_secondary_interfaces(self, secondary_interface_type, node)
         group = placement_group_name_of(self, placement_group)
-        if user_data is not None:
-            check_type(self, "user_data", user_data, ec2.UserData, what="an ec2.UserData, such as UserData.for_linux()")
+        check(self, placement_of_block(group, bought.kind, field="placement_group"))
         check_key(self, "volume_key", volume_key)
         check_groups(self, security_groups, vpc=None)
         if not security_groups:
             fix = "give one: without, EC2 takes the default group of the VPC"
             raise refuse(self, "security_groups", "an empty list", allowed="at least one group", fix=fix)
-        what = "an iam.IInstanceProfile"
-        check_object(self, "instance_profile", instance_profile, has="instance_profile_arn", what=what)
-        plan = plan_of(
-            self,
-            {
-                **settings,
-                "vpc_id": f"vpc-{KNOWN_LATER}",
-                "subnet_id": f"subnet-{KNOWN_LATER}",
-                "ami": image.id_in_plan,
-                "placement_group": None if group is None else "known to CloudFormation",
-                "secondary_interface_type": secondary_interface_type,
-                "root_device_name": root_device_name,
-                "root_volume_gib": gibibytes(self, "root_volume_size", root_volume_size),
-                "root_volume_throughput": root_volume_throughput,
-                "root_volume_initialization": root_volume_initialization_rate,
-            },
-            {"capacity": capacity, "root_volume_size": root_volume_size},
+        self._make(
+            LaunchTemplateProps(
+                node=node,
+                capacity=bought,
+                image_id=node_image_id(self, machine_image),
+                root_volume=checked_root_volume(
+                    self,
+                    size=root_volume_size,
+                    throughput=root_volume_throughput,
+                    initialization_rate=root_volume_initialization_rate,
+                    device_name=root_device_name,
+                ),
+                security_groups=security_groups,
+                instance_profile=instance_profile,
+                user_data=self._checked_user_data(user_data),
+                placement_group_name=group,
+                volume_key=volume_key,
+                block_devices=block_devices,
+                tags={},
+            )
         )
-        check_card_interfaces(self, secondary_interface_type, plan)
+
+    def _checked_user_data(self, user_data: ec2.UserData | None) -> str:
         text, limit = "" if user_data is None else user_data.render(), facts()["user_data"]["limit_bytes"]
         if text.startswith("<powershell>"):
             fix = "give ec2.UserData.for_linux()"
@@ -244,16 +229,7 @@ class NeuronLaunchTemplate(PlannedLaunchTemplate):
             allowed = f"up to {limit} bytes, as EC2 takes"
             fix = "put what is long into S3, and fetch it"
             raise refuse(self, "user_data", f"{len(text.encode())} bytes", allowed=allowed, fix=fix)
-        self._make(
-            plan,
-            security_groups=security_groups,
-            instance_profile=instance_profile,
-            user_data=text,
-            placement_group_name=group,
-            image_id=image.image_id,
-            volume_key=volume_key,
-            block_devices=block_devices,
-        )
+        return text
 
 
 @jsii.implements(IStableAnyProducer)
@@ -269,10 +245,13 @@ class TagSpecifications:
         return [{"resourceType": kind, "tags": rendered} for kind in ("instance", "volume", "network-interface")]
 
 
-def _image_id(scope: Construct, plan: Plan) -> str:
-    if not plan.ami_is_parameter:
-        return plan.ami
-    return ec2.MachineImage.from_ssm_parameter(plan.ami).get_image(scope).image_id
+def own_tags(tags: Mapping[str, str]) -> list[ec2.CfnLaunchTemplate.LaunchTemplateTagSpecificationProperty]:
+    """The tags of a launch template itself."""
+    return [
+        ec2.CfnLaunchTemplate.LaunchTemplateTagSpecificationProperty(
+            resource_type="launch-template", tags=[CfnTag(key=key, value=value) for key, value in tags.items()]
+        )
+    ]
 
 
 def _interface(
@@ -289,37 +268,17 @@ def _interface(
     )
 
 
-def root_volume(plan: Plan, key: Key | None) -> ec2.CfnLaunchTemplate.BlockDeviceMappingProperty:
-    """Of every instance of a plan. key: that it is encrypted with; None: the account's own for EBS."""
-    return ec2.CfnLaunchTemplate.BlockDeviceMappingProperty(
-        device_name=plan.root_device_name,
-        ebs=ec2.CfnLaunchTemplate.EbsProperty(
-            volume_size=plan.root_volume_gib,
-            volume_type="gp3",
-            throughput=plan.root_volume_throughput,
-            volume_initialization_rate=plan.root_volume_initialization,
-            encrypted=True,
-            kms_key_id=None if key is None else key.key_arn,
-            delete_on_termination=True,
-        ),
-    )
-
-
-def _market(plan: Plan) -> ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty | None:
-    if plan.capacity not in ("spot", "capacity-block"):
+def _market(capacity: Capacity) -> ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty | None:
+    if capacity.kind not in ("spot", "capacity-block"):
         return None
-    return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type=plan.capacity)
+    return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type=capacity.kind)
 
 
-def _reservation(plan: Plan) -> ec2.CfnLaunchTemplate.CapacityReservationSpecificationProperty | None:
-    if plan.reservation_id is None:
+def _reservation(capacity: Capacity) -> ec2.CfnLaunchTemplate.CapacityReservationSpecificationProperty | None:
+    if capacity.reservation_id is None:
         return None
     return ec2.CfnLaunchTemplate.CapacityReservationSpecificationProperty(
         capacity_reservation_target=ec2.CfnLaunchTemplate.CapacityReservationTargetProperty(
-            capacity_reservation_id=plan.reservation_id
+            capacity_reservation_id=capacity.reservation_id
         )
     )
-
-
-def _tags(tags: Mapping[str, str]) -> list[CfnTag]:
-    return [CfnTag(key=key, value=value) for key, value in tags.items()]

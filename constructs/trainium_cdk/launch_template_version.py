@@ -7,8 +7,6 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from trainium_cdk.handler_function import HandlerFunction
-from trainium_core.plan import Plan
-from trainium_core.plan.replacing_settings import image_setting, replacing_settings
 from trainium_runtime.launch_template_version import RESOURCE_TYPE
 
 
@@ -25,17 +23,18 @@ class LaunchTemplateVersion(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        plan: Plan,
         template: ec2.CfnLaunchTemplate,
         image_id: str,
-        image_name: str | None = None,
+        image_name: str,
         node_script_arn: str,
+        settings: Mapping[str, str],
         uses: Mapping[str, str],
         gives_image: bool = False,
     ) -> None:
         """
-        plan: whose settings decide. image_id: what the newest version boots. node_script_arn: what its user data fetch.
-        image_name: how the app names the image. Default: as the plan does.
+        image_id: what the newest version boots. node_script_arn: what its user data fetch.
+        image_name: how the app names the image; empty for the newest Neuron DLAMI.
+        settings: what a running node cannot take on, by name; another value means other nodes.
         uses: resources that nodes cannot do without, by name; another one means other nodes.
         gives_image: whether somebody needs `image`, the image that the version boots. Default: False.
         """
@@ -51,9 +50,9 @@ class LaunchTemplateVersion(Construct):
                 "LaunchTemplateId": template.ref,
                 "LatestVersion": template.attr_latest_version_number,
                 "Image": image_id,
-                "ImageSetting": image_setting(plan) if image_name is None else image_name,
+                "ImageSetting": image_name,
                 "NodeScript": node_script_arn,
-                "Settings": replacing_settings(plan),
+                "Settings": dict(settings),
                 "Uses": dict(uses),
                 # A stack of an earlier version of this package has the answer without the image: another property asks.
                 **({"GivesImage": "true"} if gives_image else {}),

@@ -7,9 +7,8 @@ from aws_cdk import Annotations, CfnResource, Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.arguments import check_known, check_setting
+from trainium_cdk.checks import check, check_known, form, refuse
 from trainium_cdk.justification import justify
-from trainium_cdk.props_error import refuse
 from trainium_cdk.security_group import HTTPS
 from trainium_cdk.sleep_switch import SleepSwitch, check_sleep
 from trainium_core.catalog.catalog import builtin_catalog
@@ -29,7 +28,13 @@ class ClusterNetwork(Construct):
     Example:
 
         network = ClusterNetwork(stack, "Network", zone_id="usw2-az4", egress="nat-gateway")
+        existing = ClusterNetwork.from_cluster_network_attributes(
+            stack, "Existing", vpc_id="vpc-0123456789abcdef0", subnet_id="subnet-0123456789abcdef0"
+        )
     """
+
+    vpc: ec2.IVpc
+    subnet: ec2.ISubnet
 
     def __init__(
         self,
@@ -53,12 +58,10 @@ class ClusterNetwork(Construct):
         super().__init__(scope, construct_id)
         _check_zone(self, zone_id)
         check_known(self, "cidr", cidr, why="the subnets follow from it")
-        check_setting(self, "cidr", cidr, setting="vpc_cidr")
+        check(self, form("vpc_cidr", cidr, field="cidr"))
         if overlaps_docker(cidr):
             allowed = SETTINGS["vpc_cidr"].form.allowed
             raise refuse(self, "cidr", cidr, allowed=allowed, fix="choose another block: Docker's own bridge is there")
-        check_known(self, "egress", egress, why="the subnets follow from it")
-        check_setting(self, "egress", egress, setting="egress")
         check_sleep(self, sleep)
         with_nat = egress == "nat-gateway"
         private = ec2.SubnetType.PRIVATE_WITH_EGRESS if with_nat else ec2.SubnetType.PRIVATE_ISOLATED
@@ -74,7 +77,7 @@ class ClusterNetwork(Construct):
                     name="Nat", subnet_type=public, cidr_mask=_PUBLIC_SUBNET_PREFIX, map_public_ip_on_launch=False
                 )
             )
-        self.vpc = ec2.Vpc(
+        self.vpc = vpc = ec2.Vpc(
             self,
             "Vpc",
             ip_addresses=ec2.IpAddresses.cidr(cidr),
@@ -84,26 +87,37 @@ class ClusterNetwork(Construct):
             # Nothing uses the default group, and restricting it would take a Lambda function of CDK's.
             restrict_default_security_group=False,
         )
-        self.subnet = self.vpc.select_subnets(subnet_group_name="Nodes").subnets[0]
-        for subnet in [*self.vpc.isolated_subnets, *self.vpc.private_subnets, *self.vpc.public_subnets]:
+        self.subnet = vpc.select_subnets(subnet_group_name="Nodes").subnets[0]
+        for subnet in [*vpc.isolated_subnets, *vpc.private_subnets, *vpc.public_subnets]:
             _place_in_zone(subnet, zone_id)
-        self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
+        vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
         if egress == "vpc-endpoints":
-            self._add_session_endpoints(cidr)
+            self._add_session_endpoints(vpc, cidr)
         if sleep is not None:
-            for resource in _billed_by_the_hour(self.vpc):
-                sleep.only_awake(resource)
-        justify(
-            self.vpc, cdk_nag={"VPC7": "a pilot's private network; vpc.add_flow_log() adds flow logs, billed by the GB"}
-        )
+            for resource in _billed_by_the_hour(vpc):
+                sleep.add_when_awake(resource)
+        justify(vpc, cdk_nag={"VPC7": "a pilot's private network; vpc.add_flow_log() adds flow logs, billed by the GB"})
 
-    def _add_session_endpoints(self, cidr: str) -> None:
+    @staticmethod
+    def from_cluster_network_attributes(
+        scope: Construct, construct_id: str, *, vpc_id: str, subnet_id: str, route_table_id: str | None = None
+    ) -> "ClusterNetwork":
+        """An existing VPC and subnet, with an S3 gateway endpoint added where the route table is given.
+
+        vpc_id: the VPC, such as vpc-0123456789abcdef0. subnet_id: where the nodes go; its zone must offer their type.
+        route_table_id: the subnet's route table. Default: no endpoint is added, the subnet must reach S3 already.
+
+        Raises PropsError for ids of another form.
+        """
+        return _ImportedNetwork(scope, construct_id, vpc_id=vpc_id, subnet_id=subnet_id, route_table_id=route_table_id)
+
+    def _add_session_endpoints(self, vpc: ec2.Vpc, cidr: str) -> None:
         group = ec2.SecurityGroup(
-            self, "Endpoints", vpc=self.vpc, allow_all_outbound=False, description="AWS endpoints: HTTPS from the VPC"
+            self, "Endpoints", vpc=vpc, allow_all_outbound=False, description="AWS endpoints: HTTPS from the VPC"
         )
         group.add_ingress_rule(ec2.Peer.ipv4(cidr), ec2.Port.tcp(HTTPS), "HTTPS from the VPC")
         for service in SESSION_SERVICES:
-            self.vpc.add_interface_endpoint(
+            vpc.add_interface_endpoint(
                 service.capitalize(),
                 service=ec2.InterfaceVpcEndpointAwsService(service),
                 subnets=ec2.SubnetSelection(subnets=[self.subnet]),
@@ -112,37 +126,12 @@ class ClusterNetwork(Construct):
             )
 
 
-class ExistingNetwork(Construct):
-    """A VPC and subnet of the user's own, with an S3 gateway endpoint added when the route table is given.
-
-    Example:
-
-        network = ExistingNetwork(
-            stack, "Network", vpc_id="vpc-0123456789abcdef0", subnet_id="subnet-0123456789abcdef0"
-        )
-    """
-
+class _ImportedNetwork(ClusterNetwork):
     def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        vpc_id: str,
-        subnet_id: str,
-        route_table_id: str | None = None,
+        self, scope: Construct, construct_id: str, *, vpc_id: str, subnet_id: str, route_table_id: str | None
     ) -> None:
-        """
-        vpc_id: the VPC, such as vpc-0123456789abcdef0.
-        subnet_id: where the nodes go; its zone must offer their type.
-        route_table_id: the subnet's route table. Default: no endpoint is added, the subnet must reach S3 already.
-
-        Raises PropsError for ids of another form.
-        """
-        super().__init__(scope, construct_id)
-        check_setting(self, "vpc_id", vpc_id, setting="vpc_id")
-        check_setting(self, "subnet_id", subnet_id, setting="subnet_id")
-        if route_table_id is not None:
-            check_setting(self, "route_table_id", route_table_id, setting="route_table_id")
+        Construct.__init__(self, scope, construct_id)
+        check(self, form("vpc_id", vpc_id), form("subnet_id", subnet_id), form("route_table_id", route_table_id))
         self.subnet = ec2.Subnet.from_subnet_attributes(
             self, "Subnet", subnet_id=subnet_id, route_table_id=route_table_id
         )
@@ -158,7 +147,7 @@ class ExistingNetwork(Construct):
 
 
 def _check_zone(network: Construct, zone_id: str) -> None:
-    check_setting(network, "zone_id", zone_id, setting="availability_zone_id")
+    check(network, form("availability_zone_id", zone_id, field="zone_id"))
     region = Stack.of(network).region
     zones = sorted({zone for known in builtin_catalog().values() for zone in known.zones.get(region, ())})
     if zones and zone_id.partition("-")[0] != zones[0].partition("-")[0]:

@@ -8,8 +8,7 @@ from typing import cast
 from aws_cdk import Fn, Token
 from constructs import Construct
 
-from trainium_cdk.arguments import check_mapping
-from trainium_cdk.props_error import refuse
+from trainium_cdk.checks import refuse
 
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _OF_THE_NODE = (
@@ -30,7 +29,6 @@ _OF_TORCHRUN = ("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "NEURON_RT_ROOT_COMM
 
 def encoded_environment(construct: Construct, environment: Mapping[str, str]) -> Mapping[str, str]:
     """Variables with their values in base64, by CloudFormation where it alone knows them. Raises PropsError."""
-    check_mapping(construct, "environment", environment, what="a dict of names and values, such as {'DATA': '/data'}")
     for name, value in cast(Mapping[object, object], environment).items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             allowed = "letters, digits and underscores in the name of a variable, no digit first"

@@ -1,17 +1,18 @@
 """What a fleet asks of a file system that its nodes mount."""
 
+import re
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy, Token
+from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.arguments import check_list, check_same_region, check_setting, check_type
-from trainium_cdk.props_error import refuse
+from trainium_cdk.checks import check_same_region, is_token, refuse
 from trainium_cdk.same_vpc import refuse_another_vpc
 from trainium_cdk.security_group import vpc_id_of
+from trainium_core.plan.node_settings import Mount
+from trainium_core.setting_schema.setting import HEX_ID
 from trainium_userdata.locations import NodeLocations
 
 
@@ -23,8 +24,8 @@ class NodeFileSystem(Construct):
 
     @property
     @abstractmethod
-    def settings(self) -> Mapping[str, object]:
-        """The settings of a plan whose nodes mount a file system of this kind, by their keys."""
+    def kind(self) -> Mount:
+        """What nodes mount it as."""
 
     @abstractmethod
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
@@ -41,23 +42,27 @@ def keep_when_replaced(resource: CfnResource, at_destroy: RemovalPolicy) -> None
     resource.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
 
 
-def check_file_system_id(construct: Construct, value: Any, *, setting: str) -> None:
-    """Raise PropsError unless a value is the id of a file system, or a CDK token. setting: which holds one too."""
-    check_setting(construct, "file_system_id", value, setting=setting)
-    if not Token.is_unresolved(value) and not str(value).startswith("fs-"):
+def check_removal_policy(construct: Construct, policy: RemovalPolicy) -> None:
+    """Raise PropsError for a policy that file systems of this package do not have."""
+    if policy == RemovalPolicy.SNAPSHOT:
+        allowed = "DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE"
+        fix = "choose one: CloudFormation makes no snapshots of it"
+        raise refuse(construct, "removal_policy", policy, allowed=allowed, fix=fix)
+
+
+def check_file_system_id(construct: Construct, value: str) -> None:
+    """Raise PropsError unless a value is the id of a file system, or a CDK token."""
+    if not is_token(value) and not re.fullmatch(f"fs-{HEX_ID}", value):
         allowed = "the id of a file system, such as fs-0123456789abcdef0"
         raise refuse(construct, "file_system_id", value, allowed=allowed, fix="give the id, or leave it out")
 
 
 def check_file_systems(construct: Construct, file_systems: Sequence[NodeFileSystem], vpc: ec2.IVpc) -> None:
     """Raise PropsError unless these are file systems of the nodes' VPC, one of each kind at most."""
-    what = "a list of file systems of this package"
-    check_list(construct, "file_systems", file_systems, what=what)
     for one in file_systems:
-        check_type(construct, "file_systems", one, NodeFileSystem, what=what)
         check_same_region(construct, "file_systems", one.security_group, what="a file system")
         refuse_another_vpc(construct, "file_systems", one.security_group, vpc_id_of(one.security_group), vpc)
-    kinds = [kind for one in file_systems for kind in one.settings]
+    kinds = [one.kind for one in file_systems]
     if len(kinds) != len(set(kinds)):
         paths = ", ".join(one.node.path for one in file_systems)
         allowed = "one of each kind: nodes mount each at one path"

@@ -1,31 +1,22 @@
 """What nodes boot, and the placement group that they are in, as parameters give them."""
 
 import json
-from dataclasses import dataclass
 
 from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.arguments import check_object, check_same_region
-from trainium_cdk.fleet_plan import KNOWN_LATER
-from trainium_cdk.props_error import first_line, refuse
+from trainium_cdk.checks import check_same_region, first_line, refuse
+from trainium_core.plan.settings_by_key import SETTINGS
+
+DEFAULT_IMAGE: str = SETTINGS["ami"].default
+"""The SSM parameter of the newest Neuron DLAMI."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeImage:
-    """id_in_plan: None for the plan's own. name: how the app names it, to compare with another one."""
-
-    id_in_plan: str | None = None
-    image_id: str | None = None
-    name: str | None = None
-
-
-def node_image(construct: Construct, image: ec2.IMachineImage | None) -> NodeImage:
-    """What a parameter `machine_image` means. Raises PropsError for what is none."""
+def node_image_id(construct: Construct, image: ec2.IMachineImage | None) -> str:
+    """The id of an image, by default of the newest Neuron DLAMI. Raises PropsError for what nodes cannot boot."""
     if image is None:
-        return NodeImage()
-    check_object(construct, "machine_image", image, has="get_image", what="an ec2.IMachineImage")
+        return image_id_of(construct, DEFAULT_IMAGE)
     try:
         found = image.get_image(construct)
     except RuntimeError as error:
@@ -37,22 +28,32 @@ def node_image(construct: Construct, image: ec2.IMachineImage | None) -> NodeIma
     if found.user_data.render() != ec2.UserData.for_linux().render():
         fix = "leave out its user_data: what nodes run is a parameter of its own here"
         raise refuse(construct, "machine_image", "an image with user_data", allowed="an image alone", fix=fix)
-    image_id = found.image_id
-    if Token.is_unresolved(image_id):
-        name = json.dumps(Stack.of(construct).resolve(image_id), sort_keys=True)
-        if "arm64" in name:  # the parameter of Systems Manager that holds the id
-            allowed = "an image for x86_64, which is what instances with Neuron devices are"
-            fix = "choose that architecture, or leave it out for the Neuron DLAMI"
-            raise refuse(construct, "machine_image", name, allowed=allowed, fix=fix)
-        return NodeImage(id_in_plan=f"ami-{KNOWN_LATER}", image_id=image_id, name=name)
-    return NodeImage(id_in_plan=image_id, image_id=image_id, name=image_id)
+    name = image_name(construct, found.image_id)
+    if "arm64" in name:  # the parameter of Systems Manager that holds the id
+        allowed = "an image for x86_64, which is what instances with Neuron devices are"
+        fix = "choose that architecture, or leave it out for the Neuron DLAMI"
+        raise refuse(construct, "machine_image", name, allowed=allowed, fix=fix)
+    return found.image_id
+
+
+def image_id_of(construct: Construct, ami: str) -> str:
+    """The id of an image that is given by its id, or by the name of an SSM parameter."""
+    if not ami.startswith("/"):
+        return ami
+    return ec2.MachineImage.from_ssm_parameter(ami).get_image(construct).image_id
+
+
+def image_name(construct: Construct, image_id: str) -> str:
+    """How the app names an image, to compare with another one: its id, or the reference to it."""
+    if not Token.is_unresolved(image_id):
+        return image_id
+    return json.dumps(Stack.of(construct).resolve(image_id), sort_keys=True)
 
 
 def placement_group_name_of(construct: Construct, group: ec2.IPlacementGroup | None) -> str | None:
-    """What a parameter `placement_group` means. Raises PropsError for what is none."""
+    """The name of a placement group. Raises PropsError for one of another strategy or region."""
     if group is None:
         return None
-    check_object(construct, "placement_group", group, has="placement_group_name", what="an ec2.IPlacementGroup")
     check_same_region(construct, "placement_group", group, what="a placement group")
     if group.strategy not in (None, ec2.PlacementGroupStrategy.CLUSTER):
         allowed = "a group of the strategy CLUSTER, in which EFA has its speed"

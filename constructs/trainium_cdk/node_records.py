@@ -7,7 +7,6 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from trainium_cdk.arguments import check_object
 from trainium_cdk.disposable_bucket import DisposableBucket, allow_objects, arn_of
 from trainium_cdk.grants import granting
 from trainium_cdk.handler_function import HandlerFunction
@@ -73,13 +72,10 @@ class NodeRecords(Construct):
         internode_tests: to agree on a test over all nodes as well. Default: False.
         precompiles: to compile ahead as well, as a host without Neuron devices. Default: False.
 
-        Raises PropsError for what is no role.
-
         The nodes share a role, and a policy cannot hold each to the object of its own name: the session's name in it is
         `<role id>:<instance id>`, and no policy variable is the second half. So whoever reads a record believes nothing
         of it but what it costs the node itself.
         """
-        check_object(self, "role", role, has="role_arn", what="an iam.IRole")
         write, both = ["s3:PutObject"], ["s3:PutObject", "s3:GetObject"]
         allow_objects(
             self.bucket,

@@ -6,13 +6,14 @@ from aws_cdk import Annotations, CustomResource, Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.fleet_plan import known_type
+from trainium_cdk.checks import refuse
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
-from trainium_cdk.props_error import refuse
+from trainium_cdk.node_type import checked_type
 from trainium_cdk.s3_route import ReachesS3
 from trainium_cdk.subnet_selection import candidate_subnets
-from trainium_core.catalog.catalog import Catalog, builtin_catalog
+from trainium_core.catalog.catalog import Catalog
+from trainium_core.catalog.instance_type import InstanceType
 
 
 class NeuronSubnet(Construct):
@@ -25,7 +26,7 @@ class NeuronSubnet(Construct):
     Example:
 
         place = NeuronSubnet(stack, "Place", vpc=vpc, instance_type=ec2.InstanceType("trn1.32xlarge"))
-        lustre = LustreFileSystem(stack, "Lustre", vpc=vpc, subnet=place.subnet, size_gib=1200)
+        lustre = LustreFileSystem(stack, "Lustre", vpc=vpc, subnet=place.subnet, size=Size.gibibytes(1200))
     """
 
     subnet: ec2.ISubnet
@@ -46,31 +47,31 @@ class NeuronSubnet(Construct):
         vpc_subnets: the subnets to choose from. Default: the private ones.
         catalog: instance types with your own. Default: the built-in catalogue.
 
-        Raises PropsError where no subnet of the VPC is selected, for what is no type, and where the zone of a
+        Raises PropsError where no subnet of the VPC is selected, for an unknown type, and where the zone of a
         ClusterNetwork does not offer it. Public and isolated subnets
         without a gateway endpoint for S3 fail the synthesis.
         """
         super().__init__(scope, construct_id)
-        name = known_type(self, instance_type)
+        kind = checked_type(self, instance_type, catalog)
         candidates = candidate_subnets(self, vpc, vpc_subnets)
-        self._check_zones(candidates, name, catalog or builtin_catalog())
+        self._check_zones(candidates, kind)
         self.node.add_validation(ReachesS3(vpc, candidates))
         if len(candidates) == 1:
             self.subnet = candidates[0]
             return
         self.subnet = ec2.Subnet.from_subnet_attributes(
-            self, "Subnet", subnet_id=self._chosen([one.subnet_id for one in candidates], name)
+            self, "Subnet", subnet_id=self._chosen([one.subnet_id for one in candidates], kind.name)
         )
         known_later = "nothing here asks for the route table of a subnet that the deployment chooses"
         Annotations.of(self.subnet).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId", known_later)
 
-    def _check_zones(self, candidates: Sequence[ec2.ISubnet], instance_type: str, catalog: Catalog) -> None:
-        offering = catalog[instance_type].zones.get(Stack.of(self).region) if instance_type in catalog else None
+    def _check_zones(self, candidates: Sequence[ec2.ISubnet], kind: InstanceType) -> None:
+        offering = kind.zones.get(Stack.of(self).region)
         resources = [one.node.default_child for one in candidates]
         zones = [one.availability_zone_id if isinstance(one, ec2.CfnSubnet) else None for one in resources]
         if not offering or None in zones or set(zones) & set(offering):
             return
-        allowed = f"a subnet in a zone that offers {instance_type}: {', '.join(offering)}"
+        allowed = f"a subnet in a zone that offers {kind.name}: {', '.join(offering)}"
         got = ", ".join(f"{one.node.path} in {zone}" for one, zone in zip(candidates, zones, strict=True))
         raise refuse(self, "vpc_subnets", got, allowed=allowed, fix="give the network one of these as zone_id")
 

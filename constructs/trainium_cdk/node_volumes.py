@@ -2,19 +2,21 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
-from aws_cdk import Annotations, Stack, Token
+from aws_cdk import Annotations, Size, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from trainium_cdk.arguments import check_list, check_setting, check_type
 from trainium_cdk.cdk_types import Key
+from trainium_cdk.checks import check, form, refuse
 from trainium_cdk.encryption_key import check_key
-from trainium_cdk.props_error import refuse
 from trainium_core.facts import facts
+from trainium_core.plan.rules.forms import range_problems
+from trainium_core.plan.settings_by_key import SETTINGS
 
 Mapping = ec2.CfnLaunchTemplate.BlockDeviceMappingProperty
 
@@ -33,6 +35,58 @@ _VOLUME_TYPES = {
 _USE = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class RootVolume:
+    """The encrypted gp3 root volume of a node. throughput, initialization_rate: in MiB/s."""
+
+    gib: int
+    throughput: int
+    initialization_rate: int | None
+    device_name: str
+
+    def mapping(self, key: Key | None) -> Mapping:
+        """As a launch template has it. key: that it is encrypted with; None: the account's own for EBS."""
+        return Mapping(
+            device_name=self.device_name,
+            ebs=ec2.CfnLaunchTemplate.EbsProperty(
+                volume_size=self.gib,
+                volume_type="gp3",
+                throughput=self.throughput,
+                volume_initialization_rate=self.initialization_rate,
+                encrypted=True,
+                kms_key_id=None if key is None else key.key_arn,
+                delete_on_termination=True,
+            ),
+        )
+
+
+def checked_root_volume(
+    construct: Construct,
+    *,
+    size: Size | None,
+    throughput: int | None,
+    initialization_rate: int | None,
+    device_name: str | None,
+) -> RootVolume:
+    """The root volume that parameters come to. Raises PropsError for what EBS does not have."""
+    if size is not None and size.is_unresolved():
+        raise refuse(construct, "root_volume_size", size, allowed="a size known at synthesis", fix="give a number")
+    gib = SETTINGS["root_volume_gib"].default if size is None else int(size.to_gibibytes())
+    check(
+        construct,
+        range_problems("root_volume_gib", gib, "GiB", field="root_volume_size"),
+        form("root_volume_throughput", throughput),
+        form("root_volume_initialization", initialization_rate, field="root_volume_initialization_rate"),
+        form("root_device_name", device_name),
+    )
+    return RootVolume(
+        gib=gib,
+        throughput=throughput or SETTINGS["root_volume_throughput"].default,
+        initialization_rate=initialization_rate,
+        device_name=device_name or SETTINGS["root_device_name"].default,
+    )
+
+
 def block_device_mappings(
     construct: Construct, devices: Sequence[ec2.BlockDevice], *, root_device_name: str, key: Key | None
 ) -> list[Mapping]:
@@ -40,13 +94,10 @@ def block_device_mappings(
 
     Raises PropsError for a device name that is taken, and for sizes and speeds that volumes of the type do not have.
     """
-    what = "a list of ec2.BlockDevice"
-    check_list(construct, "block_devices", devices, what=what)
     taken = {root_device_name}
     mappings: list[Mapping] = []
     for device in devices:
-        check_type(construct, "block_devices", device, ec2.BlockDevice, what=what)
-        check_setting(construct, "block_devices", device.device_name, setting="root_device_name")
+        check(construct, form("root_device_name", device.device_name, field="block_devices"))
         if device.device_name in taken:
             fix = f"choose another name; {root_device_name} is the root volume, which root_volume_size is for"
             raise refuse(construct, "block_devices", device.device_name, allowed="one volume for each name", fix=fix)

@@ -10,20 +10,19 @@ from constructs import Construct
 from trainium_cdk.group_arn import allow_resizing
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify, justify_wildcard
-from trainium_cdk.node_keeper import NodeKeeper
+from trainium_cdk.node_reconciler import NodeReconciler
 from trainium_cdk.node_records import NodeRecords, allow_reading_usage
+from trainium_cdk.pilot_props import PilotProps
 from trainium_cdk.service_role import service_role
 from trainium_cdk.sleep_switch import SleepSwitch
 from trainium_core.facts import facts
-from trainium_core.plan import Plan
-from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_runtime.naming import IDLE_NOTICE_TAG, NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
 
 
 class PilotClock(Construct):
     """A function that a schedule calls every few minutes: it warns of the end, and turns the nodes off and on.
 
-    It may set the number of nodes of its own group, between none and those of the plan, and, if the plan says so, ask
+    It may set the number of nodes of its own group, between none and all, and, if it is to destroy, ask
     CloudFormation to delete its own stack; CloudFormation does that with the role the stack was deployed with. What it
     remembers are tags of its own topic.
     """
@@ -33,20 +32,22 @@ class PilotClock(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        plan: Plan,
+        pilot: PilotProps,
+        cluster_name: str,
+        nodes: int,
         topic: sns.Topic,
         group_name: str | None = None,
         sleep: SleepSwitch | None = None,
-        keeper: NodeKeeper | None = None,
+        reconciler: NodeReconciler | None = None,
         records: NodeRecords | None = None,
         budget: str | None = None,
         precompile_group_name: str | None = None,
     ) -> None:
         """
-        topic: where warnings go.
+        nodes: as many as the group has. topic: where warnings go.
         group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. Default: none; then the clock deletes
         the stack and does nothing else to nodes.
-        keeper: notifies jobs that nodes stop soon. Default: none.
+        reconciler: notifies jobs that nodes stop soon. Default: none.
         records: where nodes say whether they are in use. Default: nowhere; then idle nodes run on.
         budget: name of the budget that stops the nodes. Default: none does.
         precompile_group_name: the Auto Scaling group of the host that compiles ahead, which ends with the pilot.
@@ -54,12 +55,12 @@ class PilotClock(Construct):
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
-        stops_idle = records is not None and plan.pilot.idle_minutes is not None
-        in_block = group_name is not None and plan.capacity == "capacity-block"
-        action = plan.pilot.action_at_end(can_sleep=group_name is not None)
-        self.settings = _settings(plan, action, budget, str(plan.reservation_id) if in_block else None)
+        stops_idle = records is not None and pilot.idle_minutes is not None
+        block = pilot.capacity_block_id if group_name is not None else None
+        action = pilot.action or ("destroy" if group_name is None else "sleep")
+        self.settings = _settings(pilot, action, budget, block)
         if stops_idle:
-            self.settings["IDLE_MINUTES"] = str(plan.pilot.idle_minutes)
+            self.settings["IDLE_MINUTES"] = str(pilot.idle_minutes)
         self._function = function = HandlerFunction(
             self,
             "Clock",
@@ -68,13 +69,13 @@ class PilotClock(Construct):
             environment={
                 **self.settings,
                 **({"GROUP": group_name} if group_name else {}),
-                **({"KEEPER": keeper.arn} if keeper else {}),
+                **({"KEEPER": reconciler.arn} if reconciler else {}),
                 **({"PRECOMPILE_GROUP": precompile_group_name} if precompile_group_name else {}),
                 **({"RECORDS_BUCKET": records.bucket.bucket_name} if records and stops_idle else {}),
                 "STACK_ID": stack.stack_id,
                 "TOPIC": topic.topic_arn,
-                "CLUSTER": plan.cluster_name,
-                "NODES": str(plan.nodes),
+                "CLUSTER": cluster_name,
+                "NODES": str(nodes),
                 "ASLEEP": sleep.asleep if sleep else "false",
             },
         )
@@ -92,13 +93,13 @@ class PilotClock(Construct):
             on_stack.append("cloudformation:DeleteStack")
         function.allow(actions=on_stack, resources=[stack.stack_id])
         if group_name:
-            self._allow_on_group(group_name, plan.cluster_name, in_block=in_block)
+            self._allow_on_group(group_name, cluster_name, in_block=block is not None)
         if precompile_group_name:
-            allow_resizing(function, group_name=precompile_group_name, cluster_name=plan.cluster_name)
+            allow_resizing(function, group_name=precompile_group_name, cluster_name=cluster_name)
         if records and stops_idle:
             allow_reading_usage(function, records)
-        if keeper:
-            function.allow(actions=["lambda:InvokeFunction"], resources=[keeper.arn])
+        if reconciler:
+            function.allow(actions=["lambda:InvokeFunction"], resources=[reconciler.arn])
         self._schedule()
 
     def subscribe_to(self, topic: sns.Topic) -> None:
@@ -152,14 +153,14 @@ class PilotClock(Construct):
         justify(schedule, checkov={"CKV_AWS_297": "its input is a constant"})
 
 
-def _settings(plan: Plan, action: str, budget: str | None, block: str | None) -> dict[str, str]:
-    """The end in the plan, as a property of the gate: another end updates it."""
-    settings = {"WARNING_HOURS": str(plan.pilot.warning_hours), "ENDS_ACTION": action}
-    if plan.pilot.ends is not None:
+def _settings(pilot: PilotProps, action: str, budget: str | None, block: str | None) -> dict[str, str]:
+    """The end of the pilot, as a property of the readiness check: another end updates it."""
+    settings = {"WARNING_HOURS": str(pilot.warning_hours), "ENDS_ACTION": action}
+    if pilot.end is not None:
         # Where the function runs there may be no time zones.
-        settings["ENDS"] = str(read_pilot_end(plan.pilot.ends))
+        settings["ENDS"] = str(pilot.end)
     if budget is not None:
-        settings |= {"BUDGET": budget, "BUDGET_USD": str(plan.pilot.budget_usd)}
+        settings |= {"BUDGET": budget, "BUDGET_USD": str(pilot.budget_usd)}
     if block is not None:
         settings["CAPACITY_BLOCK"] = block
     return settings

@@ -2,14 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from aws_cdk import CfnTag, Fn, Lazy, Stack, TagManager, TagType
+from aws_cdk import Fn, Lazy, Stack, TagManager, TagType
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
-from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
@@ -17,16 +14,16 @@ from trainium_cdk.disposable_bucket import arn_of
 from trainium_cdk.group_arn import allow_resizing
 from trainium_cdk.handler_function import HandlerFunction, call_on_event
 from trainium_cdk.justification import justify, justify_wildcard
-from trainium_cdk.launch_template import METADATA_OPTIONS, Data, TagSpecifications, root_volume
+from trainium_cdk.launch_template import METADATA_OPTIONS, Data, TagSpecifications, own_tags
 from trainium_cdk.node_records import NodeRecords
+from trainium_cdk.node_script import NodeScript, allow_fetching
+from trainium_cdk.node_volumes import RootVolume
 from trainium_core.facts import facts
 from trainium_core.naming import precompile_group_name
-from trainium_core.plan import Plan
-from trainium_core.plan.node_settings import node_settings
+from trainium_core.plan.node_settings import NodeSettings
 from trainium_runtime.handlers.precompile_end import ENDED, NOT_LAUNCHED
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata.locations import NodeLocations
-from trainium_userdata.script import node_script, node_user_data
 from trainium_wire.job_keys import job_keys
 from trainium_wire.keys import PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX
 
@@ -47,8 +44,9 @@ class PrecompileHost(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        plan: Plan,
+        node: NodeSettings,
         instance_type: str,
+        root_volume: RootVolume,
         subnet: ec2.ISubnet,
         security_groups: Sequence[ec2.ISecurityGroup],
         role: iam.IRole,
@@ -58,23 +56,20 @@ class PrecompileHost(Construct):
         environment: Mapping[str, str],
         records: NodeRecords,
         volume_key: Key | None = None,
+        tags: Mapping[str, str],
     ) -> None:
         """
-        plan: of the cluster that is compiled for. locations, environment: of its nodes, as node_user_data takes them.
+        node: that is compiled for. locations, environment: of the nodes. tags: of what is launched.
         records: whose bucket the host is given its job in, and reports to.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
-        text = node_script(node_settings(plan), precompiles=True)
-        script = self._script(text)
-        role.add_to_principal_policy(
-            iam.PolicyStatement(
-                actions=["s3:GetObject"], resources=[script.bucket.arn_for_objects(script.s3_object_key)]
-            )
-        )
+        script = NodeScript(self, "HostScript", node=node, precompiles=True)
+        allow_fetching(role, script.arn)
         report_url = f"s3://{records.bucket.bucket_name}/{PRECOMPILE_PREFIX}"
         own = replace(locations, report_url=report_url, node_script_url=script.s3_object_url)
-        tags = {**plan.tags, CLUSTER_TAG: plan.cluster_name, "Name": f"{plan.cluster_name}-precompile"}
+        cluster_name = node.cluster_name
+        own_and_given = {**tags, CLUSTER_TAG: cluster_name, "Name": f"{cluster_name}-precompile"}
         template = ec2.CfnLaunchTemplate(
             self,
             "LaunchTemplate",
@@ -94,24 +89,19 @@ class PrecompileHost(Construct):
                         associate_public_ip_address=False,
                     )
                 ],
-                block_device_mappings=[root_volume(plan, volume_key)],
+                block_device_mappings=[root_volume.mapping(volume_key)],
                 metadata_options=METADATA_OPTIONS,
                 tag_specifications=Lazy.any(
-                    TagSpecifications(tags, TagManager(TagType.KEY_VALUE, "AWS::EC2::LaunchTemplate"))
+                    TagSpecifications(own_and_given, TagManager(TagType.KEY_VALUE, "AWS::EC2::LaunchTemplate"))
                 ),
-                user_data=Fn.base64(node_user_data(node_settings(plan), own, environment, script=text)),
+                user_data=Fn.base64(script.user_data(own, environment)),
             ),
-            tag_specifications=[
-                ec2.CfnLaunchTemplate.LaunchTemplateTagSpecificationProperty(
-                    resource_type="launch-template",
-                    tags=[CfnTag(key=key, value=value) for key, value in tags.items()],
-                )
-            ],
+            tag_specifications=own_tags(own_and_given),
         )
         self.group = autoscaling.CfnAutoScalingGroup(
             self,
             "Group",
-            auto_scaling_group_name=precompile_group_name(stack.stack_name, plan.cluster_name),
+            auto_scaling_group_name=precompile_group_name(stack.stack_name, cluster_name),
             min_size="0",
             max_size="1",
             # As long as a job may take: no health check replaces what is about to be ended.
@@ -122,15 +112,9 @@ class PrecompileHost(Construct):
             ),
         )
         justify(self.group, cdk_nag={"AS3": "whoever starts a host follows it; the host reports its own end"})
-        self._end_on_report(plan, records)
+        self._end_on_report(cluster_name, records)
 
-    def _script(self, text: str) -> Asset:
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / "host-script.sh"
-            file.write_bytes(text.encode())
-            return Asset(self, "HostScript", path=str(file))
-
-    def _end_on_report(self, plan: Plan, records: NodeRecords) -> None:
+    def _end_on_report(self, cluster_name: str, records: NodeRecords) -> None:
         bucket = records.bucket
         function = HandlerFunction(
             self,
@@ -149,7 +133,7 @@ class PrecompileHost(Construct):
             function,
             cdk_nag={"IAM5[Resource::*]": "this read-only action knows no resources (Service Authorization Reference)"},
         )
-        allow_resizing(function, group_name=self.group.ref, cluster_name=plan.cluster_name)
+        allow_resizing(function, group_name=self.group.ref, cluster_name=cluster_name)
         reports, ends = arn_of(bucket, f"{PRECOMPILE_PREFIX}/*"), arn_of(bucket, _ENDS)
         function.allow(actions=["s3:GetObject"], resources=[reports, arn_of(bucket, PRECOMPILE_JOB_KEY)])
         function.allow(actions=["s3:PutObject"], resources=[ends])

@@ -1,28 +1,25 @@
 """Everything a training job on SageMaker needs, without machines to keep."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import jsii
-from aws_cdk import Annotations, Duration, RemovalPolicy
+from aws_cdk import Annotations, Duration, RemovalPolicy, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from trainium_cdk.cdk_types import Key
+from trainium_cdk.checks import PropsError, check, check_known, form, refuse
+from trainium_cdk.cluster_names import checked_cluster_name, claim_cluster_name, tag_all
 from trainium_cdk.compile_cache import CompileCache, ICompileCache, allow_cache, check_cache
 from trainium_cdk.disposable_bucket import check_bucket_policy
 from trainium_cdk.encryption_key import check_granting_key
-from trainium_cdk.fleet_names import claim_cluster_name
-from trainium_cdk.fleet_plan import hours, known_name, plan_of, region_settings
-from trainium_cdk.plan_cache import plan_cache, removal_policy
-from trainium_cdk.plan_network import plan_network, plan_security_group
-from trainium_cdk.plan_scope import check_region, tag_all
-from trainium_cdk.props_error import errors_of_parameters, refuse
+from trainium_cdk.from_plan import check_region, outbound_tcp_ports, plan_cache, plan_network, removal_policy
 from trainium_cdk.s3_route import ReachesS3
-from trainium_cdk.security_group import EfaSecurityGroup
+from trainium_cdk.security_group import HTTPS, EfaSecurityGroup
 from trainium_cdk.subnet_selection import candidate_subnets
 from trainium_cdk.training_alerts import TrainingAlerts
 from trainium_cdk.training_role import TrainingRole
@@ -33,20 +30,28 @@ from trainium_core.engines.sagemaker.jobs.images import parsed_image, training_i
 from trainium_core.engines.sagemaker.warnings import training_warnings
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
+from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.settings.sagemaker import SageMakerSettings
+from trainium_core.problems import PlanError
 from trainium_runtime.naming import CLUSTER_TAG
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Parts:
-    """The CDK objects that training is made with. encryption_key, removal_policy: of the store."""
+class _Props:
+    """What training is made of, all of it checked. encryption_key, removal_policy: of the store. data: an S3 URL."""
 
+    cluster_name: str
+    tags: Mapping[str, str]
     image_uri: str
     cache: ICompileCache
     removal_policy: RemovalPolicy
     encryption_key: Key | None
     subnet: ec2.ISubnet | None
     security_group: EfaSecurityGroup | None
+    max_runtime_hours: int
+    capacity_retries: int
+    report_email: str | None
+    data: str | None = None
 
 
 @jsii.implements(iam.IGrantable, ec2.IConnectable)
@@ -75,46 +80,42 @@ class _Training(Construct):
             )
         return self.security_group.connections
 
-    def _make(self, plan: Plan, parts: _Parts) -> None:
-        claim_cluster_name(self, plan.cluster_name, kind="training")
-        settings = plan.sagemaker
-        self.job_prefix = training_job_prefix(plan.cluster_name)
-        self.image_uri = parts.image_uri
-        tag_all(self, plan)
-        self.cache = parts.cache
+    def _make(self, props: _Props) -> None:
+        claim_cluster_name(self, props.cluster_name, kind="training")
+        tag_all(self, props.cluster_name, props.tags)
+        self.job_prefix = training_job_prefix(props.cluster_name)
+        self.image_uri, self.cache = props.image_uri, props.cache
         self.store = TrainingStore(
-            self, "Training", removal_policy=parts.removal_policy, encryption_key=parts.encryption_key
+            self, "Training", removal_policy=props.removal_policy, encryption_key=props.encryption_key
         )
-        self.execution = self._execution(settings, parts.encryption_key)
-        self.subnet, self.security_group = parts.subnet, parts.security_group
+        self.execution = self._execution(props)
+        self.subnet, self.security_group = props.subnet, props.security_group
         if self.subnet is not None and self.security_group is not None:
             self.execution.allow_network(subnet=self.subnet, security_group=self.security_group)
-        self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=settings.report_email)
-        self.state_machine = TrainingStateMachine(self, "Runner", run=self._run(plan, settings))
-
-    def _execution(self, settings: SageMakerSettings, encryption_key: Key | None) -> TrainingRole:
-        image = parsed_image(self.image_uri)
-        assert image is not None
-        execution = TrainingRole(self, "Execution", job_prefix=self.job_prefix, image=image)
-        self.store.grant_training(execution.role)
-        allow_cache(self.cache, execution.role)
-        if encryption_key is not None:
-            execution.allow_key(encryption_key.key_arn)
-        if settings.data is not None:
-            execution.allow_data(settings.data)
-        return execution
-
-    def _run(self, plan: Plan, settings: SageMakerSettings) -> TrainingRun:
-        return TrainingRun(
+        self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=props.report_email)
+        run = TrainingRun(
             job_prefix=self.job_prefix,
             role_arn=self.execution.role.role_arn,
             topic_arn=self.alerts.topic.topic_arn,
             checkpoint_url=self.store.checkpoint_url,
             network=self._vpc_config(),
-            budget_hours=settings.budget_hours,
-            capacity_retries=settings.capacity_retries,
-            tags={CLUSTER_TAG: plan.cluster_name, **plan.tags},
+            budget_hours=props.max_runtime_hours,
+            capacity_retries=props.capacity_retries,
+            tags={CLUSTER_TAG: props.cluster_name, **props.tags},
         )
+        self.state_machine = TrainingStateMachine(self, "Runner", run=run)
+
+    def _execution(self, props: _Props) -> TrainingRole:
+        image = parsed_image(props.image_uri)
+        assert image is not None
+        execution = TrainingRole(self, "Execution", job_prefix=self.job_prefix, image=image)
+        self.store.grant_training(execution.role)
+        allow_cache(props.cache, execution.role)
+        if props.encryption_key is not None:
+            execution.allow_key(props.encryption_key.key_arn)
+        if props.data is not None:
+            execution.allow_data(props.data)
+        return execution
 
     def _vpc_config(self) -> Mapping[str, Any] | None:
         if self.subnet is None or self.security_group is None:
@@ -132,20 +133,24 @@ class PlannedTraining(_Training):
         """plan: its section of SageMaker's settings says what there is. Raises PlanError for another region."""
         super().__init__(scope, construct_id)
         settings = plan.sagemaker
-        image_uri = settings.image or training_image(plan.region)
         check_region(self, plan)
         key = None if settings.kms_key is None else kms.Key.from_key_arn(self, "Key", settings.kms_key)
         subnet, group = self._network(plan) if settings.vpc else (None, None)
         self._make(
-            plan,
-            _Parts(
-                image_uri=image_uri,
+            _Props(
+                cluster_name=plan.cluster_name,
+                tags=plan.tags,
+                image_uri=settings.image or training_image(plan.region),
                 cache=plan_cache(self, "CompileCache", plan, encryption_key=key),
                 removal_policy=removal_policy(keep=settings.output_at_destroy == "retain"),
                 encryption_key=key,
                 subnet=subnet,
                 security_group=group,
-            ),
+                max_runtime_hours=settings.budget_hours,
+                capacity_retries=settings.capacity_retries,
+                report_email=settings.report_email,
+                data=settings.data,
+            )
         )
         for name, warning in training_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
@@ -154,7 +159,8 @@ class PlannedTraining(_Training):
         # Image and logs reach a job through SageMaker itself, not through the VPC: S3 is enough.
         egress = plan.network.egress or "none"
         network = plan_network(self, "Network", plan, egress=egress)
-        return network.subnet, plan_security_group(self, "Jobs", plan, vpc=network.vpc, egress=egress)
+        ports = outbound_tcp_ports(plan, egress=egress)
+        return network.subnet, _jobs_group(self, network.vpc, ports, plan.network.dns_servers)
 
 
 class SageMakerTraining(_Training):
@@ -182,8 +188,8 @@ class SageMakerTraining(_Training):
         vpc_subnets: ec2.SubnetSelection | None = None,
         encryption_key: Key | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
-        budget: Duration | None = None,
-        capacity_retries: int | None = None,
+        max_runtime: Duration | None = None,
+        capacity_retries: int = SageMakerSettings.capacity_retries,
         report_email: str | None = None,
     ) -> None:
         """
@@ -196,52 +202,72 @@ class SageMakerTraining(_Training):
         encryption_key: key for source, checkpoints, models and a new cache. Default: S3's own.
         removal_policy: DESTROY deletes source, checkpoints and models with the stack; others keep them. Default:
             DESTROY.
-        budget: hours after which the state machine stops a job, whatever it asks for. Default: 24 hours.
+        max_runtime: hours after which the state machine stops a job, whatever it asks for. Default: 24 hours.
         capacity_retries: times that the state machine tries again without capacity or quota. Default: 5.
         report_email: where failed jobs and ends of runs are sent; it must confirm once. Default: the topic alone.
 
-        Raises PropsError with everything that is wrong, by the names of these parameters.
+        Raises PropsError with what is wrong, by the names of these parameters.
         """
         super().__init__(scope, construct_id)
-        plan = plan_of(
+        name = checked_cluster_name(self, cluster_name)
+        hours = SageMakerSettings.budget_hours if max_runtime is None else max_runtime.to_hours()
+        check_known(self, "max_runtime", hours, why="the state machine holds it")
+        check(
             self,
-            {
-                **region_settings(self, needed=image is None),
-                "cluster_name": known_name(self, cluster_name),
-                "sagemaker_image": image,
-                "sagemaker_budget_hours": hours(self, "budget", budget),
-                "sagemaker_capacity_retries": capacity_retries,
-                "sagemaker_report_email": report_email,
-                "stacks": ("sagemaker",),
-            },
-            {"budget": budget},
+            range_problems("sagemaker_budget_hours", int(hours), "hours", field="max_runtime"),
+            form("sagemaker_capacity_retries", capacity_retries, field="capacity_retries"),
+            form("sagemaker_report_email", report_email, field="report_email"),
         )
-        with errors_of_parameters(self):
-            image_uri = image or training_image(plan.region)
+        image_uri = self._checked_image(image)
         check_granting_key(self, "encryption_key", encryption_key)
         check_cache(self, cache)
         check_bucket_policy(self, removal_policy)
         if vpc is None and vpc_subnets is not None:
             raise refuse(self, "vpc_subnets", "a selection", allowed="nothing without vpc", fix="give vpc too")
-        subnet, group = (None, None) if vpc is None else self._place(plan, vpc, vpc_subnets)
+        subnet, group = (None, None) if vpc is None else self._place(vpc, vpc_subnets)
         self._make(
-            plan,
-            _Parts(
+            _Props(
+                cluster_name=name,
+                tags={},
                 image_uri=image_uri,
                 cache=cache or CompileCache(self, "CompileCache", encryption_key=encryption_key),
                 removal_policy=removal_policy,
                 encryption_key=encryption_key,
                 subnet=subnet,
                 security_group=group,
-            ),
+                max_runtime_hours=int(hours),
+                capacity_retries=capacity_retries,
+                report_email=report_email,
+            )
         )
         key = self.cache.bucket.encryption_key
         if key is not None and (encryption_key is None or key.node.path != cast(kms.IKey, encryption_key).node.path):
             key.grant_encrypt_decrypt(self.execution.role)
 
-    def _place(
-        self, plan: Plan, vpc: ec2.IVpc, vpc_subnets: ec2.SubnetSelection | None
-    ) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
+    def _checked_image(self, image: str | None) -> str:
+        """The image that is given, else AWS's. Raises PropsError for one of another region."""
+        region = Stack.of(self).region
+        if image is None:
+            allowed = "a region that is known at synthesis: AWS's container images differ between regions"
+            if Token.is_unresolved(region):
+                fix = "give the stack env=Environment(region=...), or an image of the region"
+                raise refuse(self, "image", None, allowed=allowed, fix=fix)
+            try:
+                return training_image(region)
+            except PlanError as error:
+                raise PropsError(self.node.path, [replace(one, key="image") for one in error.problems]) from None
+        check(self, form("sagemaker_image", image, field="image"))
+        found = parsed_image(image)
+        if found is not None and not Token.is_unresolved(region) and found.region != region:
+            allowed = f"an image of {region}, the region of the stack"
+            raise refuse(self, "image", image, allowed=allowed, fix="give one of this region")
+        return image
+
+    def _place(self, vpc: ec2.IVpc, vpc_subnets: ec2.SubnetSelection | None) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
         subnet = candidate_subnets(self, vpc, vpc_subnets)[0]
         self.node.add_validation(ReachesS3(vpc, [subnet]))
-        return subnet, plan_security_group(self, "Jobs", plan, vpc=vpc, egress="existing")
+        return subnet, _jobs_group(self, vpc, (HTTPS,), ())
+
+
+def _jobs_group(scope: Construct, vpc: ec2.IVpc, ports: Sequence[int], dns_servers: Sequence[str]) -> EfaSecurityGroup:
+    return EfaSecurityGroup(scope, "Jobs", vpc=vpc, outbound_tcp_ports=ports, dns_servers=dns_servers)

@@ -16,7 +16,7 @@ from aws_cdk import (
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct, IConstruct
 
-from trainium_cdk.props_error import refuse
+from trainium_cdk.checks import refuse
 
 
 def refuse_another_vpc(

@@ -6,11 +6,9 @@ from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.arguments import check_list, check_number, check_object, check_same_region, check_setting
-from trainium_cdk.props_error import PropsError, refuse
+from trainium_cdk.checks import check, check_same_region, form, refuse
 from trainium_cdk.same_vpc import known_vpc, refuse_another_vpc
 from trainium_core.facts import facts
-from trainium_core.problems import Problem
 
 HTTP, HTTPS = 80, 443
 _DNS = 53
@@ -48,12 +46,8 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         outbound_tcp_ports: ports open to any IPv4 address. Default: 443, for AWS's endpoints and S3.
         dns_servers: IPv4 addresses of resolvers other than Amazon's, open on port 53. Default: none.
 
-        Raises PropsError for what is no VPC, TCP port or address.
+        Raises PropsError for what is not a TCP port or address.
         """
-        if not hasattr(vpc, "vpc_id"):
-            # The group has no path of its own before the CDK has made it, for which it takes the VPC.
-            problem = Problem(key="vpc", got=vpc, allowed="an ec2.IVpc", fix="give an ec2.IVpc")
-            raise PropsError(f"{scope.node.path}/{construct_id}", [problem])
         super().__init__(
             scope,
             construct_id,
@@ -61,12 +55,11 @@ class EfaSecurityGroup(ec2.SecurityGroup):
             allow_all_outbound=False,
             description="Trainium nodes: EFA among themselves, nothing in from elsewhere",
         )
-        check_list(self, "outbound_tcp_ports", outbound_tcp_ports, what="a list of TCP ports")
         for port in outbound_tcp_ports:
-            if not Token.is_unresolved(port):
-                check_number(self, "outbound_tcp_ports", port, smallest=1, largest=65535, why="")
-        check_list(self, "dns_servers", dns_servers, what="a list of IPv4 addresses")
-        check_setting(self, "dns_servers", dns_servers, setting="dns_servers")
+            if not Token.is_unresolved(port) and not 1 <= port <= 65535:
+                fix = "choose one of these"
+                raise refuse(self, "outbound_tcp_ports", port, allowed="a TCP port, 1 to 65535", fix=fix)
+        check(self, form("dns_servers", tuple(dns_servers)))
         self.add_ingress_rule(self, ec2.Port.all_traffic(), "EFA and all else from the other nodes")
         self.add_egress_rule(self, ec2.Port.all_traffic(), "EFA and all else to the other nodes")
         if not outbound_tcp_ports and not dns_servers:
@@ -95,10 +88,7 @@ def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, 
 
     vpc: the nodes' own, whose fleet adds a group. None: that of the groups.
     """
-    what = "a list of ec2.ISecurityGroup"
-    check_list(construct, "security_groups", groups, what=what)
     for group in groups:
-        check_object(construct, "security_groups", group, has="security_group_id", what=what)
         check_same_region(construct, "security_groups", group, what="a group")
         if vpc is not None:
             refuse_another_vpc(construct, "security_groups", group, vpc_id_of(group), vpc)

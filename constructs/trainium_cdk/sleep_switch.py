@@ -6,8 +6,7 @@ import jsii
 from aws_cdk import CfnCondition, CfnParameter, CfnResource, Fn, Stack
 from constructs import Construct, IConstruct, IValidation
 
-from trainium_cdk.arguments import check_number, check_object, check_type
-from trainium_cdk.props_error import refuse
+from trainium_cdk.checks import refuse
 from trainium_core.naming import ASLEEP_PARAMETER
 
 _switches: WeakKeyDictionary[Stack, "SleepSwitch"] = WeakKeyDictionary()
@@ -22,10 +21,10 @@ class SleepSwitch(Construct):
 
         switch = SleepSwitch(stack, "Switch")
         address = ec2.CfnEIP(stack, "Address")
-        switch.only_awake(address)
+        switch.add_when_awake(address)
         gateway = ec2.CfnVPNGateway(stack, "Gateway", type="ipsec.1")
-        gateway.node.add_dependency(*switch.always_there(vpc))
-        group.max_size, group.min_size = switch.count(2), switch.when_awake("1", "0")
+        gateway.node.add_dependency(*switch.retain_when_asleep(vpc))
+        group.max_size, group.min_size = switch.count(2), switch.value_when_awake("1", "0")
 
     Raises PropsError for a second one in a stack, and in a nested stack, which `trn` cannot update.
     """
@@ -57,49 +56,41 @@ class SleepSwitch(Construct):
         self.asleep = parameter.value_as_string
         self._awake = CfnCondition(self, "Awake", expression=Fn.condition_equals(self.asleep, "false"))
         self._awake.override_logical_id("TrainiumCdkAwake")
-        self._only_awake: list[CfnResource] = []
+        self._when_awake: list[CfnResource] = []
         self.node.add_validation(_OwnsItsParameter(self))
 
-    def only_awake(self, resource: CfnResource) -> None:
+    def add_when_awake(self, resource: CfnResource) -> None:
         """Let a resource be there only while the cluster is awake. resource: one that costs money without nodes.
 
-        Raises PropsError for what is no resource of the switch's stack.
+        Raises PropsError for a resource of another stack than the switch's.
         """
-        check_type(self, "resource", resource, CfnResource, what="a CfnResource, such as vpc.node.default_child")
         if Stack.of(resource) is not Stack.of(self):
             allowed = f"a resource of {Stack.of(self).node.path}, the stack of the switch"
             raise refuse(self, "resource", resource.node.path, allowed=allowed, fix="make a SleepSwitch in its stack")
         resource.cfn_options.condition = self._awake
-        self._only_awake.append(resource)
+        self._when_awake.append(resource)
 
     def count(self, nodes: int) -> str:
         """A property of so many nodes while the cluster is awake, of none while it sleeps.
 
         nodes: how many while it is awake. Whoever has the property is created, or changed, after all that is there only
-        while the cluster is awake. Raises PropsError for what is no whole number from 0.
+        while the cluster is awake.
         """
-        check_number(self, "nodes", nodes, why="the template holds it")
         # CloudFormation allows no DependsOn on what may not be there, but knows a reference inside of a condition.
-        after = [str(nodes), *(resource.ref for resource in self._only_awake)]
-        return self.when_awake(Fn.select(0, after) if after[1:] else after[0], "0")
+        after = [str(nodes), *(resource.ref for resource in self._when_awake)]
+        return self.value_when_awake(Fn.select(0, after) if after[1:] else after[0], "0")
 
-    def when_awake(self, value: str, otherwise: str) -> str:
-        """A property that depends on the switch. value: while the cluster is awake. otherwise: while it sleeps.
-
-        Raises PropsError for what is no text.
-        """
-        for parameter, one in {"value": value, "otherwise": otherwise}.items():
-            check_type(self, parameter, one, str, what="text, which may be a CDK token")
+    def value_when_awake(self, value: str, otherwise: str) -> str:
+        """A property that depends on the switch. value: while the cluster is awake. otherwise: while it sleeps."""
         return Fn.condition_if(self._awake.logical_id, value, otherwise).to_string()
 
-    def always_there(self, construct: IConstruct) -> list[IConstruct]:
-        """The resources that others may depend on. construct: what they are part of. Raises PropsError for none."""
-        check_object(self, "construct", construct, has="node", what="a construct")
-        if not self._only_awake:
+    def retain_when_asleep(self, construct: IConstruct) -> list[IConstruct]:
+        """The resources that others may depend on. construct: what they are part of."""
+        if not self._when_awake:
             return [construct]
-        only_awake = {one.node.path for one in self._only_awake}  # jsii may have two objects for one resource
+        when_awake = {one.node.path for one in self._when_awake}  # jsii may have two objects for one resource
         resources = [one for one in construct.node.find_all() if isinstance(one, CfnResource)]
-        return [one for one in resources if one.node.path not in only_awake]
+        return [one for one in resources if one.node.path not in when_awake]
 
 
 @jsii.implements(IValidation)
@@ -129,10 +120,9 @@ def stack_sleep_switch(construct: Construct) -> SleepSwitch | None:
 
 
 def check_sleep(construct: Construct, sleep: SleepSwitch | None) -> None:
-    """Raise PropsError for what is no switch of the construct's own stack: conditions do not reach another one."""
+    """Raise PropsError for a switch of another stack than the construct's: conditions do not reach another one."""
     if sleep is None:
         return
-    check_type(construct, "sleep", sleep, SleepSwitch, what="a SleepSwitch")
     own = Stack.of(construct)
     if Stack.of(sleep) is not own:
         allowed = f"the SleepSwitch of {own.node.path}, the stack"

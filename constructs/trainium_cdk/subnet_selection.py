@@ -7,14 +7,12 @@ from typing import Any
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.arguments import check_object, check_same_region, check_type
 from trainium_cdk.cdk_types import Subnet
-from trainium_cdk.props_error import first_line, refuse
+from trainium_cdk.checks import check_same_region, first_line, refuse
 from trainium_cdk.same_vpc import refuse_another_vpc
 from trainium_core.catalog.file import ZONE_ID
 
 _FIELDS = ("availability_zones", "one_per_az", "subnet_filters", "subnet_group_name", "subnet_type", "subnets")
-_SELECTION = "an ec2.SubnetSelection, such as ec2.SubnetSelection(availability_zones=['us-west-2b'])"
 
 
 def candidate_subnets(
@@ -23,13 +21,8 @@ def candidate_subnets(
     """The subnets that are selected, at least one. Raises PropsError for none, or for one of another VPC."""
     check_vpc(construct, vpc)
     selection = selection or ec2.SubnetSelection()
-    if hasattr(type(selection), "subnet_id"):
-        fix = "give ec2.SubnetSelection(subnets=[subnet])"
-        raise refuse(construct, "vpc_subnets", selection, allowed=_SELECTION, fix=fix)
-    check_type(construct, "vpc_subnets", selection, ec2.SubnetSelection, what=_SELECTION)
     _refuse_zone_ids(construct, selection)
     for subnet in selection.subnets or ():
-        check_object(construct, "vpc_subnets", subnet, has="subnet_id", what="ec2.ISubnet in subnets")
         _refuse_another_vpc(construct, "vpc_subnets", vpc, subnet)
     given: dict[str, Any] = {name: getattr(selection, name) for name in _FIELDS}
     try:
@@ -67,7 +60,6 @@ def _refuse_zone_ids(construct: Construct, selection: ec2.SubnetSelection) -> No
 
 def check_vpc(construct: Construct, vpc: ec2.IVpc) -> None:
     """Raise PropsError unless a VPC is one of the construct's region, and has DNS."""
-    check_object(construct, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
     check_same_region(construct, "vpc", vpc, what="a VPC")
     if isinstance(vpc, ec2.Vpc) and not vpc.dns_support_enabled:
         allowed = "a VPC with DNS, by which nodes and file systems find AWS's endpoints"
@@ -77,7 +69,6 @@ def check_vpc(construct: Construct, vpc: ec2.IVpc) -> None:
 def check_subnet(construct: Construct, vpc: ec2.IVpc, subnet: Subnet) -> None:
     """Raise PropsError unless these are a VPC of the construct's region, and a subnet of it as far as the app knows."""
     check_vpc(construct, vpc)
-    check_object(construct, "subnet", subnet, has="subnet_id", what="an ec2.ISubnet, such as vpc.private_subnets[0]")
     _refuse_another_vpc(construct, "subnet", vpc, subnet)
 
 

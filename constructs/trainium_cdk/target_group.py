@@ -5,23 +5,17 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from constructs import Construct
 
-from trainium_cdk.arguments import check_object, check_same_region
-from trainium_cdk.props_error import refuse
+from trainium_cdk.checks import check_same_region, refuse
 from trainium_cdk.same_vpc import refuse_another_vpc
 
 _PARAMETER = "target_group"
-_KIND = {"application": "an elbv2.IApplicationTargetGroup", "network": "an elbv2.INetworkTargetGroup"}
 
 
-def check_target_group(construct: Construct, group: elbv2.ITargetGroup, vpc: ec2.IVpc, *, of: str) -> None:
+def check_target_group(construct: Construct, group: elbv2.ITargetGroup, vpc: ec2.IVpc) -> None:
     """Raise PropsError for a target group of other targets than instances, or of another VPC or region.
 
-    of: `application` or `network`, the kind of load balancer. Of an imported group nobody knows, so it is warned of.
+    An imported group, of which only the ARN is known, is warned of.
     """
-    check_object(construct, _PARAMETER, group, has="target_group_arn", what=_KIND[of])
-    if hasattr(group, "register_connectable") is not (of == "application"):
-        fix = f"give {_KIND[of]}, or add the fleet to this one: target_group.add_target(fleet)"
-        raise refuse(construct, _PARAMETER, group, allowed=_KIND[of], fix=fix)
     check_same_region(construct, _PARAMETER, group, what="a target group")
     resource = group.node.default_child
     if not isinstance(resource, elbv2.CfnTargetGroup):

@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
-from aws_cdk import assertions
+from aws_cdk import Environment, Stack, assertions
 
-from tests.constructs.synth import OWN_NETWORK, Template, a_plan, new_stack, synthesize
-from trainium_cdk import ClusterNetwork, ExistingNetwork, TrainiumCluster
+from tests.constructs.synth import OWN_NETWORK, Template, a_plan, new_app, new_stack, synthesize
+from trainium_cdk import TrainiumCluster
+from trainium_cdk.sagemaker_training import PlannedTraining
+from trainium_core import PlanError
 from trainium_core.engines.ec2.warnings import cluster_warnings
 
 
@@ -17,8 +19,7 @@ def cluster(**settings: Any) -> tuple[TrainiumCluster, Template]:
 
 
 def test_nodes_go_into_a_new_network_by_default() -> None:
-    construct, template = cluster(availability_zone_id="usw2-az4")
-    assert isinstance(construct.network, ClusterNetwork)
+    _, template = cluster(availability_zone_id="usw2-az4")
     assert template.properties("AWS::EC2::Subnet")["AvailabilityZoneId"] == "usw2-az4"
 
 
@@ -28,8 +29,7 @@ def test_without_a_zone_the_first_that_offers_the_type_is_taken() -> None:
 
 
 def test_nodes_go_into_your_own_subnet_where_given() -> None:
-    construct, template = cluster(**OWN_NETWORK)
-    assert isinstance(construct.network, ExistingNetwork)
+    _, template = cluster(**OWN_NETWORK)
     assert not template.resources("AWS::EC2::VPC")
     group = template.properties("AWS::AutoScaling::AutoScalingGroup")
     assert group["VPCZoneIdentifier"] == [OWN_NETWORK["subnet_id"]]
@@ -76,3 +76,31 @@ def test_nodes_in_your_own_network_wait_for_the_endpoint_that_is_added_to_it() -
     _, template = cluster(**OWN_NETWORK)
     group = template.resources("AWS::AutoScaling::AutoScalingGroup")
     assert template.logical_id("AWS::EC2::VPCEndpoint") in next(iter(group.values()))["DependsOn"]
+
+
+@pytest.mark.parametrize("construct", [TrainiumCluster, PlannedTraining])
+def test_stack_of_another_region_than_the_plan_is_refused(construct: Any) -> None:
+    stack = Stack(new_app(), "Training", env=Environment(region="us-east-2"))
+    with pytest.raises(
+        PlanError, match=r"trn:region: got 'us-west-2'\n    allowed: us-east-2, the region of the stack"
+    ):
+        construct(stack, "Planned", plan=a_plan())
+
+
+def test_stack_for_any_region_is_warned_of() -> None:
+    stack = Stack(new_app(), "Training")
+    TrainiumCluster(stack, "Cluster", plan=a_plan())
+    assertions.Annotations.from_stack(stack).has_warning(
+        "/Training/Cluster",
+        assertions.Match.string_like_regexp("the plan is for us-west-2, the stack for any region"),
+    )
+
+
+def test_everything_of_a_cluster_has_its_tag_and_those_of_the_plan() -> None:
+    _, template = cluster(cluster_name="theirs", tags={"team": "ml"})
+    for name, resource in template.resources().items():
+        if resource["Type"] == "AWS::EC2::PlacementGroup":  # which another tag would replace
+            assert resource["Properties"]["Tags"] == [{"Key": "trn:cluster", "Value": "theirs"}]
+        elif name.startswith("Cluster") and "Tags" in resource.get("Properties", {}):
+            shown = {tag["Key"]: tag["Value"] for tag in resource["Properties"]["Tags"]}
+            assert {"trn:cluster": "theirs", "team": "ml"}.items() <= shown.items(), name

@@ -97,10 +97,10 @@ def test_nodes_read_and_write_graphs_and_delete_only_pytorch_xlas_own_files() ->
     assert listing["Condition"] == {"StringLike": {"s3:prefix": ["neuron-compile-cache", "neuron-compile-cache/*"]}}
 
 
-def test_a_janitor_deletes_graphs_and_writes_none() -> None:
+def test_maintenance_deletes_graphs_and_writes_none() -> None:
     stack = new_stack()
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
-    CompileCache(stack, "Cache", removal_policy=RemovalPolicy.RETAIN).grant_janitor(role)
+    CompileCache(stack, "Cache", removal_policy=RemovalPolicy.RETAIN).grant_maintenance(role)
     assert granted(synthesize(stack)) == {
         ("s3:GetObject", "/neuron-compile-cache/*"),
         ("s3:DeleteObject", "/neuron-compile-cache/*"),

@@ -4,9 +4,10 @@ from functools import cache
 from typing import Any
 
 import pytest
+from aws_cdk import RemovalPolicy
 
 from tests.constructs.file_systems import OWN_GROUP, SUBNET_ID, Placed, group, group_id, let_in, let_out, placed
-from trainium_cdk import ElasticFileSystem, ExistingElasticFileSystem
+from trainium_cdk import ElasticFileSystem
 
 NFS = {(2049, 2049)}
 OWN = "fs-0123456789abcdef0"
@@ -20,7 +21,7 @@ def new(**arguments: Any) -> Placed:
 @cache
 def existing() -> Placed:
     return placed(
-        lambda stack, _vpc, _subnet: ExistingElasticFileSystem(
+        lambda stack, _vpc, _subnet: ElasticFileSystem.from_elastic_file_system_attributes(
             stack, "Efs", file_system_id=OWN, security_group_id=OWN_GROUP
         )
     )
@@ -55,9 +56,9 @@ def test_nothing_goes_out_of_the_mount_target() -> None:
     assert not let_out(template, group_id(template, "Efs"), group_id(template, "Nodes"))
 
 
-@pytest.mark.parametrize(("retain", "fate"), [(False, "Delete"), (True, "Retain")])
-def test_the_data_goes_or_stays_and_the_mount_target_always_goes(retain: bool, fate: str) -> None:
-    template, _ = new(retain=retain)
+@pytest.mark.parametrize(("policy", "fate"), [(RemovalPolicy.DESTROY, "Delete"), (RemovalPolicy.RETAIN, "Retain")])
+def test_the_data_goes_or_stays_and_the_mount_target_always_goes(policy: RemovalPolicy, fate: str) -> None:
+    template, _ = new(removal_policy=policy)
     (file_system,) = template.resources("AWS::EFS::FileSystem").values()
     assert (file_system["DeletionPolicy"], file_system["UpdateReplacePolicy"]) == (fate, "Retain")
     for kind in ("AWS::EFS::MountTarget", "AWS::EC2::SecurityGroup"):

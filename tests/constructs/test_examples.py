@@ -20,12 +20,13 @@ from aws_cdk import aws_sns as sns
 import trainium_cdk
 from tests.constructs.synth import REGION, new_app
 from tests.constructs.test_public_names import public_attributes
+from trainium_cdk.node_file_system import NodeFileSystem
 from trainium_core import Plan
 
 WITHOUT_EXAMPLE = {
     "ICompileCache": "an interface",
     "INeuronFleet": "an interface",
-    "NodeFileSystem": "what file systems have in common",
+    "Plan": "of trainium_core",
     "PropsError": "raised",
 }
 
@@ -56,7 +57,7 @@ def names() -> dict[str, Any]:
         "data": s3.Bucket(stack, "Data"),
         "group": autoscaling.CfnAutoScalingGroup(stack, "Group", max_size="2", min_size="0"),
         "listener": balancer.add_listener("Listener", port=80),
-        **{name: iam.Role(stack, name, assumed_by=ec2_service) for name in ("janitor", "reader", "role")},
+        **{name: iam.Role(stack, name, assumed_by=ec2_service) for name in ("maintainer", "reader", "role")},
         "topic": sns.Topic(stack, "Topic"),
     }
 
@@ -76,7 +77,7 @@ def test_the_example_of_a_public_name_runs(
 @pytest.mark.parametrize("name", sorted(set(trainium_cdk.__all__) - set(WITHOUT_EXAMPLE)))
 def test_the_example_of_a_public_name_has_its_methods(name: str) -> None:
     """But for those by which a fleet mounts a file system: nobody else calls them."""
-    code, of_file_systems = example(name), vars(trainium_cdk.NodeFileSystem)
+    code, of_file_systems = example(name), vars(NodeFileSystem)
     methods = [path.rpartition(".")[2] for path, one in public_attributes(name) if inspect.isroutine(one)]
     called = {CALLED_BY.get(method, method) for method in methods if method not in of_file_systems}
     assert [method for method in called if f".{method}(" not in code] == []

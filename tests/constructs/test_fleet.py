@@ -1,7 +1,9 @@
 """The fleet of a plan in a VPC of somebody else's, as in an app of their own."""
 
 import re
+from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,20 +25,18 @@ from tests.constructs.synth import (
     synthesize,
 )
 from trainium_cdk import CompileCache
-from trainium_cdk.fleet_parts import FleetParts
-from trainium_cdk.planned_fleet import PlannedFleet
+from trainium_cdk.fleet_builder import Fleet
+from trainium_cdk.from_plan import plan_fleet
 from trainium_core import Plan
 from trainium_runtime.launch_template_version import REPLACING, RESOURCE_TYPE
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 
 
-def a_fleet(stack: Stack, vpc: ec2.IVpc, plan: Plan, **parts: Any) -> PlannedFleet:
-    subnet, cache = vpc.private_subnets[0], CompileCache(stack, "Cache")
-    egress = plan.network.effective_egress
-    return PlannedFleet(
-        stack, "Fleet", plan=plan, parts=FleetParts(vpc=vpc, subnet=subnet, cache=cache, egress=egress, **parts)
-    )
+def a_fleet(stack: Stack, vpc: ec2.IVpc, plan: Plan, **props: Any) -> Fleet:
+    network: Any = SimpleNamespace(vpc=vpc, subnet=vpc.private_subnets[0])
+    planned = plan_fleet(stack, plan, network=network, cache=CompileCache(stack, "Cache"), file_systems=[], sleep=None)
+    return Fleet(stack, "Fleet", props=replace(planned, **props))
 
 
 @cache

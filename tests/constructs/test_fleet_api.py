@@ -145,7 +145,7 @@ def test_nodes_are_registered_with_the_target_group() -> None:
     assert app().properties("AWS::ElasticLoadBalancingV2::TargetGroup")["TargetType"] == "instance"
 
 
-def test_failed_nodes_of_the_keepers_log_are_counted_under_the_clusters_name() -> None:
+def test_failed_nodes_of_the_log_are_counted_under_the_clusters_name() -> None:
     counted = app().properties("AWS::Logs::MetricFilter")
     assert references(counted["LogGroupName"]) == {name for name in references(counted) if "Keeper" in name}
     assert counted["FilterPattern"] == '{ $.record.state = "failed" }'

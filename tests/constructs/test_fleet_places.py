@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from aws_cdk import Environment, NestedStack, Stack
+from aws_cdk import Environment, NestedStack, Size, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
@@ -31,7 +31,7 @@ def test_file_systems_role_and_target_group_may_be_of_another_stack(kind: Any) -
     app = new_app()
     base, nodes = (Stack(app, name, env=Environment(region=REGION)) for name in ("Base", "Nodes"))
     vpc = ec2.Vpc(base, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
-    size: dict[str, Any] = {"size_gib": 1200} if kind is LustreFileSystem else {}
+    size: dict[str, Any] = {"size": Size.gibibytes(1200)} if kind is LustreFileSystem else {}
     files = kind(base, "Files", vpc=vpc, subnet=vpc.private_subnets[0], **size)
     ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
     role = iam.Role(base, "Role", assumed_by=ec2_service)

@@ -1,9 +1,10 @@
 """Launch templates, for every plan the catalogue allows: AWS refuses the wrong ones only at launch."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aws_cdk import Size
+from aws_cdk import Size, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from hypothesis import given, settings
@@ -11,7 +12,8 @@ from hypothesis import given, settings
 from tests.constructs.plans import RESERVATION, plans
 from tests.constructs.synth import Json, a_plan, new_stack, synthesize
 from trainium_cdk import Capacity, EfaSecurityGroup, NeuronLaunchTemplate
-from trainium_cdk.launch_template import PlannedLaunchTemplate
+from trainium_cdk.from_plan import plan_fleet
+from trainium_cdk.launch_template import LaunchTemplateProps, NodeLaunchTemplate
 from trainium_core import Plan
 
 USER_DATA = "#!/bin/bash\necho node\n"
@@ -21,16 +23,18 @@ def launch_template(plan: Plan, **arguments: Any) -> Json:
     """The properties of the launch template alone, with two security groups that exist already."""
     stack = new_stack()
     ids = ("sg-0000000000000000a", "sg-0000000000000000b")
-    PlannedLaunchTemplate(
-        stack,
-        "Template",
-        plan=plan,
-        security_groups=[ec2.SecurityGroup.from_security_group_id(stack, name, name) for name in ids],
-        instance_profile=iam.InstanceProfile.from_instance_profile_name(stack, "Profile", "node"),
-        user_data=USER_DATA,
-        **arguments,
-    )
+    groups = [ec2.SecurityGroup.from_security_group_id(stack, name, name) for name in ids]
+    profile = iam.InstanceProfile.from_instance_profile_name(stack, "Profile", "node")
+    NodeLaunchTemplate(stack, "Template", props=of_plan(stack, plan, groups, profile, **arguments))
     return synthesize(stack).properties("AWS::EC2::LaunchTemplate")
+
+
+def of_plan(stack: Stack, plan: Plan, groups: Any, profile: iam.IInstanceProfile, **arguments: Any) -> Any:
+    nowhere: Any = SimpleNamespace(vpc=None, subnet=None)
+    fleet = plan_fleet(stack, plan, network=nowhere, cache=nowhere, file_systems=[], sleep=None)
+    taken = {name: getattr(fleet, name) for name in ("node", "capacity", "image_id", "root_volume", "tags")}
+    given = {"user_data": USER_DATA, **taken, **arguments}
+    return LaunchTemplateProps(security_groups=groups, instance_profile=profile, **given)
 
 
 def data_of(**settings: Any) -> Json:
@@ -107,14 +111,9 @@ def test_the_template_itself_is_tagged() -> None:
 def test_the_image_comes_from_an_ssm_parameter_at_deployment() -> None:
     name = "/aws/service/neuron/dlami/multi-framework/ubuntu-24.04/latest/image_id"
     stack = new_stack()
-    PlannedLaunchTemplate(
-        stack,
-        "Template",
-        plan=a_plan(ami=name),
-        security_groups=[ec2.SecurityGroup.from_security_group_id(stack, "Group", "sg-0000000000000000a")],
-        instance_profile=iam.InstanceProfile.from_instance_profile_name(stack, "Profile", "node"),
-        user_data=USER_DATA,
-    )
+    groups = [ec2.SecurityGroup.from_security_group_id(stack, "Group", "sg-0000000000000000a")]
+    profile = iam.InstanceProfile.from_instance_profile_name(stack, "Profile", "node")
+    NodeLaunchTemplate(stack, "Template", props=of_plan(stack, a_plan(ami=name), groups, profile))
     template = synthesize(stack)
     parameter = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["ImageId"]["Ref"]
     assert template.json["Parameters"][parameter] == {
@@ -179,24 +178,18 @@ def test_parameters_of_an_app_come_to_what_the_same_plan_does() -> None:
         root_volume_throughput=125,
         root_volume_initialization_rate=300,
     )
-    PlannedLaunchTemplate(
-        stack,
-        "Planned",
-        plan=a_plan(
-            capacity="reservation",
-            reservation_id=RESERVATION,
-            cluster_name="own",
-            secondary_interface_type="efa-only",
-            ami="ami-0123456789abcdef0",
-            root_device_name="/dev/xvda",
-            root_volume_gib=700,
-            root_volume_throughput=125,
-            root_volume_initialization=300,
-        ),
-        security_groups=groups,
-        instance_profile=profile,
-        user_data="#!/bin/bash\necho node",
-        placement_group_name="close",
+    plan = a_plan(
+        capacity="reservation",
+        reservation_id=RESERVATION,
+        cluster_name="own",
+        secondary_interface_type="efa-only",
+        ami="ami-0123456789abcdef0",
+        root_device_name="/dev/xvda",
+        root_volume_gib=700,
+        root_volume_throughput=125,
+        root_volume_initialization=300,
     )
+    named = {"user_data": "#!/bin/bash\necho node", "placement_group_name": "close"}
+    NodeLaunchTemplate(stack, "Planned", props=of_plan(stack, plan, groups, profile, **named))
     given, planned = synthesize(stack).resources("AWS::EC2::LaunchTemplate").values()
     assert given["Properties"] == planned["Properties"]

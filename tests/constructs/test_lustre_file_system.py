@@ -4,24 +4,25 @@ from functools import cache
 from typing import Any
 
 import pytest
+from aws_cdk import RemovalPolicy, Size
 
 from tests.constructs.file_systems import OWN_GROUP, SUBNET_ID, Placed, group, group_id, let_in, let_out, placed
 from tests.constructs.synth import Json
-from trainium_cdk import ExistingLustreFileSystem, LustreFileSystem
+from trainium_cdk import LustreFileSystem
 
 LUSTRE_PORTS = {(988, 988), (1018, 1023)}
 
 
 @cache
 def new(**given: Any) -> Placed:
-    arguments: dict[str, Any] = {"size_gib": 1200, **given}
+    arguments: dict[str, Any] = {"size": Size.gibibytes(1200), **given}
     return placed(lambda stack, vpc, subnet: LustreFileSystem(stack, "Lustre", vpc=vpc, subnet=subnet, **arguments))
 
 
 @cache
 def existing() -> Placed:
     return placed(
-        lambda stack, _vpc, _subnet: ExistingLustreFileSystem(
+        lambda stack, _vpc, _subnet: LustreFileSystem.from_lustre_file_system_attributes(
             stack, "Lustre", file_system_id="fs-0123456789abcdef0", mount_name="abcdefgh", security_group_id=OWN_GROUP
         )
     )
@@ -32,14 +33,14 @@ def file_system(**arguments: Any) -> Json:
 
 
 def test_it_is_scratch_ssd_of_the_lustre_version_for_new_file_systems_compressed() -> None:
-    made = file_system(size_gib=4800)
+    made = file_system(size=Size.gibibytes(4800))
     assert (made["FileSystemType"], made["FileSystemTypeVersion"], made["StorageType"]) == ("LUSTRE", "2.15", "SSD")
     assert made["StorageCapacity"] == 4800
     assert made["LustreConfiguration"] == {"DeploymentType": "SCRATCH_2", "DataCompressionType": "LZ4"}
 
 
 def test_a_throughput_makes_it_persistent_and_never_backed_up() -> None:
-    assert file_system(persistent_mbps_per_tib=250)["LustreConfiguration"] == {
+    assert file_system(per_unit_storage_throughput=250)["LustreConfiguration"] == {
         "DeploymentType": "PERSISTENT_2",
         "PerUnitStorageThroughput": 250,
         "DataCompressionType": "LZ4",
@@ -49,7 +50,7 @@ def test_a_throughput_makes_it_persistent_and_never_backed_up() -> None:
 
 def test_a_throughput_that_fsx_does_not_sell_is_refused() -> None:
     with pytest.raises(ValueError, match="got 100; allowed: 125, 250, 500, 1000"):
-        file_system(persistent_mbps_per_tib=100)
+        file_system(per_unit_storage_throughput=100)
 
 
 def test_it_is_in_the_nodes_subnet_behind_a_group_of_its_own() -> None:
@@ -88,9 +89,9 @@ def test_the_rules_are_there_before_the_file_system() -> None:
     assert rules <= template.before(template.logical_id("AWS::FSx::FileSystem"))
 
 
-@pytest.mark.parametrize(("retain", "fate"), [(False, "Delete"), (True, "Retain")])
-def test_the_file_system_and_its_group_go_together_or_stay_together(retain: bool, fate: str) -> None:
-    template, _ = new(retain=retain)
+@pytest.mark.parametrize(("policy", "fate"), [(RemovalPolicy.DESTROY, "Delete"), (RemovalPolicy.RETAIN, "Retain")])
+def test_the_file_system_and_its_group_go_together_or_stay_together(policy: RemovalPolicy, fate: str) -> None:
+    template, _ = new(removal_policy=policy)
     fates = {
         (resource["DeletionPolicy"], resource["UpdateReplacePolicy"])
         for name, resource in template.resources().items()

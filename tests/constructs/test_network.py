@@ -1,4 +1,4 @@
-"""ClusterNetwork and ExistingNetwork."""
+"""ClusterNetwork, new and existing."""
 
 from functools import cache
 from typing import get_args
@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from tests.constructs.synth import OWN_NETWORK, Template, as_text, new_stack, synthesize
-from trainium_cdk import ClusterNetwork, EfaSecurityGroup, ExistingNetwork
+from trainium_cdk import ClusterNetwork, EfaSecurityGroup
 from trainium_cdk.network import Egress
 
 EGRESSES: tuple[Egress, ...] = get_args(Egress)
@@ -109,7 +109,7 @@ def test_nodes_get_the_lower_half_of_the_block(egress: Egress, cidr: str, nodes:
 
 def test_a_network_of_your_own_gains_an_s3_endpoint_and_nothing_else() -> None:
     stack = new_stack()
-    ExistingNetwork(stack, "Network", **OWN_NETWORK)
+    ClusterNetwork.from_cluster_network_attributes(stack, "Network", **OWN_NETWORK)
     template = synthesize(stack)
     assert list(endpoints(template, "Gateway")) == ["s3"]
     assert len(template.resources()) == 1
@@ -119,7 +119,9 @@ def test_a_network_of_your_own_gains_an_s3_endpoint_and_nothing_else() -> None:
 
 def test_a_network_of_your_own_without_its_route_table_is_left_alone() -> None:
     stack = new_stack()
-    network = ExistingNetwork(stack, "Network", vpc_id=OWN_NETWORK["vpc_id"], subnet_id=OWN_NETWORK["subnet_id"])
+    network = ClusterNetwork.from_cluster_network_attributes(
+        stack, "Network", vpc_id=OWN_NETWORK["vpc_id"], subnet_id=OWN_NETWORK["subnet_id"]
+    )
     EfaSecurityGroup(stack, "Group", vpc=network.vpc)
     template = synthesize(stack)
     assert not template.resources("AWS::EC2::VPCEndpoint")

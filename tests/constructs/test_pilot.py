@@ -5,12 +5,12 @@ from functools import cache
 from typing import Any
 
 import pytest
-from aws_cdk import Stack
+from aws_cdk import Environment, Stack
 from moto.iam.access_control import IAMPolicy, PermissionResult
 
 from tests.constructs.plans import reserved
-from tests.constructs.synth import Json, Template, a_plan, as_list, as_text, cluster_template, new_app
-from trainium_cdk.pilot_budget import budget_name
+from tests.constructs.synth import REGION, Json, Template, as_list, as_text, cluster_template, new_app
+from trainium_cdk.pilot import budget_name
 from trainium_core.facts import facts
 
 FUNCTION = "AWS::Lambda::Function"
@@ -48,8 +48,9 @@ def test_a_plan_in_which_nothing_ends_by_itself_has_no_clock(settings: dict[str,
 
 
 def test_the_name_of_a_budget_is_one_that_aws_takes_however_long_the_stacks_is() -> None:
-    plan = a_plan(cluster_name="c" * 32, budget_usd=500)
-    names = {budget_name(Stack(new_app(), "S" * length), plan) for length in (9, 128)}
+    app = new_app()
+    stacks = [Stack(app, "S" * length, env=Environment(region=REGION)) for length in (9, 128)]
+    names = {budget_name(stack, "c" * 32, "notify") for stack in stacks}
     assert {len(name) for name in names} == {len(f"S{'S' * 8}-{'c' * 32}-us-west-2-notify"), 100}
     assert all(name.endswith(f"-{'c' * 32}-us-west-2-notify") for name in names)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from moto.events.models import EventPattern
 
-from tests.constructs.synth import OWN_NETWORK, Json, Template, a_plan, as_list, as_text, new_app, statements
+from tests.constructs.synth import OWN_NETWORK, Json, Template, a_plan, as_list, as_text, new_stack, statements
 from tests.constructs.training import KMS_KEY, training_template
 from tests.state_machine.interpreter import REPORTS_TOPIC
 from trainium_cdk.sagemaker_training import PlannedTraining
@@ -345,4 +345,4 @@ def test_where_aws_has_no_image_the_plan_is_refused(monkeypatch: pytest.MonkeyPa
     known = {"accounts": {"us-east-1": "763104351884"}, "repository": "r", "tags": ["t"]}
     monkeypatch.setattr(images, "_images", lambda: known)
     with pytest.raises(PlanError, match="a region with AWS's training images: us-east-1"):
-        PlannedTraining(new_app(), "Training", plan=a_plan())
+        PlannedTraining(new_stack(), "Training", plan=a_plan())

@@ -6,10 +6,7 @@ import pytest
 from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.synth import Template, a_plan, cluster_template, new_stack, synthesize
-from trainium_cdk import ClusterNetwork, SleepSwitch
-from trainium_cdk.compile_cache import CompileCache
-from trainium_cdk.fleet_parts import FleetParts
-from trainium_cdk.planned_fleet import PlannedFleet
+from trainium_cdk import SleepSwitch, TrainiumCluster
 
 GROUP, GATE = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetGate"
 
@@ -69,13 +66,9 @@ def test_a_rolling_update_of_a_sleeping_cluster_is_not_refused_for_its_maximum()
     assert group["Properties"]["MaxSize"] == "3"
 
 
-def test_a_fleet_and_a_network_without_a_switch_are_always_awake() -> None:
+def test_cluster_without_switch_is_always_awake() -> None:
     stack = new_stack()
-    network = ClusterNetwork(stack, "Network", zone_id="usw2-az4")
-    parts = FleetParts(
-        vpc=network.vpc, subnet=network.subnet, cache=CompileCache(stack, "Cache"), egress="vpc-endpoints"
-    )
-    PlannedFleet(stack, "Fleet", plan=a_plan(), parts=parts)
+    TrainiumCluster(stack, "Cluster", plan=a_plan())
     template = synthesize(stack)
     assert "Conditions" not in template.json
     assert template.properties(GATE)["Nodes"] == "2"
@@ -84,7 +77,7 @@ def test_a_fleet_and_a_network_without_a_switch_are_always_awake() -> None:
 def test_a_switch_alone_counts_without_waiting_for_anything() -> None:
     stack = new_stack()
     switch = SleepSwitch(stack, "Switch")
-    ec2.CfnVPC(stack, "Vpc", cidr_block=switch.when_awake("10.0.0.0/16", "10.1.0.0/16"))
+    ec2.CfnVPC(stack, "Vpc", cidr_block=switch.value_when_awake("10.0.0.0/16", "10.1.0.0/16"))
     template = synthesize(stack)
     assert template.json["Parameters"]["Asleep"]["Default"] == "false"
     assert template.properties("AWS::EC2::VPC")["CidrBlock"] == {

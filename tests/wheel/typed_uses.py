@@ -40,7 +40,7 @@ def give_everything(stack: Stack, ec2_service: iam.IPrincipal) -> None:
         stack, "Subnet", availability_zone="us-west-2b", cidr_block="10.0.192.0/24", vpc_id=vpc.vpc_id
     )
     homes = ElasticFileSystem(stack, "Homes", vpc=vpc, subnet=subnet)
-    scratch = LustreFileSystem(stack, "Scratch", vpc=vpc, subnet=subnet, size_gib=1200)
+    scratch = LustreFileSystem(stack, "Scratch", vpc=vpc, subnet=subnet, size=Size.gibibytes(1200))
     fleet = NeuronFleet(
         stack,
         "Fleet",
@@ -55,7 +55,7 @@ def give_everything(stack: Stack, ec2_service: iam.IPrincipal) -> None:
         root_volume_size=Size.gibibytes(600),
         block_devices=[ec2.BlockDevice(device_name="/dev/sdf", volume=ec2.BlockDeviceVolume.ebs(100))],
         volume_key=key,
-        ends=Duration.days(1),
+        max_lifetime=Duration.days(1),
     )
     imported = NeuronFleet.from_neuron_fleet_attributes(
         stack, "Imported", cluster_name="other", auto_scaling_group_name="other", role=role, security_group=group
@@ -82,7 +82,7 @@ def grant(stack: Stack, fleet: NeuronFleet, imported: INeuronFleet, training: Sa
     own.grant_read_write(iam.Role.from_role_arn(stack, "Elsewhere", "arn:aws:iam::444455556666:role/elsewhere"))
     own.grant_read(iam.AccountPrincipal("444455556666"))
     own.grant_read_write(iam.User(stack, "User"))
-    own.grant_janitor(imported)
+    own.grant_maintenance(imported)
     queue = sqs.Queue(stack, "Queue")
     for one in (fleet, imported, training):
         queue.grant_consume_messages(one)

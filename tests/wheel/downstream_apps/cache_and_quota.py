@@ -1,10 +1,10 @@
-"""A cache and a quota gate alone, beside an Auto Scaling group that the app makes itself."""
+"""A cache and a quota check alone, beside an Auto Scaling group that the app makes itself."""
 
 from aws_cdk import App, Environment, Stack
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 
-from trainium_cdk import CompileCache, QuotaGate
+from trainium_cdk import CompileCache, QuotaCheck
 
 app = App()
 stack = Stack(app, "Own", env=Environment(region="us-west-2"))
@@ -21,5 +21,5 @@ group = autoscaling.AutoScalingGroup(
     max_capacity=app.node.get_context("nodes"),
 )
 CompileCache(stack, "Cache").grant_read_write(group)
-group.node.add_dependency(QuotaGate(stack, "Quota", instance_type=trn1, nodes=1))
+group.node.add_dependency(QuotaCheck(stack, "Quota", instance_type=trn1, nodes=1))
 app.synth()

@@ -1,11 +1,12 @@
-"""NodeKeeper: what it is called for, and what it may do."""
+"""NodeReconciler: what it is called for, and what it may do."""
 
 from functools import cache
 
 import pytest
 
 from tests.constructs.synth import Json, Template, as_list, granted, new_stack, synthesize
-from trainium_cdk import NodeKeeper, NodeRecords
+from trainium_cdk.node_reconciler import NodeReconciler
+from trainium_cdk.node_records import NodeRecords
 
 BLOCK = "cr-0123456789abcdef0"
 INSTANCES = "arn:aws:ec2:us-west-2:${AWS::AccountId}:instance/*"
@@ -15,7 +16,7 @@ GROUP = "arn:aws:autoscaling:us-west-2:${AWS::AccountId}:autoScalingGroup:*:auto
 @cache
 def keeper(*, replacements: int = 2, capacity_block_id: str | None = None) -> Template:
     stack = new_stack()
-    NodeKeeper(
+    NodeReconciler(
         stack,
         "Nodes",
         group_name="fleet",

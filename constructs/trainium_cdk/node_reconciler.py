@@ -1,4 +1,4 @@
-"""The keeper of the nodes of a group: at a deployment, and long after it."""
+"""What keeps the nodes of a group as they should be: at a deployment, and long after it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 from aws_cdk import Stack
 from constructs import Construct
 
-from trainium_cdk.arguments import check_number, check_same_region, check_setting, check_text, check_type
 from trainium_cdk.group_arn import group_arn
 from trainium_cdk.handler_function import HandlerFunction, call_on_event
 from trainium_cdk.justification import justify_wildcard
@@ -15,22 +14,11 @@ from trainium_runtime.handlers.capacity_block_end import DETAIL_TYPES
 from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
 
 
-class NodeKeeper(Construct):
+class NodeReconciler(Construct):
     """A function that is called for every node record, and acts on it.
 
     It keeps each record in its log group, tags the instance with the outcome, has a failed node replaced as often as it
     may, writes the membership of the cluster once every node is proven, and warns them when their Capacity Block ends.
-
-    Example:
-
-        keeper = NodeKeeper(
-            stack,
-            "Keeper",
-            group_name="nodes",
-            cluster_name="training",
-            records=NodeRecords(stack, "Records"),
-            replacements=2,
-        )
     """
 
     def __init__(
@@ -49,19 +37,8 @@ class NodeKeeper(Construct):
         records: where the nodes report to, and find the membership.
         replacements: failed nodes that are replaced within 24 hours; 0 for none.
         capacity_block_id: the reservation whose end the nodes are to be notified of. Default: none.
-
-        Raises PropsError for what is none of these, and for records of another region.
         """
         super().__init__(scope, construct_id)
-        check_text(self, "group_name", group_name, what="the name of an Auto Scaling group")
-        check_setting(self, "cluster_name", cluster_name, setting="cluster_name")
-        check_type(self, "records", records, NodeRecords, what="a NodeRecords")
-        check_same_region(self, "records", records.bucket, what="records")
-        check_number(self, "replacements", replacements, why="the function's permissions follow from it")
-        check_setting(self, "replacements", replacements, setting="node_replacements")
-        if capacity_block_id is not None:
-            check_setting(self, "capacity_block_id", capacity_block_id, setting="reservation_id")
-        self.keeps = {"group_name": group_name, "cluster_name": cluster_name, "records": records.node.path}
         self.replacements = replacements
         function = HandlerFunction(
             self,

@@ -1,4 +1,4 @@
-"""QuotaGate: its properties, what it may do, and what waits for it."""
+"""QuotaCheck: its properties, what it may do, and what waits for it."""
 
 from functools import cache
 
@@ -15,7 +15,7 @@ from tests.constructs.synth import (
     statements,
     synthesize,
 )
-from trainium_cdk import QuotaGate
+from trainium_cdk import QuotaCheck
 from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime.quota_need import QuotaNeed
 
@@ -25,7 +25,7 @@ GATE = "Custom::TrnQuotaGate"
 @cache
 def gate() -> Template:
     stack = new_stack()
-    QuotaGate(stack, "Gate", instance_type=ec2.InstanceType("trn1.32xlarge"), nodes=2)
+    QuotaCheck(stack, "Gate", instance_type=ec2.InstanceType("trn1.32xlarge"), nodes=2)
     return synthesize(stack)
 
 

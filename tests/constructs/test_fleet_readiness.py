@@ -1,17 +1,19 @@
-"""FleetGate: its properties, and what it may do."""
+"""FleetReadiness: its properties, and what it may do."""
 
 from functools import cache
 
 from tests.constructs.synth import Json, Template, as_list, granted, new_stack, statements, synthesize
-from trainium_cdk import FleetGate, NodeKeeper, NodeRecords
+from trainium_cdk.fleet_readiness import FleetReadiness
+from trainium_cdk.node_reconciler import NodeReconciler
+from trainium_cdk.node_records import NodeRecords
 
 
 @cache
 def gate() -> Template:
     stack = new_stack()
     records = NodeRecords(stack, "Records")
-    keeper = NodeKeeper(stack, "Keeper", group_name="fleet", cluster_name="pilot", records=records, replacements=3)
-    FleetGate(
+    keeper = NodeReconciler(stack, "Keeper", group_name="fleet", cluster_name="pilot", records=records, replacements=3)
+    FleetReadiness(
         stack,
         "Gate",
         group_name="fleet",
@@ -19,7 +21,7 @@ def gate() -> Template:
         nodes="4",
         launch_template_version="7",
         records=records,
-        keeper=keeper,
+        reconciler=keeper,
         timeout_minutes=30,
     )
     return synthesize(stack)

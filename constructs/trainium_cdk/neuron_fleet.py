@@ -1,61 +1,56 @@
 """The nodes of a cluster, as an app asks for them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
 from aws_cdk import Annotations, Duration, Size, Stack
-from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from trainium_cdk.arguments import check_object, check_same_account, check_type
-from trainium_cdk.capacity import Capacity
+from trainium_cdk.capacity import Capacity, checked_capacity
 from trainium_cdk.cdk_types import Key, Role
+from trainium_cdk.checks import check, check_known, check_same_account, form, refuse
+from trainium_cdk.cluster_names import checked_cluster_name
 from trainium_cdk.compile_cache import CompileCache, ICompileCache, check_cache
 from trainium_cdk.encryption_key import check_key
-from trainium_cdk.fleet_gate import FleetGate
+from trainium_cdk.fleet_builder import Fleet
 from trainium_cdk.fleet_interface import FleetBase, ImportedFleet, INeuronFleet
-from trainium_cdk.fleet_names import generated_cluster_name
-from trainium_cdk.fleet_parts import FleetParts
-from trainium_cdk.fleet_plan import (
-    KNOWN_LATER,
-    check_card_interfaces,
-    end_setting,
-    gibibytes,
-    hours,
-    minutes,
-    names,
-    node_settings,
-    plan_of,
-)
+from trainium_cdk.fleet_props import FleetProps
 from trainium_cdk.known_subnet import check_addresses, check_mount_targets
-from trainium_cdk.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.node_file_system import NodeFileSystem, check_file_systems
-from trainium_cdk.node_image import node_image, placement_group_name_of
-from trainium_cdk.node_keeper import NodeKeeper
-from trainium_cdk.node_records import NodeRecords
+from trainium_cdk.node_image import DEFAULT_IMAGE, image_name, node_image_id, placement_group_name_of
 from trainium_cdk.node_subnet import NeuronSubnet
-from trainium_cdk.pilot import Pilot
-from trainium_cdk.planned_fleet import PlannedFleet
-from trainium_cdk.props_error import in_python, parameter_of, refuse
-from trainium_cdk.security_group import check_groups
+from trainium_cdk.node_type import check_secondary_interfaces, checked_type
+from trainium_cdk.node_volumes import checked_root_volume
+from trainium_cdk.pilot_props import checked_pilot
+from trainium_cdk.security_group import HTTP, HTTPS, check_groups
 from trainium_cdk.setup_script import SetupScript
 from trainium_cdk.sleep_switch import SleepSwitch, check_sleep, stack_sleep_switch
-from trainium_core.catalog.catalog import Catalog
-from trainium_core.engines.ec2.warnings import cluster_warnings
+from trainium_core.catalog.catalog import Catalog, builtin_catalog
+from trainium_core.catalog.neuron_software import framework_of_parameter
+from trainium_core.plan.node_settings import NodeSettings
+from trainium_core.plan.replacing_settings import replacing_values
+from trainium_core.plan.rules.forms import range_problems
+from trainium_core.plan.rules.instance_type import core_config
+from trainium_core.plan.rules.nodes import nodes_of_block, nodes_with_efa, placement_of_block, script_for_bash
 from trainium_core.plan.settings.network import CardInterfaceType
-from trainium_core.plan.settings.node import NeuronSoftware, Verification
+from trainium_core.plan.settings.node import NeuronSoftware, Node, Verification
 from trainium_core.plan.settings.pilot import BudgetAction, EndsAction
 from trainium_core.plan.values import PlanValues
+from trainium_core.plan.warnings import (
+    LATE_BUDGET,
+    LUSTRE_CLIENT,
+    UNANNOUNCED_END,
+    capacity_warnings,
+    image_warnings,
+    root_volume_warnings,
+)
 
-_WARNED_OF = ("ami", "budget_usd", "capacity", "fsx_lustre", "notify_email", "root_volume_gib")
-"""Settings whose warnings are about the nodes, and not about a network that is the plan's or about who ends a pilot."""
 
-
-class NeuronFleet(PlannedFleet):
+class NeuronFleet(Fleet):
     """An Auto Scaling group of Trainium nodes in one subnet, connected by EFA where the type has it.
 
     The deployment ends when every node has proved that it is what the catalogue says, and has reached all others. It is
@@ -86,19 +81,9 @@ class NeuronFleet(PlannedFleet):
         other.connections.allow_from(fleet, ec2.Port.tcp(8080))
 
     `group`, `launch_template`, `role` and `security_group` are the CDK objects, `cache`, `version`, `records`,
-    `keeper`, `gate` and `pilot` (None without an end or budget) the constructs that the fleet is of.
+    `reconciler`, `readiness` and `pilot` (None without an end or budget) the constructs that the fleet is of. What is
+    changed on `launch_template` after the first deployment reaches nodes with the next `node_generation`.
     """
-
-    group: autoscaling.CfnAutoScalingGroup
-    launch_template: ec2.CfnLaunchTemplate
-    role: iam.IRole
-    security_group: ec2.ISecurityGroup
-    cache: ICompileCache
-    records: NodeRecords
-    version: LaunchTemplateVersion
-    keeper: NodeKeeper
-    gate: FleetGate
-    pilot: Pilot | None
 
     def __init__(
         self,
@@ -119,7 +104,7 @@ class NeuronFleet(PlannedFleet):
         cache: ICompileCache | None = None,
         file_systems: Sequence[NodeFileSystem] = (),
         machine_image: ec2.IMachineImage | None = None,
-        neuron_software: NeuronSoftware | None = None,
+        neuron_software: NeuronSoftware = "image",
         root_device_name: str | None = None,
         root_volume_size: Size | None = None,
         root_volume_throughput: int | None = None,
@@ -129,16 +114,17 @@ class NeuronFleet(PlannedFleet):
         setup: SetupScript | None = None,
         environment: Mapping[str, str] | None = None,
         logical_neuroncore_config: int | None = None,
-        internode_ssh: bool | None = None,
+        internode_ssh: bool = False,
         timeout: Duration | None = None,
         replacements: int | None = None,
-        verification: Verification | None = None,
+        verification: Verification = "enforce",
         suppress_checks: Sequence[str] = (),
-        generation: int | None = None,
-        quota_gate: bool | None = None,
-        ends: Duration | datetime | None = None,
+        node_generation: int | None = None,
+        quota_check: bool = True,
+        max_lifetime: Duration | None = None,
+        end_time: datetime | None = None,
         ends_action: EndsAction | None = None,
-        warning: Duration | None = None,
+        warn_before: Duration | None = None,
         notify_email: str | None = None,
         budget_usd: int | None = None,
         budget_action: BudgetAction | None = None,
@@ -180,104 +166,153 @@ class NeuronFleet(PlannedFleet):
         replacements: failed nodes that are replaced within 24 hours, 0 for none. Default: 2.
         verification: `observe` lets only missing devices or cores and wrong numbers fail a node. Default: enforce.
         suppress_checks: names of checks that do not fail a node. Default: none.
-        generation: another number replaces all nodes at the next deployment. Default: 1.
-        quota_gate: whether the deployment asks for the EC2 quota before any instance. Default: True.
-        ends: when the nodes go by themselves: after the first deployment, or at an instant. Default: never.
+        node_generation: another number replaces all nodes at the next deployment. Default: 1.
+        quota_check: whether the deployment asks for the EC2 quota before any instance. Default: True.
+        max_lifetime: time after the first deployment at which the nodes end, in whole hours. Default: no end.
+        end_time: instant at which the nodes end, with its time zone. Default: no end.
         ends_action: `sleep` for no nodes, `destroy` for the deletion of the whole stack. Default: sleep.
-        warning: time before the end at which a warning is sent, in whole hours. Default: 24 hours.
+        warn_before: time before the end at which a warning is sent, in whole hours. Default: 24 hours.
         notify_email: where warnings of end and budget go; the address must confirm once. Default: the topic alone.
         budget_usd: US dollars that the cluster may cost in a calendar year. Default: no budget.
         budget_action: `stop` for no nodes once the budget is spent. Default: notify.
         sleep: what `trn sleep` and `trn wake` turn. Default: the one switch of the stack; none in a nested stack.
         catalog: instance types with your own. Default: the built-in catalogue.
 
-        Raises PropsError with everything that is wrong, by the names of these parameters.
+        Raises PropsError with what is wrong, by the names of these parameters.
         """
         FleetBase.__init__(self, scope, construct_id)
-        settings = node_settings(
+        kind = checked_type(self, instance_type, catalog)
+        bought = checked_capacity(self, capacity, kind, catalog)
+        name, known = checked_cluster_name(self, cluster_name), catalog or builtin_catalog()
+        minutes = Node.timeout_minutes if timeout is None else int(_known_minutes(self, timeout))
+        replaced = Node.replacements if replacements is None else replacements
+        group = placement_group_name_of(self, placement_group)
+        script = None if setup is None else setup.text
+        check_known(self, "nodes", nodes, why="it is compared with quota, subnet and capacity")
+        check(
             self,
-            instance_type=instance_type,
-            nodes=nodes,
-            cluster_name=generated_cluster_name(self) if cluster_name is None else cluster_name,
-            capacity=capacity,
-            catalog=catalog,
+            form("nodes", nodes),
+            nodes_with_efa(nodes, kind, known, field="nodes"),
+            nodes_of_block(nodes, bought.kind, field="nodes"),
+            placement_of_block(group, bought.kind, field="placement_group"),
+            core_config(logical_neuroncore_config, kind, field="logical_neuroncore_config"),
+            form("dns_servers", tuple(dns_servers)),
+            form("suppress_checks", tuple(suppress_checks)),
+            range_problems("node_timeout_minutes", minutes, "minutes", field="timeout"),
+            form("node_replacements", replaced, field="replacements"),
+            form("node_generation", node_generation),
+            script_for_bash(script, field="setup"),
         )
-        image = node_image(self, machine_image)
-        placement_group_name = placement_group_name_of(self, placement_group)
-        check_object(self, "vpc", vpc, has="vpc_id", what="an ec2.IVpc")
+        if neuron_software == "install" and machine_image is None:
+            fix = "give the machine image of a bare Ubuntu 24.04 or Amazon Linux 2023"
+            raise refuse(self, "machine_image", None, allowed="a bare image to install on", fix=fix)
+        volume = checked_root_volume(
+            self,
+            size=root_volume_size,
+            throughput=root_volume_throughput,
+            initialization_rate=root_volume_initialization_rate,
+            device_name=root_device_name,
+        )
+        pilot = checked_pilot(
+            self,
+            cluster_name=name,
+            max_lifetime=max_lifetime,
+            end_time=end_time,
+            ends_action=ends_action,
+            warn_before=warn_before,
+            notify_email=notify_email,
+            budget_usd=budget_usd,
+            budget_action=budget_action,
+            capacity_block_id=bought.reservation_id if bought.kind == "capacity-block" else None,
+        )
+        node = NodeSettings(
+            cluster_name=name,
+            type=kind,
+            logical_neuroncore_config=logical_neuroncore_config,
+            secondary_interface_type=secondary_interface_type or "efa",
+            framework=framework_of_parameter(DEFAULT_IMAGE) if machine_image is None else None,
+            neuron_software=neuron_software,
+            mounts=tuple(one.kind for one in file_systems),
+            setup_script=script,
+            suppress_checks=tuple(suppress_checks),
+            verification=verification,
+            internode_ssh=internode_ssh,
+        )
+        check_secondary_interfaces(self, secondary_interface_type, node)
         check_file_systems(self, file_systems, vpc)
         check_cache(self, cache)
         check_sleep(self, sleep)
         check_key(self, "volume_key", volume_key)
-        if setup is not None:
-            check_type(
-                self, "setup", setup, SetupScript, what="a SetupScript, such as SetupScript.from_file('setup.sh')"
-            )
-        plan = plan_of(
-            self,
-            {
-                **settings,
-                "vpc_id": f"vpc-{KNOWN_LATER}",
-                "subnet_id": f"subnet-{KNOWN_LATER}",
-                "ami": image.id_in_plan,
-                "root_device_name": root_device_name,
-                "root_volume_gib": gibibytes(self, "root_volume_size", root_volume_size),
-                "root_volume_throughput": root_volume_throughput,
-                "root_volume_initialization": root_volume_initialization_rate,
-                "logical_neuroncore_config": logical_neuroncore_config,
-                "dns_servers": names(self, "dns_servers", dns_servers, what="a list of IPv4 addresses"),
-                "secondary_interface_type": secondary_interface_type,
-                "placement_group": None if placement_group is None else "known to CloudFormation",
-                "node_timeout_minutes": minutes(self, "timeout", timeout),
-                "neuron_software": neuron_software,
-                "suppress_checks": names(self, "suppress_checks", suppress_checks, what="a list of names of checks"),
-                "verification": verification,
-                "node_replacements": replacements,
-                "internode_ssh": internode_ssh,
-                "node_generation": generation,
-                "quota_gate": quota_gate,
-                "setup_script": None if setup is None else setup.text,
-                "ends": end_setting(self, ends),
-                "ends_action": ends_action,
-                "warning_hours": hours(self, "warning", warning),
-                "notify_email": notify_email,
-                "budget_usd": budget_usd,
-                "budget_action": budget_action,
-                **{key: value for one in file_systems for key, value in one.settings.items()},
-            },
-            {"capacity": capacity, "timeout": timeout, "root_volume_size": root_volume_size},
-        )
-        check_card_interfaces(self, secondary_interface_type, plan)
-        if ends_action == "destroy":
-            _check_that_the_stack_can_go(self)
         subnet = NeuronSubnet(
             self, "Subnet", vpc=vpc, vpc_subnets=vpc_subnets, instance_type=instance_type, catalog=catalog
         ).subnet
-        check_addresses(self, plan, subnet)
+        check_addresses(self, node, nodes, subnet)
         check_mount_targets(self, file_systems, subnet)
         check_groups(self, security_groups, vpc=vpc)
+        image_id = node_image_id(self, machine_image)
         self._make(
-            plan,
-            FleetParts(
+            FleetProps(
+                node=node,
+                nodes=nodes,
+                capacity=bought,
+                image_id=image_id,
+                image_name="" if machine_image is None else image_name(self, image_id),
+                root_volume=volume,
+                replacing=replacing_values(
+                    {
+                        "instance_type": kind.name,
+                        "capacity": bought.kind,
+                        "reservation_id": bought.reservation_id,
+                        "root_volume_gib": volume.gib,
+                        "root_volume_throughput": volume.throughput,
+                        "root_volume_initialization": volume.initialization_rate,
+                        "root_device_name": volume.device_name,
+                        "logical_neuroncore_config": logical_neuroncore_config,
+                        "secondary_interface_type": secondary_interface_type,
+                        "neuron_software": neuron_software,
+                        "internode_ssh": internode_ssh,
+                        "node_generation": node_generation,
+                        "setup_script": script,
+                    }
+                ),
                 vpc=vpc,
                 subnet=subnet,
+                # Packages of Ubuntu come by HTTP.
+                outbound_tcp_ports=(HTTP, HTTPS) if neuron_software == "install" or script else (HTTPS,),
+                dns_servers=dns_servers,
                 cache=CompileCache(self, "CompileCache") if cache is None else cache,
-                egress="existing",
+                timeout_minutes=minutes,
+                replacements=replaced,
+                quota_check=quota_check,
+                pilot=pilot,
                 file_systems=file_systems,
                 sleep=sleep or stack_sleep_switch(self),
                 security_groups=security_groups,
                 role=_own_role(self, role),
                 volume_key=volume_key,
                 block_devices=block_devices,
-                environment={} if environment is None else environment,
-                placement_group_name=placement_group_name,
-                image_id=image.image_id,
-                image_name=image.name,
-            ),
+                environment=environment or {},
+                placement_group_name=group,
+                catalog=catalog,
+            )
         )
-        for setting, text in cluster_warnings(plan).items():
-            if setting in _WARNED_OF:
-                Annotations.of(self).add_warning_v2(f"trn:{parameter_of(setting)}", in_python(text))
+        for parameter, text in self._warnings(machine_image is None):
+            Annotations.of(self).add_warning_v2(f"trn:{parameter}", text)
+
+    def _warnings(self, default_image: bool) -> Iterator[tuple[str, str]]:
+        props, region = self._props, Stack.of(self).region
+        node, pilot = props.node, props.pilot
+        if default_image:
+            texts = image_warnings(DEFAULT_IMAGE, region, node.framework, node.type.accelerator)
+            yield from (("machine_image", text) for text in texts)
+        yield from (("capacity", text) for text in capacity_warnings(props.capacity.kind))
+        yield from (("root_volume_size", text) for text in root_volume_warnings(props.root_volume.gib))
+        if "lustre" in node.mounts:
+            yield "file_systems", LUSTRE_CLIENT
+        if pilot.end is not None and pilot.notify_email is None:
+            yield "notify_email", UNANNOUNCED_END
+        if pilot.budget_usd is not None:
+            yield "budget_usd", LATE_BUDGET
 
     @staticmethod
     def from_neuron_fleet_attributes(
@@ -294,7 +329,7 @@ class NeuronFleet(PlannedFleet):
         cluster_name: its cluster's name. auto_scaling_group_name: its nodes' group. role: its nodes' role.
         security_group: its nodes' group.
 
-        Raises PropsError for what is none of these.
+        Raises PropsError for a name that no cluster has.
         """
         return ImportedFleet(
             scope,
@@ -306,10 +341,15 @@ class NeuronFleet(PlannedFleet):
         )
 
 
+def _known_minutes(fleet: Construct, timeout: Duration) -> float:
+    minutes = timeout.to_minutes()
+    check_known(fleet, "timeout", minutes, why="CloudFormation waits as long")
+    return minutes
+
+
 def _own_role(fleet: Construct, role: Role | None) -> iam.IRole | None:
     if role is None:
         return None
-    check_object(fleet, "role", role, has="role_arn", what="an iam.IRole")
     trusted = json.dumps(Stack.of(fleet).resolve(role.assume_role_policy)) if isinstance(role, iam.Role) else '"ec2.'
     if '"ec2.' not in trusted:
         allowed = "a role that EC2 may assume"
@@ -322,15 +362,3 @@ def _own_role(fleet: Construct, role: Role | None) -> iam.IRole | None:
         fix = "give iam.Role.from_role_arn(stack, 'NodeRole', role.role_arn), in the stack of the fleet"
         raise refuse(fleet, "role", role.node.path, allowed=allowed, fix=fix)
     return cast(iam.IRole, role)
-
-
-def _check_that_the_stack_can_go(fleet: Construct) -> None:
-    stack = Stack.of(fleet)
-    if stack.nested:
-        got, fix = "destroy in a nested stack", "put the fleet into a stack of its own, or choose sleep"
-    elif stack.termination_protection:
-        got, fix = "destroy with termination_protection=True", "leave out that of the stack, or choose sleep"
-    else:
-        return
-    allowed = "destroy in a stack that can be deleted by itself"
-    raise refuse(fleet, "ends_action", got, allowed=allowed, fix=fix)

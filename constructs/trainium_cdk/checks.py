@@ -1,0 +1,96 @@
+"""Checks of parameters that AWS would refuse only at the deployment, and how mistakes are reported."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from aws_cdk import Stack, Token
+from constructs import IConstruct, Node
+
+from trainium_core.plan.rules.forms import form_problems
+from trainium_core.problems import Problem
+
+_SHOWN = 120
+
+
+class PropsError(ValueError):
+    """Parameters that a construct cannot be made of; the message says what is wrong with each and what to do.
+
+    path: of the construct. problems: all that was found, the `key` of each is the name of the parameter.
+    """
+
+    def __init__(self, path: str, problems: Iterable[Problem]) -> None:
+        self.path, self.problems = path, tuple(problems)
+        super().__init__(path, self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{self.path}: {_as_line(problem)}" for problem in self.problems)
+
+
+def refuse(construct: IConstruct, parameter: str, got: object, *, allowed: str, fix: str) -> PropsError:
+    """The error for one parameter. got: shown by its path where it is a construct."""
+    node = getattr(got, "node", None)
+    shown = node.path if isinstance(node, Node) else got
+    return PropsError(construct.node.path, [Problem(key=parameter, got=shown, allowed=allowed, fix=fix)])
+
+
+def check(construct: IConstruct, *problems: Iterable[Problem]) -> None:
+    """Raise PropsError with all problems that rules have found, if there are any."""
+    found = [problem for some in problems for problem in some]
+    if found:
+        raise PropsError(construct.node.path, found)
+
+
+def form(setting: str, value: Any, *, field: str | None = None) -> Iterable[Problem]:
+    """What is wrong with the form of a value; a CDK token, and None, may be anything. field: Default: the setting."""
+    return () if value is None or is_token(value) else form_problems(setting, value, field=field)
+
+
+def first_line(error: Exception) -> str:
+    """What the CDK says in an error, without the trace of its own that follows."""
+    return str(error).partition("\n")[0]
+
+
+def is_token(value: Any) -> bool:
+    """Whether a value, of whatever type, is or holds a CDK token."""
+    if isinstance(value, str) and "${" not in value:
+        return False  # every token in a text begins so; to ask the CDK costs a call
+    try:
+        return Token.is_unresolved(list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value)
+    except AttributeError:  # jsii's, for what it has no type for
+        return False
+
+
+def check_known(construct: IConstruct, parameter: str, value: Any, *, why: str) -> None:
+    """Raise PropsError for a CDK token. why: what needs the value at synthesis."""
+    if is_token(value):
+        known = "a value that is known at synthesis"
+        raise refuse(construct, parameter, str(value), allowed=known, fix=f"give the value itself: {why}")
+
+
+def check_same_region(construct: IConstruct, parameter: str, value: Any, *, what: str) -> None:
+    """Raise PropsError for a resource of another region than the construct's, where both are known.
+
+    what: the resource and its use, such as `a VPC`.
+    """
+    _check_same(construct, parameter, value, Stack.of(construct).region, where="region", what=what)
+
+
+def check_same_account(construct: IConstruct, parameter: str, value: Any, *, what: str) -> None:
+    """Raise PropsError for a resource of another account than the construct's, where both are known."""
+    _check_same(construct, parameter, value, Stack.of(construct).account, where="account", what=what)
+
+
+def _check_same(construct: IConstruct, parameter: str, value: Any, own: str, *, where: str, what: str) -> None:
+    """where: the attribute of a resource's environment that is compared, as the message calls it."""
+    other: str = getattr(value.env, where)
+    if other != own and not Token.is_unresolved(other) and not Token.is_unresolved(own):
+        shown = f"{cast(IConstruct, value).node.path} of {other}"
+        allowed = f"{what} of {own}, the {where} of the stack"
+        raise refuse(construct, parameter, shown, allowed=allowed, fix=f"give {what} of that {where}")
+
+
+def _as_line(problem: Problem) -> str:
+    nearest = f" (nearest: {problem.nearest})" if problem.nearest else ""
+    got = repr(problem.got)
+    shown = got if len(got) <= _SHOWN else f"{got[: _SHOWN // 2]} ... {got[-_SHOWN // 3 :]}"
+    return f"{problem.key}: got {shown}; allowed: {problem.allowed}{nearest}; fix: {problem.fix}"

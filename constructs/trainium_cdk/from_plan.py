@@ -1,0 +1,194 @@
+"""What a plan means as constructs and their properties: the one place that takes one for the other."""
+
+from collections.abc import Sequence
+
+from aws_cdk import Annotations, Duration, RemovalPolicy, Size, Stack, Token
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from trainium_cdk.capacity import Capacity
+from trainium_cdk.cdk_types import Key
+from trainium_cdk.compile_cache import CompileCache
+from trainium_cdk.elastic_file_system import ElasticFileSystem
+from trainium_cdk.fleet_props import FleetProps
+from trainium_cdk.lustre_file_system import LustreFileSystem
+from trainium_cdk.network import ClusterNetwork
+from trainium_cdk.node_file_system import NodeFileSystem
+from trainium_cdk.node_image import image_id_of
+from trainium_cdk.node_volumes import RootVolume
+from trainium_cdk.pilot_props import PilotProps
+from trainium_cdk.security_group import HTTP, HTTPS
+from trainium_cdk.sleep_switch import SleepSwitch
+from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import node_settings
+from trainium_core.plan.pilot_end import read_pilot_end
+from trainium_core.plan.replacing_settings import image_setting, replacing_settings
+from trainium_core.plan.settings.file_systems import NEW_EFS
+from trainium_core.plan.settings.network import DEFAULT_EGRESS, Egress
+from trainium_core.problems import PlanError, Problem
+
+
+def check_region(construct: Construct, plan: Plan) -> None:
+    """Warn of a stack that may be deployed to any region.
+
+    Raises PlanError where the stack is for another region than the plan: quota, zones and image are the plan's.
+    """
+    stack = Stack.of(construct)
+    if Token.is_unresolved(stack.region):
+        Annotations.of(construct).add_warning_v2(
+            "trn:region",
+            f"the plan is for {plan.region}, the stack for any region: give it env=Environment(region='{plan.region}')",
+        )
+    elif stack.region != plan.region:
+        allowed = f"{stack.region}, the region of the stack {stack.stack_name}"
+        fix = f"give the stack env=Environment(region='{plan.region}'), or the plan region='{stack.region}'"
+        raise PlanError([Problem(key="region", got=plan.region, allowed=allowed, fix=fix)])
+
+
+def plan_network(
+    scope: Construct, construct_id: str, plan: Plan, *, egress: Egress, sleep: SleepSwitch | None = None
+) -> ClusterNetwork:
+    """The VPC and subnet of trn:vpc_id, else new ones with this way out, as long as the cluster is awake."""
+    wanted = plan.network
+    if wanted.vpc_id is not None and wanted.subnet_id is not None:
+        return ClusterNetwork.from_cluster_network_attributes(
+            scope,
+            construct_id,
+            vpc_id=wanted.vpc_id,
+            subnet_id=wanted.subnet_id,
+            route_table_id=wanted.route_table_id,
+        )
+    assert plan.zone_id is not None
+    return ClusterNetwork(scope, construct_id, zone_id=plan.zone_id, cidr=wanted.vpc_cidr, egress=egress, sleep=sleep)
+
+
+def outbound_tcp_ports(plan: Plan, *, egress: Egress, downloads: bool = False) -> Sequence[int]:
+    """The ports of what runs in the network of the plan.
+
+    Port 80 is open to a NAT gateway, and in an existing VPC with `downloads`: packages of Ubuntu come by HTTP.
+    """
+    exists = plan.network.vpc_id is not None
+    return (HTTP, HTTPS) if (downloads if exists else egress == "nat-gateway") else (HTTPS,)
+
+
+def plan_cache(scope: Construct, construct_id: str, plan: Plan, *, encryption_key: Key | None = None) -> CompileCache:
+    """The cache in the bucket of trn:cache_bucket, else in a new one. encryption_key: of a new bucket."""
+    if plan.cache.bucket is not None:
+        own = s3.Bucket.from_bucket_name(scope, "OwnCacheBucket", plan.cache.bucket)
+        return CompileCache(scope, construct_id, bucket=own)
+    return CompileCache(
+        scope,
+        construct_id,
+        removal_policy=removal_policy(keep=plan.cache.outlives_cluster),
+        expiration=Duration.days(plan.cache.expiration_days),
+        encryption_key=encryption_key,
+    )
+
+
+def removal_policy(*, keep: bool) -> RemovalPolicy:
+    """What the settings call retain, or destroy."""
+    return RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY
+
+
+def plan_file_systems(scope: Construct, plan: Plan, *, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> Sequence[NodeFileSystem]:
+    """What the nodes of the plan mount, in the nodes' own subnet where it is new."""
+    made = (_lustre(scope, plan, vpc, subnet), _efs(scope, plan, vpc, subnet))
+    return [file_system for file_system in made if file_system is not None]
+
+
+def plan_pilot(plan: Plan) -> PilotProps:
+    """When the plan's pilot ends."""
+    pilot = plan.pilot
+    return PilotProps(
+        end=None if pilot.ends is None else read_pilot_end(pilot.ends),
+        action=pilot.ends_action,
+        warning_hours=pilot.warning_hours,
+        notify_email=pilot.notify_email,
+        budget_usd=pilot.budget_usd,
+        budget_action=pilot.budget_action,
+        idle_minutes=pilot.idle_minutes,
+        capacity_block_id=plan.reservation_id if plan.capacity == "capacity-block" else None,
+    )
+
+
+def plan_fleet(
+    scope: Construct,
+    plan: Plan,
+    *,
+    network: ClusterNetwork,
+    cache: CompileCache,
+    file_systems: Sequence[NodeFileSystem],
+    sleep: SleepSwitch | None,
+) -> FleetProps:
+    """The fleet of the plan, in a network and with a cache and file systems of its cluster. scope: of the cluster."""
+    node, egress = plan.node, plan.network.egress or DEFAULT_EGRESS
+    downloads = node.neuron_software == "install" or plan.setup_script is not None
+    return FleetProps(
+        node=node_settings(plan),
+        nodes=plan.nodes,
+        capacity=Capacity(plan.capacity, plan.reservation_id),
+        image_id=image_id_of(scope, plan.ami),
+        image_name=image_setting(plan),
+        root_volume=RootVolume(
+            gib=plan.root_volume_gib,
+            throughput=plan.root_volume_throughput,
+            initialization_rate=plan.root_volume_initialization,
+            device_name=plan.root_device_name,
+        ),
+        replacing=replacing_settings(plan),
+        vpc=network.vpc,
+        subnet=network.subnet,
+        outbound_tcp_ports=outbound_tcp_ports(plan, egress=egress, downloads=downloads),
+        dns_servers=plan.network.dns_servers,
+        cache=cache,
+        timeout_minutes=node.timeout_minutes,
+        replacements=node.replacements if node.recovery else 0,
+        quota_check=plan.quota_gate,
+        pilot=plan_pilot(plan),
+        file_systems=file_systems,
+        sleep=sleep,
+        placement_group_name=plan.network.placement_group,
+        tags=plan.tags,
+        jobs=plan.jobs,
+        precompile_instance_type=plan.cache.precompile_instance_type,
+        catalog=plan.catalog,
+    )
+
+
+def _lustre(scope: Construct, plan: Plan, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> NodeFileSystem | None:
+    wanted = plan.file_systems
+    if wanted.fsx_lustre is None:
+        return None
+    if isinstance(wanted.fsx_lustre, int):
+        return LustreFileSystem(
+            scope,
+            "Lustre",
+            vpc=vpc,
+            subnet=subnet,
+            size=Size.gibibytes(wanted.fsx_lustre),
+            removal_policy=removal_policy(keep=wanted.at_destroy == "retain"),
+        )
+    assert wanted.fsx_lustre_mount_name is not None
+    assert wanted.fsx_lustre_security_group is not None
+    return LustreFileSystem.from_lustre_file_system_attributes(
+        scope,
+        "OwnLustre",
+        file_system_id=wanted.fsx_lustre,
+        mount_name=wanted.fsx_lustre_mount_name,
+        security_group_id=wanted.fsx_lustre_security_group,
+    )
+
+
+def _efs(scope: Construct, plan: Plan, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> NodeFileSystem | None:
+    wanted = plan.file_systems
+    if wanted.efs is None:
+        return None
+    if wanted.efs_security_group is not None:
+        return ElasticFileSystem.from_elastic_file_system_attributes(
+            scope, "OwnEfs", file_system_id=wanted.efs, security_group_id=wanted.efs_security_group
+        )
+    if wanted.efs != NEW_EFS:
+        return ElasticFileSystem(scope, "Efs", vpc=vpc, subnet=subnet, file_system_id=wanted.efs)
+    policy = removal_policy(keep=wanted.at_destroy == "retain")
+    return ElasticFileSystem(scope, "Efs", vpc=vpc, subnet=subnet, removal_policy=policy)

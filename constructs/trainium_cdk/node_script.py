@@ -1,0 +1,46 @@
+"""What nodes run at their first boot, and where they fetch it: their user data have no room for it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from aws_cdk import aws_iam as iam
+from aws_cdk.aws_s3_assets import Asset
+from constructs import Construct
+
+from trainium_cdk.checks import refuse
+from trainium_core.facts import facts
+from trainium_core.plan.node_settings import NodeSettings
+from trainium_userdata.locations import NodeLocations
+from trainium_userdata.script import node_script, node_user_data
+
+
+class NodeScript(Asset):
+    """The script of a node as an asset of the stack. `arn` is its object's."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, node: NodeSettings, precompiles: bool = False) -> None:
+        """precompiles: of the host that compiles ahead, and not of a node. Default: False."""
+        self._settings, self._text = node, node_script(node, precompiles=precompiles)
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / ("host-script.sh" if precompiles else "node-script.sh")
+            file.write_bytes(self._text.encode())
+            super().__init__(scope, construct_id, path=str(file))
+
+    @property
+    def arn(self) -> str:
+        return self.bucket.arn_for_objects(self.s3_object_key)
+
+    def user_data(self, locations: NodeLocations, environment: Mapping[str, str]) -> str:
+        """What fetches the script. environment: variables of the node, encoded. Raises PropsError for too many."""
+        text = node_user_data(self._settings, locations, environment, script=self._text)
+        limit = facts()["user_data"]["limit_bytes"]
+        if len(text.encode()) > limit:
+            allowed = f"variables that fit the nodes' user data of {limit} bytes, of which most are taken"
+            fix = "put what is long into S3, and give its URL"
+            raise refuse(self, "environment", ", ".join(environment), allowed=allowed, fix=fix)
+        return text
+
+
+def allow_fetching(role: iam.IRole, script_arn: str) -> None:
+    """Allow nodes to fetch a script."""
+    role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=[script_arn]))

@@ -1,0 +1,32 @@
+"""The instance type that a construct's parameters name."""
+
+from aws_cdk import Stack, Token
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_cdk.checks import check, check_known, refuse
+from trainium_core.catalog.catalog import Catalog, builtin_catalog
+from trainium_core.catalog.instance_type import InstanceType
+from trainium_core.plan.node_settings import NodeSettings
+from trainium_core.plan.rules.instance_type import known_type, region_with_trainium, region_with_type
+
+_REGION = "the region of the stack"
+
+
+def checked_type(construct: Construct, instance_type: ec2.InstanceType, catalog: Catalog | None) -> InstanceType:
+    """The catalogue's entry for a type. Raises PropsError for an unknown one, and where the region has none of it."""
+    name, known = instance_type.to_string(), catalog or builtin_catalog()
+    check_known(construct, "instance_type", name, why="it decides about network cards and checks of the nodes")
+    check(construct, known_type(name, known, field="instance_type", catalog_field="catalog"))
+    kind, region = known[name], Stack.of(construct).region
+    if not Token.is_unresolved(region):
+        check(construct, region_with_trainium(region, known, field=_REGION))
+        check(construct, region_with_type(kind, region, known, field=_REGION))
+    return kind
+
+
+def check_secondary_interfaces(construct: Construct, given: str | None, node: NodeSettings) -> None:
+    """Raise PropsError where there is no network card after the first for `secondary_interface_type`."""
+    if given is not None and len(node.network_interfaces) == 1:
+        allowed = f"nothing on {node.type.name}, which has one network card"
+        raise refuse(construct, "secondary_interface_type", given, allowed=allowed, fix="leave it out")

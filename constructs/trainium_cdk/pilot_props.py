@@ -1,0 +1,115 @@
+"""When the nodes of a pilot end, who is told, and what they may cost."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from aws_cdk import Duration, Stack, Token
+from constructs import Construct
+
+from trainium_cdk.checks import check, form, refuse
+from trainium_core.plan.rules.forms import range_problems
+from trainium_core.plan.rules.pilot import budget_in_region, lifetime, pointless
+from trainium_core.plan.settings.pilot import BudgetAction, EndsAction, Pilot
+from trainium_runtime.pilot_end import PilotEnd
+
+
+@dataclass(frozen=True, kw_only=True)
+class PilotProps:
+    """The end of a pilot. action: Default: sleep, or destroy where nodes cannot sleep.
+
+    capacity_block_id: the Capacity Block that the nodes run in.
+    """
+
+    end: PilotEnd | None = None
+    action: EndsAction | None = None
+    warning_hours: int = Pilot.warning_hours
+    notify_email: str | None = None
+    budget_usd: int | None = None
+    budget_action: BudgetAction = Pilot.budget_action
+    idle_minutes: int | None = None
+    capacity_block_id: str | None = None
+
+    @property
+    def stops_at_budget(self) -> bool:
+        return self.budget_usd is not None and self.budget_action == "stop"
+
+    @property
+    def stops_nodes(self) -> bool:
+        """Whether a clock must turn the nodes off, or on."""
+        by_itself = self.end is not None or self.stops_at_budget or self.idle_minutes is not None
+        return by_itself or self.capacity_block_id is not None
+
+    @property
+    def is_needed(self) -> bool:
+        return self.stops_nodes or self.budget_usd is not None
+
+
+def checked_pilot(
+    construct: Construct,
+    *,
+    cluster_name: str,
+    max_lifetime: Duration | None,
+    end_time: datetime | None,
+    ends_action: EndsAction | None,
+    warn_before: Duration | None,
+    notify_email: str | None,
+    budget_usd: int | None,
+    budget_action: BudgetAction | None,
+    capacity_block_id: str | None,
+) -> PilotProps:
+    """The end of a pilot that parameters come to. Raises PropsError where they contradict each other."""
+    end, ends = _end(construct, max_lifetime, end_time), "max_lifetime or end_time"
+    hours = Pilot.warning_hours if warn_before is None else int(warn_before.to_hours())
+    region = Stack.of(construct).region
+    pilot = PilotProps(
+        end=end,
+        action=ends_action,
+        warning_hours=hours,
+        notify_email=notify_email,
+        budget_usd=budget_usd,
+        budget_action=budget_action or Pilot.budget_action,
+        capacity_block_id=capacity_block_id,
+    )
+    check(
+        construct,
+        lifetime(end.after, field="max_lifetime") if end is not None and end.after is not None else (),
+        pointless(ends_action, field="ends_action", without=ends) if end is None and ends_action else (),
+        pointless(warn_before, field="warn_before", without=ends) if end is None and warn_before else (),
+        pointless(notify_email, field="notify_email", without=ends) if notify_email and not pilot.is_needed else (),
+        pointless(budget_action, field="budget_action", without="budget_usd")
+        if budget_action and budget_usd is None
+        else (),
+        range_problems("warning_hours", hours, "hours", field="warn_before"),
+        form("notify_email", notify_email),
+        form("budget_usd", budget_usd),
+        budget_in_region(budget_usd, region, cluster_name, field="budget_usd")
+        if not Token.is_unresolved(region)
+        else (),
+    )
+    if ends_action == "destroy":
+        _check_that_the_stack_can_go(construct)
+    return pilot
+
+
+def _end(construct: Construct, max_lifetime: Duration | None, end_time: datetime | None) -> PilotEnd | None:
+    if max_lifetime is not None and end_time is not None:
+        fix = "leave out one of them"
+        raise refuse(construct, "end_time", end_time, allowed="nothing beside max_lifetime", fix=fix)
+    if end_time is not None:
+        if end_time.tzinfo is None:
+            allowed = "a datetime with its time zone"
+            raise refuse(construct, "end_time", end_time, allowed=allowed, fix="give tzinfo, such as timezone.utc")
+        return PilotEnd(at=end_time.replace(microsecond=0))
+    return None if max_lifetime is None else PilotEnd(after=timedelta(hours=max_lifetime.to_hours()))
+
+
+def _check_that_the_stack_can_go(construct: Construct) -> None:
+    stack = Stack.of(construct)
+    if stack.nested:
+        got, fix = "destroy in a nested stack", "put the fleet into a stack of its own, or choose sleep"
+    elif stack.termination_protection:
+        got, fix = "destroy with termination_protection=True", "leave out that of the stack, or choose sleep"
+    else:
+        return
+    allowed = "destroy in a stack that can be deleted by itself"
+    raise refuse(construct, "ends_action", got, allowed=allowed, fix=fix)

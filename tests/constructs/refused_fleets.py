@@ -1,0 +1,326 @@
+"""Fleets that AWS would refuse, each with the parameter that is named and a part of what is said to do."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from itertools import count
+from typing import Any
+
+from aws_cdk import Aws, Duration, Environment, NestedStack, Size, Stack, Token
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_elasticloadbalancingv2 as elbv2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+
+from tests.constructs.synth import REGION, new_app
+from trainium_cdk import (
+    Capacity,
+    ClusterNetwork,
+    CompileCache,
+    ElasticFileSystem,
+    NeuronFleet,
+    NeuronLaunchTemplate,
+    SetupScript,
+    SleepSwitch,
+)
+
+TRN1, SMALL = ec2.InstanceType("trn1.32xlarge"), ec2.InstanceType("trn1.2xlarge")
+ZONE = ec2.SubnetSelection(availability_zones=["us-west-2b"])
+NUMBER = Token.as_number({"Ref": "Nodes"})
+_numbers = count()
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the cases share: making a VPC for each would take seconds."""
+
+    stack: Stack
+    vpc: ec2.Vpc
+    other_vpc: ec2.Vpc
+
+
+@cache
+def place() -> Place:
+    stack = Stack(new_app(), "Web", env=Environment(region=REGION, account="111122223333"))
+    zones = ["us-west-2a", "us-west-2b"]
+    return Place(
+        stack=stack,
+        vpc=ec2.Vpc(stack, "Vpc", availability_zones=zones, nat_gateways=1),
+        other_vpc=ec2.Vpc(stack, "Other", availability_zones=zones[:1], nat_gateways=1),
+    )
+
+
+def unique(name: str) -> str:
+    return f"{name}{next(_numbers)}"
+
+
+def made(kind: Callable[..., Any], **props: Any) -> Any:
+    return kind(props.pop("scope", place().stack), unique(kind.__name__), **props)
+
+
+def in_vpc(kind: Callable[..., Any], vpc: ec2.Vpc | None = None, **props: Any) -> Any:
+    vpc = vpc or place().vpc
+    return made(kind, vpc=vpc, subnet=vpc.private_subnets[0], **props)
+
+
+def fleet(**props: Any) -> NeuronFleet:
+    return made(NeuronFleet, **{"instance_type": TRN1, "vpc": place().vpc, "vpc_subnets": ZONE, **props})
+
+
+@cache
+def a_fleet() -> NeuronFleet:
+    return fleet()
+
+
+def stack_in(region: str, **props: Any) -> Stack:
+    app: Any = place().stack.node.root
+    return Stack(app, unique("S"), env=Environment(region=region), **props)
+
+
+def role_of(service: str) -> iam.Role:
+    principal: Any = iam.ServicePrincipal(service)
+    return made(iam.Role, assumed_by=principal)
+
+
+def volume(gib: int, *, name: str = "/dev/sdf", **options: Any) -> Mapping[str, Any]:
+    device = ec2.BlockDevice(device_name=name, volume=ec2.BlockDeviceVolume.ebs(gib, **options))
+    return {"block_devices": [device]}
+
+
+def environment(**variables: str) -> Mapping[str, Any]:
+    return {"environment": variables}
+
+
+def image(image: ec2.IMachineImage) -> Mapping[str, Any]:
+    return {"machine_image": image}
+
+
+def key_in(region: str) -> kms.IKey:
+    return kms.Key.from_key_arn(place().stack, unique("Key"), f"arn:aws:kms:{region}:111122223333:key/x")
+
+
+def some_bucket() -> s3.IBucket:
+    return s3.Bucket.from_bucket_name(place().stack, unique("Bucket"), "my-cache")
+
+
+def some_group() -> ec2.ISecurityGroup:
+    return ec2.SecurityGroup.from_security_group_id(place().stack, unique("Group"), "sg-0123456789abcdef0")
+
+
+def a_launch_template(**props: Any) -> NeuronLaunchTemplate:
+    profile = iam.InstanceProfile.from_instance_profile_name(place().stack, unique("Profile"), "nodes")
+    return made(
+        NeuronLaunchTemplate,
+        **{"instance_type": TRN1, "instance_profile": profile, "security_groups": [some_group()], **props},
+    )
+
+
+def target_group(**props: Any) -> elbv2.NetworkTargetGroup:
+    return made(elbv2.NetworkTargetGroup, **{"vpc": place().vpc, "port": 80, **props})
+
+
+IO1, GP2, GP3 = ec2.EbsDeviceVolumeType.IO1, ec2.EbsDeviceVolumeType.GP2, ec2.EbsDeviceVolumeType.GP3
+
+FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
+    "unknown type": (lambda: {"instance_type": ec2.InstanceType("trn1.32xlrge")}, "instance_type", "write trn1.32x"),
+    "type token": (lambda: {"instance_type": ec2.InstanceType(Aws.STACK_NAME)}, "instance_type", "the value itself"),
+    "type of another region": (
+        lambda: {"instance_type": ec2.InstanceType("trn2.48xlarge")},
+        "the region of the stack",
+        "a region that offers trn2.48xlarge",
+    ),
+    "region without Trainium": (lambda: {"scope": stack_in("eu-south-2")}, "the region of the stack", "choose"),
+    "no node": (lambda: {"nodes": 0}, "nodes", "a whole number, 1 or more"),
+    "nodes token": (lambda: {"nodes": NUMBER}, "nodes", "give the value itself"),
+    "nodes without EFA": (lambda: {"instance_type": SMALL, "nodes": 2}, "nodes", "choose 1, or a type with EFA"),
+    "more nodes than addresses": (
+        lambda: {
+            "nodes": 4,
+            "vpc_subnets": None,
+            "vpc": made(
+                ec2.Vpc,
+                availability_zones=["us-west-2b"],
+                nat_gateways=1,
+                ip_addresses=ec2.IpAddresses.cidr("10.0.0.0/26"),
+            ),
+        },
+        "nodes",
+        "secondary_interface_type='efa-only'",
+    ),
+    "more nodes than a block": (
+        lambda: {"nodes": 65, "capacity": Capacity.capacity_block("cr-0123456789abcdef0")},
+        "nodes",
+        "ask for 64 nodes or fewer",
+    ),
+    "name of a cluster": (lambda: {"cluster_name": "Web"}, "cluster_name", "lower-case letters"),
+    "name token": (lambda: {"cluster_name": Aws.STACK_NAME}, "cluster_name", "give the value itself"),
+    "block without id": (lambda: {"capacity": Capacity("capacity-block", None)}, "capacity", "before: give its id"),
+    "id of no reservation": (lambda: {"capacity": Capacity.reservation("r-1")}, "capacity", "such as cr-0123"),
+    "placement group of a block": (
+        lambda: {
+            "capacity": Capacity.capacity_block("cr-0123456789abcdef0"),
+            "placement_group": made(ec2.PlacementGroup, strategy=ec2.PlacementGroupStrategy.CLUSTER),
+        },
+        "placement_group",
+        "by itself",
+    ),
+    "placement group that spreads": (
+        lambda: {"placement_group": made(ec2.PlacementGroup, strategy=ec2.PlacementGroupStrategy.SPREAD)},
+        "placement_group",
+        "strategy=ec2.PlacementGroupStrategy.CLUSTER",
+    ),
+    "zone id for a name": (
+        lambda: {"vpc_subnets": ec2.SubnetSelection(availability_zones=["usw2-az4"])},
+        "vpc_subnets",
+        "the name that your account has",
+    ),
+    "zone that the VPC has not": (
+        lambda: {"vpc_subnets": ec2.SubnetSelection(availability_zones=["us-west-2d"])},
+        "vpc_subnets",
+        "us-west-2a, us-west-2b",
+    ),
+    "subnet of another VPC": (
+        lambda: {"vpc_subnets": ec2.SubnetSelection(subnets=[place().other_vpc.private_subnets[0]])},
+        "vpc_subnets",
+        "give a subnet of that VPC",
+    ),
+    "network in a zone without the type": (
+        lambda: {"vpc": made(ClusterNetwork, zone_id="usw2-az3").vpc, "vpc_subnets": None},
+        "vpc_subnets",
+        "give the network one of these as zone_id",
+    ),
+    "VPC of another region": (lambda: {"scope": stack_in("us-east-1")}, "vpc", "a VPC of us-east-1, the region"),
+    "VPC without DNS": (
+        lambda: {"vpc": made(ec2.Vpc, availability_zones=["us-west-2b"], enable_dns_support=False)},
+        "vpc",
+        "its enable_dns_support=False",
+    ),
+    "group of another VPC": (
+        lambda: {"security_groups": [made(ec2.SecurityGroup, vpc=place().other_vpc)]},
+        "security_groups",
+        "make it with that vpc",
+    ),
+    "group twice": (lambda: {"security_groups": [some_group()] * 2}, "security_groups", "up to 15 groups"),
+    "resolver by its name": (lambda: {"dns_servers": ["resolver.example"]}, "dns_servers", "IPv4 addresses"),
+    "interface type of one card": (
+        lambda: {"instance_type": SMALL, "secondary_interface_type": "efa-only"},
+        "secondary_interface_type",
+        "nothing on trn1.2xlarge",
+    ),
+    "role that EC2 may not assume": (lambda: {"role": role_of("lambda.amazonaws.com")}, "role", "ec2.amazonaws.com"),
+    "role of another account": (
+        lambda: {"role": iam.Role.from_role_arn(place().stack, unique("Role"), "arn:aws:iam::444455556666:role/nodes")},
+        "role",
+        "give a role of that account",
+    ),
+    "role of another stack": (
+        lambda: {"scope": stack_in(REGION), "role": role_of("ec2.amazonaws.com")},
+        "role",
+        "iam.Role.from_role_arn(stack, 'NodeRole', role.role_arn)",
+    ),
+    "cache of another region": (
+        lambda: {"cache": made(CompileCache, scope=stack_in("us-east-1"), bucket_name="east-cache")},
+        "cache",
+        "a cache in us-west-2",
+    ),
+    "second EFS": (
+        lambda: {"file_systems": [in_vpc(ElasticFileSystem), in_vpc(ElasticFileSystem)]},
+        "file_systems",
+        "leave out one of them",
+    ),
+    "file system of another VPC": (
+        lambda: {"file_systems": [in_vpc(ElasticFileSystem, place().other_vpc)]},
+        "file_systems",
+        "make it with that vpc",
+    ),
+    "mount target in another zone": (
+        lambda: {"file_systems": [in_vpc(ElasticFileSystem)]},
+        "file_systems",
+        "the subnet of the nodes, Web/Vpc/PrivateSubnet2",
+    ),
+    "image of another region": (
+        lambda: image(ec2.MachineImage.generic_linux({"us-east-1": "ami-0123456789abcdef0"})),
+        "machine_image",
+        "no AMI specified for region 'us-west-2'",
+    ),
+    "image of Windows": (
+        lambda: image(ec2.MachineImage.latest_windows(ec2.WindowsVersion.WINDOWS_SERVER_2022_ENGLISH_FULL_BASE)),
+        "machine_image",
+        "an image of Linux",
+    ),
+    "image for ARM": (
+        lambda: image(ec2.MachineImage.latest_amazon_linux2023(cpu_type=ec2.AmazonLinuxCpuType.ARM_64)),
+        "machine_image",
+        "an image for x86_64",
+    ),
+    "install on a Neuron DLAMI": (lambda: {"neuron_software": "install"}, "machine_image", "a bare Ubuntu"),
+    "device name": (lambda: {"root_device_name": "sda1"}, "root_device_name", "such as /dev/sda1"),
+    "root volume below the image's": (lambda: {"root_volume_size": Size.gibibytes(4)}, "root_volume_size", "8 to"),
+    "root volume throughput": (lambda: {"root_volume_throughput": 4000}, "root_volume_throughput", "a whole number"),
+    "second root volume": (lambda: volume(100, name="/dev/sda1"), "block_devices", "root_volume_size is for"),
+    "volume without iops": (lambda: volume(100, volume_type=IO1), "block_devices", "give iops"),
+    "volume with iops that it has not": (
+        lambda: volume(100, volume_type=GP2, iops=3000),
+        "block_devices",
+        "no IOPS on a gp2 volume",
+    ),
+    "volume that is too large": (lambda: volume(70_000), "block_devices", "1 to 65536 GiB on a gp3 volume"),
+    "volume of too many IOPS": (lambda: volume(10, volume_type=GP3, iops=16_000), "block_devices", "at least 32 GiB"),
+    "volume of too much throughput": (
+        lambda: volume(10, volume_type=GP3, throughput=1000),
+        "block_devices",
+        "give iops=4000",
+    ),
+    "key of another region": (lambda: {"volume_key": key_in("us-east-1")}, "volume_key", "a key of us-west-2"),
+    "key that signs": (
+        lambda: {"volume_key": made(kms.Key, key_spec=kms.KeySpec.RSA_2048)},
+        "volume_key",
+        "SYMMETRIC_DEFAULT",
+    ),
+    "script that bash cannot read": (lambda: {"setup": SetupScript.from_text("if true")}, "setup", "bash -n"),
+    "variable of the node": (lambda: environment(PATH="/x"), "environment", "rename"),
+    "variable of trn": (lambda: environment(TRN_X="1"), "environment", "rename it"),
+    "variable of torchrun": (lambda: environment(RANK="0"), "environment", "torchrun sets it"),
+    "name of a variable": (lambda: {"environment": {"a-b": "1"}}, "environment", "rename it"),
+    "NUL in a variable": (lambda: environment(A="a\0b"), "environment", "without NUL as the value of A"),
+    "variable too long": (lambda: environment(N="x" * 20_000), "environment", "into S3"),
+    "core config": (lambda: {"logical_neuroncore_config": 3}, "logical_neuroncore_config", "on trn1.32xlarge"),
+    "timeout of a day": (lambda: {"timeout": Duration.days(1)}, "timeout", "1 to 55 minutes"),
+    "timeout token": (lambda: {"timeout": Duration.minutes(NUMBER)}, "timeout", "known at synthesis"),
+    "replacements": (lambda: {"replacements": -1}, "replacements", "a whole number from 0 to 100"),
+    "unknown check": (lambda: {"suppress_checks": ["efa-device"]}, "suppress_checks", "write efa-devices"),
+    "generation": (lambda: {"node_generation": 0}, "node_generation", "a whole number, 1 or more"),
+    "end without zone": (lambda: {"end_time": datetime(2030, 1, 1)}, "end_time", "give tzinfo"),
+    "two ends": (
+        lambda: {"end_time": datetime(2030, 1, 1, tzinfo=UTC), "max_lifetime": Duration.days(1)},
+        "end_time",
+        "leave out one of them",
+    ),
+    "end too late": (lambda: {"max_lifetime": Duration.days(900)}, "max_lifetime", "at most 366 days"),
+    "action without end": (lambda: {"ends_action": "destroy"}, "ends_action", "give max_lifetime or end_time too"),
+    "warning without end": (lambda: {"warn_before": Duration.hours(2)}, "warn_before", "max_lifetime or end_time"),
+    "address without end": (lambda: {"notify_email": "a@example.com"}, "notify_email", "max_lifetime or end_time"),
+    "address": (lambda: {"notify_email": "x", "max_lifetime": Duration.days(5)}, "notify_email", "an e-mail address"),
+    "action without budget": (lambda: {"budget_action": "stop"}, "budget_action", "give budget_usd too"),
+    "end of a nested stack": (
+        lambda: {"scope": made(NestedStack), "max_lifetime": Duration.days(1), "ends_action": "destroy"},
+        "ends_action",
+        "a stack of its own",
+    ),
+    "end of a protected stack": (
+        lambda: {
+            "scope": stack_in(REGION, termination_protection=True),
+            "max_lifetime": Duration.days(1),
+            "ends_action": "destroy",
+        },
+        "ends_action",
+        "or choose sleep",
+    ),
+    "switch of another stack": (
+        lambda: {"sleep": made(SleepSwitch, scope=stack_in(REGION))},
+        "sleep",
+        "the SleepSwitch of Web",
+    ),
+}

@@ -1,0 +1,289 @@
+"""What AWS would refuse at the deployment is refused at synthesis: path, parameter, what is allowed and what to do."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from aws_cdk import Aws, Duration, Environment, NestedStack, RemovalPolicy, Size, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_elasticloadbalancingv2 as elbv2
+from aws_cdk import aws_lambda as lambda_
+
+from tests.constructs.refused_fleets import (
+    FLEETS,
+    SMALL,
+    TRN1,
+    a_fleet,
+    a_launch_template,
+    fleet,
+    in_vpc,
+    key_in,
+    made,
+    place,
+    role_of,
+    some_bucket,
+    some_group,
+    stack_in,
+    target_group,
+    unique,
+)
+from tests.constructs.synth import REGION, new_app
+from trainium_cdk import (
+    ClusterNetwork,
+    CompileCache,
+    EfaSecurityGroup,
+    ElasticFileSystem,
+    LustreFileSystem,
+    NeuronFleet,
+    NeuronSubnet,
+    PropsError,
+    QuotaCheck,
+    SageMakerTraining,
+    SetupScript,
+    SleepSwitch,
+    TrainiumCluster,
+)
+from trainium_core import Plan
+
+OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
+    "cache with a name beside a bucket": (
+        lambda: made(CompileCache, bucket=some_bucket(), bucket_name="x"),
+        "bucket_name",
+        "an existing bucket stays as it is",
+    ),
+    "cache with snapshots": (
+        lambda: made(CompileCache, removal_policy=RemovalPolicy.SNAPSHOT),
+        "removal_policy",
+        "DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE",
+    ),
+    "cache that expires late": (lambda: made(CompileCache, expiration=Duration.days(9999)), "expiration", "1 to 3650"),
+    "cache with a key of another region": (
+        lambda: made(CompileCache, encryption_key=key_in("us-east-1")),
+        "encryption_key",
+        "a key of us-west-2",
+    ),
+    "cache for a function without role": (
+        lambda: made(CompileCache, bucket=some_bucket()).grant_read(
+            lambda_.Function.from_function_arn(
+                place().stack, unique("Function"), "arn:aws:lambda:us-west-2:444455556666:function:reader"
+            )
+        ),
+        "grantee",
+        "imported without a role",
+    ),
+    "Lustre of another size": (
+        lambda: in_vpc(LustreFileSystem, size=Size.gibibytes(1300)),
+        "size",
+        "1200 GiB, or a multiple of 2400",
+    ),
+    "Lustre of another throughput": (
+        lambda: in_vpc(LustreFileSystem, size=Size.gibibytes(1200), per_unit_storage_throughput=100),
+        "per_unit_storage_throughput",
+        "125, 250, 500, 1000",
+    ),
+    "Lustre with snapshots": (
+        lambda: in_vpc(LustreFileSystem, size=Size.gibibytes(1200), removal_policy=RemovalPolicy.SNAPSHOT),
+        "removal_policy",
+        "makes no snapshots",
+    ),
+    "existing Lustre by its size": (
+        lambda: LustreFileSystem.from_lustre_file_system_attributes(
+            place().stack,
+            unique("Lustre"),
+            file_system_id="1200",
+            mount_name="abcdefgh",
+            security_group_id="sg-0123456789abcdef0",
+        ),
+        "file_system_id",
+        "the id of a file system",
+    ),
+    "policy beside an existing EFS": (
+        lambda: in_vpc(ElasticFileSystem, file_system_id="fs-0123456789abcdef0", removal_policy=RemovalPolicy.RETAIN),
+        "removal_policy",
+        "stays in any case",
+    ),
+    "network by the name of a zone": (lambda: made(ClusterNetwork, zone_id="us-west-2a"), "zone_id", "a zone name"),
+    "network of another region": (lambda: made(ClusterNetwork, zone_id="use1-az4"), "zone_id", "a zone of us-west-2"),
+    "addresses of Docker": (
+        lambda: made(ClusterNetwork, zone_id="usw2-az4", cidr="172.17.0.0/16"),
+        "cidr",
+        "Docker's own bridge",
+    ),
+    "existing network by its name": (
+        lambda: ClusterNetwork.from_cluster_network_attributes(
+            place().stack, unique("Network"), vpc_id="my-vpc", subnet_id="subnet-0123456789abcdef0"
+        ),
+        "vpc_id",
+        "vpc-0123456789abcdef0",
+    ),
+    "port above all": (
+        lambda: made(EfaSecurityGroup, vpc=place().vpc, outbound_tcp_ports=[70_000]),
+        "outbound_tcp_ports",
+        "1 to 65535",
+    ),
+    "launch template without group": (
+        lambda: a_launch_template(instance_type=SMALL, security_groups=[]),
+        "security_groups",
+        "the default group of the VPC",
+    ),
+    "launch template without EFA's rules": (
+        lambda: a_launch_template(security_groups=[made(ec2.SecurityGroup, vpc=place().vpc)]),
+        "security_groups",
+        "add an EfaSecurityGroup",
+    ),
+    "launch template with too much": (
+        lambda: a_launch_template(user_data=ec2.UserData.custom("x" * 20_000)),
+        "user_data",
+        "up to 16384 bytes",
+    ),
+    "quota for no nodes": (lambda: made(QuotaCheck, instance_type=TRN1, nodes=0), "nodes", "1 or more"),
+    "switch that trn cannot reach": (
+        lambda: made(SleepSwitch, scope=made(NestedStack)),
+        "scope",
+        "leave it out of a nested stack",
+    ),
+    "training of one name": (
+        lambda: [made(SageMakerTraining, cluster_name="twice") for _ in range(2)],
+        "cluster_name",
+        "give each training a cluster_name of its own",
+    ),
+    "training with an image of another region": (
+        lambda: made(SageMakerTraining, cluster_name="one", image="111122223333.dkr.ecr.us-east-1.amazonaws.com/a:b"),
+        "image",
+        "an image of us-west-2",
+    ),
+    "training with a key of another region": (
+        lambda: made(SageMakerTraining, cluster_name="one", encryption_key=key_in("us-east-1")),
+        "encryption_key",
+        "a key of us-west-2",
+    ),
+    "cluster that sleeps elsewhere": (
+        lambda: made(
+            TrainiumCluster,
+            plan=Plan(instance_type="trn1.32xlarge", region=REGION),
+            sleep=made(SleepSwitch, scope=stack_in(REGION)),
+        ),
+        "sleep",
+        "the SleepSwitch of Web",
+    ),
+    "fleet elsewhere of no name": (
+        lambda: NeuronFleet.from_neuron_fleet_attributes(
+            place().stack,
+            unique("Fleet"),
+            cluster_name="Web Train",
+            auto_scaling_group_name="nodes",
+            role=role_of("ec2.amazonaws.com"),
+            security_group=some_group(),
+        ),
+        "cluster_name",
+        "1 to 32 lower-case",
+    ),
+    "failures by the id of a part": (lambda: a_fleet().on_node_failed("Gate"), "construct_id", "such as NodeFailed"),
+    "outputs twice": (lambda: [a_fleet().add_outputs() for _ in range(2)], "add_outputs", "remove the second call"),
+    "target group of addresses": (
+        lambda: a_fleet().attach_to_network_target_group(target_group(target_type=elbv2.TargetType.IP)),
+        "target_group",
+        "target_type=elbv2.TargetType.INSTANCE",
+    ),
+    "target group of another VPC": (
+        lambda: a_fleet().attach_to_network_target_group(target_group(vpc=place().other_vpc)),
+        "target_group",
+        "make it with that vpc",
+    ),
+}
+
+
+def refused(call: Callable[[], object]) -> str:
+    with pytest.raises(PropsError) as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_fleet_names_the_parameter_that_is_wrong(name: str) -> None:
+    props, parameter, fix = FLEETS[name]
+    message = refused(lambda: fleet(**props()))
+    assert f": {parameter}: got " in message
+    assert fix in message
+    assert "trn:" not in message
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_constructs_name_the_parameter_that_is_wrong(name: str) -> None:
+    call, parameter, fix = OTHERS[name]
+    message = refused(call)
+    assert f": {parameter}: got " in message
+    assert fix in message
+
+
+def test_several_mistakes_are_reported_at_once() -> None:
+    message = refused(lambda: fleet(nodes=0, node_generation=0, logical_neuroncore_config=3))
+    assert len(message.splitlines()) == 3
+
+
+def test_imported_target_group_is_attached_once_with_a_warning() -> None:
+    arn = f"arn:aws:elasticloadbalancing:{REGION}:111122223333:targetgroup/nodes/0123456789abcdef"
+    group = elbv2.NetworkTargetGroup.from_target_group_attributes(place().stack, "Imported", target_group_arn=arn)
+    for _ in range(2):
+        a_fleet().attach_to_network_target_group(group)
+    assert a_fleet().group.target_group_arns == [arn]
+    warnings = [one.data for one in a_fleet().node.metadata if one.type == "aws:cdk:warning"]
+    assert any("it must be of the target type instance and in the nodes' VPC" in one for one in warnings)
+
+
+def test_fleets_of_one_name_are_refused_where_they_are_deployed_together() -> None:
+    app = new_app()
+    for number, region in enumerate((REGION, "us-east-1", REGION)):
+        stack = Stack(app, f"Stack{number}", env=Environment(region=region))
+        network = ClusterNetwork(stack, "Network", zone_id="usw2-az4" if region == REGION else "use1-az4")
+        props: dict[str, Any] = {"instance_type": TRN1, "vpc": network.vpc, "cluster_name": "one"}
+        if number < 2:
+            NeuronFleet(stack, "Fleet", **props)
+            continue
+        with pytest.raises(PropsError, match=r"Stack2/Fleet: cluster_name: .* that of Stack0/Fleet"):
+            NeuronFleet(stack, "Fleet", **props)
+
+
+@pytest.mark.parametrize("kind", [ec2.SubnetType.PUBLIC, ec2.SubnetType.PRIVATE_ISOLATED], ids=lambda one: one.name)
+def test_subnet_without_a_way_to_s3_is_refused(kind: ec2.SubnetType) -> None:
+    stack = Stack(new_app(), "Stack", env=Environment(region=REGION))
+    configuration = [ec2.SubnetConfiguration(name="Nodes", subnet_type=kind)]
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a"], subnet_configuration=configuration)
+    selection = ec2.SubnetSelection(subnet_type=kind)
+    subnet = NeuronSubnet(stack, "Place", vpc=vpc, instance_type=TRN1, vpc_subnets=selection)
+    (problem,) = subnet.node.validate()
+    assert "fix: Vpc.add_gateway_endpoint('S3', service=ec2.GatewayVpcEndpointAwsService.S3)" in problem
+    ec2.GatewayVpcEndpoint(stack, "S3", vpc=vpc, service=ec2.GatewayVpcEndpointAwsService.S3)
+    assert subnet.node.validate() == []
+
+
+def test_second_switch_of_a_stack_is_refused() -> None:
+    stack = Stack(new_app(), "Stack")
+    SleepSwitch(stack, "One")
+    with pytest.raises(PropsError, match=r"Stack/Two: scope: .* which Stack/One is"):
+        SleepSwitch(stack, "Two")
+
+
+def test_end_is_the_instant_or_the_time_after_the_deployment() -> None:
+    berlin = timezone(timedelta(hours=1))
+    ends = [
+        fleet(end_time=datetime(2030, 1, 1, 12, tzinfo=berlin)).pilot,
+        fleet(max_lifetime=Duration.days(2)).pilot,
+    ]
+    assert [one.clock.settings["ENDS"] for one in ends if one and one.clock] == ["2030-01-01T11:00Z", "48h"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SetupScript.from_text(f"echo {Aws.REGION}"), "give the value to the fleet's environment"),
+        (lambda: SetupScript.from_file("there/is/none.sh"), "there/is/none.sh cannot be read as text"),
+        (lambda: SetupScript.from_text(" "), "got ' '; allowed: the text of a bash script"),
+        (lambda: SetupScript.from_file("."), "cannot be read as text: Is a directory"),
+    ],
+    ids=["token", "missing file", "blank", "folder"],
+)
+def test_setup_script_is_text_that_is_known(make: Callable[[], SetupScript], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
