@@ -91,6 +91,12 @@ def test_nodes_that_end_are_counted_with_the_reason(changes: list[ResourceChange
     assert (ending.count, ending.reasons) == (2, (reason,))
 
 
+@pytest.mark.parametrize(("name", "count"), [("LaunchTemplate", 0), ("AutoScalingGroupName", 2)])
+def test_conditional_replacement_of_a_group_by_its_launch_template_ends_no_node(name: str, count: int) -> None:
+    changed = replace(GROUP, replacement="Conditional", properties={name: ChangedProperty()})
+    assert ending_nodes([changed], running=2).count == count
+
+
 def test_the_settings_that_need_other_nodes_are_named() -> None:
     before, after = OFFER["Settings"], {"instance_type": "trn1.32xlarge", "root_volume_gib": "600"}
     shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after))

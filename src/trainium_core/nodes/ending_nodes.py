@@ -31,6 +31,13 @@ _USED = (
 
 _REPLACED = ("True", "Conditional")
 
+_CONDITIONAL_OF_GROUP = frozenset({"LaunchTemplate", "VPCZoneIdentifier"})
+"""Properties for which CloudFormation says "Conditional" of a group although it updates the group in place.
+
+The type's schema lists them as conditionalCreateOnlyProperties; they replace a group only where they take the place of
+a launch configuration or of Availability Zones, which no group of ours has (2026-11-24).
+"""
+
 _CALLED = {nodes.resource_type: nodes.called for nodes in SERVICE_NODES}
 
 
@@ -77,7 +84,9 @@ def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
         if one.kind == GROUP:
             if one.action == "Remove":
                 yield "their Auto Scaling group is removed"
-            if one.replacement in _REPLACED:
+            if one.replacement == "True" or (
+                one.replacement == "Conditional" and not _CONDITIONAL_OF_GROUP & one.properties.keys()
+            ):
                 yield "their Auto Scaling group is replaced"
             if "VPCZoneIdentifier" in one.properties:
                 yield "they go to another subnet"

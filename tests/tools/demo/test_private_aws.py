@@ -59,8 +59,7 @@ def test_a_server_that_is_not_on_loopback_is_refused(
         stand_in_nodes=True,
         iam="ignored",
         log="",
-        created=(),
-        schema_only="",
+        adapters=(),
     )
     keys = Credentials(access_key_id="nobody", secret_access_key="nothing")
     connection = Connection(endpoint=endpoint, region="us-west-2", credentials=keys)
