@@ -5,7 +5,7 @@ from constructs import Construct
 
 from stacks.end_output import add_end
 from trainium_cdk import HyperPod
-from trainium_cdk.cluster_names import tag_all
+from trainium_cdk.fleet.cluster_names import tag_all
 from trainium_core import Plan
 from trainium_core.naming import stack_name
 from trainium_core.nodes.next_steps import destroy_command

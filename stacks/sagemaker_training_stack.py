@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from aws_cdk import CfnOutput, Environment, Stack
 from constructs import Construct
 
-from trainium_cdk.cluster_names import tag_all
-from trainium_cdk.sagemaker_training import PlannedTraining
+from trainium_cdk.fleet.cluster_names import tag_all
+from trainium_cdk.sagemaker.sagemaker_training import PlannedTraining
 from trainium_core import Plan
 from trainium_core.naming import stack_name
 from trainium_core.nodes.next_steps import destroy_command

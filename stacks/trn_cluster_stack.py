@@ -5,8 +5,8 @@ from constructs import Construct
 
 from stacks.end_output import add_end
 from trainium_cdk import SleepSwitch, TrainiumCluster
-from trainium_cdk.cluster_names import tag_all
-from trainium_cdk.fleet_outputs import add_state_outputs
+from trainium_cdk.fleet.cluster_names import tag_all
+from trainium_cdk.fleet.fleet_outputs import add_state_outputs
 from trainium_core import Plan
 from trainium_core.naming import stack_name
 from trainium_core.nodes.next_steps import destroy_command, next_steps

@@ -3,10 +3,10 @@
 from aws_cdk import Annotations
 from constructs import Construct
 
-from trainium_cdk.cluster_names import tag_all
-from trainium_cdk.fleet_builder import Fleet
+from trainium_cdk.fleet.cluster_names import tag_all
+from trainium_cdk.fleet.fleet_builder import Fleet
 from trainium_cdk.from_plan import check_region, plan_cache, plan_file_systems, plan_fleet, plan_network
-from trainium_cdk.sleep_switch import SleepSwitch, check_sleep
+from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep
 from trainium_core.engines.ec2.warnings import cluster_warnings
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.network import DEFAULT_EGRESS

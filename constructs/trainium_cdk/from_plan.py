@@ -7,19 +7,19 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from trainium_cdk.capacity import Capacity
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.compile_cache import CompileCache
-from trainium_cdk.elastic_file_system import ElasticFileSystem
-from trainium_cdk.fleet_props import FleetProps
-from trainium_cdk.lustre_file_system import LustreFileSystem
-from trainium_cdk.network import ClusterNetwork
-from trainium_cdk.node_file_system import NodeFileSystem
-from trainium_cdk.node_image import image_id_of
-from trainium_cdk.node_volumes import RootVolume
-from trainium_cdk.pilot_props import PilotProps
-from trainium_cdk.security_group import HTTP, HTTPS
-from trainium_cdk.sleep_switch import SleepSwitch
+from trainium_cdk.fleet.capacity import Capacity
+from trainium_cdk.fleet.fleet_props import FleetProps
+from trainium_cdk.fleet.node_image import image_id_of
+from trainium_cdk.fleet.node_volumes import RootVolume
+from trainium_cdk.network.network import ClusterNetwork
+from trainium_cdk.network.security_group import HTTP, HTTPS
+from trainium_cdk.pilot.pilot_props import PilotProps
+from trainium_cdk.pilot.sleep_switch import SleepSwitch
+from trainium_cdk.storage.compile_cache import CompileCache
+from trainium_cdk.storage.elastic_file_system import ElasticFileSystem
+from trainium_cdk.storage.lustre_file_system import LustreFileSystem
+from trainium_cdk.storage.node_file_system import NodeFileSystem
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
 from trainium_core.plan.pilot_end import read_pilot_end

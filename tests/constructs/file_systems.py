@@ -7,7 +7,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.synth import Json, Template, as_text, new_stack, synthesize
-from trainium_cdk.node_file_system import NodeFileSystem
+from trainium_cdk.storage.node_file_system import NodeFileSystem
 from trainium_userdata.locations import NodeLocations
 
 SUBNET_ID = "subnet-0123456789abcdef0"

@@ -7,7 +7,7 @@ from aws_cdk import Environment, Stack, assertions
 
 from tests.constructs.synth import OWN_NETWORK, Template, a_plan, new_app, new_stack, synthesize
 from trainium_cdk import TrainiumCluster
-from trainium_cdk.sagemaker_training import PlannedTraining
+from trainium_cdk.sagemaker.sagemaker_training import PlannedTraining
 from trainium_core import PlanError
 from trainium_core.engines.ec2.warnings import cluster_warnings
 

@@ -6,7 +6,7 @@ from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_s3 as s3
 
 from tests.constructs.synth import Json, Template, new_stack, statements, synthesize
-from trainium_cdk.disposable_bucket import DisposableBucket
+from trainium_cdk.storage.disposable_bucket import DisposableBucket
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 
 CONTENT = "Custom::TrnBucketContent"

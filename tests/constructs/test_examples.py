@@ -20,7 +20,7 @@ from aws_cdk import aws_sns as sns
 import trainium_cdk
 from tests.constructs.synth import REGION, new_app
 from tests.constructs.test_public_names import public_attributes
-from trainium_cdk.node_file_system import NodeFileSystem
+from trainium_cdk.storage.node_file_system import NodeFileSystem
 from trainium_core import Plan
 
 WITHOUT_EXAMPLE = {

@@ -25,7 +25,7 @@ from tests.constructs.synth import (
     synthesize,
 )
 from trainium_cdk import CompileCache
-from trainium_cdk.fleet_builder import Fleet
+from trainium_cdk.fleet.fleet_builder import Fleet
 from trainium_cdk.from_plan import plan_fleet
 from trainium_core import Plan
 from trainium_runtime.launch_template_version import REPLACING, RESOURCE_TYPE

@@ -3,9 +3,9 @@
 from functools import cache
 
 from tests.constructs.synth import Json, Template, as_list, granted, new_stack, statements, synthesize
-from trainium_cdk.fleet_readiness import FleetReadiness
-from trainium_cdk.node_reconciler import NodeReconciler
-from trainium_cdk.node_records import NodeRecords
+from trainium_cdk.fleet.fleet_readiness import FleetReadiness
+from trainium_cdk.fleet.node_reconciler import NodeReconciler
+from trainium_cdk.fleet.node_records import NodeRecords
 
 
 @cache

@@ -3,7 +3,7 @@
 from aws_cdk import aws_iam as iam
 
 from tests.constructs.synth import granted, new_stack, synthesize
-from trainium_cdk.job_access import allow_jobs
+from trainium_cdk.fleet.job_access import allow_jobs
 from trainium_core.plan.settings.jobs import JobAccess
 
 PARAMETER = "arn:aws:ssm:us-west-2:123456789012:parameter/token"

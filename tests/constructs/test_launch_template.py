@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from tests.constructs.plans import RESERVATION, plans
 from tests.constructs.synth import Json, a_plan, new_stack, synthesize
 from trainium_cdk import Capacity, EfaSecurityGroup, NeuronLaunchTemplate
+from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate
 from trainium_cdk.from_plan import plan_fleet
-from trainium_cdk.launch_template import LaunchTemplateProps, NodeLaunchTemplate
 from trainium_core import Plan
 
 USER_DATA = "#!/bin/bash\necho node\n"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.constructs.synth import OWN_NETWORK, Template, as_text, new_stack, synthesize
 from trainium_cdk import ClusterNetwork, EfaSecurityGroup
-from trainium_cdk.network import Egress
+from trainium_cdk.network.network import Egress
 
 EGRESSES: tuple[Egress, ...] = get_args(Egress)
 CLOSED: tuple[Egress, ...] = ("vpc-endpoints", "none")

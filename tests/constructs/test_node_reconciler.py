@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 
 from tests.constructs.synth import Json, Template, as_list, granted, new_stack, synthesize
-from trainium_cdk.node_reconciler import NodeReconciler
-from trainium_cdk.node_records import NodeRecords
+from trainium_cdk.fleet.node_reconciler import NodeReconciler
+from trainium_cdk.fleet.node_records import NodeRecords
 
 BLOCK = "cr-0123456789abcdef0"
 INSTANCES = "arn:aws:ec2:us-west-2:${AWS::AccountId}:instance/*"

@@ -5,7 +5,7 @@ from functools import cache
 from aws_cdk import aws_iam as iam
 
 from tests.constructs.synth import Json, Template, as_text, granted, new_stack, synthesize
-from trainium_cdk.node_records import NodeRecords
+from trainium_cdk.fleet.node_records import NodeRecords
 
 
 @cache

@@ -10,7 +10,7 @@ from moto.iam.access_control import IAMPolicy, PermissionResult
 
 from tests.constructs.plans import reserved
 from tests.constructs.synth import REGION, Json, Template, as_list, as_text, cluster_template, new_app
-from trainium_cdk.pilot import budget_name
+from trainium_cdk.pilot.pilot import budget_name
 from trainium_core.facts import facts
 
 FUNCTION = "AWS::Lambda::Function"

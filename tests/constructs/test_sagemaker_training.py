@@ -9,9 +9,9 @@ from moto.events.models import EventPattern
 from tests.constructs.synth import OWN_NETWORK, Json, Template, a_plan, as_list, as_text, new_stack, statements
 from tests.constructs.training import KMS_KEY, training_template
 from tests.state_machine.interpreter import REPORTS_TOPIC
-from trainium_cdk.sagemaker_training import PlannedTraining
-from trainium_cdk.training_definition import training_definition
-from trainium_cdk.training_run import TrainingRun
+from trainium_cdk.sagemaker.sagemaker_training import PlannedTraining
+from trainium_cdk.sagemaker.training_definition import training_definition
+from trainium_cdk.sagemaker.training_run import TrainingRun
 from trainium_core import PlanError
 
 JOB_ROLE = "Execution"

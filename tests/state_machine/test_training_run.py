@@ -20,8 +20,8 @@ from tests.state_machine.interpreter import (
     Refused,
     execute,
 )
-from trainium_cdk.training_definition import NEEDED, training_definition
-from trainium_cdk.training_run import START_UP_SECONDS, TrainingRun
+from trainium_cdk.sagemaker.training_definition import NEEDED, training_definition
+from trainium_cdk.sagemaker.training_run import START_UP_SECONDS, TrainingRun
 from trainium_core.engines.sagemaker.jobs.images import training_image
 from trainium_core.engines.sagemaker.jobs.job import TrainingJob, job_name
 from trainium_core.engines.sagemaker.jobs.request import training_job_request

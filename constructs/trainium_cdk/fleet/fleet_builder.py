@@ -1,0 +1,392 @@
+"""A fleet made of checked values and the CDK objects around it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import jsii
+from aws_cdk import Annotations, CfnAutoScalingRollingUpdate, CfnOutput, CfnUpdatePolicy, Stack
+from aws_cdk import aws_autoscaling as autoscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_elasticloadbalancingv2 as elbv2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from trainium_cdk.checks import refuse
+from trainium_cdk.fleet.cluster_names import claim_cluster_name, tag_all
+from trainium_cdk.fleet.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, FleetBase
+from trainium_cdk.fleet.fleet_outputs import add_state_outputs
+from trainium_cdk.fleet.fleet_props import FleetProps
+from trainium_cdk.fleet.fleet_readiness import FleetReadiness
+from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
+from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate
+from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
+from trainium_cdk.fleet.node_environment import encoded_environment
+from trainium_cdk.fleet.node_reconciler import NodeReconciler
+from trainium_cdk.fleet.node_records import NodeRecords
+from trainium_cdk.fleet.node_script import NodeScript, allow_fetching
+from trainium_cdk.fleet.node_volumes import allow_auto_scaling
+from trainium_cdk.fleet.precompile_host import PrecompileHost
+from trainium_cdk.fleet.quota_check import QuotaCheck
+from trainium_cdk.fleet.target_group import check_target_group
+from trainium_cdk.justification import justify, justify_wildcard
+from trainium_cdk.network.security_group import EfaSecurityGroup
+from trainium_cdk.pilot.pilot import Pilot
+from trainium_cdk.service_role import service_role
+from trainium_cdk.storage.compile_cache import allow_cache
+from trainium_core.facts import facts
+from trainium_core.nodes.next_steps import next_steps
+from trainium_runtime.naming import CLUSTER_TAG
+from trainium_userdata.locations import NodeLocations
+
+_LARGEST_BATCH = 100  # AutoScalingRollingUpdate.MaxBatchSize
+_OUTPUTS = "Outputs"
+
+
+@jsii.implements(elbv2.IApplicationLoadBalancerTarget, elbv2.INetworkLoadBalancerTarget)
+class Fleet(FleetBase):
+    """A fleet of checked values. NeuronFleet says what its attributes are."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, props: FleetProps) -> None:
+        super().__init__(scope, construct_id)
+        self._make(props)
+
+    @property
+    def cluster_name(self) -> str:
+        """Value of the tag trn:cluster on everything of the fleet, which `trn` finds it by."""
+        return self._props.node.cluster_name
+
+    @property
+    def auto_scaling_group_name(self) -> str:
+        """Name of the nodes' Auto Scaling group."""
+        return self.group.ref
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """The nodes' role: `bucket.grant_read(fleet)` grants to it."""
+        return self.role
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """The nodes' EFA security group: `fleet.connections.allow_from(other, ec2.Port.tcp(8080))` opens a port."""
+        return self._connections
+
+    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
+        """A metric of the Auto Scaling group, such as `GroupInServiceInstances`, which the group then collects.
+
+        metric_name: as Amazon EC2 Auto Scaling calls it. options: those of cloudwatch.Metric, such as `period`.
+        Default: the average of five minutes.
+        """
+        everything = autoscaling.CfnAutoScalingGroup.MetricsCollectionProperty(granularity="1Minute")
+        self.group.metrics_collection = [everything]
+        return super().metric(metric_name, **options)
+
+    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
+        """How many nodes said that they failed, from the reconciler's log, which a metric filter then counts.
+
+        options: those of cloudwatch.Metric, such as `period`. Default: the sum of five minutes. A node that is seen to
+        fail twice may count twice; where nothing failed there is no data.
+        """
+        if self.node.try_find_child("FailedNodes") is None:
+            logs.MetricFilter(
+                self,
+                "FailedNodes",
+                log_group=self.reconciler.log_group,
+                filter_pattern=logs.FilterPattern.string_value("$.record.state", "=", "failed"),
+                metric_namespace=f"{METRICS_NAMESPACE}/{self.cluster_name}",
+                metric_name=FAILED_NODES,
+            )
+        return super().metric_failed_nodes(**options)
+
+    def attach_to_application_target_group(
+        self, target_group: elbv2.IApplicationTargetGroup
+    ) -> elbv2.LoadBalancerTargetProps:
+        """Register the nodes with a target group of an Application Load Balancer; `add_targets` calls this.
+
+        target_group: what sends the nodes requests; their group lets its load balancer in.
+
+        Raises PropsError for one of another target type than instance, or of another VPC or region.
+        """
+        props = self._attach(target_group)
+        target_group.register_connectable(self)
+        return props
+
+    def attach_to_network_target_group(self, target_group: elbv2.INetworkTargetGroup) -> elbv2.LoadBalancerTargetProps:
+        """Register the nodes with a target group of a Network Load Balancer; `add_targets` calls this.
+
+        target_group: what sends the nodes connections; open their port for its clients yourself.
+
+        Raises PropsError for one of another target type than instance, or of another VPC or region.
+        """
+        return self._attach(target_group)
+
+    def add_outputs(self) -> None:
+        """Add outputs to the stack, below the fleet: commands to copy, such as a shell on the first node.
+
+        Raises PropsError when called again.
+        """
+        if self.node.try_find_child(_OUTPUTS) is not None:
+            fix = "remove the second call"
+            raise refuse(self, "add_outputs", "a second call", allowed="one call for each fleet", fix=fix)
+        stack, scope, node = Stack.of(self), Construct(self, _OUTPUTS), self._props.node
+        steps = next_steps(
+            cluster_name=node.cluster_name,
+            nodes=self._props.nodes,
+            neuron_cores=node.neuron_cores,
+            region=stack.region,
+            group_name=self.group.ref,
+            cache_url=self.cache.url,
+            destroy=f"cdk destroy {stack.node.path}",
+        )
+        for step in steps:
+            CfnOutput(scope, step.name, description=step.meaning, value=step.value)
+        add_state_outputs(
+            scope,
+            group_name=self.group.ref,
+            records=self.records,
+            pilot=self.pilot,
+            version=self.version,
+            readiness=self.readiness,
+        )
+
+    def _attach(self, target_group: elbv2.ITargetGroup) -> elbv2.LoadBalancerTargetProps:
+        check_target_group(self, target_group, self._props.vpc)
+        attached = self.group.target_group_arns or ()
+        self.group.target_group_arns = [*dict.fromkeys([*attached, target_group.target_group_arn])]
+        return elbv2.LoadBalancerTargetProps(target_type=elbv2.TargetType.INSTANCE)
+
+    def _make(self, props: FleetProps) -> None:
+        self._props, self.cache = props, props.cache
+        cluster_name = props.node.cluster_name
+        claim_cluster_name(self, cluster_name)
+        tag_all(self, cluster_name, props.tags)
+        own_group = EfaSecurityGroup(
+            self,
+            "SecurityGroup",
+            vpc=props.vpc,
+            outbound_tcp_ports=props.outbound_tcp_ports,
+            dns_servers=props.dns_servers,
+        )
+        self.security_group = own_group
+        self._connections = ec2.Connections(security_groups=[own_group])
+        self._groups = [own_group, *props.security_groups]
+        self.records = NodeRecords(self, "Records")
+        self.role = self._role(props)
+        self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
+        environment = encoded_environment(self, props.environment)
+        script = NodeScript(self, "NodeScript", node=props.node)
+        locations = self._locations(props, script)
+        self._launch_from(props, script, locations, environment)
+        self.group = self._auto_scaling_group(props)
+        self._depend_on_what_nodes_need(props)
+        self.reconciler = NodeReconciler(
+            self,
+            "Keeper",
+            group_name=self.group.ref,
+            cluster_name=cluster_name,
+            records=self.records,
+            replacements=props.replacements,
+            capacity_block_id=props.pilot.capacity_block_id,
+        )
+        host = self._precompile_host(props, locations, environment)
+        self.pilot = None
+        if props.pilot.is_needed:
+            self.pilot = Pilot(
+                self,
+                "Pilot",
+                pilot=props.pilot,
+                cluster_name=cluster_name,
+                nodes=props.nodes,
+                group_name=self.group.ref,
+                sleep=props.sleep,
+                reconciler=self.reconciler,
+                records=self.records,
+                precompile_group_name=host.group.ref if host else None,
+            )
+        self.readiness = FleetReadiness(
+            self,
+            "Gate",
+            group_name=self.group.ref,
+            cluster_name=cluster_name,
+            nodes=props.sleep.count(props.nodes) if props.sleep else str(props.nodes),
+            launch_template_version=self.version.version,
+            records=self.records,
+            reconciler=self.reconciler,
+            timeout_minutes=props.timeout_minutes,
+            clock=self.pilot.clock if self.pilot else None,
+        )
+
+    def _role(self, props: FleetProps) -> iam.IRole:
+        role = props.role or service_role(self, "Role", "ec2.amazonaws.com")
+        if not allow_sessions(role):
+            Annotations.of(self).add_warning_v2(
+                "trn:role",
+                "the policies of the given role are not changed here: it must be allowed what nodes do, which the role "
+                "of a fleet without `role` shows (docs/reference/constructs.md)",
+            )
+        without_resources = "Session Manager's actions do not support resources (Service Authorization Reference)"
+        justify_wildcard(role, "*", without_resources)
+        justify(role, checkov={"CKV_AWS_111": without_resources})
+        allow_cache(props.cache, role)
+        key = props.cache.bucket.encryption_key
+        if key is not None:
+            key.grant_encrypt_decrypt(role)
+        allow_jobs(self, role, props.jobs)
+        self.records.grant_node(
+            role,
+            internode_ssh=props.node.internode_ssh,
+            internode_tests=props.node.uses_efa,
+            precompiles=props.precompile_instance_type is not None,
+        )
+        return role
+
+    def _locations(self, props: FleetProps, script: NodeScript) -> NodeLocations:
+        locations = NodeLocations(
+            region=Stack.of(self).region,
+            cache_url=props.cache.url,
+            report_url=self.records.url,
+            node_script_url=script.s3_object_url,
+        )
+        for file_system in props.file_systems:
+            file_system.allow(self.security_group)
+            locations = file_system.added_to(locations)
+        return locations
+
+    def _launch_from(
+        self, props: FleetProps, script: NodeScript, locations: NodeLocations, environment: Mapping[str, str]
+    ) -> None:
+        """Make the launch template, and what chooses the version of it that the nodes have."""
+        placement_group = props.placement_group_name or self._new_placement_group(props)
+        if props.volume_key is not None:
+            allow_auto_scaling(self, props.volume_key)
+        made = NodeLaunchTemplate(
+            self,
+            "LaunchTemplate",
+            props=LaunchTemplateProps(
+                node=props.node,
+                capacity=props.capacity,
+                image_id=props.image_id,
+                root_volume=props.root_volume,
+                security_groups=self._groups,
+                instance_profile=self._profile,
+                user_data=script.user_data(locations, environment),
+                placement_group_name=placement_group,
+                volume_key=props.volume_key,
+                block_devices=props.block_devices,
+                tags=props.tags,
+            ),
+        )
+        self.launch_template = made.template
+        places = {name: value for name, value in asdict(locations).items() if value and name != "node_script_url"}
+        self.version = LaunchTemplateVersion(
+            self,
+            "LaunchTemplateVersion",
+            template=made.template,
+            image_id=made.image_id,
+            image_name=props.image_name,
+            node_script_arn=script.arn,
+            settings=props.replacing,
+            uses={
+                **places,
+                **{f"security_group_{number}": group.security_group_id for number, group in enumerate(self._groups)},
+                "instance_profile": self._profile.instance_profile_arn,
+                **({"placement_group": placement_group} if placement_group else {}),
+                **({"volume_key": props.volume_key.key_arn} if props.volume_key else {}),
+                **({"block_devices": made.block_devices_text} if props.block_devices else {}),
+                **{f"environment_{name}": value for name, value in props.environment.items()},
+            },
+            gives_image=props.precompile_instance_type is not None,
+        )
+        allow_fetching(self.role, self.version.node_script)
+
+    def _new_placement_group(self, props: FleetProps) -> str | None:
+        """Its name. None without EFA, of a Capacity Block, and of a reservation, which may be in no placement group."""
+        if not props.node.uses_efa or props.capacity.kind not in ("on-demand", "spot"):
+            return None
+        group = ec2.CfnPlacementGroup(self, "PlacementGroup", strategy="cluster")
+        # Its tags cannot change: one of the app would replace the group, and with it the nodes.
+        group.add_property_override("Tags", [{"Key": CLUSTER_TAG, "Value": props.node.cluster_name}])
+        return group.attr_group_name
+
+    def _auto_scaling_group(self, props: FleetProps) -> autoscaling.CfnAutoScalingGroup:
+        group = autoscaling.CfnAutoScalingGroup(
+            self,
+            "Group",
+            # Bounds alone: the readiness check says how many nodes there are, and the clock of the pilot when there are
+            # none. CloudFormation begins with the minimum, and leaves the desired capacity alone later.
+            min_size="0",
+            max_size=str(props.nodes),
+            health_check_grace_period=60 * facts()["auto_scaling"]["minutes_of_grace"],
+            vpc_zone_identifier=[props.subnet.subnet_id],
+            # A scale-out that fails is rolled back: what must go then is what it brought, and no node that is proven.
+            termination_policies=["NewestInstance"],
+            launch_template=autoscaling.CfnAutoScalingGroup.LaunchTemplateSpecificationProperty(
+                launch_template_id=self.launch_template.ref, version=self.version.version
+            ),
+        )
+        watched = "the readiness check and the reconciler watch every launch and replacement; a pilot has no on-call"
+        justify(group, cdk_nag={"AS3": watched})
+        # Another version of the launch template replaces the nodes. None are kept in service meanwhile: half a cluster
+        # trains nothing, and a reservation has no room for a second set.
+        group.cfn_options.update_policy = CfnUpdatePolicy(
+            auto_scaling_rolling_update=CfnAutoScalingRollingUpdate(
+                min_instances_in_service=0,
+                max_batch_size=min(props.nodes, _LARGEST_BATCH),
+                suspend_processes=[
+                    "HealthCheck",
+                    "ReplaceUnhealthy",
+                    "AZRebalance",
+                    "AlarmNotification",
+                    "ScheduledActions",
+                ],
+            ),
+        )
+        return group
+
+    def _depend_on_what_nodes_need(self, props: FleetProps) -> None:
+        """What a node needs at boot, and what must still be there while it goes."""
+        needs = self.group.node
+        needs.add_dependency(self.role, self.security_group, props.cache, self.records, *props.file_systems)
+        if isinstance(props.vpc, ec2.Vpc) and props.sleep:
+            needs.add_dependency(*props.sleep.retain_when_asleep(props.vpc))
+        else:
+            # An S3 endpoint may have been added to an imported one.
+            needs.add_dependency(props.vpc)
+        if props.quota_check:
+            quota = QuotaCheck(
+                self,
+                "QuotaGate",
+                instance_type=ec2.InstanceType(props.node.type.name),
+                nodes=props.nodes,
+                capacity=props.capacity,
+                cluster_name=props.node.cluster_name,
+                catalog=props.catalog,
+            )
+            needs.add_dependency(quota)
+
+    def _precompile_host(
+        self, props: FleetProps, locations: NodeLocations, environment: Mapping[str, str]
+    ) -> PrecompileHost | None:
+        if props.precompile_instance_type is None:
+            return None
+        host = PrecompileHost(
+            self,
+            "PrecompileHost",
+            node=props.node,
+            instance_type=props.precompile_instance_type,
+            root_volume=props.root_volume,
+            subnet=props.subnet,
+            security_groups=self._groups,
+            role=self.role,
+            instance_profile=self._profile,
+            image_id=self.version.image,
+            locations=replace(locations, lustre_dns=None, lustre_mount_name=None, efs_dns=None),
+            environment=environment,
+            records=self.records,
+            volume_key=props.volume_key,
+            tags=props.tags,
+        )
+        host.group.node.add_dependency(*self.group.node.dependencies)
+        return host

@@ -1,0 +1,57 @@
+"""What a fleet is made of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+
+from trainium_cdk.cdk_types import Key
+from trainium_cdk.fleet.capacity import Capacity
+from trainium_cdk.fleet.node_volumes import RootVolume
+from trainium_cdk.pilot.pilot_props import PilotProps
+from trainium_cdk.pilot.sleep_switch import SleepSwitch
+from trainium_cdk.storage.compile_cache import ICompileCache
+from trainium_cdk.storage.node_file_system import NodeFileSystem
+from trainium_core.catalog.catalog import Catalog
+from trainium_core.plan.node_settings import NodeSettings
+from trainium_core.plan.settings.jobs import JobAccess
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetProps:
+    """What a fleet is made of, all of it checked.
+
+    image_name: how the app names the image, to tell another one; empty for the default. replacing: what a running node
+    cannot take on, by name. placement_group_name: of an existing group. replacements: failed nodes that are replaced
+    within 24 hours.
+    """
+
+    node: NodeSettings
+    nodes: int
+    capacity: Capacity
+    image_id: str
+    image_name: str
+    root_volume: RootVolume
+    replacing: Mapping[str, str]
+    vpc: ec2.IVpc
+    subnet: ec2.ISubnet
+    outbound_tcp_ports: Sequence[int]
+    dns_servers: Sequence[str]
+    cache: ICompileCache
+    timeout_minutes: int
+    replacements: int
+    quota_check: bool
+    pilot: PilotProps
+    file_systems: Sequence[NodeFileSystem] = ()
+    sleep: SleepSwitch | None = None
+    security_groups: Sequence[ec2.ISecurityGroup] = ()
+    role: iam.IRole | None = None
+    volume_key: Key | None = None
+    block_devices: Sequence[ec2.BlockDevice] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    placement_group_name: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    jobs: JobAccess = field(default_factory=JobAccess)
+    precompile_instance_type: str | None = None
+    catalog: Catalog | None = None

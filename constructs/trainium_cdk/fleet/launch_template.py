@@ -1,0 +1,284 @@
+"""The launch template that is right for each Trainium type."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jsii
+from aws_cdk import CfnTag, Fn, IStableAnyProducer, ITaggable, Lazy, Size, Stack, TagManager, TagType
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from trainium_cdk.cdk_types import Key
+from trainium_cdk.checks import check, refuse
+from trainium_cdk.fleet.capacity import Capacity, checked_capacity
+from trainium_cdk.fleet.cluster_names import checked_cluster_name
+from trainium_cdk.fleet.node_image import node_image_id, placement_group_name_of
+from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_type
+from trainium_cdk.fleet.node_volumes import RootVolume, block_device_mappings, checked_root_volume
+from trainium_cdk.network.security_group import check_groups, may_carry_efa
+from trainium_cdk.storage.encryption_key import check_key
+from trainium_core.catalog.catalog import Catalog
+from trainium_core.facts import facts
+from trainium_core.plan.network_layout import NetworkInterface
+from trainium_core.plan.node_settings import NodeSettings
+from trainium_core.plan.rules.nodes import placement_of_block
+from trainium_core.plan.settings.network import CardInterfaceType
+from trainium_runtime.naming import CLUSTER_TAG
+
+Data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty
+
+METADATA_OPTIONS = ec2.CfnLaunchTemplate.MetadataOptionsProperty(
+    http_endpoint="enabled",
+    http_tokens="required",
+    # One hop more than the node itself: containers ask too.
+    http_put_response_hop_limit=2,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchTemplateProps:
+    """What a launch template is made of. tags: of what is launched, besides its cluster and its name."""
+
+    node: NodeSettings
+    capacity: Capacity
+    image_id: str
+    root_volume: RootVolume
+    security_groups: Sequence[ec2.ISecurityGroup]
+    instance_profile: iam.IInstanceProfile
+    user_data: str
+    placement_group_name: str | None = None
+    volume_key: Key | None = None
+    block_devices: Sequence[ec2.BlockDevice] = ()
+    tags: Mapping[str, str]
+
+
+@jsii.implements(ITaggable)
+class NodeLaunchTemplate(Construct):
+    """The launch template of nodes, of checked values. NeuronLaunchTemplate says what its attributes are.
+
+    An L1 resource: the L2 has neither network cards nor Capacity Blocks. Tags of the app are on instances, volumes
+    and network interfaces too.
+    """
+
+    template: ec2.CfnLaunchTemplate
+    image_id: str
+
+    def __init__(self, scope: Construct, construct_id: str, *, props: LaunchTemplateProps) -> None:
+        super().__init__(scope, construct_id)
+        self._make(props)
+
+    @property
+    def tags(self) -> TagManager:
+        """What `Tags.of(...)` puts on the launch template, and on what is launched from it."""
+        return self._tags
+
+    def _make(self, props: LaunchTemplateProps) -> None:
+        node = props.node
+        if node.uses_efa and not any(map(may_carry_efa, props.security_groups)):
+            paths = ", ".join(one.node.path for one in props.security_groups) or None
+            raise refuse(
+                self,
+                "security_groups",
+                paths,
+                allowed="a group that lets all traffic in from itself and out to itself, without which EFA is silent",
+                fix="add an EfaSecurityGroup",
+            )
+        self._tags = TagManager(TagType.KEY_VALUE, "AWS::EC2::LaunchTemplate")
+        tags = {**props.tags, CLUSTER_TAG: node.cluster_name, "Name": f"{node.cluster_name}-node"}
+        groups = [group.security_group_id for group in props.security_groups]
+        self.image_id = props.image_id
+        further = block_device_mappings(
+            self, props.block_devices, root_device_name=props.root_volume.device_name, key=props.volume_key
+        )
+        self.block_devices_text = json.dumps(Stack.of(self).resolve(further), sort_keys=True)
+        group = props.placement_group_name
+        self.template = ec2.CfnLaunchTemplate(
+            self,
+            "Resource",
+            launch_template_data=Data(
+                instance_type=node.type.name,
+                image_id=props.image_id,
+                iam_instance_profile=ec2.CfnLaunchTemplate.IamInstanceProfileProperty(
+                    arn=props.instance_profile.instance_profile_arn
+                ),
+                network_interfaces=[
+                    _interface(interface, groups, alone=len(node.network_interfaces) == 1)
+                    for interface in node.network_interfaces
+                ],
+                block_device_mappings=[props.root_volume.mapping(props.volume_key), *further],
+                metadata_options=METADATA_OPTIONS,
+                placement=ec2.CfnLaunchTemplate.PlacementProperty(group_name=group) if group else None,
+                instance_market_options=_market(props.capacity),
+                capacity_reservation_specification=_reservation(props.capacity),
+                tag_specifications=Lazy.any(TagSpecifications(tags, self._tags)),
+                user_data=Fn.base64(props.user_data),
+            ),
+            tag_specifications=own_tags(tags),
+        )
+
+
+class NeuronLaunchTemplate(NodeLaunchTemplate):
+    """A launch template for Trainium nodes of your own, with a network interface for each network card.
+
+    Tags of the app are on instances, volumes and network interfaces too. `template` is the CDK object, `image_id` what
+    it boots.
+
+    Example:
+
+        template = NeuronLaunchTemplate(
+            stack,
+            "Template",
+            instance_type=ec2.InstanceType("trn1.32xlarge"),
+            security_groups=[EfaSecurityGroup(stack, "Group", vpc=vpc)],
+            instance_profile=iam.InstanceProfile(stack, "Profile"),
+            user_data=ec2.UserData.for_linux(),
+        )
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        instance_type: ec2.InstanceType,
+        security_groups: Sequence[ec2.ISecurityGroup],
+        instance_profile: iam.IInstanceProfile,
+        user_data: ec2.UserData | None = None,
+        cluster_name: str | None = None,
+        capacity: Capacity | None = None,
+        placement_group: ec2.IPlacementGroup | None = None,
+        secondary_interface_type: CardInterfaceType | None = None,
+        machine_image: ec2.IMachineImage | None = None,
+        root_device_name: str | None = None,
+        root_volume_size: Size | None = None,
+        root_volume_throughput: int | None = None,
+        root_volume_initialization_rate: int | None = None,
+        block_devices: Sequence[ec2.BlockDevice] = (),
+        volume_key: Key | None = None,
+        catalog: Catalog | None = None,
+    ) -> None:
+        """
+        instance_type: type of every node, one that the region of the stack offers.
+        security_groups: on every interface; one of them must be an EfaSecurityGroup where the type has EFA.
+        instance_profile: the nodes' role.
+        user_data: what the nodes run at their first boot. Default: nothing.
+        cluster_name: 1 to 32 lower-case letters, digits and hyphens; the tag trn:cluster on what is launched.
+            Default: made of the construct's path.
+        capacity: how the instances are bought. Default: Capacity.on_demand().
+        placement_group: a cluster placement group, which EFA needs for its speed. Default: none.
+        secondary_interface_type: of network cards after the first; efa-only takes no IP address. Default: efa.
+        machine_image: what the nodes boot. Default: the newest Neuron DLAMI at the deployment.
+        root_device_name: of the image. Default: /dev/sda1.
+        root_volume_size: of the gp3 root volume. Default: 512 GiB.
+        root_volume_throughput: of the root volume, in MiB/s. Default: 500.
+        root_volume_initialization_rate: MiB/s at which the image's blocks come to a new root volume, billed per GiB.
+            Default: what EBS gives.
+        block_devices: volumes besides the root volume, encrypted unless told otherwise. Default: none.
+        volume_key: key that volumes are encrypted with. Default: the account's own for EBS.
+        catalog: instance types with your own. Default: the built-in catalogue.
+
+        Raises PropsError with what is wrong, by the names of these parameters.
+        """
+        Construct.__init__(self, scope, construct_id)
+        kind = checked_type(self, instance_type, catalog)
+        bought = checked_capacity(self, capacity, kind, catalog)
+        node = NodeSettings(
+            cluster_name=checked_cluster_name(self, cluster_name),
+            type=kind,
+            secondary_interface_type=secondary_interface_type or "efa",
+        )
+        check_secondary_interfaces(self, secondary_interface_type, node)
+        group = placement_group_name_of(self, placement_group)
+        check(self, placement_of_block(group, bought.kind, field="placement_group"))
+        check_key(self, "volume_key", volume_key)
+        check_groups(self, security_groups, vpc=None)
+        if not security_groups:
+            fix = "give one: without, EC2 takes the default group of the VPC"
+            raise refuse(self, "security_groups", "an empty list", allowed="at least one group", fix=fix)
+        self._make(
+            LaunchTemplateProps(
+                node=node,
+                capacity=bought,
+                image_id=node_image_id(self, machine_image),
+                root_volume=checked_root_volume(
+                    self,
+                    size=root_volume_size,
+                    throughput=root_volume_throughput,
+                    initialization_rate=root_volume_initialization_rate,
+                    device_name=root_device_name,
+                ),
+                security_groups=security_groups,
+                instance_profile=instance_profile,
+                user_data=self._checked_user_data(user_data),
+                placement_group_name=group,
+                volume_key=volume_key,
+                block_devices=block_devices,
+                tags={},
+            )
+        )
+
+    def _checked_user_data(self, user_data: ec2.UserData | None) -> str:
+        text, limit = "" if user_data is None else user_data.render(), facts()["user_data"]["limit_bytes"]
+        if text.startswith("<powershell>"):
+            fix = "give ec2.UserData.for_linux()"
+            raise refuse(self, "user_data", "that of Windows", allowed="an ec2.UserData of Linux", fix=fix)
+        if len(text.encode()) > limit:
+            allowed = f"up to {limit} bytes, as EC2 takes"
+            fix = "put what is long into S3, and fetch it"
+            raise refuse(self, "user_data", f"{len(text.encode())} bytes", allowed=allowed, fix=fix)
+        return text
+
+
+@jsii.implements(IStableAnyProducer)
+class TagSpecifications:
+    """The tags of what is launched, which are known once the aspects of the app have been applied."""
+
+    def __init__(self, own: Mapping[str, str], of_the_app: TagManager) -> None:
+        self._own, self._of_the_app = own, of_the_app
+
+    def produce(self) -> Any:
+        tags = {**self._own, **self._of_the_app.tag_values(), **self._own}
+        rendered = [{"key": key, "value": value} for key, value in tags.items()]
+        return [{"resourceType": kind, "tags": rendered} for kind in ("instance", "volume", "network-interface")]
+
+
+def own_tags(tags: Mapping[str, str]) -> list[ec2.CfnLaunchTemplate.LaunchTemplateTagSpecificationProperty]:
+    """The tags of a launch template itself."""
+    return [
+        ec2.CfnLaunchTemplate.LaunchTemplateTagSpecificationProperty(
+            resource_type="launch-template", tags=[CfnTag(key=key, value=value) for key, value in tags.items()]
+        )
+    ]
+
+
+def _interface(
+    interface: NetworkInterface, groups: list[str], *, alone: bool
+) -> ec2.CfnLaunchTemplate.NetworkInterfaceProperty:
+    return ec2.CfnLaunchTemplate.NetworkInterfaceProperty(
+        network_card_index=interface.card,
+        device_index=interface.device,
+        interface_type=interface.interface_type,
+        groups=groups,
+        delete_on_termination=True,
+        # EC2 refuses the very property when a request has several interfaces.
+        associate_public_ip_address=False if alone else None,
+    )
+
+
+def _market(capacity: Capacity) -> ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty | None:
+    if capacity.kind not in ("spot", "capacity-block"):
+        return None
+    return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type=capacity.kind)
+
+
+def _reservation(capacity: Capacity) -> ec2.CfnLaunchTemplate.CapacityReservationSpecificationProperty | None:
+    if capacity.reservation_id is None:
+        return None
+    return ec2.CfnLaunchTemplate.CapacityReservationSpecificationProperty(
+        capacity_reservation_target=ec2.CfnLaunchTemplate.CapacityReservationTargetProperty(
+            capacity_reservation_id=capacity.reservation_id
+        )
+    )

@@ -1,0 +1,364 @@
+"""The nodes of a cluster, as an app asks for them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import cast
+
+from aws_cdk import Annotations, Duration, Size, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from trainium_cdk.cdk_types import Key, Role
+from trainium_cdk.checks import check, check_known, check_same_account, form, refuse
+from trainium_cdk.fleet.capacity import Capacity, checked_capacity
+from trainium_cdk.fleet.cluster_names import checked_cluster_name
+from trainium_cdk.fleet.fleet_builder import Fleet
+from trainium_cdk.fleet.fleet_interface import FleetBase, ImportedFleet, INeuronFleet
+from trainium_cdk.fleet.fleet_props import FleetProps
+from trainium_cdk.fleet.node_image import DEFAULT_IMAGE, image_name, node_image_id, placement_group_name_of
+from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_type
+from trainium_cdk.fleet.node_volumes import checked_root_volume
+from trainium_cdk.fleet.setup_script import SetupScript
+from trainium_cdk.network.known_subnet import check_addresses, check_mount_targets
+from trainium_cdk.network.node_subnet import NeuronSubnet
+from trainium_cdk.network.security_group import HTTP, HTTPS, check_groups
+from trainium_cdk.pilot.pilot_props import checked_pilot
+from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep, stack_sleep_switch
+from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, check_cache
+from trainium_cdk.storage.encryption_key import check_key
+from trainium_cdk.storage.node_file_system import NodeFileSystem, check_file_systems
+from trainium_core.catalog.catalog import Catalog, builtin_catalog
+from trainium_core.catalog.neuron_software import framework_of_parameter
+from trainium_core.plan.node_settings import NodeSettings
+from trainium_core.plan.replacing_settings import replacing_values
+from trainium_core.plan.rules.forms import range_problems
+from trainium_core.plan.rules.instance_type import core_config
+from trainium_core.plan.rules.nodes import nodes_of_block, nodes_with_efa, placement_of_block, script_for_bash
+from trainium_core.plan.settings.network import CardInterfaceType
+from trainium_core.plan.settings.node import NeuronSoftware, Node, Verification
+from trainium_core.plan.settings.pilot import BudgetAction, EndsAction
+from trainium_core.plan.values import PlanValues
+from trainium_core.plan.warnings import (
+    LATE_BUDGET,
+    LUSTRE_CLIENT,
+    UNANNOUNCED_END,
+    capacity_warnings,
+    image_warnings,
+    root_volume_warnings,
+)
+
+
+class NeuronFleet(Fleet):
+    """An Auto Scaling group of Trainium nodes in one subnet, connected by EFA where the type has it.
+
+    The deployment ends when every node has proved that it is what the catalogue says, and has reached all others. It is
+    a target of load balancers and a grantee of permissions:
+
+    Example:
+
+        fleet = NeuronFleet(
+            stack,
+            "Fleet",
+            instance_type=ec2.InstanceType("trn1.32xlarge"),
+            nodes=2,
+            cluster_name="training",
+            vpc=vpc,
+            vpc_subnets=ec2.SubnetSelection(availability_zones=["us-west-2b"]),
+        )
+        data.grant_read(fleet)
+        fleet.connections.allow_from(app, ec2.Port.tcp(8080))
+        listener.add_targets("Nodes", port=8080, targets=[fleet])
+        fleet.metric("GroupInServiceInstances", period=Duration.minutes(1))
+        fleet.metric_failed_nodes().create_alarm(stack, "Bad", threshold=1, evaluation_periods=1)
+        fleet.on_node_failed("Page", targets.SnsTopic(topic))
+        fleet.add_outputs()
+
+        other = NeuronFleet.from_neuron_fleet_attributes(
+            stack, "Other", cluster_name="other", auto_scaling_group_name="other", role=role, security_group=app
+        )
+        other.connections.allow_from(fleet, ec2.Port.tcp(8080))
+
+    `group`, `launch_template`, `role` and `security_group` are the CDK objects, `cache`, `version`, `records`,
+    `reconciler`, `readiness` and `pilot` (None without an end or budget) the constructs that the fleet is of. What is
+    changed on `launch_template` after the first deployment reaches nodes with the next `node_generation`.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        instance_type: ec2.InstanceType,
+        vpc: ec2.IVpc,
+        nodes: int = PlanValues.nodes,
+        cluster_name: str | None = None,
+        capacity: Capacity | None = None,
+        vpc_subnets: ec2.SubnetSelection | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        dns_servers: Sequence[str] = (),
+        placement_group: ec2.IPlacementGroup | None = None,
+        secondary_interface_type: CardInterfaceType | None = None,
+        role: Role | None = None,
+        cache: ICompileCache | None = None,
+        file_systems: Sequence[NodeFileSystem] = (),
+        machine_image: ec2.IMachineImage | None = None,
+        neuron_software: NeuronSoftware = "image",
+        root_device_name: str | None = None,
+        root_volume_size: Size | None = None,
+        root_volume_throughput: int | None = None,
+        root_volume_initialization_rate: int | None = None,
+        block_devices: Sequence[ec2.BlockDevice] = (),
+        volume_key: Key | None = None,
+        setup: SetupScript | None = None,
+        environment: Mapping[str, str] | None = None,
+        logical_neuroncore_config: int | None = None,
+        internode_ssh: bool = False,
+        timeout: Duration | None = None,
+        replacements: int | None = None,
+        verification: Verification = "enforce",
+        suppress_checks: Sequence[str] = (),
+        node_generation: int | None = None,
+        quota_check: bool = True,
+        max_lifetime: Duration | None = None,
+        end_time: datetime | None = None,
+        ends_action: EndsAction | None = None,
+        warn_before: Duration | None = None,
+        notify_email: str | None = None,
+        budget_usd: int | None = None,
+        budget_action: BudgetAction | None = None,
+        sleep: SleepSwitch | None = None,
+        catalog: Catalog | None = None,
+    ) -> None:
+        """
+        instance_type: type of every node, one that the region of the stack offers.
+        vpc: where the nodes are.
+        nodes: number of instances. Default: 1.
+        cluster_name: 1 to 32 lower-case letters, digits and hyphens; the tag trn:cluster on everything, by which `trn`
+            finds the fleet. Default: made of the construct's path.
+        capacity: how the instances are bought. Default: Capacity.on_demand().
+        vpc_subnets: the subnet of the nodes, which must reach S3; EFA does not cross zones. Default: the private
+            subnets of the VPC. Of several, one in a zone that offers the type.
+        security_groups: groups besides the fleet's own EfaSecurityGroup. Default: none.
+        dns_servers: IPv4 addresses of resolvers other than Amazon's, that nodes may reach. Default: none.
+        placement_group: a cluster placement group of your own. Default: a new one with EFA on demand or spot.
+        secondary_interface_type: of network cards after the first; efa-only takes no IP address. Default: efa.
+        role: of the nodes, which EC2 may assume; gets the permissions that nodes need. Default: a new one.
+        cache: the compile cache. Default: a new CompileCache that goes with the fleet.
+        file_systems: what the nodes mount, one of each kind at most. Default: nothing.
+        machine_image: what the nodes boot. Default: the newest Neuron DLAMI at the first deployment.
+        neuron_software: `install` puts driver, runtime and tools on a bare image. Default: image, which has them.
+        root_device_name: of the image. Default: /dev/sda1.
+        root_volume_size: of the gp3 root volume. Default: 512 GiB.
+        root_volume_throughput: of the root volume, in MiB/s. Default: 500.
+        root_volume_initialization_rate: MiB/s at which the image's blocks come to a new root volume, billed per GiB.
+            Default: what EBS gives.
+        block_devices: volumes besides the root volume, encrypted unless told otherwise. Default: none.
+        volume_key: key that volumes are encrypted with; its policy lets Auto Scaling use it. Default: the account's own
+            for EBS.
+        setup: script that every node runs after its devices are verified. Default: none.
+        environment: variables that the setup script, login shells and jobs have; a value may be a CDK token. Anybody on
+            a node can read them. Another value replaces the nodes. Default: none.
+        logical_neuroncore_config: physical NeuronCores per logical core. Default: the type's own.
+        internode_ssh: whether nodes may log on to each other over SSH. Default: False.
+        timeout: how long the deployment waits for every node, up to 55 minutes. Default: 50 minutes.
+        replacements: failed nodes that are replaced within 24 hours, 0 for none. Default: 2.
+        verification: `observe` lets only missing devices or cores and wrong numbers fail a node. Default: enforce.
+        suppress_checks: names of checks that do not fail a node. Default: none.
+        node_generation: another number replaces all nodes at the next deployment. Default: 1.
+        quota_check: whether the deployment asks for the EC2 quota before any instance. Default: True.
+        max_lifetime: time after the first deployment at which the nodes end, in whole hours. Default: no end.
+        end_time: instant at which the nodes end, with its time zone. Default: no end.
+        ends_action: `sleep` for no nodes, `destroy` for the deletion of the whole stack. Default: sleep.
+        warn_before: time before the end at which a warning is sent, in whole hours. Default: 24 hours.
+        notify_email: where warnings of end and budget go; the address must confirm once. Default: the topic alone.
+        budget_usd: US dollars that the cluster may cost in a calendar year. Default: no budget.
+        budget_action: `stop` for no nodes once the budget is spent. Default: notify.
+        sleep: what `trn sleep` and `trn wake` turn. Default: the one switch of the stack; none in a nested stack.
+        catalog: instance types with your own. Default: the built-in catalogue.
+
+        Raises PropsError with what is wrong, by the names of these parameters.
+        """
+        FleetBase.__init__(self, scope, construct_id)
+        kind = checked_type(self, instance_type, catalog)
+        bought = checked_capacity(self, capacity, kind, catalog)
+        name, known = checked_cluster_name(self, cluster_name), catalog or builtin_catalog()
+        minutes = Node.timeout_minutes if timeout is None else int(_known_minutes(self, timeout))
+        replaced = Node.replacements if replacements is None else replacements
+        group = placement_group_name_of(self, placement_group)
+        script = None if setup is None else setup.text
+        check_known(self, "nodes", nodes, why="it is compared with quota, subnet and capacity")
+        check(
+            self,
+            form("nodes", nodes),
+            nodes_with_efa(nodes, kind, known, field="nodes"),
+            nodes_of_block(nodes, bought.kind, field="nodes"),
+            placement_of_block(group, bought.kind, field="placement_group"),
+            core_config(logical_neuroncore_config, kind, field="logical_neuroncore_config"),
+            form("dns_servers", tuple(dns_servers)),
+            form("suppress_checks", tuple(suppress_checks)),
+            range_problems("node_timeout_minutes", minutes, "minutes", field="timeout"),
+            form("node_replacements", replaced, field="replacements"),
+            form("node_generation", node_generation),
+            script_for_bash(script, field="setup"),
+        )
+        if neuron_software == "install" and machine_image is None:
+            fix = "give the machine image of a bare Ubuntu 24.04 or Amazon Linux 2023"
+            raise refuse(self, "machine_image", None, allowed="a bare image to install on", fix=fix)
+        volume = checked_root_volume(
+            self,
+            size=root_volume_size,
+            throughput=root_volume_throughput,
+            initialization_rate=root_volume_initialization_rate,
+            device_name=root_device_name,
+        )
+        pilot = checked_pilot(
+            self,
+            cluster_name=name,
+            max_lifetime=max_lifetime,
+            end_time=end_time,
+            ends_action=ends_action,
+            warn_before=warn_before,
+            notify_email=notify_email,
+            budget_usd=budget_usd,
+            budget_action=budget_action,
+            capacity_block_id=bought.reservation_id if bought.kind == "capacity-block" else None,
+        )
+        node = NodeSettings(
+            cluster_name=name,
+            type=kind,
+            logical_neuroncore_config=logical_neuroncore_config,
+            secondary_interface_type=secondary_interface_type or "efa",
+            framework=framework_of_parameter(DEFAULT_IMAGE) if machine_image is None else None,
+            neuron_software=neuron_software,
+            mounts=tuple(one.kind for one in file_systems),
+            setup_script=script,
+            suppress_checks=tuple(suppress_checks),
+            verification=verification,
+            internode_ssh=internode_ssh,
+        )
+        check_secondary_interfaces(self, secondary_interface_type, node)
+        check_file_systems(self, file_systems, vpc)
+        check_cache(self, cache)
+        check_sleep(self, sleep)
+        check_key(self, "volume_key", volume_key)
+        subnet = NeuronSubnet(
+            self, "Subnet", vpc=vpc, vpc_subnets=vpc_subnets, instance_type=instance_type, catalog=catalog
+        ).subnet
+        check_addresses(self, node, nodes, subnet)
+        check_mount_targets(self, file_systems, subnet)
+        check_groups(self, security_groups, vpc=vpc)
+        image_id = node_image_id(self, machine_image)
+        self._make(
+            FleetProps(
+                node=node,
+                nodes=nodes,
+                capacity=bought,
+                image_id=image_id,
+                image_name="" if machine_image is None else image_name(self, image_id),
+                root_volume=volume,
+                replacing=replacing_values(
+                    {
+                        "instance_type": kind.name,
+                        "capacity": bought.kind,
+                        "reservation_id": bought.reservation_id,
+                        "root_volume_gib": volume.gib,
+                        "root_volume_throughput": volume.throughput,
+                        "root_volume_initialization": volume.initialization_rate,
+                        "root_device_name": volume.device_name,
+                        "logical_neuroncore_config": logical_neuroncore_config,
+                        "secondary_interface_type": secondary_interface_type,
+                        "neuron_software": neuron_software,
+                        "internode_ssh": internode_ssh,
+                        "node_generation": node_generation,
+                        "setup_script": script,
+                    }
+                ),
+                vpc=vpc,
+                subnet=subnet,
+                # Packages of Ubuntu come by HTTP.
+                outbound_tcp_ports=(HTTP, HTTPS) if neuron_software == "install" or script else (HTTPS,),
+                dns_servers=dns_servers,
+                cache=CompileCache(self, "CompileCache") if cache is None else cache,
+                timeout_minutes=minutes,
+                replacements=replaced,
+                quota_check=quota_check,
+                pilot=pilot,
+                file_systems=file_systems,
+                sleep=sleep or stack_sleep_switch(self),
+                security_groups=security_groups,
+                role=_own_role(self, role),
+                volume_key=volume_key,
+                block_devices=block_devices,
+                environment=environment or {},
+                placement_group_name=group,
+                catalog=catalog,
+            )
+        )
+        for parameter, text in self._warnings(machine_image is None):
+            Annotations.of(self).add_warning_v2(f"trn:{parameter}", text)
+
+    def _warnings(self, default_image: bool) -> Iterator[tuple[str, str]]:
+        props, region = self._props, Stack.of(self).region
+        node, pilot = props.node, props.pilot
+        if default_image:
+            texts = image_warnings(DEFAULT_IMAGE, region, node.framework, node.type.accelerator)
+            yield from (("machine_image", text) for text in texts)
+        yield from (("capacity", text) for text in capacity_warnings(props.capacity.kind))
+        yield from (("root_volume_size", text) for text in root_volume_warnings(props.root_volume.gib))
+        if "lustre" in node.mounts:
+            yield "file_systems", LUSTRE_CLIENT
+        if pilot.end is not None and pilot.notify_email is None:
+            yield "notify_email", UNANNOUNCED_END
+        if pilot.budget_usd is not None:
+            yield "budget_usd", LATE_BUDGET
+
+    @staticmethod
+    def from_neuron_fleet_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        auto_scaling_group_name: str,
+        role: Role,
+        security_group: ec2.ISecurityGroup,
+    ) -> INeuronFleet:
+        """A fleet of another app, to grant it permissions, open its ports and hear of its nodes.
+
+        cluster_name: its cluster's name. auto_scaling_group_name: its nodes' group. role: its nodes' role.
+        security_group: its nodes' group.
+
+        Raises PropsError for a name that no cluster has.
+        """
+        return ImportedFleet(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            auto_scaling_group_name=auto_scaling_group_name,
+            role=cast(iam.IRole, role),
+            security_group=security_group,
+        )
+
+
+def _known_minutes(fleet: Construct, timeout: Duration) -> float:
+    minutes = timeout.to_minutes()
+    check_known(fleet, "timeout", minutes, why="CloudFormation waits as long")
+    return minutes
+
+
+def _own_role(fleet: Construct, role: Role | None) -> iam.IRole | None:
+    if role is None:
+        return None
+    trusted = json.dumps(Stack.of(fleet).resolve(role.assume_role_policy)) if isinstance(role, iam.Role) else '"ec2.'
+    if '"ec2.' not in trusted:
+        allowed = "a role that EC2 may assume"
+        fix = "make it with assumed_by=iam.ServicePrincipal('ec2.amazonaws.com')"
+        raise refuse(fleet, "role", role.node.path, allowed=allowed, fix=fix)
+    check_same_account(fleet, "role", role, what="a role")
+    if isinstance(role, iam.Role) and Stack.of(role) is not Stack.of(fleet):
+        # Its policies would name the fleet's buckets in a stack that the fleet's depends on.
+        allowed = f"a role of {Stack.of(fleet).node.path}, the stack, or one that is imported there"
+        fix = "give iam.Role.from_role_arn(stack, 'NodeRole', role.role_arn), in the stack of the fleet"
+        raise refuse(fleet, "role", role.node.path, allowed=allowed, fix=fix)
+    return cast(iam.IRole, role)

@@ -1,0 +1,106 @@
+"""What keeps the nodes of a group as they should be: at a deployment, and long after it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aws_cdk import Stack
+from constructs import Construct
+
+from trainium_cdk.fleet.group_arn import group_arn
+from trainium_cdk.fleet.node_records import NodeRecords, allow_reading_records
+from trainium_cdk.handler_function import HandlerFunction, call_on_event
+from trainium_cdk.justification import justify_wildcard
+from trainium_runtime.handlers.capacity_block_end import DETAIL_TYPES
+from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
+
+
+class NodeReconciler(Construct):
+    """A function that is called for every node record, and acts on it.
+
+    It keeps each record in its log group, tags the instance with the outcome, has a failed node replaced as often as it
+    may, writes the membership of the cluster once every node is proven, and warns them when their Capacity Block ends.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        group_name: str,
+        cluster_name: str,
+        records: NodeRecords,
+        replacements: int,
+        capacity_block_id: str | None = None,
+    ) -> None:
+        """
+        group_name: the nodes' Auto Scaling group. cluster_name: what the instances are tagged with, as trn:cluster.
+        records: where the nodes report to, and find the membership.
+        replacements: failed nodes that are replaced within 24 hours; 0 for none.
+        capacity_block_id: the reservation whose end the nodes are to be notified of. Default: none.
+        """
+        super().__init__(scope, construct_id)
+        self.replacements = replacements
+        function = HandlerFunction(
+            self,
+            "Keeper",
+            handler="node_reconciler",
+            timeout_minutes=2,
+            environment={
+                "GROUP": group_name,
+                "REPLACEMENTS": str(replacements),
+                "RECORDS_BUCKET": records.bucket.bucket_name,
+                "RECORDS_PREFIX": records.prefix,
+            },
+        )
+        self.arn, self.function_name = function.arn, function.function.ref
+        self.log_group = function.log_group
+        allow_reading_records(function, records)
+        function.allow(actions=["s3:PutObject"], resources=[records.membership_arn])
+        function.allow(actions=["autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"], resources=["*"])
+        justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
+        tags = {"ForAllValues:StringEquals": {"aws:TagKeys": [NODE_STATE_TAG, NODE_REASON_TAG]}}
+        allow_on_nodes(function, actions=["ec2:CreateTags"], cluster_name=cluster_name, conditions=tags)
+        if replacements:
+            group = group_arn(self, group_name)
+            function.allow(actions=["autoscaling:SetInstanceHealth"], resources=[group])
+            justify_wildcard(function, group, "one group by its name; the rest of its ARN is known to nobody before")
+        self._on(
+            "Records",
+            source="aws.s3",
+            detail_types=["Object Created"],
+            detail={
+                "bucket": {"name": [records.bucket.bucket_name]},
+                "object": {"key": [{"prefix": f"{records.prefix}/"}]},
+            },
+        )
+        self._on(
+            "Departures",
+            source="aws.autoscaling",
+            detail_types=["EC2 Instance Terminate Successful"],
+            detail={"AutoScalingGroupName": [group_name]},
+        )
+        if capacity_block_id is not None:
+            self._on(
+                "CapacityBlockEnd",
+                source="aws.ec2",
+                detail_types=DETAIL_TYPES,
+                detail={"capacity-reservation-id": [capacity_block_id]},
+            )
+
+    def _on(self, name: str, *, source: str, detail_types: Sequence[str], detail: Mapping[str, Any]) -> None:
+        call_on_event(self, name, self.arn, target_id="Keeper", source=source, detail_types=detail_types, detail=detail)
+
+
+def allow_on_nodes(
+    function: HandlerFunction,
+    *,
+    actions: Sequence[str],
+    cluster_name: str,
+    conditions: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Allow a function actions on the instances of a cluster, and on no others."""
+    stack = Stack.of(function)
+    instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
+    of_cluster = {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": cluster_name}}
+    function.allow(actions=actions, resources=[instances], conditions={**of_cluster, **(conditions or {})})
+    justify_wildcard(function, instances, f"instances with the cluster's own tag {CLUSTER_TAG}, by condition")

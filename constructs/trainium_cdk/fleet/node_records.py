@@ -1,0 +1,129 @@
+"""Where nodes write what they found out about themselves, and read who else is there."""
+
+from typing import Any
+
+from aws_cdk import Duration
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from trainium_cdk.grants import granting
+from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.justification import justify_wildcard
+from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, arn_of
+from trainium_wire.job_keys import job_keys
+from trainium_wire.keys import (
+    CURRENT_JOB_KEY,
+    INTERNODE_PREFIX,
+    JOBS_PREFIX,
+    LOGS_PREFIX,
+    MEMBERSHIP_KEY,
+    PRECOMPILE_JOB_KEY,
+    PRECOMPILE_PREFIX,
+    RECORDS_PREFIX,
+    SSH_KEYS_PREFIX,
+    USAGE_PREFIX,
+)
+
+_LOGS_KEPT = Duration.days(30)
+_JOBS_KEPT = Duration.days(90)
+_PARTS_KEPT = Duration.days(7)  # An upload goes on until its node or the network fails, or for as long as a job.
+
+
+class NodeRecords(Construct):
+    """A bucket for node records, logs and the membership; it goes with the cluster. `url` is the folder of the records.
+
+    S3 and not an API of a scheduler or of CloudFormation: nodes without any way out reach it over the gateway endpoint.
+    EventBridge gets an event for every object. Raises PropsError where rights are granted to what is no grantee.
+
+    Example:
+
+        records = NodeRecords(stack, "Records")
+        records.grant_node(role, internode_tests=True)
+        records.grant_read(reader)
+    """
+
+    def __init__(self, scope: Construct, construct_id: str) -> None:
+        super().__init__(scope, construct_id)
+        logs = s3.LifecycleRule(id="logs", prefix=f"{LOGS_PREFIX}/", expiration=_LOGS_KEPT)
+        jobs = s3.LifecycleRule(
+            id="jobs",
+            prefix=f"{JOBS_PREFIX}/",
+            expiration=_JOBS_KEPT,
+            abort_incomplete_multipart_upload_after=_PARTS_KEPT,
+        )
+        self.bucket = DisposableBucket(self, "Store", lifecycle_rules=[logs, jobs], sends_events=True).bucket
+        self.prefix = RECORDS_PREFIX
+        self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"
+
+    def grant_node(
+        self,
+        role: iam.IRole,
+        *,
+        internode_ssh: bool = False,
+        internode_tests: bool = False,
+        precompiles: bool = False,
+    ) -> None:
+        """Allow the nodes' role to write records, logs and their use, and to read the membership and run the job.
+
+        It may read no record.
+
+        role: the nodes' role. internode_ssh: to exchange public keys as well. Default: False.
+        internode_tests: to agree on a test over all nodes as well. Default: False.
+        precompiles: to compile ahead as well, as a host without Neuron devices. Default: False.
+
+        The nodes share a role, and a policy cannot hold each to the object of its own name: the session's name in it is
+        `<role id>:<instance id>`, and no policy variable is the second half. So whoever reads a record believes nothing
+        of it but what it costs the node itself.
+        """
+        write, both = ["s3:PutObject"], ["s3:PutObject", "s3:GetObject"]
+        allow_objects(
+            self.bucket,
+            role,
+            {
+                RECORDS_PREFIX: write,
+                LOGS_PREFIX: write,
+                USAGE_PREFIX: write,
+                **({INTERNODE_PREFIX: both} if internode_tests else {}),
+                **({SSH_KEYS_PREFIX: both} if internode_ssh else {}),
+                **({PRECOMPILE_PREFIX: write} if precompiles else {}),
+                JOBS_PREFIX: both,
+            },
+        )
+        keys = [CURRENT_JOB_KEY, *([PRECOMPILE_JOB_KEY] if precompiles else [])]
+        read = [self.membership_arn, *(arn_of(self.bucket, key) for key in keys)]
+        role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=read))
+        # With it an object that is not there yet reads as missing (404), and not as denied (403).
+        role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[arn_of(self.bucket)]))
+
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant reading every record and the membership. grantee: a role, a function."""
+        resource: Any = self.bucket  # jsii names a parameter otherwise than the interface
+        read = [arn_of(self.bucket), arn_of(self.bucket, f"{self.prefix}/*"), self.membership_arn]
+        with granting(self, grantee):
+            return iam.Grant.add_to_principal_or_resource(
+                grantee=grantee, actions=["s3:GetObject", "s3:ListBucket"], resource=resource, resource_arns=read
+            )
+
+    @property
+    def membership_arn(self) -> str:
+        """The object that names the nodes that are proven."""
+        return arn_of(self.bucket, MEMBERSHIP_KEY)
+
+
+def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> None:
+    """Allow a function of this package to read every record and the membership."""
+    function.allow(actions=["s3:ListBucket"], resources=[arn_of(records.bucket)])
+    objects = arn_of(records.bucket, f"{records.prefix}/*")
+    function.allow(actions=["s3:GetObject"], resources=[objects, records.membership_arn])
+    justify_wildcard(function, objects, "one record for each instance, whose ids are not known before")
+
+
+def allow_reading_usage(function: HandlerFunction, records: NodeRecords) -> None:
+    """Allow a function of this package to read whether nodes are in use, and whether a job is not over."""
+    bucket = records.bucket
+    function.allow(actions=["s3:ListBucket"], resources=[arn_of(bucket)])
+    written = [arn_of(bucket, key) for key in (f"{USAGE_PREFIX}/*", job_keys("*").end)]
+    function.allow(actions=["s3:GetObject"], resources=[*written, arn_of(bucket, CURRENT_JOB_KEY)])
+    for objects in written:
+        justify_wildcard(function, objects, "one object for each instance or job, whose ids are not known before")

@@ -1,0 +1,107 @@
+"""The role that the instances of a HyperPod cluster run with."""
+
+from collections.abc import Sequence
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from trainium_cdk.justification import justify_wildcard
+from trainium_cdk.network.network_permissions import allow_interfaces
+from trainium_cdk.service_role import service_role
+from trainium_cdk.storage.disposable_bucket import allow_objects
+
+_LOG_GROUPS = "/aws/sagemaker/Clusters"
+"""Log groups of HyperPod begin with it, and its metrics are in a namespace of that name."""
+
+_SESSION_ACTIONS = (
+    "ssmmessages:CreateControlChannel",
+    "ssmmessages:CreateDataChannel",
+    "ssmmessages:OpenControlChannel",
+    "ssmmessages:OpenDataChannel",
+)
+_MODIFY = "ec2:ModifyNetworkInterfaceAttribute"
+"""The VPC CNI gives an interface the groups of its node, and has it deleted with the instance (amazon-vpc-cni-k8s,
+pull request 3554): that names groups and instance besides (Service Authorization Reference, Amazon EC2)."""
+
+_ATTACHING = ("ec2:DetachNetworkInterface",)
+_KUBERNETES_ATTACHING = ("ec2:AttachNetworkInterface", _MODIFY)
+_KUBERNETES_ADDRESSES = ("ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses")
+_KUBERNETES = (
+    "ec2:DescribeInstances",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeTags",
+    "ecr:BatchCheckLayerAvailability",
+    "ecr:BatchGetImage",
+    "ecr:GetAuthorizationToken",
+    "ecr:GetDownloadUrlForLayer",
+    "eks-auth:AssumeRoleForPodIdentity",
+)
+"""Images of any registry: which ones the pods of a cluster use is not known here."""
+
+
+class HyperPodRole(Construct):
+    """An execution role for HyperPod instances: what AmazonSageMakerClusterInstanceRolePolicy allows, but narrower.
+
+    The trust has no condition on the source: no source says that HyperPod sets one. `role` is the CDK object.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        lifecycle_bucket: s3.IBucket,
+        lifecycle_prefix: str,
+        subnet: ec2.ISubnet,
+        security_groups: Sequence[ec2.ISecurityGroup],
+        kubernetes: bool = False,
+    ) -> None:
+        """
+        security_groups: those of the instances.
+        kubernetes: whether the instances are nodes of an EKS cluster. Default: of Slurm.
+        """
+        super().__init__(scope, construct_id)
+        self.role = service_role(self, "Role", "sagemaker.amazonaws.com")
+        self._allow_logs()
+        allow_objects(lifecycle_bucket, self.role, {lifecycle_prefix: ["s3:GetObject", "s3:ListBucket"]})
+        attaching = [*_ATTACHING, *(_KUBERNETES_ATTACHING if kubernetes else ())]
+        more = ["ec2:CreateTags", *attaching, *(_KUBERNETES_ADDRESSES if kubernetes else ())]
+        allow_interfaces(self.role, subnet=subnet, security_groups=security_groups, also_on_an_interface=more)
+        self._allow_on_instances(attaching)
+        if kubernetes:
+            self._allow([_MODIFY], [self._ec2_arn("security-group", one.security_group_id) for one in security_groups])
+        self._allow([*_SESSION_ACTIONS, *(_KUBERNETES if kubernetes else ())], ["*"])
+
+    def _allow_on_instances(self, attaching: list[str]) -> None:
+        # Both the interface and the instance are named (Service Authorization Reference, Amazon EC2). No source says
+        # whose account the instances of HyperPod are in; its developer guide allows any.
+        instances = self._ec2_arn("instance", "*", account="*")
+        self._allow(attaching, [instances])
+        justify_wildcard(self.role, instances, "the ids and the account of the instances are not known before")
+
+    def _ec2_arn(self, resource: str, name: str, *, account: str | None = None) -> str:
+        return Stack.of(self).format_arn(service="ec2", account=account, resource=resource, resource_name=name)
+
+    def _allow_logs(self) -> None:
+        stack = Stack.of(self)
+        groups = stack.format_arn(
+            service="logs",
+            resource="log-group",
+            resource_name=f"{_LOG_GROUPS}/*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        self._allow(
+            ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"], [groups]
+        )
+        justify_wildcard(self.role, groups, "HyperPod names a group after the cluster's id, not known before")
+        self._allow(["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": _LOG_GROUPS}})
+
+    def _allow(
+        self, actions: list[str], resources: list[str], conditions: dict[str, dict[str, str]] | None = None
+    ) -> None:
+        self.role.add_to_principal_policy(
+            iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions)
+        )

@@ -1,0 +1,59 @@
+"""What an app knows of the subnet of its nodes before it is deployed, and what cannot be there."""
+
+import ipaddress
+from collections.abc import Sequence
+from typing import Literal
+
+from aws_cdk import Token
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_cdk.cdk_types import Subnet
+from trainium_cdk.checks import refuse
+from trainium_cdk.storage.elastic_file_system import ElasticFileSystem
+from trainium_cdk.storage.node_file_system import NodeFileSystem
+from trainium_core.facts import facts
+from trainium_core.plan.node_settings import NodeSettings
+
+
+def check_addresses(construct: Construct, node: NodeSettings, nodes: int, subnet: ec2.ISubnet) -> None:
+    """Raise PropsError for more nodes than a subnet has addresses, where its block is known."""
+    block = _known(subnet, "ipv4_cidr_block")
+    if block is None:
+        return
+    has = ipaddress.IPv4Network(block, strict=False).num_addresses - facts()["subnet"]["reserved_addresses"]
+    needed = nodes * node.addresses
+    if needed > has:
+        allowed = f"nodes for which the {has} addresses of {subnet.node.path} are enough; these take {needed}"
+        fix = "choose a larger subnet, or fewer nodes"
+        if node.addresses > 1:
+            fix += ", or give secondary_interface_type='efa-only'"
+        raise refuse(construct, "nodes", nodes, allowed=allowed, fix=fix)
+
+
+def check_mount_targets(construct: Construct, file_systems: Sequence[NodeFileSystem], subnet: ec2.ISubnet) -> None:
+    """Raise PropsError for a mount target in another zone than the nodes': there the name of its file system is none.
+
+    Source: Amazon EFS User Guide, mounting with a DNS name.
+    """
+    for one in file_systems:
+        zone = _known(subnet, "availability_zone")
+        own = one.subnet if isinstance(one, ElasticFileSystem) else None
+        other = None if own is None else _known(own, "availability_zone")
+        if zone is not None and other is not None and zone != other:
+            allowed = f"a mount target in {zone}, the zone of the nodes, which find it by its name there alone"
+            fix = f"make the ElasticFileSystem with the subnet of the nodes, {subnet.node.path}"
+            raise refuse(construct, "file_systems", f"{one.node.path} in {other}", allowed=allowed, fix=fix)
+
+
+def _known(subnet: Subnet, attribute: Literal["availability_zone", "ipv4_cidr_block"]) -> str | None:
+    try:
+        value: str = getattr(subnet, attribute)
+    except RuntimeError:  # the CDK's, for an imported subnet of which it was not told
+        return None
+    return None if Token.is_unresolved(value) or _is_dummy(value) else value
+
+
+def _is_dummy(value: str) -> bool:
+    """Whether a value stands for what the CDK CLI has yet to look up (aws-cdk-lib, DUMMY_VPC_PROPS of Vpc)."""
+    return value.startswith("dummy") or value == "1.2.3.4/5"

@@ -1,0 +1,173 @@
+"""Where the nodes live: one Availability Zone, private, with as little of an outside as the plan asks for."""
+
+import ipaddress
+from collections.abc import Iterator
+
+from aws_cdk import Annotations, CfnResource, Stack
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_cdk.checks import check, check_known, form, refuse
+from trainium_cdk.justification import justify
+from trainium_cdk.network.security_group import HTTPS
+from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep
+from trainium_core.catalog.catalog import builtin_catalog
+from trainium_core.naming import SESSION_SERVICES
+from trainium_core.plan.rules.network import overlaps_docker
+from trainium_core.plan.settings.network import DEFAULT_EGRESS, Egress, Network
+from trainium_core.plan.settings_by_key import SETTINGS
+
+_PUBLIC_SUBNET_PREFIX = 28
+
+
+class ClusterNetwork(Construct):
+    """A VPC of one Availability Zone with one private subnet for nodes; EFA does not cross zones.
+
+    S3 is always reached over a gateway endpoint, which costs nothing. `vpc` and `subnet` are the CDK objects.
+
+    Example:
+
+        network = ClusterNetwork(stack, "Network", zone_id="usw2-az4", egress="nat-gateway")
+        existing = ClusterNetwork.from_cluster_network_attributes(
+            stack, "Existing", vpc_id="vpc-0123456789abcdef0", subnet_id="subnet-0123456789abcdef0"
+        )
+    """
+
+    vpc: ec2.IVpc
+    subnet: ec2.ISubnet
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        zone_id: str,
+        cidr: str = Network.vpc_cidr,
+        egress: Egress = DEFAULT_EGRESS,
+        sleep: SleepSwitch | None = None,
+    ) -> None:
+        """
+        zone_id: Availability Zone id, such as usw2-az4. Zone names differ between accounts.
+        cidr: addresses of the VPC; nodes get the lower half. Default: 10.42.0.0/16.
+        egress: `vpc-endpoints` for Session Manager only, `nat-gateway` for the internet (billed by the hour and byte),
+            `none` for S3 alone. Default: vpc-endpoints.
+        sleep: whether what is billed by the hour is there. Default: always.
+
+        Raises PropsError for the name of a zone, a zone of another region, and addresses that a VPC cannot have.
+        """
+        super().__init__(scope, construct_id)
+        _check_zone(self, zone_id)
+        check_known(self, "cidr", cidr, why="the subnets follow from it")
+        check(self, form("vpc_cidr", cidr, field="cidr"))
+        if overlaps_docker(cidr):
+            allowed = SETTINGS["vpc_cidr"].form.allowed
+            raise refuse(self, "cidr", cidr, allowed=allowed, fix="choose another block: Docker's own bridge is there")
+        check_sleep(self, sleep)
+        with_nat = egress == "nat-gateway"
+        private = ec2.SubnetType.PRIVATE_WITH_EGRESS if with_nat else ec2.SubnetType.PRIVATE_ISOLATED
+        subnets = [
+            ec2.SubnetConfiguration(
+                name="Nodes", subnet_type=private, cidr_mask=ipaddress.IPv4Network(cidr).prefixlen + 1
+            )
+        ]
+        if with_nat:
+            public = ec2.SubnetType.PUBLIC
+            subnets.append(
+                ec2.SubnetConfiguration(
+                    name="Nat", subnet_type=public, cidr_mask=_PUBLIC_SUBNET_PREFIX, map_public_ip_on_launch=False
+                )
+            )
+        self.vpc = vpc = ec2.Vpc(
+            self,
+            "Vpc",
+            ip_addresses=ec2.IpAddresses.cidr(cidr),
+            max_azs=1,
+            nat_gateways=1 if with_nat else 0,
+            subnet_configuration=subnets,
+            # Nothing uses the default group, and restricting it would take a Lambda function of CDK's.
+            restrict_default_security_group=False,
+        )
+        self.subnet = vpc.select_subnets(subnet_group_name="Nodes").subnets[0]
+        for subnet in [*vpc.isolated_subnets, *vpc.private_subnets, *vpc.public_subnets]:
+            _place_in_zone(subnet, zone_id)
+        vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
+        if egress == "vpc-endpoints":
+            self._add_session_endpoints(vpc, cidr)
+        if sleep is not None:
+            for resource in _billed_by_the_hour(vpc):
+                sleep.add_when_awake(resource)
+        justify(vpc, cdk_nag={"VPC7": "a pilot's private network; vpc.add_flow_log() adds flow logs, billed by the GB"})
+
+    @staticmethod
+    def from_cluster_network_attributes(
+        scope: Construct, construct_id: str, *, vpc_id: str, subnet_id: str, route_table_id: str | None = None
+    ) -> "ClusterNetwork":
+        """An existing VPC and subnet, with an S3 gateway endpoint added where the route table is given.
+
+        vpc_id: the VPC, such as vpc-0123456789abcdef0. subnet_id: where the nodes go; its zone must offer their type.
+        route_table_id: the subnet's route table. Default: no endpoint is added, the subnet must reach S3 already.
+
+        Raises PropsError for ids of another form.
+        """
+        return _ImportedNetwork(scope, construct_id, vpc_id=vpc_id, subnet_id=subnet_id, route_table_id=route_table_id)
+
+    def _add_session_endpoints(self, vpc: ec2.Vpc, cidr: str) -> None:
+        group = ec2.SecurityGroup(
+            self, "Endpoints", vpc=vpc, allow_all_outbound=False, description="AWS endpoints: HTTPS from the VPC"
+        )
+        group.add_ingress_rule(ec2.Peer.ipv4(cidr), ec2.Port.tcp(HTTPS), "HTTPS from the VPC")
+        for service in SESSION_SERVICES:
+            vpc.add_interface_endpoint(
+                service.capitalize(),
+                service=ec2.InterfaceVpcEndpointAwsService(service),
+                subnets=ec2.SubnetSelection(subnets=[self.subnet]),
+                security_groups=[group],
+                open=False,
+            )
+
+
+class _ImportedNetwork(ClusterNetwork):
+    def __init__(
+        self, scope: Construct, construct_id: str, *, vpc_id: str, subnet_id: str, route_table_id: str | None
+    ) -> None:
+        Construct.__init__(self, scope, construct_id)
+        check(self, form("vpc_id", vpc_id), form("subnet_id", subnet_id), form("route_table_id", route_table_id))
+        self.subnet = ec2.Subnet.from_subnet_attributes(
+            self, "Subnet", subnet_id=subnet_id, route_table_id=route_table_id
+        )
+        # Its route table is asked for only where it was given.
+        Annotations.of(self.subnet).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId")
+        self.vpc = ec2.Vpc.from_vpc_attributes(self, "Vpc", vpc_id=vpc_id, availability_zones=["the subnet's"])
+        if route_table_id is not None:
+            self.vpc.add_gateway_endpoint(
+                "S3",
+                service=ec2.GatewayVpcEndpointAwsService.S3,
+                subnets=[ec2.SubnetSelection(subnets=[self.subnet])],
+            )
+
+
+def _check_zone(network: Construct, zone_id: str) -> None:
+    check(network, form("availability_zone_id", zone_id, field="zone_id"))
+    region = Stack.of(network).region
+    zones = sorted({zone for known in builtin_catalog().values() for zone in known.zones.get(region, ())})
+    if zones and zone_id.partition("-")[0] != zones[0].partition("-")[0]:
+        allowed = f"a zone of {region}, the region of the stack, such as {' or '.join(zones)}"
+        raise refuse(network, "zone_id", zone_id, allowed=allowed, fix="choose one, or another region for the stack")
+
+
+def _billed_by_the_hour(vpc: ec2.Vpc) -> Iterator[CfnResource]:
+    """The ways out that cost money without nodes, and the routes that lead there."""
+    for child in vpc.node.find_all():
+        interface = isinstance(child, ec2.CfnVPCEndpoint) and child.vpc_endpoint_type == "Interface"
+        to_nat = isinstance(child, ec2.CfnRoute) and child.nat_gateway_id is not None
+        if isinstance(child, ec2.CfnNatGateway | ec2.CfnEIP) or interface or to_nat:
+            assert isinstance(child, CfnResource)
+            yield child
+
+
+def _place_in_zone(subnet: ec2.ISubnet, zone_id: str) -> None:
+    # The L2 subnet knows zone names only.
+    resource = subnet.node.default_child
+    assert isinstance(resource, ec2.CfnSubnet)
+    resource.add_property_deletion_override("AvailabilityZone")
+    resource.availability_zone_id = zone_id

@@ -1,0 +1,90 @@
+"""The one subnet of the nodes: chosen at the deployment where the VPC has several."""
+
+from collections.abc import Sequence
+
+from aws_cdk import Annotations, CustomResource, Stack
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_cdk.checks import refuse
+from trainium_cdk.fleet.node_type import checked_type
+from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.justification import justify_wildcard
+from trainium_cdk.network.s3_route import ReachesS3
+from trainium_cdk.network.subnet_selection import candidate_subnets
+from trainium_core.catalog.catalog import Catalog
+from trainium_core.catalog.instance_type import InstanceType
+
+
+class NeuronSubnet(Construct):
+    """A subnet of a VPC whose zone offers an instance type. `subnet` is the CDK object.
+
+    Which zones offer a type is known by their ids; an app knows only names, which mean other zones in every account. So
+    of several subnets the deployment chooses the first that will do, and keeps to it; it fails where none does, and
+    says which zones would. One subnet alone is taken as it is.
+
+    Example:
+
+        place = NeuronSubnet(stack, "Place", vpc=vpc, instance_type=ec2.InstanceType("trn1.32xlarge"))
+        lustre = LustreFileSystem(stack, "Lustre", vpc=vpc, subnet=place.subnet, size=Size.gibibytes(1200))
+    """
+
+    subnet: ec2.ISubnet
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc: ec2.IVpc,
+        instance_type: ec2.InstanceType,
+        vpc_subnets: ec2.SubnetSelection | None = None,
+        catalog: Catalog | None = None,
+    ) -> None:
+        """
+        vpc: whose subnets there are to choose from.
+        instance_type: what the subnet's zone must offer.
+        vpc_subnets: the subnets to choose from. Default: the private ones.
+        catalog: instance types with your own. Default: the built-in catalogue.
+
+        Raises PropsError where no subnet of the VPC is selected, for an unknown type, and where the zone of a
+        ClusterNetwork does not offer it. Public and isolated subnets
+        without a gateway endpoint for S3 fail the synthesis.
+        """
+        super().__init__(scope, construct_id)
+        kind = checked_type(self, instance_type, catalog)
+        candidates = candidate_subnets(self, vpc, vpc_subnets)
+        self._check_zones(candidates, kind)
+        self.node.add_validation(ReachesS3(vpc, candidates))
+        if len(candidates) == 1:
+            self.subnet = candidates[0]
+            return
+        self.subnet = ec2.Subnet.from_subnet_attributes(
+            self, "Subnet", subnet_id=self._chosen([one.subnet_id for one in candidates], kind.name)
+        )
+        known_later = "nothing here asks for the route table of a subnet that the deployment chooses"
+        Annotations.of(self.subnet).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId", known_later)
+
+    def _check_zones(self, candidates: Sequence[ec2.ISubnet], kind: InstanceType) -> None:
+        offering = kind.zones.get(Stack.of(self).region)
+        resources = [one.node.default_child for one in candidates]
+        zones = [one.availability_zone_id if isinstance(one, ec2.CfnSubnet) else None for one in resources]
+        if not offering or None in zones or set(zones) & set(offering):
+            return
+        allowed = f"a subnet in a zone that offers {kind.name}: {', '.join(offering)}"
+        got = ", ".join(f"{one.node.path} in {zone}" for one, zone in zip(candidates, zones, strict=True))
+        raise refuse(self, "vpc_subnets", got, allowed=allowed, fix="give the network one of these as zone_id")
+
+    def _chosen(self, subnet_ids: Sequence[str], instance_type: str) -> str:
+        function = HandlerFunction(self, "Chooser", handler="node_subnet", timeout_minutes=2)
+        function.allow(actions=["ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSubnets"], resources=["*"])
+        justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
+        choice = CustomResource(
+            self,
+            "Choice",
+            resource_type="Custom::TrnNodeSubnet",
+            service_token=function.arn,
+            properties={"SubnetIds": list(subnet_ids), "InstanceType": instance_type},
+        )
+        choice.node.add_dependency(function)
+        return choice.get_att_string("SubnetId")

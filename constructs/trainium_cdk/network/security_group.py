@@ -1,0 +1,109 @@
+"""The security group that EFA needs."""
+
+from collections.abc import Sequence
+
+from aws_cdk import Stack, Token
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_cdk.checks import check, check_same_region, form, refuse
+from trainium_cdk.network.same_vpc import known_vpc, refuse_another_vpc
+from trainium_core.facts import facts
+
+HTTP, HTTPS = 80, 443
+_DNS = 53
+LOOPBACK = ec2.Peer.ipv4("127.0.0.1/32")
+"""An egress rule to it allows nothing, and keeps EC2 from giving a group without any egress rule its allow-all one.
+
+The CDK's own rule for that is dropped when a rule to another group follows.
+"""
+
+
+class EfaSecurityGroup(ec2.SecurityGroup):
+    """All protocols from itself and to itself, chosen TCP ports and DNS servers outside, nothing else in.
+
+    EFA traffic needs a rule that names the group itself in both directions: an egress rule to 0.0.0.0/0 does not cover
+    it, and CDK drops the self egress rule silently next to `allow_all_outbound=True`. No rule is needed for the Amazon
+    DNS server, DHCP, the instance metadata and the Amazon Time Sync Service: security groups do not filter them (Amazon
+    VPC User Guide, security groups).
+
+    Example:
+
+        group = EfaSecurityGroup(stack, "Group", vpc=vpc, outbound_tcp_ports=[443])
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc: ec2.IVpc,
+        outbound_tcp_ports: Sequence[int] = (HTTPS,),
+        dns_servers: Sequence[str] = (),
+    ) -> None:
+        """
+        vpc: where the group is.
+        outbound_tcp_ports: ports open to any IPv4 address. Default: 443, for AWS's endpoints and S3.
+        dns_servers: IPv4 addresses of resolvers other than Amazon's, open on port 53. Default: none.
+
+        Raises PropsError for what is not a TCP port or address.
+        """
+        super().__init__(
+            scope,
+            construct_id,
+            vpc=vpc,
+            allow_all_outbound=False,
+            description="Trainium nodes: EFA among themselves, nothing in from elsewhere",
+        )
+        for port in outbound_tcp_ports:
+            if not Token.is_unresolved(port) and not 1 <= port <= 65535:
+                fix = "choose one of these"
+                raise refuse(self, "outbound_tcp_ports", port, allowed="a TCP port, 1 to 65535", fix=fix)
+        check(self, form("dns_servers", tuple(dns_servers)))
+        self.add_ingress_rule(self, ec2.Port.all_traffic(), "EFA and all else from the other nodes")
+        self.add_egress_rule(self, ec2.Port.all_traffic(), "EFA and all else to the other nodes")
+        if not outbound_tcp_ports and not dns_servers:
+            self.add_egress_rule(LOOPBACK, ec2.Port.all_traffic(), "nowhere else")
+        for port in outbound_tcp_ports:
+            self.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(port), f"out to TCP {port}")
+        for address in dns_servers:
+            for port in (ec2.Port.udp(_DNS), ec2.Port.tcp(_DNS)):
+                self.add_egress_rule(ec2.Peer.ipv4(f"{address}/32"), port, "DNS")
+
+
+def may_carry_efa(group: ec2.ISecurityGroup) -> bool:
+    """Whether a group has the rules that EFA needs; of an imported one nobody knows."""
+    if isinstance(group, EfaSecurityGroup) or not isinstance(group, ec2.SecurityGroup):
+        return True
+    stack = Stack.of(group)
+    own = stack.resolve(group.security_group_id)
+    rules = group.node.find_all()
+    inward = [one.source_security_group_id for one in rules if isinstance(one, ec2.CfnSecurityGroupIngress)]
+    outward = [one.destination_security_group_id for one in rules if isinstance(one, ec2.CfnSecurityGroupEgress)]
+    return own in map(stack.resolve, inward) and own in map(stack.resolve, outward)
+
+
+def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, vpc: ec2.IVpc | None) -> None:
+    """Raise PropsError unless these are different groups of one VPC, as many as an interface takes at most.
+
+    vpc: the nodes' own, whose fleet adds a group. None: that of the groups.
+    """
+    for group in groups:
+        check_same_region(construct, "security_groups", group, what="a group")
+        if vpc is not None:
+            refuse_another_vpc(construct, "security_groups", group, vpc_id_of(group), vpc)
+    paths = [group.node.path for group in groups]
+    most = facts()["security_group"]["most_of_an_interface"] - (vpc is not None)
+    if len(paths) > most or len(set(paths)) < len(paths):
+        allowed = f"up to {most} groups, each once"
+        raise refuse(construct, "security_groups", ", ".join(paths), allowed=allowed, fix="leave out some of them")
+    vpc_ids = map(vpc_id_of, groups)
+    if vpc is None and len({known_vpc(Stack.of(construct), one) for one in vpc_ids if one} - {None}) > 1:
+        allowed = "groups of one VPC"
+        raise refuse(construct, "security_groups", ", ".join(paths), allowed=allowed, fix="make all with the same vpc")
+
+
+def vpc_id_of(group: ec2.ISecurityGroup) -> str | None:
+    """The VPC of a group: None of an imported group, whose VPC is known to EC2 alone."""
+    resource = group.node.default_child
+    return resource.vpc_id if isinstance(resource, ec2.CfnSecurityGroup) else None

@@ -1,0 +1,84 @@
+"""The subnets of a VPC that the nodes of a fleet may be in, by what the user selects."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_cdk.cdk_types import Subnet
+from trainium_cdk.checks import check_same_region, first_line, refuse
+from trainium_cdk.network.same_vpc import refuse_another_vpc
+from trainium_core.catalog.file import ZONE_ID
+
+_FIELDS = ("availability_zones", "one_per_az", "subnet_filters", "subnet_group_name", "subnet_type", "subnets")
+
+
+def candidate_subnets(
+    construct: Construct, vpc: ec2.IVpc, selection: ec2.SubnetSelection | None
+) -> Sequence[ec2.ISubnet]:
+    """The subnets that are selected, at least one. Raises PropsError for none, or for one of another VPC."""
+    check_vpc(construct, vpc)
+    selection = selection or ec2.SubnetSelection()
+    _refuse_zone_ids(construct, selection)
+    for subnet in selection.subnets or ():
+        _refuse_another_vpc(construct, "vpc_subnets", vpc, subnet)
+    given: dict[str, Any] = {name: getattr(selection, name) for name in _FIELDS}
+    try:
+        selected = vpc.select_subnets(**{name: value for name, value in given.items() if value is not None})
+    except RuntimeError as error:
+        sentence = first_line(error)
+        allowed = "a selection of subnets that the VPC has"
+        raise refuse(construct, "vpc_subnets", _shown(given), allowed=allowed, fix=sentence) from None
+    if selected.is_pending_lookup:
+        # The VPC of a lookup that the CDK CLI has yet to make: it synthesises again, with the real one.
+        return [*selected.subnets, *vpc.private_subnets][:1]
+    if not selected.subnets:
+        zones = ", ".join(vpc.availability_zones)
+        raise refuse(
+            construct,
+            "vpc_subnets",
+            _shown(given),
+            allowed=f"a selection that holds a subnet of the VPC, which is in the zones {zones}",
+            fix="select a subnet that the VPC has, or give the VPC one in a zone that offers the type",
+        )
+    return selected.subnets
+
+
+def _refuse_zone_ids(construct: Construct, selection: ec2.SubnetSelection) -> None:
+    for zone in selection.availability_zones or ():
+        if re.fullmatch(ZONE_ID, zone):
+            raise refuse(
+                construct,
+                "vpc_subnets",
+                zone,
+                allowed="names of Availability Zones in availability_zones, such as us-west-2b",
+                fix="give the name that your account has for this zone id, or select the subnet itself: subnets=[...]",
+            )
+
+
+def check_vpc(construct: Construct, vpc: ec2.IVpc) -> None:
+    """Raise PropsError unless a VPC is one of the construct's region, and has DNS."""
+    check_same_region(construct, "vpc", vpc, what="a VPC")
+    if isinstance(vpc, ec2.Vpc) and not vpc.dns_support_enabled:
+        allowed = "a VPC with DNS, by which nodes and file systems find AWS's endpoints"
+        raise refuse(construct, "vpc", vpc, allowed=allowed, fix="leave out its enable_dns_support=False")
+
+
+def check_subnet(construct: Construct, vpc: ec2.IVpc, subnet: Subnet) -> None:
+    """Raise PropsError unless these are a VPC of the construct's region, and a subnet of it as far as the app knows."""
+    check_vpc(construct, vpc)
+    _refuse_another_vpc(construct, "subnet", vpc, subnet)
+
+
+def _refuse_another_vpc(construct: Construct, parameter: str, vpc: ec2.IVpc, subnet: Subnet) -> None:
+    resource = subnet.node.default_child
+    vpc_id = resource.vpc_id if isinstance(resource, ec2.CfnSubnet) else None
+    refuse_another_vpc(construct, parameter, subnet, vpc_id, vpc, fix="give a subnet of that VPC, or its own as vpc")
+
+
+def _shown(given: dict[str, Any]) -> str:
+    paths = {"subnets": [one.node.path for one in given["subnets"] or ()] or None}
+    shown = {name: value for name, value in {**given, **paths}.items() if value is not None}
+    return ", ".join(f"{name}={value}" for name, value in shown.items()) or "the default"

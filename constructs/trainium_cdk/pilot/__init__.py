@@ -1,0 +1,1 @@
+"""What ends a pilot, or puts it to sleep."""

@@ -1,0 +1,215 @@
+"""What ends a pilot in time, and within its budget, and who is notified when that fails."""
+
+from aws_cdk import Aws, Stack
+from aws_cdk import aws_budgets as budgets
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from trainium_cdk.fleet.node_reconciler import NodeReconciler
+from trainium_cdk.fleet.node_records import NodeRecords
+from trainium_cdk.justification import justify
+from trainium_cdk.pilot.pilot_clock import PilotClock
+from trainium_cdk.pilot.pilot_props import PilotProps
+from trainium_cdk.pilot.sleep_switch import SleepSwitch
+from trainium_core.facts import facts
+from trainium_core.plan.settings.pilot import BudgetAction
+from trainium_runtime.naming import CLUSTER_TAG
+
+_ATTEMPTS = 3  # at an event: the call and two retries (Lambda developer guide, asynchronous invocation)
+_PERIOD_SECONDS = 900
+
+
+class Pilot(Construct):
+    """The clock and the budget of a pilot, as far as it has them, and the topic that both of them publish to.
+
+    The topic also gets the alarm of a clock or reconciler that fails.
+
+    `topic` is the CDK object, `clock` the construct, None if nothing ends by itself.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        pilot: PilotProps,
+        cluster_name: str,
+        nodes: int,
+        group_name: str | None = None,
+        sleep: SleepSwitch | None = None,
+        reconciler: NodeReconciler | None = None,
+        records: NodeRecords | None = None,
+        precompile_group_name: str | None = None,
+    ) -> None:
+        """
+        nodes: as many as the group has.
+        group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. Default: none, and then nodes go with
+        the stack alone.
+        sleep: what the clock leaves to others. Default: the cluster never sleeps.
+        reconciler: notifies jobs that nodes stop soon. Default: none.
+        records: where nodes say whether they are in use. Default: nowhere; then idle nodes run on.
+        precompile_group_name: the Auto Scaling group of the host that compiles ahead. Default: none.
+        """
+        super().__init__(scope, construct_id)
+        self.topic = _topic(self, "Notices")
+        if pilot.notify_email is not None:
+            sns.CfnSubscription(
+                self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=pilot.notify_email
+            )
+        name = budget_name(self, cluster_name, pilot.budget_action)
+        self.clock = None
+        if pilot.stops_nodes if group_name else pilot.end is not None:
+            self.clock = PilotClock(
+                self,
+                "Clock",
+                pilot=pilot,
+                cluster_name=cluster_name,
+                nodes=nodes,
+                group_name=group_name,
+                topic=self.topic,
+                sleep=sleep,
+                reconciler=reconciler,
+                records=records,
+                budget=name if pilot.stops_at_budget else None,
+                precompile_group_name=precompile_group_name,
+            )
+        if pilot.budget_usd is not None:
+            spent = self.topic
+            if pilot.stops_at_budget and self.clock is not None:
+                spent = _topic(self, "Spent")
+                self.clock.subscribe_to(spent)
+            for topic in {spent.node.path: spent, self.topic.node.path: self.topic}.values():
+                _let_publish(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
+            PilotBudget(
+                self,
+                "Budget",
+                name=name,
+                usd=pilot.budget_usd,
+                cluster_name=cluster_name,
+                notices=self.topic,
+                spent=spent,
+            )
+        self._alarm_on_failures(reconciler)
+
+    def _alarm_on_failures(self, reconciler: NodeReconciler | None) -> None:
+        _let_publish(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
+        if self.clock is not None:
+            ending = "The clock of the pilot fails: its end, its warnings and the stop at a spent budget may not come."
+            name = self.clock.function_name
+            FunctionAlarm(self, "ClockFails", function_name=name, what=ending, topic_arn=self.topic.topic_arn)
+        if reconciler is not None:
+            keeping = "The reconciler of the nodes fails: failed nodes are not replaced, and jobs may get no notice."
+            name = reconciler.function_name
+            FunctionAlarm(self, "KeeperFails", function_name=name, what=keeping, topic_arn=self.topic.topic_arn)
+
+
+def _topic(scope: Construct, construct_id: str) -> sns.Topic:
+    topic = sns.Topic(scope, construct_id, enforce_ssl=True)
+    unencrypted = "holds times, sums and names; AWS Budgets cannot publish under the key that AWS manages"
+    justify(topic, checkov={"CKV_AWS_26": unencrypted})
+    return topic
+
+
+def _let_publish(topic: sns.Topic, service: str, source: str) -> None:
+    """Let a service publish for this account. source: the end of the ARNs of what sends, from the service's name on."""
+    # Sources: AWS Cost Management User Guide, creating an Amazon SNS topic for budget notifications; CloudWatch User
+    # Guide, notifying users on alarm changes.
+    principal: iam.IPrincipal = iam.ServicePrincipal(f"{service}.amazonaws.com")  # pyright: ignore[reportAssignmentType]
+    topic.add_to_resource_policy(
+        iam.PolicyStatement(
+            principals=[principal],
+            actions=["sns:Publish"],
+            resources=[topic.topic_arn],
+            conditions={
+                "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
+                "ArnLike": {"aws:SourceArn": f"arn:{Aws.PARTITION}:{source}"},
+            },
+        )
+    )
+
+
+class PilotBudget(Construct):
+    """A budget on the costs of everything that has the tag trn:cluster, by calendar year: a pilot is shorter.
+
+    The tag must be activated as a cost allocation tag by whoever pays for the account, or the budget sees nothing.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        usd: int,
+        cluster_name: str,
+        notices: sns.Topic,
+        spent: sns.Topic,
+    ) -> None:
+        """notices: gets what is nearly spent, or forecast to be. spent: once all is."""
+        super().__init__(scope, construct_id)
+        nearly = facts()["budgets"]["actual_percent"]
+        budget = budgets.CfnBudget(
+            self,
+            "Budget",
+            budget=budgets.CfnBudget.BudgetDataProperty(
+                budget_name=name,
+                budget_type="COST",
+                time_unit="ANNUALLY",
+                budget_limit=budgets.CfnBudget.SpendProperty(amount=float(usd), unit="USD"),
+                cost_filters={"TagKeyValue": [f"user:{CLUSTER_TAG}${cluster_name}"]},
+            ),
+            notifications_with_subscribers=[
+                _notification("ACTUAL", nearly, notices),
+                _notification("ACTUAL", 100, spent),
+                _notification("FORECASTED", 100, notices),
+            ],
+        )
+        # With their policies: AWS Budgets must be able to publish.
+        budget.node.add_dependency(notices, spent)
+
+
+def budget_name(scope: Construct, cluster_name: str, action: BudgetAction) -> str:
+    """Unlike most names it is the account's, whatever the region.
+
+    A changed action changes the subscribers, for which CloudFormation makes a new budget: under another name.
+    """
+    stack = Stack.of(scope)
+    own = f"-{cluster_name}-{stack.region}-{action}"
+    return stack.stack_name[: facts()["budgets"]["longest_name"] - len(own)] + own
+
+
+def _notification(kind: str, percent: int, topic: sns.Topic) -> budgets.CfnBudget.NotificationWithSubscribersProperty:
+    return budgets.CfnBudget.NotificationWithSubscribersProperty(
+        notification=budgets.CfnBudget.NotificationProperty(
+            notification_type=kind, comparison_operator="GREATER_THAN", threshold=percent, threshold_type="PERCENTAGE"
+        ),
+        subscribers=[budgets.CfnBudget.SubscriberProperty(subscription_type="SNS", address=topic.topic_arn)],
+    )
+
+
+class FunctionAlarm(Construct):
+    """Tells a topic when a function fails so often that an event may have been given up.
+
+    An error that a retry makes good raises no alarm. The topic must let CloudWatch publish.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, function_name: str, what: str, topic_arn: str) -> None:
+        """what: what the function does, and what does not happen without it; the text of the message."""
+        super().__init__(scope, construct_id)
+        cloudwatch.CfnAlarm(
+            self,
+            "Alarm",
+            alarm_description=f"{what} Its errors are in the log group of the function {function_name}.",
+            namespace="AWS/Lambda",
+            metric_name="Errors",
+            dimensions=[cloudwatch.CfnAlarm.DimensionProperty(name="FunctionName", value=function_name)],
+            statistic="Sum",
+            period=_PERIOD_SECONDS,
+            evaluation_periods=1,
+            threshold=_ATTEMPTS,
+            comparison_operator="GreaterThanOrEqualToThreshold",
+            treat_missing_data="notBreaching",
+            alarm_actions=[topic_arn],
+        )

@@ -1,0 +1,166 @@
+"""The clock of a pilot: a function that runs on a schedule."""
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from trainium_cdk.fleet.group_arn import allow_resizing
+from trainium_cdk.fleet.node_reconciler import NodeReconciler
+from trainium_cdk.fleet.node_records import NodeRecords, allow_reading_usage
+from trainium_cdk.handler_function import HandlerFunction
+from trainium_cdk.justification import justify, justify_wildcard
+from trainium_cdk.pilot.pilot_props import PilotProps
+from trainium_cdk.pilot.sleep_switch import SleepSwitch
+from trainium_cdk.service_role import service_role
+from trainium_core.facts import facts
+from trainium_runtime.naming import IDLE_NOTICE_TAG, NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
+
+
+class PilotClock(Construct):
+    """A function that a schedule calls every few minutes: it warns of the end, and turns the nodes off and on.
+
+    It may set the number of nodes of its own group, between none and all, and, if it is to destroy, ask
+    CloudFormation to delete its own stack; CloudFormation does that with the role the stack was deployed with. What it
+    remembers are tags of its own topic.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        pilot: PilotProps,
+        cluster_name: str,
+        nodes: int,
+        topic: sns.Topic,
+        group_name: str | None = None,
+        sleep: SleepSwitch | None = None,
+        reconciler: NodeReconciler | None = None,
+        records: NodeRecords | None = None,
+        budget: str | None = None,
+        precompile_group_name: str | None = None,
+    ) -> None:
+        """
+        nodes: as many as the group has. topic: where warnings go.
+        group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. Default: none; then the clock deletes
+        the stack and does nothing else to nodes.
+        reconciler: notifies jobs that nodes stop soon. Default: none.
+        records: where nodes say whether they are in use. Default: nowhere; then idle nodes run on.
+        budget: name of the budget that stops the nodes. Default: none does.
+        precompile_group_name: the Auto Scaling group of the host that compiles ahead, which ends with the pilot.
+        Default: none.
+        """
+        super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        stops_idle = records is not None and pilot.idle_minutes is not None
+        block = pilot.capacity_block_id if group_name is not None else None
+        action = pilot.action or ("destroy" if group_name is None else "sleep")
+        self.settings = _settings(pilot, action, budget, block)
+        if stops_idle:
+            self.settings["IDLE_MINUTES"] = str(pilot.idle_minutes)
+        self._function = function = HandlerFunction(
+            self,
+            "Clock",
+            handler="pilot_clock",
+            timeout_minutes=1,
+            environment={
+                **self.settings,
+                **({"GROUP": group_name} if group_name else {}),
+                **({"KEEPER": reconciler.arn} if reconciler else {}),
+                **({"PRECOMPILE_GROUP": precompile_group_name} if precompile_group_name else {}),
+                **({"RECORDS_BUCKET": records.bucket.bucket_name} if records and stops_idle else {}),
+                "STACK_ID": stack.stack_id,
+                "TOPIC": topic.topic_arn,
+                "CLUSTER": cluster_name,
+                "NODES": str(nodes),
+                "ASLEEP": sleep.asleep if sleep else "false",
+            },
+        )
+        self.arn, self.function_name = function.arn, function.function.ref
+        function.allow(actions=["sns:ListTagsForResource", "sns:Publish"], resources=[topic.topic_arn])
+        function.allow(
+            actions=["sns:TagResource", "sns:UntagResource"],
+            resources=[topic.topic_arn],
+            conditions={
+                "ForAllValues:StringEquals": {"aws:TagKeys": [STOPPED_TAG, NOTIFIED_TAG, SPENT_TAG, IDLE_NOTICE_TAG]}
+            },
+        )
+        on_stack = ["cloudformation:DescribeStacks"]
+        if action == "destroy":
+            on_stack.append("cloudformation:DeleteStack")
+        function.allow(actions=on_stack, resources=[stack.stack_id])
+        if group_name:
+            self._allow_on_group(group_name, cluster_name, in_block=block is not None)
+        if precompile_group_name:
+            allow_resizing(function, group_name=precompile_group_name, cluster_name=cluster_name)
+        if records and stops_idle:
+            allow_reading_usage(function, records)
+        if reconciler:
+            function.allow(actions=["lambda:InvokeFunction"], resources=[reconciler.arn])
+        self._schedule()
+
+    def subscribe_to(self, topic: sns.Topic) -> None:
+        """Look at once when something is published."""
+        sns.CfnSubscription(self, "Hears", topic_arn=topic.topic_arn, protocol="lambda", endpoint=self.arn)
+        lambda_.CfnPermission(
+            self,
+            "HearsMayCall",
+            action="lambda:InvokeFunction",
+            function_name=self.arn,
+            principal="sns.amazonaws.com",
+            source_arn=topic.topic_arn,
+        )
+
+    def _allow_on_group(self, group_name: str, cluster_name: str, *, in_block: bool) -> None:
+        actions = ["autoscaling:DescribeAutoScalingGroups", *(["ec2:DescribeCapacityReservations"] if in_block else [])]
+        self._function.allow(actions=actions, resources=["*"])
+        without_resources = "these read-only actions know no resources (Service Authorization Reference)"
+        justify_wildcard(self._function, "*", without_resources)
+        allow_resizing(self._function, group_name=group_name, cluster_name=cluster_name)
+
+    def _schedule(self) -> None:
+        stack = Stack.of(self)
+        role = service_role(
+            self,
+            "ScheduleRole",
+            "scheduler.amazonaws.com",
+            conditions={"StringEquals": {"aws:SourceAccount": stack.account}},
+        )
+        role.add_to_principal_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn]))
+        minutes = facts()["pilot"]["minutes_between_runs"]
+        schedule = scheduler.CfnSchedule(
+            self,
+            "Schedule",
+            description="Looks whether the pilot ends",
+            schedule_expression=f"rate({minutes} minutes)",
+            flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
+            target=scheduler.CfnSchedule.TargetProperty(
+                arn=self.arn,
+                role_arn=role.role_arn,
+                input='{"kind": "schedule"}',
+                # The next run does what a lost one did not.
+                retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
+                    maximum_event_age_in_seconds=60 * minutes, maximum_retry_attempts=2
+                ),
+            ),
+        )
+        # Scheduler assumes the role when the schedule is made, and refuses one that IAM has made only just now
+        # (github.com/aws/aws-sdk-js-v3, issue 6494): its policy comes in between.
+        schedule.node.add_dependency(role)
+        justify(schedule, checkov={"CKV_AWS_297": "its input is a constant"})
+
+
+def _settings(pilot: PilotProps, action: str, budget: str | None, block: str | None) -> dict[str, str]:
+    """The end of the pilot, as a property of the readiness check: another end updates it."""
+    settings = {"WARNING_HOURS": str(pilot.warning_hours), "ENDS_ACTION": action}
+    if pilot.end is not None:
+        # Where the function runs there may be no time zones.
+        settings["ENDS"] = str(pilot.end)
+    if budget is not None:
+        settings |= {"BUDGET": budget, "BUDGET_USD": str(pilot.budget_usd)}
+    if block is not None:
+        settings["CAPACITY_BLOCK"] = block
+    return settings

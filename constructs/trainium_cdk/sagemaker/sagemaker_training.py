@@ -1,0 +1,273 @@
+"""Everything a training job on SageMaker needs, without machines to keep."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import jsii
+from aws_cdk import Annotations, Duration, RemovalPolicy, Stack, Token
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from trainium_cdk.cdk_types import Key
+from trainium_cdk.checks import PropsError, check, check_known, form, refuse
+from trainium_cdk.fleet.cluster_names import checked_cluster_name, claim_cluster_name, tag_all
+from trainium_cdk.from_plan import check_region, outbound_tcp_ports, plan_cache, plan_network, removal_policy
+from trainium_cdk.network.s3_route import ReachesS3
+from trainium_cdk.network.security_group import HTTPS, EfaSecurityGroup
+from trainium_cdk.network.subnet_selection import candidate_subnets
+from trainium_cdk.sagemaker.training_alerts import TrainingAlerts
+from trainium_cdk.sagemaker.training_role import TrainingRole
+from trainium_cdk.sagemaker.training_run import TrainingRun
+from trainium_cdk.sagemaker.training_state_machine import TrainingStateMachine
+from trainium_cdk.sagemaker.training_store import TrainingStore
+from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, allow_cache, check_cache
+from trainium_cdk.storage.disposable_bucket import check_bucket_policy
+from trainium_cdk.storage.encryption_key import check_granting_key
+from trainium_core.engines.sagemaker.jobs.images import parsed_image, training_image
+from trainium_core.engines.sagemaker.warnings import training_warnings
+from trainium_core.naming import training_job_prefix
+from trainium_core.plan import Plan
+from trainium_core.plan.rules.forms import range_problems
+from trainium_core.plan.settings.sagemaker import SageMakerSettings
+from trainium_core.problems import PlanError
+from trainium_runtime.naming import CLUSTER_TAG
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Props:
+    """What training is made of, all of it checked. encryption_key, removal_policy: of the store. data: an S3 URL."""
+
+    cluster_name: str
+    tags: Mapping[str, str]
+    image_uri: str
+    cache: ICompileCache
+    removal_policy: RemovalPolicy
+    encryption_key: Key | None
+    subnet: ec2.ISubnet | None
+    security_group: EfaSecurityGroup | None
+    max_runtime_hours: int
+    capacity_retries: int
+    report_email: str | None
+    data: str | None = None
+
+
+@jsii.implements(iam.IGrantable, ec2.IConnectable)
+class _Training(Construct):
+    job_prefix: str
+    image_uri: str
+    cache: ICompileCache
+    store: TrainingStore
+    execution: TrainingRole
+    alerts: TrainingAlerts
+    state_machine: TrainingStateMachine
+    subnet: ec2.ISubnet | None
+    security_group: EfaSecurityGroup | None
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """The role of the jobs: `bucket.grant_read(training)` grants to it."""
+        return self.execution.role
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """The security group of jobs in a VPC. Raises PropsError for jobs in SageMaker's own network."""
+        if self.security_group is None:
+            raise refuse(
+                self, "vpc", None, allowed="a VPC, for jobs to have a security group", fix="give vpc, or open no port"
+            )
+        return self.security_group.connections
+
+    def _make(self, props: _Props) -> None:
+        claim_cluster_name(self, props.cluster_name, kind="training")
+        tag_all(self, props.cluster_name, props.tags)
+        self.job_prefix = training_job_prefix(props.cluster_name)
+        self.image_uri, self.cache = props.image_uri, props.cache
+        self.store = TrainingStore(
+            self, "Training", removal_policy=props.removal_policy, encryption_key=props.encryption_key
+        )
+        self.execution = self._execution(props)
+        self.subnet, self.security_group = props.subnet, props.security_group
+        if self.subnet is not None and self.security_group is not None:
+            self.execution.allow_network(subnet=self.subnet, security_group=self.security_group)
+        self.alerts = TrainingAlerts(self, "Alerts", job_prefix=self.job_prefix, email=props.report_email)
+        run = TrainingRun(
+            job_prefix=self.job_prefix,
+            role_arn=self.execution.role.role_arn,
+            topic_arn=self.alerts.topic.topic_arn,
+            checkpoint_url=self.store.checkpoint_url,
+            network=self._vpc_config(),
+            budget_hours=props.max_runtime_hours,
+            capacity_retries=props.capacity_retries,
+            tags={CLUSTER_TAG: props.cluster_name, **props.tags},
+        )
+        self.state_machine = TrainingStateMachine(self, "Runner", run=run)
+
+    def _execution(self, props: _Props) -> TrainingRole:
+        image = parsed_image(props.image_uri)
+        assert image is not None
+        execution = TrainingRole(self, "Execution", job_prefix=self.job_prefix, image=image)
+        self.store.grant_training(execution.role)
+        allow_cache(props.cache, execution.role)
+        if props.encryption_key is not None:
+            execution.allow_key(props.encryption_key.key_arn)
+        if props.data is not None:
+            execution.allow_data(props.data)
+        return execution
+
+    def _vpc_config(self) -> Mapping[str, Any] | None:
+        if self.subnet is None or self.security_group is None:
+            return None
+        return {
+            "Subnets": [self.subnet.subnet_id],
+            "SecurityGroupIds": [self.security_group.security_group_id],
+        }
+
+
+class PlannedTraining(_Training):
+    """The training of a plan, with the network and the cache that it asks for."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        """plan: its section of SageMaker's settings says what there is. Raises PlanError for another region."""
+        super().__init__(scope, construct_id)
+        settings = plan.sagemaker
+        check_region(self, plan)
+        key = None if settings.kms_key is None else kms.Key.from_key_arn(self, "Key", settings.kms_key)
+        subnet, group = self._network(plan) if settings.vpc else (None, None)
+        self._make(
+            _Props(
+                cluster_name=plan.cluster_name,
+                tags=plan.tags,
+                image_uri=settings.image or training_image(plan.region),
+                cache=plan_cache(self, "CompileCache", plan, encryption_key=key),
+                removal_policy=removal_policy(keep=settings.output_at_destroy == "retain"),
+                encryption_key=key,
+                subnet=subnet,
+                security_group=group,
+                max_runtime_hours=settings.budget_hours,
+                capacity_retries=settings.capacity_retries,
+                report_email=settings.report_email,
+                data=settings.data,
+            )
+        )
+        for name, warning in training_warnings(plan).items():
+            Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
+
+    def _network(self, plan: Plan) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
+        # Image and logs reach a job through SageMaker itself, not through the VPC: S3 is enough.
+        egress = plan.network.egress or "none"
+        network = plan_network(self, "Network", plan, egress=egress)
+        ports = outbound_tcp_ports(plan, egress=egress)
+        return network.subnet, _jobs_group(self, network.vpc, ports, plan.network.dns_servers)
+
+
+class SageMakerTraining(_Training):
+    """Role, store, alerts and a state machine for training jobs on SageMaker, in a VPC if one is given.
+
+    Jobs that are not started by the state machine can use all of it too; their names must begin with `job_prefix`.
+    `execution` holds the role of the jobs, `store` their bucket, `cache` the compile cache, `image_uri` the container
+    image, `alerts` the topic that hears of failed jobs.
+
+    Example:
+
+        training = SageMakerTraining(stack, "Training", cluster_name="research")
+        data.grant_read(training)
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        image: str | None = None,
+        cache: ICompileCache | None = None,
+        vpc: ec2.IVpc | None = None,
+        vpc_subnets: ec2.SubnetSelection | None = None,
+        encryption_key: Key | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
+        max_runtime: Duration | None = None,
+        capacity_retries: int = SageMakerSettings.capacity_retries,
+        report_email: str | None = None,
+    ) -> None:
+        """
+        cluster_name: 1 to 32 lower-case letters, digits and hyphens; the names of jobs begin with it, and everything
+            has it as the tag trn:cluster.
+        image: URI of a container image in ECR, of the stack's region. Default: AWS's last one for PyTorch on Neuron.
+        cache: the compile cache. Default: a new CompileCache that goes with the construct.
+        vpc: where jobs run. Default: SageMaker's own network, with internet.
+        vpc_subnets: subnet of the jobs, which must reach S3. Default: the first private one.
+        encryption_key: key for source, checkpoints, models and a new cache. Default: S3's own.
+        removal_policy: DESTROY deletes source, checkpoints and models with the stack; others keep them. Default:
+            DESTROY.
+        max_runtime: hours after which the state machine stops a job, whatever it asks for. Default: 24 hours.
+        capacity_retries: times that the state machine tries again without capacity or quota. Default: 5.
+        report_email: where failed jobs and ends of runs are sent; it must confirm once. Default: the topic alone.
+
+        Raises PropsError with what is wrong, by the names of these parameters.
+        """
+        super().__init__(scope, construct_id)
+        name = checked_cluster_name(self, cluster_name)
+        hours = SageMakerSettings.budget_hours if max_runtime is None else max_runtime.to_hours()
+        check_known(self, "max_runtime", hours, why="the state machine holds it")
+        check(
+            self,
+            range_problems("sagemaker_budget_hours", int(hours), "hours", field="max_runtime"),
+            form("sagemaker_capacity_retries", capacity_retries, field="capacity_retries"),
+            form("sagemaker_report_email", report_email, field="report_email"),
+        )
+        image_uri = self._checked_image(image)
+        check_granting_key(self, "encryption_key", encryption_key)
+        check_cache(self, cache)
+        check_bucket_policy(self, removal_policy)
+        if vpc is None and vpc_subnets is not None:
+            raise refuse(self, "vpc_subnets", "a selection", allowed="nothing without vpc", fix="give vpc too")
+        subnet, group = (None, None) if vpc is None else self._place(vpc, vpc_subnets)
+        self._make(
+            _Props(
+                cluster_name=name,
+                tags={},
+                image_uri=image_uri,
+                cache=cache or CompileCache(self, "CompileCache", encryption_key=encryption_key),
+                removal_policy=removal_policy,
+                encryption_key=encryption_key,
+                subnet=subnet,
+                security_group=group,
+                max_runtime_hours=int(hours),
+                capacity_retries=capacity_retries,
+                report_email=report_email,
+            )
+        )
+        key = self.cache.bucket.encryption_key
+        if key is not None and (encryption_key is None or key.node.path != cast(kms.IKey, encryption_key).node.path):
+            key.grant_encrypt_decrypt(self.execution.role)
+
+    def _checked_image(self, image: str | None) -> str:
+        """The image that is given, else AWS's. Raises PropsError for one of another region."""
+        region = Stack.of(self).region
+        if image is None:
+            allowed = "a region that is known at synthesis: AWS's container images differ between regions"
+            if Token.is_unresolved(region):
+                fix = "give the stack env=Environment(region=...), or an image of the region"
+                raise refuse(self, "image", None, allowed=allowed, fix=fix)
+            try:
+                return training_image(region)
+            except PlanError as error:
+                raise PropsError(self.node.path, [replace(one, key="image") for one in error.problems]) from None
+        check(self, form("sagemaker_image", image, field="image"))
+        found = parsed_image(image)
+        if found is not None and not Token.is_unresolved(region) and found.region != region:
+            allowed = f"an image of {region}, the region of the stack"
+            raise refuse(self, "image", image, allowed=allowed, fix="give one of this region")
+        return image
+
+    def _place(self, vpc: ec2.IVpc, vpc_subnets: ec2.SubnetSelection | None) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
+        subnet = candidate_subnets(self, vpc, vpc_subnets)[0]
+        self.node.add_validation(ReachesS3(vpc, [subnet]))
+        return subnet, _jobs_group(self, vpc, (HTTPS,), ())
+
+
+def _jobs_group(scope: Construct, vpc: ec2.IVpc, ports: Sequence[int], dns_servers: Sequence[str]) -> EfaSecurityGroup:
+    return EfaSecurityGroup(scope, "Jobs", vpc=vpc, outbound_tcp_ports=ports, dns_servers=dns_servers)

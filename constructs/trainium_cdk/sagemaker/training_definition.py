@@ -1,0 +1,227 @@
+"""The state machine that runs one training job, in the Amazon States Language: plain data, without the CDK."""
+
+from trainium_cdk.sagemaker.state_language import ASIDE, State, catch, choice, pass_state, reason, report
+from trainium_cdk.sagemaker.training_run import MINUTE, START_UP_SECONDS, TrainingRun
+
+NEEDED = (
+    "AlgorithmSpecification",
+    "InputDataConfig",
+    "OutputDataConfig",
+    "ResourceConfig",
+    "StoppingCondition.MaxRuntimeInSeconds",
+)
+"""What the input, a CreateTrainingJob request, must have for the machine to run it."""
+
+TAKEN = (
+    "AlgorithmSpecification",
+    "CheckpointConfig",
+    "EnableInterContainerTrafficEncryption",
+    "EnableManagedSpotTraining",
+    "EnableNetworkIsolation",
+    "Environment",
+    "HyperParameters",
+    "InputDataConfig",
+    "OutputDataConfig",
+    "ResourceConfig",
+    "StoppingCondition",
+    "Tags",
+)
+"""What of the request reaches SageMaker as it is. Name, role and network are the machine's own."""
+
+
+_DESCRIBED = '{*"FailureReason":*}'
+"""The cause of a job that failed: what DescribeTrainingJob answers, as JSON."""
+
+_NO_CAPACITY = "CapacityError*"
+_HAD_TRAINED = '*"Status":"Training"*'
+"""SageMaker's own reason, of a job that never came to train. A script that writes the same has trained, and is billed;
+so what it writes is never a reason to start another job. Within a text of the answer, quotes are escaped."""
+
+
+def training_definition(run: TrainingRun) -> State:
+    """The definition: checks the request, runs the job, waits for capacity within a bound, stops it, reports."""
+    return {
+        "Comment": "Runs one SageMaker training job; its input is a CreateTrainingJob request",
+        "StartAt": "Begin",
+        "States": {**_checking(run), **_running(run), **_ending(run)},
+    }
+
+
+def _checking(run: TrainingRun) -> dict[str, State]:
+    tags = [{"Key": key, "Value": value} for key, value in run.tags.items()]
+    defaults = {
+        # A folder for each execution, which its attempts share and no other run: SageMaker loads all that is in it.
+        "CheckpointConfig": {"S3Uri.$": f"States.Format('{run.checkpoint_url}/{{}}', States.UUID())"},
+        "EnableInterContainerTrafficEncryption": False,
+        "EnableManagedSpotTraining": False,
+        "EnableNetworkIsolation": False,
+        "Environment": {},
+        "HyperParameters": {},
+        "Tags": tags,
+    }
+    missing = {"Or": [{"Variable": f"$.request.{path}", "IsPresent": False} for path in NEEDED]}
+    too_long = {"Variable": "$.request.StoppingCondition.MaxRuntimeInSeconds"}
+    return {
+        "Begin": pass_state(
+            {
+                "given.$": "$",
+                "defaults": defaults,
+                "id.$": "States.ArrayGetItem(States.StringSplit(States.UUID(), '-'), 0)",
+            },
+            "Complete the request",
+        ),
+        "Complete the request": pass_state(
+            {
+                "request.$": "States.JsonMerge($.defaults, $.given, false)",
+                "id.$": "$.id",
+                "pauses": run.pauses,
+                "attempt": {"number": 0},
+            },
+            "Check the request",
+        ),
+        "Check the request": {
+            "Type": "Choice",
+            "Choices": [
+                {**missing, "Next": "Refuse an incomplete request"},
+                {**too_long, "NumericGreaterThan": run.budget_seconds, "Next": "Refuse a run over budget"},
+            ],
+            "Default": "Name the job",
+        },
+        "Refuse an incomplete request": _failed(f"Nothing was started: the request must have {', '.join(NEEDED)}"),
+        "Refuse a run over budget": _failed(
+            "Nothing was started: MaxRuntimeInSeconds is {}, over the budget of "
+            f"{run.budget_seconds} (trn:sagemaker_budget_hours)",
+            "$.request.StoppingCondition.MaxRuntimeInSeconds",
+        ),
+    }
+
+
+def _running(run: TrainingRun) -> dict[str, State]:
+    number = "States.MathAdd($.attempt.number, 1)"
+    return {
+        "Name the job": {
+            **pass_state(
+                {
+                    "number.$": number,
+                    "name.$": f"States.Format('{run.job_prefix}{{}}-{{}}', $.id, {number})",
+                    "pause.$": f"States.ArrayGetItem($.pauses, {number})",
+                },
+                "Train",
+            ),
+            "ResultPath": "$.attempt",
+        },
+        "Train": _train(run),
+        "Did it complete": choice(
+            {"Variable": "$.result.TrainingJobStatus", "StringEquals": "Completed"},
+            "Report success",
+            otherwise="It was stopped",
+        ),
+        "Is the job described": choice(
+            {"Variable": "$.error.Cause", "StringMatches": _DESCRIBED}, "Read the description", otherwise="It failed"
+        ),
+        "Read the description": {
+            **pass_state({"job.$": "States.StringToJson($.error.Cause)"}, "Was there no capacity"),
+            "ResultPath": "$.described",
+        },
+        "Was there no capacity": choice(
+            {
+                "And": [
+                    {"Variable": "$.described.job.FailureReason", "StringMatches": _NO_CAPACITY},
+                    {"Not": {"Variable": "$.error.Cause", "StringMatches": _HAD_TRAINED}},
+                ]
+            },
+            "Keep the reason",
+            otherwise="The job failed",
+        ),
+        "Keep the reason": {
+            "Type": "Pass",
+            "InputPath": "$.described.job.FailureReason",
+            "ResultPath": "$.error.Cause",
+            "Next": "May it try again",
+        },
+        "May it try again": choice(
+            {"Variable": "$.attempt.number", "NumericLessThanEquals": run.capacity_retries},
+            "Wait for capacity",
+            otherwise="Give up waiting",
+        ),
+        "Wait for capacity": {"Type": "Wait", "SecondsPath": "$.attempt.pause", "Next": "Name the job"},
+        "Stop the job": {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::aws-sdk:sagemaker:stopTrainingJob",
+            "Parameters": {"TrainingJobName.$": "$.attempt.name"},
+            "ResultPath": ASIDE,
+            "Retry": [_again(["States.TaskFailed"])],
+            "Catch": [catch(["States.ALL"], "It could not be stopped")],
+            "Next": "It ran too long",
+        },
+    }
+
+
+def _train(run: TrainingRun) -> State:
+    return {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::sagemaker:createTrainingJob.sync",
+        "Parameters": {
+            "TrainingJobName.$": "$.attempt.name",
+            "RoleArn": run.role_arn,
+            # Neither profiler nor debugger works with Trainium.
+            "ProfilerConfig": {"DisableProfiler": True},
+            **({"VpcConfig": dict(run.network)} if run.network else {}),
+            **{f"{name}.$": f"$.request.{name}" for name in TAKEN},
+        },
+        "ResultPath": "$.result",
+        "TimeoutSeconds": run.budget_seconds + START_UP_SECONDS,
+        "Retry": [_again(["SageMaker.AmazonSageMakerException", "SageMaker.ThrottlingException"])],
+        "Catch": [
+            catch(["SageMaker.ResourceLimitExceededException", "SageMaker.ResourceLimitExceeded"], "May it try again"),
+            # Names are new to each attempt: a call whose answer got lost has started the job already.
+            catch(["SageMaker.ResourceInUseException", "SageMaker.ResourceInUse"], "It may run unwatched"),
+            catch(["States.Timeout"], "Stop the job"),
+            catch(["States.ALL"], "Is the job described"),
+        ],
+        "Next": "Did it complete",
+    }
+
+
+def _again(errors: list[str]) -> State:
+    """Three times more, after half a minute, one and two."""
+    return {"ErrorEquals": errors, "IntervalSeconds": 30, "MaxAttempts": 3, "BackoffRate": 2}
+
+
+def _ending(run: TrainingRun) -> dict[str, State]:
+    name = "$.attempt.name"
+    budget = f"{START_UP_SECONDS // MINUTE} minutes after its budget of {run.budget_hours} hours"
+    return {
+        "It was stopped": _failed("{} ended {} ({})", name, "$.result.TrainingJobStatus", "$.result.SecondaryStatus"),
+        "The job failed": _failed("{} failed: {}", name, "$.described.job.FailureReason"),
+        "It failed": _failed("{} failed: {} {}", name, "$.error.Error", "$.error.Cause"),
+        "It may run unwatched": _failed(
+            "{} exists already: it may have been started without an answer, and be billed until it ends: {}",
+            name,
+            "$.error.Cause",
+        ),
+        "It ran too long": _failed(f"{{}} was stopped: it had not ended {budget}", name),
+        "It could not be stopped": _failed(
+            f"{{}} had not ended {budget}, and was not stopped. It may run on, and be billed: {{}} {{}}",
+            name,
+            "$.error.Error",
+            "$.error.Cause",
+        ),
+        "Give up waiting": _failed(
+            "There was no capacity or quota for {} in {} attempts: {}", name, "$.attempt.number", "$.error.Cause"
+        ),
+        "Report success": report(
+            run.topic_arn,
+            "Training job completed",
+            "States.Format('{} completed; its output is below {}', "
+            f"{name}, $.request.OutputDataConfig.S3OutputPath)",
+            "Completed",
+        ),
+        "Completed": {"Type": "Succeed", "OutputPath": "$.result"},
+        "Report failure": report(run.topic_arn, "Training job did not complete", "$.reason.text", "Failed"),
+        "Failed": {"Type": "Fail", "Error": "TrainingDidNotComplete", "CausePath": "$.reason.text"},
+    }
+
+
+def _failed(text: str, *paths: str) -> State:
+    return reason(text, *paths, following="Report failure")

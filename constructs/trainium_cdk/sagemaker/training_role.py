@@ -1,0 +1,104 @@
+"""The role that a SageMaker training job runs with: what a job does, and nothing for whoever is not a job."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from trainium_cdk.justification import justify_wildcard
+from trainium_cdk.network.network_permissions import allow_interfaces
+from trainium_cdk.service_role import service_role
+from trainium_cdk.storage.disposable_bucket import allow_objects, arn_of
+from trainium_core.engines.sagemaker.jobs.images import ContainerImage
+from trainium_core.facts import training_facts
+
+
+class TrainingRole(Construct):
+    """An execution role for training jobs whose names begin with a prefix. `role` is the CDK object.
+
+    SageMaker can take it only on behalf of this account (confused deputy). S3 is granted by whoever holds a bucket.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, image: ContainerImage) -> None:
+        """
+        job_prefix: what the names of the jobs begin with. A job writes logs under its own name only.
+        image: container image; its repository is the only one that the role may pull from.
+        """
+        super().__init__(scope, construct_id)
+        self._stack = Stack.of(self)
+        self._container: Mapping[str, Any] = training_facts()["container"]
+        account = self._stack.account
+        anything = self._stack.format_arn(service="sagemaker", resource="*", arn_format=ArnFormat.NO_RESOURCE_NAME)
+        self.role = service_role(
+            self,
+            "Role",
+            self._container["service"],
+            conditions={"StringEquals": {"aws:SourceAccount": account}, "ArnLike": {"aws:SourceArn": anything}},
+        )
+        self._allow_logs(job_prefix)
+        self._allow_image(image)
+
+    def _allow_logs(self, job_prefix: str) -> None:
+        group: str = self._container["log_group"]
+        whole_group = self._arn("logs", "log-group", group, ArnFormat.COLON_RESOURCE_NAME)
+        streams = f"{whole_group}:log-stream:{job_prefix}*"
+        # Both ways that a group is written: the first call takes the one, the second the other.
+        self._allow(["logs:CreateLogGroup", "logs:DescribeLogStreams"], [whole_group, f"{whole_group}:*"])
+        self._allow(["logs:CreateLogStream", "logs:PutLogEvents"], [streams])
+        justify_wildcard(self.role, f"{whole_group}:*", "looking for a job's own streams; the group is SageMaker's")
+        justify_wildcard(self.role, streams, "one log stream for each instance of a job, named after the job")
+        self._allow(["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": group}})
+
+    def _allow_image(self, image: ContainerImage) -> None:
+        repository = self._stack.format_arn(
+            service="ecr",
+            account=image.account,
+            region=image.region,
+            resource="repository",
+            resource_name=image.repository,
+        )
+        pulling = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
+        self._allow(pulling, [repository])
+        self._allow(["ecr:GetAuthorizationToken"], ["*"])
+        justify_wildcard(self.role, "*", "these actions know no resources (Service Authorization Reference)")
+
+    def allow_network(self, *, subnet: ec2.ISubnet, security_group: ec2.ISecurityGroup) -> None:
+        """Allow the job to have its interfaces in a subnet and a security group, and in no others."""
+        allow_interfaces(self.role, subnet=subnet, security_groups=[security_group])
+
+    def allow_key(self, key_arn: str) -> None:
+        """Allow the job to read and write, through S3 alone, what a KMS key encrypts, and SageMaker to encrypt."""
+        through_s3 = {"StringEquals": {"kms:ViaService": f"s3.{self._stack.region}.{self._stack.url_suffix}"}}
+        self._allow(["kms:Decrypt", "kms:GenerateDataKey"], [key_arn], through_s3)
+        # SageMaker wants it of a role with a KmsKeyId (CreateTrainingJob, OutputDataConfig), and not by way of S3.
+        self._allow(["kms:Encrypt"], [key_arn])
+
+    def allow_data(self, url: str) -> None:
+        """Allow the job to read training data below an S3 URL."""
+        name, _, folder = url.removeprefix("s3://").partition("/")
+        bucket = s3.Bucket.from_bucket_name(self, "Data", name)
+        reading = ["s3:GetObject", "s3:ListBucket"]
+        prefix = folder.rstrip("/")
+        if prefix:
+            allow_objects(bucket, self.role, {prefix: reading})
+            return
+        everything = arn_of(bucket, "*")
+        self._allow(["s3:GetObject"], [everything])
+        self._allow(["s3:ListBucket"], [arn_of(bucket)])
+        justify_wildcard(self.role, everything, "trn:sagemaker_data names the whole bucket")
+
+    def _arn(
+        self, service: str, resource: str, name: str, arn_format: ArnFormat = ArnFormat.SLASH_RESOURCE_NAME
+    ) -> str:
+        return self._stack.format_arn(service=service, resource=resource, resource_name=name, arn_format=arn_format)
+
+    def _allow(
+        self, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
+    ) -> None:
+        self.role.add_to_principal_policy(
+            iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
+        )

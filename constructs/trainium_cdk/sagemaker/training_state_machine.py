@@ -1,0 +1,119 @@
+"""The state machine that runs training jobs, with what it may do."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aws_cdk import ArnFormat, RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_stepfunctions as stepfunctions
+from constructs import Construct
+
+from trainium_cdk.justification import justify, justify_wildcard
+from trainium_cdk.sagemaker.training_definition import training_definition
+from trainium_cdk.sagemaker.training_run import TrainingRun
+from trainium_cdk.service_role import service_role
+from trainium_core.facts import training_facts
+
+_LOG_GROUPS_OF_SERVICES = "/aws/vendedlogs/states/"
+"""Log groups below it need no entry of their own in the account's resource policy, which would stay behind."""
+
+_MANAGED_RULE = "StepFunctionsGetEventsForSageMakerTrainingJobsRule"
+"""With which Step Functions itself learns of the end of a job (Step Functions documentation, IAM for SageMaker)."""
+
+_LOG_DELIVERY = (
+    "logs:CreateLogDelivery",
+    "logs:DeleteLogDelivery",
+    "logs:DescribeLogGroups",
+    "logs:DescribeResourcePolicies",
+    "logs:GetLogDelivery",
+    "logs:ListLogDeliveries",
+    "logs:PutResourcePolicy",
+    "logs:UpdateLogDelivery",
+)
+
+
+class TrainingStateMachine(Construct):
+    """Runs a CreateTrainingJob request: `aws stepfunctions start-execution --input file://request.json`."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, run: TrainingRun) -> None:
+        super().__init__(scope, construct_id)
+        self._stack = Stack.of(self)
+        self.log_group = logs.LogGroup(
+            self,
+            "Log",
+            log_group_name=f"{_LOG_GROUPS_OF_SERVICES}{self._stack.stack_name}-{self.node.addr[:8]}",
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        justify(self.log_group, checkov={"CKV_AWS_158": "requests and outcomes, no secrets; encrypted by the service"})
+        # Not its own ARN: the machine is made after its role. Source: Step Functions, preventing confused deputies.
+        machines = self._stack.format_arn(
+            service="states", resource="stateMachine", resource_name="*", arn_format=ArnFormat.COLON_RESOURCE_NAME
+        )
+        self._role = service_role(
+            self,
+            "Role",
+            "states.amazonaws.com",
+            conditions={
+                "StringEquals": {"aws:SourceAccount": self._stack.account},
+                "ArnLike": {"aws:SourceArn": machines},
+            },
+        )
+        self._allow_jobs(run)
+        self._allow(["sns:Publish"], [run.topic_arn])
+        self._allow(_LOG_DELIVERY, ["*"])
+        justify_wildcard(self._role, "*", "log delivery knows no resources (Step Functions documentation)")
+        self.machine = stepfunctions.CfnStateMachine(
+            self,
+            "Machine",
+            role_arn=self._role.role_arn,
+            definition_string=self._stack.to_json_string(training_definition(run)),
+            logging_configuration=stepfunctions.CfnStateMachine.LoggingConfigurationProperty(
+                level="ALL",
+                include_execution_data=True,
+                destinations=[
+                    stepfunctions.CfnStateMachine.LogDestinationProperty(
+                        cloud_watch_logs_log_group=stepfunctions.CfnStateMachine.CloudWatchLogsLogGroupProperty(
+                            log_group_arn=self.log_group.log_group_arn
+                        )
+                    )
+                ],
+            ),
+        )
+        # Step Functions tries the role out when the machine is made.
+        self.machine.node.add_dependency(self._role)
+        untraced = "one job of hours in a handful of steps, all of them in its log; a trace would add nothing"
+        justify(self.machine, cdk_nag={"SF2": untraced}, checkov={"CKV_AWS_284": untraced})
+
+    @property
+    def arn(self) -> str:
+        return self.machine.attr_arn
+
+    def _allow_jobs(self, run: TrainingRun) -> None:
+        jobs = self._stack.format_arn(service="sagemaker", resource="training-job", resource_name=f"{run.job_prefix}*")
+        running = ["AddTags", "CreateTrainingJob", "DescribeTrainingJob", "ListTags", "StopTrainingJob"]
+        self._allow([f"sagemaker:{action}" for action in running], [jobs])
+        justify_wildcard(self._role, jobs, "jobs whose names begin with the cluster's, each run another")
+        # A job in a training plan is created on the plan and its reserved capacity too: Service Authorization
+        # Reference, Amazon SageMaker; so in AmazonSageMakerFullAccess.
+        for kind in ("training-plan", "reserved-capacity"):
+            any_of_the_account = self._stack.format_arn(service="sagemaker", resource=kind, resource_name="*")
+            self._allow(["sagemaker:CreateTrainingJob"], [any_of_the_account])
+            justify_wildcard(self._role, any_of_the_account, "a request names its training plan; each run another")
+        service = training_facts()["container"]["service"]
+        self._allow(["iam:PassRole"], [run.role_arn], {"StringEquals": {"iam:PassedToService": service}})
+        rule = self._stack.format_arn(
+            service="events",
+            resource="rule",
+            resource_name=_MANAGED_RULE,
+            arn_format=ArnFormat.SLASH_RESOURCE_NAME,
+        )
+        self._allow(["events:DescribeRule", "events:PutRule", "events:PutTargets"], [rule])
+
+    def _allow(
+        self, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
+    ) -> None:
+        self._role.add_to_principal_policy(
+            iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
+        )

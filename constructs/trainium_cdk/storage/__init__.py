@@ -1,0 +1,1 @@
+"""Buckets, the compile cache and file systems."""

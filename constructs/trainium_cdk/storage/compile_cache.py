@@ -1,0 +1,271 @@
+"""The S3 bucket where compiled graphs are kept, so that a graph is compiled once and not once per node and start."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Protocol, cast
+
+from aws_cdk import Duration, RemovalPolicy, Stack, Stage, Token
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct, Node
+
+from trainium_cdk.cdk_types import Key
+from trainium_cdk.checks import check, check_known, is_token, refuse
+from trainium_cdk.grants import granting, warn_of_unchanged_policies
+from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, check_bucket_policy, grant_objects
+from trainium_cdk.storage.encryption_key import check_granting_key
+from trainium_core.naming import CACHE_PREFIX
+from trainium_core.plan.rules.forms import range_problems
+from trainium_core.plan.settings_by_key import SETTINGS
+from trainium_core.setting_schema.setting import BUCKET_NAME
+from trainium_wire.cache_place import DIRECT, RELEASE_PREFIX
+
+_READING = ("s3:GetObject", "s3:ListBucket")
+_WRITING = (*_READING, "s3:PutObject")
+_DELETING = ("s3:DeleteObject",)
+_DIRECT_PREFIX = f"{CACHE_PREFIX}/{DIRECT}"
+"""Of what PyTorch/XLA writes by itself: its client deletes its locks there."""
+
+_NAME = re.compile(rf"(?!xn--|sthree-|[\d.]+$){BUCKET_NAME}")
+"""Not an address, nor what S3 keeps for itself (Amazon S3 User Guide, general purpose bucket naming rules)."""
+
+_DEFAULT_DAYS: int = SETTINGS["cache_expiration_days"].default
+
+
+class ICompileCache(Protocol):
+    """A Neuron compile cache, of this app or of another."""
+
+    @property
+    def node(self) -> Node:
+        """The construct's place in the app."""
+        ...
+
+    @property
+    def bucket(self) -> s3.IBucket:
+        """The bucket."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """Where the cache is, such as s3://bucket/neuron-compile-cache."""
+        ...
+
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant reading and listing compiled graphs. grantee: a role, a function, a fleet."""
+        ...
+
+    def grant_read_write(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant what nodes do: read, write and list compiled graphs, and delete PyTorch/XLA's own files.
+
+        grantee: a role, a function, a fleet.
+        """
+        ...
+
+    def grant_maintenance(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant what `trn cache clean` does: read, list and delete compiled graphs.
+
+        grantee: a role of whoever looks after the cache.
+        """
+        ...
+
+
+class CompileCache(Construct):
+    """A Neuron compile cache: an S3 bucket, new or existing, in which nodes share compiled graphs.
+
+    Example:
+
+        key = kms.Key(stack, "Key")
+        cache = CompileCache(stack, "Cache", encryption_key=key, removal_policy=RemovalPolicy.RETAIN)
+        cache.grant_read_write(role)
+        cache.grant_read(reader)
+        cache.grant_maintenance(maintainer)
+        shared = CompileCache.from_compile_cache_attributes(stack, "Shared", bucket_name="shared-cache")
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        bucket: s3.IBucket | None = None,
+        bucket_name: str | None = None,
+        encryption_key: Key | None = None,
+        removal_policy: RemovalPolicy | None = None,
+        expiration: Duration | None = None,
+    ) -> None:
+        """
+        bucket: an existing bucket, which stays as it is. Default: a new one.
+        bucket_name: name of a new bucket, for use in another Stage. Default: CloudFormation's choice.
+        encryption_key: key that a new bucket's objects are encrypted with. Default: S3's own.
+        removal_policy: DESTROY deletes a new bucket with its graphs; RETAIN and RETAIN_ON_UPDATE_OR_DELETE keep both.
+            Default: DESTROY.
+        expiration: age, in whole days, at which a graph expires from a new bucket. Default: 90 days. The compiler has
+            no limit of its own, and graphs of an old compiler version are never read again.
+
+        Raises PropsError for what only a new bucket takes beside an existing one, for the policy SNAPSHOT, for an
+        expiration that is not from 1 to 3650 days, and for a key of another region or by an alias that IAM cannot
+        grant on.
+        """
+        super().__init__(scope, construct_id)
+        if bucket is not None:
+            self._refuse_beside_a_bucket(
+                bucket_name=bucket_name,
+                encryption_key=encryption_key,
+                removal_policy=removal_policy,
+                expiration=expiration,
+            )
+        self._bucket = bucket or self._new_bucket(bucket_name, encryption_key, removal_policy, expiration)
+
+    @staticmethod
+    def from_compile_cache_attributes(
+        scope: Construct, construct_id: str, *, bucket_name: str, encryption_key: Key | None = None
+    ) -> ICompileCache:
+        """A compile cache of another app or Stage.
+
+        bucket_name: its bucket, which must be in the region of whoever uses it. encryption_key: key that its objects
+        are encrypted with, on which rights are granted too. Default: S3's own.
+        """
+        return _ImportedCache(scope, construct_id, bucket_name=bucket_name, encryption_key=encryption_key)
+
+    @property
+    def bucket(self) -> s3.IBucket:
+        """The bucket."""
+        return self._bucket
+
+    @property
+    def url(self) -> str:
+        """Where the cache is, such as s3://bucket/neuron-compile-cache."""
+        return f"s3://{self.bucket.bucket_name}/{CACHE_PREFIX}"
+
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant reading and listing compiled graphs, with the key.
+
+        grantee: a role, a function, a fleet. Raises PropsError where the CDK cannot grant to it.
+        """
+        return self._grant(grantee, {CACHE_PREFIX: _READING})
+
+    def grant_read_write(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant what nodes do, with the key: read, write and list compiled graphs.
+
+        Deleted may be what PyTorch/XLA itself keeps below `direct`, such as its locks, and nothing else.
+
+        grantee: a role, a function, a fleet. Raises PropsError where the CDK cannot grant to it.
+        """
+        return self._grant(grantee, {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING}, encrypts=True)
+
+    def grant_maintenance(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant what `trn cache clean` does, with the key: read, list and delete compiled graphs.
+
+        grantee: a role of whoever looks after the cache. Raises PropsError where the CDK cannot grant to it.
+        """
+        return self._grant(grantee, {CACHE_PREFIX: (*_READING, *_DELETING)})
+
+    def _grant(
+        self, grantee: iam.IGrantable, actions: Mapping[str, Sequence[str]], *, encrypts: bool = False
+    ) -> iam.Grant:
+        key = self.bucket.encryption_key
+        with granting(self, grantee):
+            grants = [grant_objects(self.bucket, grantee, prefix=prefix, actions=of) for prefix, of in actions.items()]
+            warn_of_unchanged_policies(self, grants[0], self.bucket)
+            if key is not None:
+                grants.append(key.grant_encrypt_decrypt(grantee) if encrypts else key.grant_decrypt(grantee))
+        return reduce(iam.Grant.combine, grants)
+
+    def _new_bucket(
+        self,
+        bucket_name: str | None,
+        encryption_key: Key | None,
+        removal_policy: RemovalPolicy | None,
+        expiration: Duration | None,
+    ) -> s3.IBucket:
+        check_granting_key(self, "encryption_key", encryption_key)
+        if bucket_name is not None:
+            _check_name(self, bucket_name)
+        policy = RemovalPolicy.DESTROY if removal_policy is None else removal_policy
+        check_bucket_policy(self, policy)
+        rules = [
+            # An entry of these is one object. What PyTorch/XLA writes by itself is several, of which some could expire
+            # a day before the others; old ones go by `trn cache clean`.
+            s3.LifecycleRule(
+                prefix=f"{CACHE_PREFIX}/{RELEASE_PREFIX}",
+                expiration=Duration.days(self._days(expiration)),
+            ),
+            s3.LifecycleRule(prefix=f"{CACHE_PREFIX}/", abort_incomplete_multipart_upload_after=Duration.days(1)),
+        ]
+        store = DisposableBucket(
+            self,
+            "Store",
+            name=bucket_name,
+            removal_policy=policy,
+            lifecycle_rules=rules,
+            encryption_key=encryption_key,
+        )
+        return store.bucket
+
+    def _days(self, expiration: Duration | None) -> int:
+        if expiration is None:
+            return _DEFAULT_DAYS
+        days = expiration.to_days()
+        check_known(self, "expiration", days, why="a rule of the bucket holds it")
+        check(self, range_problems("cache_expiration_days", int(days), "days", field="expiration"))
+        return int(days)
+
+    def _refuse_beside_a_bucket(self, **given: object) -> None:
+        for parameter, value in given.items():
+            if value is not None:
+                raise refuse(
+                    self,
+                    parameter,
+                    value,
+                    allowed="nothing beside an existing bucket",
+                    fix="remove it: an existing bucket stays as it is; or leave out bucket, for a new one with it"
+                    if parameter != "encryption_key"
+                    else "import the bucket with its key: s3.Bucket.from_bucket_attributes(..., encryption_key=key)",
+                )
+
+
+class _ImportedCache(CompileCache):
+    """A cache of another app or Stage."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, bucket_name: str, encryption_key: Key | None) -> None:
+        Construct.__init__(self, scope, construct_id)
+        _check_name(self, bucket_name)
+        check_granting_key(self, "encryption_key", encryption_key)
+        key = cast(kms.IKey | None, encryption_key)
+        self._bucket = s3.Bucket.from_bucket_attributes(self, "Bucket", bucket_name=bucket_name, encryption_key=key)
+
+
+def _check_name(construct: Construct, name: str) -> None:
+    if not is_token(name) and not (isinstance(cast(object, name), str) and _NAME.fullmatch(name)):
+        allowed = "the name of a bucket, 3 to 63 lower-case letters, digits, dots and hyphens, but no address"
+        raise refuse(construct, "bucket_name", name, allowed=allowed, fix="give such a name, without s3://")
+
+
+def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:
+    """Allow a role of this package what `grant_read_write` does, but for the key, which it may have in other ways."""
+    allow_objects(cache.bucket, role, {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING})
+
+
+def check_cache(construct: Construct, cache: ICompileCache | None) -> None:
+    """Raise PropsError for a cache of another Stage or region than the construct's."""
+    if cache is None:
+        return
+    if Stage.of(cache.bucket) is not Stage.of(construct):
+        raise refuse(
+            construct,
+            "cache",
+            cache.node.path,
+            allowed="a cache of the same Stage",
+            fix="give the cache a bucket_name, and here CompileCache.from_compile_cache_attributes(...) of it",
+        )
+    region, own = cache.bucket.env.region, Stack.of(construct).region
+    if not Token.is_unresolved(region) and not Token.is_unresolved(own) and region != own:
+        raise refuse(
+            construct,
+            "cache",
+            region,
+            allowed=f"a cache in {own}, the region of the stack: nodes reach S3 in their own region alone",
+            fix="make a CompileCache in this stack, or in another one of the region",
+        )

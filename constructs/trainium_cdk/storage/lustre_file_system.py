@@ -1,0 +1,179 @@
+"""FSx for Lustre: the fast file system that all nodes share."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from aws_cdk import RemovalPolicy, Size, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_fsx as fsx
+from constructs import Construct
+
+from trainium_cdk.cdk_types import Subnet
+from trainium_cdk.checks import check, check_known, form, refuse
+from trainium_cdk.network.security_group import LOOPBACK
+from trainium_cdk.network.subnet_selection import check_subnet
+from trainium_cdk.storage.node_file_system import (
+    NodeFileSystem,
+    check_file_system_id,
+    check_removal_policy,
+    keep_when_replaced,
+)
+from trainium_core.facts import facts
+from trainium_core.plan.node_settings import Mount
+from trainium_userdata.locations import NodeLocations
+
+
+class LustreFileSystem(NodeFileSystem):
+    """A new FSx for Lustre file system on SSD, compressed (LZ4) and encrypted, that leaves no backup behind.
+
+    SCRATCH_2 unless a throughput is asked for: 200 MB/s for each TiB at the lowest price, for a pilot that ends. Its
+    data is not replicated: keep checkpoints that matter in S3 too. `dns_name` and `mount_name` are what a mount needs,
+    `security_group` the CDK object.
+
+    Example:
+
+        scratch = LustreFileSystem(
+            stack, "Scratch", vpc=vpc, subnet=vpc.private_subnets[0], size=Size.gibibytes(1200)
+        )
+        existing = LustreFileSystem.from_lustre_file_system_attributes(
+            stack,
+            "Existing",
+            file_system_id="fs-0123456789abcdef0",
+            mount_name="abcdefgh",
+            security_group_id="sg-0123456789abcdef0",
+        )
+    """
+
+    mount_name: str
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc: ec2.IVpc,
+        subnet: Subnet,
+        size: Size,
+        per_unit_storage_throughput: int | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
+    ) -> None:
+        """
+        vpc: of the nodes.
+        subnet: the nodes' own; it must outlive a retained file system.
+        size: 1200 GiB, or a multiple of 2400.
+        per_unit_storage_throughput: PERSISTENT_2, whose data is replicated, with 125, 250, 500 or 1000 MB/s for
+            each TiB. Default: SCRATCH_2.
+        removal_policy: RETAIN keeps the file system and its security group at destroy. Default: DESTROY. A file system
+            that an update replaces, such as for another subnet, is kept in any case.
+
+        Raises PropsError for sizes and throughputs that FSx does not have, and for a subnet of another VPC.
+        """
+        super().__init__(scope, construct_id)
+        check_subnet(self, vpc, subnet)
+        check_removal_policy(self, removal_policy)
+        lustre, gib = facts()["fsx_lustre"], size.to_gibibytes()
+        check_known(self, "size", gib, why="FSx takes few sizes")
+        smallest, step = lustre["smallest_gib"], lustre["step_gib"]
+        if gib <= 0 or (gib != smallest and gib % step):
+            allowed = f"{smallest} GiB, or a multiple of {step}"
+            raise refuse(self, "size", f"{gib:g} GiB", allowed=allowed, fix="choose one of these sizes")
+        throughputs = lustre["persistent_mbps_per_tib"]
+        throughput = per_unit_storage_throughput
+        if throughput is not None and throughput not in throughputs:
+            allowed = ", ".join(map(str, throughputs))
+            fix = "choose one of these, or leave it out"
+            raise refuse(self, "per_unit_storage_throughput", throughput, allowed=allowed, fix=fix)
+        self.security_group = ec2.SecurityGroup(
+            self, "SecurityGroup", vpc=vpc, allow_all_outbound=False, description="FSx for Lustre: its nodes only"
+        )
+        group = self.security_group.node.default_child
+        assert isinstance(group, ec2.CfnSecurityGroup)
+        keep_when_replaced(group, removal_policy)
+        # EC2 lets everything out of a group whose own resource holds no rule, whatever rules are added from elsewhere.
+        self.security_group.add_egress_rule(LOOPBACK, next(_ports()), "nowhere: takes the place of the default rule")
+        for port in _ports():
+            # Its file servers connect to each other; FSx creates nothing in a group that forbids it.
+            self.security_group.add_ingress_rule(self.security_group, port, "among the file servers")
+            self.security_group.add_egress_rule(self.security_group, port, "among the file servers")
+        file_system = fsx.CfnFileSystem(
+            self,
+            "FileSystem",
+            file_system_type="LUSTRE",
+            file_system_type_version=lustre["version"],
+            storage_capacity=int(gib),
+            storage_type="SSD",
+            subnet_ids=[subnet.subnet_id],
+            security_group_ids=[self.security_group.security_group_id],
+            lustre_configuration=fsx.CfnFileSystem.LustreConfigurationProperty(
+                deployment_type="PERSISTENT_2" if throughput else "SCRATCH_2",
+                per_unit_storage_throughput=throughput,
+                data_compression_type="LZ4",
+                # Of SCRATCH_2 there are no backups.
+                automatic_backup_retention_days=0 if throughput else None,
+            ),
+        )
+        keep_when_replaced(file_system, removal_policy)
+        file_system.node.add_dependency(self.security_group)
+        self.dns_name = file_system.attr_dns_name
+        self.mount_name = file_system.attr_lustre_mount_name
+
+    @staticmethod
+    def from_lustre_file_system_attributes(
+        scope: Construct, construct_id: str, *, file_system_id: str, mount_name: str, security_group_id: str
+    ) -> "LustreFileSystem":
+        """An existing file system, which stays untouched but for rules of its security group.
+
+        file_system_id: the file system, such as fs-0123456789abcdef0. mount_name: as FSx shows it.
+        security_group_id: a group on the file system's network interfaces; rules for the nodes are added to it.
+
+        Raises PropsError for an id or name of another form.
+        """
+        return _ImportedLustre(
+            scope,
+            construct_id,
+            file_system_id=file_system_id,
+            mount_name=mount_name,
+            security_group_id=security_group_id,
+        )
+
+    @property
+    def kind(self) -> Mount:
+        """What nodes mount it as."""
+        return "lustre"
+
+    def allow(self, nodes: ec2.ISecurityGroup) -> None:
+        """Open Lustre's ports between the file system and the nodes, both ways: its servers call back.
+
+        nodes: the nodes' group.
+        """
+        for port in _ports():
+            nodes.connections.allow_to(self.security_group, port, "Lustre from the nodes")
+            nodes.connections.allow_from(self.security_group, port, "Lustre to the nodes")
+
+    def added_to(self, locations: NodeLocations) -> NodeLocations:
+        """The locations with this file system among them. locations: what the nodes' user data say."""
+        return replace(locations, lustre_dns=self.dns_name, lustre_mount_name=self.mount_name)
+
+
+class _ImportedLustre(LustreFileSystem):
+    def __init__(
+        self, scope: Construct, construct_id: str, *, file_system_id: str, mount_name: str, security_group_id: str
+    ) -> None:
+        Construct.__init__(self, scope, construct_id)
+        check_file_system_id(self, file_system_id)
+        check(
+            self,
+            form("fsx_lustre_mount_name", mount_name, field="mount_name"),
+            form("fsx_lustre_security_group", security_group_id, field="security_group_id"),
+        )
+        stack = Stack.of(self)
+        self.security_group = ec2.SecurityGroup.from_security_group_id(
+            self, "SecurityGroup", security_group_id, allow_all_outbound=False
+        )
+        self.dns_name = f"{file_system_id}.fsx.{stack.region}.{stack.url_suffix}"
+        self.mount_name = mount_name
+
+
+def _ports() -> Iterator[ec2.Port]:
+    for first, last in facts()["fsx_lustre_network"]["tcp_ports"]:
+        yield ec2.Port.tcp(first) if first == last else ec2.Port.tcp_range(first, last)

@@ -1,0 +1,69 @@
+"""What a fleet asks of a file system that its nodes mount."""
+
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from trainium_cdk.checks import check_same_region, is_token, refuse
+from trainium_cdk.network.same_vpc import refuse_another_vpc
+from trainium_cdk.network.security_group import vpc_id_of
+from trainium_core.plan.node_settings import Mount
+from trainium_core.setting_schema.setting import HEX_ID
+from trainium_userdata.locations import NodeLocations
+
+
+class NodeFileSystem(Construct):
+    """A file system behind a security group. `dns_name` is what a mount needs, `security_group` the CDK object."""
+
+    dns_name: str
+    security_group: ec2.ISecurityGroup
+
+    @property
+    @abstractmethod
+    def kind(self) -> Mount:
+        """What nodes mount it as."""
+
+    @abstractmethod
+    def allow(self, nodes: ec2.ISecurityGroup) -> None:
+        """Open what the file system needs between itself and the nodes, and nothing else. nodes: the nodes' group."""
+
+    @abstractmethod
+    def added_to(self, locations: NodeLocations) -> NodeLocations:
+        """The locations with this file system among them. locations: what the nodes' user data say."""
+
+
+def keep_when_replaced(resource: CfnResource, at_destroy: RemovalPolicy) -> None:
+    """Let an update that replaces a resource keep the old one with its data, whatever becomes of it at destroy."""
+    resource.apply_removal_policy(at_destroy)
+    resource.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
+
+
+def check_removal_policy(construct: Construct, policy: RemovalPolicy) -> None:
+    """Raise PropsError for a policy that file systems of this package do not have."""
+    if policy == RemovalPolicy.SNAPSHOT:
+        allowed = "DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE"
+        fix = "choose one: CloudFormation makes no snapshots of it"
+        raise refuse(construct, "removal_policy", policy, allowed=allowed, fix=fix)
+
+
+def check_file_system_id(construct: Construct, value: str) -> None:
+    """Raise PropsError unless a value is the id of a file system, or a CDK token."""
+    if not is_token(value) and not re.fullmatch(f"fs-{HEX_ID}", value):
+        allowed = "the id of a file system, such as fs-0123456789abcdef0"
+        raise refuse(construct, "file_system_id", value, allowed=allowed, fix="give the id, or leave it out")
+
+
+def check_file_systems(construct: Construct, file_systems: Sequence[NodeFileSystem], vpc: ec2.IVpc) -> None:
+    """Raise PropsError unless these are file systems of the nodes' VPC, one of each kind at most."""
+    for one in file_systems:
+        check_same_region(construct, "file_systems", one.security_group, what="a file system")
+        refuse_another_vpc(construct, "file_systems", one.security_group, vpc_id_of(one.security_group), vpc)
+    kinds = [one.kind for one in file_systems]
+    if len(kinds) != len(set(kinds)):
+        paths = ", ".join(one.node.path for one in file_systems)
+        allowed = "one of each kind: nodes mount each at one path"
+        raise refuse(construct, "file_systems", paths, allowed=allowed, fix="leave out one of them")
