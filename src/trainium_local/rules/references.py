@@ -21,7 +21,7 @@ def check(resource_type: str, properties: Properties, target: Target) -> None:
         found = next((one for one in known("ec2", FACTS["reference"][kind], target) if one[0] == identifier), None)
         if found is None:
             raise refusal(FACTS["reference"][kind], "Ec2", identifier)
-        if found is not None and (kind in ("subnet", "sg", "rtb", "vpc") or resource_type == "AWS::EC2::Route"):
+        if kind in ("subnet", "sg", "rtb", "vpc") or resource_type == "AWS::EC2::Route":
             vpcs[identifier] = str(part(found, "id" if kind == "vpc" else "vpc.id" if kind == "igw" else "vpc_id"))
     if len(set(vpcs.values())) > 1 and not re.search(FACTS["unchecked"]["several_vpcs"], resource_type):
         fact = FACTS["different_networks"]

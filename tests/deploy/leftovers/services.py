@@ -12,7 +12,8 @@ DEFINITION = json.dumps({"StartAt": "End", "States": {"End": {"Type": "Succeed"}
 
 def _group(maker: Maker) -> str:
     name = maker.name("group")
-    data = {"InstanceType": "t3.micro", "ImageId": "ami-12345678"}
+    (image, *_) = maker.client("ec2").describe_images(Owners=["amazon"])["Images"]
+    data = {"InstanceType": "t3.micro", "ImageId": image["ImageId"]}
     maker.client("ec2").create_launch_template(LaunchTemplateName=f"for-{name}", LaunchTemplateData=data)
     tag = {"Key": CLUSTER_TAG, "Value": maker.cluster, "PropagateAtLaunch": False}
     maker.client("autoscaling").create_auto_scaling_group(
