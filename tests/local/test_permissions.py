@@ -358,7 +358,7 @@ def test_a_schedule_runs_with_its_role(aws: EmbeddedAws) -> None:
     without = role(aws, allow("lambda:InvokeFunction", f"{target}-other"), trusts=scheduler)
     aws.client("scheduler").create_schedule(
         Name=name,
-        ScheduleExpression=f"at({datetime.now(UTC) + timedelta(seconds=2):%Y-%m-%dT%H:%M:%S})",
+        ScheduleExpression=f"at({datetime.now(UTC) + timedelta(seconds=8):%Y-%m-%dT%H:%M:%S})",
         FlexibleTimeWindow={"Mode": "OFF"},
         Target={"Arn": target, "RoleArn": without},
     )
