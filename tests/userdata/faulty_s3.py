@@ -22,7 +22,7 @@ REFUSED = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Er
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
-    """A connection that finds no room begins again after a second, which is as long as the tests wait."""
+    """A connection that finds no room begins again after a second."""
 
 
 class FaultyS3:
