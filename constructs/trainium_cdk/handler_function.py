@@ -146,8 +146,19 @@ class _Code(Asset):
             for package in _PACKAGES:
                 source = Path(str(package.__file__)).parent
                 shutil.copytree(source, Path(folder) / package.__name__, ignore=_NOT_SHIPPED)
+            _set_modes(Path(folder))
             super().__init__(stack, _CODE, path=folder)
         self.bucket_name, self.key = self.s3_bucket_name, self.s3_object_key
+
+
+def _set_modes(folder: Path) -> None:
+    """Give everything below a folder the modes that Lambda needs, whatever the umask of the checkout was.
+
+    Lambda reads the code as another user, and the CDK CLI zips files with the modes that they have. The hash of an
+    asset does not cover modes, so code that was published with wrong ones would stay.
+    """
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 @cache

@@ -1,15 +1,19 @@
 """HandlerFunction: what Lambda gets, and what is left of it afterwards."""
 
+import shutil
+import stat
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import trainium_runtime.handlers
 from tests.constructs.synth import Template, as_text, new_stack, statements, synthesize
 from tests.layout.repository import files
+from trainium_cdk import handler_function
 from trainium_cdk.handler_function import HandlerFunction
 
 HANDLERS = (
@@ -66,6 +70,23 @@ def test_the_same_sources_make_the_same_asset() -> None:
     again = new_stack()
     HandlerFunction(again, "Function", handler="fleet_readiness", timeout_minutes=7)
     assert asset(synthesize(again)).name == asset(function("fleet_readiness")).name
+
+
+def test_code_of_a_checkout_with_umask_077_is_readable_for_lambda(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hash of an asset does not cover modes: an asset that was published with 0600 would stay so."""
+    source = tmp_path / "trainium_runtime"
+    shutil.copytree(Path(trainium_runtime.__file__).parent, source)
+    for path in (source, *source.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    package = SimpleNamespace(__name__="trainium_runtime", __file__=str(source / "__init__.py"))
+    monkeypatch.setattr(handler_function, "_PACKAGES", (package,))
+    stack = new_stack()
+    HandlerFunction(stack, "Function", handler="fleet_readiness", timeout_minutes=7)
+    code = asset(synthesize(stack))
+    assert {stat.S_IMODE(path.stat().st_mode) for path in code.rglob("*") if path.is_file()} == {0o644}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in code.rglob("*") if path.is_dir()} == {0o755}
 
 
 def test_the_runtime_is_pythons() -> None:

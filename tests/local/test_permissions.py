@@ -13,6 +13,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.local.code_entry import readable
 from tests.local.conftest import EmbeddedAws
 from tests.local.stacks import Stacks, parameter, template
 from trainium_local.server import Settings
@@ -297,7 +298,7 @@ def function(aws: EmbeddedAws, role_arn: str, code: str = PUTS_A_PARAMETER) -> d
     """A new function, as CreateFunction answers."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as packed:
-        packed.writestr("index.py", code)
+        packed.writestr(readable("index.py"), code)
     return aws.client("lambda").create_function(
         FunctionName=f"f-{uuid.uuid4().hex[:8]}",
         Runtime="python3.13",

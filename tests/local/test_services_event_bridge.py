@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.local.code_entry import readable
 from tests.local.conftest import EmbeddedAws
 from tests.local.ec2_network import Network, clear, make_network
 from tests.local.stacks import Stacks
@@ -47,7 +48,7 @@ class Listener:
             iam.create_role(RoleName="lambda", AssumeRolePolicyDocument="{}")
         code = io.BytesIO()
         with zipfile.ZipFile(code, "w") as archive:
-            archive.writestr("index.py", KEEP)
+            archive.writestr(readable("index.py"), KEEP)
         made = aws.client("lambda").create_function(
             FunctionName=name,
             Role="arn:aws:iam::123456789012:role/lambda",

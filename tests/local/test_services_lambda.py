@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.local.code_entry import readable
 from tests.local.conftest import EmbeddedAws
 from trainium_local import lifecycle
 from trainium_local.server import Settings
@@ -26,7 +27,7 @@ def zipped(body: str, **modules: str) -> bytes:
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
         for name, text in {"index": body, **modules}.items():
-            archive.writestr(f"{name}.py", text)
+            archive.writestr(readable(f"{name}.py"), text)
     return code.getvalue()
 
 
@@ -93,6 +94,18 @@ def test_an_exception_is_a_function_error_with_its_text(embedded_aws: EmbeddedAw
 def test_a_module_that_cannot_be_imported_is_a_function_error(embedded_aws: EmbeddedAws, create: Create) -> None:
     payload, error = invoke(embedded_aws, create("import nothing_of_that_name\n"))
     assert (payload["errorType"], error) == ("ModuleNotFoundError", "Unhandled")
+
+
+@pytest.mark.parametrize(("mode", "refused"), [(0o600, True), (0o750, True), (0o644, False)], ids=oct)
+def test_code_that_lambdas_user_may_not_read_is_refused(
+    embedded_aws: EmbeddedAws, create: Create, mode: int, refused: bool
+) -> None:
+    code = io.BytesIO()
+    with zipfile.ZipFile(code, "w") as archive:
+        archive.writestr(readable("index.py", mode), "def handler(event, context):\n    return 1\n")
+    payload, error = invoke(embedded_aws, create("", code=code.getvalue()))
+    assert (error == "Unhandled") is refused
+    assert not refused or payload["errorMessage"] == "[Errno 13] Permission denied: '/var/task/index.py'"
 
 
 def test_a_handler_that_ends_the_process_is_a_function_error(embedded_aws: EmbeddedAws, create: Create) -> None:

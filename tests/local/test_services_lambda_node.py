@@ -5,6 +5,7 @@ import zipfile
 
 import pytest
 
+from tests.local.code_entry import readable
 from tests.local.conftest import EmbeddedAws
 from tests.local.test_services_lambda import Create, creator, invoke
 
@@ -17,7 +18,7 @@ def create(embedded_aws: EmbeddedAws) -> Create:
 def node(code: str, name: str = "index.js") -> bytes:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as bundle:
-        bundle.writestr(name, code)
+        bundle.writestr(readable(name), code)
     return archive.getvalue()
 
 
@@ -58,8 +59,8 @@ def test_what_layers_hold_can_be_imported(embedded_aws: EmbeddedAws, create: Cre
     client = embedded_aws.client("lambda")
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as bundle:
-        bundle.writestr("python/brought.py", "VALUE = 5")
-        bundle.writestr("nodejs/node_modules/brought/index.js", "exports.value = 6")
+        bundle.writestr(readable("python/brought.py"), "VALUE = 5")
+        bundle.writestr(readable("nodejs/node_modules/brought/index.js"), "exports.value = 6")
     layer = client.publish_layer_version(LayerName="l", Content={"ZipFile": archive.getvalue()})["LayerVersionArn"]
     python = create("import brought\ndef handler(event, context):\n    return brought.VALUE\n", Layers=[layer])
     code = node("exports.handler = async () => require('brought').value")

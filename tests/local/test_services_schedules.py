@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.deploy.clock import MovableClock
+from tests.local.code_entry import readable
 from tests.local.conftest import EmbeddedAws
 from trainium_local.environment import ACCOUNT_ID
 from trainium_local.server import Settings
@@ -42,7 +43,7 @@ def function(aws: EmbeddedAws) -> str:
     """The ARN of a function that sends a queue its event and its time."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as package:
-        package.writestr("index.py", CODE)
+        package.writestr(readable("index.py"), CODE)
     role = f"arn:aws:iam::{ACCOUNT_ID}:role/r"
     aws.client("iam").create_role(RoleName="r", AssumeRolePolicyDocument="{}")
     return aws.client("lambda").create_function(

@@ -21,11 +21,11 @@ class _Function(ApiResource):
         name, module = ("index.py", "cfnresponse.py") if python else ("index.js", "cfn-response.js")
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w") as bundle:
-            bundle.writestr(zipfile.ZipInfo(name), source)
-            bundle.writestr(
-                zipfile.ZipInfo(module if python else f"node_modules/{module}"),
-                (files("trainium_local.resources") / "cfn_response" / module).read_text(),
-            )
+            answers = (files("trainium_local.resources") / "cfn_response" / module).read_text()
+            for path, text in ((name, source), (module if python else f"node_modules/{module}", answers)):
+                entry = zipfile.ZipInfo(path)
+                entry.external_attr = 0o644 << 16
+                bundle.writestr(entry, text)
         return {**properties, "Code": {"ZipFile": archive.getvalue()}}
 
 

@@ -27,6 +27,8 @@ from trainium_local.services import lambda_starter
 
 NODE_BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.js")
 
+_UNIX = 3  # where an archive was made, by the ZIP File Format Specification, 4.4.2.2
+
 _endpoint: list[str] = []
 _code: dict[str, tempfile.TemporaryDirectory[str]] = {}
 _unpacking = threading.Lock()
@@ -109,7 +111,22 @@ def _command(function: Any) -> list[str] | None:
     return [] if runtime.startswith("python") else [node, str(NODE_BOOTSTRAP)] if node else None
 
 
+def _unreadable(archive: bytes) -> str | None:
+    """Name of the first entry that the user of a function may not read ("Lambda requires 644 and 755 permissions").
+
+    Archives that were not made on Unix have no modes.
+    """
+    with zipfile.ZipFile(io.BytesIO(archive)) as code:
+        for entry in code.infolist():
+            needed = 0o005 if entry.is_dir() else 0o004
+            if entry.create_system == _UNIX and entry.external_attr >> 16 & needed != needed:
+                return entry.filename
+    return None
+
+
 def _run(function: Any, event: Any, request_id: str, command: list[str]) -> Invocation:
+    if (entry := _unreadable(function.code_bytes)) is not None:
+        return _failure("PermissionError", f"[Errno 13] Permission denied: '/var/task/{entry}'")
     root = _unpacked(function.code_sha_256, function.code_bytes)
     with tempfile.TemporaryDirectory(prefix="trn-lambda-") as home:
         result = Path(home) / "result.json"
