@@ -10,6 +10,7 @@ import click
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import tell_interrupted
 from trainium_cli.lazy_group import LazyGroup
+from trainium_cli.terminal import echo
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 
@@ -37,7 +38,7 @@ class Boundary(LazyGroup):
 def _interrupted(*, as_json: bool) -> ExitCode:
     message = tell_interrupted()
     if as_json:
-        click.echo(json.dumps({"error": message}, indent=2))
+        echo(json.dumps({"error": message}, indent=2))
     return ExitCode.INTERRUPTED
 
 
@@ -66,6 +67,6 @@ def _show(error: Exception, *, as_json: bool) -> int:
             message = f"trn: {type(error).__name__}: {error}\nUnexpected error. Set TRN_DEBUG=1 for a traceback."
             shown = CliError(message, ExitCode.UNKNOWN)
     if as_json:
-        click.echo(json.dumps(details or {"error": shown.format_message()}, indent=2, default=str))
+        echo(json.dumps(details or {"error": shown.format_message()}, indent=2, default=str))
     shown.show()
     return shown.exit_code

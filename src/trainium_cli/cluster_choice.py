@@ -5,12 +5,12 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import boto3.session
-import click
 from botocore.exceptions import BotoCoreError
 
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SELECTING_SETTINGS, Invocation
 from trainium_cli.mistakes import unknown_name
+from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
 from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.clusters.cluster import ClusterStack, ClusterStacks
@@ -119,7 +119,7 @@ def _gone(name: str | None, region: str, found: ClusterStacks) -> LocatedCluster
         return None
     others = f"; clusters that have some: {', '.join(sorted(names))}" if names else ""
     message = f"No stack in {region} is of {name}{others}. --stack NAME looks also at what a deleted stack has left."
-    click.echo(message, err=True)
+    echo(message, err=True)
     return LocatedCluster(name=name, stacks=())
 
 

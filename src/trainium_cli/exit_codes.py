@@ -5,6 +5,8 @@ from typing import IO, Any
 
 import click
 
+from trainium_cli.terminal import echo
+
 
 class ExitCode(IntEnum):
     """Exit codes of every `trn` command; `trn local -- COMMAND` passes on the command's own instead."""
@@ -44,4 +46,4 @@ class CliError(click.ClickException):
         self.exit_code = exit_code  # pyright: ignore[reportAttributeAccessIssue]  # a ClassVar in click
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(self.message, file=file, err=file is None)
+        echo(self.message, file=file, err=file is None)

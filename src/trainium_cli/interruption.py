@@ -8,9 +8,8 @@ from contextlib import contextmanager, suppress
 from threading import Timer
 from types import FrameType
 
-import click
-
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.terminal import echo
 
 _GRACE_SECONDS = 0.8
 """How long a command may take to end by itself: a question to AWS that is under way cannot be taken back."""
@@ -70,7 +69,7 @@ def tell_interrupted(message: str = "") -> str:
     _ending.is_reported = True
     said = message or (_messages[-1] if _messages else _NOTHING)
     _messages.clear()
-    click.echo(f"\n{said}", err=True)
+    echo(f"\n{said}", err=True)
     return said
 
 

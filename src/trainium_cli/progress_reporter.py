@@ -5,8 +5,7 @@ import time
 from threading import Condition, Thread
 from types import TracebackType
 
-import click
-
+from trainium_cli.terminal import echo
 from trainium_cli.waiting import Spinner, elapsed
 
 SECONDS_A_LINE = 30
@@ -69,4 +68,4 @@ class ProgressReporter:
         if self._spinner:
             self._spinner.print(text)
         else:
-            click.echo(text, err=True)
+            echo(text, err=True)

@@ -14,6 +14,13 @@ from trainium_cli.layout import Column, Line, Pairs, Renderable, Table, Text, co
 
 PIPE_COLUMNS = 120
 _LEAST_COLUMNS = 20
+_CONTROL = re.compile(
+    r"\x1b\[(?![0-9;]*m)[0-?]*[ -/]*[@-~]"  # CSI sequences that are not a colour
+    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)"  # strings for the terminal: titles, the clipboard
+    r"|\x1b(?!\[[0-9;]*m).?"
+    r"|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]",
+    re.DOTALL,
+)
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
 
 
@@ -28,7 +35,7 @@ class Screen:
         """Show a text, or what has lines; `style` is for all that has none of its own."""
         drawn = Text(shown) if isinstance(shown, str) else shown
         for line in drawn.lines(self.width):
-            click.echo(self._line(line, style), color=self.has_colours)
+            echo(self._line(line, style), colour=self.has_colours)
 
     def rendered(self, shown: Renderable) -> str:
         """What `print` would show."""
@@ -96,9 +103,28 @@ class WrappedStream:
         return self._stream.write(text)
 
 
+def printable(text: str) -> str:
+    """A text without what a terminal would execute: escape sequences other than colours, and other control characters.
+
+    Jobs and nodes choose the text of log lines, reasons and names.
+    """
+    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def echo(
+    text: str = "", *, err: bool = False, file: TextIO | None = None, colour: bool | None = None, dim: bool = False
+) -> None:
+    """Print a text, without what a terminal would execute. Every text that `trn` prints goes through here.
+
+    colour: as click's; default by the stream.
+    """
+    shown = printable(text)
+    click.echo(click.style(shown, dim=True) if dim else shown, file=file, err=err, color=colour)
+
+
 def say(text: str) -> None:
     """Say sentences on standard output, broken between words where the screen ends; in a pipe as `WrappedStream`."""
-    click.echo(text, file=cast("TextIO", WrappedStream(sys.stdout)))
+    echo(text, file=cast("TextIO", WrappedStream(sys.stdout)))
 
 
 def question(text: str) -> str:
@@ -156,4 +182,4 @@ def shell_lines(command: str, *, indent: int = 2) -> str:
 def print_json(value: Any) -> None:
     # JSON knows no NaN and no Infinity, which a user's own file may hold.
     finite = json.loads(json.dumps(value, default=str), parse_constant=str)
-    click.echo(json.dumps(finite, indent=2))
+    echo(json.dumps(finite, indent=2))

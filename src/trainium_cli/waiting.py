@@ -8,6 +8,7 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 from trainium_cli.quantities import running_for
+from trainium_cli.terminal import printable
 
 DELAY_SECONDS = 1
 
@@ -59,7 +60,7 @@ class Spinner:
     def print(self, text: str) -> None:
         """Show a text above the line, which stays."""
         if self._status:
-            self._status.console.print(text)
+            self._status.console.print(printable(text))
 
     def stop(self) -> None:
         if self._status:
@@ -69,7 +70,7 @@ class Spinner:
         """What rich shows; it asks again several times a second."""
         from rich.text import Text
 
-        return Text(self._message and f"{self._message} ({elapsed(self._since)})")
+        return Text(self._message and f"{printable(self._message)} ({elapsed(self._since)})")
 
 
 def elapsed(since: float) -> str:

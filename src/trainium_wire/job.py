@@ -27,6 +27,21 @@ _LONGEST_REASON = 600
 _LONGEST_TRACEBACK = 8000
 
 
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "tuple": (list,),
+    "Mapping": (dict,),
+}
+
+
+def is_job_id(text: str) -> bool:
+    """Whether a text has the form of a job's id, which becomes part of paths and of command lines."""
+    return _ID.fullmatch(text) is not None
+
+
 @dataclass(frozen=True)
 class Job:
     """A job. Times are UTC, durations seconds; None: no limit. nodes: that many, the first of the membership.
@@ -86,11 +101,14 @@ class Job:
             raise ValueError("it is of another version of trainium-cdk")
         known = {one.name for one in fields(cls)}
         given = {name: value for name, value in raw.items() if name in known and value is not None}
+        for name, value in given.items():
+            if not _has_type(value, cls.__annotations__[name]):
+                raise ValueError(f"{name} is {value!r}")
         for name in ("id", "resume_from"):
             # They become part of paths.
-            if name in given and not _ID.fullmatch(given[name]):
+            if name in given and not is_job_id(given[name]):
                 raise ValueError(f"{name} is {given[name]!r}, which cannot be the id of a job")
-        if int(given["nodes"]) < 1:
+        if given["nodes"] < 1:
             raise ValueError(f"nodes is {given['nodes']}")
         given["retry_on_exit_codes"] = tuple(given.get("retry_on_exit_codes", ()))
         return cls(**given)
@@ -206,6 +224,16 @@ def start_record(
 def checkpoint_names(keys: Iterable[str]) -> list[str]:
     """The names of the checkpoints whose manifests are among the keys, in their order."""
     return [key.rpartition("/")[2][: -len(".json")] for key in keys if key.endswith(".json")]
+
+
+def _has_type(value: Any, annotation: str) -> bool:
+    """Whether a JSON value has the type of a field. Those within lists and objects are texts, or exit codes."""
+    name, _, within = annotation.replace(" | None", "").partition("[")
+    if not isinstance(value, _TYPES[name]) or (isinstance(value, bool) and name != "bool"):
+        return False
+    if name == "Mapping":
+        return all(isinstance(each, str) for each in value.values())
+    return name != "tuple" or all(_has_type(each, within.partition(",")[0]) for each in value)
 
 
 def _text(raw: object) -> str:

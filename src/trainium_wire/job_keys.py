@@ -13,6 +13,10 @@ INPUTS = "inputs"
 """Folder of what is uploaded for a job, below the job's own."""
 
 
+JOB_FOLDERS_OF_NODES = ("attempts", "checkpoints", "outputs")
+"""Folders of a job that its nodes write. Besides they write its end."""
+
+
 class AttemptKeys(NamedTuple):
     """Keys of one attempt of a job, below its folder."""
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.running import GOOD, run, run_program
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.terminal import question
+from trainium_cli.terminal import echo, question
 
 
 @pytest.mark.parametrize("columns", ["60", "80", "200"])
@@ -22,6 +22,24 @@ def test_a_sentence_on_standard_output_is_within_the_width(tmp_path: Path) -> No
     ended = run_program("local", "status", TRN_LOCAL_HOME=str(tmp_path), COLUMNS="60")
     assert ended.returncode == ExitCode.UNKNOWN
     assert ended.stdout.splitlines() == ["The embedded AWS does not run. Start it with: trn local", "start"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b]52;c;AAAA\x07b", "ab"),  # the clipboard
+        ("a\x1b]0;title", "a"),
+        ("a\x1b[2Jb\x1b[1Ac\x1bcd", "abcd"),
+        ("\x9b2Ja\x00\x08b\u202ec", "2Jabc"),
+        ("50%\r60%\r\n", "50%\n60%\n"),
+        ("\x1b[31mred\x1b[0m\t.", "\x1b[31mred\x1b[0m\t."),
+    ],
+)
+def test_printed_text_keeps_colours_and_nothing_else_that_a_terminal_executes(
+    capsys: pytest.CaptureFixture[str], text: str, shown: str
+) -> None:
+    echo(text, colour=True)
+    assert capsys.readouterr().out == f"{shown}\n"
 
 
 def test_a_question_leaves_room_for_its_answers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def bucket() -> Json:
     return records().properties("AWS::S3::Bucket")
 
 
-def test_nodes_may_write_records_and_logs_read_the_membership_and_run_a_job() -> None:
+def test_nodes_write_records_and_results_but_no_submitted_job() -> None:
     assert allowed() == {
         ("s3:PutObject", "/nodes/*"),
         ("s3:PutObject", "/logs/*"),
@@ -41,7 +41,10 @@ def test_nodes_may_write_records_and_logs_read_the_membership_and_run_a_job() ->
         ("s3:GetObject", "/cluster.json"),
         ("s3:GetObject", "/job.json"),
         ("s3:GetObject", "/jobs/*"),
-        ("s3:PutObject", "/jobs/*"),
+        ("s3:PutObject", "/jobs/*/attempts/*"),
+        ("s3:PutObject", "/jobs/*/checkpoints/*"),
+        ("s3:PutObject", "/jobs/*/outputs/*"),
+        ("s3:PutObject", "/jobs/*/end.json"),
         ("s3:ListBucket", ""),
     }
 

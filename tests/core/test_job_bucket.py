@@ -125,6 +125,13 @@ def test_a_bucket_without_jobs_has_none(jobs: AwsJobs) -> None:
     assert (jobs.current(), jobs.state(JOB.id), list(jobs.job_ids())) == (None, None, [])
 
 
+def test_one_unreadable_job_does_not_end_the_list(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    for job_id, body in (("other-99991231-235959", b"garbage"), ("x$(touch X)-99991231-235959", b"{}")):
+        nodes.s3.put_object(Bucket=BUCKET, Key=f"jobs/{job_id}/job.json", Body=body)
+    assert [state.job for state in jobs.newest(1)] == [JOB]
+    assert jobs.job_ids() == ["other-99991231-235959", JOB.id]
+
+
 def test_where_a_job_stands_follows_from_what_the_nodes_wrote(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     seen = [status(jobs)]
     nodes.start()

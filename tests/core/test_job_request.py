@@ -1,5 +1,6 @@
 """The request for a job: options and file mean the same, and everything wrong is reported at once."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -195,6 +196,24 @@ def test_secrets_that_nodes_do_not_reach_are_refused_in_the_plan(egress: Egress,
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 3}', '{"format": 1, "id": "../x"}'])
-def test_what_is_no_job_is_refused(text: str) -> None:
+def test_text_that_is_not_a_job_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a job"):
         Job.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("submitted_at", 5),
+        ("retries", "9"),
+        ("nodes", True),
+        ("command", 7),
+        ("environment", {"A": 1}),
+        ("retry_on_exit_codes", ["75"]),
+        ("compile_cache", 1),
+    ],
+)
+def test_job_with_a_field_of_another_type_is_refused(name: str, value: object) -> None:
+    job = Job(id="train-1", nodes=1, processes_per_node=1, command="true")
+    with pytest.raises(ValueError, match=f"not a job: {name} is "):
+        Job.from_json(json.dumps({**job.as_record(), name: value}))

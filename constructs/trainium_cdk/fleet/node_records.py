@@ -9,9 +9,9 @@ from constructs import Construct
 
 from trainium_cdk.grants import granting
 from trainium_cdk.handler_function import HandlerFunction
-from trainium_cdk.justification import justify_wildcard
+from trainium_cdk.justification import justify_wildcard, justify_wildcards
 from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, arn_of
-from trainium_wire.job_keys import job_keys
+from trainium_wire.job_keys import JOB_FOLDERS_OF_NODES, job_keys
 from trainium_wire.keys import (
     CURRENT_JOB_KEY,
     INTERNODE_PREFIX,
@@ -87,12 +87,17 @@ class NodeRecords(Construct):
                 **({INTERNODE_PREFIX: both} if internode_tests else {}),
                 **({SSH_KEYS_PREFIX: both} if internode_ssh else {}),
                 **({PRECOMPILE_PREFIX: write} if precompiles else {}),
-                JOBS_PREFIX: both,
+                JOBS_PREFIX: ["s3:GetObject"],
+                # What was submitted is the operator's: the job, its source, its inputs and that it is to stop.
+                **{f"{JOBS_PREFIX}/*/{folder}": write for folder in JOB_FOLDERS_OF_NODES},
             },
         )
         keys = [CURRENT_JOB_KEY, *([PRECOMPILE_JOB_KEY] if precompiles else [])]
         read = [self.membership_arn, *(arn_of(self.bucket, key) for key in keys)]
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=read))
+        ends = arn_of(self.bucket, job_keys("*").end)
+        justify_wildcards(role, {ends: "one object for each job, whose ids are not known before"}, of=self.bucket)
+        role.add_to_principal_policy(iam.PolicyStatement(actions=write, resources=[ends]))
         # With it an object that is not there yet reads as missing (404), and not as denied (403).
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[arn_of(self.bucket)]))
 

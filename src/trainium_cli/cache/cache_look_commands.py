@@ -10,7 +10,7 @@ from trainium_cli.cache.cache_report import entries_and_size, entries_table, ent
 from trainium_cli.cluster_choice import stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation
-from trainium_cli.terminal import console, pairs, print_json, say
+from trainium_cli.terminal import console, echo, pairs, print_json, say
 from trainium_cli.waiting import waiting
 from trainium_core.compile_cache.contents import releases
 from trainium_core.costs.estimate import dollars
@@ -70,7 +70,7 @@ def status(options: CacheOptions, jobs: int) -> ExitCode:
             console().print()
             console().print(releases_table(releases(held.entries)))
     if unknown:
-        click.echo(f"The hit rate of jobs could not be read: {unknown}", err=True)
+        echo(f"The hit rate of jobs could not be read: {unknown}", err=True)
         return ExitCode.UNKNOWN
     return ExitCode.OK
 

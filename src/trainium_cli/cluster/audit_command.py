@@ -17,7 +17,7 @@ from trainium_cli.invocation import (
     plan_options,
     stacks_option,
 )
-from trainium_cli.terminal import console, print_json
+from trainium_cli.terminal import console, echo, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.outcome import Audit, Verdict
@@ -57,7 +57,7 @@ def audit_command(invocation: Invocation, stacks: tuple[str, ...], folder: Path)
         report = str(_write(found, document, folder))
     except OSError as error:
         report = None
-        click.echo(f"The report could not be written to {folder}: {error.strerror}", err=True)
+        echo(f"The report could not be written to {folder}: {error.strerror}", err=True)
         code = code or ExitCode.UNKNOWN
     if invocation.as_json:
         print_json({**document, "report": report})

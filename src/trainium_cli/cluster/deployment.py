@@ -10,7 +10,7 @@ from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import going_on
 from trainium_cli.plan.plan_report import pilot_end_text, when_idle_text
-from trainium_cli.terminal import console, pairs, say
+from trainium_cli.terminal import console, echo, pairs, say
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate
 from trainium_core.engines.registry import ENGINES
@@ -98,7 +98,7 @@ def deploy_stacks(
         if code != 0:
             _explain_failures(account, stacks, before, run)
             return ExitCode.NOT_READY
-    click.echo("\n".join(["Deployed.", *run.outputs]))
+    echo("\n".join(["Deployed.", *run.outputs]))
     return ExitCode.OK
 
 
@@ -139,21 +139,21 @@ def _explain_failures(
         try:
             events = account.stack_events(stack, after=before[stack])
         except UnavailableError as error:
-            click.echo(f"\nCould not determine why {stack} failed: {error}", err=True)
+            echo(f"\nCould not determine why {stack} failed: {error}", err=True)
             continue
         failure, status = deployment_failure(events), stack_status(events)
         if failure is None and status.endswith("_IN_PROGRESS") and status != _ONLY_PREPARED:
             explained = True
-            click.echo(f"\nThe CDK CLI has ended; {stack} continues by itself, in {status}, and {_BILLED}", err=True)
+            echo(f"\nThe CDK CLI has ended; {stack} continues by itself, in {status}, and {_BILLED}", err=True)
         elif failure is None and status.endswith("_COMPLETE"):
-            click.echo(f"\n{stack} is in {status}.", err=True)
+            echo(f"\n{stack} is in {status}.", err=True)
         if failure is not None:
             explained = True
             reasons = "\n".join(f"  {reason}" for reason in failure.reasons)
-            click.echo(f"\n{stack} was not deployed:\n{reasons}\n", err=True)
-            click.echo(f"State: {failure.state}.\nNext:  {failure.advice}.", err=True)
+            echo(f"\n{stack} was not deployed:\n{reasons}\n", err=True)
+            echo(f"State: {failure.state}.\nNext:  {failure.advice}.", err=True)
     if not explained:
-        click.echo(f"\nThe CDK CLI ended without having deployed everything.\n{run.output_tail}".rstrip(), err=True)
+        echo(f"\nThe CDK CLI ended without having deployed everything.\n{run.output_tail}".rstrip(), err=True)
 
 
 _CHANGE_SET = "trn-deploy-preview"
@@ -222,7 +222,7 @@ def _confirm_ending(ending: EndingNodes, running: int, *, yes: bool, replace: bo
         say(f"None of the {running} running nodes ends by this deployment.")
         return
     message = f"{ending.count} of {running} running nodes would end, with what is on their disks: "
-    click.echo(f"{message}{'; '.join(ending.reasons)}.", err=True)
+    echo(f"{message}{'; '.join(ending.reasons)}.", err=True)
     if not replace and (yes or not click.confirm("End them?")):
         message = "Nothing was deployed. To deploy it all the same: `trn deploy --replace-nodes`."
         raise CliError(message, ExitCode.NODES_WOULD_END)

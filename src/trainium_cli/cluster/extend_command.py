@@ -14,7 +14,7 @@ from trainium_cli.cluster_choice import read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import going_on
 from trainium_cli.invocation import Invocation, changed_file_option, cluster_options, pass_invocation
-from trainium_cli.terminal import question, say
+from trainium_cli.terminal import echo, question, say
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Estimate, estimate
 from trainium_core.engines.registry import ENGINES
@@ -73,9 +73,9 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     after = with_settings(before, {"ends": new})
     say(_proposal(plan, new, estimated, stacks))
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
-    click.echo("\n".join(changed))
+    echo("\n".join(changed))
     if not yes and not click.confirm(question(f"\nWrite this to {cdk_json}, and deploy it?")):
-        click.echo("Nothing was changed.")
+        echo("Nothing was changed.")
         return ExitCode.NOT_READY
     cdk_json.write_text(after, encoding="utf-8")
     if not stacks:
@@ -89,7 +89,7 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     finally:
         if code is not ExitCode.OK:
             now = _ends_now(plan.pilot.ends, stacks)
-            click.echo(f"\n{cdk_json} has the new end. Until it is deployed, {now}.", err=True)
+            echo(f"\n{cdk_json} has the new end. Until it is deployed, {now}.", err=True)
     return code
 
 

@@ -13,7 +13,7 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import going_on
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
 from trainium_cli.layout import Group, Table, Text
-from trainium_cli.terminal import console, print_json, table
+from trainium_cli.terminal import console, echo, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import Nodes, NodesNotMadeError, NodesReport, NodeStatus, nodes_report, report_as_json
@@ -117,13 +117,13 @@ def _watch(asked: _Asked, *, verbose: bool) -> NodesReport:
         nonlocal message
         if verbose and waiting_for != message:
             message = waiting_for
-            click.echo(f"waiting: {waiting_for}", err=True)
+            echo(f"waiting: {waiting_for}", err=True)
 
     while True:
         report = _report_once_made(asked, on_wait)
         if verbose and report.verdict.reason != message:
             message = report.verdict.reason
-            click.echo(f"{report.verdict.state}: {message}", err=True)
+            echo(f"{report.verdict.state}: {message}", err=True)
         if report.final:
             return report
         time.sleep(_PAUSE_S)

@@ -9,6 +9,7 @@ import click
 from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, context_options, pass_invocation, stack_option
+from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.next_steps import INSTALL, PROGRAMS, session_command
@@ -39,7 +40,7 @@ def shell(invocation: Invocation, node: str, stack: str | None) -> int:
         message = f"There is no stack {stack} in {plan.region}: `trn deploy` creates it."
         raise CliError(f"{message}{others_sentence(invocation, plan)}", ExitCode.NOT_READY)
     instance_id = _instance(deployed, node)
-    click.echo(f"{instance_id}: leave it with `exit`.", err=True)
+    echo(f"{instance_id}: leave it with `exit`.", err=True)
     return _session(session_command(plan.region, instance_id))
 
 

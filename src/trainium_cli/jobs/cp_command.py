@@ -12,6 +12,7 @@ from trainium_cli.jobs.job_files import download
 from trainium_cli.jobs.job_following import follow_job, job_exit_code
 from trainium_cli.jobs.job_submission import nothing_started, submit
 from trainium_cli.mistakes import mistake
+from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
 from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
 from trainium_core.jobs.copying import Remote, copy_from, copy_to, output_folder, remote
@@ -26,10 +27,13 @@ _REMOTE = "WHERE:PATH, where WHERE is a job, a rank, an instance id, or all"
 @click.command()
 @click.argument("source")
 @click.argument("destination")
+@click.option("--overwrite", is_flag=True, help="Replace files of this machine that exist.")
 @context_options
 @engine_options
 @pass_invocation
-def cp(invocation: Invocation, source: str, destination: str, on: str | None, stack: str | None) -> ExitCode:
+def cp(
+    invocation: Invocation, source: str, destination: str, overwrite: bool, on: str | None, stack: str | None
+) -> ExitCode:
     """Copy files to nodes, from nodes, or from a job.
 
     One of the two is on this machine, the other is WHERE:PATH:
@@ -41,6 +45,9 @@ def cp(invocation: Invocation, source: str, destination: str, on: str | None, st
 
     WHERE is a job, with outputs, checkpoints or (of a cluster) attempts/1/logs as PATH; a node, by its rank or instance
     id; or all nodes.
+
+    On this machine files and directories are named as by `cp -r`: in a directory that exists they keep their name.
+    Files that exist are replaced only with --overwrite.
 
     Through S3, so that it works without any way into the cluster. What a job left is there while the cluster sleeps,
     too. A copy to or from nodes is a small job: it runs as the image's own user, and not beside another job. A PATH
@@ -65,16 +72,16 @@ def cp(invocation: Invocation, source: str, destination: str, on: str | None, st
     engines = read_engines(invocation, on, stack)
     if there.is_job:
         engine, state = engines.known(there.where)
-        _fetch(engine, state.job.id, "/".join(PurePosixPath(f"/{there.path}").parts[1:]), Path(here))
+        _fetch(engine, state.job.id, "/".join(PurePosixPath(f"/{there.path}").parts[1:]), Path(here), overwrite)
         return ExitCode.OK
     cluster = _cluster(engines)
     rank = _rank(engines, cluster, there)
     if upload:
         _run(engines, cluster, copy_to(Path(here), there.path, rank))
-        click.echo(f"Copied {here} to {destination}.", err=True)
+        echo(f"Copied {here} to {destination}.", err=True)
     else:
         job_id = _run(engines, cluster, copy_from(there.path, rank))
-        _fetch(cluster, job_id, output_folder(there.path, rank), Path(here))
+        _fetch(cluster, job_id, output_folder(there.path, rank), Path(here), overwrite)
     return ExitCode.OK
 
 
@@ -110,13 +117,14 @@ def _run(engines: JobEngines, cluster: Ec2Jobs, request: JobRequest) -> str:
     return job.job_id
 
 
-def _fetch(engine: JobEngine, job_id: str, wanted: str, target: Path) -> None:
+def _fetch(engine: JobEngine, job_id: str, wanted: str, here: Path, overwrite: bool) -> None:
+    target = here / PurePosixPath(wanted or job_id).name if here.is_dir() else here
     try:
         with waiting("Copying from S3 ..."):
-            fetched = download(engine, job_id, wanted, target)
+            fetched = download(engine, job_id, wanted, target, overwrite=overwrite)
     except OSError as error:
-        raise CliError(f"It was not copied: {error}", ExitCode.NOT_READY) from error
+        raise CliError(f"Not copied: {error}", ExitCode.NOT_READY) from error
     if not fetched:
         there = ", ".join(sorted({name.partition("/")[0] for name in engine.files(job_id, "")}))
         raise CliError(f"There is no {wanted} in {job_id}; it has: {there or 'nothing'}.", ExitCode.NOT_READY)
-    click.echo(f"Copied {len(fetched)} files to {target}.", err=True)
+    echo(f"Copied {fetched} files to {target}.", err=True)

@@ -1,39 +1,53 @@
 """Files of a job, fetched from S3 to this machine."""
 
-from pathlib import Path, PurePosixPath
+import os
+from pathlib import Path
 
-import click
-
+from trainium_cli.terminal import echo
 from trainium_core.jobs.engine import JobEngine
 from trainium_runtime.errors import UnavailableError
 
 
-def download(jobs: JobEngine, job_id: str, wanted: str, target: Path) -> list[Path]:
-    """What is below a folder of a job, into a directory; or one file, which is then called `target`.
+def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwrite: bool = False) -> int:
+    """Fetch one file of a job, or a folder as a new directory.
 
-    Names that lead out of the directory are left out: any process of a node can choose them. Raises UnavailableError,
-    and OSError for what cannot be written.
+    Any process of a node can choose the names below a folder, so they never meet files that exist.
+
+    Args:
+        wanted: Path in the job's folder.
+        target: What the file or directory becomes.
+        overwrite: Replace files that exist.
+
+    Returns:
+        How many files were fetched; 0 if the job has nothing of that name.
+
+    Raises:
+        UnavailableError: S3 did not answer.
+        OSError: The target exists, or cannot be written.
     """
-    fetched: list[Path] = []
+    names = jobs.files(job_id, wanted)
+    if names and os.path.lexists(target) and not overwrite:
+        raise FileExistsError(f"{target} exists: remove it, or give another path")
     root = target.resolve()
-    for name in jobs.files(job_id, wanted):
-        if name == wanted:
-            path = root / PurePosixPath(name).name if root.is_dir() else root
-        else:
-            path = (root / name.removeprefix(wanted).lstrip("/")).resolve()
-            if not path.is_relative_to(root) or path == root:
-                continue
+    if wanted in names:
+        paths = {wanted: root}
+    else:
+        below = {name: (root / name.removeprefix(wanted).lstrip("/")).resolve() for name in names}
+        paths = {name: path for name, path in below.items() if path.is_relative_to(root) and path != root}
+        if len(paths) < len(names):
+            echo(f"Left out {len(names) - len(paths)} files whose names lead out of {target}.", err=True)
+    for name, path in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         jobs.download(job_id, name, str(path))
-        fetched.append(path)
-    return fetched
+    return len(paths)
 
 
 def fetch_outputs(jobs: JobEngine, job_id: str, folder: Path) -> None:
-    """Fetch what a job has left into a folder, and say how much; says why when that fails."""
+    """Fetch a job's outputs into a folder named after the job, and say how many; says why when that fails."""
+    target = folder / job_id
     try:
-        fetched = download(jobs, job_id, "outputs", folder)
+        fetched = download(jobs, job_id, "outputs", target)
     except (UnavailableError, OSError) as error:
-        click.echo(f"The outputs were not fetched: {error}", err=True)
+        echo(f"The outputs were not fetched: {error}", err=True)
         return
-    click.echo(f"{len(fetched)} files of {job_id} are in {folder}.", err=True)
+    echo(f"{fetched} files are in {target}." if fetched else f"{job_id} has no outputs.", err=True)

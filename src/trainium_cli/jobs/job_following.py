@@ -5,6 +5,7 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import tell_interrupted
 from trainium_cli.jobs.job_report import seconds_of, state_line
+from trainium_cli.terminal import echo
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import UnavailableError
@@ -22,17 +23,17 @@ def follow_job(
     try:
         for event in follower.events(to_the_end=to_the_end):
             if isinstance(event, LogLine):
-                click.echo(log_text(event), err=quiet)
+                echo(log_text(event), err=quiet)
             else:
                 last = event
                 # A node's clock says when it ended, in whole seconds; this machine's when it was seen to run.
                 seconds = max(seconds, seconds_of(event))
-                click.secho(state_line(event, seconds), err=True, dim=not event.is_over)
+                echo(state_line(event, seconds), err=True, dim=not event.is_over)
     except KeyboardInterrupt as interrupt:
         tell_interrupted(when_interrupted or f"Interrupted: {_still_running(follower.job_id)}")
         raise click.exceptions.Exit(ExitCode.INTERRUPTED) from interrupt
     except UnavailableError as error:
-        click.echo(f"Unknown how the job continues: {error}\n{_still_running(follower.job_id)}", err=True)
+        echo(f"Unknown how the job continues: {error}\n{_still_running(follower.job_id)}", err=True)
         return None
     return last
 

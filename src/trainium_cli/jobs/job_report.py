@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-import click
-
 from trainium_cli.layout import Table
 from trainium_cli.quantities import duration, size
-from trainium_cli.terminal import console, pairs, table
+from trainium_cli.terminal import console, echo, pairs, table
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.jobs.precompile import is_precompilation
 from trainium_core.jobs.progress import JobState
@@ -136,7 +134,7 @@ def show_state(state: JobState, hourly: Total) -> None:
     """Print a job: what it is and how it stands, its attempts, and where their time went."""
     console().print(pairs(state_rows(state, hourly), label_width=11))
     for line in attempt_lines(state, hourly):
-        click.echo(f" {line}")
+        echo(f" {line}")
     phases = phases_table(state, hourly)
     if phases is not None:
         console().print()

@@ -11,7 +11,7 @@ from trainium_cli.invocation import Invocation
 from trainium_cli.jobs.job_engines import asking
 from trainium_cli.jobs.job_following import follow_job
 from trainium_cli.jobs.job_report import job_record, show_state, source_row, state_as_json
-from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.terminal import console, echo, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.jobs.engine import JobEngine, PreparedJob, StartUnknownError
 from trainium_core.jobs.follow import JobFollower
@@ -32,7 +32,7 @@ def submit(invocation: Invocation, plan: Plan, engine: JobEngine, job: PreparedJ
             rows = [("job", job.job_id), source_row(job.package), *job.rows()]
             console().print(pairs(rows, label_width=11))
         for text in told:
-            click.echo(text, err=True)
+            echo(text, err=True)
         if engine.bills_jobs and not yes:
             click.confirm("\nStart it?", abort=True)
         with (
@@ -62,11 +62,11 @@ def submit_and_follow(
     """Start a job and show it until it is over; None when it keeps running. Raises as `submit`."""
     as_json = invocation.as_json
     submit(invocation, plan, engine, job, yes=yes, show=not as_json)
-    click.echo(f"Started {job.job_id}.", err=True)
+    echo(f"Started {job.job_id}.", err=True)
     if detach:
         if as_json:
             print_json({"started": True, "job": job.as_json})
-        click.echo(f"`trn logs {job.job_id} --follow` follows it.", err=True)
+        echo(f"`trn logs {job.job_id} --follow` follows it.", err=True)
         return None
     state = follow_job(JobFollower(job.job_id, engine), quiet=as_json)
     if state is not None:
@@ -82,6 +82,6 @@ def _show_end(engine: JobEngine, state: JobState, *, as_json: bool) -> None:
         print_json(state_as_json(state, job_record(state, hourly)))
         return
     if state.outcome and state.outcome.traceback:
-        click.echo(f"\n{state.outcome.traceback}")
+        echo(f"\n{state.outcome.traceback}")
     console().print()
     show_state(state, hourly)

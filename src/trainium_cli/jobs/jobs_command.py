@@ -10,13 +10,13 @@ from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import engine_options, read_engines
 from trainium_cli.jobs.job_files import fetch_outputs
 from trainium_cli.jobs.job_report import job_record, jobs_table, show_state, state_as_json
-from trainium_cli.terminal import console, print_json, say
+from trainium_cli.terminal import console, echo, print_json, say
 from trainium_cli.waiting import waiting
 
 
 @click.command()
 @click.argument("job", required=False)
-@click.option("--outputs", type=click.Path(path_type=Path), help="Folder to fetch the outputs of JOB into.")
+@click.option("--outputs", type=click.Path(path_type=Path), help="Fetch the outputs of JOB into PATH/JOB.")
 @click.option(
     "--most", type=click.IntRange(min=1), default=20, show_default=True, help="How many to list, the newest first."
 )
@@ -56,7 +56,7 @@ def jobs(
         hourly = engine.hourly(state)
     if record:
         for line in job_record(state, hourly):
-            click.echo(json.dumps(line))
+            echo(json.dumps(line))
     elif invocation.as_json:
         print_json({"engine": engine.key, **state_as_json(state, job_record(state, hourly))})
     else:

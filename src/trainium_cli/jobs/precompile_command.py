@@ -13,7 +13,7 @@ from trainium_cli.jobs.job_engines import read_engine
 from trainium_cli.jobs.job_following import job_exit_code
 from trainium_cli.jobs.job_options import keys_as_given, packed_source, read_request, work_options
 from trainium_cli.jobs.precompiling import precompile_and_follow
-from trainium_cli.terminal import print_json
+from trainium_cli.terminal import echo, print_json
 from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
 from trainium_core.engines.registry import CLUSTER
 from trainium_core.facts import facts
@@ -72,9 +72,9 @@ def precompile(
             plan, request, script=package.script or None, now=datetime.now(UTC), source_sha256=package.digest
         )
     if package.left_out:
-        click.echo(f"Left out of the source: {', '.join(package.left_out)}", err=True)
+        echo(f"Left out of the source: {', '.join(package.left_out)}", err=True)
     if dry_run:
-        print_json(asdict(job)) if invocation.as_json else click.echo(node_script(job))
+        print_json(asdict(job)) if invocation.as_json else echo(node_script(job))
         return ExitCode.OK
     uploads = request.uploads
     state = precompile_and_follow(invocation, engine, job, package, uploads=uploads, detach=detach, yes=yes)

@@ -16,7 +16,7 @@ from trainium_cli.jobs.job_following import follow_job
 from trainium_cli.jobs.job_report import attempt_lines, job_record, seconds_of, source_row, state_as_json
 from trainium_cli.jobs.job_submission import nothing_started
 from trainium_cli.quantities import duration, size
-from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.terminal import console, echo, pairs, print_json
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Total, dollars, estimate, precompile_host_hour
 from trainium_core.engines.ec2.aws_jobs import Ec2Jobs, PreparedClusterJob
@@ -89,7 +89,7 @@ def precompile_first(
     with nothing_started(), asking(invocation, cluster.plan, "Asking S3 for earlier jobs ..."):
         earlier = seems_compiled(job.job, ahead, cluster.bucket_jobs)
     if earlier is not None:
-        click.echo(f"Not precompiled: {earlier} compiled the same, so nearly all is in the cache.", err=True)
+        echo(f"Not precompiled: {earlier} compiled the same, so nearly all is in the cache.", err=True)
         return
     state = precompile_and_follow(invocation, cluster, ahead, package, uploads=request.uploads, yes=yes)
     if state is None or state.outcome is None or not state.outcome.is_success:
@@ -135,11 +135,11 @@ def precompile_and_follow(
         except RequestRefusedError as error:
             jobs.close(job.id, f"no host was started: {error}")
             raise
-    click.echo(f"Started a host for {job.id}. It ends with it, at {until:%Y-%m-%d %H:%M} UTC at the latest.", err=True)
+    echo(f"Started a host for {job.id}. It ends with it, at {until:%Y-%m-%d %H:%M} UTC at the latest.", err=True)
     if detach:
         if as_json:
             print_json({"started": True, "job": asdict(job)})
-        click.echo(f"`trn logs {job.id} --follow` follows it.", err=True)
+        echo(f"`trn logs {job.id} --follow` follows it.", err=True)
         return None
     return _follow(jobs, host, job, hourly, now, as_json=as_json)
 
@@ -182,11 +182,11 @@ def _follow(
         print_json(state_as_json(state, job_record(state, hourly)))
         return state
     if state.outcome and state.outcome.traceback:
-        click.echo(f"\n{state.outcome.traceback}")
+        echo(f"\n{state.outcome.traceback}")
     console().print()
     console().print(pairs(_result_rows(state, hourly), label_width=11))
     for line in attempt_lines(state, hourly):
-        click.echo(f" {line}")
+        echo(f" {line}")
     return state
 
 
@@ -195,7 +195,7 @@ def _end(host: AwsPrecompileHost) -> None:
     try:
         host.end()
     except RequestRefusedError as error:
-        click.echo(f"The host was not ended from here ({error}): it ends by its own report.", err=True)
+        echo(f"The host was not ended from here ({error}): it ends by its own report.", err=True)
 
 
 def _rows(plan: Plan, job: Job, package: SourcePackage, hourly: Total, until: datetime) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from trainium_cli.jobs.job_files import fetch_outputs
 from trainium_cli.jobs.job_following import job_exit_code
 from trainium_cli.jobs.job_options import keys_as_given, packed_source, read_request, work_options
 from trainium_cli.jobs.job_submission import submit_and_follow
-from trainium_cli.terminal import print_json, say
+from trainium_cli.terminal import echo, print_json, say
 from trainium_core.engines.ec2.aws_jobs import Ec2Jobs, PreparedClusterJob
 from trainium_core.jobs.engine import JobEngine, NoStackError, PreparedJob, check_keys
 from trainium_core.plan import Plan
@@ -51,7 +51,7 @@ from trainium_runtime.errors import UnavailableError
     "--spot-wait-minutes", help="SageMaker: minutes to wait for spot capacity. Default: as long as the time limit."
 )
 @click.option("--warm-pool-minutes", help="SageMaker: keep the instances, and pay for them, for a next job.")
-@click.option("--outputs", type=click.Path(path_type=Path), help="Folder to fetch the job's outputs into at its end.")
+@click.option("--outputs", type=click.Path(path_type=Path), help="Fetch the job's outputs into PATH/JOB at its end.")
 @click.option(
     "--precompile", is_flag=True, help="Compile on a host without devices first, unless an earlier job did the same."
 )
@@ -108,11 +108,11 @@ def run(
     with keys_as_given(shown), asking(invocation, plan, "Packing the source ..."):
         job = engine.prepare(request, packed_source(request), datetime.now(UTC))
     if job.package.left_out:
-        click.echo(f"Left out of the source: {', '.join(job.package.left_out)}", err=True)
+        echo(f"Left out of the source: {', '.join(job.package.left_out)}", err=True)
     if dry_run:
         if upload:
             job.upload()
-        print_json(job.as_json) if invocation.as_json else click.echo(job.as_text)
+        print_json(job.as_json) if invocation.as_json else echo(job.as_text)
         return ExitCode.OK
     if precompile:
         # Imported here: few need it.
@@ -183,13 +183,13 @@ def _sleep_unless_running(invocation: Invocation, plan: Plan, cluster: Ec2Jobs) 
     except NoStackError:
         state = None
     except UnavailableError as error:
-        click.echo(f"{plan.cluster_name} stays awake and is billed: unknown whether a job runs: {error}", err=True)
+        echo(f"{plan.cluster_name} stays awake and is billed: unknown whether a job runs: {error}", err=True)
         return
     if state is not None and not state.is_over:
         message = (
             f"{plan.cluster_name} stays awake and is billed: {state.job.id} keeps running. "
             "Put it to sleep with `trn sleep`."
         )
-        click.echo(message, err=True)
+        echo(message, err=True)
         return
     _switch(invocation, cluster.stack, "asleep", yes=True)

@@ -6,7 +6,7 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import engine_options, read_engines
 from trainium_cli.jobs.job_following import follow_job
-from trainium_cli.terminal import print_json, say
+from trainium_cli.terminal import echo, print_json, say
 from trainium_core.jobs.follow import JobFollower
 from trainium_runtime.errors import RequestRefusedError
 
@@ -37,7 +37,7 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
         except RequestRefusedError as error:
             raise CliError(f"It was not stopped: {error}", ExitCode.NOT_READY) from error
         if detach:
-            click.echo(f"Asked for the end of {job_id}; `trn jobs {job_id}` shows when it has ended.", err=True)
+            echo(f"Asked for the end of {job_id}; `trn jobs {job_id}` shows when it has ended.", err=True)
             return ExitCode.OK
         last = follow_job(JobFollower(job_id, engine), quiet=True, when_interrupted=_STILL_ENDING.format(job_id))
         if last is None:

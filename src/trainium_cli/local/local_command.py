@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.local.local_report import health_table
 from trainium_cli.mistakes import mistake
-from trainium_cli.terminal import console, say
+from trainium_cli.terminal import console, echo, say
 from trainium_local import DEFAULT_PORT, DEFAULT_REGION
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def status(as_json: bool) -> None:
 
     health = lifecycle.status(lifecycle.home(os.environ))
     if as_json:
-        click.echo(health.to_json() if health else "null")
+        echo(health.to_json() if health else "null")
     elif health:
         console().print(health_table(health))
         console().print(PROVES)
@@ -205,9 +205,7 @@ def run_command(command: tuple[str, ...]) -> None:
     started = _start(Settings(port=DEFAULT_PORT))
     health = started.health
     if not started.already:
-        click.echo(
-            f"The embedded AWS was not running: started at {health.endpoint}. `trn local stop` ends it.", err=True
-        )
+        echo(f"The embedded AWS was not running: started at {health.endpoint}. `trn local stop` ends it.", err=True)
     try:
         environment = safe_environment(os.environ, started.connection, tools=tool_folders(Path.cwd()))
     except NotTheEmbeddedAwsError as error:

@@ -10,7 +10,7 @@ from trainium_cli.cluster_choice import read_cluster_plan, stacks_of_cluster
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stacks_option
 from trainium_cli.layout import Table
-from trainium_cli.terminal import console, pairs, print_json, table
+from trainium_cli.terminal import console, echo, pairs, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Total, dollars
 from trainium_core.facts import facts
@@ -47,7 +47,7 @@ def cost(invocation: Invocation, stacks: tuple[str, ...], no_cost_explorer: bool
 def _read_spending(invocation: Invocation, plan: Plan, stacks: Sequence[str], *, ask_cost_explorer: bool) -> Spending:
     if ask_cost_explorer:
         price = facts()["cost_explorer"]["usd_per_request"]
-        click.echo(f"Asks Cost Explorer once, for which AWS bills ${price}; --no-cost-explorer does without.", err=True)
+        echo(f"Asks Cost Explorer once, for which AWS bills ${price}; --no-cost-explorer does without.", err=True)
     message = f"Looking for {plan.cluster_name} in {plan.region}"
     with waiting(message) as change:
         return spending(

@@ -9,7 +9,7 @@ import click
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, changed_file_option, pass_invocation, plan_options
 from trainium_cli.lazy_group import CommandGroup
-from trainium_cli.terminal import console, pairs, print_json, question, say
+from trainium_cli.terminal import console, echo, pairs, print_json, question, say
 from trainium_cli.waiting import waiting
 from trainium_core.engines.ec2.checks.image_check import check_image
 from trainium_core.images.image import Image, neuron_release
@@ -74,9 +74,9 @@ def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
         say(f"Pinned already: {parameter} is {current} in {plan.region}.")
         return ExitCode.OK
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
-    click.echo("\n".join(changed))
+    echo("\n".join(changed))
     if not yes and not click.confirm(question(f"\nWrite this to {cdk_json}?")):
-        click.echo("Nothing was written.")
+        echo("Nothing was written.")
         return ExitCode.NOT_READY
     cdk_json.write_text(after, encoding="utf-8")
     say(f"Pinned: {current} in {plan.region}.")

@@ -7,7 +7,7 @@ import click
 
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, json_option, pass_invocation
-from trainium_cli.terminal import console, pairs, print_json
+from trainium_cli.terminal import console, echo, pairs, print_json
 from trainium_core.support.known_errors import known_error, known_errors
 
 
@@ -34,7 +34,7 @@ def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
         console().print(pairs(rows, label_width=6))
     else:
         known = "\n".join(f"  {one.name}" for one in known_errors())
-        click.echo(
+        echo(
             f"Unknown error. Known errors:\n{known}\n`trn support` writes an archive for the person who helps.",
             err=True,
         )

@@ -12,7 +12,7 @@ import click
 from trainium_cli.completion_values import complete_region, complete_type
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.mistakes import unknown_name
-from trainium_cli.terminal import question, say
+from trainium_cli.terminal import echo, question, say
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.costs.estimate import estimate, sales_warning
 from trainium_core.naming import DEFAULT_CLUSTER_NAME
@@ -112,7 +112,7 @@ def _say_the_price(plan: Plan) -> None:
     say(f"  end      {end}")
     warning = sales_warning(plan, estimated)
     if warning:
-        click.echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning}", err=True)
 
 
 def _write(folder: Path, settings: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ import re
 import click
 
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
-from trainium_cli.terminal import console, print_json
+from trainium_cli.terminal import console, echo, print_json
 from trainium_core.permissions.roles import CLOUDFORMATION, commands, policies, roles, scope_of
 
 _MEANINGS = {
@@ -44,6 +44,6 @@ def permissions(invocation: Invocation, role: str | None, account: str) -> None:
         if name != CLOUDFORMATION:
             console().print("  trn " + ", trn ".join(commands(name)))
         for number, document in enumerate(found, 1):
-            click.echo(f"\n# {name}, policy {number} of {len(found)}" if len(found) > 1 else "")
-            click.echo(json.dumps(document, indent=2))
-        click.echo()
+            echo(f"\n# {name}, policy {number} of {len(found)}" if len(found) > 1 else "")
+            echo(json.dumps(document, indent=2))
+        echo()

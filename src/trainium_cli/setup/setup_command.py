@@ -13,6 +13,7 @@ import click
 
 from trainium_cli.cdk_program import cdk_path, tool_environment, tool_path
 from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
 from trainium_core.facts import facts
 
@@ -43,10 +44,10 @@ def setup() -> None:
         raise CliError(message, ExitCode.BAD_INPUT)
     if node is None:
         node = _install_node()
-    click.echo(f"Node:    {node}")
+    echo(f"Node:    {node}")
     if cdk is None:
         cdk = _install_cdk_cli()
-    click.echo(f"CDK CLI: {cdk}")
+    echo(f"CDK CLI: {cdk}")
 
 
 def supported_node() -> str | None:

@@ -16,7 +16,7 @@ from trainium_cli.cluster.audit_report import audit_as_json
 from trainium_cli.cluster_choice import read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
-from trainium_cli.terminal import console, print_json, table
+from trainium_cli.terminal import console, echo, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.audit.aws_account import AwsAuditedAccount
 from trainium_core.audit.runner import audit
@@ -72,7 +72,7 @@ def support(invocation: Invocation, stack: str | None, output: Path | None, incl
     if not invocation.as_json:
         _show(gathered)
     if include_logs and not yes and not click.confirm("Write these files, with logs that may hold secrets?"):
-        click.echo("Nothing was written.", err=True)
+        echo("Nothing was written.", err=True)
         return ExitCode.NOT_READY
     try:
         with open(file, "wb", opener=lambda path, flags: open_file(path, flags, 0o600)) as out:

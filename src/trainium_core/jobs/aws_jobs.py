@@ -18,7 +18,16 @@ from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.formats import moment
-from trainium_wire.job import FAILED, Job, Outcome, checkpoint_names, end_record, job_end_record, jobs_url
+from trainium_wire.job import (
+    FAILED,
+    Job,
+    Outcome,
+    checkpoint_names,
+    end_record,
+    is_job_id,
+    job_end_record,
+    jobs_url,
+)
 from trainium_wire.job_keys import job_keys
 from trainium_wire.job_progress import Attempt, NodeProgress, attempt_of, node_progress
 from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
@@ -27,6 +36,11 @@ _ABSENT = ("NoSuchKey", "404", "NotFound")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 _READERS = 16
 _LARGEST_JSON = 262_144
+_LARGEST_LOG_PART = 4_194_304
+
+
+class UnreadableJobError(UnavailableError):
+    """What was submitted is not a job of this version of the package."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,13 +106,14 @@ class AwsJobs(AwsService):
         self._put(job_keys(job_id).end, json.dumps(end).encode(), IfNoneMatch="*")
 
     def job_ids(self) -> Sequence[str]:
-        """Every job that the bucket knows."""
+        """Every job of the bucket. Folders whose names cannot be the id of a job are left out."""
         prefix = f"{JOBS_PREFIX}/"
         with read_errors(self._permission("s3:ListBucket")):
             pages = self.client("s3").get_paginator("list_objects_v2")
             found = pages.paginate(Bucket=self.bucket, Prefix=prefix, Delimiter="/")
             entries = [entry for page in found for entry in page.get("CommonPrefixes", [])]
-        return [entry["Prefix"].removeprefix(prefix).rstrip("/") for entry in entries]
+        names = (entry["Prefix"].removeprefix(prefix).rstrip("/") for entry in entries)
+        return [name for name in names if is_job_id(name)]
 
     def job(self, job_id: str) -> Job | None:
         """As it was submitted; None when there is no such job."""
@@ -109,7 +124,7 @@ class AwsJobs(AwsService):
             try:
                 self._submitted[job_id] = Job.from_json(found[0])
             except ValueError as error:
-                raise UnavailableError(f"the job {job_id} in s3://{self.bucket} is {error}") from error
+                raise UnreadableJobError(f"the job {job_id} in s3://{self.bucket} is {error}") from error
         return self._submitted[job_id]
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
@@ -130,9 +145,18 @@ class AwsJobs(AwsService):
         return self._json(job_keys(job_id).end) is not None
 
     def newest(self, most: int) -> list[JobState]:
-        """The last jobs that were submitted, the newest first."""
-        newest = sorted(self.job_ids(), key=_submitted, reverse=True)[:most]
-        return [state for one in newest if (state := self.state(one)) is not None]
+        """The last jobs that were submitted, the newest first, without those of another version of the package."""
+        found: list[JobState] = []
+        for one in sorted(self.job_ids(), key=_submitted, reverse=True):
+            if len(found) == most:
+                break
+            try:
+                state = self.state(one)
+            except UnreadableJobError:
+                continue
+            if state is not None:
+                found.append(state)
+        return found
 
     def open_log(self, job_id: str, *, rank: int | None = None, attempt: int | None = None) -> ChunkedLog:
         """rank: the process whose lines are wanted. Default: the first, with the tracebacks of others on its node."""
@@ -142,7 +166,7 @@ class AwsJobs(AwsService):
         """What a node has written of an attempt since the chunk with the key `after`; default since its beginning."""
         prefix = job_keys(job_id).attempt(attempt).logs(node)
         for key in self._keys(prefix, after=after):
-            found = self._get(key)
+            found = self._get(key, most=_LARGEST_LOG_PART)
             if found is not None:
                 yield LogChunk(key=key, node=node, text=found[0].decode(errors="replace"))
 
@@ -252,7 +276,7 @@ class AwsJobs(AwsService):
 
     def _json(self, key: str, *, bucket: str | None = None) -> Mapping[str, Any] | None:
         """An object that a node wrote; one that is no JSON object counts as empty."""
-        found = self._get(key, most=_LARGEST_JSON, bucket=bucket)
+        found = self._get(key, bucket=bucket)
         if found is None:
             return None
         try:
@@ -261,7 +285,7 @@ class AwsJobs(AwsService):
             return {}
         return cast("Mapping[str, Any]", raw) if isinstance(raw, dict) else {}
 
-    def _get(self, key: str, *, most: int | None = None, bucket: str | None = None) -> tuple[bytes, str] | None:
+    def _get(self, key: str, *, most: int = _LARGEST_JSON, bucket: str | None = None) -> tuple[bytes, str] | None:
         with read_errors(self._permission("s3:GetObject", bucket), absent=_ABSENT):
             answer = self.client("s3").get_object(Bucket=bucket or self.bucket, Key=key)
             return answer["Body"].read(most), answer["ETag"]

@@ -148,7 +148,7 @@ class JobRequest:
     outputs: str | None = setting(
         "outputs",
         Text("the path of a folder"),
-        meaning="Folder on this machine into which `trn run` fetches the outputs when the job is over.",
+        meaning="Folder on this machine; `trn run` fetches the outputs into FOLDER/JOB when the job is over.",
         default=None,
     )
     stack: str | None = setting(

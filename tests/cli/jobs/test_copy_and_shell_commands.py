@@ -30,6 +30,25 @@ def test_what_a_job_left_is_copied_also_while_the_cluster_sleeps(cluster: Cluste
     assert f"There is no models in {JOB.id}; it has: job.json, outputs, source.tar.gz." in missing.stderr
 
 
+def test_copied_names_never_meet_files_that_exist(cluster: Cluster) -> None:
+    """A node adds names below the one that is wanted, next to a cdk.json whose `app` the CDK CLI executes."""
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    ours = '{"context": {}}'
+    Path("cdk.json").write_text(ours)
+    for name in ("syslog", "syslog/cdk.json", "cdk.json", "logs/.git/hooks/post-checkout"):
+        cluster.writes.put(f"outputs/{name}", "theirs")
+    assert run("cp", *TWO, f"{JOB.id}:outputs/syslog", ".").exit_code == ExitCode.OK
+    assert run("cp", *TWO, f"{JOB.id}:outputs/logs", ".").exit_code == ExitCode.OK
+    refused = run("cp", *TWO, f"{JOB.id}:outputs/cdk.json", ".")
+    assert refused.exit_code == ExitCode.NOT_READY
+    assert "cdk.json exists" in refused.stderr
+    assert Path("cdk.json").read_text() == ours
+    assert Path("syslog").read_text() == Path("logs/.git/hooks/post-checkout").read_text() == "theirs"
+    assert not Path(".git").exists()
+    assert run("cp", *TWO, f"{JOB.id}:outputs/cdk.json", ".", "--overwrite").exit_code == ExitCode.OK
+    assert Path("cdk.json").read_text() == "theirs"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -84,9 +84,11 @@ def test_a_job_that_failed_shows_the_first_traceback_with_node_and_rank(cluster:
 
 def test_outputs_are_fetched_also_from_a_job_that_failed_and_never_outside_the_folder(cluster: Cluster) -> None:
     ended, job = run_to_the_end(cluster, "failed", "--outputs", "results")
-    assert (Path("results") / "model" / "weights.bin").read_text() == "weights"
+    assert (Path("results") / job.id / "model" / "weights.bin").read_text() == "weights"
     assert not Path("../evil").exists()
-    assert f"1 files of {job.id} are in results." in ended.stderr
+    assert f"1 files are in results/{job.id}." in ended.stderr
+    again = run("jobs", *TWO, job.id, "--outputs", "results")
+    assert f"results/{job.id} exists" in again.stderr
 
 
 def test_json_on_standard_output_is_the_state(cluster: Cluster) -> None:
