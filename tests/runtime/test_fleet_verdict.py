@@ -56,14 +56,6 @@ def test_a_silent_node_is_waited_for_by_name() -> None:
     assert verdict.reason == "1 of 2 nodes proven, 2 launched; no record yet from b"
 
 
-def test_of_many_silent_nodes_five_are_named() -> None:
-    assert judge(7, list("abcdefg"), []).reason.endswith("no record yet from a, b, c, d, e and others")
-
-
-def test_a_node_that_is_not_launched_is_waited_for() -> None:
-    assert judge(2, ["a"], [record("a")]).state == "waiting"
-
-
 def test_a_failed_node_fails_the_fleet_with_its_own_reason() -> None:
     verdict = judge(2, ["a", "b"], [record("a"), record("b", "failed", "15 of 16 devices")])
     assert verdict == FleetVerdict(state="failed", reason="node b: 15 of 16 devices")
@@ -91,11 +83,6 @@ def test_a_fleet_that_failed_names_the_nodes_that_were_replaced_before() -> None
         "node b: disk full; not replaced: 1 of 1 replacements within 24 hours are used; "
         "failed before, and replaced: node a: no driver"
     )
-
-
-def test_nodes_that_fail_alike_are_reported_in_one_sentence() -> None:
-    failed = [record(i, "failed", "no driver") for i in "abc"] + [record("d", "failed", "disk full")]
-    assert judge(4, list("abcd"), failed).reason == "nodes a, b, c: no driver; node d: disk full"
 
 
 def test_many_different_failures_are_summarised() -> None:
@@ -159,15 +146,6 @@ def test_processes_of_auto_scaling_that_do_not_run_are_reported_while_something_
     assert judge(1, ["a"], [record("a")], suspended=suspended).state == "ready"
 
 
-def test_the_record_of_a_node_that_is_gone_counts_for_nothing() -> None:
-    assert judge(1, ["b"], [record("a", "failed", "old"), record("b")]).state == "ready"
-    assert judge(1, ["b"], [record("a")]).state == "waiting"
-
-
-def test_an_instance_that_is_listed_twice_is_one() -> None:
-    assert judge(2, ["a", "a"], [record("a")]).state == "waiting"
-
-
 def test_more_nodes_than_wanted_are_not_ready() -> None:
     verdict = judge(1, ["a", "b"], [record("a"), record("b")])
     assert verdict.state == "waiting"
@@ -178,11 +156,7 @@ def test_more_nodes_than_wanted_are_not_ready() -> None:
     "message",
     [
         "You have requested more vCPU capacity than your current vCPU limit of 0 allows (VcpuLimitExceeded).",
-        "Max spot instance count exceeded",
-        "Your requested instance type (trn1.32xlarge) is not supported in your requested Availability Zone.",
-        "You are not authorized to perform this operation.",
         "The image id '[ami-0123456789abcdef0]' does not exist",
-        "The capacity reservation ID 'cr-0123456789abcdef0' does not exist.",
         "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
         "Client.InternalError: Client error on launch",
         "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state",
@@ -201,14 +175,8 @@ def test_a_quota_that_still_counts_the_node_that_went_is_waited_out() -> None:
     assert judge(1, [], [gone], ["The image id '[ami-0123456789abcdef0]' does not exist"]).state == "failed"
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        "You have requested more vCPU capacity than your current vCPU limit of 128 allows (VcpuLimitExceeded).",
-        "Max spot instance count exceeded",
-    ],
-)
-def test_a_quota_that_still_counts_nodes_that_left_is_waited_out_whatever_they_were(message: str) -> None:
+def test_a_quota_that_still_counts_nodes_that_left_is_waited_out_whatever_they_were() -> None:
+    message = "Max spot instance count exceeded"
     assert judge(1, [], [record("a")], [message], still_counted=True).state == "waiting"
     assert judge(1, [], [record("a")], [message]).state == "failed"
 
@@ -228,10 +196,6 @@ def test_a_launch_that_may_succeed_later_is_waited_for(message: str) -> None:
     verdict = judge(1, [], [], [message])
     assert verdict.state == "waiting"
     assert f"last failed launch: {message}" in verdict.reason
-
-
-def test_a_failed_launch_is_no_longer_shown_once_all_are_launched() -> None:
-    assert "failed launch" not in judge(1, ["a"], [], ["InsufficientInstanceCapacity"]).reason
 
 
 ids = st.sampled_from(list("abcdef"))

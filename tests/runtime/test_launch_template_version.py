@@ -33,10 +33,6 @@ def chosen(*offers: dict[str, Any], rollbacks: Collection[str] = ()) -> list[str
     return versions
 
 
-def test_the_first_deployment_takes_the_newest() -> None:
-    assert chosen(offer(1)) == ["1"]
-
-
 def test_a_launch_template_that_changed_in_nothing_that_matters_keeps_the_nodes() -> None:
     assert chosen(offer(1), offer(2, NodeScript="arn:aws:s3:::assets/two.sh"), offer(3)) == ["1", "1", "1"]
 

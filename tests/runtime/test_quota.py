@@ -65,10 +65,6 @@ def test_all_that_the_metric_counts_is_accounted_for(
     assert use.certain + use.in_blocks + own >= metered
 
 
-def test_what_has_just_ended_explains_a_metric_that_lags() -> None:
-    assert quota_use(NEED, instances=[], metered=256, ended=256).certain == 0
-
-
 def test_what_nothing_explains_counts() -> None:
     assert quota_use(NEED, instances=[], metered=256, ended=128).unseen == 128
 

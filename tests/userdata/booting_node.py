@@ -159,7 +159,7 @@ class BootingNode:
                 "PATH": str(self.programs),
                 "ROOT": str(self.root),
                 "TRN_RETRY_PAUSE": "0",
-                "TRN_MOUNT_SECONDS": "0.2",
+                "TRN_MOUNT_SECONDS": "30",
                 "TRN_HTTP_RETRIES": "1",
                 "TRN_HTTP_PAUSE": "0.01",
                 "PYTHONDONTWRITEBYTECODE": "1",

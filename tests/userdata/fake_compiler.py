@@ -1,12 +1,11 @@
 """Workers that compile modules into a cache as the stacks do: python3 fake_compiler.py STACK FOLDER MODULE ...
 
-They keep the documented layouts and locks; what they compile is text. FAIL and CRASH name modules at which a worker
-fails as the compiler does, or is killed as a compiler is. Prints a line for each module that it compiled.
+They keep the documented layouts and locks; what they compile is text. FAIL names a module at which a
+worker fails as the compiler does. Prints a line for each module that it compiled.
 """
 
 import hashlib
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -93,8 +92,6 @@ def work(stack: str, folder: Path, module: str) -> None:
             time.sleep(0.002)
             continue
         if not is_there(stack, folder, module):
-            if module == os.environ.get("CRASH"):
-                os.kill(os.getpid(), signal.SIGKILL)
             if module == os.environ.get("FAIL"):
                 fail(stack, folder, module)
                 lock.unlink()

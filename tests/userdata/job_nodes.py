@@ -27,8 +27,8 @@ QUICK = {
     "log": 0.1,
     "log_others": 0.1,
     "report": 0.1,
-    "give_way": 3,
-    "stacks": 3,
+    "give_way": TIMEOUT_SECONDS,
+    "stacks": TIMEOUT_SECONDS,
 }
 OF_THE_LAUNCH = ("timing", "notice_file", "seconds_left", "compile_cache", "venv")
 SPEC = {

@@ -9,7 +9,6 @@ from trainium_core.plan import Plan
 
 SAMPLES: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "neuron_ls.json").read_text())
 NEWER_FIELDS: dict[str, Any] = SAMPLES["newer_tools"]["fields"]
-NO_DRIVER: str = SAMPLES["no_driver"]["stderr"]
 
 
 def devices_of(plan: Plan) -> list[dict[str, Any]]:

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 
 from tests.userdata import fake_compiler
-from tests.userdata.cache_node import CacheNode, place
+from tests.userdata.cache_node import CacheNode
 from trn_cache import boots
 from trn_cache.boots import CHECKSUMS
 from trn_cache.layouts import LAYOUTS
-
-STACKS = ("xla", "native")
 
 
 def tear(node: CacheNode, module: str) -> None:
@@ -21,12 +19,11 @@ def tear(node: CacheNode, module: str) -> None:
     result.write_bytes(content[: len(content) // 2].ljust(len(content), b"\0"))
 
 
-@pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize(("boot", "next_boot"), [("first", "second"), ("", "")], ids=("known", "unknown"))
 def test_what_was_read_and_is_torn_after_a_boot_is_read_again(
-    new_node: Callable[..., CacheNode], stack: str, boot: str, next_boot: str
+    new_node: Callable[..., CacheNode], boot: str, next_boot: str
 ) -> None:
-    first, second = new_node(place(stack)), new_node(place(stack))
+    first, second = new_node(), new_node()
     first.begin()
     first.compile("a", "b")
     first.cache.store()
@@ -35,26 +32,11 @@ def test_what_was_read_and_is_torn_after_a_boot_is_read_again(
     tear(second, "a")
     second.boot = next_boot
     second.begin()
-    name = fake_compiler.name_of(stack, "a")
+    name = fake_compiler.name_of("xla", "a")
     assert second.cache.report.removed == [f"{name}: torn by a loss of power?"]
     assert second.cache.report.fetched == 1
     for module in ("a", "b"):
         assert second.result(module) == fake_compiler.result_of(module)
-
-
-@pytest.mark.parametrize("stack", STACKS)
-def test_what_was_compiled_and_is_torn_after_a_boot_is_never_stored(
-    new_node: Callable[..., CacheNode], bucket: Any, stack: str
-) -> None:
-    node = new_node(place(stack))
-    node.begin()
-    node.compile("a")
-    tear(node, "a")
-    node.boot = "second"
-    node.begin()
-    node.cache.store()
-    assert not node.has("a")
-    assert not [*bucket.objects.all()]
 
 
 def test_what_s3_did_not_take_outlives_a_boot_and_is_stored_then(

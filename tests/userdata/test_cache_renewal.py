@@ -42,10 +42,6 @@ def filled(new_node: Callable[..., CacheNode], bucket: Any) -> CacheNode:
     return second
 
 
-def stored_at(bucket: Any) -> dict[str, Any]:
-    return {each.key: each.last_modified for each in bucket.objects.all()}
-
-
 def renewed(node: CacheNode, *, records_reads: bool = True) -> int:
     Renewal(node.cache, node.s3, records_reads=records_reads).step()
     return node.cache.report.renewed
@@ -63,26 +59,6 @@ def test_a_place_in_use_is_renewed_whole_and_keeps_what_it_holds(
     third.begin()
     assert [third.result(module) for module in "abc"] == [fake_compiler.result_of(module) for module in "abc"]
     assert not third.cache.report.warnings
-
-
-def test_what_is_renewed_is_younger_in_the_bucket(
-    filled: CacheNode, bucket: Any, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = stored_at(bucket)
-    copied: list[str] = []
-    renew = Entries.renew
-
-    def counted(entries: Entries, url: str, kept: Kept) -> bool:
-        copied.append(url)
-        return renew(entries, url, kept)
-
-    monkeypatch.setattr(Entries, "renew", counted)
-    later(OLD)
-    filled.result("a")
-    renewed(filled)
-    after = stored_at(bucket)
-    assert sorted(f"s3://{bucket.name}/{key}" for key in after) == sorted(copied)
-    assert all(after[key] >= before[key] for key in before)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import pytest
-
 from tests.userdata import fake_compiler
-from tests.userdata.cache_node import URL, CacheNode, place
-from trn_cache.entries import Entries
+from tests.userdata.cache_node import URL, CacheNode
 from trn_cache.use import Use
 
 WORKERS, MODULES = 64, [f"module{number}" for number in range(200)]
@@ -100,72 +97,14 @@ def test_64_workers_compile_each_of_200_modules_once_and_another_node_has_all(ne
     assert_sound(second, MODULES)
 
 
-@pytest.mark.parametrize("stack", ["xla", "native"])
-def test_four_cold_nodes_compile_side_by_side_and_each_entry_is_stored_once(
-    new_node: NewNode, bucket: Any, stack: str
-) -> None:
+def test_four_cold_nodes_store_each_entry_once(new_node: NewNode, bucket: Any) -> None:
     """The first stores without a look at what others have stored, as the first node of a job does."""
-    nodes = [new_node(place(stack), urgent=not number) for number in range(4)]
+    nodes = [new_node(urgent=not number) for number in range(4)]
     ran = run_together(nodes, FEW_WORKERS, FEW)
     assert all(node.codes == {0} and node.compiled == sorted(FEW) for node in ran)
     assert sum(node.stored for node in ran) == stored_by(bucket) == len(FEW)
     assert sum(node.requests for node in ran) <= 2 * len(FEW) * len(nodes)
-    late = new_node(place(stack))
+    late = new_node()
     (after,) = run_together([late], FEW_WORKERS, FEW)
     assert (after.compiled, after.hits, after.stored) == ([], len(FEW), 0)
     assert_sound(late, FEW)
-
-
-def test_a_node_that_joins_late_takes_what_is_there_and_compiles_the_rest(new_node: NewNode, bucket: Any) -> None:
-    first, late = new_node(), new_node(urgent=False)
-    first.begin()
-    first.compile(*FEW[:10])
-    first.cache.store()
-    # Half an object and a lock are never there: the first node is in the middle of another entry.
-    for step in [*fake_compiler.steps("xla", first.cache.root, FEW[10])][:5]:
-        step()
-    first.cache.store()
-    ran = run(late, FEW_WORKERS, FEW)
-    assert (ran.codes, ran.compiled, ran.hits) == ({0}, sorted(FEW[10:]), 10)
-    assert stored_by(bucket) == len(FEW)
-    first.compile(FEW[10])
-    first.cache.store()
-    assert (first.cache.report.stored, stored_by(bucket)) == (10, len(FEW))
-
-
-def test_two_clusters_at_one_bucket_share_a_place_and_keep_others_apart(new_node: NewNode, bucket: Any) -> None:
-    same = [new_node(), new_node()]
-    other = [new_node(place(world_size=32)), new_node(place("native", compiler_flags="-O1"))]
-    ran = run_together([*same, *other], FEW_WORKERS, FEW)
-    assert all(node.codes == {0} and node.compiled == sorted(FEW) for node in ran)
-    shared, apart = ran[:2], ran[2:]
-    assert sum(node.stored for node in shared) == len(FEW)
-    assert [node.stored for node in apart] == [len(FEW)] * 2
-    assert stored_by(bucket) == 3 * len(FEW)
-    again = [new_node(node.place) for node in (same[0], *other)]
-    assert [(node.compiled, node.hits) for node in run_together(again, FEW_WORKERS, FEW)] == [([], len(FEW))] * 3
-    for node in again:
-        assert_sound(node, FEW)
-    elsewhere = new_node(place(lnc=1))
-    elsewhere.begin()
-    assert not elsewhere.cache.at_start
-
-
-def test_of_many_that_store_one_entry_at_once_one_owns_it(new_node: NewNode, bucket: Any, s3: Entries) -> None:
-    nodes = [new_node() for _ in range(8)]
-    barrier = PROCESSES.Barrier(len(nodes))
-    owned = PROCESSES.Value("i", 0)
-
-    def store(node: CacheNode) -> None:
-        node.compile("a")
-        barrier.wait()
-        node.cache.store()
-        with owned.get_lock():
-            owned.value += node.cache.report.stored
-
-    started = [PROCESSES.Process(target=store, args=(node,)) for node in nodes]
-    for process in started:
-        process.start()
-    for process in started:
-        process.join()
-    assert (owned.value, stored_by(bucket), s3.requests) == (1, 1, 0)

@@ -12,11 +12,9 @@ from trainium_userdata.node.trn_node.internode import (
     ALONE,
     ASSEMBLY,
     NO_RESULT,
-    PAIR_ROUNDS,
     READY,
     RIGHT,
     TOGETHER,
-    UNABLE,
     WRONG,
     Judgement,
     Outcome,
@@ -139,12 +137,6 @@ def test_without_all_nodes_nothing_is_tested():
     assert found == Judgement("not tested: no record yet from i-1")
 
 
-def test_a_node_that_computes_already_is_left_alone():
-    busy = Outcome(UNABLE, "NeuronCores are in use by python train.py (42)")
-    found = play(names(3), lambda node, _group, _step: busy if node == "i-2" else Outcome(READY))
-    assert found == Judgement("not tested: NeuronCores are in use by python train.py (42) on i-2")
-
-
 @given(st.integers(2, 8), st.data())
 def test_what_nodes_leave_unsaid_fails_no_other(count: int, data: st.DataObject):
     nodes = names(count)
@@ -165,7 +157,3 @@ def test_what_nodes_leave_unsaid_fails_no_other(count: int, data: st.DataObject)
 def test_a_node_that_is_much_slower_than_the_others_is_warned_of(bandwidths: Sequence[float], slow: list[str]):
     assembled = {f"i-{n}": Outcome(READY, bandwidth=bandwidth) for n, bandwidth in enumerate(bandwidths)}
     assert [*internode.slow_nodes(assembled, SLOW)] == slow
-
-
-def test_two_rounds_of_pairs_would_show_an_odd_node():
-    assert PAIR_ROUNDS >= 2

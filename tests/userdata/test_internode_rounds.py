@@ -31,7 +31,7 @@ from trainium_userdata.node.trn_node.internode_rounds import Rounds, Task, check
 from trainium_userdata.node.trn_node.s3 import S3
 
 NODES = {"i-0": "127.0.0.2", "i-1": "127.0.0.3", INSTANCE_ID: "127.0.0.4"}
-LIMITS = {"assembly_seconds": 10, "step_seconds": 10, "grace_seconds": 0, "all_seconds": 30, "slow": 0.8}
+LIMITS = {"assembly_seconds": 60, "step_seconds": 60, "grace_seconds": 0, "all_seconds": 180, "slow": 0.8}
 PLAN = plan_for("trn1.32xlarge")
 
 
@@ -118,11 +118,6 @@ def test_a_node_that_comes_again_in_the_middle_keeps_what_it_came_to(aws: AwsSta
 def test_without_its_leader_a_node_waits_no_longer_than_it_should():
     rounds = Rounds(S3(), task("i-1"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
     assert rounds.follow().found == "not tested: no record yet from i-0, which leads the test"
-
-
-def test_a_leader_names_who_did_not_come():
-    rounds = Rounds(S3(), task("i-0"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
-    assert rounds.lead().found == f"not tested: no record yet from i-1, {INSTANCE_ID}"
 
 
 @pytest.fixture

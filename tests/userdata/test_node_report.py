@@ -22,15 +22,6 @@ def test_a_held_record_is_sent_by_report(node: VerifiedNode):
     assert (outcome.exit_code, outcome.record.state) == (0, "proven")
 
 
-def test_a_node_that_drains_has_not_failed_when_it_reports_again(node: VerifiedNode):
-    node.run("verify", "--hold")
-    record = json.loads(node.read("var/lib/trn/record.json"))
-    node.write("var/lib/trn/record.json", json.dumps({**record, "state": "draining", "reason": "it ends soon"}))
-    outcome = node.run("report")
-    assert outcome.record
-    assert (outcome.exit_code, outcome.record.state) == (0, "draining")
-
-
 def test_a_later_failure_keeps_the_checks(node: VerifiedNode):
     node.run("verify", "--hold")
     outcome = node.run("report", "failed", "the setup script failed with exit code 7")
@@ -67,26 +58,6 @@ def test_the_reason_of_a_failed_node_is_first_on_the_console(node: VerifiedNode)
     assert "trn-node FAILED: the disk is full; the record did not reach S3: " in node.read("dev/console")
 
 
-def test_a_failure_that_could_not_be_reported_has_an_exit_code_of_its_own(node: VerifiedNode):
-    node.aws.s3_refuses = True
-    (node.root / "dev/console").unlink()
-    (node.root / "dev/console").mkdir()
-    assert node.run("report", "failed", "the disk is full").exit_code == 1
-
-
-def test_what_reached_s3_is_not_on_the_console(node: VerifiedNode):
-    node.run("report", "failed", "the disk is full")
-    assert node.read("dev/console") == ""
-
-
-def test_a_failure_before_the_instance_id_is_known_is_reported_on_the_console(node: VerifiedNode):
-    node.aws.has_instance_id = False
-    node.run("report", "failed", "no network")
-    assert "trn-node FAILED: no network; the record did not reach S3: the instance id is unknown" in node.read(
-        "dev/console"
-    )
-
-
 def test_the_instance_id_that_cloud_init_knows_is_used_without_the_metadata_service(node: VerifiedNode):
     node.aws.has_instance_id = False
     node.write("var/lib/cloud/data/instance-id", f"{INSTANCE_ID}\n")
@@ -102,18 +73,6 @@ def test_the_record_that_a_baked_image_holds_is_not_this_nodes(node: VerifiedNod
     assert outcome.record.state == "proven"
     (anew,) = [text for key, text in node.aws.records.items() if key.endswith("/nodes/i-0fedcba9876543210.json")]
     assert json.loads(anew)["state"] == "failed"
-
-
-def test_a_metadata_service_that_is_slow_to_come_up_is_waited_for(node: VerifiedNode):
-    node.aws.failures = 3
-    assert node.run("verify", TRN_HTTP_RETRIES="4").exit_code == 0
-
-
-def test_a_node_without_places_reports_the_console(node: VerifiedNode):
-    node.write("etc/trn/places.env")
-    node.run("report", "failed", "no places")
-    shown = "no places; the record did not reach S3: /etc/trn/places.env names no TRN_REPORT_URL"
-    assert f"trn-node FAILED: {shown}\n" in node.read("dev/console")
 
 
 def test_a_full_disk_does_not_keep_the_record_from_being_sent(node: VerifiedNode):

@@ -120,19 +120,6 @@ def test_a_disk_that_cannot_be_formatted_does_not_fail_the_node(node_for: NodeMa
     assert why_not(node) == "they could not be prepared; see the log"
 
 
-def test_without_xfs_the_file_system_is_ext4(node_for: NodeMaker):
-    node = with_disks(node_for(ONE))
-    node.without("mkfs.xfs")
-    node.calls("mkfs.ext4")
-    assert changes(node.boot())[0] == f"mkfs.ext4 -q -E nodiscard -L trn-scratch {disks(node)}"
-
-
-def test_disks_that_are_not_there_are_reported_by_the_verification(node_for: NodeMaker):
-    node = node_for(FOUR).installed()
-    run = node.boot()
-    assert (run.exit_code, changes(run)) == (0, [])
-
-
 def test_the_image_is_given_the_time_to_mount_them_itself(node_for: NodeMaker):
     node = with_disks(node_for(FOUR))
     node.calls("systemctl", '[[ "$1" != start ]] || touch "$ROOT/mounted"')
@@ -140,3 +127,4 @@ def test_the_image_is_given_the_time_to_mount_them_itself(node_for: NodeMaker):
     run = node.boot()
     assert "systemctl start dlami-nvme.service" in run.calls
     assert changes(run) == [f"mount --bind {node.root}/opt/dlami/nvme {node.root}/scratch"]
+    assert (node.root / "scratch").stat().st_mode & 0o7777 == 0o1777

@@ -63,12 +63,9 @@ def test_a_sound_native_pytorch_is_proven_and_preferred_to_xla_on_trainium2(nati
     assert native_node.run("framework").output.endswith("/opt/aws_neuronx_venv_torch_neuronx_2_14_0\n")
 
 
-@pytest.mark.parametrize(("fault", "sentence"), FAULTS)
-def test_a_core_that_computes_wrongly_under_native_pytorch_is_named(
-    native_node: VerifiedNode, fault: str, sentence: str
-):
-    native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(fault=fault, core=2))
-    assert sentence in self_tested(native_node)
+def test_a_core_that_computes_wrongly_under_native_pytorch_is_named(native_node: VerifiedNode):
+    native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(fault="zeros", core=2))
+    assert "core 2 answers zeros" in self_tested(native_node)
 
 
 def test_native_pytorch_without_a_device_is_reported(native_node: VerifiedNode):
@@ -89,12 +86,9 @@ def test_a_core_that_computes_wrongly_under_pytorch_is_named(node: VerifiedNode,
     assert sentence in reason
 
 
-@pytest.mark.parametrize(("fault", "sentence"), FAULTS[:-1])
-def test_a_core_that_computes_wrongly_under_jax_is_named(jax_node: VerifiedNode, fault: str, sentence: str):
-    jax_node.framework("jax", "0_9", modules=jax_modules(cores=CORES, fault=fault, core=2))
-    reason = self_tested(jax_node)
-    assert reason.startswith("core 2 ")
-    assert sentence in reason
+def test_a_core_that_computes_wrongly_under_jax_is_named(jax_node: VerifiedNode):
+    jax_node.framework("jax", "0_9", modules=jax_modules(cores=CORES, fault="zeros", core=2))
+    assert self_tested(jax_node).startswith("core 2 answers zeros")
 
 
 def test_the_core_at_which_jax_ends_is_named(jax_node: VerifiedNode):
@@ -123,13 +117,10 @@ def test_a_wrong_number_of_cores_is_reported(jax_node: VerifiedNode, shown: int,
     assert self_tested(jax_node) == sentence
 
 
-@pytest.mark.parametrize("framework", ["pytorch", "jax"])
-def test_a_core_that_hangs_is_given_up_and_named(node: VerifiedNode, framework: str):
-    torch, jax = torch_modules(fault="hang", core=2), jax_modules(cores=CORES, fault="hang", core=2)
-    node.expect(framework=framework, frameworks={framework: "xla" if framework == "pytorch" else "jax"})
-    node.framework(framework, "2_9", modules=torch if framework == "pytorch" else jax)
-    node.expect(self_test=node.expectations["self_test"] | {"seconds": 1, "first_seconds": 1})
-    assert self_tested(node).startswith(f"core 2 does not end within {1 if framework == 'pytorch' else 2} seconds")
+def test_a_core_that_hangs_is_given_up_and_named(node: VerifiedNode):
+    node.framework("pytorch", "2_9", modules=torch_modules(fault="hang", core=2), core=2)
+    node.expect(self_test=node.expectations["self_test"] | {"seconds": 3})
+    assert self_tested(node).startswith("core 2 does not end within 3 seconds")
 
 
 ATTEMPTS = """
@@ -164,14 +155,6 @@ def test_a_core_without_an_answer_is_tried_once_more_and_that_is_reported(node: 
     assert sorted(int(core) for core, _ in tried) == sorted([*range(CORES), core])
 
 
-def test_a_core_without_an_answer_is_not_tried_a_third_time(node: VerifiedNode):
-    modules = torch_modules()
-    modules["torch/__init__.py"] += ATTEMPTS + "assert core != 2, 'NRT_LOAD_NOT_ENOUGH_NC'\n"
-    reason, _, tried = attempts(node, modules)
-    assert reason.startswith("core 2 is not proven: the computation fails with exit code 1")
-    assert sorted(int(core) for core, _ in tried) == [0, 1, 2, 2, 3]
-
-
 def test_what_keeps_every_core_from_an_answer_is_not_tried_again_with_each(node: VerifiedNode):
     modules = torch_modules()
     modules["torch/__init__.py"] += ATTEMPTS + "raise SystemExit('nrt_init failed')\n"
@@ -188,41 +171,25 @@ def test_wrong_numbers_are_final(node: VerifiedNode):
     assert len(tried) == CORES
 
 
-def test_each_process_has_a_root_of_its_own(node: VerifiedNode):
+def test_each_process_has_one_core_a_root_and_a_cache_of_its_own(node: VerifiedNode):
     modules = torch_modules()
-    modules["torch/__init__.py"] += ATTEMPTS
-    _, _, tried = attempts(node, modules)
-    first = node.expectations["self_test"]["first_port"]
-    assert dict(tried) == {str(n): f"localhost:{first + n}" for n in range(CORES)}
+    modules["torch/__init__.py"] += (
+        "import os\nenv = os.environ\nopen(env['SEEN'], 'a').write(env['NEURON_RT_VISIBLE_CORES'] + ' '"
+        " + ' '.join(env[f'NEURON_{name}'] for name in"
+        " ('LOGICAL_NC_CONFIG', 'RT_ROOT_COMM_ID', 'COMPILE_CACHE_URL')) + '\\n')\n"
+        "print('noise', end='')\n"
+    )
+    node.framework("pytorch", "2_9", modules=modules)
+    seen = node.root / "seen"
+    assert node.run("verify", SEEN=str(seen), NEURON_COMPILE_CACHE_URL="s3://cluster-cache").exit_code == 0
+    first, cache = node.expectations["self_test"]["first_port"], f"{node.root}/{self_test.CACHE}"
+    assert sorted(seen.read_text().splitlines()) == [f"{n} 2 localhost:{first + n} {cache}" for n in range(CORES)]
 
 
 def test_a_self_test_ends_in_time_whatever_the_cores_do(node: VerifiedNode):
     node.framework("pytorch", "2_9", modules=torch_modules())
     node.expect(self_test=node.expectations["self_test"] | {"all_seconds": 0})
     assert self_tested(node) == "each of cores 0-3 was not tried: the self-test ran out of time"
-
-
-def test_the_self_test_leaves_the_compile_cache_of_the_cluster_alone(node: VerifiedNode):
-    modules = torch_modules()
-    modules["torch/__init__.py"] += (
-        "import os\nopen(os.environ['SEEN'], 'a').write(os.environ['NEURON_COMPILE_CACHE_URL'])"
-    )
-    node.framework("pytorch", "2_9", modules=modules)
-    seen = node.root / "seen"
-    node.run("verify", SEEN=str(seen), NEURON_COMPILE_CACHE_URL="s3://cluster-cache")
-    assert seen.read_text() == f"{node.root}/{self_test.CACHE}" * CORES
-
-
-def test_each_process_sees_one_core_of_the_planned_size(node: VerifiedNode):
-    modules = torch_modules()
-    modules["torch/__init__.py"] += (
-        "import os\nopen(os.environ['SEEN'], 'a').write("
-        "os.environ['NEURON_RT_VISIBLE_CORES'] + ':' + os.environ['NEURON_LOGICAL_NC_CONFIG'] + ' ')"
-    )
-    node.framework("pytorch", "2_9", modules=modules)
-    seen = node.root / "seen"
-    node.run("verify", SEEN=str(seen))
-    assert sorted(seen.read_text().split()) == ["0:2", "1:2", "2:2", "3:2"]
 
 
 def test_the_compiler_beside_the_framework_is_found(node: VerifiedNode):
@@ -238,14 +205,6 @@ def test_the_newest_environment_of_the_framework_itself_is_taken(node: VerifiedN
     for version in ("2_10", "2_9_nxd_inference", "inference_vllm_0_16"):
         node.framework("pytorch", version)
     assert node.run("verify").check("framework").found == "aws_neuronx_venv_pytorch_2_10"
-
-
-def test_noise_of_the_framework_does_no_harm(node: VerifiedNode):
-    modules = torch_modules()
-    modules["torch/__init__.py"] += "import sys\nprint('Platform is experimental')\nprint('warning', file=sys.stderr)\n"
-    modules["torch/__init__.py"] += "print('...', end='')\n"
-    node.framework("pytorch", "2_9", modules=modules)
-    assert self_tested(node) == ""
 
 
 def test_no_expected_number_is_zero_and_all_are_exact_in_bf16():
@@ -272,9 +231,3 @@ def test_wrong_device_memory_is_reported_under_native_pytorch(native_node: Verif
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(fault=fault, core=2))
     outcome = native_node.run("verify")
     assert outcome.check("memory-test").ok == (not fault)
-
-
-def test_no_block_of_memory_is_exact_by_chance():
-    doubles = {2 * number for row in compute.TILE for number in row}
-    assert doubles == set(range(2, 256, 2))
-    assert len({tuple(row) for row in compute.TILE}) == len(compute.TILE)

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import yaml
-from jinja2 import UndefinedError
 
 from tests.userdata.parts import parts_of, script_of
 from tests.userdata.plans import LOCATIONS, every_plan, plan_for, plan_id
@@ -13,9 +12,8 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
 from trainium_local.stand_ins.nodes import report_url
-from trainium_userdata.document import BOUNDARY
 from trainium_userdata.locations import NodeLocations
-from trainium_userdata.script import TEMPLATES, node_script, node_user_data
+from trainium_userdata.script import node_script, node_user_data
 from trainium_wire.node_record import REPORT_URL_VARIABLE
 
 TOKENS = NodeLocations(
@@ -81,16 +79,9 @@ def test_variables_of_the_users_own_are_a_file_of_their_own():
 
 
 def test_the_parts_are_those_that_cloud_init_knows():
-    assert list(parts_of(node_user_data(node_settings(plan_for("trn1.2xlarge")), LOCATIONS))) == [
-        "text/cloud-config",
-        "application/gzip",
-    ]
-
-
-def test_a_configuration_begins_with_the_line_that_makes_it_one():
-    assert parts_of(node_user_data(node_settings(plan_for("trn1.2xlarge")), LOCATIONS))["text/cloud-config"].startswith(
-        "#cloud-config\n"
-    )
+    parts = parts_of(node_user_data(node_settings(plan_for("trn1.2xlarge")), LOCATIONS))
+    assert list(parts) == ["text/cloud-config", "application/gzip"]
+    assert parts["text/cloud-config"].startswith("#cloud-config\n")
 
 
 def test_tokens_stand_only_where_the_places_are_assigned():
@@ -98,11 +89,6 @@ def test_tokens_stand_only_where_the_places_are_assigned():
     with_tokens = [line.strip() for line in document.splitlines() if "Token[" in line]
     assert with_tokens == TOKENS.lines
     assert "Token[" not in script_of(document)
-
-
-def test_the_boundary_is_in_no_part():
-    document = node_user_data(node_settings(plan_for("trn2.48xlarge")), LONGEST_LOCATIONS)
-    assert not [kind for kind, text in parts_of(document).items() if BOUNDARY in text]
 
 
 def test_the_embedded_aws_finds_where_to_report():
@@ -114,14 +100,6 @@ def test_the_embedded_aws_finds_where_to_report():
 def test_the_number_of_nodes_changes_nothing_so_that_nodes_already_there_stay():
     two, four = (node_user_data(node_settings(plan_for("trn1.32xlarge", nodes=n)), LOCATIONS) for n in (2, 4))
     assert two == four
-
-
-def test_the_way_nodes_are_bought_does_not_change_them():
-    texts = {
-        node_user_data(node_settings(plan_for("trn1.32xlarge", capacity=way)), LOCATIONS)
-        for way in ("on-demand", "spot")
-    }
-    assert len(texts) == 1
 
 
 @pytest.mark.parametrize("change", [{"setup_script": "true"}, {"suppress_checks": ("nvme",)}, {"node_recovery": False}])
@@ -136,21 +114,6 @@ def test_another_script_is_another_user_data_so_that_the_nodes_are_replaced(chan
 def test_only_a_bare_node_downloads_software(plan: Plan):
     script = node_script(node_settings(plan))
     assert [word for word in ("curl", "apt-get", "dnf ", "repos.neuron", "efa-installer") if word in script] == []
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
-def test_docker_is_left_as_it_is_but_for_its_limit_and_waits_for_the_verification(options: dict[str, Any]):
-    lines = [
-        line
-        for line in node_script(node_settings(plan_for("trn2.48xlarge", **options))).splitlines()
-        if "docker" in line
-    ]
-    assert lines == ["  for daemon in $(pgrep -x 'dockerd|containerd' || true); do", "Before=docker.service"]
-
-
-def test_a_name_that_a_template_does_not_know_is_an_error():
-    with pytest.raises(UndefinedError, match="no_such_name"):
-        TEMPLATES.from_string("<{ no_such_name }>").render()
 
 
 @pytest.mark.parametrize("location", [field.name for field in dataclasses.fields(NodeLocations)])

@@ -59,11 +59,6 @@ def test_the_environment_gets_rank_and_head_and_leaves_the_root_to_the_job(node:
         "TRN_NODE_RANK=1",
         "TRN_NODES=3",
     ]
-
-
-def test_the_host_file_lists_all_nodes_in_the_order_of_ranks(node: WatchNode):
-    node.membership(NODES)
-    node.pass_time()
     assert files.read("etc/trn/hostfile") == "127.0.0.2\n127.0.0.3\n127.0.0.4\n"
 
 
@@ -89,23 +84,6 @@ def test_a_peer_whose_packets_get_lost_is_silent(monkeypatch: pytest.MonkeyPatch
             waiting.setblocking(False)
             waiting.connect_ex(full.getsockname())
         assert cluster._unreachable_address(full.getsockname()) == "127.0.0.2"
-
-
-def test_the_outcome_of_the_test_is_logged_once(
-    node: WatchNode, unreachable: set[str], capsys: pytest.CaptureFixture[str]
-):
-    unreachable.add("127.0.0.4")
-    node.membership(NODES)
-    node.pass_time(600)
-    lines = capsys.readouterr().out.splitlines()
-    assert len([line for line in lines if line.startswith("peers: 1 of 2")]) == 1
-
-
-def test_the_record_names_the_version_of_the_membership(node: WatchNode):
-    node.membership(NODES, version="abc123")
-    node.pass_time()
-    assert node.sent
-    assert (node.sent.state, node.sent.membership) == ("proven", "abc123")
 
 
 def test_a_node_that_nobody_answers_fails_with_a_sentence_that_names_them(node: WatchNode, unreachable: set[str]):
@@ -149,15 +127,6 @@ def test_of_two_parts_of_one_size_the_one_without_rank_0_fails(
     assert f"{len(nodes) - 1 - len(silent)} of {len(nodes) - 1}" in node.record.reason
 
 
-def test_a_long_list_of_silent_peers_is_cut_short(node: WatchNode, unreachable: set[str]):
-    nodes = [(f"i-0aaaaaaaaaaaaaa{number}", f"127.0.1.{number}") for number in range(10, 20)]
-    unreachable.update(address for _, address in nodes)
-    node.membership([*nodes, (INSTANCE_ID, "127.0.0.3")])
-    node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
-    assert node.record.reason.count("does not answer") == 3
-    assert "does not answer; and others" in node.record.reason
-
-
 def test_a_peer_that_answers_within_a_minute_fails_no_node(node: WatchNode, unreachable: set[str]):
     unreachable.add("127.0.0.4")
     node.membership(NODES)
@@ -166,16 +135,6 @@ def test_a_peer_that_answers_within_a_minute_fails_no_node(node: WatchNode, unre
     unreachable.clear()
     node.pass_time()
     assert peers_check(node.sent) == ("2 of 2", "2 of 2", True)
-
-
-def test_a_peer_that_answers_at_last_heals_the_node(node: WatchNode, unreachable: set[str]):
-    unreachable.add("127.0.0.4")
-    node.membership(NODES)
-    node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
-    unreachable.clear()
-    node.pass_time(60)
-    assert node.sent
-    assert (node.sent.state, node.sent.reason) == ("proven", "")
 
 
 def test_a_suppressed_test_of_the_peers_is_shown_and_fails_nobody(node: WatchNode, unreachable: set[str]):
@@ -239,12 +198,6 @@ def test_an_address_that_is_none_gets_into_no_shell_file(address: str, node: Wat
     assert files.read("etc/trn/cluster") == ""
 
 
-def test_a_denied_membership_is_one_that_is_not_there_yet(node: WatchNode, capsys: pytest.CaptureFixture[str]):
-    node.aws.s3_refuses = True
-    node.pass_time(30)
-    assert "membership" not in capsys.readouterr().out
-
-
 @pytest.fixture
 def home(node: WatchNode, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home of the node's user: whoever runs the tests, below the scratch root."""
@@ -276,16 +229,8 @@ def test_the_others_may_log_on_each_from_its_own_address(node: WatchNode, home: 
         f'from="127.0.0.2" {KEY} # trn-node',
         f'from="127.0.0.4" {KEY} # trn-node',
     ]
-
-
-def test_the_others_are_known_by_their_host_keys(node: WatchNode, home: Path):
-    node.pass_time()
-    lines = (home / "known_hosts").read_text().splitlines()
-    assert lines == [f"127.0.0.2 {KEY} # trn-node", f"127.0.0.4 {KEY} # trn-node"]
-
-
-def test_ssh_finds_the_host_keys_there(node: WatchNode, home: Path):
-    node.pass_time()
+    for name in ("id_ed25519", "authorized_keys"):
+        assert (home / name).stat().st_mode & 0o777 == 0o600
     command = ["/usr/bin/ssh-keygen", "-F", "127.0.0.4", "-f", str(home / "known_hosts")]
     assert KEY in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -302,12 +247,6 @@ def test_lines_of_the_user_stay_and_ours_are_replaced(node: WatchNode, home: Pat
     ]
 
 
-def test_only_the_user_reads_the_keys(node: WatchNode, home: Path):
-    node.pass_time()
-    for name in ("id_ed25519", "authorized_keys"):
-        assert (home / name).stat().st_mode & 0o777 == 0o600
-
-
 def test_a_key_that_comes_later_is_waited_for(node: WatchNode, home: Path):
     there = node.aws.records.pop(f"{BUCKET}/ssh/{PEER}.json")
     node.pass_time()
@@ -322,13 +261,6 @@ def test_a_key_that_is_none_is_never_trusted(key: object, node: WatchNode, home:
     node.aws.records[f"{BUCKET}/ssh/{PEER}.json"] = json.dumps([key, KEY])
     node.pass_time()
     assert not (home / "authorized_keys").exists()
-
-
-def test_keys_that_are_missing_do_not_keep_the_peers_from_being_tested(node: WatchNode, home: Path):
-    del node.aws.records[f"{BUCKET}/ssh/{PEER}.json"]
-    node.pass_time()
-    assert peers_check(node.sent) == ("2 of 2", "2 of 2", True)
-    assert home
 
 
 def test_without_the_setting_there_are_no_keys(node: WatchNode, home: Path):

@@ -1,6 +1,5 @@
 """What the watch does for the cluster's job."""
 
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,11 @@ import pytest
 
 from tests.retry_cases import RETRY_CASES
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
-from tests.userdata.watch_job_node import EARLIER, FIRST, JOB, LATER, SECOND, JobNode
+from tests.userdata.watch_job_node import FIRST, JOB, LATER, SECOND, JobNode
 from tests.userdata.watch_node import BUCKET, NOON
 from trainium_userdata.node.trn_node import cluster, files, limits, notices
 from trainium_userdata.node.trn_node.cluster_job import CLOSE_SECONDS
-from trainium_userdata.node.trn_node.job_unit import LAUNCH, MEMORY
+from trainium_userdata.node.trn_node.job_unit import LAUNCH
 
 
 @pytest.fixture
@@ -29,11 +28,6 @@ def unreachable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     lost: set[str] = set()
     monkeypatch.setattr(cluster, "_unreachable_address", lambda target: target[0] if target[0] in lost else "")
     return lost
-
-
-def test_without_a_job_nothing_is_started(node: JobNode):
-    node.settle()
-    assert node.starts == []
 
 
 def test_the_first_node_begins_a_new_job_with_the_nodes_of_the_membership(node: JobNode):
@@ -86,13 +80,6 @@ def test_a_job_of_more_nodes_than_there_are_waits(node: JobNode, capsys: pytest.
 
 def test_nothing_begins_before_all_peers_answer(node: JobNode, unreachable: set[str]):
     unreachable.add("127.0.0.3")
-    node.submit()
-    node.settle()
-    assert not node.object("attempts/1/start.json")
-
-
-def test_another_node_than_the_first_begins_nothing(node: JobNode):
-    node.membership(SECOND)
     node.submit()
     node.settle()
     assert not node.object("attempts/1/start.json")
@@ -155,15 +142,6 @@ def test_jobs_do_not_run_as_root(node: JobNode, monkeypatch: pytest.MonkeyPatch)
     assert "jobs do not run as root" in node.object("attempts/1/end.json")["reason"]
 
 
-def test_a_watch_that_is_started_again_does_not_start_the_job_again(node: JobNode):
-    node.submit()
-    node.settle()
-    node.start()
-    node.settle()
-    assert len(node.starts) == 1
-    assert not node.object("attempts/1/end.json")
-
-
 def test_a_node_that_was_rebooted_is_out_of_the_job(node: JobNode):
     node.membership(SECOND)
     node.submit()
@@ -197,14 +175,6 @@ def test_a_node_that_left_the_membership_is_lost(node: JobNode):
     node.pass_time(60)
     end = node.object("attempts/1/end.json")
     assert (end["result"], end["reason"]) == ("node-lost", f"no longer in the cluster: {LATER}")
-
-
-def test_a_node_that_joins_disturbs_no_job(node: JobNode):
-    node.submit(nodes=1)
-    node.settle()
-    node.membership([(EARLIER, "127.0.0.4"), *FIRST], version="v2")
-    node.pass_time(60)
-    assert not node.object("attempts/1/end.json")
 
 
 def test_after_the_loss_of_a_node_the_job_goes_on_from_its_newest_checkpoint_on_the_new_nodes(node: JobNode):
@@ -354,10 +324,3 @@ def test_a_folder_that_somebody_else_put_there_is_not_used(node: JobNode):
     node.submit()
     node.settle()
     assert "is not root's own folder" in node.object("attempts/1/end.json")["reason"]
-
-
-def test_what_is_remembered_outlives_a_reboot(node: JobNode):
-    node.submit()
-    node.settle()
-    assert json.loads(files.read(MEMORY))["job"] == JOB
-    assert not MEMORY.startswith("run/")

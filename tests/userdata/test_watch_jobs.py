@@ -1,6 +1,5 @@
 """Real signals to real processes; only /proc is rearranged, so that they seem to hold a Neuron device."""
 
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -95,7 +94,3 @@ def test_a_node_without_the_program_for_that_reports_its_jobs_all_the_same(
     job = start(HANDLES)
     monkeypatch.setenv("PATH", "/nowhere")
     assert str(job.pid) in job_signals.notify("spot")
-
-
-def test_the_signal_is_the_one_that_lightning_and_slurm_use():
-    assert job_signals.SIGNAL == signal.SIGUSR1

@@ -53,23 +53,10 @@ def test_a_spot_interruption_drains_the_node_within_seconds(node: WatchNode):
     assert (node.record.state, node.record.reason) == ("draining", f"{SPOT_REASON}, 2026-11-21T12:02:00Z")
 
 
-def test_the_keeper_gets_the_record_as_it_is_on_the_node(node: WatchNode):
-    node.announce(notices.SPOT, SPOT)
-    node.pass_time()
-    assert node.sent == node.record
-
-
 def test_jobs_can_watch_a_file_that_says_how_long_there_is(node: WatchNode):
     node.announce(notices.SPOT, SPOT)
     node.pass_time(30)
     assert node.notice == {"kind": "spot", "reason": SPOT_REASON, "at": "2026-11-21T12:02:00Z", "seconds_left": 95}
-
-
-def test_the_time_left_never_falls_below_zero(node: WatchNode):
-    node.announce(notices.SPOT, SPOT)
-    node.pass_time(300)
-    assert node.notice
-    assert node.notice["seconds_left"] == 0
 
 
 def test_jobs_are_signalled_once_for_a_notice(node: WatchNode, signals: list[str]):
@@ -84,20 +71,6 @@ def test_a_watch_that_is_started_again_does_not_signal_again(node: WatchNode, si
     node.start()
     node.pass_time(60)
     assert signals == [SPOT_REASON]
-
-
-def test_a_second_notice_is_signalled_too(node: WatchNode, signals: list[str]):
-    node.announce(notices.SPOT, SPOT)
-    node.pass_time()
-    node.announce(notices.LIFECYCLE, "Terminated")
-    node.pass_time()
-    assert len(signals) == 2
-
-
-def test_jobs_are_not_signalled_weeks_ahead(node: WatchNode, signals: list[str]):
-    node.announce(notices.MAINTENANCE, retirement(NOON + 14 * 86400))
-    node.pass_time(120)
-    assert signals == []
 
 
 def test_a_node_that_ends_in_weeks_is_still_proven_and_says_so_on_the_node(node: WatchNode):
@@ -181,14 +154,6 @@ def test_a_hardware_error_fails_the_node_with_a_sentence(node: WatchNode, signal
     assert signals == [sentence]
 
 
-def test_a_lost_node_stays_lost_when_the_watch_is_started_again(node: WatchNode):
-    node.kernel_says(DOCUMENTED, 4711)
-    node.pass_time()
-    node.start()
-    node.pass_time(120)
-    assert node.record.state == "failed"
-
-
 def test_a_lost_node_is_not_saved_by_another_verification_in_the_same_boot(node: WatchNode):
     node.kernel_says(DOCUMENTED, 4711)
     node.pass_time()
@@ -210,12 +175,6 @@ def test_a_failed_verification_is_never_overwritten(node: WatchNode):
     node.announce(notices.SPOT, SPOT)
     node.pass_time(60)
     assert node.record.reason == "15 of 16 Neuron devices (missing 7)"
-
-
-def test_errors_that_were_counted_before_the_watch_began_are_no_rise(node: WatchNode):
-    node.counter(1, "mem_ecc_uncorrected", 3)
-    node.pass_time(120)
-    assert node.record.state == "proven"
 
 
 def test_an_error_counter_that_rises_fails_the_node(node: WatchNode):
@@ -242,22 +201,6 @@ def test_repairable_errors_drain_the_node_until_the_driver_is_loaded_anew(node: 
     node.counter(0, "mem_ecc_repairable_uncorrected", 0)
     node.pass_time(120)
     assert node.record.state == "proven"
-
-
-def test_uncorrectable_errors_stay_when_the_driver_is_loaded_anew(node: WatchNode):
-    node.pass_time()
-    node.counter(0, "mem_ecc_uncorrected", 1)
-    node.pass_time(120)
-    node.counter(0, "mem_ecc_uncorrected", 0)
-    node.pass_time(120)
-    assert node.record.state == "failed"
-
-
-def test_a_hang_in_collectives_is_only_noted(node: WatchNode, capsys: pytest.CaptureFixture[str]):
-    node.kernel_says("NEURON_HW_ERR=HANG_ON_COLLECTIVES nd-id=0 action=NONE", 1)
-    node.pass_time(60)
-    assert node.record.state == "proven"
-    assert capsys.readouterr().out.count("noted: Neuron device 0: HANG_ON_COLLECTIVES") == 1
 
 
 def test_a_flood_of_errors_hides_no_other_kind_and_fills_no_memory(node: WatchNode):
@@ -318,12 +261,6 @@ def test_an_error_is_logged_once_and_so_is_its_end(node: WatchNode, capsys: pyte
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("kernel log")]
     assert len(lines) == 2
     assert lines[1] == "kernel log: works again"
-
-
-def test_a_node_without_counters_says_so(node: WatchNode, capsys: pytest.CaptureFixture[str]):
-    (node.root / "sys").rename(node.root / "elsewhere")
-    node.pass_time()
-    assert "the driver shows no counters of memory errors" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("garbage", ["", "{", "[]", '{"boot": 3}', '{"state": "proven"}'])

@@ -37,11 +37,6 @@ def test_maintenance_that_is_over_is_no_notice(state: str):
     assert notices.parse(notices.MAINTENANCE, json.dumps([{**RETIREMENT, "State": state}])) == []
 
 
-def test_a_recommendation_to_move_ends_nothing():
-    [notice] = notices.parse(notices.REBALANCE, '{"noticeTime": "2026-11-21T12:00:00Z"}')
-    assert not notice.ends
-
-
 @pytest.mark.parametrize("state", ["InService", "Standby", "Detached", "Warmed:Stopped"])
 def test_no_other_target_state_of_auto_scaling_is_a_notice(state: str):
     assert notices.parse(notices.LIFECYCLE, state) == []
@@ -51,11 +46,6 @@ def test_no_other_target_state_of_auto_scaling_is_a_notice(state: str):
 def test_auto_scaling_that_terminates_may_do_so_at_any_moment(state: str):
     [notice] = notices.parse(notices.LIFECYCLE, state)
     assert (notice.kind, notices.iso(notice.at)) == ("terminated", "")
-
-
-@pytest.mark.parametrize("path", notices.SECONDS)
-def test_nothing_at_a_path_is_no_notice(path: str):
-    assert notices.parse(path, None) == []
 
 
 @pytest.mark.parametrize(

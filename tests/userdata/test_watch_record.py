@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,9 +84,3 @@ def test_the_core_reads_every_record_that_comes_out(found: tuple[Any, ...]):
 def test_only_the_last_findings_count(first: Any, failures: list[str], drains: list[str], peers: Peers):
     last = (failures, drains, peers, True)
     assert updated_record(updated_record(PROVEN, *first), *last) == updated_record(PROVEN, *last)
-
-
-@pytest.mark.parametrize("findings", [(["a"], [], None, True), ([], ["b"], GOOD, True), ([], [], BAD, True)])
-def test_the_same_findings_change_nothing_the_second_time(findings: tuple[Any, ...]):
-    once = updated_record(PROVEN, *findings)
-    assert updated_record(once, *findings) == once

@@ -84,9 +84,6 @@ class Fleet:
             )
             self.write(instance_id, record.to_json())
 
-    def mark_unhealthy(self, instance_id: str) -> None:
-        self._autoscaling.set_instance_health(InstanceId=instance_id, HealthStatus="Unhealthy")
-
     def replace(self, instance_id: str) -> None:
         """What Auto Scaling does with an unhealthy instance, and moto does not."""
         self._autoscaling.terminate_instance_in_auto_scaling_group(

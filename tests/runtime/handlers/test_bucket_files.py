@@ -57,7 +57,3 @@ def test_a_failure_is_reported_with_the_place(s3: Any, cloudformation: CloudForm
     response = run(cloudformation, "Create", {"a.sh": "1"})
     assert response["Status"] == "FAILED"
     assert response["Reason"].startswith(f"the files of s3://{BUCKET}/lifecycle could not be kept: ")
-
-
-def test_another_place_is_another_resource(cloudformation: CloudFormation) -> None:
-    assert run(cloudformation, "Create", {})["PhysicalResourceId"] == f"{BUCKET}/lifecycle"

@@ -93,12 +93,6 @@ def test_a_bucket_that_is_gone_counts_as_empty(s3: Any, cloudformation: CloudFor
     assert run(cloudformation, "Delete")["Status"] == "SUCCESS"
 
 
-def test_the_physical_id_stays_the_same_over_updates(cloudformation: CloudFormation) -> None:
-    run(cloudformation, "Create")
-    empty_bucket.handle(cloudformation.event("Update", {"BucketName": BUCKET}, f"{BUCKET}/content"), None)
-    assert len({response["PhysicalResourceId"] for response in cloudformation.responses}) == 1
-
-
 def test_an_object_that_s3_keeps_is_named(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

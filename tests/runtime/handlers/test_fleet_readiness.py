@@ -18,12 +18,6 @@ from tests.runtime.handlers.fleet import (
 from trainium_runtime.handlers import fleet_readiness
 
 OVER_QUOTA = "You have requested more vCPU capacity than your current vCPU limit of 0 allows. Launching failed."
-NO_SUCH_IMAGE = "The image id '[ami-0123456789abcdef0]' does not exist"
-KEY_MAY_NOT_BE_USED = (
-    "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
-    "Client.InternalError: Client error on launch"
-)
-NO_CAPACITY = "We currently do not have sufficient trn1.32xlarge capacity (InsufficientInstanceCapacity)."
 
 
 def test_the_gate_opens_with_every_node_proven(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
@@ -73,20 +67,6 @@ def test_a_failed_node_that_is_replaced_is_waited_for_and_so_is_the_next(
     assert f"node {second}: no driver; being replaced (1 of 1)" in capsys.readouterr().out
 
 
-def test_a_failed_node_after_the_last_replacement_fails_the_deployment(
-    gate: Run, fleet: Fleet, cloudformation: CloudFormation
-) -> None:
-    first, second = fleet.instances
-    fleet.prove(first)
-    fleet.fail("i-0aaaaaaaaaaaaaaaa", "replaced already")
-    fleet.fail(second, "no driver")
-    gate(Replacements="1")
-    assert cloudformation.response["Reason"] == (
-        f"node {second}: no driver; not replaced: 1 of 1 replacements within 24 hours are used; "
-        "failed before, and replaced: node i-0aaaaaaaaaaaaaaaa: replaced already"
-    )
-
-
 def test_nodes_that_have_not_reached_each_other_are_waited_for(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
@@ -95,19 +75,6 @@ def test_nodes_that_have_not_reached_each_other_are_waited_for(
     gate()
     assert cloudformation.response["Status"] == "SUCCESS"
     assert functions.keeper_calls == 1
-
-
-def test_a_membership_of_nodes_that_have_left_is_not_enough(
-    gate: Run, fleet: Fleet, cloudformation: CloudFormation
-) -> None:
-    """Such as after a deployment that asks for fewer nodes: none of those that stay writes anything."""
-    fleet.prove(*fleet.instances)
-    first, second = fleet.instances
-    fleet.replace(second)
-    (new,) = set(fleet.instances) - {first}
-    fleet.prove(new, connected=False)
-    gate(TimeoutMinutes="1")
-    assert "not yet known to have reached the others" in cloudformation.response["Reason"]
 
 
 def test_what_a_silent_node_says_on_its_console_fails_the_deployment_as_soon_as_it_is_seen(
@@ -123,17 +90,6 @@ def test_what_a_silent_node_says_on_its_console_fails_the_deployment_as_soon_as_
     assert clock.now == NOON.timestamp()
 
 
-def test_a_console_that_is_noticed_later_is_quoted_too(
-    gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation
-) -> None:
-    first, second = fleet.instances
-    fleet.prove(first)
-    clock.when_asleep = lambda: consoles.update({second: "trn-node FAILED: disk full\n"})
-    gate()
-    assert "disk full" in cloudformation.response["Reason"]
-    assert clock.now - NOON.timestamp() < 90
-
-
 def test_a_console_that_may_not_be_read_fails_nothing(
     gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation
 ) -> None:
@@ -141,14 +97,6 @@ def test_a_console_that_may_not_be_read_fails_nothing(
     clock.when_asleep = lambda: fleet.prove(*fleet.instances)
     gate()
     assert cloudformation.response["Status"] == "SUCCESS"
-
-
-def test_a_long_line_on_the_console_is_cut(
-    gate: Run, fleet: Fleet, consoles: dict[str, str], cloudformation: CloudFormation
-) -> None:
-    consoles.update(dict.fromkeys(fleet.instances, f"trn-node FAILED: {'x' * 60_000}"))
-    gate()
-    assert len(cloudformation.response["Reason"]) < 500
 
 
 def test_a_lasting_launch_failure_fails_the_deployment_at_once(
@@ -159,15 +107,6 @@ def test_a_lasting_launch_failure_fails_the_deployment_at_once(
     assert cloudformation.response["Status"] == "FAILED"
     assert cloudformation.response["Reason"] == f"an instance could not be launched: {OVER_QUOTA}"
     assert clock.now == NOON.timestamp()
-
-
-def test_a_lack_of_capacity_is_waited_out(
-    gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
-) -> None:
-    fleet.add_launch("Failed", NO_CAPACITY)
-    clock.when_asleep = lambda: fleet.prove(*fleet.instances)
-    gate()
-    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_a_complete_fleet_passes_whatever_failed_before(
@@ -189,26 +128,6 @@ def test_launches_that_failed_before_one_went_well_say_nothing(
     gate(request_type="Update", Nodes="3", TimeoutMinutes="1")
     assert "no record yet from" in cloudformation.response["Reason"]
     assert OVER_QUOTA not in cloudformation.response["Reason"]
-
-
-def test_a_termination_does_not_hide_a_failed_launch(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
-    fleet.add_launch("Failed", NO_SUCH_IMAGE)
-    fleet.add_termination()
-    gate(Nodes="3")
-    assert NO_SUCH_IMAGE in cloudformation.response["Reason"]
-
-
-def test_a_launch_whose_instance_ended_at_once_fails_the_deployment(
-    gate: Run, fleet: Fleet, cloudformation: CloudFormation
-) -> None:
-    fleet.add_launch("Cancelled", KEY_MAY_NOT_BE_USED)
-    gate(Nodes="3")
-    assert KEY_MAY_NOT_BE_USED in cloudformation.response["Reason"]
-
-
-@pytest.mark.parametrize(("description", "counted"), [("Terminating", True), ("Launching", False)])
-def test_an_instance_that_is_still_ending_is_counted(description: str, counted: bool) -> None:
-    assert fleet_readiness.ended_recently([{"Description": f"{description} EC2 instance: i-1"}], NOON) is counted
 
 
 def test_a_quota_is_over_for_good_ten_minutes_after_the_last_node_left(
@@ -249,23 +168,6 @@ def test_an_update_counts_failed_launches_since_the_group_was_updated(
     assert OVER_QUOTA in cloudformation.response["Reason"]
 
 
-def test_a_creation_counts_every_failed_launch_however_long_the_group_took(
-    gate: Run, fleet: Fleet, cloudformation: CloudFormation
-) -> None:
-    fleet.add_launch("Failed", OVER_QUOTA, at=NOON - timedelta(hours=1))
-    gate(Nodes="3")
-    assert OVER_QUOTA in cloudformation.response["Reason"]
-
-
-def test_records_of_instances_that_left_the_group_do_not_count(
-    gate: Run, fleet: Fleet, cloudformation: CloudFormation
-) -> None:
-    fleet.fail("i-0aaaaaaaaaaaaaaaa", "gone since")
-    fleet.prove(*fleet.instances)
-    gate()
-    assert cloudformation.response["Status"] == "SUCCESS"
-
-
 def test_before_an_invocation_ends_it_requests_another_and_says_nothing(
     gate: Run, clock: Clock, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
@@ -289,11 +191,6 @@ def test_invocations_share_one_time_out_that_says_who_is_silent(
         f"after 30 minutes: 1 of 2 nodes proven, 2 launched; no record yet from {second}"
     )
     assert 29.5 < (clock.now - NOON.timestamp()) / 60 <= 30
-
-
-def test_a_group_that_is_gone_fails_the_gate(gate: Run, cloudformation: CloudFormation) -> None:
-    gate(GroupName="nobody")
-    assert cloudformation.response["Status"] == "FAILED"
 
 
 @pytest.mark.parametrize("broken", ["RecordsBucket", "TimeoutMinutes", "Nodes"])

@@ -35,15 +35,6 @@ def test_before_a_capacity_block_no_nodes_are_waited_for(
     assert cloudformation.response["Data"] == {"Summary": sent}
 
 
-def test_as_many_nodes_as_the_clock_says_are_waited_for(
-    gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
-) -> None:
-    fleet.prove(*fleet.instances)
-    functions.clock_results = [{"nodes": 2, "why": "the pilot runs"}]
-    gate(Clock=CLOCK_ARN)
-    assert cloudformation.response["Data"] == {"Summary": "2 of 2 nodes proven"}
-
-
 def test_a_clock_that_is_not_answered_by_aws_yet_is_retried(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
 ) -> None:

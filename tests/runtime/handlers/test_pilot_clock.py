@@ -54,19 +54,14 @@ def test_before_the_end_nothing_is_touched(run: Run, inbox: Callable[[], list[An
 
 
 def test_at_the_end_nodes_go_and_the_reason_is_kept_and_published(run: Run, inbox: Callable[[], list[Any]]) -> None:
-    run(100, ENDS="100h")
+    for _ in range(3):
+        run(100, ENDS="100h")
     assert desired() == 0
     assert tags() == {STOPPED_TAG: "end 2026-11-25T16:00Z"}
     (message,) = inbox()
     assert message["Subject"] == "trn-pilot nodes stopped"
     assert "the pilot ended at 2026-11-25T16:00Z" in message["Message"]
     assert "trn extend 8h" in message["Message"]
-
-
-def test_a_second_run_does_nothing_again(run: Run, inbox: Callable[[], list[Any]]) -> None:
-    for _ in range(3):
-        run(100, ENDS="100h")
-    assert len(inbox()) == 1
 
 
 def test_a_warning_is_sent_once_and_says_when_and_what(run: Run, inbox: Callable[[], list[Any]]) -> None:
@@ -87,18 +82,14 @@ def test_a_warning_that_could_not_be_sent_is_sent_by_the_next_run(run: Run, inbo
     assert len(inbox()) == 1
 
 
-def test_nodes_stop_also_when_the_topic_cannot_be_published_to(run: Run) -> None:
-    silent = PartialClient(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
-    with pytest.raises(ExceptionGroup):
-        run(100, ENDS="100h", clients={"sns": silent})
-    assert desired() == 0
-
-
-def test_nodes_stop_also_when_the_reason_cannot_be_kept(run: Run) -> None:
-    refused = ClientError({"Error": {"Code": "AccessDenied"}}, "TagResource")
-    with pytest.raises(ExceptionGroup):
-        run(100, ENDS="100h", clients={"sns": PartialClient(client("sns"), tag_resource=refused)})
-    assert desired() == 0
+@pytest.mark.parametrize("call", ["publish", "tag_resource"])
+def test_nodes_and_stack_go_when_sns_refuses(run: Run, stack: Stack, call: str) -> None:
+    refused = PartialClient(client("sns"), **{call: ClientError({"Error": {"Code": "InternalError"}}, call)})
+    for hours in (100, 100.1):
+        with pytest.raises(ExceptionGroup):
+            run(hours, ENDS="100h", ENDS_ACTION="destroy", clients={"sns": refused})
+        assert desired() == 0
+    assert stack.deleted == [STACK_ID]
 
 
 def test_nodes_stop_also_when_nothing_is_remembered_and_nobody_is_reported_again_and_again(
@@ -134,7 +125,7 @@ def test_what_a_person_stopped_stays_stopped_until_a_deployment(run: Run) -> Non
     assert run(1, GATE_EVENT, ENDS="100h").nodes == 2
 
 
-@pytest.mark.parametrize("status", ["UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS", "DELETE_IN_PROGRESS"])
+@pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_IN_PROGRESS", "DELETE_IN_PROGRESS"])
 def test_while_the_stack_changes_nodes_come_back_only_for_the_gate(run: Run, stack: Stack, status: str) -> None:
     run(100, ENDS="100h")
     stack.status = status
@@ -142,12 +133,6 @@ def test_while_the_stack_changes_nodes_come_back_only_for_the_gate(run: Run, sta
     assert (desired(), list(tags())) == (0, [STOPPED_TAG])
     assert run(101, GATE_EVENT, ENDS="200h").nodes == 2
     assert tags() == {}  # the gate gives the group its size
-
-
-def test_a_changing_stack_does_not_keep_nodes_beyond_the_end(run: Run, stack: Stack) -> None:
-    stack.status = "UPDATE_IN_PROGRESS"
-    run(100, ENDS="100h")
-    assert desired() == 0
 
 
 @pytest.mark.parametrize("event", [SCHEDULE, GATE_EVENT])
@@ -179,15 +164,6 @@ def test_a_spent_budget_gives_notice_to_jobs_and_to_people_and_then_stops_the_no
     soon, stopped = inbox()
     assert (soon["Subject"], stopped["Subject"]) == ("trn-pilot nodes stop soon", "trn-pilot nodes stopped")
     assert "terminated at 2026-11-21T13:15Z: the budget of $500 is spent" in soon["Message"]
-
-
-def test_a_spent_budget_stops_the_nodes_until_it_is_raised(run: Run) -> None:
-    run(1, spent(BUDGET), **BUDGETED)
-    for hours in (1.25, 2):
-        run(hours, **BUDGETED)
-        assert desired() == 0
-    run(3, **{**BUDGETED, "BUDGET_USD": "600"})
-    assert (desired(), tags()) == (2, {})
 
 
 def test_nodes_stop_at_once_when_a_spent_budget_cannot_be_remembered(run: Run) -> None:
@@ -247,29 +223,18 @@ def test_a_deletion_that_is_refused_is_tried_again_and_published_once(
     assert inbox() == []
 
 
-def test_the_stack_is_deleted_also_when_the_topic_cannot_be_published_to(run: Run, stack: Stack) -> None:
-    silent = PartialClient(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
-    run(100, ENDS="100h", ENDS_ACTION="destroy")
-    with pytest.raises(ExceptionGroup):
-        run(100.1, ENDS="100h", ENDS_ACTION="destroy", clients={"sns": silent})
-    assert stack.deleted == [STACK_ID]
-
-
 def of_standby() -> dict[str, Any]:
     """An Auto Scaling group of none with a node that it does not terminate."""
     left = {"AutoScalingGroups": [{"DesiredCapacity": 0, "Instances": [{"LifecycleState": "Standby"}]}]}
     return {"autoscaling": PartialClient(client("autoscaling"), describe_auto_scaling_groups=left)}
 
 
-def test_nodes_that_do_not_go_are_reported_once_after_a_while(run: Run, inbox: Callable[[], list[Any]]) -> None:
+def test_nodes_that_do_not_go_are_reported_once_and_keep_no_stack(
+    run: Run, stack: Stack, inbox: Callable[[], list[Any]]
+) -> None:
     for hours in (100.5, 101, 102):
         run(hours, ENDS="100h", clients=of_standby())
-    (message,) = inbox()
-    assert message["Subject"] == "trn-pilot nodes are left"
-    assert message["Message"].startswith("1 nodes are still there")
-
-
-def test_nodes_that_do_not_go_keep_no_stack(run: Run, stack: Stack) -> None:
+    assert [message["Subject"] for message in inbox()] == ["trn-pilot nodes are left"]
     run(100.9, ENDS="100h", ENDS_ACTION="destroy", clients=of_standby())
     assert stack.deleted == []
     run(101, ENDS="100h", ENDS_ACTION="destroy", clients=of_standby())
@@ -302,12 +267,6 @@ def test_a_deployment_withdraws_the_notice_of_an_end_that_it_moves(run: Run, kee
     assert keeper.sent == [{"pilot-stop": SOON}, {"pilot-stop": None}]
 
 
-def test_a_stack_that_is_only_to_sleep_is_never_deleted(run: Run, stack: Stack) -> None:
-    for _ in range(2):
-        run(100, ENDS="100h")
-    assert stack.deleted == []
-
-
 def in_block(state: str = "active") -> dict[str, Any]:
     """EC2 with one Capacity Block, from 10 to 34 hours after noon: moto knows none."""
     times = {"StartDate": NOON + timedelta(hours=10), "EndDate": NOON + timedelta(hours=34)}
@@ -323,13 +282,6 @@ def test_nodes_come_with_a_capacity_block_and_go_before_it_does(run: Run, inbox:
         sizes.append(desired())
     assert sizes == [0, 2, 2, 0]
     assert [m["Subject"] for m in inbox()] == ["trn-pilot nodes started", "trn-pilot nodes stopped"]
-
-
-def test_a_block_that_ec2_does_not_know_stops_the_nodes(run: Run) -> None:
-    unknown = ClientError({"Error": {"Code": "InvalidCapacityReservationId.NotFound"}}, "DescribeCapacityReservations")
-    ec2 = PartialClient(client("ec2"), describe_capacity_reservations=unknown)
-    run(11, CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
-    assert desired() == 0
 
 
 def test_a_question_that_ec2_refuses_changes_nothing(run: Run) -> None:

@@ -96,8 +96,3 @@ def test_the_end_of_an_earlier_host_does_not_touch_the_next_job(host: Fleet, eve
     assert not close(event)
     assert end_of_job() is None
     assert len(host.instances) == 1
-
-
-def test_without_a_job_nothing_is_written(host: Fleet) -> None:
-    assert not close(ended())
-    assert len(host.instances) == 1

@@ -13,7 +13,6 @@ from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_core.quotas.ec2 import quota_need
 from trainium_runtime import aws_quotas as quotas
 from trainium_runtime.handlers import quota_check
-from trainium_runtime.quota import RunningInstance
 
 ROOM = FakeQuotas(limit=256)
 NO_ROOM = FakeQuotas(limit=255)
@@ -111,14 +110,6 @@ def test_a_permission_that_takes_a_while_to_be_known_is_waited_for(
     assert clock.naps == 2
 
 
-def test_unknown_room_is_no_room(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock) -> None:
-    in_a_block = FakeQuotas(running=[RunningInstance(vcpus=128, capacity="capacity-block")])
-    run(monkeypatch, cloudformation.event("Create", properties()), in_a_block)
-    assert cloudformation.response["Status"] == "FAILED"
-    assert "Capacity Blocks, which may count as well" in cloudformation.response["Reason"]
-    assert clock.now <= 60
-
-
 def test_an_update_to_more_is_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
     event["OldResourceProperties"] = properties(nodes=2)
@@ -134,16 +125,6 @@ def test_a_rollback_to_more_is_not_checked(monkeypatch: pytest.MonkeyPatch, clou
     assert cloudformation.response["Status"] == "SUCCESS"
 
 
-def test_the_nodes_that_run_already_are_not_counted_twice(
-    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
-) -> None:
-    event = cloudformation.event("Update", properties(nodes=2), "trn-pilot/quota")
-    event["OldResourceProperties"] = properties(nodes=1)
-    own = RunningInstance(vcpus=128, capacity="on-demand", cluster="trn-pilot")
-    run(monkeypatch, event, FakeQuotas(limit=256, running=[own], metered=128))
-    assert cloudformation.response["Status"] == "SUCCESS"
-
-
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_an_update_to_no_more_makes_no_request(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, nodes: int
@@ -152,15 +133,6 @@ def test_an_update_to_no_more_makes_no_request(
     event["OldResourceProperties"] = properties(nodes=2)
     run(monkeypatch, event, NO_ROOM)
     assert cloudformation.response["Status"] == "SUCCESS"
-
-
-def test_an_update_to_another_market_is_checked(
-    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
-) -> None:
-    event = cloudformation.event("Update", properties(capacity="spot"), "trn-pilot/quota")
-    event["OldResourceProperties"] = properties()
-    run(monkeypatch, event, NO_ROOM)
-    assert cloudformation.response["Status"] == "FAILED"
 
 
 def test_an_update_from_properties_it_does_not_know_still_answers(
