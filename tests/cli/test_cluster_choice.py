@@ -1,6 +1,5 @@
 """Which cluster a command is about, and what is said where that is not clear."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -49,25 +48,10 @@ def test_without_a_cdk_json_it_is_the_only_cluster_of_the_region(nodes: FakeNode
     assert nodes.requests == ["Training"]
 
 
-@pytest.mark.parametrize("name", ["AWS_REGION", "AWS_DEFAULT_REGION"])
-def test_the_region_is_that_of_the_aws_configuration(
-    nodes: FakeNodes, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv(name, "us-west-2")
-    run("nodes")
-    assert nodes.requests == ["Training"]
-
-
 def test_without_a_region_the_ways_to_give_one_are_named(nodes: FakeNodes) -> None:
     ended = run("nodes")
     assert (ended.exit_code, nodes.requests) == (ExitCode.BAD_INPUT, [])
     assert "give --region, set AWS_REGION" in ended.stderr
-
-
-def test_an_app_of_ones_own_needs_no_settings_in_its_cdk_json(nodes: FakeNodes) -> None:
-    Path("cdk.json").write_text(json.dumps({"app": "python app.py", "context": {"@aws-cdk/core:x": True}}))
-    run("nodes", *REGION)
-    assert nodes.requests == ["Training"]
 
 
 def test_of_several_clusters_one_has_to_be_named(nodes: FakeNodes, clusters: FakeLocating) -> None:
@@ -83,14 +67,6 @@ def test_a_name_that_is_not_there_is_refused_with_the_nearest(nodes: FakeNodes) 
     ended = run("nodes", *REGION, "--cluster", "web-trian")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "no cluster is called 'web-trian'; nearest: web-train; known: web-train" in ended.stderr
-
-
-def test_the_plan_of_cdk_json_names_the_cluster_whatever_its_stack_is_called(
-    nodes: FakeNodes, clusters: FakeLocating
-) -> None:
-    clusters.stacks = [stack("web-train"), stack("trn-pilot", "Mine")]
-    run("nodes", *GOOD)
-    assert nodes.requests == ["Mine"]
 
 
 def test_where_the_plan_is_not_deployed_other_clusters_are_named(nodes: FakeNodes) -> None:

@@ -18,15 +18,10 @@ def offered(*words: str) -> Sequence[str]:
 @pytest.mark.parametrize(
     ("line", "values"),
     [
-        ("dep", ["deploy"]),
-        ("explain --he", ["--help"]),
         ("plan -c trn:capa", ["trn:capacity="]),
         ("plan -c trn:capacity=capacity-b", ["trn:capacity=capacity-block"]),
-        ("plan -c trn:instance_type=trn2.48", ["trn:instance_type=trn2.48xlarge"]),
-        ("plan -c trn:nothing=", []),
         ("list --region us-west", ["us-west-2"]),
         ("capacity --regions us-east-2,us-w", ["us-east-2,us-west-2"]),
-        ("init --type trn2.", ["trn2.3xlarge", "trn2.48xlarge"]),
         ("settings cap", ["capacity"]),
     ],
 )

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import click
 import pytest
@@ -56,22 +55,9 @@ def test_help_imports_nothing_slow() -> None:
     assert set(SLOW).isdisjoint(modules.split())
 
 
-def test_help_lists_every_command_with_its_summary() -> None:
-    shown = run("--help").output
-    assert all(f"  {name} " in shown and lazy.summary in shown for name, lazy in COMMANDS.items())
-
-
 def test_help_reports_what_each_exit_code_means() -> None:
     shown = run("--help").output
     assert all(f"{code.value}  {code.meaning}" in shown for code in ExitCode)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help(name: str) -> None:
-    shown = run(name, "--help")
-    assert shown.exit_code == 0
-    assert command(name).help
-    assert shown.output.startswith(f"Usage: trn {name}")
 
 
 def shown_help(one: click.Command, parent: click.Context) -> Iterator[str]:
@@ -101,21 +87,10 @@ def test_the_summary_in_the_list_is_the_first_line_of_the_commands_own_help(name
     assert (command(name).help or "").splitlines()[0] == COMMANDS[name].summary
 
 
-def test_the_version_is_that_of_the_package() -> None:
-    from importlib.metadata import version
-
-    assert run("--version").output == f"trn, version {version('trainium-cdk')}\n"
-
-
 def test_a_command_that_does_not_exist_is_refused_with_the_nearest() -> None:
     ended = run("plna")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "no such command: 'plna'; did you mean plan?" in ended.stderr
-
-
-def test_an_option_that_does_not_exist_is_refused() -> None:
-    assert run("--verbos").exit_code == ExitCode.BAD_INPUT
-    assert run("plan", "--jsn").exit_code == ExitCode.BAD_INPUT
 
 
 def test_everything_after_the_dashes_reaches_the_embedded_aws_untouched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,56 +101,22 @@ def test_everything_after_the_dashes_reaches_the_embedded_aws_untouched(monkeypa
     assert given == [typed]
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("types",), ("settings",)])
+@pytest.mark.parametrize("arguments", [("--help",), ("types",)])
 def test_output_in_a_pipe_has_no_escape_codes(arguments: tuple[str, ...]) -> None:
     ended = run_installed(*arguments)
     assert ended.returncode == 0
     assert "\x1b" not in ended.stdout + ended.stderr
 
 
-def test_an_endpoint_that_is_no_url_is_unknown_and_no_traceback() -> None:
-    good = ("-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2")
-    ended = run_program(
-        "preflight", *good, AWS_ENDPOINT_URL="not_a_url", AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x"
-    )
-    assert ended.returncode == ExitCode.UNKNOWN
-    assert "Traceback" not in ended.stdout + ended.stderr
-    assert "Invalid endpoint" in ended.stdout
-
-
-def test_an_unexpected_error_is_a_sentence_and_not_a_verdict(tmp_path: Path) -> None:
-    nested = tmp_path / "cdk.json"
-    nested.write_text("[" * 100_000)
-    ended = run_program("plan", "--file", str(nested))
-    assert ended.returncode in (ExitCode.BAD_INPUT, ExitCode.UNKNOWN)
-    assert "Traceback" not in ended.stdout + ended.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
-    [
-        (("plan", "--jsn", "--json"), "No such option"),
-        (("types", "--json", "--region", "mars"), "--region: got 'mars'"),
-        (("capacity", "--json", "--start-by", "soon"), "--start-by: got 'soon'"),
-        (("plna", "--json"), "no such command: 'plna'"),
-    ],
+    [(("plan", "--jsn", "--json"), "No such option"), (("plna", "--json"), "no such command: 'plna'")],
 )
 def test_with_json_bad_usage_is_json_on_one_stream_and_words_on_the_other(arguments: Sequence[str], says: str) -> None:
     ended = run(*arguments)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert says in json.loads(ended.stdout)["error"]
     assert says in ended.stderr
-
-
-def test_the_json_of_a_command_that_is_run_is_no_business_of_trn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_command, "callback", lambda command: None)  # noqa: ARG005
-    assert run("local", "--", "aws", "--json").exit_code == ExitCode.OK
-    assert run("local", "--", "aws", "--json").stdout == ""
-
-
-def test_with_json_the_exit_code_of_a_command_stays() -> None:
-    assert run("types", "--json").exit_code == ExitCode.OK
-    assert run("plan", "--json", "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if isinstance(command(name), CommandGroup)])

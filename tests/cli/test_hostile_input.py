@@ -16,69 +16,46 @@ FOLDERS = {
     "empty": None,
     "bad-json": '{"app": "x",\n "context": {"trn:nodes": 2,}\n}',
     "beside-context": json.dumps({"app": "x", "trn:nodes": 2, "context": GOOD}),
-    "a-list": "[1, 2]",
     "list-as-context": '{"context": []}',
     "wrong-values": json.dumps({"context": {**GOOD, "trn:nodes": "two", "trn:typo": 1, "trn:instance_type": "trn9"}}),
-    "ended": json.dumps({"context": {**GOOD, "trn:ends": "2020-01-01T00:00Z"}}),
 }
 CASES = [
     ("good", "plan -c =4", "-c: got '=4'"),
     ("good", "plan -c trn:=4", "as in -c trn:NAME=4"),
-    ("good", "plan -c trn:nodes", "trn:nodes"),
-    ("good", "plan -c trn:nodes=", "trn:nodes"),
-    ("good", "plan -c trn:nodes=99999999", "up to 4095"),
-    ("good", "plan -c trn:nods=4", "nearest: nodes"),
-    ("good", "plan -c trn:region=", "trn:region"),
-    ("good", "plan -c trn:ends=yesterday", "a duration such as 40h"),
     ("good", "plan --file ''", "cdk.json"),
     ("good", "plan --file /", "/"),
-    ("good", "plann", "did you mean plan?"),
-    ("good", "settings nods", "nearest: nodes"),
-    ("good", "settings ''", "groups:"),
-    ("good", "types --region ''", "us-west-2"),
     ("good", "status --cluster ''", "is empty"),
-    ("good", "status --region ''", "is empty"),
     ("good", "destroy --cluster '' --yes", "is empty"),
     ("good", "nodes --stack ''", "is empty"),
     ("good", "audit --stack A --stack ''", "is empty"),
     ("good", "logs --rank -1", "--rank"),
     ("good", "cp a b", "WHERE:PATH"),
-    ("good", "extend ''", "a duration such as 40h"),
-    ("good", "capacity --regions us-moon-1", "nearest: us-east-1"),
-    ("good", "capacity --hours 0", "nearest: 24"),
     ("good", "permissions nobody", "operate"),
     ("good", "init /proc/nowhere --yes", "/proc/nowhere"),
     ("empty", "deploy --yes", "there is no cdk.json"),
-    ("empty", "init --type trn9 --region us-west-2 --yes", "trn1.32xlarge"),
     ("bad-json", "plan", "line 2"),
-    ("bad-json", "nodes", "line 2"),
     ("beside-context", "plan", 'only inside "context"'),
-    ("beside-context", "deploy --yes", 'only inside "context"'),
-    ("a-list", "plan", "JSON object"),
     ("list-as-context", "plan", "JSON object"),
     ("wrong-values", "plan", "trn:typo"),
-    ("wrong-values", "status", "trn:typo"),
-    ("ended", "plan", "trn extend 8h"),
 ]
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize(("folder", "line", "message"), CASES, ids=[f"{folder}: {line}" for folder, line, _ in CASES])
 def test_a_mistake_is_reported_within_the_width(
-    folder: str, line: str, message: str, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: str, line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = FOLDERS[folder]
     if content is not None:
         (tmp_path / "cdk.json").write_text(content)
     monkeypatch.chdir(tmp_path)
-    ended = run_program(*shlex.split(line), COLUMNS=str(width), NO_COLOR="1")
+    ended = run_program(*shlex.split(line), COLUMNS="60", NO_COLOR="1")
     output = ended.stdout + ended.stderr
     assert ended.returncode == ExitCode.BAD_INPUT, output
     assert message in " ".join(output.split())
     assert "Traceback" not in output
     assert "Not foreseen" not in output
     assert "\x1b" not in output
-    assert [one for one in output.splitlines() if columns_of(one) > width] == []
+    assert [one for one in output.splitlines() if columns_of(one) > 60] == []
 
 
 def test_in_a_pipe_without_a_width_a_sentence_stays_in_one_line(

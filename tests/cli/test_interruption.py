@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 
 from tests.cli.running import GOOD, run
@@ -23,19 +22,6 @@ def test_an_interrupted_command_ends_with_a_sentence(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(nodes_command, "AwsNodes", interrupted)
     ended = run("nodes", *GOOD)
     assert (ended.exit_code, ended.stderr) == (ExitCode.INTERRUPTED, "\nInterrupted.\n")
-
-
-def test_a_question_that_nobody_is_there_to_answer_is_bad_usage(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def query(_region: str) -> None:
-        click.confirm("Go on?", abort=False)
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(nodes_command, "AwsNodes", query)
-    ended = run("nodes", *GOOD)
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "Not a terminal. Pass --yes to confirm." in ended.stderr
 
 
 def _interrupted_while_aws_is_silent(folder: Path, *arguments: str) -> tuple[int, str]:
@@ -89,12 +75,7 @@ main()
 
 @pytest.mark.parametrize(
     ("command", "sentence"),
-    [
-        ("deploy --yes", "Interrupted: nothing was deployed."),
-        ("destroy --yes", "Interrupted: nothing was destroyed."),
-        ("sleep --yes", "Interrupted: nothing was changed."),
-        ("wake --yes", "Interrupted: nothing was changed."),
-    ],
+    [("deploy --yes", "Interrupted: nothing was deployed."), ("destroy --yes", "Interrupted: nothing was destroyed.")],
 )
 def test_before_anything_is_done_ctrl_c_says_that_nothing_was(tmp_path: Path, command: str, sentence: str) -> None:
     (tmp_path / "cdk.json").write_text(

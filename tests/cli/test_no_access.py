@@ -31,7 +31,7 @@ COMMANDS = (
     "stop",
     "wake --yes",
 )
-ASKED_MUCH = ("capacity", "preflight", "preflight --every-region", "quota status")
+ASKED_MUCH = ("capacity", "preflight")
 _WHO = (
     "<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>arn:aws:iam::123456789012:user/somebody</Arn>"
     "<UserId>AIDAEXAMPLE</UserId><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>"

@@ -77,24 +77,5 @@ def test_off_a_terminal_a_step_in_which_nothing_happens_is_told_again_and_again(
     assert (first, second, last) == (2 * ("  resources: 60 of 63 done (0 s)",) + ("  resources: all done",))
 
 
-def test_a_step_that_ends_at_once_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    stderr = io.StringIO()
-    monkeypatch.setattr("sys.stderr", stderr)
-    with ProgressReporter() as reporter:
-        reporter.report("nodes", "0 of 2 proven")
-        reporter.report("nodes", "2 of 2 proven", ended=True)
-    assert stderr.getvalue() == "  nodes: 2 of 2 proven\n"
-
-
-def test_a_short_wait_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown(monkeypatch, Terminal(), delay=60, takes=0) == ""
-
-
 def test_a_pipe_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, io.StringIO(), delay=0.01, takes=0.1) == ""
-
-
-def test_a_mistake_while_waiting_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stderr", Terminal())
-    with pytest.raises(KeyError), waiting("Asking AWS ..."):
-        raise KeyError

@@ -1,7 +1,7 @@
 """An account with what a cluster cost, as a test writes it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
@@ -20,10 +20,6 @@ def launched(instance_id: str, hours_ago: float, *, succeeded: bool = True) -> S
 
 def terminated(instance_id: str, hours_ago: float) -> ScalingActivity:
     return _activity(f"Terminating EC2 instance: {instance_id}", hours_ago, succeeded=True)
-
-
-def terminating(instance_id: str, hours_ago: float) -> ScalingActivity:
-    return replace(terminated(instance_id, hours_ago), succeeded=False, under_way=True)
 
 
 def _activity(description: str, hours_ago: float, *, succeeded: bool) -> ScalingActivity:

@@ -1,6 +1,5 @@
 """What an audit counts as left, as kept, as shared, and when it could not tell."""
 
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -31,30 +30,15 @@ def made_by(name: str) -> dict[str, str]:
     return {STACK_ID_TAG: f"arn:aws:cloudformation:us-west-2:123456789012:stack/{name}/forgotten"}
 
 
-def test_an_empty_account_has_nothing_left() -> None:
-    assert audit_with().verdict == "nothing left"
-
-
 @pytest.mark.parametrize(
     ("found", "found_by"),
     [
         (audit_with(thing("vol-1", cluster=CLUSTER)), "tag trn:cluster"),
         (audit_with(thing("vol-1"), tags={thing("vol-1").arn: CLUSTER}), "tag trn:cluster"),
-        (audit_with(thing("vol-1"), tags={"arn:aws:ec2:us-west-2::volume/vol-1": CLUSTER}), "tag trn:cluster"),
         (audit_with(thing("vol-1"), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_FAILED"})]), "made by stack"),
         (audit_with(thing(f"{STACK_NAME}-x", tags=made_by(STACK_NAME))), f"name {STACK_NAME}-..."),
-        (audit_with(thing(f"/aws/lambda/{STACK_NAME}-Gate")), f"name {STACK_NAME}-..."),
-        (audit_with(thing(f"{STACK_NAME.lower()}-cache-1")), f"name {STACK_NAME}-..."),
     ],
-    ids=[
-        "its own tag",
-        "index of tags",
-        "ARN without account",
-        "stack",
-        "forgotten stack",
-        "path and name",
-        "name in lower case",
-    ],
+    ids=["its own tag", "index of tags", "stack", "forgotten stack"],
 )
 def test_a_thing_is_found_in_each_way(found: Audit, found_by: str) -> None:
     (one,) = found.of("left")
@@ -67,43 +51,28 @@ def test_a_thing_is_found_in_each_way(found: Audit, found_by: str) -> None:
     [
         audit_with(thing(f"{STACK_NAME}-x", cluster="somebody-else")),
         audit_with(thing(f"{STACK_NAME}-x"), tags={thing(f"{STACK_NAME}-x").arn: "somebody-else"}),
-        audit_with(thing("vol-1")),
         audit_with(thing(f"{STACK_NAME}Two-x")),
-        audit_with(thing(f"My{STACK_NAME}-x")),
         audit_with(thing(f"{STACK_NAME}-b-x"), stacks=[stack(f"{STACK_NAME}-b", cluster="somebody-else")]),
-        audit_with(thing(f"{STACK_NAME}-x", tags=made_by("OtherStack"))),
         audit_with(
             thing(f"{STACK_NAME}-x", tags={STACK_ID_TAG: stack().stack_id}),
             stacks=[stack(cluster="somebody-else")],
-        ),
-        audit_with(
-            thing(f"{STACK_NAME}-x", tags=made_by(STACK_NAME)),
-            stacks=[stack(), replace(stack(cluster="somebody-else"), stack_id=made_by(STACK_NAME)[STACK_ID_TAG])],
         ),
         audit_with(tags={"arn:aws:sqs:us-west-2:123456789012:queue": "somebody-else"}),
         audit_with(thing("vol-1"), stacks=[stack(made={("AWS::Other::Type", "vol-1"): "CREATE_COMPLETE"})]),
         audit_with(
             thing("vol-1"), stacks=[stack(cluster="somebody-else", made={(VOLUME, "vol-1"): "CREATE_COMPLETE"})]
         ),
-        audit_with(
-            thing("vol-1", cluster="somebody-else"), stacks=[stack(made={(VOLUME, "vol-1"): "CREATE_COMPLETE"})]
-        ),
         audit_with(thing("vpc-1", cluster=CLUSTER), thing("vol-1", cluster="somebody-else", parents=("vpc-1",))),
     ],
     ids=[
         "name, with another's tag",
         "name, with another's tag in the index",
-        "nothing in common",
         "longer name",
-        "name in the middle",
         "a longer stack of somebody else",
-        "CloudFormation's tag of another stack",
         "CloudFormation's tag of a stack of the same name of somebody else",
-        "the same, after a stack of its own",
         "only the index knows it",
         "same id of another type",
         "made by a stack of the same name of somebody else",
-        "made by its stack, and now somebody else's by its tag",
         "in its VPC, with another's tag",
     ],
 )
@@ -118,10 +87,6 @@ def test_what_is_part_of_a_part_is_found_too() -> None:
 
 def test_a_stack_that_exists_is_left_itself() -> None:
     assert left(audit_with(stacks=[stack(deleted=False)])) == [STACK_NAME]
-
-
-def test_a_stack_of_another_name_counts_by_its_tag() -> None:
-    assert left(audit_with(stacks=[stack("MyOwn", deleted=False)])) == ["MyOwn"]
 
 
 def test_what_a_stack_retains_is_kept_and_not_left() -> None:
@@ -156,14 +121,6 @@ def test_what_the_index_knows_is_left_when_its_listing_was_denied() -> None:
     assert left(found) == ["vol-1"]
 
 
-def test_what_was_kept_is_reported_once_and_as_kept_when_its_listing_was_denied() -> None:
-    kept = stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})
-    tags = {thing("vol-1").arn: CLUSTER}
-    found = audited(FakeAuditedAccount(lister=FakeLister(found=None), tags=tags, stacks=[kept]))
-    assert [(one.group, one.resource.name) for one in found.resources] == [("kept", "vol-1")]
-    assert found.verdict == "unknown"
-
-
 @pytest.mark.parametrize(
     ("account", "what", "permission"),
     [
@@ -186,12 +143,6 @@ def test_what_cannot_be_measured_is_still_listed() -> None:
     assert [one.what for one in found.not_read] == ["EBS volume vol-1"]
 
 
-def test_what_is_shared_may_be_of_any_size() -> None:
-    bootstrap = stack("CDKToolkit", cluster=None, made={(VOLUME, "vol-1"): "CREATE_COMPLETE"}, deleted=False)
-    lister = FakeLister(found=[thing("vol-1")], denied=["vol-1"])
-    assert audited(FakeAuditedAccount(lister=lister, stacks=[bootstrap])).verdict == "nothing left"
-
-
 def test_what_turns_out_to_be_on_its_way_out_is_not_listed() -> None:
     lister = FakeLister(found=[thing("vol-1", cluster=CLUSTER)], gone=["vol-1"])
     assert audited(FakeAuditedAccount(lister=lister)).verdict == "nothing left"
@@ -211,14 +162,12 @@ NO_PRICE = ChargedItem(product="fsx-lustre-storage", quantity=Decimal(1200))
 @pytest.mark.parametrize(
     ("charge", "usd"),
     [
-        (Charge(), Decimal(0)),
         (Charge(items=(GP3,)), Decimal(8)),
         (Charge(items=(ChargedItem(product="interface-endpoint", quantity=Decimal(2)),)), Decimal("14.6")),
         (Charge(items=(GP3,), unpriced="IOPS"), None),
         (Charge(items=(GP3, NO_PRICE)), None),
-        (Charge(unpriced="snapshot storage"), None),
     ],
-    ids=["free", "by the month", "by the hour", "a part has no price", "one of two has no price", "no price"],
+    ids=["by the month", "by the hour", "a part has no price", "one of two has no price"],
 )
 def test_a_price_is_the_whole_of_it_or_unknown(charge: Charge, usd: Decimal | None) -> None:
     (one,) = audit_with(thing("vol-1", cluster=CLUSTER, charge=charge)).of("left")
@@ -229,10 +178,7 @@ def test_a_price_is_the_whole_of_it_or_unknown(charge: Charge, usd: Decimal | No
     ("arn", "kind", "key", "name"),
     [
         ("arn:aws:s3:::my-bucket", "s3", "s3:my-bucket", "my-bucket"),
-        ("arn:aws:ec2:r:1:volume/vol-1", "ec2:volume", "ec2:volume/vol-1", "vol-1"),
         ("arn:aws:logs:r:1:log-group:/a/b:*", "logs:log-group", "logs:log-group:/a/b", "/a/b"),
-        ("arn:aws:sns:r:1:topic", "sns", "sns:topic", "topic"),
-        ("arn:aws:lambda:r:1:function:f", "lambda:function", "lambda:function:f", "f"),
         (
             "arn:aws:autoscaling:r:1:autoScalingGroup:u:autoScalingGroupName/g",
             "autoscaling:autoScalingGroup",

@@ -14,7 +14,6 @@ from moto.ec2.models import ec2_backends
 from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents, StackNetwork
-from trainium_runtime.aws_service import ATTEMPTS, Clients
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
@@ -59,13 +58,6 @@ def test_a_parameter_is_its_value_or_none(account: AwsAccount) -> None:
     assert account.parameter("/my/other") is None
 
 
-def test_a_region_without_the_namespace_has_no_parameter() -> None:
-    account, stub = stubbed("ssm")
-    message = "/aws/service/neuron is not a valid namespace"
-    stub.add_client_error("get_parameter", "ValidationException", message)
-    assert account.parameter("/aws/service/neuron/x") is None
-
-
 def test_an_image_is_what_ec2_says_of_it(account: AwsAccount) -> None:
     described = an_image()
     image = account.image(described["ImageId"])
@@ -93,39 +85,12 @@ def test_a_deprecated_image_is_requested_and_its_day_is_reported() -> None:
     assert (image.deprecated, image.owner) == (datetime(2026, 1, 26, tzinfo=UTC), "210987654321")
 
 
-def test_an_image_that_is_not_there_is_none(account: AwsAccount) -> None:
-    assert account.image("ami-0123456789abcdef0") is None
-
-
-def test_an_image_that_is_hidden_is_none() -> None:
-    account, stub = stubbed("ec2")
-    stub.add_response("describe_images", {"Images": []})
-    assert account.image("ami-0123456789abcdef0") is None
-
-
-def test_parameters_are_found_in_folders_of_a_folder(account: AwsAccount) -> None:
-    client("ssm").put_parameter(Name="/cdk-bootstrap/team/version", Value="21", Type="String")
-    assert list(account.parameters_under("/cdk-bootstrap")) == ["/cdk-bootstrap/team/version"]
-
-
 def contents(account: AwsAccount, name: str, template: Mapping[str, Any]) -> StackContents:
     """What a new stack of the template holds."""
     client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))
     stack = account.deployed_stack(name)
     assert stack is not None
     return account.stack_contents(stack)
-
-
-def test_a_deployed_stack_has_its_status(account: AwsAccount) -> None:
-    template = '{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}'
-    client("cloudformation").create_stack(StackName="CDKToolkit", TemplateBody=template)
-    stack = account.deployed_stack("CDKToolkit")
-    assert stack is not None
-    assert stack.status == "CREATE_COMPLETE"
-
-
-def test_a_stack_that_does_not_exist_is_none(account: AwsAccount) -> None:
-    assert account.deployed_stack("TrnClusterStack") is None
 
 
 def test_a_stack_is_known_with_its_parameters() -> None:
@@ -153,10 +118,6 @@ def test_a_stack_belongs_to_the_cluster_that_its_resources_are_tagged_with(accou
     assert contents(account, "TrnClusterStack", template).cluster == "others"
 
 
-def test_a_stack_without_the_tag_belongs_to_no_cluster(account: AwsAccount) -> None:
-    assert contents(account, "Another", {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}).cluster is None
-
-
 def test_the_network_of_a_stack_is_that_of_its_template(account: AwsAccount) -> None:
     vpc = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.42.0.0/16"}}
     of_subnet = {"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.42.0.0/17", "AvailabilityZoneId": "usw2-az4"}
@@ -178,18 +139,3 @@ def test_a_file_system_of_a_stack_is_known_by_its_template(
     network = account.stack_contents(stack).network
     assert network is not None
     assert network.has_lustre
-
-
-def test_a_client_is_made_once_for_each_service_and_region() -> None:
-    clients = Clients()
-    here, there = AwsAccount("us-west-2", clients=clients), AwsAccount("us-east-1", clients=clients)
-    assert here.client("sts") is AwsAccount("us-west-2", clients=clients).client("sts")
-    assert here.client("sts") is not there.client("sts")
-    assert there.client("sts").meta.region_name == "us-east-1"
-
-
-def test_no_question_takes_long() -> None:
-    config = AwsAccount(REGION).client("sts").meta.config
-    assert config.connect_timeout <= 5
-    assert config.read_timeout <= 10
-    assert config.retries["total_max_attempts"] == ATTEMPTS <= 3

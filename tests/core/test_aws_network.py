@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -10,7 +9,7 @@ import pytest
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION, stubbed
-from trainium_core.network.vpc import RouteTable, Subnet, Vpc, VpcEndpoint
+from trainium_core.network.vpc import RouteTable, Subnet, VpcEndpoint
 from trainium_core.preflight.aws_account import AwsAccount
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
@@ -57,16 +56,6 @@ def test_what_is_not_there_is_none(account: AwsAccount) -> None:
     assert account.endpoints("vpc-0123456789abcdef0") == []
 
 
-def test_a_vpc_has_its_dns_attributes(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
-    ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsHostnames={"Value": True})
-    before = account.vpc(vpc_id)
-    assert before == Vpc(
-        vpc_id=vpc_id, dns_support=True, dns_hostnames=True, cidr="10.9.0.0/16", dns_servers=("169.254.169.253",)
-    )
-    ec2.modify_vpc_attribute(VpcId=vpc_id, EnableDnsSupport={"Value": False})
-    assert account.vpc(vpc_id) == replace(before, dns_support=False)
-
-
 def test_the_resolvers_of_a_vpc_are_those_of_its_dhcp_options(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
     named = {"Key": "domain-name-servers", "Values": ["10.1.0.2", "10.1.1.2"]}
     made = ec2.create_dhcp_options(DhcpConfigurations=[named, {"Key": "domain-name", "Values": ["example.com"]}])
@@ -81,21 +70,6 @@ def test_vpcs_are_counted_without_those_of_the_cluster(account: AwsAccount, ec2:
     ec2.create_tags(Resources=[vpc_id], Tags=OWN_TAGS)
     assert account.vpcs_excluding("mine") == before - 1
     assert account.vpcs_excluding("another") == before
-
-
-def test_vpcs_are_counted_over_all_pages() -> None:
-    account, stub = stubbed("ec2")
-    stub.add_response("describe_vpcs", {"Vpcs": [{"VpcId": "vpc-1"}], "NextToken": "more"})
-    stub.add_response("describe_vpcs", {"Vpcs": [{"VpcId": "vpc-2"}]}, {"NextToken": "more"})
-    assert account.vpcs_excluding("mine") == 2
-
-
-def test_a_subnet_without_a_route_table_has_the_main_one(
-    account: AwsAccount, ec2: Any, vpc_id: str, subnet_id: str
-) -> None:
-    assert account.route_table(subnet_id=subnet_id, vpc_id=vpc_id) == RouteTable(
-        route_table_id=main_table(ec2, vpc_id), default_target=None
-    )
 
 
 def test_the_route_table_of_the_subnet_goes_before_the_main_one(
@@ -114,7 +88,6 @@ def test_the_route_table_of_the_subnet_goes_before_the_main_one(
     ("route", "target"),
     [
         ({"NatGatewayId": "nat-1", "State": "active"}, "nat-1"),
-        ({"TransitGatewayId": "tgw-1", "State": "active"}, "tgw-1"),
         ({"EgressOnlyInternetGatewayId": "eigw-1", "State": "active"}, "an unknown target"),
         ({"NatGatewayId": "nat-1", "State": "blackhole"}, None),
     ],

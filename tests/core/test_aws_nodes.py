@@ -1,8 +1,6 @@
 """What is asked about the nodes of a stack: moto has the services, a stub the stack and the refusals."""
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 import boto3
 import pytest
@@ -113,54 +111,7 @@ def test_a_record_is_read_again_only_when_it_changed_and_one_that_was_deleted_is
     assert store.records() == {}
 
 
-def test_without_a_stack_there_are_no_nodes(account: AwsNodes, stack: Stubber) -> None:
-    stack.add_client_error("describe_stacks", "ValidationError", f"Stack with id {STACK} does not exist")
-    assert account.nodes(STACK) is None
-
-
-def test_a_stack_of_something_else_is_reported(account: AwsNodes, stack: Stubber) -> None:
-    with_outputs(stack, Other="x")
-    stack.add_response("get_template", {"TemplateBody": json.dumps({"Resources": {}})})
-    stack.add_response("list_stack_resources", {"StackResourceSummaries": []})
-    with pytest.raises(UnavailableError, match="has no nodes"):
-        account.nodes(STACK)
-
-
 def test_a_group_that_somebody_deleted_is_reported(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:  # noqa: ARG001
     with_outputs(stack, Group="gone", NodeRecords=BUCKET)
     with pytest.raises(UnavailableError, match="no Auto Scaling group gone, though the stack has one"):
         account.nodes(STACK)
-
-
-@pytest.mark.usefixtures("nodes")
-@pytest.mark.parametrize(
-    ("service", "call", "code", "permission"),
-    [
-        ("cloudformation", "describe_stacks", "AccessDenied", "cloudformation:DescribeStacks"),
-        (
-            "autoscaling",
-            "describe_auto_scaling_groups",
-            "AccessDenied",
-            "autoscaling:DescribeAutoScalingGroups",
-        ),
-        ("s3", "list_objects_v2", "AccessDenied", "s3:ListBucket or s3:GetObject on the bucket the-records"),
-        ("ec2", "describe_instances", "UnauthorizedOperation", "ec2:DescribeInstances"),
-    ],
-)
-def test_what_is_denied_is_reported_with_the_permission_that_is_missing(
-    account: AwsNodes,
-    service: str,
-    call: str,
-    code: str,
-    permission: str,
-) -> None:
-    stubs: dict[str, Any] = {"cloudformation": Stubber(account.client("cloudformation"))}
-    if service != "cloudformation":
-        with_outputs(stubs["cloudformation"], Group=GROUP, NodeRecords=BUCKET)
-        stubs[service] = Stubber(account.client(service))
-    stubs[service].add_client_error(call, code)
-    for stub in stubs.values():
-        stub.activate()
-    with pytest.raises(UnavailableError) as raised:
-        account.nodes(STACK)
-    assert raised.value.reason == f"not allowed to read: the permission {permission} is missing"

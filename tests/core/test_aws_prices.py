@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from botocore.exceptions import ReadTimeoutError
 from botocore.stub import ANY, Stubber
 
 from trainium_core.prices.aws_prices import AwsPrices
@@ -122,11 +121,6 @@ def test_a_sagemaker_instance_is_requested_by_its_own_name() -> None:
     assert prices.price(item).usd == Decimal("25")
 
 
-def test_the_price_list_is_queried_where_it_is_whatever_the_region_of_the_plan() -> None:
-    prices, _ = price_list()
-    assert prices._clients.client("pricing", "us-east-1").meta.endpoint_url.endswith("us-east-1.amazonaws.com")
-
-
 def test_a_usage_type_of_us_east_1_has_no_prefix() -> None:
     assert price_of(NAT, product("NatGateway-Hours", {"0": "0.045"})) == Decimal("0.045")
 
@@ -139,10 +133,6 @@ def test_a_usage_type_that_only_ends_alike_is_another_product() -> None:
 def test_of_several_tiers_the_first_counts_wherever_it_stands() -> None:
     tiers = {"512000": "0.021", "0": "0.023", "51200": "0.022"}
     assert price_of(S3, product("USW2-TimedStorage-ByteHrs", tiers)) == Decimal("0.023")
-
-
-def test_a_price_of_zero_is_none() -> None:
-    assert price_of(INSTANCE, product("USW2-BoxUsage:trn1.32xlarge", {"0": "0.0000000000"})) is None
 
 
 def test_no_product_of_an_instance_means_that_aws_lists_no_price() -> None:
@@ -163,12 +153,6 @@ def test_two_prices_of_one_thing_are_no_answer() -> None:
         price_of(NAT, *two)
 
 
-def test_the_same_price_twice_is_one() -> None:
-    assert price_of(
-        NAT, *[product("USW2-NatGateway-Hours", {"0": "0.045"}, since=day) for day in ("2026-09-01", "2026-10-01")]
-    )
-
-
 def test_products_on_a_second_page_are_found() -> None:
     prices, stub = price_list()
     stub.add_response("get_products", answer(product("USW2-Other", {"0": "1"}), NextToken="more"))
@@ -177,7 +161,7 @@ def test_products_on_a_second_page_are_found() -> None:
     assert prices.price(NAT).usd == Decimal("0.045")
 
 
-@pytest.mark.parametrize("document", ["no json", "[]", "{}", '{"product": null}', '{"product": {"attributes": {}}}'])
+@pytest.mark.parametrize("document", ["no json", '{"product": {"attributes": {}}}'])
 def test_a_document_in_another_form_is_no_answer(document: str) -> None:
     with pytest.raises(UnavailableError, match="not in the form that is known"):
         price_of(NAT, document)
@@ -186,13 +170,6 @@ def test_a_document_in_another_form_is_no_answer(document: str) -> None:
 def test_a_price_in_another_currency_is_no_answer() -> None:
     with pytest.raises(UnavailableError, match="not in the form that is known"):
         price_of(NAT, product("USW2-NatGateway-Hours", {"0": "0.3"}).replace("USD", "CNY"))
-
-
-def test_the_price_of_a_capacity_block_is_not_in_the_list() -> None:
-    prices, stub = price_list()
-    with pytest.raises(UnavailableError, match="is not asked for the price of: instance, in a Capacity Block"):
-        prices.price(PricedItem(product="capacity-block", region=REGION, instance_type="trn2.48xlarge"))
-    stub.assert_no_pending_responses()
 
 
 def spot_entry(zone: str, usd: str, hour: int = 1) -> Json:
@@ -229,43 +206,17 @@ def test_without_a_zone_the_spot_price_is_that_of_the_dearest() -> None:
     assert price.confidence == "in us-west-2b; moves by the hour"
 
 
-def test_a_zone_without_spot_history_lists_no_price() -> None:
-    prices, stub = ec2()
-    stub.add_response("describe_spot_price_history", {"SpotPriceHistory": []})
-    assert prices.price(SPOT).usd is None
-
-
 @pytest.mark.parametrize(
     ("code", "says"),
     [
         ("AccessDeniedException", "the permission pricing:GetProducts is missing"),
         ("ThrottlingException", "AWS answered ThrottlingException"),
-        ("UnrecognizedClientException", "AWS answered UnrecognizedClientException"),
-        ("InternalErrorException", "AWS answered InternalErrorException"),
     ],
 )
 def test_a_refusal_of_the_price_list_is_reported(code: str, says: str) -> None:
     prices, stub = price_list()
     stub.add_client_error("get_products", code, "no")
     with pytest.raises(UnavailableError, match=says):
-        prices.price(NAT)
-
-
-def test_a_refusal_of_spot_prices_names_the_permission() -> None:
-    prices, stub = ec2()
-    stub.add_client_error("describe_spot_price_history", "UnauthorizedOperation", "no")
-    with pytest.raises(UnavailableError, match="the permission ec2:DescribeSpotPriceHistory is missing"):
-        prices.price(SPOT)
-
-
-def test_a_price_list_that_takes_too_long_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    prices, _ = price_list()
-
-    def slow(*_: Any, **__: Any) -> None:
-        raise ReadTimeoutError(endpoint_url="https://api.pricing.us-east-1.amazonaws.com")
-
-    monkeypatch.setattr(prices._clients.client("pricing", "us-east-1"), "_make_api_call", slow)
-    with pytest.raises(UnavailableError, match="Read timeout"):
         prices.price(NAT)
 
 

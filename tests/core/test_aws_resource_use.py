@@ -54,13 +54,6 @@ def test_nat_gateways_are_counted_by_zone(account: AwsAccount, ec2: Any, network
     assert account.nat_gateways_excluding("another", zone_id=None) == Use(amount=2)
 
 
-def test_a_regional_nat_gateway_counts_in_every_zone() -> None:
-    account, stub = stubbed("ec2")
-    stub.add_response("describe_nat_gateways", {"NatGateways": [{"NatGatewayId": "nat-1"}]})
-    stub.add_response("describe_subnets", {"Subnets": [{"SubnetId": "subnet-1"}]})
-    assert account.nat_gateways_excluding("mine", zone_id="usw2-az1") == Use(amount=1)
-
-
 def test_only_gp3_volumes_count_by_their_size(account: AwsAccount, ec2: Any) -> None:
     zone = f"{REGION}a"
     made = ec2.create_volume(AvailabilityZone=zone, Size=256, VolumeType="gp3")["VolumeId"]

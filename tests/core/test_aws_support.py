@@ -10,7 +10,6 @@ from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
 from trainium_core.support.aws_support import AwsSupport
-from trainium_runtime.errors import UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
@@ -43,17 +42,6 @@ def has_event(stub: Stubber, name: str) -> None:
     event = {"StackId": STACK_ID, "EventId": "1", "StackName": STACK, "Timestamp": NOON}
     event |= {"LogicalResourceId": "Gate", "ResourceStatusReason": "15 of 16 Neuron devices"}
     stub.add_response("describe_stack_events", {"StackEvents": [event]}, {"StackName": name})
-
-
-def test_events_are_shown_without_ids(account: AwsSupport, stack: Stubber) -> None:
-    is_there(stack)
-    has_event(stack, STACK)
-    (event,) = account.stack_history(STACK)
-    assert event == {
-        "Timestamp": NOON,
-        "LogicalResourceId": "Gate",
-        "ResourceStatusReason": "15 of 16 Neuron devices",
-    }
 
 
 def test_the_events_of_a_stack_that_was_deleted_are_those_of_the_last_of_its_name(
@@ -97,14 +85,3 @@ def test_the_end_of_each_nodes_log_is_read(account: AwsSupport, stack: Stubber) 
     (log,) = account.node_logs(STACK).values()
     assert len(log) == 100_000
     assert log.endswith("the end")
-
-
-def test_without_a_stack_there_are_no_logs_of_nodes(account: AwsSupport, stack: Stubber) -> None:
-    stack.add_client_error("describe_stacks", "ValidationError", ABSENT)
-    with pytest.raises(UnavailableError, match="there is no stack TrnClusterStack"):
-        account.node_logs(STACK)
-
-
-def test_the_console_of_an_instance_that_ec2_does_not_know_says_so(account: AwsSupport) -> None:
-    shown = account.consoles(["i-0123456789abcdef0"])
-    assert shown["i-0123456789abcdef0.txt"].startswith("not available: AWS answered InvalidInstanceID.NotFound")

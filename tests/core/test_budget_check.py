@@ -1,7 +1,5 @@
 """Whether the budget of a plan can be made, as far as AWS Budgets lets the signed-in user see."""
 
-import pytest
-
 from tests.core.aws_stubs import stubbed
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
@@ -29,27 +27,11 @@ def test_a_plan_without_one_is_not_checked() -> None:
     assert "budget" not in {finding.check for finding in preflight(from_settings(), FakeAccount())}
 
 
-def test_an_account_whose_budgets_can_be_read_passes() -> None:
-    assert of_budget(FakeAccount()).outcome == "pass"
-
-
-def test_an_account_that_may_have_none_fails() -> None:
-    finding = of_budget(FakeAccount(has_budgets=False))
-    assert finding.outcome == "fail"
-    assert "management account" in finding.fix
-
-
 def test_without_permission_the_result_is_unknown_and_names_the_access_to_billing() -> None:
     finding = of_budget(Refused())
     assert finding.outcome == "unknown"
     assert "budgets:ViewBudget" in finding.found
     assert "IAM access to billing" in finding.fix
-
-
-@pytest.mark.parametrize("question", ["budgets", "identity"])
-def test_another_reason_for_no_answer_is_unknown_without_that_advice(question: str) -> None:
-    finding = of_budget(FakeAccount(unavailable=[question]))
-    assert (finding.outcome, finding.fix) == ("unknown", "")
 
 
 def test_a_linked_account_without_budgets_is_recognised_by_what_aws_says() -> None:

@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 from botocore.stub import Stubber
 
 from trainium_core.capacity.aws_capacity import AwsCapacity
@@ -104,26 +103,6 @@ def test_an_offering_has_its_zone_by_id(account: AwsCapacity, ec2: Stubber) -> N
     ]
 
 
-def test_offerings_of_all_pages_are_reported(account: AwsCapacity, ec2: Stubber) -> None:
-    page = {"CapacityBlockOfferings": [OFFERED], "NextToken": "more"}
-    ec2.add_response("describe_capacity_block_offerings", page, REQUEST)
-    ec2.add_response("describe_capacity_block_offerings", page | {"NextToken": ""}, {**REQUEST, "NextToken": "more"})
-    ec2.add_response("describe_availability_zones", ZONES)
-    assert len(offerings(account)) == 2
-
-
-def test_no_offering_is_an_empty_answer_and_needs_no_zones(account: AwsCapacity, ec2: Stubber) -> None:
-    ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": []}, REQUEST)
-    assert offerings(account) == []
-
-
-def test_the_latest_end_narrows_the_search(account: AwsCapacity, ec2: Stubber) -> None:
-    ec2.add_response(
-        "describe_capacity_block_offerings", {"CapacityBlockOfferings": []}, {**REQUEST, "EndDateRange": END}
-    )
-    assert account.block_offerings(instance_type=TYPE, instances=2, hours=48, latest_end=END) == []
-
-
 def test_a_type_that_is_not_sold_in_blocks_is_none(account: AwsCapacity, ec2: Stubber) -> None:
     message = f"The instance type '{TYPE}' is not supported for Capacity Blocks in 'us-west-2'."
     ec2.add_client_error("describe_capacity_block_offerings", "InvalidParameterValue", message)
@@ -134,17 +113,11 @@ def test_a_type_that_is_not_sold_in_blocks_is_none(account: AwsCapacity, ec2: St
     ("code", "message", "text"),
     [
         (
-            "CapacityBlockDescribeLimitExceeded",
-            "You've reached the limit for this account.",
-            "try again in some minutes",
-        ),
-        (
             "UnauthorizedOperation",
             "This AWS Account is not authorized to call DescribeCapacityBlockOfferings API when requesting an EC2 "
             "UltraServer",
             "this account may not search for them: ask AWS Support",
         ),
-        ("PendingVerification", "Your account is being verified.", "AWS is still verifying this account"),
         ("InvalidParameterValue", "Something else", "AWS answered InvalidParameterValue: Something else"),
     ],
 )
@@ -154,33 +127,6 @@ def test_what_aws_refuses_about_blocks_is_reported_in_plain_words(
     ec2.add_client_error("describe_capacity_block_offerings", code, message)
     with pytest.raises(UnavailableError, match=text):
         offerings(account)
-
-
-def test_without_the_names_of_zones_offerings_cannot_be_reported(account: AwsCapacity, ec2: Stubber) -> None:
-    ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": [OFFERED]}, REQUEST)
-    ec2.add_client_error("describe_availability_zones", "UnauthorizedOperation")
-    with pytest.raises(UnavailableError, match="the permission ec2:DescribeAvailabilityZones is missing"):
-        offerings(account)
-
-
-def test_scores_are_those_of_the_zones_of_the_region(account: AwsCapacity, ec2: Stubber) -> None:
-    parameters = {
-        "InstanceTypes": [TYPE],
-        "TargetCapacity": 2,
-        "SingleAvailabilityZone": True,
-        "RegionNames": [REGION],
-    }
-    answer = {"SpotPlacementScores": [{"Region": REGION, "AvailabilityZoneId": "usw2-az1", "Score": 9}]}
-    ec2.add_response("get_spot_placement_scores", answer, parameters)
-    assert scores(account) == {"usw2-az1": 9}
-
-
-def test_too_many_kinds_of_questions_about_scores_are_reported_in_plain_words(
-    account: AwsCapacity, ec2: Stubber
-) -> None:
-    ec2.add_client_error("get_spot_placement_scores", "MaxConfigLimitExceeded", "You have exceeded ...")
-    with pytest.raises(UnavailableError, match="within 24 hours"):
-        scores(account)
 
 
 def test_reservations_are_those_of_the_type_that_launch_now_or_later(account: AwsCapacity, ec2: Stubber) -> None:
@@ -232,11 +178,6 @@ def test_the_size_of_a_block_that_has_not_begun_is_in_its_tag(account: AwsCapaci
     assert (found.total, found.available, found.launchable) == (2, 0, 2)
 
 
-def test_the_placement_group_is_reported_by_name(account: AwsCapacity, ec2: Stubber) -> None:
-    arn = "arn:aws:ec2:us-west-2:123456789012:placement-group/a/mine"
-    assert reservation(account, ec2, PlacementGroupArn=arn).placement_group == "a/mine"
-
-
 @pytest.mark.parametrize("code", ["InvalidCapacityReservationId.NotFound", "InvalidCapacityReservationId.Malformed"])
 def test_a_reservation_that_is_not_there_is_none(account: AwsCapacity, ec2: Stubber, code: str) -> None:
     ec2.add_client_error("describe_capacity_reservations", code)
@@ -261,35 +202,4 @@ def test_a_denied_question_names_the_permission(
 ) -> None:
     ec2.add_client_error(operation, "UnauthorizedOperation", "You are not authorized")
     with pytest.raises(UnavailableError, match=f"the permission {permission} is missing"):
-        query(account)
-
-
-@pytest.mark.parametrize("code", ["RequestLimitExceeded", "OptInRequired", "AuthFailure", "InternalError"])
-@pytest.mark.parametrize(("operation", "_permission", "query"), QUESTIONS)
-def test_an_error_is_reported_and_never_taken_for_an_answer(
-    account: AwsCapacity, ec2: Stubber, operation: str, _permission: str, query: Callable[[AwsCapacity], Any], code: str
-) -> None:
-    ec2.add_client_error(operation, code, "no")
-    with pytest.raises(UnavailableError, match=code):
-        query(account)
-
-
-@pytest.mark.parametrize(
-    "error",
-    [EndpointConnectionError(endpoint_url="https://ec2.invalid"), ReadTimeoutError(endpoint_url="https://ec2.invalid")],
-)
-@pytest.mark.parametrize(("_operation", "_permission", "query"), QUESTIONS)
-def test_an_endpoint_that_is_down_or_slow_is_reported(
-    account: AwsCapacity,
-    monkeypatch: pytest.MonkeyPatch,
-    error: Exception,
-    _operation: str,
-    _permission: str,
-    query: Callable[[AwsCapacity], Any],
-) -> None:
-    def fail(*_: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(account.client("ec2"), "_make_api_call", fail)
-    with pytest.raises(UnavailableError, match=r"https://ec2\.invalid"):
         query(account)

@@ -53,11 +53,6 @@ def test_on_demand_is_unlikely_where_aws_lists_no_price() -> None:
     assert (option.prospect, option.total, option.note) == ("unlikely", None, "no price listed")
 
 
-def test_a_spot_option_has_the_score_of_its_zone() -> None:
-    found = options(FakeAccount(scores={"usw2-az1": 2, "usw2-az4": 9}), "spot")
-    assert {option.zone_id: option.score for option in found} == {"usw2-az1": 2, "usw2-az4": 9}
-
-
 def test_spot_is_unlikely_at_the_lowest_score() -> None:
     assert the_option(FakeAccount(scores={"usw2-az4": 1}, zones=["usw2-az4"]), "spot").prospect == "unlikely"
 
@@ -74,11 +69,6 @@ def test_a_block_costs_its_fee_and_by_the_hour_what_that_is_for_one_instance() -
     assert (option.total, option.hourly, option.buys_from) == (1440, 30, BLOCK.offering_id)
 
 
-def test_a_block_that_has_begun_could_start_now() -> None:
-    option = the_option(FakeAccount(blocks=[replace(BLOCK, start=NOW)]), "capacity-block")
-    assert (option.prospect, option.start) == ("now", None)
-
-
 def test_a_fee_in_another_currency_is_reported_and_not_taken_for_dollars() -> None:
     option = the_option(FakeAccount(blocks=[replace(BLOCK, currency="CNY")]), "capacity-block")
     assert (option.total, option.hourly, option.note) == (None, None, "360.00 CNY")
@@ -89,28 +79,12 @@ def test_a_fee_in_another_currency_is_reported_and_not_taken_for_dollars() -> No
     [
         ((), {}, "none for 1 x 24 h"),
         (None, {}, "AWS sells none of this type here"),
-        (
-            None,
-            {"instance_type": "trn2u.48xlarge", "region": "ap-south-2"},
-            "AWS sells none of this type here, but whole UltraServers to accounts that AWS Support has enabled",
-        ),
         ((BLOCK,), {"nodes": 65}, "a block holds up to 64 instances"),
     ],
 )
 def test_no_block_is_an_option_that_says_why(blocks: Any, settings: Mapping[str, Any], note: str) -> None:
     option = the_option(FakeAccount(blocks=blocks), "capacity-block", **settings)
     assert (option.prospect, option.note) == ("no", note)
-
-
-def test_a_type_that_is_not_sold_in_some_way_has_no_option_of_it() -> None:
-    ways = {option.capacity for option in search(FakeAccount(blocks=[BLOCK]), instance_type="trn1.2xlarge").options}
-    assert ways == {"on-demand", "spot"}
-
-
-def test_a_region_that_offers_the_type_nowhere_says_so() -> None:
-    assert {o.note for o in search(FakeAccount(zones=())).options if o.capacity in ("on-demand", "spot")} == {
-        "no zone offers the type to this account"
-    }
 
 
 def test_a_reservation_with_room_is_paid_for_and_could_start_now() -> None:
@@ -129,8 +103,6 @@ def test_a_scheduled_block_could_start_later_and_runs_until_the_nodes_leave_it()
     ("reservation", "prospect", "note"),
     [
         (replace(ACTIVE, available=1), "no", "1 of 4 instances are left; 2 are needed"),
-        (replace(ACTIVE, platform="Windows"), "no", "for Windows"),
-        (replace(ACTIVE, end=NOW), "no", "its instances are being terminated"),
         (
             replace(SCHEDULED_BLOCK, state="active", available=4, start=NOW, end=NOW + timedelta(minutes=30)),
             "no",
@@ -157,20 +129,6 @@ def test_a_question_without_an_answer_is_unknown_with_the_reason(question: str, 
     unknown = [o for o in search(FakeAccount(unavailable={question})).options if o.prospect == "unknown"]
     assert {option.capacity for option in unknown} == ways
     assert {option.note for option in unknown} == {f"no answer about {question}"}
-
-
-def test_a_price_without_an_answer_is_that_of_the_snapshot() -> None:
-    found = search(FakeAccount(unavailable={"price"}, zones=["usw2-az4"]))
-    (option,) = [o for o in found.options if o.capacity == "on-demand"]
-    assert option.hourly == Decimal("21.5")
-    assert {price.origin for price in found.prices} == {"snapshot"}
-    assert found.unavailable == ("no answer about price",)
-
-
-def test_blocks_are_searched_no_later_than_the_latest_start_needs() -> None:
-    account = FakeAccount()
-    search_capacity(request(start_by=NOW), [REGION], lambda _: account)
-    assert account.latest_end == NOW + timedelta(hours=24, days=1)
 
 
 def test_every_region_is_queried_and_one_that_is_dark_hides_no_other() -> None:

@@ -21,11 +21,6 @@ documents = st.dictionaries(texts.filter(lambda key: key != "context"), values, 
 contexts = st.none() | st.dictionaries(texts | st.sampled_from(["trn:ami", "trn:region"]), values, max_size=4)
 
 
-def test_a_setting_that_is_there_is_replaced_in_place() -> None:
-    text = '{"context": {"trn:ami":   "/old",\n  "x": [1,2]}}'
-    assert with_settings(text, {"ami": "ami-1"}) == '{"context": {"trn:ami":   "ami-1",\n  "x": [1,2]}}'
-
-
 def test_a_new_setting_comes_after_the_others_with_their_indent() -> None:
     text = '{\n\t"context": {\n\t\t"trn:nodes": 2,\n\t\t"x": [1,2]\n\t}\n}\n'
     written = with_settings(text, {"ami": "ami-1"})
@@ -42,11 +37,6 @@ def test_a_new_setting_comes_after_the_others_with_their_indent() -> None:
 )
 def test_a_context_that_is_empty_or_missing_is_made(text: str, written: str) -> None:
     assert with_settings(text, {"ami": "ami-1"}) == written
-
-
-def test_of_two_equal_keys_the_one_that_counts_is_changed() -> None:
-    text = '{"context": {"trn:ami": "/a", "trn:ami": "/b"}}'
-    assert json.loads(with_settings(text, {"ami": "ami-1"}))["context"]["trn:ami"] == "ami-1"
 
 
 def test_in_our_own_file_two_lines_are_added_and_none_is_touched() -> None:

@@ -37,12 +37,3 @@ def test_changes_are_read_to_the_last_page_with_what_is_known_of_their_values() 
             properties={"A": ChangedProperty(before="1", after="2", certain=True), "B": ChangedProperty()},
         )
     ]
-
-
-@pytest.mark.usefixtures("credentials_of_nobody")
-def test_without_a_change_set_nothing_changes() -> None:
-    account = AwsChangeSets("us-west-2")
-    stub = Stubber(account.client("cloudformation"))
-    stub.activate()
-    stub.add_client_error("describe_change_set", "ChangeSetNotFound", "ChangeSet [C] does not exist")
-    assert account.changes("S", "C") == []

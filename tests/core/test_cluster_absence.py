@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.core.test_clusters import FakeClusters, clusters, node, stack
+from tests.core.test_clusters import FakeClusters, clusters, stack
 from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
 from trainium_core.clusters.absence import NodeGroup, absence, with_absences
 from trainium_core.clusters.cluster import ClusterStack, clusters_in
@@ -89,13 +89,6 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
             "cr-1 is over (expired)",
             "`trn capacity`",
         ),
-        (FakeAccount(deployed=IN_A_BLOCK), {}, "EC2 knows no reservation cr-1", "`trn capacity`"),
-        (
-            FakeAccount(node_group=NodeGroup(wanted=2, refusal="We currently do not have sufficient trn1 capacity")),
-            {"status": "CREATE_IN_PROGRESS"},
-            "We currently do not have sufficient trn1 capacity",
-            "`trn capacity`",
-        ),
         (
             FakeAccount(node_group=NodeGroup(wanted=2, refusal="InsufficientInstanceCapacity: none in usw2-az4")),
             {"status": "CREATE_IN_PROGRESS"},
@@ -103,9 +96,6 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
             "`trn capacity`",
         ),
         (FakeAccount(node_group=NodeGroup(wanted=2, refusal="VcpuLimitExceeded")), {}, "quota", "`trn quota request`"),
-        (FakeAccount(node_group=NodeGroup(wanted=0)), {}, "is to have none", "`trn wake`"),
-        (FakeAccount(), {}, "none of them is launched yet", "`trn nodes --watch`"),
-        (FakeAccount(node_group=None), {"status": "CREATE_IN_PROGRESS"}, "CREATE_IN_PROGRESS", "`trn nodes --watch`"),
     ],
 )
 def test_the_reason_and_the_way_on_are_named(
@@ -114,11 +104,6 @@ def test_the_reason_and_the_way_on_are_named(
     sentence = sentence_of(account, **known)
     assert why in sentence
     assert way_on in sentence
-
-
-def test_nothing_is_reported_of_a_cluster_that_has_nodes_or_is_to_have_none() -> None:
-    assert absence(clusters(stack(has_nodes=True), node(1))["trn"], FakeAccount(), NOW) is None
-    assert absence(clusters(stack(engine="hyperpod"))["trn"], FakeAccount(), NOW) is None
 
 
 @pytest.mark.parametrize(

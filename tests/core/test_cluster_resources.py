@@ -85,8 +85,3 @@ def test_the_nodes_are_found_by_the_template_and_what_was_made_of_it() -> None:
             ends="120h",
         ),
     )
-
-
-def test_what_is_not_made_yet_is_not_named() -> None:
-    (fleet,) = fleets_in(OF_AN_APP, {})
-    assert (fleet.group, fleet.records_bucket) == (None, None)

@@ -89,9 +89,3 @@ def test_what_has_no_price_is_unknown_and_not_nothing() -> None:
     unsold = ClusterNode(instance_id="i-9", cluster="trn", instance_type="trn9", state="running", product=ON_DEMAND)
     hyperpod = stack(name="HyperPodStack", engine="hyperpod")
     assert str(clusters(stack(), unsold, hyperpod)["trn"].per_hour) == "not known, 2 prices unknown"
-
-
-def test_the_first_end_of_its_stacks_is_the_clusters() -> None:
-    later = stack(name="HyperPodStack", ends=END.replace(day=2))
-    assert clusters(stack(ends=END), later, stack("other"))["trn"].ends == END
-    assert clusters(stack())["trn"].ends is None

@@ -8,15 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.fake_prices import TODAY, FakePrices
-from tests.core.plans import OWN_EFS, OWN_LUSTRE, OWN_VPC, RESERVATION, from_settings, plans
+from tests.core.plans import OWN_VPC, from_settings, plans
 from trainium_core.costs.estimate import CostLine, Estimate, Total, cost_lines, dollars, estimate, sales_warning
 from trainium_core.engines.ec2.costs import cost_items
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.network import EGRESS
-from trainium_core.prices.price import Price, PricedItem
+from trainium_core.prices.price import Price
 from trainium_core.prices.quotes import Quotes
-
-HOURS_PER_MONTH = 730
 
 
 def line_of(estimated: Estimate, product: str) -> CostLine:
@@ -26,11 +24,6 @@ def line_of(estimated: Estimate, product: str) -> CostLine:
 
 def estimated(hours: int = 8, usd: dict[str, Decimal | None] | None = None, **settings: Any) -> Estimate:
     return estimate(from_settings(**settings), hours=Decimal(hours), aws=FakePrices(usd=usd or {}))
-
-
-def test_nodes_are_billed_by_the_hour_they_run() -> None:
-    line = line_of(estimated(nodes=3, hours=40, usd={"on-demand": Decimal("21.5")}), "on-demand")
-    assert (line.running_hour, line.asleep_month, line.pilot(Decimal(40))) == (Decimal("64.5"), 0, 2580)
 
 
 def test_root_volumes_cost_their_part_of_a_month_and_go_with_the_nodes() -> None:
@@ -44,11 +37,6 @@ def test_throughput_costs_what_is_above_that_of_every_volume() -> None:
     assert (line.running_hour, line.asleep_month) == (Decimal("0.04"), 0)
     lines = estimated(root_volume_throughput=125, usd=usd).lines
     assert "gp3-throughput" not in {line.item.product for line in lines}
-
-
-def test_an_initialization_rate_is_billed_by_what_is_launched() -> None:
-    line = line_of(estimated(root_volume_initialization=300), "volume-initialization")
-    assert (line.billed, line.unit) == ("by use", "GB")
 
 
 @pytest.mark.parametrize("product", ["interface-endpoint", "nat-gateway", "public-ipv4"])
@@ -66,41 +54,6 @@ def test_a_sleeping_cluster_pays_nothing_but_for_the_bytes_it_keeps(settings: di
 def test_a_lustre_file_system_is_billed_by_its_size_asleep_too() -> None:
     line = line_of(estimated(fsx_lustre=4800, usd={"fsx-lustre-storage": Decimal("0.14")}), "fsx-lustre-storage")
     assert (line.asleep_month, line.billed) == (Decimal(672), "always")
-
-
-def test_an_efs_file_system_is_billed_for_what_it_holds_and_for_each_byte_moved() -> None:
-    products = {item.item.product for item in cost_items(from_settings(efs="new")) if "EFS" in item.resource_type}
-    assert products == {"efs-storage", "efs-read", "efs-write"}
-    assert {item.billed for item in cost_items(from_settings(efs="new")) if "EFS" in item.resource_type} == {"by use"}
-
-
-def test_file_systems_that_were_there_before_are_no_part_of_the_estimate() -> None:
-    own = from_settings(**OWN_VPC, **OWN_LUSTRE, **OWN_EFS)
-    assert cost_items(own) == cost_items(from_settings(**OWN_VPC))
-
-
-def test_a_reservation_is_billed_at_the_on_demand_rate_whether_nodes_run_or_not() -> None:
-    line = line_of(estimated(capacity="reservation", reservation_id=RESERVATION), "on-demand")
-    assert line.asleep_month == HOURS_PER_MONTH
-
-
-def test_a_capacity_block_costs_no_more_asleep_for_it_is_prepaid() -> None:
-    line = line_of(estimated(capacity="capacity-block", reservation_id=RESERVATION), "capacity-block")
-    assert (line.billed, line.running_hour, line.asleep_month) == ("prepaid", 1, 0)
-
-
-def test_a_spot_price_is_that_of_the_zone() -> None:
-    (instances, *_) = cost_items(from_settings(capacity="spot", availability_zone_id="usw2-az4"))
-    assert instances.item == PricedItem(
-        product="spot", region="us-west-2", instance_type="trn1.32xlarge", zone_id="usw2-az4"
-    )
-
-
-def test_what_is_billed_by_use_has_a_unit_price_and_is_in_no_total() -> None:
-    dear = estimated(usd={"s3-storage": Decimal(1000)})
-    assert line_of(dear, "s3-storage").unit_usd == 1000
-    assert dear.running_hour == estimated().running_hour
-    assert estimated(usd={"s3-storage": None}).running_hour.unknown == 0
 
 
 def test_offline_prices_are_those_of_the_snapshot() -> None:
@@ -138,14 +91,6 @@ def test_that_is_unknown_a_price_is_no_sign_that_aws_sells_none() -> None:
     nothing_known = Estimate(lines=cost_lines(cost_items(plan), Quotes(prices={})), hours=Decimal(8))
     assert sales_warning(plan, nothing_known) is None
     assert nothing_known.running_hour.unknown == 4
-
-
-@pytest.mark.parametrize("capacity", ["spot", "capacity-block", "reservation"])
-def test_other_ways_to_buy_are_not_warned_of_on_demand(capacity: str) -> None:
-    reservation = None if capacity == "spot" else RESERVATION
-    settings = {"reservation_id": reservation} if reservation else {}
-    plan = from_settings(instance_type="trn2.48xlarge", region="us-east-2", capacity=capacity, **settings)
-    assert sales_warning(plan, estimate(plan, aws=None)) is None
 
 
 amounts = st.decimals("0.0001", "1000", places=4)

@@ -9,9 +9,8 @@ from tests.core.fake_account import FakeAccount
 from tests.core.fake_file_systems import EFS, TARGET
 from tests.core.fake_network import SUBNET, VPC
 from tests.core.findings import found
-from tests.core.plans import OWN_EFS, OWN_VPC, from_settings
+from tests.core.plans import OWN_EFS, OWN_VPC
 from trainium_core.preflight.finding import Finding
-from trainium_core.preflight.runner import preflight
 from trainium_core.storage.storage import EfsFileSystem, MountTarget
 
 
@@ -27,14 +26,6 @@ def without_target(file_system: EfsFileSystem, **settings: Any) -> Finding:
 
 def with_targets(*targets: MountTarget) -> EfsFileSystem:
     return replace(EFS, mount_targets=targets)
-
-
-def test_a_plan_without_one_is_not_checked() -> None:
-    assert "efs" not in {finding.check for finding in preflight(from_settings(), FakeAccount())}
-
-
-def test_a_new_one_where_aws_has_the_service_is_a_warning_about_the_zone() -> None:
-    assert found("efs", FakeAccount(), efs="new").outcome == "warn"
 
 
 def test_a_new_one_where_aws_lists_no_such_service_fails() -> None:
@@ -55,8 +46,6 @@ def test_one_with_a_mount_target_in_the_nodes_zone_passes() -> None:
         (None, "no fs-0fedcba9876543210 in us-west-2", "set trn:efs to another, or to new"),
         (replace(EFS, state="deleting"), "is deleting", "wait"),
         (with_targets(), "has no mount target in usw2-az4", "leave trn:efs_security_group out"),
-        (with_targets(replace(TARGET, zone_id="usw2-az1")), "has no mount target in usw2-az4", "leave trn:efs_sec"),
-        (with_targets(replace(TARGET, vpc_id="vpc-1")), "has no mount target in usw2-az4", "leave trn:efs_sec"),
         (with_targets(replace(TARGET, state="creating")), "in usw2-az4 is creating", "wait until it is available"),
         (with_targets(replace(TARGET, security_group_ids=["sg-1"])), "is not in sg-0", "efs_security_group to sg-1"),
     ],
@@ -66,11 +55,6 @@ def test_one_that_the_nodes_could_not_mount_fails(file_system: EfsFileSystem | N
     assert finding.outcome == "fail"
     assert says in finding.found
     assert fix in finding.fix
-
-
-@pytest.mark.parametrize("network", [{}, OWN_VPC])
-def test_one_without_any_mount_target_can_get_one(network: dict[str, Any]) -> None:
-    assert without_target(with_targets(), **network).outcome == "pass"
 
 
 def test_a_second_mount_target_in_a_zone_is_refused() -> None:
@@ -91,7 +75,3 @@ def test_the_mount_target_that_the_cluster_made_itself_is_no_obstacle() -> None:
 @pytest.mark.parametrize(("zone", "outcome"), [("usw2-az4", "pass"), ("usw2-az1", "fail")])
 def test_one_that_is_kept_in_a_single_zone_is_reached_from_there_alone(zone: str, outcome: str) -> None:
     assert without_target(replace(with_targets(), only_zone_id=zone), **OWN_VPC).outcome == outcome
-
-
-def test_without_an_answer_about_it_it_is_unknown() -> None:
-    assert found("efs", FakeAccount(unavailable=["efs"]), **OWN_VPC, **OWN_EFS).outcome == "unknown"

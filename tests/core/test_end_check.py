@@ -13,11 +13,6 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PASSED = {"ends": "2020-01-01T00:00Z"}
 
 
-def test_a_plan_without_an_end_is_not_requested_one() -> None:
-    assert check_end(from_settings(), FakeAccount()) is None
-    assert check_end(from_settings(ends="5d", stacks="sagemaker"), FakeAccount()) is None
-
-
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
@@ -41,11 +36,6 @@ def test_a_duration_counts_from_the_first_deployment(days: int, outcome: str) ->
     answer = check_end(from_settings(ends="5d"), account)
     assert answer is not None
     assert answer.outcome == outcome
-
-
-def test_before_the_first_deployment_a_duration_counts_from_now() -> None:
-    answer = judge_end(from_settings(ends="5d"), deployed=None, now=NOW)
-    assert (answer.outcome, answer.found) == ("pass", "the pilot ends at 2026-11-26T12:00Z, 120.0 h from now")
 
 
 def test_an_end_before_the_nodes_are_up_is_warned_of() -> None:

@@ -67,20 +67,6 @@ def test_each_stack_with_a_vpc_of_its_own_takes_room_for_one(settings: dict[str,
     assert findings(ROOM, **settings)["network"].needed == needed
 
 
-def test_training_without_a_vpc_asks_nothing_about_networks() -> None:
-    assert "network" not in findings(ROOM, stacks=("sagemaker",))
-
-
-def test_training_costs_nothing_until_a_job_runs_and_says_where_that_is_shown() -> None:
-    assert "`trn run` shows the most that one costs" in findings(ROOM, stacks=("sagemaker",))["cost"].found
-
-
-def test_every_stack_must_take_a_deployment() -> None:
-    account = FakeAccount(stacks={"HyperPodStack": "UPDATE_ROLLBACK_FAILED"})
-    printed = {f.check: f for f in preflight(from_settings(stacks=("cluster", "hyperpod")), account)}
-    assert (printed["stack"].outcome, printed["stack"].fix) == ("fail", "run: cdk rollback HyperPodStack")
-
-
 @pytest.mark.parametrize(
     ("limits", "outcome"),
     [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.job_bucket import BUCKET, JOB, NODES, NOON, NodesOfAJob, job_bucket
+from tests.core.job_bucket import BUCKET, JOB, NodesOfAJob, job_bucket
 from tests.retry_cases import RETRY_CASES, RETRY_SETTINGS
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.follow import (
@@ -23,7 +23,6 @@ from trainium_core.jobs.follow import (
 )
 from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_wire.formats import moment
 from trainium_wire.job_progress import attempt_of
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
@@ -97,23 +96,6 @@ def test_what_a_resumed_job_did_not_save_is_what_it_began_with(jobs: AwsJobs, no
     assert jobs.resumable("c") == ("b", ["step-9"])
 
 
-def test_a_row_of_resumed_jobs_without_a_checkpoint_has_none(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
-    for name, earlier in (("b", "c"), ("c", "b"), ("d", "gone")):
-        job = replace(JOB, id=name, resume_from=earlier)
-        replace(nodes, job=job).put("job.json", job.to_json())
-    assert [jobs.resumable(name) for name in "bd"] == [("b", ()), ("d", ())]
-
-
-def test_when_a_checkpoint_was_saved_that_an_attempt_goes_on_from_is_known(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
-    nodes.put("checkpoints/step-7.json", {"world_size": 4, "at": NOON})
-    nodes.start()
-    nodes.end_attempt("node-lost")
-    nodes.start(2, resume_from="step-7", resume_job=JOB.id)
-    state = jobs.state(JOB.id, every_node=True)
-    assert state
-    assert [attempt.checkpoint_at for attempt in state.attempts] == [None, moment(NOON)]
-
-
 def test_checkpoints_elsewhere_are_found_with_who_saved_them(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     nodes.s3.put_object(Bucket=BUCKET, Key=f"kept/{JOB.id}/checkpoints/step-7.json", Body=b'{"world_size": 4}')
     kept = f"s3://{BUCKET}/kept"
@@ -158,18 +140,6 @@ def test_where_a_job_stands_follows_from_what_the_nodes_wrote(jobs: AwsJobs, nod
     ]
 
 
-def test_every_node_is_read_when_that_is_wanted(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
-    nodes.start()
-    for number in range(2):
-        nodes.node(number, "running", phases={"setup": number + 1.5}, progress={"step": 7} if not number else {})
-    state = jobs.state(JOB.id, every_node=True)
-    assert state
-    (attempt,) = state.attempts
-    assert attempt.instance_ids == NODES
-    assert [node.phases["setup"] for node in attempt.nodes] == [1.5, 2.5]
-    assert attempt.nodes[0].progress == {"step": "7"}
-
-
 @pytest.mark.parametrize(("result", "exit_code", "changes", "retried"), RETRY_CASES)
 def test_a_job_waits_for_the_nodes_after_an_attempt_that_is_tried_again_and_ends_after_any_other(
     result: str, exit_code: int | None, changes: Mapping[str, Any], retried: bool
@@ -181,7 +151,7 @@ def test_a_job_waits_for_the_nodes_after_an_attempt_that_is_tried_again_and_ends
     assert state.status == (f"{result}, waiting for the nodes" if retried else "ending")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "null", '{"result": 3}', '{"result": "\x1b[31m", "node": true}'])
+@pytest.mark.parametrize("content", ["", '{"result": 3}', '{"result": "\x1b[31m", "node": true}'])
 def test_what_a_node_writes_is_not_trusted(jobs: AwsJobs, nodes: NodesOfAJob, content: str) -> None:
     nodes.put("attempts/1/start.json", content)
     nodes.put("attempts/1/nodes/0.json", content)
@@ -192,26 +162,12 @@ def test_what_a_node_writes_is_not_trusted(jobs: AwsJobs, nodes: NodesOfAJob, co
     assert (state.outcome.result, state.outcome.node) == ("failed", None)
 
 
-def test_a_stop_is_written_for_the_nodes(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
-    nodes.start()
-    jobs.stop(JOB.id, "trn stop", "2026-11-22T12:10:00Z")
-    assert status(jobs) == "stopping"
-
-
 def test_only_checkpoints_with_a_manifest_are_whole(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     nodes.put("checkpoints/step-10/model.pt", "x")
     nodes.put("checkpoints/step-10.json", {})
     nodes.put("checkpoints/step-20/model.pt", "x")
     nodes.put("checkpoints/step-20/a.json", {})
     assert jobs.checkpoints(JOB.id) == ["step-10"]
-
-
-def test_s3_without_the_bucket_is_reported(jobs: AwsJobs) -> None:
-    gone = AwsJobs(jobs.region, "no-such-bucket")
-    with pytest.raises(UnavailableError, match="NoSuchBucket"):
-        gone.current()
-    with pytest.raises(RequestRefusedError, match="NoSuchBucket"):
-        gone.submit(JOB, b"", over=None)
 
 
 def followed(jobs: AwsJobs, **options: int) -> tuple[list[str], list[str]]:
@@ -236,24 +192,6 @@ def test_following_shows_the_first_rank_and_tracebacks_of_its_neighbours(jobs: A
         "last",
     ]
     assert states == ["failed"]
-
-
-def test_following_a_rank_reads_the_log_of_its_node(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
-    nodes.start()
-    nodes.log(1, "[rank 2] mine\n[rank 3] next\n", node=1)
-    nodes.log(1, "[rank 0] first\n", node=0)
-    nodes.end("succeeded")
-    assert followed(jobs, rank=2)[0] == ["mine"]
-
-
-def test_following_goes_through_all_attempts(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
-    for attempt in (1, 2):
-        nodes.start(attempt)
-        nodes.log(1, f"[rank 0] of {attempt}\n", attempt=attempt)
-        nodes.end_attempt("node-lost" if attempt == 1 else "succeeded", attempt)
-    nodes.end("succeeded")
-    assert followed(jobs)[0] == ["of 1", "of 2"]
-    assert followed(jobs, attempt=2)[0] == ["of 2"]
 
 
 def test_following_ends_when_s3_does_not_answer(jobs: AwsJobs) -> None:

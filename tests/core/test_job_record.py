@@ -102,18 +102,9 @@ def test_a_price_that_is_not_known_is_none_and_never_nothing() -> None:
     assert {line["usd"] for line in record_of(RESTARTED, None) if "usd" in line} == {None}
 
 
-def test_what_nodes_wrote_is_below_a_name_of_its_own() -> None:
-    assert [line["progress"]["event"] for line in events(RESTARTED, "progress")] == ["x"]
-    assert [line["graphs"] for line in events(RESTARTED, "graphs")] == [{"compiled": 4, "cached": 1}]
-
-
 def test_graphs_are_counted_by_the_compile_cache_where_it_knows_them() -> None:
     printed = node(0, graphs={"compiled": 4, "cached": 1})
     known = replace(printed, caches=(CacheUse(stack="xla", hits=3, misses=5, compile_seconds=60),))
     unknown = replace(printed, caches=(CacheUse(stack="xla", hits=None, misses=5),))
     assert graphs_of(known) == {"compiled": 5, "cached": 3, "compile_seconds": 60}
     assert graphs_of(unknown) == {"compiled": 4, "cached": 1}
-
-
-def test_a_job_that_no_node_has_begun_has_a_record_of_one_line() -> None:
-    assert [line["event"] for line in record_of(JobState(job=JOB, attempts=(), outcome=None), None)] == ["submitted"]

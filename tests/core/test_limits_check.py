@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
-from tests.core.plans import OWN_VPC, from_settings, plans
+from tests.core.plans import plans
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.plan.network_layout import network_interfaces
 from trainium_core.preflight.limits_check import LIMITS, judge_limit
-from trainium_core.preflight.runner import preflight
 from trainium_core.quotas.resource_use import Use
 from trainium_runtime.quota import Quota
 
@@ -25,15 +23,6 @@ SETTINGS = {key: WITH_NAT if key in ("elastic_ips", "nat_gateways") else {} for 
 
 def test_every_limit_of_the_facts_is_checked() -> None:
     assert set(LIMITS) == {key for key, value in facts()["limits"].items() if isinstance(value, dict)}
-
-
-def test_within_the_defaults_of_aws_a_plan_passes_and_says_what_it_needs() -> None:
-    finding = found("limits", FakeAccount(in_use={"gp3_storage": 1.5, "network_interfaces": 7}))
-    assert finding.outcome == "pass"
-    assert finding.found == (
-        "used by others: 1.5 of 50 TiB of gp3 storage; 7 of 5000 network interfaces; 0 of 20 gateway endpoints"
-    )
-    assert finding.needed == "1 TiB of gp3 storage; 16 network interfaces; 1 gateway endpoint"
 
 
 @pytest.mark.parametrize("key", LIMITS)
@@ -53,18 +42,6 @@ def test_a_quota_that_is_not_there_is_unknown(key: str) -> None:
         finding.found
         == f"Service Quotas in us-west-2 knows no {facts()['limits'][key]['code']}, " + (facts()["limits"][key]["name"])
     )
-
-
-@pytest.mark.parametrize("key", LIMITS)
-def test_what_is_not_counted_is_unknown(key: str) -> None:
-    finding = found("limits", FakeAccount(unavailable={key}), **SETTINGS[key])
-    assert (finding.outcome, finding.found) == ("unknown", f"no answer about {key}")
-
-
-def test_what_is_not_counted_does_not_hide_what_has_no_room() -> None:
-    finding = found("limits", FakeAccount(unavailable={"gp3_storage"}, in_use={"network_interfaces": 5000}))
-    assert finding.outcome == "fail"
-    assert "no answer about gp3_storage" in finding.found
 
 
 @pytest.mark.parametrize(("used", "outcome"), [(4000, "unknown"), (4985, "fail")])
@@ -90,23 +67,6 @@ def test_addresses_and_nat_gateways_are_checked_where_one_is_made() -> None:
     assert (
         "2 Elastic IPs; 2 NAT gateways" in found("limits", FakeAccount(), stacks="cluster,hyperpod", **WITH_NAT).needed
     )
-
-
-def test_in_a_vpc_of_ones_own_a_route_table_takes_a_gateway_endpoint() -> None:
-    assert "endpoint" not in found("limits", FakeAccount(), **OWN_VPC).needed
-    with_one = found("limits", FakeAccount(), **OWN_VPC, route_table_id="rtb-0123456789abcdef0")
-    assert "1 gateway endpoint" in with_one.needed
-
-
-def test_a_plan_that_makes_nothing_of_the_kind_is_not_checked() -> None:
-    checks = [finding.check for finding in preflight(from_settings(stacks="sagemaker"), FakeAccount())]
-    assert "limits" not in checks
-
-
-@given(plan=plans())
-def test_nodes_need_their_volumes_and_interfaces(plan: Plan) -> None:
-    assert LIMITS["network_interfaces"].need(plan) == plan.nodes * len(network_interfaces(plan))
-    assert LIMITS["gp3_storage"].need(plan) == plan.nodes * plan.root_volume_gib / 1024
 
 
 @given(plan=plans(), used=st.integers(0, 6000), limit=st.integers(0, 6000), complete=st.booleans())

@@ -65,13 +65,6 @@ def test_a_vpc_and_a_subnet_that_do_not_belong_together_fail(account: dict[str, 
     assert "set trn:" in finding.fix
 
 
-def test_addresses_must_suffice_for_every_card_of_every_node() -> None:
-    assert network(found_subnet=replace(SUBNET, free_addresses=16)).outcome == "pass"
-    finding = network(found_subnet=replace(SUBNET, free_addresses=15))
-    assert (finding.outcome, finding.needed) == ("fail", "16 addresses")
-    assert "efa-only" in finding.fix
-
-
 def test_an_efa_only_card_takes_no_address() -> None:
     account = FakeAccount(found_subnet=replace(SUBNET, free_addresses=2))
     assert found("network", account, **OWN_VPC, secondary_interface_type="efa-only").outcome == "pass"
@@ -81,10 +74,6 @@ def test_an_efa_only_card_takes_no_address() -> None:
 def test_addresses_that_the_clusters_own_nodes_hold_are_not_counted_twice(free: int, held: int) -> None:
     finding = network(found_subnet=replace(SUBNET, free_addresses=free), addresses_held=held)
     assert (finding.outcome == "pass") == (free + held >= 16)
-
-
-def test_a_vpc_without_dns_is_a_warning() -> None:
-    assert network(found_vpc=replace(VPC, dns_support=False)).outcome == "warn"
 
 
 def test_endpoints_need_dns_hostnames_and_a_nat_gateway_does_not() -> None:
@@ -103,25 +92,9 @@ def test_a_resolver_that_the_security_group_does_not_let_through_fails() -> None
     assert finding.fix == "set trn:dns_servers to 10.1.0.2"
 
 
-def test_a_resolver_of_your_own_that_is_let_through_is_a_warning() -> None:
-    finding = found("network", FakeAccount(found_vpc=OWN_RESOLVER), **OWN_VPC, dns_servers="10.1.0.2")
-    assert finding.outcome == "warn"
-    assert "not to be seen from here" in finding.found
-
-
-@pytest.mark.parametrize("server", ["AmazonProvidedDNS", "169.254.169.253", "10.7.0.2"])
-def test_amazons_own_resolver_needs_no_rule(server: str) -> None:
-    assert network(found_vpc=replace(VPC, dns_servers=[server])).outcome == "pass"
-
-
 def test_dhcp_options_that_are_not_to_be_seen_are_unknown_and_without_resolvers_a_warning() -> None:
     assert network(found_vpc=replace(VPC, dns_servers=None)).outcome == "unknown"
     assert network(found_vpc=replace(VPC, dns_servers=[])).outcome == "warn"
-
-
-def test_a_rule_for_a_resolver_that_nobody_asks_is_a_warning() -> None:
-    finding = found("network", FakeAccount(), **OWN_VPC, dns_servers="10.1.0.2")
-    assert (finding.outcome, finding.fix) == ("warn", "remove what nodes do not ask")
 
 
 OTHER_BUCKET = {**ALLOWS_ALL, "Resource": ["arn:aws:s3:::team-data", "arn:aws:s3:::team-data/*"]}
@@ -138,13 +111,10 @@ DENIED = {**ALLOWS_ALL, "Effect": "Deny", "Action": "s3:Put*"}
     [
         ([ALLOWS_ALL], "pass"),
         ([OWN_BUCKETS], "pass"),
-        ([{**ALLOWS_ALL, "Action": ["s3:GetObject", "s3:PutObject", "s3:ListBucket"]}], "pass"),
         ([{**ALLOWS_ALL, "Action": "s3:Get*"}], "fail"),
         ([OTHER_BUCKET], "fail"),
         ([ALLOWS_ALL, DENIED], "fail"),
-        ([], "fail"),
         ([FOR_AN_ORGANISATION], "unknown"),
-        ([ALLOWS_ALL, {**DENIED, "Condition": {"Bool": {"aws:SecureTransport": "false"}}}], "unknown"),
         ([{**ALLOWS_ALL, "Principal": {"AWS": "arn:aws:iam::123456789012:root"}}], "unknown"),
         ([{"Effect": "Allow", "Principal": "*", "NotAction": "s3:DeleteBucket", "Resource": "*"}], "unknown"),
     ],
@@ -154,24 +124,6 @@ def test_the_policy_of_the_s3_endpoint_must_let_the_nodes_through(
 ) -> None:
     finding = network(table=CLOSED, vpc_endpoints=[replace(S3_GATEWAY, policy=policy(*statements)), *SESSIONS])
     assert finding.outcome == outcome
-
-
-def test_a_cache_of_your_own_is_requested_too() -> None:
-    endpoints = [replace(S3_GATEWAY, policy=policy(OWN_BUCKETS)), *SESSIONS]
-    finding = found("network", FakeAccount(table=CLOSED, vpc_endpoints=endpoints), **OWN_VPC, cache_bucket="team-cache")
-    assert finding.outcome == "fail"
-    assert "arn:aws:s3:::team-cache" in finding.found
-
-
-def test_an_endpoint_whose_policy_is_not_shown_is_unknown() -> None:
-    assert network(table=CLOSED, vpc_endpoints=[replace(S3_GATEWAY, policy=None), *SESSIONS]).outcome == "unknown"
-
-
-def test_a_policy_that_lets_no_sessions_through_is_a_warning() -> None:
-    closed = [replace(one, policy=policy()) for one in SESSIONS]
-    finding = network(table=CLOSED, vpc_endpoints=[S3_GATEWAY, *closed])
-    assert finding.outcome == "warn"
-    assert "sessions may not work" in finding.found
 
 
 def test_without_a_way_to_s3_nobody_can_report() -> None:
@@ -191,11 +143,6 @@ def test_an_interface_endpoint_of_s3_is_a_way() -> None:
     assert network(table=CLOSED, vpc_endpoints=[replace(s3, private_dns=False), *SESSIONS]).outcome == "fail"
 
 
-def test_an_internet_gateway_is_no_way_out_of_private_addresses() -> None:
-    finding = network(table=replace(TABLE, default_target="igw-1"), vpc_endpoints=SESSIONS)
-    assert finding.outcome == "fail"
-
-
 def test_what_lies_behind_a_transit_gateway_is_unknown() -> None:
     behind = replace(TABLE, default_target="tgw-1")
     assert network(table=behind).outcome == "unknown"
@@ -208,10 +155,6 @@ def test_without_a_way_for_sessions_there_is_a_warning(target: str | None) -> No
     finding = network(table=replace(TABLE, default_target=target), vpc_endpoints=[S3_GATEWAY, SESSIONS[0]])
     assert finding.outcome == "warn"
     assert "no sessions" in finding.found
-
-
-def test_a_route_table_that_is_given_takes_the_endpoint() -> None:
-    assert with_route_table(table=CLOSED, vpc_endpoints=SESSIONS).outcome == "pass"
 
 
 def test_a_route_table_that_is_given_must_be_the_subnets() -> None:
@@ -228,16 +171,8 @@ def test_the_endpoint_that_the_cluster_added_itself_is_no_obstacle() -> None:
     assert with_route_table(vpc_endpoints=[replace(S3_GATEWAY, cluster="trn-pilot")]).outcome == "pass"
 
 
-def test_a_subnet_without_any_route_table_is_unknown() -> None:
-    assert network(table=None).outcome == "unknown"
-
-
 @given(others=st.integers(0, 20), limit=st.integers(0, 20))
 def test_a_new_vpc_needs_room_for_one_more(others: int, limit: int) -> None:
     finding = found("network", FakeAccount(other_vpcs=others, vpc_limit=limit))
     assert finding.outcome == ("pass" if others + 1 <= limit else "fail")
     assert f"{others} of {limit} VPCs" in finding.found
-
-
-def test_without_a_vpc_quota_it_is_unknown() -> None:
-    assert found("network", FakeAccount(vpc_limit=None)).outcome == "unknown"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trainium_core.nodes.next_steps import destroy_command, next_steps, torchrun_line
+from trainium_core.nodes.next_steps import destroy_command, next_steps
 
 
 def steps(*, cluster_name: str = "trn-pilot", sessions: bool = True) -> dict[str, str]:
@@ -21,22 +21,6 @@ def steps(*, cluster_name: str = "trn-pilot", sessions: bool = True) -> dict[str
         sessions=sessions,
     )
     return {step.name: step.value for step in found}
-
-
-def test_steps_come_in_the_order_of_their_use() -> None:
-    assert list(steps()) == ["Session", "Nodes", "Torchrun", "CompileCache", "Sleep", "Wake", "Destroy"]
-
-
-def test_nodes_without_sessions_have_no_session_step() -> None:
-    assert "Session" not in steps(sessions=False)
-
-
-def test_steps_hold_the_values_given() -> None:
-    printed = steps()
-    assert printed["Torchrun"] == torchrun_line(3, 32)
-    assert printed["CompileCache"] == "s3://bucket/cache"
-    assert (printed["Sleep"], printed["Wake"]) == ("trn sleep", "trn wake")
-    assert printed["Destroy"] == "cdk destroy TrnClusterStack"
 
 
 def test_the_commands_of_another_cluster_than_the_default_name_it() -> None:
@@ -60,12 +44,3 @@ def test_the_shell_of_a_session_is_that_of_the_first_user(tmp_path: Path) -> Non
     path = f"{tmp_path}:{os.environ['PATH']}"
     found = subprocess.run(["sh", "-c", command], check=True, capture_output=True, text=True, env={"PATH": path})
     assert found.stdout == "-iu root\n"
-
-
-def test_destroy_command_of_another_engine_selects_its_stack() -> None:
-    assert destroy_command("HyperPodStack", "trn-pilot") == "cdk destroy HyperPodStack -c trn:stacks=hyperpod"
-
-
-def test_every_call_names_the_region_of_the_plan() -> None:
-    command = steps()["Session"]
-    assert command.count("aws ") == command.count("--region us-west-2")

@@ -44,19 +44,8 @@ def test_proven_nodes_that_have_met_are_ready() -> None:
     assert shown.verdict.state == "ready"
 
 
-def test_a_node_that_has_not_met_the_others_says_so() -> None:
-    assert message(report(stored("i-a"), stored("i-b", membership="")))[1] == (
-        "proven",
-        "has not yet reached all others",
-    )
-
-
 def test_a_node_without_a_report_is_booting() -> None:
     assert message(report(stored("i-a")))[1] == ("booting", "")
-
-
-def test_an_instance_that_does_not_run_is_in_the_state_that_ec2_reports() -> None:
-    assert message(report(stored("i-a"), instances=(instance("i-a"), instance("i-b", "stopped"))))[1] == ("stopped", "")
 
 
 def test_a_failed_node_reports_its_reason_and_what_becomes_of_it() -> None:
@@ -70,11 +59,6 @@ def test_a_node_failed_beyond_replacement_is_the_end() -> None:
     assert message(shown)[1] == ("failed", "no driver")
     assert shown.verdict.state == "failed"
     assert shown.final
-
-
-def test_a_proven_node_that_auto_scaling_replaces_is_leaving() -> None:
-    shown = report(stored("i-a"), stored("i-b"), instances=(instance("i-a"), instance("i-b", leaving=True)))
-    assert message(shown)[1] == ("leaving", "Auto Scaling replaces it")
 
 
 def test_a_group_that_is_to_have_no_nodes_is_asleep_and_not_ready() -> None:

@@ -20,18 +20,9 @@ def test_a_zone_that_lacks_the_type_fails_with_the_zones_that_have_it() -> None:
     assert finding.found.endswith("in us-west-2 these zones do: usw2-az2, usw2-az4")
 
 
-def test_a_region_that_offers_nothing_says_none() -> None:
-    assert found("offering", FakeAccount(zones=[])).found.endswith("these zones do: none")
-
-
 def test_the_zone_of_an_own_subnet_is_what_counts() -> None:
     assert found("offering", FakeAccount(zones=["usw2-az4"]), **OWN_VPC).outcome == "pass"
     assert found("offering", FakeAccount(zones=["usw2-az1"]), **OWN_VPC).outcome == "fail"
-
-
-def test_an_own_subnet_that_is_not_there_has_no_zone() -> None:
-    finding = found("offering", FakeAccount(found_subnet=None), **OWN_VPC)
-    assert (finding.outcome, finding.found) == ("fail", f"no {SUBNET.subnet_id} in us-west-2")
 
 
 def test_an_own_subnet_must_be_in_the_zone_that_the_plan_names() -> None:

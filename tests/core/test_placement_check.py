@@ -5,10 +5,8 @@ import pytest
 from tests.core.aws_stubs import stubbed
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
-from tests.core.plans import from_settings
 from trainium_core.network.vpc import PlacementGroup
 from trainium_core.preflight.finding import Finding
-from trainium_core.preflight.runner import preflight
 
 NEW_ONE = "set trn:placement_group to another, or leave it out for a new one"
 
@@ -19,14 +17,6 @@ def group(*, strategy: str = "cluster", state: str = "available") -> PlacementGr
 
 def own(there: PlacementGroup | None) -> Finding:
     return found("placement", FakeAccount(group=there), placement_group="ours")
-
-
-def test_a_plan_that_names_none_is_not_checked() -> None:
-    assert "placement" not in {finding.check for finding in preflight(from_settings(), FakeAccount())}
-
-
-def test_a_placement_group_that_is_available_passes() -> None:
-    assert own(group()).outcome == "pass"
 
 
 @pytest.mark.parametrize(

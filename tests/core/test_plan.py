@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.core.plans import GOOD, RESERVATION, SELLABLE, from_settings, plans
 from trainium_core.catalog.catalog import builtin_catalog
-from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.network import Network
 from trainium_core.plan.settings_by_key import SETTINGS, setting_value
@@ -53,12 +52,6 @@ def test_any_settings_give_a_plan_or_a_plan_error(settings: dict[str, Any]) -> N
     assert isinstance(outcome, Plan) or outcome.problems
 
 
-@given(settings=st.fixed_dictionaries({}, optional=dict.fromkeys(SETTINGS, plausible)))
-def test_plausible_settings_on_a_good_plan_give_a_plan_or_a_plan_error(settings: dict[str, Any]) -> None:
-    outcome = read({**GOOD, **settings})
-    assert isinstance(outcome, Plan) or outcome.problems
-
-
 @pytest.mark.parametrize(("name", "region", "zone", "capacity"), SELLABLE)
 def test_what_the_catalogue_says_is_sold_can_be_planned(name: str, region: str, zone: str, capacity: str) -> None:
     reservation = RESERVATION if capacity in ("capacity-block", "reservation") else None
@@ -81,24 +74,9 @@ def test_a_plan_written_as_text_reads_back_the_same(plan: Plan) -> None:
     assert Plan.from_settings(as_text(plan), Path()) == plan
 
 
-def test_tags_read_the_same_from_text_and_from_an_object() -> None:
-    assert from_settings(tags="team=ml, stage=pilot").tags == from_settings(tags={"team": "ml", "stage": "pilot"}).tags
-
-
 @pytest.mark.parametrize("key", [key for key, setting in SETTINGS.items() if setting.default is not None])
 def test_the_default_is_the_value_without_the_setting(key: str) -> None:
     assert setting_value(from_settings(), key) == SETTINGS[key].default
-
-
-def test_what_a_default_is_in_words_holds_its_value() -> None:
-    expected = {
-        "nodes": "1",
-        "root_volume_gib": str(facts()["root_volume"]["default_gib"]),
-        "quota_gate": "on",
-        "sagemaker_vpc": "off (SageMaker's own network, with internet)",
-        "ami": f"the SSM parameter {facts()['image']['ssm_parameter']}",
-    }
-    assert {key: SETTINGS[key].default_text for key in expected} == expected
 
 
 def test_a_section_of_settings_is_validated_with_its_plan() -> None:
@@ -111,25 +89,6 @@ def test_a_section_of_settings_is_validated_with_its_plan() -> None:
 def test_a_plan_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
         from_settings().nodes = 3  # type: ignore[misc]
-
-
-def test_the_default_image_is_the_one_with_pytorch() -> None:
-    plan = from_settings()
-    assert plan.ami_is_parameter
-    assert plan.ami == "/aws/service/neuron/dlami/pytorch-2.9/ubuntu-24.04/latest/image_id"
-
-
-def test_an_image_can_be_pinned() -> None:
-    assert not from_settings(ami="ami-0123456789abcdef0").ami_is_parameter
-
-
-def test_without_a_zone_the_first_that_offers_the_type_is_taken() -> None:
-    assert from_settings(region="us-east-1").zone_id == "use1-az4"
-
-
-def test_the_zone_of_an_own_subnet_is_not_guessed() -> None:
-    assert from_settings(**VPC).zone_id is None
-    assert from_settings(**VPC, availability_zone_id="usw2-az4").zone_id == "usw2-az4"
 
 
 def test_no_nat_gateway_unless_chosen() -> None:
@@ -151,24 +110,6 @@ def test_no_nat_gateway_unless_chosen() -> None:
 )
 def test_a_placement_group_is_made_where_efa_is_used_and_it_is_allowed(settings: dict[str, str], made: bool) -> None:
     assert from_settings(**settings).creates_placement_group is made
-
-
-@pytest.mark.parametrize(
-    ("settings", "outlives"),
-    [({}, False), ({"cache_at_destroy": "retain"}, True), ({"cache_bucket": "my-bucket"}, True)],
-)
-def test_the_cache_goes_with_the_cluster_unless_kept(settings: dict[str, str], outlives: bool) -> None:
-    assert from_settings(**settings).cache.outlives_cluster is outlives
-
-
-def test_the_setup_script_is_its_text(tmp_path: Path) -> None:
-    (tmp_path / "setup.sh").write_text("echo hello\n")
-    plan = Plan.from_settings({**GOOD, "setup_script": "setup.sh"}, tmp_path)
-    assert plan.setup_script == "echo hello\n"
-
-
-def test_the_root_volume_is_as_large_as_advised() -> None:
-    assert from_settings().root_volume_gib == facts()["root_volume"]["default_gib"]
 
 
 def test_validating_a_plan_imports_neither_cdk_nor_boto3_nor_jinja2() -> None:

@@ -12,14 +12,7 @@ from trainium_core.problems import PlanError
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
 
 
-def test_the_good_plan_has_no_problem() -> None:
-    assert problems_of() == []
-
-
-@pytest.mark.parametrize(
-    ("name", "nearest"),
-    [("node", "nodes"), ("instancetype", "instance_type"), ("Nodes", "nodes"), ("NODES", "nodes"), ("zone", None)],
-)
+@pytest.mark.parametrize(("name", "nearest"), [("node", "nodes"), ("zone", None)])
 def test_a_setting_that_does_not_exist_is_refused_with_the_nearest(name: str, nearest: str | None) -> None:
     problem = the_problem(**{name: "4"})
     assert (problem.key, problem.got, problem.nearest) == (name, "4", nearest)
@@ -29,16 +22,7 @@ def test_a_setting_that_does_not_exist_is_refused_with_the_nearest(name: str, ne
 
 @pytest.mark.parametrize(
     ("got", "nearest"),
-    [
-        ("trn1.32xlarg", "trn1.32xlarge"),
-        ("TRN1.32XLARGE", "trn1.32xlarge"),
-        ("trn1-32xlarge", "trn1.32xlarge"),
-        ("trn2.24xlarge", "trn2.48xlarge"),
-        ("ml.trn1.32xlarge", "trn1.32xlarge"),
-        ("p5.48xlarge", None),
-        ("g5.12xlarge", None),
-        ("banana", None),
-    ],
+    [("trn1.32xlarg", "trn1.32xlarge"), ("ml.trn1.32xlarge", "trn1.32xlarge"), ("p5.48xlarge", None)],
 )
 def test_a_type_that_is_not_in_the_catalogue_is_refused(got: str, nearest: str | None) -> None:
     problem = the_problem(instance_type=got)
@@ -53,7 +37,7 @@ def test_fewer_than_one_node_is_refused(got: Any) -> None:
     assert (problem.key, problem.got, problem.allowed) == ("nodes", got, "a whole number, 1 or more")
 
 
-@pytest.mark.parametrize("got", [1.5, "1.5", 2.0, "four", "", " ", "1e3", "0x10", True, None, [2], {}, "²", "٣"])
+@pytest.mark.parametrize("got", [1.5, "1.5", "four", "", "1e3", True, None, "²", "٣"])
 def test_what_is_no_whole_number_is_refused_as_a_count(got: Any) -> None:
     problem = the_problem(nodes=got)
     assert (problem.key, problem.got) == ("nodes", got)
@@ -67,11 +51,6 @@ def test_a_thousand_million_nodes_fit_no_subnet(got: Any, own_network: dict[str,
     assert problem.key == "nodes"
     assert "each takes 8 of a subnet's" in problem.allowed
     assert "trn:secondary_interface_type=efa-only" in problem.fix
-
-
-def test_efa_only_cards_make_room_for_eight_times_the_nodes() -> None:
-    assert the_problem(nodes=4096).allowed.startswith("up to 4095:")
-    assert from_settings(nodes=32763, secondary_interface_type="efa-only").nodes == 32763
 
 
 def test_several_nodes_without_efa_are_refused() -> None:
@@ -88,31 +67,13 @@ def test_a_type_that_the_region_lacks_says_where_it_is() -> None:
     assert "trn1.2xlarge, trn1.32xlarge, trn1n.32xlarge" in problem.fix
 
 
-def test_a_region_without_trainium_is_refused_with_those_that_have_it() -> None:
-    problem = the_problem(region="us-west-1")
-    assert (problem.key, problem.nearest) == ("region", "us-west-2")
-    assert "ap-south-1, ap-south-2" in problem.allowed
-
-
 @pytest.mark.parametrize(
-    ("region", "nearest"),
-    [
-        ("us-gov-west-1", None),
-        ("cn-north-1", None),
-        ("us-iso-east-1", None),
-        ("eu-west-1", None),
-        ("us-west-1", "us-west-2"),
-        ("su-west-2", "us-west-2"),
-    ],
+    ("region", "nearest"), [("us-gov-west-1", None), ("eu-west-1", None), ("su-west-2", "us-west-2")]
 )
 def test_a_region_of_another_part_of_the_world_is_no_slip_of_the_pen(region: str, nearest: str | None) -> None:
     problem = the_problem(region=region)
     assert problem.nearest == nearest
     assert ("choose one of the allowed regions" in problem.fix) == (nearest is None)
-
-
-def test_a_miscased_region_is_refused_with_the_right_one() -> None:
-    assert the_problem(region="US-WEST-2").nearest == "us-west-2"
 
 
 def test_a_zone_of_the_region_that_lacks_the_type_says_which_zones_have_it() -> None:
@@ -147,9 +108,7 @@ def test_a_reservation_needs_reserved_capacity(capacity: str) -> None:
     assert "choose capacity-block or reservation" in problem.fix
 
 
-@pytest.mark.parametrize(
-    ("got", "nearest"), [("ondemand", "on-demand"), ("Spot", "spot"), ("capacity_block", "capacity-block"), (7, None)]
-)
+@pytest.mark.parametrize(("got", "nearest"), [("ondemand", "on-demand"), (7, None)])
 def test_a_misspelt_capacity_is_refused_with_the_nearest(got: Any, nearest: str | None) -> None:
     problem = the_problem(capacity=got)
     assert (problem.key, problem.got, problem.nearest) == ("capacity", got, nearest)
@@ -169,36 +128,19 @@ def test_more_nodes_than_a_capacity_block_holds_are_refused() -> None:
     assert the_problem(nodes=65, **reserved).allowed.startswith("up to 64")
 
 
-def test_a_placement_group_with_a_capacity_block_is_refused() -> None:
-    problem = the_problem(capacity="capacity-block", reservation_id=RESERVATION, placement_group="close")
-    assert (problem.key, problem.got) == ("placement_group", "close")
-
-
 @pytest.mark.parametrize(
     ("key", "got", "example"),
     [
-        ("vpc_id", "vpc-xyz", "vpc-0123456789abcdef0"),
-        ("vpc_id", "0123456789abcdef0", "vpc-0123456789abcdef0"),
         ("vpc_id", "vpc-0123456789ABCDEF0", "vpc-0123456789abcdef0"),
-        ("vpc_id", "", "vpc-0123456789abcdef0"),
         ("vpc_id", "vpc-0123456789abcdef0\n", "vpc-0123456789abcdef0"),
         ("ami", "ami-12", "AMI id"),
-        ("ami", "aws/service/neuron", "begins with /"),
-        ("ami", "", "AMI id"),
         ("reservation_id", "cr-", "cr-0123456789abcdef0"),
-        ("reservation_id", "r-0123456789abcdef0", "cr-0123456789abcdef0"),
         ("availability_zone_id", "usw2", "usw2-az4"),
-        ("availability_zone_id", "usw2-az", "usw2-az4"),
         ("region", "us west 2", "us-west-2"),
-        ("cluster_name", "Trn Pilot", "1 to 32 lower-case letters"),
-        ("cluster_name", "x" * 33, "1 to 32 lower-case letters"),
         ("root_device_name", "sda1", "/dev/sda1"),
         ("root_volume_gib", "16385", "from 8 to 16384"),
-        ("cache_bucket", "My_Bucket", "the name of an existing S3 bucket"),
         ("cache_expiration_days", "0", "from 1 to 3650"),
         ("node_timeout_minutes", "56", "from 1 to 55"),
-        ("logical_neuroncore_config", "two", "a whole number"),
-        ("secondary_interface_type", "ena", "efa, efa-only"),
     ],
 )
 def test_a_malformed_value_is_refused_with_its_form(key: str, got: str, example: str) -> None:
@@ -219,10 +161,6 @@ def test_a_part_of_an_own_vpc_needs_the_vpc(key: str, got: str) -> None:
     assert (problem.key, problem.allowed) == (key, "nothing without trn:vpc_id")
 
 
-def test_dns_servers_are_of_an_own_vpc() -> None:
-    assert the_problem(dns_servers="10.1.0.2").allowed == "nothing without trn:vpc_id"
-
-
 @pytest.mark.parametrize("given", ["10.1.0", "resolver", 7, "10.1.0.2,10.1.0.3,10.1.0.4,10.1.0.5,10.1.0.6"])
 def test_dns_servers_are_up_to_four_addresses(given: Any) -> None:
     assert the_problem(**VPC, dns_servers=given).allowed.startswith("up to 4 IPv4 addresses")
@@ -234,23 +172,11 @@ def test_what_only_a_new_vpc_has_is_refused_with_an_own_one(key: str, got: str) 
     assert (problem.key, problem.got, problem.allowed) == (key, got, "nothing with trn:vpc_id")
 
 
-@pytest.mark.parametrize(
-    "got", ["8.8.0.0/16", "127.0.0.0/16", "169.254.0.0/16", "10.0.0.0/8", "10.0.0.0/25", "10.0.0.1/16", "fd00::/8", "x"]
-)
+@pytest.mark.parametrize("got", ["8.8.0.0/16", "10.0.0.0/8", "10.0.0.0/25", "10.0.0.1/16", "x"])
 def test_a_block_that_no_vpc_takes_is_refused(got: str) -> None:
     problem = the_problem(vpc_cidr=got)
     assert (problem.key, problem.got) == ("vpc_cidr", got)
     assert "a private IPv4 block from /16 to /24" in problem.allowed
-
-
-def test_the_block_of_dockers_bridge_is_refused() -> None:
-    assert "Docker's own bridge" in the_problem(vpc_cidr="172.17.0.0/16").fix
-
-
-def test_a_larger_block_is_reported_as_a_way_to_more_nodes() -> None:
-    problem = the_problem(vpc_cidr="10.42.0.0/24", nodes=16)
-    assert problem.allowed.startswith("up to 15: each takes 8 of a subnet's 123")
-    assert "a larger trn:vpc_cidr" in problem.fix
 
 
 @pytest.mark.parametrize(
@@ -285,11 +211,6 @@ def test_a_script_that_is_not_there_is_refused(got: Any) -> None:
     assert the_problem(setup_script=got).key == "setup_script"
 
 
-def test_a_script_that_is_not_text_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "setup.sh").write_bytes(b"\xff\xfe")
-    assert "cannot be read as text" in the_problem(setup_script=str(tmp_path / "setup.sh")).fix
-
-
 @pytest.mark.parametrize("name", ["instance_type", "region"])
 def test_a_missing_setting_is_reported_with_an_example(name: str) -> None:
     with pytest.raises(PlanError) as refused:
@@ -309,10 +230,6 @@ def test_all_problems_are_reported_at_once() -> None:
     assert sorted(keys) == ["instance_type", "node", "nodes", "reservation_id", "vpc_id"]
 
 
-def test_a_value_that_cannot_be_read_breaks_no_rule_as_well() -> None:
-    assert [problem.key for problem in problems_of(instance_type="trn1.2xlarge", nodes="four")] == ["nodes"]
-
-
 def test_the_message_has_everything_a_person_needs() -> None:
     with pytest.raises(PlanError) as refused:
         from_settings(capacity="ondemand")
@@ -325,37 +242,11 @@ def test_the_message_has_everything_a_person_needs() -> None:
     )
 
 
-def test_a_long_value_is_shortened_in_the_message() -> None:
-    assert len(str(the_problem(setup_script="x" * 5000))) < 1200
-
-
 def test_python_code_gets_the_form_of_its_value() -> None:
     with pytest.raises(PlanError, match=r"give 4, of type int"):
         Plan(**GOOD, nodes="4")  # type: ignore[arg-type]
 
 
-def test_python_code_that_gives_no_number_at_all_gets_what_is_allowed() -> None:
-    with pytest.raises(PlanError, match=r"trn:nodes: got 'four'"):
-        Plan(**GOOD, nodes="four")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["my..cache", "my.-cache", "my-.cache", ".cache", "cache-", "ca", "c" * 64, "Cache"])
+@pytest.mark.parametrize("name", ["my..cache", "my-.cache", ".cache", "ca", "c" * 64, "Cache"])
 def test_a_name_that_no_bucket_can_have_is_refused(name: str) -> None:
     assert the_problem(cache_bucket=name).key == "cache_bucket"
-
-
-@pytest.mark.parametrize("name", ["abc", "my-cache", "my.cache.of-2026", "c" * 63])
-def test_a_name_that_a_bucket_can_have_is_read(name: str) -> None:
-    assert from_settings(cache_bucket=name).cache.bucket == name
-
-
-def test_problems_come_in_the_order_of_the_settings_after_those_of_none() -> None:
-    settings = {
-        "hyperpod_orchestrator": "eks",
-        "placement_group": "",
-        "vpc_cidr": "172.17.0.0/20",
-        "nodes": 0,
-        "zone": 1,
-    }
-    keys = [problem.key for problem in problems_of(**settings)]
-    assert keys == ["zone", "nodes", "vpc_cidr", "placement_group", "hyperpod_eks_cluster"]

@@ -39,7 +39,3 @@ def test_a_silent_aws_leaves_the_snapshot_and_its_reason_once() -> None:
 
 def test_that_aws_lists_no_price_is_an_answer_and_the_snapshot_is_not_queried() -> None:
     assert find_quotes(aws=FakePrices(usd={"nat-gateway": None})).prices[NAT].usd is None
-
-
-def test_what_no_source_has_stays_without_a_price() -> None:
-    assert find_quotes(snapshot=no_prices()).prices == {}

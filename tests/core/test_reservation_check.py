@@ -13,7 +13,6 @@ from tests.core.fake_capacity import ACTIVE, NOW, SCHEDULED_BLOCK
 from tests.core.plans import RESERVATION, from_settings
 from trainium_core.capacity.offerings import Reservation
 from trainium_core.engines.ec2.checks.reservation_check import check_reservation, judge_reservation
-from trainium_core.network.vpc import Subnet
 from trainium_core.preflight.runner import preflight
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
@@ -51,8 +50,6 @@ def test_a_scheduled_block_is_a_warning_with_its_start() -> None:
         ),
         ({"instance_type": "trn2.48xlarge"}, "its type is trn2.48xlarge, not trn1.32xlarge", "trn:instance_type to"),
         ({"zone_id": "usw2-az4"}, "its zone is usw2-az4, not usw2-az1", "trn:availability_zone_id to usw2-az4"),
-        ({"platform": "Windows"}, "its platform is Windows, not Linux/UNIX", "use another"),
-        ({"tenancy": "dedicated"}, "its tenancy is dedicated, not default", "use another"),
         ({"placement_group": "mine"}, "its placement group is mine, not none", "trn:placement_group to mine"),
     ],
 )
@@ -61,27 +58,11 @@ def test_one_that_does_not_fit_fails_and_says_in_what(changed: dict[str, Any], f
     assert (answer.outcome, found in answer.found, fix in answer.fix) == ("fail", True, True)
 
 
-def test_a_plan_of_a_reservation_does_not_launch_into_a_block_and_the_reverse() -> None:
-    assert judge(ACTIVE, **IN_A_BLOCK).outcome == "fail"
-    assert judge(SCHEDULED_BLOCK).outcome == "fail"
-
-
-def test_a_placement_group_that_it_was_not_made_in_fails() -> None:
-    answer = judge(ACTIVE, placement_group="mine")
-    assert (answer.outcome, answer.fix) == ("fail", "remove trn:placement_group")
-
-
 def test_the_zone_of_an_own_subnet_is_changed_with_the_subnet() -> None:
     assert judge(ACTIVE, zone_id="usw2-az4", **OWN_SUBNET).fix == "set trn:subnet_id to a subnet in usw2-az1"
 
 
-def test_everything_that_does_not_fit_is_shown_at_once() -> None:
-    answer = judge(replace(ACTIVE, platform="Windows", available=1))
-    assert "platform" in answer.found
-    assert "1 of 4 instances are left" in answer.found
-
-
-@pytest.mark.parametrize("state", ["expired", "cancelled", "failed", "payment-failed", "unavailable"])
+@pytest.mark.parametrize("state", ["expired", "failed"])
 def test_one_that_is_over_fails(state: str) -> None:
     answer = judge(replace(ACTIVE, state=state, available=0))
     assert (answer.outcome, answer.found) == ("fail", f"{RESERVATION}: it is {state}")
@@ -104,17 +85,6 @@ def test_a_reservation_must_leave_the_nodes_time_before_its_end(minutes: int, ou
     assert judge(replace(ACTIVE, end=NOW + timedelta(minutes=minutes)), node_timeout_minutes=30).outcome == outcome
 
 
-def test_the_own_nodes_of_the_cluster_need_no_room() -> None:
-    full = replace(ACTIVE, available=0)
-    assert judge(full).outcome == "fail"
-    answer = judge(full, own_nodes=4)
-    assert (answer.outcome, answer.needed) == ("pass", "0 instances")
-
-
-def test_how_many_nodes_fit_is_shown() -> None:
-    assert judge(replace(ACTIVE, available=1), own_nodes=1).fix == "set trn:nodes to 2, or use another reservation"
-
-
 def test_a_scheduled_block_of_unknown_size_is_unknown() -> None:
     answer = judge(replace(SCHEDULED_BLOCK, total=0), **IN_A_BLOCK)
     assert (answer.outcome, "is not shown before it starts" in answer.found) == ("unknown", True)
@@ -124,17 +94,6 @@ def test_a_scheduled_block_of_unknown_size_is_unknown() -> None:
 def test_there_is_room_only_for_nodes_that_are_left_or_run_already(nodes: int, available: int, own: int) -> None:
     answer = judge(replace(ACTIVE, total=200, available=available), own_nodes=own, nodes=nodes)
     assert (answer.outcome == "pass") == (nodes <= available + own)
-
-
-def test_a_plan_without_a_reservation_has_no_such_finding() -> None:
-    assert check_reservation(from_settings(), FakeAccount()) is None
-    assert "reservation" not in {finding.check for finding in preflight(from_settings(), FakeAccount())}
-
-
-def test_one_that_is_not_there_fails() -> None:
-    answer = check_reservation(from_settings(**RESERVED), FakeAccount())
-    assert answer is not None
-    assert (answer.outcome, answer.found) == ("fail", f"no {RESERVATION} in us-west-2 that this account may see")
 
 
 def test_the_answer_is_about_the_reservation_of_the_plan_and_the_nodes_in_it() -> None:
@@ -156,14 +115,3 @@ def test_a_subnet_that_is_not_there_leaves_the_zone_unknown() -> None:
     account = FakeAccount(in_hand=[ACTIVE], found_subnet=None)
     with pytest.raises(UnavailableError, match="which zone the nodes go to is not known"):
         check_reservation(from_settings(**RESERVED, **OWN_SUBNET), account)
-
-
-def test_the_zone_of_an_own_subnet_is_the_one_compared() -> None:
-    subnet = Subnet(
-        subnet_id=OWN_SUBNET["subnet_id"], vpc_id=OWN_SUBNET["vpc_id"], zone_id="usw2-az4", free_addresses=9
-    )
-    answer = check_reservation(
-        from_settings(**RESERVED, **OWN_SUBNET), FakeAccount(in_hand=[ACTIVE], found_subnet=subnet)
-    )
-    assert answer is not None
-    assert "its zone is usw2-az1, not usw2-az4" in answer.found

@@ -1,6 +1,5 @@
 """The container entry, run for real: torchrun and gloo on CPUs, with a stand-in for neuron-ls."""
 
-import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,7 +17,6 @@ from trainium_core.jobs.source_package import pack_source
 EXAMPLE = ROOT / "examples" / "lm"
 TINY = ("--width", "32", "--layers", "1", "--heads", "2", "--context", "32")
 PLAN = small_plan()
-ONE_NODE = ("algo-1",)
 TWO_NODES = ("127.0.0.1", "127.0.0.2")
 
 
@@ -137,20 +135,7 @@ def test_a_node_with_another_number_of_cores_than_the_plan_expects_is_refused(
     assert refused.failure == f"neuron-ls shows {cores} logical NeuronCores, the plan expects {expected}"
 
 
-def test_without_neuron_ls_the_plan_reports_the_number_of_processes(tmp_path: Path) -> None:
-    _, printed = of_script(tmp_path, "", cores=None).run()
-    assert "no neuron-ls in this image; 2 processes, as the plan expects" in printed
-    assert "--nproc_per_node=2" in printed
-
-
-def test_a_node_without_devices_is_refused_with_the_message_of_neuron_ls(tmp_path: Path) -> None:
-    refused = of_script(tmp_path, "")
-    (refused.bin / "neuron-ls").write_text("#!/bin/sh\necho 'FATA[0000] Failed to discover neuron devices' >&2; exit 1")
-    assert refused.run()[0] == 1
-    assert refused.failure == "neuron-ls finds no device: FATA[0000] Failed to discover neuron devices"
-
-
-@pytest.mark.parametrize("answer", ["", "[1]", '{"a": 1}', '[{"nc_count": "many"}]'])
+@pytest.mark.parametrize("answer", ["", '{"a": 1}'])
 def test_an_answer_of_neuron_ls_that_is_unknown_is_refused(tmp_path: Path, answer: str) -> None:
     refused = of_script(tmp_path, "")
     (refused.bin / "neuron-ls").write_text(f"#!/bin/sh\necho '{answer}'")
@@ -175,12 +160,6 @@ def test_nodes_are_numbered_alike_everywhere_whatever_the_order_they_are_listed_
     assert "--master_addr=127.0.0.1 " in printed
 
 
-def test_a_node_that_is_not_in_the_list_is_refused(tmp_path: Path) -> None:
-    lost = of_script(tmp_path, "", current="algo-7")
-    assert lost.run()[0] == 1
-    assert "does not say which node this is" in lost.failure
-
-
 def test_arguments_come_before_hyperparameters_and_both_reach_the_script(tmp_path: Path) -> None:
     job = replace(JOB, arguments=("--data", "a b"))
     _, printed = of_script(tmp_path, "", job, hyperparameters={"lr": "0.1", "batch": "8"}).run()
@@ -195,10 +174,3 @@ def test_requirements_that_cannot_be_installed_are_the_reason(tmp_path: Path) ->
     node = container(tmp_path, PLAN, JOB, pack_source(source / "train.py", source))
     assert node.run()[0] == 1
     assert node.failure.startswith("requirements.txt could not be installed: ")
-
-
-def test_the_entry_finds_everything_by_its_own_place(tmp_path: Path) -> None:
-    node = of_script(tmp_path, "", cores=None)
-    entry = node.request["AlgorithmSpecification"]["ContainerEntrypoint"][1]
-    assert entry == "/opt/ml/input/data/code/container_entry.py"
-    assert json.loads((node.ml / "input" / "config" / "resourceconfig.json").read_text())["hosts"] == [*ONE_NODE]

@@ -25,15 +25,14 @@ from trainium_core.engines.sagemaker.jobs.states import (
     TIME_LIMIT_STAGES,
     job_state,
 )
-from trainium_core.jobs.engine import NoStackError, StartUnknownError
+from trainium_core.jobs.engine import StartUnknownError
 from trainium_core.jobs.follow import JobFollower, LogLine
-from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import record_of
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage, pack_source
 from trainium_runtime.aws_service import Clients
-from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_runtime.errors import RequestRefusedError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 
@@ -123,14 +122,6 @@ def test_a_request_becomes_a_training_job_in_the_places_of_the_stack(
     assert prepared(jobs, package).job.max_minutes == 24 * 60
 
 
-def test_a_stack_that_is_not_there_or_another_one_is_named(jobs: SageMakerJobs, package: SourcePackage) -> None:
-    with pytest.raises(NoStackError, match="There is no stack SageMakerTrainingStack"):
-        prepared(jobs, package)
-    deploy({"RoleArn": ROLE})
-    with pytest.raises(JobError, match="it lacks SourceUrl, OutputUrl"):
-        prepared(jobs, package)
-
-
 def test_a_submitted_job_is_found_listed_and_has_its_source_uploaded(
     jobs: SageMakerJobs, package: SourcePackage
 ) -> None:
@@ -151,17 +142,6 @@ def test_a_submitted_job_is_found_listed_and_has_its_source_uploaded(
         "source.tar.gz",
     ]
     assert jobs.state("trn-pilot--other") is None
-
-
-def test_what_a_job_has_left_is_found_by_name(jobs: SageMakerJobs, package: SourcePackage, tmp_path: Path) -> None:
-    deploy()
-    prepared(jobs, package).submit()
-    for key in (f"output/{NAME}/output/model.tar.gz", f"checkpoints/{NAME}/step-1/model"):
-        client("s3").put_object(Bucket="trn-bucket", Key=key, Body=b"1234")
-    assert jobs.files(NAME, "") == {"checkpoints/step-1/model": 4, "outputs/model.tar.gz": 4}
-    assert list(jobs.files(NAME, "outputs")) == ["outputs/model.tar.gz"]
-    jobs.download(NAME, "outputs/model.tar.gz", str(tmp_path / "model"))
-    assert (tmp_path / "model").read_bytes() == b"1234"
 
 
 def test_stages_become_phases_of_an_attempt() -> None:
@@ -197,7 +177,6 @@ def test_a_running_job_shows_the_stage_in_the_words_of_sagemaker() -> None:
         (("Training",), "Failed", "failed"),
         (("Training",), "Stopped", "stopped"),
         (("Training", "MaxRuntimeExceeded"), "Stopped", "time-limit"),
-        (("Training", "MaxWaitTimeExceeded"), "Stopped", "time-limit"),
     ],
 )
 def test_the_result_is_one_of_those_of_all_jobs(stages: tuple[str, ...], status: str, result: str) -> None:
@@ -206,26 +185,11 @@ def test_the_result_is_one_of_those_of_all_jobs(stages: tuple[str, ...], status:
     assert (outcome.result, outcome.reason) == (result, "RuntimeError: no data")
 
 
-def test_after_an_interruption_another_attempt_begins() -> None:
-    state = ended("Starting", "Training", "Interrupted", "Starting", "Training")
-    outcomes = [attempt.outcome.result if attempt.outcome else None for attempt in state.attempts]
-    assert outcomes == ["interrupted", "succeeded"]
-
-
 def test_the_stages_are_those_of_the_api() -> None:
     shapes = client("sagemaker").meta.service_model
     assert {*PHASES, *QUEUED, *BROKEN_OFF, *TIME_LIMIT_STAGES} <= set(shapes.shape_for("SecondaryStatus").enum)
     running = {"InProgress", "Updating", "Deleting", "Stopping"}
     assert {*RESULTS} == {*shapes.shape_for("TrainingJobStatus").enum} - running
-
-
-def test_a_state_that_nobody_can_read_names_the_permission() -> None:
-    jobs, stub = stubbed("sagemaker")
-    stub.add_client_error("describe_training_job", "ValidationException", "Requested resource not found.")
-    assert jobs.state(NAME) is None
-    stub.add_client_error("describe_training_job", "AccessDeniedException")
-    with pytest.raises(UnavailableError, match="sagemaker:DescribeTrainingJob is missing"):
-        jobs.state(NAME)
 
 
 def write(stream: str, *texts: str, second: int = 0) -> None:
@@ -252,28 +216,6 @@ def test_lines_of_all_nodes_come_by_their_time(jobs: SageMakerJobs, package: Sou
     write(f"{NAME}/algo-1-1700000000", "first", second=1)
     write(f"{NAME}-other/algo-1-1700000000", "of another job")
     assert printed(jobs) == [("algo-1", "first"), ("algo-2", "second")]
-
-
-def test_a_log_that_is_read_on_has_only_what_is_new(jobs: SageMakerJobs) -> None:
-    state, stream = job_state(described("Training")), f"{NAME}/algo-1-1700000000"
-    log = jobs.open_log(NAME)
-    write(stream, "a", "b")
-    assert [line.text for line in log.new_lines(state)] == ["a", "b"]
-    write(stream, "c", second=3)
-    assert [line.text for line in log.new_lines(state)] == ["c"]
-
-
-def test_a_throttled_stream_does_not_lose_the_lines_of_others() -> None:
-    jobs, stub = stubbed("logs")
-    names = [{"logStreamName": f"{NAME}/algo-{n}-1700000000"} for n in (1, 2)]
-    stub.add_response("describe_log_streams", {"logStreams": names})
-    stub.add_client_error("get_log_events", "ThrottlingException", "Rate exceeded")
-    stub.add_response("get_log_events", {"events": [{"timestamp": 0, "message": "b"}], "nextForwardToken": "end"})
-    stub.add_response("get_log_events", {"events": [], "nextForwardToken": "end"})
-    lines = jobs.open_log(NAME).new_lines(job_state(described("Training")))
-    assert next(lines).text == "b"
-    with pytest.raises(UnavailableError, match="Rate exceeded"):
-        next(lines)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,8 @@
 """SageMaker's quotas: by name, with a code only as a shortcut that must have the name."""
 
-import pytest
-
 from tests.core.fake_quotas import FakeQuotas
 from trainium_core.facts import facts
-from trainium_core.quotas.sagemaker import sagemaker_quota, sagemaker_quota_name
-from trainium_runtime.errors import UnavailableError
+from trainium_core.quotas.sagemaker import sagemaker_quota
 from trainium_runtime.quota import Quota
 
 NAME = "ml.trn1.32xlarge for training job usage"
@@ -14,19 +11,6 @@ CODE = "L-79A1FE57"
 
 def quota(code: str, name: str = NAME) -> Quota:
     return Quota(code=code, name=name, limit=4)
-
-
-@pytest.mark.parametrize(
-    ("usage", "name"),
-    [
-        ("training-job", "ml.trn2.48xlarge for training job usage"),
-        ("spot-training-job", "ml.trn2.48xlarge for spot training job usage"),
-        ("warm-pool", "ml.trn2.48xlarge for training warm pool usage"),
-        ("cluster", "ml.trn2.48xlarge for cluster usage"),
-    ],
-)
-def test_each_usage_has_a_quota_named_after_it(usage: str, name: str) -> None:
-    assert sagemaker_quota_name("trn2.48xlarge", usage) == name
 
 
 def test_a_known_code_saves_the_list() -> None:
@@ -40,24 +24,10 @@ def test_a_code_that_now_means_another_quota_is_not_trusted() -> None:
     assert sagemaker_quota("trn1.32xlarge", "training-job", account) == quota("L-00000001")
 
 
-def test_a_code_that_is_gone_is_searched_for_by_name() -> None:
-    account = FakeQuotas(sagemaker={NAME: quota("L-00000001")})
-    assert sagemaker_quota("trn1.32xlarge", "training-job", account) == quota("L-00000001")
-
-
 def test_a_type_without_a_known_code_is_found_by_name() -> None:
     name = "ml.trn2.48xlarge for training job usage"
     account = FakeQuotas(sagemaker={name: quota("L-00000002", name)}, unavailable={"quota"})
     assert sagemaker_quota("trn2.48xlarge", "training-job", account) == quota("L-00000002", name)
-
-
-def test_a_quota_that_sagemaker_does_not_have_is_none() -> None:
-    assert sagemaker_quota("trn1.2xlarge", "cluster", FakeQuotas()) is None
-
-
-def test_a_list_that_may_not_be_read_is_no_answer() -> None:
-    with pytest.raises(UnavailableError, match="no answer about names"):
-        sagemaker_quota("trn2.48xlarge", "cluster", FakeQuotas(unavailable={"names"}))
 
 
 def test_every_known_code_is_of_a_usage_that_can_be_requested() -> None:

@@ -103,40 +103,11 @@ def test_efa_is_switched_on_for_every_type_that_has_it_and_for_no_other(plan: Pl
     assert chosen == wanted
 
 
-def test_nodes_are_instances() -> None:
-    assert request(from_settings(nodes=3))["ResourceConfig"]["InstanceCount"] == 3
-
-
-def test_the_container_gets_the_number_of_processes_of_the_plan() -> None:
-    assert request()["Environment"]["TRN_EXPECTED_PROCESSES"] == "32"
-
-
 def test_logical_cores_are_chosen_where_the_type_lets_one_choose() -> None:
     trainium2 = from_settings(instance_type="trn2.48xlarge", region="us-east-2", logical_neuroncore_config=1)
     environment = request(trainium2)["Environment"]
     assert (environment["NEURON_LOGICAL_NC_CONFIG"], environment["TRN_EXPECTED_PROCESSES"]) == ("1", "128")
     assert "NEURON_LOGICAL_NC_CONFIG" not in request()["Environment"]
-
-
-def test_compiled_graphs_are_kept_where_the_job_says() -> None:
-    assert request()["Environment"]["NEURON_COMPILE_CACHE_URL"] == f"{JOB.cache_url}/direct"
-    assert "NEURON_COMPILE_CACHE_URL" not in request(cache_url=None)["Environment"]
-
-
-def test_a_variable_of_the_job_wins() -> None:
-    assert request(environment={"FI_PROVIDER": "tcp"})["Environment"]["FI_PROVIDER"] == "tcp"
-
-
-def test_the_script_learns_where_its_checkpoints_go() -> None:
-    made = request()
-    assert made["Environment"]["TRN_CHECKPOINT_DIR"] == made["CheckpointConfig"]["LocalPath"] == "/opt/ml/checkpoints"
-    assert made["CheckpointConfig"]["S3Uri"] == JOB.checkpoint_url
-
-
-def test_without_checkpoints_none_are_mentioned() -> None:
-    made = request(checkpoint_url=None)
-    assert "CheckpointConfig" not in made
-    assert "TRN_CHECKPOINT_DIR" not in made["Environment"]
 
 
 def test_time_limits_are_in_seconds_and_spot_waits_as_long_again() -> None:
@@ -156,18 +127,6 @@ def test_a_training_plan_is_what_the_job_runs_in_even_where_the_plan_says_spot()
     assert made["EnableManagedSpotTraining"] is False
 
 
-def test_a_network_is_named_only_where_one_is_given() -> None:
-    network = request(subnet_ids=("subnet-1",), security_group_ids=("sg-1", "sg-2"))["VpcConfig"]
-    assert network == {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1", "sg-2"]}
-    assert "VpcConfig" not in request()
-
-
-def test_a_key_encrypts_the_output_and_not_local_disks() -> None:
-    made = request(kms_key="1234abcd")
-    assert made["OutputDataConfig"]["KmsKeyId"] == "1234abcd"
-    assert "VolumeKmsKeyId" not in made["ResourceConfig"]
-
-
 def test_no_more_storage_is_requested_than_local_disks_hold() -> None:
     plan = small_plan(root_volume_gib=600)
     volume = request(plan)["ResourceConfig"]["VolumeSizeInGB"]
@@ -175,28 +134,9 @@ def test_no_more_storage_is_requested_than_local_disks_hold() -> None:
     assert request(from_settings(root_volume_gib=600))["ResourceConfig"]["VolumeSizeInGB"] == 600
 
 
-def test_source_and_inputs_are_channels() -> None:
-    made = request(inputs={"train": "s3://data-bucket/set/"}, input_mode="FastFile")["InputDataConfig"]
-    modes = {channel["ChannelName"]: channel["InputMode"] for channel in made}
-    assert modes == {"code": "File", "train": "FastFile"}
-    assert made[1]["DataSource"]["S3DataSource"]["S3Uri"] == "s3://data-bucket/set/"
-
-
-def test_the_container_starts_our_entry_with_the_script_and_its_arguments() -> None:
-    algorithm = request(arguments=("--epochs", "3"))["AlgorithmSpecification"]
-    assert algorithm["ContainerEntrypoint"] == ["python3", "/opt/ml/input/data/code/container_entry.py", "train.py"]
-    assert algorithm["ContainerArguments"] == ["--epochs", "3"]
-    assert "ContainerArguments" not in request()["AlgorithmSpecification"]
-
-
 def test_everything_is_tagged_with_the_cluster() -> None:
     made = request(from_settings(tags={"team": "ml"}))
     assert made["Tags"] == [{"Key": "trn:cluster", "Value": "trn-pilot"}, {"Key": "team", "Value": "ml"}]
-
-
-def test_a_request_that_awss_model_does_not_allow_is_found() -> None:
-    assert refused(request() | {"TrainingJobName": "a_b"})
-    assert refused(request() | {"Surprise": 1})
 
 
 def test_our_list_of_types_is_that_of_awss_model() -> None:

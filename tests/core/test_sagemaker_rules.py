@@ -4,16 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.core.jobs import TRAINING_PLAN, job_in, job_problems, small_plan, the_job_problem
+from tests.core.jobs import TRAINING_PLAN, job_in, small_plan, the_job_problem
 from tests.core.plans import RESERVATION, from_settings
 from trainium_core.engines.sagemaker.jobs.request import training_job_request
 from trainium_core.jobs.problems import JobError
 
 PLAN = from_settings(nodes=2)
-
-
-def test_a_good_job_has_no_problem() -> None:
-    assert job_problems(PLAN) == []
 
 
 @pytest.mark.parametrize("capacity", ["capacity-block", "reservation"])
@@ -33,8 +29,6 @@ def test_what_ec2_reserved_is_of_no_use_to_a_job(capacity: str) -> None:
             "--training-plan",
             "region",
         ),
-        ({"training_plan_arn": "my-plan"}, "--training-plan", "region"),
-        ({"inputs": {"train": "words.json"}}, "--input", "folder in S3"),
         ({"inputs": {"train": "s3://bucket/x"}}, "--input", "a / at its end"),
         ({"inputs": {"code": "s3://bucket/x/"}}, "--input", "another name"),
         ({"arguments": ("--note", "a\nb")}, "ARGUMENTS", "text of one line"),
@@ -45,11 +39,6 @@ def test_a_mistake_is_reported_by_its_option(changes: dict[str, Any], key: str, 
     assert problem.key == key
     assert says in f"{problem.allowed} {problem.fix}"
     assert str(problem).startswith(f"{key}: got ")
-
-
-def test_a_warm_pool_is_refused_on_spot() -> None:
-    problem = the_job_problem(from_settings(capacity="spot"), warm_pool_minutes=5)
-    assert (problem.key, problem.allowed) == ("--warm-pool-minutes", "nothing with spot capacity")
 
 
 def test_a_training_plan_is_for_the_types_that_are_sold_in_plans() -> None:

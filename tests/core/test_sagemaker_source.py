@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.core.plans import cluster_names, from_settings
 from trainium_core.engines.sagemaker.jobs import container_entry as container_entry_module
 from trainium_core.engines.sagemaker.jobs.job import job_name
-from trainium_core.engines.sagemaker.jobs.request import ENTRY_FILE, channel_digest, channel_files
+from trainium_core.engines.sagemaker.jobs.request import channel_digest
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.source_files import LARGEST_SOURCE_MIB
 from trainium_core.jobs.source_package import SourcePackage, pack_source
@@ -54,15 +54,6 @@ def test_a_directory_is_packed_without_what_no_training_needs(source: Path) -> N
     assert package.unpacked_bytes == len("train.py" + "models/net.py")
 
 
-def test_without_a_directory_the_script_alone_is_packed(source: Path) -> None:
-    package = pack_source(source / "models" / "net.py")
-    assert (package.script, package.names) == ("net.py", ("net.py",))
-
-
-def test_a_script_deeper_in_the_directory_keeps_its_path(source: Path) -> None:
-    assert pack_source(source / "models" / "net.py", source).script == "models/net.py"
-
-
 def test_times_and_the_order_of_files_do_not_count(source: Path, tmp_path: Path) -> None:
     first = pack_source(source / "train.py", source)
     copy = tmp_path / "copy"
@@ -72,18 +63,6 @@ def test_times_and_the_order_of_files_do_not_count(source: Path, tmp_path: Path)
         os.utime(copy / name, (1, 1))
     second = pack_source(copy / "train.py", copy)
     assert (second.archive, channel_digest(second)) == (first.archive, channel_digest(first))
-
-
-def test_another_content_is_another_package(source: Path) -> None:
-    first = channel_digest(pack_source(source / "train.py", source))
-    (source / "models" / "net.py").write_text("changed")
-    assert channel_digest(pack_source(source / "train.py", source)) != first
-
-
-def test_an_executable_file_stays_one(source: Path) -> None:
-    (source / "train.py").chmod(0o755)
-    with tarfile.open(fileobj=io.BytesIO(pack_source(source / "train.py", source).archive)) as archive:
-        assert {entry.name: entry.mode for entry in archive} == {"train.py": 0o755, "models/net.py": 0o644}
 
 
 def test_what_is_not_packed_though_a_training_may_miss_it_is_reported(source: Path, tmp_path: Path) -> None:
@@ -152,12 +131,6 @@ def test_a_script_that_would_not_be_packed_is_refused(source: Path) -> None:
         pack_source(source / "venv" / "train.py", source)
 
 
-def test_the_entry_goes_with_the_source(source: Path) -> None:
-    files = channel_files(pack_source(source / "train.py", source))
-    assert files.keys() == {"source.tar.gz", "container_entry.py", "compile_cache_place.py"}
-    assert b"torch.distributed.run" in files[ENTRY_FILE]
-
-
 def test_the_entry_is_written_for_the_pythons_of_older_images_too() -> None:
     imported = ast.parse(Path(container_entry_module.__file__).read_text(), feature_version=(3, 9))
     names = {alias.name for node in ast.walk(imported) if isinstance(node, ast.Import) for alias in node.names}
@@ -194,23 +167,6 @@ def test_the_script_may_be_reported_from_here_or_within_its_source(
     message = [pack_source(Path(script), Path(source.name)) for script in ("train.py", f"{source.name}/train.py")]
     assert [package.script for package in message] == ["train.py", "train.py"]
     assert message[0].archive == message[1].archive == pack_source(source / "train.py", source).archive
-
-
-def test_a_script_that_is_not_there_is_reported_with_the_nearest(source: Path) -> None:
-    with pytest.raises(JobError) as raised:
-        pack_source(source / "trian.py", source)
-    (problem,) = raised.value.problems
-    assert (problem.key, problem.nearest) == ("--script", "train.py")
-
-
-def test_a_script_outside_of_the_directory_is_refused(source: Path) -> None:
-    with pytest.raises(JobError, match="--source"):
-        pack_source(source / "train.py", source / "models")
-
-
-def test_a_directory_that_is_not_there_is_refused(source: Path) -> None:
-    with pytest.raises(JobError, match="--source"):
-        pack_source(source / "train.py", source / "nothing")
 
 
 @given(script=st.text(min_size=1, max_size=80), cluster=cluster_names)

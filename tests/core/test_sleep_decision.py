@@ -1,7 +1,7 @@
 """What `trn sleep` and `trn wake` decide, for every state of a stack."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -35,14 +35,12 @@ def decided(want: Want, state: SleepState, *, nodes: bool = True, host: bool = F
     ("state", "nodes", "action"),
     [
         (AWAKE, True, "update stack"),
-        (AWAKE, False, "update stack"),
         (ASLEEP, False, "nothing"),
         (ASLEEP, True, "end nodes"),
         (WITHOUT_SWITCH, True, "end nodes"),
         (WITHOUT_SWITCH, False, "nothing"),
         (replace(AWAKE, status=STUCK), True, "end nodes"),
         (replace(AWAKE, status=STUCK), False, "refuse"),
-        (replace(WITHOUT_SWITCH, groups=()), False, "refuse"),
         (replace(AWAKE, cluster="other"), True, "refuse"),
     ],
 )
@@ -54,28 +52,17 @@ def test_sleep_action_follows_from_the_stack(state: SleepState, nodes: bool, act
     ("state", "nodes", "has_clock", "action"),
     [
         (ASLEEP, False, False, "update stack"),
-        (ASLEEP, False, True, "update stack"),
         (AWAKE, True, False, "nothing"),
         (AWAKE, False, False, "launch nodes"),
         (AWAKE, False, True, "refuse"),
         (WITHOUT_SWITCH, False, False, "launch nodes"),
-        (WITHOUT_SWITCH, True, False, "nothing"),
         (replace(ASLEEP, status=STUCK), False, False, "refuse"),
         (replace(AWAKE, status=STUCK), False, False, "launch nodes"),
-        (replace(WITHOUT_SWITCH, groups=()), False, False, "refuse"),
         (replace(ASLEEP, cluster=None), False, False, "refuse"),
     ],
 )
 def test_wake_action_follows_from_the_stack(state: SleepState, nodes: bool, has_clock: bool, action: str) -> None:
     assert decided("awake", state, nodes=nodes, has_clock=has_clock).action == action
-
-
-@pytest.mark.parametrize("state", [ASLEEP, AWAKE, WITHOUT_SWITCH])
-def test_wake_after_the_end_of_the_pilot_is_refused(state: SleepState) -> None:
-    refused = decided("awake", state, nodes=False, ends=NOW)
-    assert refused.action == "refuse"
-    assert "trn extend 8h" in refused.message
-    assert decided("awake", state, nodes=False, ends=NOW + timedelta(hours=1)).action != "refuse"
 
 
 @given(

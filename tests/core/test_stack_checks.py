@@ -17,12 +17,6 @@ def test_a_bootstrap_must_be_new_enough(version: str, outcome: str) -> None:
     assert (finding.outcome, finding.needed) == (outcome, "version 6 or newer")
 
 
-def test_a_region_that_is_not_bootstrapped_fails_with_the_command() -> None:
-    finding = found("bootstrap", FakeAccount(bootstrap_version=None, stacks={}))
-    assert (finding.outcome, finding.found) == ("fail", "there is no stack CDKToolkit")
-    assert finding.fix == "run: cdk bootstrap aws://123456789012/us-west-2"
-
-
 def test_a_bootstrap_with_a_qualifier_of_your_own_is_reported_with_what_to_do() -> None:
     account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"])
     finding = found("bootstrap", account)
@@ -30,33 +24,12 @@ def test_a_bootstrap_with_a_qualifier_of_your_own_is_reported_with_what_to_do() 
     assert finding.fix.endswith("give --suppress bootstrap")
 
 
-def test_a_bootstrap_is_missing_whether_others_may_be_searched_for_or_not() -> None:
-    account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"], unavailable={"parameters"})
-    assert found("bootstrap", account).found == "there is no stack CDKToolkit"
-
-
-def test_a_bootstrap_that_failed_says_so() -> None:
-    account = FakeAccount(bootstrap_version=None, stacks={"CDKToolkit": "ROLLBACK_COMPLETE"})
-    assert found("bootstrap", account).found == "CDKToolkit is in ROLLBACK_COMPLETE"
-
-
-def test_a_bootstrap_under_another_name_is_one() -> None:
-    assert found("bootstrap", FakeAccount(stacks={})).outcome == "pass"
-
-
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [
         (None, "pass"),
-        ("REVIEW_IN_PROGRESS", "pass"),
         ("CREATE_COMPLETE", "pass"),
-        ("UPDATE_COMPLETE", "pass"),
-        ("UPDATE_ROLLBACK_COMPLETE", "pass"),
-        ("IMPORT_COMPLETE", "pass"),
         ("ROLLBACK_COMPLETE", "warn"),
-        ("ROLLBACK_FAILED", "fail"),
-        ("CREATE_IN_PROGRESS", "fail"),
-        ("DELETE_IN_PROGRESS", "fail"),
         ("DELETE_FAILED", "fail"),
         ("UPDATE_ROLLBACK_FAILED", "fail"),
         ("SOMETHING_NEW", "fail"),
@@ -80,7 +53,7 @@ def test_a_stack_that_is_stuck_comes_with_the_way_out(status: str, command: str)
     assert command in found("stack", FakeAccount(stacks={"TrnClusterStack": status})).fix
 
 
-@pytest.mark.parametrize("status", ["CREATE_COMPLETE", "ROLLBACK_COMPLETE", "DELETE_FAILED"])
+@pytest.mark.parametrize("status", ["CREATE_COMPLETE", "DELETE_FAILED"])
 def test_the_stack_of_another_cluster_is_not_to_be_deployed_over(status: str) -> None:
     account = FakeAccount(
         stacks={"TrnClusterStack": status}, contents={"TrnClusterStack": StackContents(cluster="others")}
@@ -89,13 +62,6 @@ def test_the_stack_of_another_cluster_is_not_to_be_deployed_over(status: str) ->
     assert finding.outcome == "fail"
     assert finding.found.startswith("TrnClusterStack belongs to cluster others, and not to trn-pilot")
     assert finding.fix.startswith("set trn:cluster_name to others")
-
-
-def test_a_stack_that_names_no_cluster_is_judged_by_its_state() -> None:
-    account = FakeAccount(
-        stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster=None)}
-    )
-    assert found("stack", account).outcome == "pass"
 
 
 def test_a_stack_whose_owner_is_unknown_is_refused() -> None:
@@ -110,11 +76,6 @@ def deployed(**network: Any) -> FakeAccount:
     return FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": contents})
 
 
-def test_the_same_network_is_updated() -> None:
-    finding = found("stack", deployed(has_lustre=True), availability_zone_id="usw2-az4")
-    assert finding.outcome == "pass"
-
-
 def test_a_subnet_cannot_move_to_another_zone() -> None:
     finding = found("stack", deployed(), availability_zone_id="usw2-az1")
     assert finding.outcome == "fail"
@@ -123,16 +84,6 @@ def test_a_subnet_cannot_move_to_another_zone() -> None:
         "set trn:availability_zone_id to usw2-az4, or destroy the cluster first: "
         "trn destroy, or cdk destroy TrnClusterStack"
     )
-
-
-def test_a_zone_without_the_new_type_is_no_way_out() -> None:
-    finding = found("stack", deployed(zone_id="usw2-az9"))
-    assert finding.outcome == "fail"
-    assert finding.fix == "destroy the cluster first: trn destroy, or cdk destroy TrnClusterStack"
-
-
-def test_another_zone_with_other_addresses_is_another_network() -> None:
-    assert found("stack", deployed(), availability_zone_id="usw2-az1", vpc_cidr="10.43.0.0/16").outcome == "pass"
 
 
 @pytest.mark.parametrize(

@@ -9,23 +9,12 @@ from tests.core.fake_prices import FakePrices
 from tests.core.plans import from_settings
 from trainium_core.costs.estimate import estimate
 from trainium_core.costs.stacks import stack_cost_items, stack_cost_notes
-from trainium_core.engines.ec2.costs import cost_items
 
 TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
 
 
 def products(**settings: Any) -> list[str]:
     return [item.item.product for item in stack_cost_items(from_settings(**settings))]
-
-
-def test_the_cluster_alone_is_billed_as_before() -> None:
-    assert stack_cost_items(from_settings(nodes=2)) == cost_items(from_settings(nodes=2))
-
-
-def test_a_hyperpod_cluster_has_no_nodes_of_ec2() -> None:
-    found = products(stacks=("hyperpod",))
-    assert found[:3] == ["sagemaker-hyperpod", "sagemaker-hyperpod", "sagemaker-hyperpod-storage"]
-    assert not {"on-demand", "gp3-storage"} & set(found)
 
 
 def test_instances_of_hyperpod_cost_whether_the_cluster_sleeps_or_not() -> None:
@@ -44,11 +33,6 @@ def test_a_training_plan_is_shown_as_paid_for() -> None:
     plan = from_settings(stacks=("hyperpod",), hyperpod_training_plan=TRAINING_PLAN)
     assert "trn1.32xlarge" not in [item.item.instance_type for item in stack_cost_items(plan)]
     assert any("training plan is paid for" in note for note in stack_cost_notes(plan))
-
-
-def test_jobs_are_billed_by_use_and_so_in_no_total() -> None:
-    jobs, *_ = stack_cost_items(from_settings(stacks=("sagemaker",)))
-    assert (jobs.item.product, jobs.billed) == ("sagemaker-training", "by use")
 
 
 @pytest.mark.parametrize("product", ["s3-storage", "nat-gateway"])

@@ -38,8 +38,3 @@ def test_a_stack_that_has_other_things_goes_if_that_is_asked_for() -> None:
     outcomes = take_down(account, scope, on_progress=on_progress, pause=clock.pause, now=clock.now)
     assert verdict(outcomes) == "gone"
     assert "empty_group website" not in account.changes
-
-
-def test_a_stack_is_taken_down_whatever_it_is_called() -> None:
-    account = FakeTeardown(stacks=[cluster_stack(name="Training")], leftovers=[], work=[])
-    assert [stack.name for stack in find_scope(account, OWN_CLUSTER, located=["Training"]).existing] == ["Training"]

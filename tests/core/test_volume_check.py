@@ -8,9 +8,7 @@ from botocore.stub import Stubber
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
-from tests.core.plans import from_settings
 from trainium_core.preflight.aws_account import AwsAccount
-from trainium_core.preflight.runner import preflight
 
 REGION = "us-west-2"
 KEY = f"arn:aws:kms:{REGION}:123456789012:key/0ea3fef3-80a7-4778-9d8c-1c0c6EXAMPLE"
@@ -21,10 +19,6 @@ def test_a_key_of_your_own_is_reported_with_who_must_be_let_use_it() -> None:
     assert finding.outcome == "warn"
     assert KEY in finding.found
     assert "AWSServiceRoleForAutoScaling" in finding.fix
-
-
-def test_a_key_of_aws_is_not_mentioned() -> None:
-    assert "volumes" not in [finding.check for finding in preflight(from_settings(), FakeAccount())]
 
 
 @pytest.fixture
@@ -42,11 +36,6 @@ def ec2(account: AwsAccount) -> Iterator[Stubber]:
 def kms(account: AwsAccount) -> Iterator[Stubber]:
     with Stubber(account.client("kms")) as stubber:
         yield stubber
-
-
-def test_the_alias_of_aws_is_no_key_of_your_own(account: AwsAccount, ec2: Any) -> None:
-    ec2.add_response("get_ebs_default_kms_key_id", {"KmsKeyId": "alias/aws/ebs"})
-    assert account.default_volume_key() is None
 
 
 @pytest.mark.parametrize(("manager", "own"), [("AWS", None), ("CUSTOMER", KEY)])

@@ -1,13 +1,9 @@
 """Warnings about a plan that is valid."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.core.plans import RESERVATION, from_settings
 from trainium_core.engines.ec2.warnings import cluster_warnings
-from trainium_core.engines.hyperpod.warnings import hyperpod_warnings
-from trainium_core.engines.sagemaker.warnings import training_warnings
 
 VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"}
 NATIVE = "/aws/service/neuron/dlami/torch-neuronx-2.14.0/ubuntu-24.04/latest/image_id"
@@ -27,11 +23,8 @@ def test_a_plan_with_an_end_that_somebody_is_warned_of_has_none() -> None:
     [
         ("ami", IN_HYDERABAD, "copy an image there"),
         ("ami", TRAINIUM2, "since 2.33 AWS supports native PyTorch (TorchNeuron, device neuron) on Trainium2"),
-        ("ami", {**TRAINIUM2, "ami": NATIVE}, "in a folder of each node, not in the bucket"),
-        ("egress", {"egress": "none"}, "no sessions"),
         ("capacity", {"capacity": "capacity-block", "reservation_id": RESERVATION}, "no source says"),
         ("root_volume_gib", {"root_volume_gib": "100"}, "advises 512 GiB or more"),
-        ("route_table_id", VPC, "must have a route there already"),
         ("budget_usd", {"budget_usd": "500"}, "activated the cost allocation tag trn:cluster"),
     ],
 )
@@ -53,40 +46,10 @@ def test_what_was_cared_for_is_not_warned_about(settings: dict[str, str]) -> Non
     assert cluster_warnings(from_settings(**PILOT, **settings)) == {}
 
 
-@pytest.mark.parametrize(("egress", "warned"), [("vpc-endpoints", True), ("nat-gateway", False)])
-def test_a_setup_script_without_internet_is_warned_about(tmp_path: Path, egress: str, warned: bool) -> None:
-    (tmp_path / "setup.sh").write_text("pip install x")
-    plan = from_settings(setup_script=str(tmp_path / "setup.sh"), egress=egress)
-    assert ("setup_script" in cluster_warnings(plan)) is warned
-
-
-def test_a_lustre_file_system_is_warned_about_the_client_that_it_takes() -> None:
-    assert "mount.lustre" in cluster_warnings(from_settings(fsx_lustre=1200))["fsx_lustre"]
-    assert "fsx_lustre" not in cluster_warnings(from_settings(efs="new"))
-
-
 def test_a_pilot_without_an_end_is_warned_of_what_that_costs() -> None:
     assert "nothing ends the pilot: 2 x trn1.32xlarge" in cluster_warnings(from_settings(nodes=2))["ends"]
-
-
-def test_a_hyperpod_cluster_without_an_end_is_warned_of_what_that_costs() -> None:
-    assert "until the stack is destroyed" in hyperpod_warnings(from_settings(nodes=2))["ends"]
-    assert hyperpod_warnings(from_settings(**PILOT, ends_action="destroy")) == {}
-
-
-def test_a_hyperpod_cluster_that_ends_is_warned_that_it_is_deleted() -> None:
-    assert "HyperPodStack is destroyed at the end" in hyperpod_warnings(from_settings(**PILOT))["ends_action"]
-
-
-def test_an_end_that_training_jobs_do_not_have_is_not_promised() -> None:
-    assert "does not end SageMakerTrainingStack" in training_warnings(from_settings(**PILOT))["ends"]
-    assert training_warnings(from_settings()) == {}
 
 
 def test_a_capacity_block_ends_by_itself() -> None:
     block = from_settings(capacity="capacity-block", reservation_id=RESERVATION)
     assert "ends" not in cluster_warnings(block)
-
-
-def test_an_end_that_nobody_is_notified_of_is_warned_about() -> None:
-    assert "no e-mail announces" in cluster_warnings(from_settings(ends="5d"))["notify_email"]

@@ -144,17 +144,6 @@ def test_clean_shows_first_and_asks(stored: Stored) -> None:
     assert len(stored.keys) == 1
 
 
-def test_what_says_that_an_entry_is_finished_is_deleted_first(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored.direct("compile_flags.json", "model.done", "model.neff")
-    deleted: list[list[str]] = []
-    monkeypatch.setattr(
-        "trainium_core.compile_cache.aws_cache.AwsCompileCache._delete",
-        lambda _self, keys: deleted.append([key.rpartition("/")[2] for key in keys]),
-    )
-    run("cache", "clean", *NAMED, "--keep-releases", "0", "--yes")
-    assert deleted == [["model.done"], ["compile_flags.json", "model.neff"]]
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -201,7 +190,7 @@ def count_requests(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> list[str]
     return sent
 
 
-@pytest.mark.parametrize("name", ["../../x", "a/../b", ".hidden", "a//b", "a\u202eb", "a\x1b[31mb"], ids=ascii)
+@pytest.mark.parametrize("name", ["../../x", ".hidden", "a\u202eb"], ids=ascii)
 def test_what_no_node_would_take_for_an_entry_is_none(stored: Stored, name: str) -> None:
     stored.packed(name)
     assert shown(run("cache", "status", *NAMED, "--json"))["entries"] == 0

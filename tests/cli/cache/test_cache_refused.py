@@ -69,10 +69,3 @@ def test_clean_without_the_right_to_delete_says_so(may: Callable[..., None]) -> 
     missing = f"the permission s3:DeleteObject on the bucket {BUCKET} is missing"
     assert ended.exit_code == ExitCode.NOT_READY
     assert ended.stderr == f"Not everything was deleted: not allowed: {missing} (1 in all)\n"
-
-
-@pytest.mark.parametrize("command", ["status", "list"])
-def test_whoever_may_list_sees_what_there_is(may: Callable[..., None], command: str) -> None:
-    may(FIND, LIST)
-    ended = run_as_allowed("cache", *COMMANDS[command], *NAMED)
-    assert (ended.exit_code, ended.stderr) == (ExitCode.OK, "")

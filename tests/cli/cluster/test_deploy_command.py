@@ -100,13 +100,6 @@ def test_a_suppressed_check_does_not_block(cdk: Path, monkeypatch: pytest.Monkey
     assert cdk.exists()
 
 
-def test_with_nobody_to_ask_yes_must_be_given(cdk: Path) -> None:
-    ended = deploy()
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "pass --yes" in ended.stderr
-    assert not cdk.exists()
-
-
 @pytest.mark.parametrize(
     ("typed", "options", "called"),
     [
@@ -144,13 +137,6 @@ def test_without_the_cdk_cli_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPat
     assert "trn setup" in ended.stderr
 
 
-def test_a_cli_that_fails_before_there_is_a_stack_is_quoted(cdk: Path, tmp_path: Path) -> None:  # noqa: ARG001
-    (tmp_path / "code").write_text("1")
-    ended = deploy("--yes")
-    assert ended.exit_code == ExitCode.NOT_READY
-    assert "broken app" in ended.stderr
-
-
 @pytest.mark.parametrize(
     ("statuses", "said", "quoted"),
     [
@@ -159,8 +145,6 @@ def test_a_cli_that_fails_before_there_is_a_stack_is_quoted(cdk: Path, tmp_path:
             "continues by itself, in CREATE_IN_PROGRESS",
             False,
         ),
-        (["UPDATE_IN_PROGRESS"], "continues by itself, in UPDATE_IN_PROGRESS", False),
-        (["CREATE_IN_PROGRESS", "CREATE_COMPLETE"], "TrnClusterStack is in CREATE_COMPLETE.", True),
         (["REVIEW_IN_PROGRESS"], "ended without having deployed", True),
     ],
 )
@@ -182,13 +166,6 @@ def test_where_the_cdk_cli_ends_before_the_stack_it_is_told_what_goes_on(
     assert ended.exit_code == ExitCode.NOT_READY
     assert said in ended.stderr
     assert ("broken app" in ended.stderr) == quoted
-
-
-def test_another_file_than_cdk_json_is_refused(cdk: Path, tmp_path: Path) -> None:
-    (tmp_path / "cdk.json").rename(tmp_path / "plan.json")
-    ended = deploy("--yes", "--file", "plan.json")
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert not cdk.exists()
 
 
 @pytest.mark.parametrize(("typed", "bootstrapped"), [("y\n", True), ("n\n", False)])

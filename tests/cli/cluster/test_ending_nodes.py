@@ -72,10 +72,6 @@ def test_a_script_gets_an_exit_code_of_its_own(cdk: Path, capsys: pytest.Capture
     assert called.startswith("deploy Id --context a=b --method prepare-change-set --change-set-name")
 
 
-def test_whoever_consented_before_is_not_prompted(cdk: Path) -> None:
-    confirm(FakeChangeSets(), cdk, replace=True)
-
-
 def test_a_person_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(click, "confirm", lambda _: True)
     confirm(FakeChangeSets(), cdk, yes=False)
@@ -87,12 +83,6 @@ def test_a_person_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_nodes_that_stay_need_no_answer(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     confirm(FakeChangeSets(found=()), cdk, yes=False)
     assert "None of the 2 running nodes ends by this deployment." in capsys.readouterr().out
-
-
-def test_settings_that_running_nodes_do_not_take_on_are_reported(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    change = ResourceChange(kind="AWS::EC2::LaunchTemplate", action="Modify")
-    confirm(FakeChangeSets(found=(change,)), cdk)
-    assert "raise trn:node_generation" in capsys.readouterr().out
 
 
 def test_without_running_nodes_no_change_set_is_made(cdk: Path) -> None:

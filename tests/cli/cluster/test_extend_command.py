@@ -93,12 +93,6 @@ def test_a_deployment_that_fails_leaves_no_doubt_about_the_end(monkeypatch: pyte
     assert "Until it is deployed, TrnClusterStack ends at 2099-01-01T00:00Z." in ended.stderr
 
 
-def test_what_is_not_deployed_is_not_deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    account = FakeStacks(stacks={})
-    assert extend(monkeypatch, tmp_path, account).exit_code == ExitCode.OK
-    assert account.deployed == []
-
-
 def test_without_an_answer_nothing_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert extend(monkeypatch, tmp_path, FakeStacks(unavailable=True)).exit_code == ExitCode.UNKNOWN
     assert written(tmp_path)["trn:ends"] == PLAN["ends"]
@@ -127,10 +121,3 @@ def test_of_a_cluster_of_another_app_it_shows_the_end_and_what_to_change_there(
     assert "end_time=datetime(2098, 1, 2, 8, 42, tzinfo=UTC)" in ended.stdout
     if context is not None:
         assert json.loads((tmp_path / "cdk.json").read_text())["context"] == context
-
-
-def test_what_nothing_ends_is_not_extended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    plan = Plan.of(instance_type="trn1.32xlarge", region="us-east-1", cluster_name="training")
-    ended = extend_elsewhere(monkeypatch, tmp_path, plan, FakeStacks(stacks={}))
-    assert ended.exit_code == ExitCode.NOT_READY
-    assert "training in us-east-1 has no end to be moved" in ended.stdout

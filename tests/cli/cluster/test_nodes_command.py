@@ -30,18 +30,6 @@ def test_proven_nodes_are_shown_and_all_is_well(account: FakeNodes) -> None:
     assert account.requests == ["TrnClusterStack"]
 
 
-def test_a_failed_node_says_what_is_wrong_and_that_it_is_replaced(account: FakeNodes) -> None:
-    account.answers = [LOST]
-    assert "15 of 16 Neuron devices (missing 7); being replaced (1 of 2)" in run("nodes", *GOOD).stdout
-
-
-def test_the_plan_says_whether_nodes_are_replaced(account: FakeNodes) -> None:
-    account.answers = [LOST]
-    ended = run("nodes", *GOOD, "-c", "trn:node_recovery=off")
-    assert ended.exit_code == ExitCode.NOT_READY
-    assert f"failed: node {B}: 15 of 16 Neuron devices (missing 7)\n" in ended.stdout
-
-
 def test_json_says_the_same(account: FakeNodes) -> None:
     account.answers = [LOST]
     printed = json.loads(run("nodes", *GOOD, "--json").stdout)
@@ -84,18 +72,6 @@ def test_watching_ends_when_all_are_proven_or_one_is_lost(
     assert ended.stderr.splitlines()[0].startswith("waiting: 1 of 2 nodes proven")
 
 
-def test_watching_reports_each_change_once(account: FakeNodes) -> None:
-    account.answers = [BOOTING, BOOTING, BOOTING, PROVEN]
-    assert len(run("nodes", *GOOD, "--watch").stderr.splitlines()) == 2
-
-
-def test_watching_for_a_program_prints_the_end_alone(account: FakeNodes) -> None:
-    account.answers = [BOOTING, PROVEN]
-    ended = run("nodes", *GOOD, "--watch", "--json")
-    assert json.loads(ended.stdout)["state"] == "ready"
-    assert ended.stderr == ""
-
-
 def test_a_cluster_that_sleeps_is_not_waited_for(account: FakeNodes) -> None:
     account.answers = [DeployedNodes(wanted=0, instances=(), records={}, membership=MEMBERSHIP)]
     ended = run("nodes", *GOOD, "--watch")
@@ -121,12 +97,6 @@ def test_watching_begins_before_the_stack_has_made_the_group_of_its_nodes(accoun
     ended = run("nodes", *GOOD, "--watch")
     assert ended.exit_code == ExitCode.OK
     assert ended.stderr.startswith("waiting: TrnClusterStack is being made: its nodes come last\n")
-
-
-def test_a_stack_whose_group_is_gone_is_not_watched(account: FakeNodes) -> None:
-    account.answers = [NodesNotMadeError("TrnClusterStack", "DELETE_IN_PROGRESS")]
-    ended = run("nodes", *GOOD, "--watch")
-    assert (ended.exit_code, len(account.requests)) == (ExitCode.UNKNOWN, 1)
 
 
 def test_failed_nodes_that_are_gone_are_shown_with_what_was_wrong(account: FakeNodes) -> None:

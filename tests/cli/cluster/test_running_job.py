@@ -11,7 +11,6 @@ from trainium_cli.cluster import node_end
 from trainium_cli.cluster.node_end import running_job_sentence
 from trainium_cli.invocation import Invocation
 from trainium_core.jobs.aws_jobs import AwsJobs
-from trainium_core.nodes.aws_fleets import NoFleetError
 from trainium_runtime.errors import UnavailableError
 
 
@@ -54,16 +53,6 @@ def test_nothing_is_reported_of_a_job_that_is_over(jobs: tuple[AwsJobs, NodesOfA
     s3.submit(JOB, b"", over=None)
     nodes.end("succeeded")
     assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack") is None
-
-
-@pytest.mark.usefixtures("jobs")
-@pytest.mark.parametrize("refusal", [None, NoFleetError("no nodes")])
-def test_a_stack_without_records_or_nodes_has_no_job(
-    monkeypatch: pytest.MonkeyPatch, refusal: UnavailableError | None
-) -> None:
-    monkeypatch.setattr(Fleets, "bucket", None)
-    monkeypatch.setattr(Fleets, "refusal", refusal)
-    assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnSageMakerTrainingStack") is None
 
 
 @pytest.mark.usefixtures("jobs")

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.cli.cluster.deployed_nodes import BOOTING, LOST, PROVEN, FakeNodes
+from tests.cli.cluster.deployed_nodes import BOOTING, PROVEN, FakeNodes
 from tests.cli.running import GOOD
 from trainium_cli.cluster import sleep_switching
 from trainium_cli.exit_codes import ExitCode
@@ -132,18 +131,6 @@ def test_it_shows_the_price_and_prompts(monkeypatch: pytest.MonkeyPatch, command
     assert account.updates == []
 
 
-def test_who_wakes_a_cluster_is_told_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    account = FakeSleepAccount(state=replace(ASLEEP, created=datetime(2100, 1, 1, 0, 0, 44, 137650, tzinfo=UTC)))
-    assert "  end:    none" in run(monkeypatch, "wake", account, typed="n\n").stdout
-    with_end = run(monkeypatch, "wake", account, "-c", "trn:ends=8h", typed="n\n")
-    assert "  end:    2100-01-01T08:00Z\n" in with_end.stdout
-
-
-def test_it_names_the_job_whose_nodes_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = run(monkeypatch, "sleep", FakeSleepAccount(), typed="n\n", job="fit-1 is not over (running)")
-    assert "  job:    fit-1 is not over (running)\n" in ended.stdout
-
-
 @pytest.mark.parametrize(
     ("state", "message"),
     [
@@ -161,34 +148,11 @@ def test_refused_sleep_changes_nothing(monkeypatch: pytest.MonkeyPatch, state: S
     assert message in ended.stderr
 
 
-def test_waking_says_what_the_nodes_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "awake: 2 of 2 nodes proven" in run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP), "--yes").stdout
-
-
 def test_a_cluster_that_wakes_without_nodes_is_not_called_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeSleepAccount(state=ASLEEP, reported="no nodes, as wanted: the budget of $500 is spent")
     answer = run(monkeypatch, "wake", account, "--yes")
     assert answer.exit_code == ExitCode.NOT_READY
     assert "the budget of $500 is spent" in answer.stderr
-
-
-@pytest.mark.parametrize(
-    ("nodes", "code", "message"),
-    [
-        ([BOOTING, PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
-        ([BOOTING, LOST], ExitCode.NOT_READY, "15 of 16 Neuron devices"),
-        ([None, UnavailableError("no answer about the nodes")], ExitCode.UNKNOWN, "no answer about the nodes"),
-    ],
-)
-def test_a_stack_without_outputs_is_awake_when_its_nodes_are_proven(
-    monkeypatch: pytest.MonkeyPatch, nodes: list[DeployedNodes | Exception | None], code: ExitCode, message: str
-) -> None:
-    monkeypatch.setattr(sleep_switching, "AwsNodes", lambda _: FakeNodes(nodes))
-    answer = run(
-        monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, reported=None), "--yes", "-c", "trn:node_recovery=off"
-    )
-    assert answer.exit_code == code, answer.output
-    assert message in answer.output
 
 
 def test_waking_that_fails_reports_the_reason_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,16 +207,6 @@ def test_an_interruption_during_the_notice_keeps_the_nodes_and_withdraws_it(monk
     assert (account.updates, account.given_notices) == ([], [])
 
 
-def test_the_notice_of_an_interrupted_sleep_is_not_left_for_nodes_that_wake(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    account = FakeSleepAccount(
-        state=ASLEEP, given_notices=[Notice(kind="sleep", at="2026-11-21T12:00:00Z", reason="sleeps")]
-    )
-    run(monkeypatch, "wake", account, "--yes")
-    assert account.given_notices == []
-
-
 @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_FAILED", "UPDATE_IN_PROGRESS"])
 def test_nodes_of_a_stack_that_cannot_be_updated_end_all_the_same(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
     account = FakeSleepAccount(state=replace(AWAKE, status=status), running=2)
@@ -260,14 +214,6 @@ def test_nodes_of_a_stack_that_cannot_be_updated_end_all_the_same(monkeypatch: p
     assert (answer.exit_code, account.emptied, account.updates) == (ExitCode.NOT_READY, ["nodes"], [])
     assert "The nodes of trn-pilot have ended." in answer.stderr
     assert f"TrnClusterStack is in {status}" in answer.stderr
-
-
-def test_nodes_end_also_when_the_update_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as when the image's parameter is gone, which CloudFormation resolves at every update."""
-    account = FakeSleepAccount(state=AWAKE, running=2, refusal="Unable to fetch parameters [/image]")
-    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
-    assert (answer.exit_code, account.emptied) == (ExitCode.NOT_READY, ["nodes"])
-    assert "Unable to fetch parameters [/image]" in answer.stderr
 
 
 def test_nodes_end_also_when_the_update_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,21 +224,13 @@ def test_nodes_end_also_when_the_update_is_rolled_back(monkeypatch: pytest.Monke
     assert "the route is in use" in answer.stderr
 
 
-def test_nodes_of_a_sleeping_cluster_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    account = FakeSleepAccount(state=replace(ASLEEP, groups=("nodes",)), running=1)
-    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
-    assert (answer.exit_code, account.emptied, account.updates) == (ExitCode.OK, ["nodes"], [])
-
-
 @pytest.mark.parametrize(
     ("nodes", "code", "message"),
     [
-        ([BOOTING, PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
         ([BOOTING, UnavailableError("gone"), PROVEN], ExitCode.OK, "awake: 2 of 2 nodes proven"),
         ([BOOTING, *[UnavailableError("gone")] * 3], ExitCode.UNKNOWN, "Unknown: gone"),
-        ([EMPTY], ExitCode.NOT_READY, "the group is to have no nodes"),
     ],
-    ids=["launched", "one poll without an answer", "no more answers", "stopped again"],
+    ids=["one poll without an answer", "no more answers"],
 )
 def test_a_cluster_that_is_awake_gets_nodes_back_that_its_clock_ended(
     monkeypatch: pytest.MonkeyPatch, nodes: list[DeployedNodes | Exception | None], code: ExitCode, message: str
@@ -317,18 +255,3 @@ def test_the_host_that_compiles_ahead_ends_with_the_nodes_or_without_them(
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.emptied == [HOST]
     assert "The host of `trn precompile` is there, and ends as well" in ended.stdout
-
-
-@pytest.mark.parametrize("asleep", [False, True])
-def test_whoever_says_no_keeps_the_host(monkeypatch: pytest.MonkeyPatch, *, asleep: bool) -> None:
-    state = SleepState(status="UPDATE_COMPLETE", asleep=asleep, cluster="trn-pilot", hosts=(HOST,))
-    account = FakeSleepAccount(state=state, running=1)
-    ended = run(monkeypatch, "sleep", account, typed="n\n")
-    assert (ended.exit_code, account.emptied, account.updates) == (ExitCode.NOT_READY, [], [])
-
-
-def test_a_cluster_that_wakes_keeps_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = SleepState(status="UPDATE_COMPLETE", asleep=True, cluster="trn-pilot", hosts=(HOST,))
-    account = FakeSleepAccount(state=state, running=1)
-    assert run(monkeypatch, "wake", account, "--yes").exit_code == ExitCode.OK
-    assert account.emptied == []

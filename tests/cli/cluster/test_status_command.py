@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_core.nodes.report import DeployedNodes
 from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import UnavailableError
-from trainium_wire.node_record import NodeRecord, StoredRecord
 
 END = datetime(2026, 12, 1, tzinfo=UTC)
 MADE = StackEvent(event_id="1", kind="stack", logical_id="s", status="CREATE_COMPLETE", of_stack=True, time=END)
@@ -76,17 +75,6 @@ def test_state_nodes_price_end_and_last_events_are_shown(monkeypatch: pytest.Mon
         assert text in ended.stdout
 
 
-@pytest.mark.parametrize(
-    ("left", "told"),
-    [(timedelta(minutes=20, seconds=30), ", in 20 min"), (timedelta(hours=40, minutes=1), ", in 40.0 h")],
-)
-def test_an_end_that_is_near_is_told_to_the_minute(
-    left: timedelta, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    account = FakeAccount(stacks=[stack("trn-pilot", ends=datetime.now(UTC) + left)], nodes=[node(1, "trn-pilot")])
-    assert told in shown(monkeypatch, tmp_path, PROVEN, account=account).stdout
-
-
 def test_why_there_are_no_nodes_is_shown_with_the_way_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asleep = FakeAccount(stacks=[stack("trn-pilot", asleep=True, has_nodes=True)])
     none = replace(PROVEN, wanted=0, instances=())
@@ -111,13 +99,3 @@ def test_what_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
     ended = shown(monkeypatch, tmp_path, UnavailableError("the permission s3:ListBucket is missing"))
     assert "nodes: the permission s3:ListBucket is missing" in ended.stdout
     assert ended.exit_code != ExitCode.OK
-
-
-def test_the_reasons_of_replaced_nodes_stay_on_the_screen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    gone = NodeRecord(instance_id="i-0cccccccccccccccc", state="failed", reason="15 of 16 devices", time="")
-    stored = StoredRecord(record=gone, written=datetime.now(UTC))
-    nodes = replace(PROVEN, records={**PROVEN.records, gone.instance_id: stored})
-    printed = shown(monkeypatch, tmp_path, nodes).stdout
-    assert "1 of 2 in 24 hours" in printed
-    assert "i-0cccccccccccccccc" in printed
-    assert "15 of 16 devices" in printed

@@ -53,8 +53,6 @@ def test_copied_names_never_meet_files_that_exist(cluster: Cluster) -> None:
     ("arguments", "message"),
     [
         (("train.py", "there"), "a path of this machine, and WHERE:PATH"),
-        (("0:/a", "1:/b"), "a path of this machine, and WHERE:PATH"),
-        (("none.bin", "all:/opt/"), "a file or directory that exists"),
         (("train.py", f"{JOB.id}:inputs"), "trn run --input NAME=PATH"),
         (("train.py", "7:/opt/"), "all, 0 to 1"),
     ],
@@ -133,13 +131,6 @@ def test_a_program_that_a_session_needs_is_named_when_it_is_missing(aws_cli: Pat
     ended = run("shell", *TWO)
     assert ended.exit_code == ExitCode.NOT_READY
     assert f"There is no {program} on the PATH: install the " in ended.stderr
-
-
-@pytest.mark.usefixtures("aws_cli")
-def test_a_node_that_is_not_there_is_refused_with_those_that_are() -> None:
-    ended = run("shell", *TWO, "i-0aaaaaaaaaaaaaaab")
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert f"nearest: {A}" in ended.stderr
 
 
 @pytest.mark.usefixtures("aws_cli")

@@ -74,14 +74,6 @@ def test_a_job_is_started_followed_and_its_result_is_the_exit_code(cluster: Clus
     assert f"Started {job.id}." in ended.stderr
 
 
-def test_a_job_that_failed_shows_the_first_traceback_with_node_and_rank(cluster: Cluster) -> None:
-    failure = {"reason": "ValueError: no", "traceback": "Traceback ...\nValueError: no", "node": 1, "rank": 33}
-    ended, _ = run_to_the_end(cluster, "failed", **failure)
-    assert ended.exit_code == ExitCode.NOT_READY
-    assert "Traceback ...\nValueError: no\n" in ended.stdout
-    assert "node 1, rank 33" in ended.stdout
-
-
 def test_outputs_are_fetched_also_from_a_job_that_failed_and_never_outside_the_folder(cluster: Cluster) -> None:
     ended, job = run_to_the_end(cluster, "failed", "--outputs", "results")
     assert (Path("results") / job.id / "model" / "weights.bin").read_text() == "weights"
@@ -116,19 +108,6 @@ def test_a_dry_run_names_the_stack_and_every_variable_that_a_node_sets() -> None
     described = set(re.findall(r"^# (\w+): .", shown, re.MULTILINE))
     assert {*exported, *described} == {*by_node, "TRN_RESUME_FROM"}
     assert exported == {name: shlex.quote(by_node[name]) for name in exported}
-
-
-def test_a_file_holds_the_options_and_options_come_before_it(cluster: Cluster) -> None:
-    Path("job.toml").write_text('script = "train.py"\nretries = 7\nnodes = 2\n')
-    shown = json.loads(run("run", *TWO, "--json", "--dry-run", "--nodes", "1", "job.toml").stdout)
-    assert (shown["retries"], shown["nodes"]) == (7, 1)
-    assert cluster.jobs.current() is None
-
-
-def test_mistakes_are_reported_all_at_once_by_the_names_that_were_given() -> None:
-    ended = run("run", *TWO, "--nodes", "none", "--hang-minutes", "0", "no.py")
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert all(f"{key}: got" in ended.stderr for key in ("SCRIPT", "--nodes", "--hang-minutes"))
 
 
 @pytest.mark.parametrize(
@@ -195,40 +174,11 @@ def test_a_checkpoint_of_another_world_size_is_refused_before_anything_is_upload
     assert cluster.jobs.job_ids() == [JOB.id]
 
 
-def test_a_job_resumed_from_one_that_saved_nothing_goes_on_from_what_that_began_with(cluster: Cluster) -> None:
-    assert cluster.jobs.submit(JOB, b"", over=None)
-    cluster.writes.put("checkpoints/step-10.json", {"world_size": 64})
-    second = replace(JOB, id="second", resume_from=JOB.id)
-    assert cluster.jobs.submit(second, b"", over=cluster.jobs.current())
-    replace(cluster.writes, job=second).end("interrupted")
-    ended = run("run", *TWO, "--detach", "--resume", "second", "train.py")
-    assert ended.exit_code == ExitCode.OK, ended.stderr
-    assert f"continues from step-10 of {JOB.id}" in ended.stderr
-    current = cluster.jobs.current()
-    assert current
-    assert current.job.resume_from == JOB.id
-
-
-def test_the_time_of_what_follow_shows_does_not_go_back(cluster: Cluster) -> None:
-    ended, _ = run_to_the_end(cluster, "succeeded")
-    shown = [float(text) for text in re.findall(r"^\[([0-9.]+) s\] ", ended.stderr, re.MULTILINE)]
-    assert len(shown) > 1
-    assert shown == sorted(shown)
-
-
 def test_what_s3_refuses_is_one_sentence(cluster: Cluster) -> None:
     cluster.jobs.bucket = "no-such-bucket"
     ended = run("run", *TWO, "train.py")
     assert ended.exit_code == ExitCode.UNKNOWN
     assert ended.stderr.startswith("Nothing was started: AWS answered NoSuchBucket")
-
-
-def test_a_job_file_that_cannot_be_read_is_refused(cluster: Cluster) -> None:
-    Path("job.toml").write_bytes(b"\xff")
-    ended = run("run", *TWO, "job.toml")
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "it cannot be read: 'utf-8'" in ended.stderr
-    assert cluster.jobs.current() is None
 
 
 def test_secrets_and_inputs_are_shown_by_name_in_a_dry_run_and_given_to_the_nodes(cluster: Cluster) -> None:
@@ -242,14 +192,6 @@ def test_secrets_and_inputs_are_shown_by_name_in_a_dry_run_and_given_to_the_node
     assert ended.exit_code == ExitCode.OK, ended.output
     assert (job.secrets, job.inputs) == ({"T": arn}, {"words": "inputs/words"})
     assert cluster.jobs.files(job.id, "inputs") == {"inputs/words": 3}
-
-
-@pytest.mark.usefixtures("cluster")
-def test_what_the_nodes_may_not_reach_is_refused_before_anything_is_asked() -> None:
-    ended = run("run", *TWO, "--input", "data=s3://other/data/", "--nodes", "3", "train.py")
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "add its folder to trn:job_inputs and deploy" in ended.stderr
-    assert all(f"  {option}: got" in ended.stderr for option in ("--input", "--nodes"))
 
 
 def test_jobs_are_listed_and_one_is_shown_with_where_its_time_went(cluster: Cluster) -> None:

@@ -33,12 +33,6 @@ def test_a_dry_run_shows_what_the_host_would_execute(script: str) -> None:
     assert "train.py --steps 5" in shown.stdout
 
 
-def test_without_a_host_in_the_plan_its_setting_is_named(script: str) -> None:
-    shown = run("precompile", *TWO, "--yes", script)
-    assert shown.exit_code == ExitCode.BAD_INPUT
-    assert "trn:precompile_instance_type" in shown.output
-
-
 def test_run_does_not_precompile_what_an_earlier_job_compiled(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,13 +130,6 @@ def test_of_modules_that_failed_it_says_which_and_why(host: Host) -> None:
     assert host.is_ended
 
 
-@pytest.mark.usefixtures("host")
-def test_a_command_that_finds_no_graph_is_reported() -> None:
-    Path("other.toml").write_text('name = "graphs"\ncommand = "true"\n')
-    ended = run("precompile", *TWO, "-c", f"trn:precompile_instance_type={HOST}", "--yes", "other.toml")
-    assert "no graph was found: the script has to get as far as its first steps" in ended.stdout.replace("\n", " ")
-
-
 def test_run_starts_the_job_after_what_no_earlier_one_compiled_was_compiled(cluster: Cluster, host: Host) -> None:
     started: list[str] = []
 

@@ -68,14 +68,6 @@ def test_jobs_logs_and_stop_take_a_job_by_its_id() -> None:
     assert "There is no job trn-pilot--other" in missing.stderr
 
 
-def test_what_a_job_has_left_is_copied() -> None:
-    submit("--detach")
-    (name,) = started()
-    client("s3").put_object(Bucket="trn-bucket", Key=f"output/{name}/output/model.tar.gz", Body=b"model")
-    assert run("cp", *ON, f"{name}:outputs", "results").exit_code == ExitCode.OK
-    assert Path("results/model.tar.gz").read_bytes() == b"model"
-
-
 def test_a_dry_run_prints_the_request_and_uploads_only_on_demand() -> None:
     request = json.loads(run("run", *ON, "--dry-run", "train.py").stdout)
     assert request["AlgorithmSpecification"]["ContainerEntrypoint"][-1] == "train.py"
@@ -90,11 +82,8 @@ def test_a_dry_run_prints_the_request_and_uploads_only_on_demand() -> None:
     [
         (ON, ["--retries", "3"], "--retries: got '3'"),
         (ON, ["--wake"], "--wake: got True"),
-        (ON, ["--secret", "TOKEN=arn:aws:ssm:us-west-2:123456789012:parameter/x"], "--secret: got 'TOKEN'"),
         (ON, ["--nodes", "2"], "leave it out: a training job has all instances"),
         (GOOD, ["--warm-pool-minutes", "5"], "--warm-pool-minutes: got '5'"),
-        (GOOD, ["--training-plan", "arn"], "leave it out, or add --on sagemaker"),
-        (GOOD, ["--upload", "--dry-run"], "--upload: got True"),
         (GOOD, ["--on", "sagemaker"], "add sagemaker to trn:stacks"),
         (GOOD, ["--on", "hyperpod"], "`trn run` does not support hyperpod yet"),
     ],

@@ -1,7 +1,6 @@
 """`trn cost`: the numbers, what each was got from, and the exit code. The arithmetic is tested in tests/core."""
 
 import json
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +41,6 @@ def test_the_price_of_asking_is_reported_before_and_nothing_is_queried_when_it_i
     assert "AWS bills $0.01" in invoke(monkeypatch, with_bill).stderr
     assert "bills" not in invoke(monkeypatch, without_bill, "--no-cost-explorer").stderr
     assert (len(with_bill.requests), len(without_bill.requests)) == (1, 0)
-
-
-def test_a_bill_is_shown_with_its_lag(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = invoke(monkeypatch, FakeSpendingAccount(**RAN, bill={"Amazon EC2": Decimal(12)})).stdout
-    assert "$12.00, by Cost Explorer. Cost Explorer lags by up to a day" in shown
 
 
 def test_what_is_not_known_ends_with_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -59,9 +59,7 @@ HERE = ("--regions", "us-west-2")
     ("account", "code", "message"),
     [
         (FakeAccount(), ExitCode.OK, "something could run"),
-        (FakeAccount(zones=(), blocks=[FOR_SALE]), ExitCode.OK, "something could run"),
         (NOTHING, ExitCode.NOT_READY, "nothing, or nothing that is likely to run"),
-        (FakeAccount(unavailable=EVERYTHING), ExitCode.UNKNOWN, "unknown"),
         (FakeAccount(zones=(), unavailable={"blocks"}), ExitCode.UNKNOWN, "unknown"),
     ],
 )
@@ -70,18 +68,6 @@ def test_the_last_line_is_the_outlook_and_the_exit_code_says_the_same(
 ) -> None:
     ended = capacity(account, *HERE)
     assert (ended.exit_code, ended.stdout.splitlines()[-1]) == (code, message)
-
-
-def test_every_region_that_offers_the_type_is_queried(capacity: CapacityCommand) -> None:
-    capacity(FakeAccount())
-    assert sorted(capacity.regions) == [
-        "ap-south-1",
-        "ap-southeast-2",
-        "ap-southeast-4",
-        "us-east-1",
-        "us-east-2",
-        "us-west-2",
-    ]
 
 
 def test_only_the_regions_that_were_named_are_queried(capacity: CapacityCommand) -> None:
@@ -105,37 +91,15 @@ def test_an_unknown_price_is_unknown_and_not_0(capacity: CapacityCommand) -> Non
     assert ["2", "now", "spot", "us-west-2", "usw2-az4", "now", "24", "unknown", "unknown", "9"] in rows(ended)
 
 
-def test_a_reservation_is_paid_for_and_has_its_id(capacity: CapacityCommand) -> None:
-    shown = capacity(FakeAccount(in_hand=[ACTIVE]), *HERE).stdout
-    assert "paid for" in shown
-    assert ACTIVE.reservation_id in shown
-    assert "4 of 4 instances are left" in shown
-
-
 def test_a_region_that_gives_no_answer_is_a_row_that_says_why(capacity: CapacityCommand) -> None:
     dark = FakeAccount(unavailable={"blocks"})
     shown = capacity({"us-east-1": dark, "us-west-2": FakeAccount()}, "--regions", "us-east-1,us-west-2")
     assert ["unknown", "Capacity", "Block", "no", "answer", "about", "blocks", "us-east-1"] in rows(shown)
 
 
-def test_regions_with_the_same_to_say_share_a_row(capacity: CapacityCommand) -> None:
-    shown = capacity(NOTHING, "--regions", "us-east-1,us-west-2").stdout
-    assert "none for 1 x 24 h                        us-east-1, us-west-2" in shown
-
-
 def commands(ended: Result) -> list[list[str]]:
     whole = ended.stdout.replace(" \\\n", " ")
     return [shlex.split(line)[1:] for line in whole.splitlines() if " trn preflight " in line or " buy " in line]
-
-
-def test_what_to_type_next_is_shown_for_the_best_of_each_way(capacity: CapacityCommand) -> None:
-    account = FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE], scores={"usw2-az1": 1, "usw2-az4": 9})
-    ended = capacity(account, *HERE, "-c", "trn:nodes=1")
-    reserved, on_demand, spot, block = commands(ended)
-    assert f"trn:reservation_id={ACTIVE.reservation_id}" in reserved
-    assert "trn:capacity=on-demand" in on_demand
-    assert {"trn:capacity=spot", "trn:availability_zone_id=usw2-az4", "trn:nodes=1"} <= set(spot)
-    assert block[:6] == ["trn", "capacity", "buy", FOR_SALE.offering_id, "--hours", "24"]
 
 
 def test_what_to_type_next_is_a_good_plan(capacity: CapacityCommand) -> None:
@@ -156,31 +120,12 @@ def test_json_says_the_same_with_every_source(capacity: CapacityCommand) -> None
 
 
 @pytest.mark.parametrize(
-    "settings", [["capacity=capacity-block"], ["capacity=spot", f"reservation_id={ACTIVE.reservation_id}"]]
-)
-def test_how_the_plan_gets_its_capacity_does_not_matter(capacity: CapacityCommand, settings: Sequence[str]) -> None:
-    given = [word for setting in settings for word in ("-c", f"trn:{setting}")]
-    assert capacity(FakeAccount(), *HERE, *given).exit_code == ExitCode.OK
-
-
-def test_only_what_starts_in_time_counts(capacity: CapacityCommand) -> None:
-    late = replace(FOR_SALE, start=TOMORROW + timedelta(days=9), end=TOMORROW + timedelta(days=10))
-    account, today = FakeAccount(zones=(), blocks=[late]), f"{datetime.now(UTC):%Y-%m-%d}"
-    assert capacity(account, *HERE).exit_code == ExitCode.OK
-    assert capacity(account, *HERE, "--start-by", today).exit_code == ExitCode.NOT_READY
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--hours", "25"), "nearest: 48"),
-        (("--hours", "0"), "nearest: 24"),
-        (("--hours", "day"), "not a valid integer"),
         (("--start-by", "2020-01-01"), "--start-by: got '2020-01-01'\n    allowed: a day, in UTC, that is not past"),
-        (("--start-by", "tomorrow"), "fix:     write year, month and day"),
         (("--regions", "us-west-1"), "nearest: us-west-2"),
         (("--regions", " ,"), "names none"),
-        (("-c", "trn:nodes=0"), "trn:nodes"),
         (("buy", "cb-0123456789abcdef0"), "options go behind buy"),
     ],
 )

@@ -67,11 +67,7 @@ def test_json_says_the_same() -> None:
 
 @pytest.mark.parametrize(
     ("account", "code"),
-    [
-        (FakeAccount(parameter_value=None), ExitCode.NOT_READY),
-        (FakeAccount(found_image=None), ExitCode.NOT_READY),
-        (FakeAccount(unavailable={"image"}), ExitCode.UNKNOWN),
-    ],
+    [(FakeAccount(parameter_value=None), ExitCode.NOT_READY), (FakeAccount(unavailable={"image"}), ExitCode.UNKNOWN)],
 )
 def test_the_exit_code_is_that_of_the_check(
     monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode
@@ -103,26 +99,10 @@ def test_pinning_again_follows_the_parameter(monkeypatch: pytest.MonkeyPatch, tm
     assert context_of(file) == CONTEXT | {"trn:ami": NEWER.image_id, "trn:ami_parameter": PARAMETER}
 
 
-def test_a_pin_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
-    file = write(tmp_path, ami=IMAGE.image_id, ami_parameter=PARAMETER)
-    before = file.read_text()
-    ended = pin()
-    assert (ended.exit_code, file.read_text()) == (ExitCode.OK, before)
-    assert "Pinned already" in ended.stdout
-
-
-def test_an_id_that_follows_no_parameter_cannot_be_pinned(tmp_path: Path) -> None:
-    write(tmp_path, ami=IMAGE.image_id)
-    ended = pin("--yes")
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "set trn:ami_parameter" in ended.stderr
-
-
 @pytest.mark.parametrize(
     ("account", "code", "says"),
     [
         (FakeAccount(parameter_value=None), ExitCode.NOT_READY, f"the SSM parameter {PARAMETER} is not in us-west-2"),
-        (FakeAccount(found_image=None), ExitCode.NOT_READY, f"the image {IMAGE.image_id}"),
         (FakeAccount(unavailable={"parameter"}), ExitCode.UNKNOWN, "Unknown: no answer about parameter"),
     ],
 )
@@ -142,7 +122,3 @@ def test_options_before_the_subcommand_are_not_lost_silently(tmp_path: Path) -> 
     ended = run("image", *GOOD, "pin")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "give the options after 'pin'" in ended.stderr
-
-
-def test_without_a_cdk_json_there_is_nothing_to_write_to() -> None:
-    assert pin("--yes").exit_code == ExitCode.BAD_INPUT

@@ -15,7 +15,6 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
 from trainium_cli.plan import quota_command
 from trainium_core.quotas.aws_requests import AlreadyRequestedError
-from trainium_runtime.errors import RequestRefusedError
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance
 
 FRIDAY = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -77,28 +76,12 @@ def run(
         (FakeQuotas(), ExitCode.OK),
         (FakeQuotas(limit=127), ExitCode.NOT_READY),
         (FakeQuotas(unavailable={"quota"}), ExitCode.UNKNOWN),
-        (FakeQuotas(limit=0, unavailable={"requests"}), ExitCode.UNKNOWN),
     ],
 )
 def test_status_ends_with_what_preflight_would_say(
     monkeypatch: pytest.MonkeyPatch, account: FakeQuotas, code: ExitCode
 ) -> None:
     assert run(monkeypatch, [account], "status").exit_code == code
-
-
-def test_status_shows_the_numbers_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = run(monkeypatch, [FakeQuotas(limit=0)], "status").stdout
-    assert f"0 of 0 vCPUs are free of {ON_DEMAND}, Running On-Demand Trn instances, in us-west-2" in shown
-    assert "run `trn quota request`: it asks for 128 vCPUs" in shown
-    assert "No increase has been asked for in the last 90 days." in shown
-
-
-def test_status_shows_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = [request(256), request(64, "DENIED")]
-    shown = run(monkeypatch, [FakeQuotas(limit=0, requests=requests)], "status").stdout
-    rows = [line.split() for line in shown.splitlines() if line.startswith("2026-11-20")]
-    assert [row[2:4] for row in rows] == [["256", "CASE_OPENED"], ["64", "DENIED"]]
-    assert rows[0][-2:] == ["170001", "r-1"]
 
 
 def test_status_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,16 +98,8 @@ def test_status_of_a_reservation_makes_no_request(monkeypatch: pytest.MonkeyPatc
     assert "reserved capacity counted against the quota when it was reserved" in ended.stdout
 
 
-def test_stacks_without_ec2_instances_need_no_ec2_quota(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
-    unavailable = FakeQuotas(unavailable={"quota", "instances", "requests"})
-    ended = run(monkeypatch, [unavailable], "request", "-c", "trn:stacks=hyperpod")
-    assert (ended.exit_code, aws.requests) == (ExitCode.OK, [])
-    assert "takes of no EC2 quota" in ended.stdout
-
-
 @pytest.mark.parametrize(
-    ("limit", "outcome", "code"),
-    [(1, "warn", ExitCode.OK), (0, "fail", ExitCode.NOT_READY), (None, "unknown", ExitCode.UNKNOWN)],
+    ("limit", "outcome", "code"), [(0, "fail", ExitCode.NOT_READY), (None, "unknown", ExitCode.UNKNOWN)]
 )
 def test_status_includes_the_quotas_of_other_services(
     monkeypatch: pytest.MonkeyPatch, limit: int | None, outcome: str, code: ExitCode
@@ -142,26 +117,6 @@ def test_a_request_is_for_what_is_used_and_needed_together(monkeypatch: pytest.M
     assert aws.requests == [("ec2", ON_DEMAND, 192)]
     assert ended.exit_code == ExitCode.OK
     assert "request r-2 is PENDING" in ended.stdout
-
-
-def test_a_request_is_shown_before_it_is_made(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
-    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed="n\n")
-    before = ended.stdout.split("Ask AWS for this?")[0]
-    assert f"{ON_DEMAND}, Running On-Demand Trn instances, in us-west-2" in before
-    assert "0 used + 1 x 128 for the plan" in before
-    assert aws.requests == []
-
-
-@pytest.mark.parametrize("typed", ["n\n"])
-def test_without_a_yes_nothing_is_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, typed: str) -> None:
-    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed=typed)
-    assert (ended.exit_code, aws.requests) == (ExitCode.NOT_READY, [])
-    assert "Nothing was asked for." in ended.stdout
-
-
-def test_a_yes_that_is_typed_will_do(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
-    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed="y\n")
-    assert (ended.exit_code, len(aws.requests)) == (ExitCode.OK, 1)
 
 
 def test_with_room_there_is_nothing_to_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
@@ -192,22 +147,6 @@ def test_a_request_that_somebody_made_meanwhile_is_reported(monkeypatch: pytest.
     ended = run(monkeypatch, accounts, "request", "--yes")
     assert ended.exit_code == ExitCode.OK
     assert "A request is open already: r-1" in ended.stdout
-
-
-@pytest.mark.parametrize("again", [FakeQuotas(limit=0), FakeQuotas(limit=0, unavailable={"requests"})])
-def test_an_open_request_that_aws_does_not_show_is_unknown(
-    monkeypatch: pytest.MonkeyPatch, aws: Aws, again: FakeQuotas
-) -> None:
-    aws.error = AlreadyRequestedError()
-    ended = run(monkeypatch, [FakeQuotas(limit=0), again], "request", "--yes")
-    assert ended.exit_code == ExitCode.UNKNOWN
-
-
-def test_a_refusal_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
-    aws.error = RequestRefusedError("the permission x is missing")
-    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes")
-    assert ended.exit_code == ExitCode.NOT_READY
-    assert "AWS did not take the request: the permission x is missing" in ended.stdout
 
 
 def test_a_request_as_json(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:

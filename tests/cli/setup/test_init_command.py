@@ -20,13 +20,6 @@ def test_the_plan_that_is_written_is_the_one_that_was_given(tmp_path: Path) -> N
     assert (plan.instance_type, plan.nodes, plan.cluster_name, plan.pilot.ends) == ("trn1.32xlarge", 2, "mine", "8h")
 
 
-def test_the_price_and_the_next_command_are_shown(tmp_path: Path) -> None:
-    shown = run("init", str(tmp_path), *OPTIONS).stdout
-    assert "running  $43." in shown
-    assert "The nodes end after 8h." in shown
-    assert "trn doctor, trn plan, trn deploy" in " ".join(shown.split())
-
-
 def test_the_app_is_python_and_the_job_is_one_of_trn_run(tmp_path: Path) -> None:
     run("init", str(tmp_path), *OPTIONS)
     compile((tmp_path / "app.py").read_text(), "app.py", "exec")

@@ -66,20 +66,6 @@ def test_with_a_supported_node_the_cdk_cli_alone_is_installed_into_the_environme
     assert f"CDK CLI: {prefix / 'bin' / 'cdk'}" in ended.stdout
 
 
-def test_what_is_there_is_left_alone(environment: Path) -> None:
-    put_node(environment / "machine", "v22.1.0")
-    put_program(environment / "machine", "cdk", "exit 1")
-    assert set_up().exit_code == ExitCode.OK
-    assert not (environment / "machine" / "called").exists()
-
-
-def test_an_installer_that_fails_is_quoted(environment: Path) -> None:
-    put_node(environment / "machine", "v24.1.0")
-    put_program(environment / "machine", "npm", "echo 'npm error ENOTFOUND' >&2; exit 1")
-    ended = set_up()
-    assert (ended.exit_code, "npm error ENOTFOUND" in ended.stderr) == (ExitCode.NOT_READY, True)
-
-
 @pytest.mark.usefixtures("environment")
 def test_nothing_is_installed_into_the_python_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "base_prefix", sys.prefix)

@@ -142,10 +142,3 @@ def test_settings_without_a_plan_are_written_with_their_problems() -> None:
     found = files()
     assert set(found) == {"manifest.json", "versions.txt", "settings.json"}
     assert "trn9" in found["settings.json"]
-
-
-@pytest.mark.usefixtures("account")
-def test_unwritable_file_is_reported() -> None:
-    ended = run("support", *GOOD, "--output", "nowhere/archive.tar.gz")
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "nowhere/archive.tar.gz: No such file or directory" in ended.stderr
