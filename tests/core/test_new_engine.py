@@ -63,37 +63,21 @@ def uses(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(ran.stdout)
 
 
-def test_the_settings_of_a_new_engine_are_settings_of_the_plan(uses: Any) -> None:
-    assert uses["setting"] == 3
-    assert uses["in trn settings"]
-    assert uses["stacks"][0].endswith("out of cluster, sagemaker, hyperpod, tiny")
-
-
-def test_the_rules_of_a_new_engine_hold(uses: Any) -> None:
-    assert uses["problems"] == ["up to 9"]
-
-
-def test_the_warnings_of_a_new_engine_are_shown_with_the_plan(uses: Any) -> None:
-    assert uses["warning"] == "3 GiB are few"
-
-
-def test_the_costs_of_a_new_engine_are_estimated(uses: Any) -> None:
-    assert uses["costs"] == ["3 GiB tiny"]
-
-
-def test_preflight_makes_the_checks_of_a_new_engine_and_of_no_other(uses: Any) -> None:
-    assert uses["check"] == "account 123456789012 has 3"
-    assert uses["state of its stack"] == "TinyStack is not there yet"
-    assert uses["checks of others"] == []
-
-
-def test_what_a_new_engine_leaves_is_audited_and_torn_down(uses: Any) -> None:
-    assert uses["audited"] == ["tiny disk"]
-    assert uses["torn down"]
-
-
-def test_what_runs_by_a_new_engine_is_found_and_stopped(uses: Any) -> None:
-    assert uses["stopped"] == ["trn-pilot-1"]
+def test_new_engine_is_found_by_every_user_of_engines(uses: Any) -> None:
+    assert uses.pop("stacks")[0].endswith("out of cluster, sagemaker, hyperpod, tiny")
+    assert uses == {
+        "setting": 3,
+        "in trn settings": True,
+        "problems": ["up to 9"],
+        "warning": "3 GiB are few",
+        "costs": ["3 GiB tiny"],
+        "check": "account 123456789012 has 3",
+        "state of its stack": "TinyStack is not there yet",
+        "checks of others": [],
+        "audited": ["tiny disk"],
+        "torn down": True,
+        "stopped": ["trn-pilot-1"],
+    }
 
 
 def test_no_two_engines_have_a_check_of_the_same_name() -> None:

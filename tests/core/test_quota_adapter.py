@@ -21,7 +21,7 @@ REQUEST = {"ServiceCode": "ec2", "QuotaCode": ON_DEMAND}
 SHOWN: dict[str, Any] = {"QuotaCode": ON_DEMAND, "QuotaName": "Running On-Demand Trn instances", "Value": 384.0}
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
-Stubs = dict[str, Stubber]
+Stub = Callable[[str], Stubber]
 
 
 @pytest.fixture
@@ -30,9 +30,9 @@ def account() -> AwsQuotas:
 
 
 @pytest.fixture
-def stub(account: AwsQuotas) -> Callable[[str], Stubber]:
+def stub(account: AwsQuotas) -> Stub:
     """The stub of a service; a call that no test wrote fails."""
-    stubs: Stubs = {}
+    stubs: dict[str, Stubber] = {}
 
     def of(service: str) -> Stubber:
         if service not in stubs:
@@ -43,14 +43,12 @@ def stub(account: AwsQuotas) -> Callable[[str], Stubber]:
     return of
 
 
-def test_the_applied_quota_is_the_limit(account: AwsQuotas, stub: Callable[[str], Stubber]) -> None:
+def test_the_applied_quota_is_the_limit(account: AwsQuotas, stub: Stub) -> None:
     stub("service-quotas").add_response("get_service_quota", {"Quota": SHOWN}, REQUEST)
     assert account.quota("ec2", ON_DEMAND) == Quota(code=ON_DEMAND, name=SHOWN["QuotaName"], limit=384)
 
 
-def test_without_an_applied_quota_the_default_counts_and_says_so(
-    account: AwsQuotas, stub: Callable[[str], Stubber]
-) -> None:
+def test_without_an_applied_quota_the_default_counts_and_says_so(account: AwsQuotas, stub: Stub) -> None:
     stub("service-quotas").add_client_error("get_service_quota", "NoSuchResourceException")
     stub("service-quotas").add_response("get_aws_default_service_quota", {"Quota": {**SHOWN, "Value": 0.0}}, REQUEST)
     quota = account.quota("ec2", ON_DEMAND)
@@ -58,7 +56,7 @@ def test_without_an_applied_quota_the_default_counts_and_says_so(
     assert (quota.limit, quota.is_default) == (0, True)
 
 
-def test_a_quota_without_a_value_cannot_be_reported(account: AwsQuotas, stub: Callable[[str], Stubber]) -> None:
+def test_a_quota_without_a_value_cannot_be_reported(account: AwsQuotas, stub: Stub) -> None:
     reason = {"ErrorCode": "DEPENDENCY_THROTTLING_ERROR", "ErrorMessage": "EC2 is busy"}
     shown = {"QuotaCode": ON_DEMAND, "QuotaName": "x", "ErrorReason": reason}
     stub("service-quotas").add_response("get_service_quota", {"Quota": shown})
@@ -68,7 +66,7 @@ def test_a_quota_without_a_value_cannot_be_reported(account: AwsQuotas, stub: Ca
         account.quota("ec2", ON_DEMAND)
 
 
-def test_a_quota_is_found_by_its_name_on_a_later_page(account: AwsQuotas, stub: Callable[[str], Stubber]) -> None:
+def test_a_quota_is_found_by_its_name_on_a_later_page(account: AwsQuotas, stub: Stub) -> None:
     other = {**SHOWN, "QuotaName": "other", "QuotaCode": "L-00000000"}
     quotas = stub("service-quotas")
     quotas.add_response("list_service_quotas", {"Quotas": [other], "NextToken": "2"}, {"ServiceCode": "sagemaker"})
@@ -78,7 +76,7 @@ def test_a_quota_is_found_by_its_name_on_a_later_page(account: AwsQuotas, stub: 
     assert (found.code, found.is_default) == (ON_DEMAND, False)
 
 
-def test_requests_come_newest_first_over_all_pages(account: AwsQuotas, stub: Callable[[str], Stubber]) -> None:
+def test_requests_come_newest_first_over_all_pages(account: AwsQuotas, stub: Stub) -> None:
     def entry(name: str, day: int, **more: str) -> dict[str, Any]:
         created = datetime(2026, 11, day, tzinfo=UTC)
         return {"Id": name, "DesiredValue": 256.0, "Status": "PENDING", "Created": created, **more}
@@ -93,9 +91,7 @@ def test_requests_come_newest_first_over_all_pages(account: AwsQuotas, stub: Cal
 @pytest.mark.parametrize(
     ("status", "is_open"), [("PENDING", True), ("CASE_OPENED", True), ("APPROVED", False), ("DENIED", False)]
 )
-def test_a_request_is_open_until_it_is_decided(
-    account: AwsQuotas, stub: Callable[[str], Stubber], status: str, is_open: bool
-) -> None:
+def test_a_request_is_open_until_it_is_decided(account: AwsQuotas, stub: Stub, status: str, is_open: bool) -> None:
     entry = {"Id": "r", "DesiredValue": 1.0, "Status": status, "Created": NOON}
     operation = "list_requested_service_quota_change_history_by_quota"
     stub("service-quotas").add_response(operation, {"RequestedQuotas": [entry]})
@@ -103,9 +99,7 @@ def test_a_request_is_open_until_it_is_decided(
     assert request.is_open == is_open
 
 
-def test_the_metered_use_is_the_latest_point_by_the_recommended_statistic(
-    account: AwsQuotas, stub: Callable[[str], Stubber]
-) -> None:
+def test_the_metered_use_is_the_latest_point_by_the_recommended_statistic(account: AwsQuotas, stub: Stub) -> None:
     points = [{"Timestamp": NOON - timedelta(minutes=m), "Maximum": float(m), "Unit": "None"} for m in (10, 5, 15)]
     parameters = {
         "Namespace": "AWS/Usage",
@@ -142,7 +136,7 @@ def reservation(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_unused_reservations_of_your_own_count_with_their_free_instances(
-    account: AwsQuotas, stub: Callable[[str], Stubber], shown: list[dict[str, Any]], vcpus: int
+    account: AwsQuotas, stub: Stub, shown: list[dict[str, Any]], vcpus: int
 ) -> None:
     parameters = {"Filters": [{"Name": "state", "Values": ["active"]}]}
     stub("ec2").add_response(
@@ -177,7 +171,7 @@ def test_instances_are_those_of_the_family_with_their_market_and_cluster(monkeyp
         assert account.ended_instances("trn") == [RunningInstance(vcpus=192, capacity="on-demand")]
 
 
-def test_instances_are_counted_over_all_pages(account: AwsQuotas, stub: Callable[[str], Stubber]) -> None:
+def test_instances_are_counted_over_all_pages(account: AwsQuotas, stub: Stub) -> None:
     page = {"Reservations": [{"Instances": [{"InstanceId": "i-1", "InstanceType": "trn1.2xlarge"}]}]}
     stub("ec2").add_response("describe_instances", page | {"NextToken": "2"})
     stub("ec2").add_response("describe_instances", page)
@@ -186,21 +180,14 @@ def test_instances_are_counted_over_all_pages(account: AwsQuotas, stub: Callable
     assert [instance.vcpus for instance in account.running_instances("trn")] == [8, 8]
 
 
-"""The first call of each question, by the permission that it takes."""
-
-
-def test_a_default_that_may_not_be_read_names_its_own_permission(
-    account: AwsQuotas, stub: Callable[[str], Stubber]
-) -> None:
+def test_a_default_that_may_not_be_read_names_its_own_permission(account: AwsQuotas, stub: Stub) -> None:
     stub("service-quotas").add_client_error("get_service_quota", "NoSuchResourceException")
     stub("service-quotas").add_client_error("get_aws_default_service_quota", "AccessDeniedException")
     with pytest.raises(UnavailableError, match="permission servicequotas:GetAWSDefaultServiceQuota is missing"):
         account.quota("ec2", ON_DEMAND)
 
 
-def test_types_that_may_not_be_described_leave_the_use_unknown(
-    account: AwsQuotas, stub: Callable[[str], Stubber]
-) -> None:
+def test_types_that_may_not_be_described_leave_the_use_unknown(account: AwsQuotas, stub: Stub) -> None:
     instance = {"InstanceId": "i-1", "InstanceType": "trn1.2xlarge"}
     stub("ec2").add_response("describe_instances", {"Reservations": [{"Instances": [instance]}]})
     stub("ec2").add_client_error("describe_instance_types", "UnauthorizedOperation", "no")

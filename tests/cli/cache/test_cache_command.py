@@ -7,6 +7,7 @@ from typing import Any
 import boto3
 import pytest
 from click.testing import Result
+from moto.core import set_initial_no_auth_action_count
 
 from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.jobs.test_job_commands import CACHE_USE
@@ -144,6 +145,17 @@ def test_clean_shows_first_and_asks(stored: Stored) -> None:
     assert len(stored.keys) == 1
 
 
+def test_what_says_that_an_entry_is_finished_is_deleted_first(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored.direct("compile_flags.json", "model.done", "model.neff")
+    deleted: list[list[str]] = []
+    monkeypatch.setattr(
+        "trainium_core.compile_cache.aws_cache.AwsCompileCache._delete",
+        lambda _self, keys: deleted.append([key.rpartition("/")[2] for key in keys]),
+    )
+    run("cache", "clean", *NAMED, "--keep-releases", "0", "--yes")
+    assert deleted == [["model.done"], ["compile_flags.json", "model.neff"]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -208,3 +220,23 @@ def test_clean_without_a_choice_proposes_places_that_nobody_uses(
     assert "1 entry, 4 bytes of 2 entries" in run("cache", "clean", *NAMED, "--yes").stdout
     assert key not in stored.keys
     assert len(stored.keys) == 2
+
+
+def test_missing_permissions_are_named(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored.packed("a")
+    iam: Any = boto3.client("iam")
+    iam.create_user(UserName="somebody")
+    key = iam.create_access_key(UserName="somebody")["AccessKey"]
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", key["AccessKeyId"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", key["SecretAccessKey"])
+    # s3:HeadBucket is moto's own action. AWS asks for s3:ListBucket there as well.
+    for allowed, code, missing in (
+        ("s3:HeadBucket", ExitCode.UNKNOWN, "s3:ListBucket"),
+        ("s3:ListBucket", ExitCode.NOT_READY, "s3:DeleteObject"),
+    ):
+        actions = ["sts:GetCallerIdentity", "s3:HeadBucket", allowed]
+        document = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": actions, "Resource": "*"}]}
+        iam.put_user_policy(UserName="somebody", PolicyName="some", PolicyDocument=json.dumps(document))
+        ended = set_initial_no_auth_action_count(0)(run)("cache", "clean", *NAMED, "--keep-releases", "0", "--yes")
+        assert ended.exit_code == code
+        assert f"the permission {missing} on the bucket {BUCKET} is missing" in ended.stderr
