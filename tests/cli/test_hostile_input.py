@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import run, run_program
+from tests.cli.running import run_program
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.layout import columns_of
 
@@ -48,10 +48,9 @@ def test_a_mistake_is_reported_within_the_width(
     if content is not None:
         (tmp_path / "cdk.json").write_text(content)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "60")
-    ended = run(*shlex.split(line))
+    ended = run_program(*shlex.split(line), COLUMNS="60", NO_COLOR="1")
     output = ended.stdout + ended.stderr
-    assert ended.exit_code == ExitCode.BAD_INPUT, output
+    assert ended.returncode == ExitCode.BAD_INPUT, output
     assert message in " ".join(output.split())
     assert "Unexpected error" not in output
     assert "\x1b" not in output

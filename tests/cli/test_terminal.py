@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.running import GOOD, run, run_program
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.terminal import echo, question
+from trainium_cli.terminal import echo
 
 
 @pytest.mark.parametrize("columns", ["60", "80", "200"])
@@ -40,9 +40,3 @@ def test_printed_text_keeps_colours_and_nothing_else_that_a_terminal_executes(
 ) -> None:
     echo(text, colour=True)
     assert capsys.readouterr().out == f"{shown}\n"
-
-
-def test_a_question_leaves_room_for_its_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    text = "Write this to /home/somebody/pilots/large-language-models?"
-    assert question(text) == "Write this to\n/home/somebody/pilots/large-language-models?"

@@ -103,10 +103,6 @@ def test_checkpoints_elsewhere_are_found_with_who_saved_them(jobs: AwsJobs, node
     assert jobs.world_size(JOB.id, "step-7", kept) == 4
 
 
-def test_a_bucket_without_jobs_has_none(jobs: AwsJobs) -> None:
-    assert (jobs.current(), jobs.state(JOB.id), list(jobs.job_ids())) == (None, None, [])
-
-
 def test_one_unreadable_job_does_not_end_the_list(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     for job_id, body in (("other-99991231-235959", b"garbage"), ("x$(touch X)-99991231-235959", b"{}")):
         nodes.s3.put_object(Bucket=BUCKET, Key=f"jobs/{job_id}/job.json", Body=body)
