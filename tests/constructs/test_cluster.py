@@ -28,18 +28,6 @@ def test_without_a_zone_the_first_that_offers_the_type_is_taken() -> None:
     assert template.properties("AWS::EC2::Subnet")["AvailabilityZoneId"] == "usw2-az1"
 
 
-def test_nodes_go_into_your_own_subnet_where_given() -> None:
-    _, template = cluster(**OWN_NETWORK)
-    assert not template.resources("AWS::EC2::VPC")
-    group = template.properties("AWS::AutoScaling::AutoScalingGroup")
-    assert group["VPCZoneIdentifier"] == [OWN_NETWORK["subnet_id"]]
-
-
-def test_the_addresses_of_the_network_are_the_plans() -> None:
-    _, template = cluster(vpc_cidr="192.168.0.0/20")
-    assert template.properties("AWS::EC2::VPC")["CidrBlock"] == "192.168.0.0/20"
-
-
 def test_only_nodes_behind_a_nat_gateway_may_use_plain_http() -> None:
     ports = {}
     for egress in ("vpc-endpoints", "nat-gateway"):
@@ -47,19 +35,6 @@ def test_only_nodes_behind_a_nat_gateway_may_use_plain_http() -> None:
         (group,) = [g for name, g in template.resources("AWS::EC2::SecurityGroup").items() if "Fleet" in name]
         ports[egress] = {rule["FromPort"] for rule in group["Properties"]["SecurityGroupEgress"]}
     assert ports == {"vpc-endpoints": {443}, "nat-gateway": {80, 443}}
-
-
-@pytest.mark.parametrize(("at_destroy", "policy"), [("destroy", "Delete"), ("retain", "Retain")])
-def test_the_cache_stays_or_goes_as_planned(at_destroy: str, policy: str) -> None:
-    _, template = cluster(cache_at_destroy=at_destroy)
-    (bucket,) = [bucket for name, bucket in template.resources("AWS::S3::Bucket").items() if "CompileCache" in name]
-    assert bucket["DeletionPolicy"] == policy
-
-
-def test_a_cache_bucket_of_your_own_makes_none() -> None:
-    construct, template = cluster(cache_bucket="my-cache")
-    assert not [name for name in template.resources("AWS::S3::Bucket") if "CompileCache" in name]
-    assert construct.cache.url == "s3://my-cache/neuron-compile-cache"
 
 
 def test_what_the_plan_warns_of_is_shown_at_synth() -> None:
@@ -94,13 +69,3 @@ def test_stack_for_any_region_is_warned_of() -> None:
         "/Training/Cluster",
         assertions.Match.string_like_regexp("the plan is for us-west-2, the stack for any region"),
     )
-
-
-def test_everything_of_a_cluster_has_its_tag_and_those_of_the_plan() -> None:
-    _, template = cluster(cluster_name="theirs", tags={"team": "ml"})
-    for name, resource in template.resources().items():
-        if resource["Type"] == "AWS::EC2::PlacementGroup":  # which another tag would replace
-            assert resource["Properties"]["Tags"] == [{"Key": "trn:cluster", "Value": "theirs"}]
-        elif name.startswith("Cluster") and "Tags" in resource.get("Properties", {}):
-            shown = {tag["Key"]: tag["Value"] for tag in resource["Properties"]["Tags"]}
-            assert {"trn:cluster": "theirs", "team": "ml"}.items() <= shown.items(), name

@@ -4,7 +4,7 @@ import json
 from functools import cache
 from typing import Any
 
-from aws_cdk import Duration, Environment, RemovalPolicy, Stack
+from aws_cdk import Environment, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
@@ -44,22 +44,6 @@ def test_packed_graphs_expire_after_90_days_and_broken_uploads_after_one() -> No
     ]
 
 
-def test_the_days_until_graphs_expire_can_be_chosen() -> None:
-    assert rules(new_cache(expiration=Duration.days(7)))[0]["ExpirationInDays"] == 7
-
-
-def test_a_new_cache_goes_with_its_stack() -> None:
-    (bucket,) = new_cache().resources("AWS::S3::Bucket").values()
-    assert bucket["DeletionPolicy"] == "Delete"
-    assert len(new_cache().resources("Custom::TrnBucketContent")) == 1
-
-
-def test_a_retained_cache_outlives_its_stack_contents_and_all() -> None:
-    (bucket,) = new_cache(removal_policy=RemovalPolicy.RETAIN).resources("AWS::S3::Bucket").values()
-    assert bucket["DeletionPolicy"] == "Retain"
-    assert not new_cache(removal_policy=RemovalPolicy.RETAIN).resources("Custom::TrnBucketContent")
-
-
 def test_a_bucket_of_your_own_is_used_and_none_made() -> None:
     url, template = used(own_bucket=True)
     assert url == "s3://my-cache/neuron-compile-cache"
@@ -69,11 +53,6 @@ def test_a_bucket_of_your_own_is_used_and_none_made() -> None:
         "arn:aws:s3:::my-cache/neuron-compile-cache/*",
         "arn:aws:s3:::my-cache/neuron-compile-cache/direct/*",
     }
-
-
-def test_the_url_is_the_prefix_in_the_new_bucket() -> None:
-    url, template = used(own_bucket=False)
-    assert url == f"s3://${{{template.logical_id('AWS::S3::Bucket')}}}/neuron-compile-cache"
 
 
 def granted(template: Template) -> set[tuple[str, str]]:

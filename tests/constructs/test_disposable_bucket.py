@@ -25,47 +25,6 @@ def tags(template: Template) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in template.properties("AWS::S3::Bucket").get("Tags", [])}
 
 
-def test_objects_are_encrypted() -> None:
-    assert bucket().properties("AWS::S3::Bucket")["BucketEncryption"] == {
-        "ServerSideEncryptionConfiguration": [{"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}]
-    }
-
-
-def test_every_kind_of_public_access_is_blocked() -> None:
-    block = bucket().properties("AWS::S3::Bucket")["PublicAccessBlockConfiguration"]
-    assert block == dict.fromkeys(
-        ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"), True
-    )
-
-
-def test_access_lists_are_off() -> None:
-    (rule,) = bucket().properties("AWS::S3::Bucket")["OwnershipControls"]["Rules"]
-    assert rule == {"ObjectOwnership": "BucketOwnerEnforced"}
-
-
-def test_requests_without_tls_are_denied_to_everybody() -> None:
-    name = bucket().logical_id("AWS::S3::Bucket")
-    (statement,) = bucket().properties("AWS::S3::BucketPolicy")["PolicyDocument"]["Statement"]
-    arn = {"Fn::GetAtt": [name, "Arn"]}
-    assert statement == {
-        "Effect": "Deny",
-        "Principal": {"AWS": "*"},
-        "Action": "s3:*",
-        "Resource": [arn, {"Fn::Join": ["", [arn, "/*"]]}],
-        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-    }
-
-
-def test_lifecycle_rules_are_the_ones_given() -> None:
-    (rule,) = bucket().properties("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
-    assert (rule["Prefix"], rule["ExpirationInDays"], rule["Status"]) == ("old/", 7, "Enabled")
-
-
-def test_a_bucket_goes_with_its_stack() -> None:
-    (resource,) = bucket().resources("AWS::S3::Bucket").values()
-    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Delete", "Delete")
-
-
 def test_a_bucket_that_goes_is_emptied_before() -> None:
     name = bucket().logical_id("AWS::S3::Bucket")
     (content,) = bucket().resources(CONTENT).values()
@@ -85,10 +44,6 @@ def test_the_emptier_may_act_as_long_as_there_is_content() -> None:
     assert content["Properties"]["ServiceToken"] == {"Fn::GetAtt": [emptier, "Arn"]}
 
 
-def test_consent_to_be_emptied_is_a_tag() -> None:
-    assert tags(bucket())[EMPTY_AT_DELETE_TAG] == "true"
-
-
 def test_the_emptier_may_empty_this_bucket_and_do_no_more() -> None:
     arn = {"Fn::GetAtt": [bucket().logical_id("AWS::S3::Bucket"), "Arn"]}
     on_s3 = [s for s in statements(bucket()) if not str(s["Action"]).startswith("['logs:")]
@@ -104,11 +59,6 @@ def test_the_emptier_may_empty_this_bucket_and_do_no_more() -> None:
             "Resource": {"Fn::Join": ["", [arn, "/*"]]},
         },
     ]
-
-
-def test_a_kept_bucket_stays_when_its_stack_goes() -> None:
-    (resource,) = bucket(retain=True).resources("AWS::S3::Bucket").values()
-    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain")
 
 
 def test_nothing_empties_a_kept_bucket() -> None:

@@ -4,9 +4,8 @@ from functools import cache
 from typing import Any
 
 import pytest
-from aws_cdk import RemovalPolicy
 
-from tests.constructs.file_systems import OWN_GROUP, SUBNET_ID, Placed, group, group_id, let_in, let_out, placed
+from tests.constructs.file_systems import OWN_GROUP, SUBNET_ID, Placed, group_id, let_in, let_out, placed
 from trainium_cdk import ElasticFileSystem
 
 NFS = {(2049, 2049)}
@@ -50,35 +49,7 @@ def test_nfs_alone_goes_from_the_nodes_to_the_mount_target(made: Any) -> None:
     assert len(template.resources("AWS::EC2::SecurityGroupIngress")) == 1
 
 
-def test_nothing_goes_out_of_the_mount_target() -> None:
-    template, _ = new()
-    assert [rule["CidrIp"] for rule in group(template, "Efs")["SecurityGroupEgress"]] == ["255.255.255.255/32"]
-    assert not let_out(template, group_id(template, "Efs"), group_id(template, "Nodes"))
-
-
-@pytest.mark.parametrize(("policy", "fate"), [(RemovalPolicy.DESTROY, "Delete"), (RemovalPolicy.RETAIN, "Retain")])
-def test_the_data_goes_or_stays_and_the_mount_target_always_goes(policy: RemovalPolicy, fate: str) -> None:
-    template, _ = new(removal_policy=policy)
-    (file_system,) = template.resources("AWS::EFS::FileSystem").values()
-    assert (file_system["DeletionPolicy"], file_system["UpdateReplacePolicy"]) == (fate, "Retain")
-    for kind in ("AWS::EFS::MountTarget", "AWS::EC2::SecurityGroup"):
-        assert all(one.get("DeletionPolicy", "Delete") == "Delete" for one in template.resources(kind).values())
-
-
-def test_an_existing_one_without_a_mount_target_gets_one() -> None:
-    template, places = new(file_system_id=OWN)
-    assert not template.resources("AWS::EFS::FileSystem")
-    assert template.properties("AWS::EFS::MountTarget")["FileSystemId"] == OWN
-    assert places["efs_dns"] == f"{OWN}.efs.us-west-2.${{AWS::URLSuffix}}"
-
-
 def test_an_existing_one_with_a_mount_target_is_not_in_the_template() -> None:
     template, places = existing()
     assert not template.resources("AWS::EFS::FileSystem") | template.resources("AWS::EFS::MountTarget")
     assert places["efs_dns"] == f"{OWN}.efs.us-west-2.${{AWS::URLSuffix}}"
-
-
-def test_nodes_find_a_new_one_by_the_name_that_efs_gives_it() -> None:
-    template, places = new()
-    made = template.logical_id("AWS::EFS::FileSystem")
-    assert places["efs_dns"] == f"${{{made}.FileSystemId}}.efs.us-west-2.${{AWS::URLSuffix}}"

@@ -97,21 +97,6 @@ def test_what_is_granted_to_a_fleet_is_granted_to_its_role_with_the_key() -> Non
     assert [one for one in statements_of("NodeRole") if "kms:Decrypt" in as_list(one["Action"])]
 
 
-def test_nodes_come_after_what_is_granted_to_them() -> None:
-    (policy,) = [name for name in app().resources("AWS::IAM::Policy") if name.startswith("NodeRole")]
-    assert policy in app().before(app().logical_id(SCALING_GROUP))
-
-
-def test_a_role_of_another_account_reads_the_cache_by_the_policy_of_the_bucket() -> None:
-    (policy,) = [
-        one["Properties"]["PolicyDocument"]
-        for name, one in app().resources("AWS::S3::BucketPolicy").items()
-        if name.startswith("Cache")
-    ]
-    granted = [one for one in policy["Statement"] if OTHER_ACCOUNT in json.dumps(one.get("Principal"))]
-    assert {action for one in granted for action in as_list(one["Action"])} == {"s3:GetObject", "s3:ListBucket"}
-
-
 def test_the_cache_stays_with_its_key() -> None:
     (bucket,) = [one for name, one in app().resources("AWS::S3::Bucket").items() if name.startswith("Cache")]
     assert (bucket["DeletionPolicy"], bucket["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
@@ -202,12 +187,6 @@ def test_the_rule_matches_the_tags_that_the_keeper_puts_on_a_failed_node(monkeyp
     assert [pattern.matches_event(tag_change(one)) for one in (proven, failed)] == [False, True]
 
 
-def test_outputs_have_names_of_the_fleets_own() -> None:
-    outputs = app().json["Outputs"]
-    assert all(name.startswith("FleetOutputs") for name in outputs)
-    assert "cdk destroy Web" in {as_text(one["Value"]) for name, one in outputs.items() if "Destroy" in name}
-
-
 def test_tags_of_the_app_reach_instances_volumes_and_interfaces() -> None:
     for one in launch_template_data()["TagSpecifications"]:
         assert {"Key": "team", "Value": "ml"} in one["Tags"]
@@ -238,10 +217,6 @@ def test_what_takes_an_interface_of_the_cdk_takes_its_classes_too() -> None:
     ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
     give_everything(stack, ec2_service)
     assert {"Fleet", "Imported", "Training"} <= {one.node.id for one in stack.node.children}
-
-
-def test_the_app_can_sleep() -> None:
-    assert app().json["Parameters"]["Asleep"]["Default"] == "false"
 
 
 def _bucket(prefix: str) -> str:

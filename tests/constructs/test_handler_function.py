@@ -66,12 +66,6 @@ def test_the_code_is_runtime_and_wire_and_nothing_else() -> None:
     assert {Path("src") / path for path in shipped} == expected
 
 
-def test_the_same_sources_make_the_same_asset() -> None:
-    again = new_stack()
-    HandlerFunction(again, "Function", handler="fleet_readiness", timeout_minutes=7)
-    assert asset(synthesize(again)).name == asset(function("fleet_readiness")).name
-
-
 def test_code_of_a_checkout_with_umask_077_is_readable_for_lambda(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,14 +81,6 @@ def test_code_of_a_checkout_with_umask_077_is_readable_for_lambda(
     code = asset(synthesize(stack))
     assert {stat.S_IMODE(path.stat().st_mode) for path in code.rglob("*") if path.is_file()} == {0o644}
     assert {stat.S_IMODE(path.stat().st_mode) for path in code.rglob("*") if path.is_dir()} == {0o755}
-
-
-def test_the_runtime_is_pythons() -> None:
-    assert function("fleet_readiness").properties("AWS::Lambda::Function")["Runtime"].startswith("python3.")
-
-
-def test_the_time_out_is_the_given_one() -> None:
-    assert function("fleet_readiness").properties("AWS::Lambda::Function")["Timeout"] == 7 * 60
 
 
 def test_the_log_goes_with_the_stack() -> None:

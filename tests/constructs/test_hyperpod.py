@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.constructs.plans import reserved
-from tests.constructs.synth import OWN_NETWORK, Json, as_list, as_text, granted, statements
+from tests.constructs.synth import OWN_NETWORK, Json, as_text, granted, statements
 from tests.constructs.training import EKS_CLUSTER, TRAINING_PLAN, hyperpod_template
 from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.hyperpod import hyperpod_script
@@ -22,11 +22,6 @@ def group(name: str, **settings: Any) -> Json:
     return found
 
 
-def test_the_nodes_of_the_plan_are_the_workers() -> None:
-    workers = group("workers")
-    assert (workers["InstanceType"], workers["InstanceCount"]) == ("ml.trn1.32xlarge", 2)
-
-
 def test_with_slurm_one_controller_leads_the_workers() -> None:
     assert cluster()["Orchestrator"] == {"Slurm": {"SlurmConfigStrategy": "Managed"}}
     assert group("controller")["InstanceCount"] == 1
@@ -40,10 +35,6 @@ def test_with_eks_the_cluster_that_is_there_leads_them() -> None:
     assert "SlurmConfig" not in group("workers", **EKS)
 
 
-def test_the_cluster_has_no_name_so_that_another_can_take_its_place() -> None:
-    assert "ClusterName" not in cluster()
-
-
 @pytest.mark.parametrize(("setting", "mode"), [(True, "Automatic"), (False, "None")])
 def test_faulty_nodes_are_replaced_by_default(setting: str, mode: str) -> None:
     assert cluster(node_recovery=setting)["NodeRecovery"] == mode
@@ -54,10 +45,6 @@ def test_faulty_nodes_are_replaced_by_default(setting: str, mode: str) -> None:
 )
 def test_new_nodes_are_stressed_and_connected_where_there_are_two(nodes: int, checks: list[str]) -> None:
     assert group("workers", nodes=nodes)["OnStartDeepHealthChecks"] == checks
-
-
-def test_deep_health_checks_can_be_left_out() -> None:
-    assert "OnStartDeepHealthChecks" not in group("workers", hyperpod_deep_health_checks=False)
 
 
 def test_a_training_plan_pays_for_the_workers_alone() -> None:
@@ -142,26 +129,6 @@ def test_packages_are_fetched_by_http_too_where_there_is_an_internet(settings: J
     groups = hyperpod_template(**settings).resources("AWS::EC2::SecurityGroup")
     (rules,) = [r["Properties"]["SecurityGroupEgress"] for name, r in groups.items() if "Nodes" in name]
     assert {rule["FromPort"] for rule in rules} == ports
-
-
-def test_nodes_read_their_scripts_and_write_no_other_bucket_than_the_cache() -> None:
-    writable = [
-        as_text(resource)
-        for statement in statements(hyperpod_template())
-        if "s3:PutObject" in as_list(statement["Action"]) and "s3:GetObject" in as_list(statement["Action"])
-        for resource in as_list(statement["Resource"])
-    ]
-    assert all(resource.endswith("/neuron-compile-cache/*") for resource in writable)
-
-
-def test_no_action_is_a_wildcard() -> None:
-    for settings in ({}, EKS):
-        actions = [a for s in statements(hyperpod_template(**settings)) for a in as_list(s["Action"])]
-        assert not [action for action in actions if "*" in action]
-
-
-def test_everything_goes_with_the_stack() -> None:
-    assert not [name for name, r in hyperpod_template().resources().items() if r.get("DeletionPolicy") == "Retain"]
 
 
 ENDS: dict[str, Any] = {"ends": "5d"}

@@ -86,11 +86,6 @@ def test_the_root_volume_is_encrypted_gp3_of_the_plans_size() -> None:
     ]
 
 
-def test_the_root_volume_is_as_fast_as_the_plan_says() -> None:
-    (volume,) = data_of(root_volume_throughput=125, root_volume_initialization=300)["BlockDeviceMappings"]
-    assert (volume["Ebs"]["Throughput"], volume["Ebs"]["VolumeInitializationRate"]) == (125, 300)
-
-
 @pytest.mark.parametrize("resource_type", ["instance", "volume", "network-interface"])
 def test_what_a_launch_creates_is_tagged(resource_type: str) -> None:
     specifications = data_of(tags={"team": "ml"})["TagSpecifications"]
@@ -122,36 +117,10 @@ def test_the_image_comes_from_an_ssm_parameter_at_deployment() -> None:
     }
 
 
-def test_an_image_id_pins_the_image() -> None:
-    assert data_of(ami="ami-0123456789abcdef0")["ImageId"] == "ami-0123456789abcdef0"
-
-
-def test_spot_requests_nothing_but_spot() -> None:
-    data = data_of(capacity="spot")
-    assert data["InstanceMarketOptions"] == {"MarketType": "spot"}
-    assert "CapacityReservationSpecification" not in data
-
-
-def test_a_capacity_block_is_a_market_of_its_own() -> None:
-    data = data_of(capacity="capacity-block", reservation_id=RESERVATION)
-    assert data["InstanceMarketOptions"] == {"MarketType": "capacity-block"}
-    assert data["CapacityReservationSpecification"] == {
-        "CapacityReservationTarget": {"CapacityReservationId": RESERVATION}
-    }
-
-
-def test_a_reservation_is_on_demand_capacity() -> None:
-    assert "InstanceMarketOptions" not in data_of(capacity="reservation", reservation_id=RESERVATION)
-
-
 def test_a_placement_group_is_named_only_when_given() -> None:
     assert "Placement" not in data_of()
     data = launch_template(a_plan(), placement_group_name="close")["LaunchTemplateData"]
     assert data["Placement"] == {"GroupName": "close"}
-
-
-def test_user_data_is_handed_over_in_base64() -> None:
-    assert data_of()["UserData"] == {"Fn::Base64": USER_DATA}
 
 
 def test_parameters_of_an_app_come_to_what_the_same_plan_does() -> None:

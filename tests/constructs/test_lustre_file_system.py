@@ -48,11 +48,6 @@ def test_a_throughput_makes_it_persistent_and_never_backed_up() -> None:
     }
 
 
-def test_a_throughput_that_fsx_does_not_sell_is_refused() -> None:
-    with pytest.raises(ValueError, match="got 100; allowed: 125, 250, 500, 1000"):
-        file_system(per_unit_storage_throughput=100)
-
-
 def test_it_is_in_the_nodes_subnet_behind_a_group_of_its_own() -> None:
     made = file_system()
     assert made["SubnetIds"] == [SUBNET_ID]
@@ -100,18 +95,7 @@ def test_the_file_system_and_its_group_go_together_or_stay_together(policy: Remo
     assert fates == {(fate, "Retain")}
 
 
-def test_nodes_find_a_new_one_by_what_fsx_reports() -> None:
-    template, places = new()
-    made = template.logical_id("AWS::FSx::FileSystem")
-    assert places["lustre_dns"] == f"${{{made}.DNSName}}"
-    assert places["lustre_mount_name"] == f"${{{made}.LustreMountName}}"
-
-
 def test_nodes_find_an_existing_one_by_its_id_and_mount_name() -> None:
     _, places = existing()
     assert places["lustre_dns"] == "fs-0123456789abcdef0.fsx.us-west-2.${AWS::URLSuffix}"
     assert places["lustre_mount_name"] == "abcdefgh"
-
-
-def test_an_existing_one_is_not_in_the_template() -> None:
-    assert not existing()[0].resources("AWS::FSx::FileSystem")

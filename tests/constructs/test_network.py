@@ -37,12 +37,6 @@ def test_every_subnet_is_in_the_zone_by_its_id(egress: Egress) -> None:
 
 
 @pytest.mark.parametrize("egress", EGRESSES)
-def test_no_subnet_names_a_zone(egress: Egress) -> None:
-    subnets = network(egress).resources("AWS::EC2::Subnet").values()
-    assert not [subnet for subnet in subnets if "AvailabilityZone" in subnet["Properties"]]
-
-
-@pytest.mark.parametrize("egress", EGRESSES)
 def test_no_subnet_gives_out_public_addresses(egress: Egress) -> None:
     subnets = network(egress).resources("AWS::EC2::Subnet").values()
     assert {subnet["Properties"]["MapPublicIpOnLaunch"] for subnet in subnets} == {False}
@@ -73,10 +67,6 @@ def test_with_a_nat_gateway_the_nodes_default_route_leads_there() -> None:
     (route,) = [route for name, route in routes.items() if "NodesSubnet" in name]
     assert route["DestinationCidrBlock"] == "0.0.0.0/0"
     assert route["NatGatewayId"] == {"Ref": template.logical_id("AWS::EC2::NatGateway")}
-
-
-def test_the_nat_gateway_is_not_in_the_nodes_subnet() -> None:
-    assert "NatSubnet" in network("nat-gateway").properties("AWS::EC2::NatGateway")["SubnetId"]["Ref"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from trainium_cdk.fleet.node_reconciler import NodeReconciler
 from trainium_cdk.fleet.node_records import NodeRecords
 
 BLOCK = "cr-0123456789abcdef0"
-INSTANCES = "arn:aws:ec2:us-west-2:${AWS::AccountId}:instance/*"
 GROUP = "arn:aws:autoscaling:us-west-2:${AWS::AccountId}:autoScalingGroup:*:autoScalingGroupName/fleet"
 
 
@@ -48,20 +47,6 @@ def patterns(template: Template) -> dict[str, Json]:
     """Event patterns by their source."""
     rules = template.resources("AWS::Events::Rule").values()
     return {rule["Properties"]["EventPattern"]["source"][0]: rule["Properties"]["EventPattern"] for rule in rules}
-
-
-def test_the_keeper_may_read_tag_replace_and_write_the_membership_and_no_more() -> None:
-    bucket = f"${{{keeper().logical_id('AWS::S3::Bucket')}.Arn}}"
-    assert granted(statements()) == {
-        ("autoscaling:DescribeAutoScalingGroups", "*"),
-        ("ec2:DescribeInstances", "*"),
-        ("s3:ListBucket", bucket),
-        ("s3:GetObject", f"{bucket}/nodes/*"),
-        ("s3:GetObject", f"{bucket}/cluster.json"),
-        ("s3:PutObject", f"{bucket}/cluster.json"),
-        ("ec2:CreateTags", INSTANCES),
-        ("autoscaling:SetInstanceHealth", GROUP),
-    }
 
 
 def test_without_recovery_the_keeper_may_replace_nothing() -> None:
@@ -112,13 +97,3 @@ def test_every_rule_calls_the_function_and_may(capacity_block_id: str | None) ->
     permissions = [p["Properties"] for p in template.resources("AWS::Lambda::Permission").values()]
     assert {p["SourceArn"]["Fn::GetAtt"][0] for p in permissions} == set(rules)
     assert all((p["Principal"], p["FunctionName"]) == ("events.amazonaws.com", arn) for p in permissions)
-
-
-def test_its_settings_are_in_its_environment() -> None:
-    variables = keeper().resources("AWS::Lambda::Function")[function()]["Properties"]["Environment"]["Variables"]
-    assert variables == {
-        "GROUP": "fleet",
-        "REPLACEMENTS": "2",
-        "RECORDS_BUCKET": {"Ref": keeper().logical_id("AWS::S3::Bucket")},
-        "RECORDS_PREFIX": "nodes",
-    }

@@ -4,7 +4,7 @@ from functools import cache
 
 from aws_cdk import aws_iam as iam
 
-from tests.constructs.synth import Json, Template, as_text, granted, new_stack, synthesize
+from tests.constructs.synth import Json, Template, granted, new_stack, synthesize
 from trainium_cdk.fleet.node_records import NodeRecords
 
 
@@ -58,28 +58,6 @@ def test_nodes_that_are_tested_together_read_what_the_others_came_to() -> None:
     assert added == {("s3:PutObject", "/internode/*"), ("s3:GetObject", "/internode/*")}
 
 
-def test_every_record_is_an_event_of_event_bridge() -> None:
-    assert bucket()["NotificationConfiguration"] == {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
-
-
 def test_logs_and_jobs_expire_and_records_do_not() -> None:
     rules = bucket()["LifecycleConfiguration"]["Rules"]
     assert {(rule["Prefix"], rule["ExpirationInDays"]) for rule in rules} == {("logs/", 30), ("jobs/", 90)}
-
-
-def test_uploads_in_parts_that_broke_off_are_deleted() -> None:
-    (rule,) = [rule for rule in bucket()["LifecycleConfiguration"]["Rules"] if rule["Prefix"] == "jobs/"]
-    assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 7}
-
-
-def test_the_url_is_the_prefix_in_the_bucket() -> None:
-    stack = new_stack()
-    made = NodeRecords(stack, "Records")
-    url = as_text(stack.resolve(made.url))
-    assert url == f"s3://${{{synthesize(stack).logical_id('AWS::S3::Bucket')}}}/{made.prefix}"
-
-
-def test_records_go_with_their_stack() -> None:
-    (found,) = records().resources("AWS::S3::Bucket").values()
-    assert found["DeletionPolicy"] == "Delete"
-    assert len(records().resources("Custom::TrnBucketContent")) == 1

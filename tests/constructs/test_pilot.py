@@ -55,10 +55,6 @@ def test_the_name_of_a_budget_is_one_that_aws_takes_however_long_the_stacks_is()
     assert all(name.endswith(f"-{'c' * 32}-us-west-2-notify") for name in names)
 
 
-def test_an_ordinary_plan_has_no_topic() -> None:
-    assert not cluster_template().resources("AWS::SNS::Topic")
-
-
 @pytest.mark.parametrize("settings", [ENDS, STOPS, BLOCK], ids=str)
 def test_the_clock_is_read_every_few_minutes(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
@@ -67,14 +63,6 @@ def test_the_clock_is_read_every_few_minutes(settings: dict[str, Any]) -> None:
     assert schedule["ScheduleExpression"] == f"rate({facts()['pilot']['minutes_between_runs']} minutes)"
     assert as_text(schedule["Target"]["Arn"]) == f"${{{function}.Arn}}"
     assert "State" not in schedule
-
-
-def test_the_schedule_may_call_the_clock_and_nothing_else() -> None:
-    template = cluster_template(**ENDS)
-    function, _ = the(template, FUNCTION, "PilotClock")
-    _, policy = the(template, "AWS::IAM::Policy", "ScheduleRole")
-    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
-    assert (statement["Action"], as_text(statement["Resource"])) == ("lambda:InvokeFunction", f"${{{function}.Arn}}")
 
 
 def test_the_clock_knows_the_end_in_a_form_that_needs_no_time_zones() -> None:
@@ -100,12 +88,6 @@ def test_the_clock_may_write_no_tags_but_its_own_on_its_own_topic(action: str) -
         "trn:spent",
         "trn:idle",
     }
-
-
-def test_the_clock_may_call_the_keeper_of_the_nodes_and_nothing_else() -> None:
-    keeper, _ = the(cluster_template(**ENDS), FUNCTION, "Keeper")
-    (statement,) = allowed(**ENDS)["lambda:InvokeFunction"]
-    assert as_text(statement["Resource"]) == f"${{{keeper}.Arn}}"
 
 
 def test_only_a_plan_that_destroys_lets_the_clock_delete_and_then_its_own_stack_alone() -> None:
@@ -177,12 +159,6 @@ def test_the_gate_asks_the_clock_and_comes_after_it(settings: dict[str, Any]) ->
 def test_another_end_updates_the_gate() -> None:
     gates = [cluster_template(ends=ends).properties("Custom::TrnFleetGate") for ends in ("40h", "48h")]
     assert gates[0]["Pilot"] != gates[1]["Pilot"]
-
-
-def test_the_budget_is_on_what_has_the_tag_of_the_cluster() -> None:
-    budget = cluster_template(budget_usd=500).properties("AWS::Budgets::Budget")["Budget"]
-    assert budget["CostFilters"] == {"TagKeyValue": ["user:trn:cluster$trn-pilot"]}
-    assert (budget["BudgetLimit"], budget["BudgetType"]) == ({"Amount": 500, "Unit": "USD"}, "COST")
 
 
 def subscribers(**settings: Any) -> dict[tuple[str, int], str]:
@@ -268,8 +244,3 @@ def test_a_budget_is_made_once_its_topics_take_its_messages() -> None:
     template = cluster_template(**STOPS)
     before = template.before(template.logical_id("AWS::Budgets::Budget"))
     assert template.resources("AWS::SNS::TopicPolicy").keys() <= before
-
-
-def test_mail_goes_to_the_address_of_the_plan() -> None:
-    _, mail = the(cluster_template(**ENDS, notify_email="someone@example.com"), "AWS::SNS::Subscription", "Email")
-    assert (mail["Properties"]["Protocol"], mail["Properties"]["Endpoint"]) == ("email", "someone@example.com")

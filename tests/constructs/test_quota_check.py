@@ -42,10 +42,6 @@ def test_the_gate_knows_what_the_plan_needs_and_nothing_else() -> None:
     assert set(shown) == {"ServiceToken", "ServiceTimeout", *need.to_properties()}
 
 
-def test_cloudformation_waits_longer_than_the_function_lasts() -> None:
-    assert int(resource()["Properties"]["ServiceTimeout"]) > gate().properties("AWS::Lambda::Function")["Timeout"]
-
-
 def test_the_function_may_do_all_it_needs_before_the_gate_is_tried() -> None:
     asker = {name for name in gate().resources() if "Asker" in name}
     assert asker <= set(resource()["DependsOn"])

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from aws_cdk import Aws, Duration, Environment, NestedStack, RemovalPolicy, Size, Stack
+from aws_cdk import Aws, Duration, Environment, NestedStack, Size, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_lambda as lambda_
@@ -32,13 +32,10 @@ from tests.constructs.synth import REGION, new_app
 from trainium_cdk import (
     ClusterNetwork,
     CompileCache,
-    EfaSecurityGroup,
-    ElasticFileSystem,
     LustreFileSystem,
     NeuronFleet,
     NeuronSubnet,
     PropsError,
-    QuotaCheck,
     SageMakerTraining,
     SetupScript,
     SleepSwitch,
@@ -52,12 +49,6 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "bucket_name",
         "an existing bucket stays as it is",
     ),
-    "cache with snapshots": (
-        lambda: made(CompileCache, removal_policy=RemovalPolicy.SNAPSHOT),
-        "removal_policy",
-        "DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE",
-    ),
-    "cache that expires late": (lambda: made(CompileCache, expiration=Duration.days(9999)), "expiration", "1 to 3650"),
     "cache with a key of another region": (
         lambda: made(CompileCache, encryption_key=key_in("us-east-1")),
         "encryption_key",
@@ -82,28 +73,6 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "per_unit_storage_throughput",
         "125, 250, 500, 1000",
     ),
-    "Lustre with snapshots": (
-        lambda: in_vpc(LustreFileSystem, size=Size.gibibytes(1200), removal_policy=RemovalPolicy.SNAPSHOT),
-        "removal_policy",
-        "makes no snapshots",
-    ),
-    "existing Lustre by its size": (
-        lambda: LustreFileSystem.from_lustre_file_system_attributes(
-            place().stack,
-            unique("Lustre"),
-            file_system_id="1200",
-            mount_name="abcdefgh",
-            security_group_id="sg-0123456789abcdef0",
-        ),
-        "file_system_id",
-        "the id of a file system",
-    ),
-    "policy beside an existing EFS": (
-        lambda: in_vpc(ElasticFileSystem, file_system_id="fs-0123456789abcdef0", removal_policy=RemovalPolicy.RETAIN),
-        "removal_policy",
-        "stays in any case",
-    ),
-    "network by the name of a zone": (lambda: made(ClusterNetwork, zone_id="us-west-2a"), "zone_id", "a zone name"),
     "network of another region": (lambda: made(ClusterNetwork, zone_id="use1-az4"), "zone_id", "a zone of us-west-2"),
     "addresses of Docker": (
         lambda: made(ClusterNetwork, zone_id="usw2-az4", cidr="172.17.0.0/16"),
@@ -116,11 +85,6 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         ),
         "vpc_id",
         "vpc-0123456789abcdef0",
-    ),
-    "port above all": (
-        lambda: made(EfaSecurityGroup, vpc=place().vpc, outbound_tcp_ports=[70_000]),
-        "outbound_tcp_ports",
-        "1 to 65535",
     ),
     "launch template without group": (
         lambda: a_launch_template(instance_type=SMALL, security_groups=[]),
@@ -137,7 +101,6 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         "user_data",
         "up to 16384 bytes",
     ),
-    "quota for no nodes": (lambda: made(QuotaCheck, instance_type=TRN1, nodes=0), "nodes", "1 or more"),
     "switch that trn cannot reach": (
         lambda: made(SleepSwitch, scope=made(NestedStack)),
         "scope",
@@ -147,11 +110,6 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         lambda: [made(SageMakerTraining, cluster_name="twice") for _ in range(2)],
         "cluster_name",
         "give each training a cluster_name of its own",
-    ),
-    "training with an image of another region": (
-        lambda: made(SageMakerTraining, cluster_name="one", image="111122223333.dkr.ecr.us-east-1.amazonaws.com/a:b"),
-        "image",
-        "an image of us-west-2",
     ),
     "training with a key of another region": (
         lambda: made(SageMakerTraining, cluster_name="one", encryption_key=key_in("us-east-1")),
@@ -185,11 +143,6 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
         lambda: a_fleet().attach_to_network_target_group(target_group(target_type=elbv2.TargetType.IP)),
         "target_group",
         "target_type=elbv2.TargetType.INSTANCE",
-    ),
-    "target group of another VPC": (
-        lambda: a_fleet().attach_to_network_target_group(target_group(vpc=place().other_vpc)),
-        "target_group",
-        "make it with that vpc",
     ),
 }
 

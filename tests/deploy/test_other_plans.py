@@ -69,12 +69,6 @@ def block(start_account: Callable[[Settings], Account]) -> Stay:
 
 
 @pytest.fixture(scope="module")
-def small(account: Account) -> Stay:
-    """A type without EFA."""
-    return stay(account, instance_type="trn1.2xlarge")
-
-
-@pytest.fixture(scope="module")
 def sharing(account: Account) -> Stay:
     """A node that mounts two new file systems."""
     return stay(account, instance_type="trn1.2xlarge", fsx_lustre=1200, efs="new")
@@ -107,10 +101,6 @@ def test_a_closed_network_has_an_endpoint_to_s3_alone(block: Stay) -> None:
     assert len(block.meanwhile["VPC endpoints"] - block.before["VPC endpoints"]) == 1
 
 
-def test_a_type_without_efa_has_one_ordinary_interface(small: Stay) -> None:
-    assert [one["InterfaceType"] for one in small.node["NetworkInterfaces"]] == ["interface"]
-
-
 def test_new_file_systems_have_interfaces_in_the_nodes_subnet(sharing: Stay) -> None:
     kinds = ("FSx file systems", "EFS file systems", "FSx backups")
     assert [len(sharing.meanwhile[kind] - sharing.before[kind]) for kind in kinds] == [1, 1, 0]
@@ -124,7 +114,7 @@ def test_a_node_knows_where_its_file_systems_are(sharing: Stay) -> None:
     assert re.search(r"TRN_LUSTRE_MOUNT_NAME=\w{8}\n", sharing.user_data)
 
 
-@pytest.mark.parametrize("kind", ["spot", "block", "small", "sharing"])
+@pytest.mark.parametrize("kind", ["spot", "block", "sharing"])
 def test_it_goes_without_a_rest(request: pytest.FixtureRequest, kind: str) -> None:
     gone: Stay = request.getfixturevalue(kind)
     assert differences(gone.before, gone.after) == []

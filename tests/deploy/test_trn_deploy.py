@@ -122,10 +122,6 @@ def test_reports_of_failed_nodes_are_shown_after_they_are_gone(looked_at: tuple[
     assert "`trn nodes` shows what failed" in status.printed
 
 
-def test_failures_that_follow_from_the_first_are_not_shown(failed: Moment) -> None:
-    assert "cancelled" not in failed.run.printed
-
-
 def test_failed_first_deployment_leaves_only_the_stack_name(before: Inventory, failed: Moment) -> None:
     assert failed.status == "ROLLBACK_COMPLETE"
     assert differences(before, failed.inventory) == [f"+ CloudFormation stacks: {STACK_NAME}"]

@@ -36,16 +36,6 @@ def after_destroy(account: Account, after_update: Inventory) -> Inventory:  # no
     return account.inventory()
 
 
-@pytest.fixture(scope="module")
-def second_cluster(account: Account, cache: str, after_destroy: Inventory) -> str:  # noqa: ARG001
-    """The cache URL of a new cluster that is given the bucket of the first."""
-    template = cluster_template(nodes=1, cache_bucket=cache)
-    account.deploy(template)
-    url = outputs(account.cluster())["CompileCache"]
-    account.destroy()
-    return url
-
-
 def test_cache_keeps_its_content_when_it_becomes_retained(cache: str, after_update: Inventory) -> None:
     assert f"{cache}/{GRAPH}" in after_update["S3 objects"]
 
@@ -54,11 +44,3 @@ def test_only_a_retained_cache_outlives_its_cluster(before: Inventory, cache: st
     left = differences(before, after_destroy)
     tagged = "+ anything tagged trn:cluster: arn:aws:s3:::"
     assert left == [f"+ S3 buckets: {cache}", f"+ S3 objects: {cache}/{GRAPH}", f"{tagged}{cache}"]
-
-
-def test_a_later_cluster_can_use_it(cache: str, second_cluster: str) -> None:
-    assert second_cluster == f"s3://{cache}/{CACHE_PREFIX}"
-
-
-def test_a_later_cluster_leaves_it_alone(account: Account, second_cluster: str, after_destroy: Inventory) -> None:  # noqa: ARG001
-    assert differences(after_destroy, account.inventory()) == []

@@ -97,13 +97,3 @@ def test_a_circle_of_rooms_is_found() -> None:
 def test_a_circle_is_found_even_where_an_import_is_put_off() -> None:
     sources = {"plan": "def check():\n    from rules import broken", "rules": "import plan", "other": "import plan"}
     assert set(circle(sources)) == {"plan", "rules"}
-
-
-def test_a_circle_by_way_of_a_package_is_found() -> None:
-    sources = {
-        "account": "from audit.resource import Resource",
-        "audit": "from audit.runner import audit",
-        "audit.runner": "import account",
-        "audit.resource": "",
-    }
-    assert set(circle(sources)) == {"account", "audit", "audit.runner"}

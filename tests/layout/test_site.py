@@ -55,10 +55,6 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(in_navigation(navigation)) == sorted(str(page.relative_to(SITE)) for page in PAGES)
 
 
-def test_headings_have_the_anchors_of_the_site() -> None:
-    assert anchors("# `trn cost`\n```\n# no heading\n```\n## 1. What, and how?\n") == {"trn-cost", "1-what-and-how"}
-
-
 def test_every_link_leads_to_a_file_and_a_heading() -> None:
     broken = [
         f"{document}: {link}"

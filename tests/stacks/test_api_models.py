@@ -1,21 +1,15 @@
 """AWS's own models of the calls that CloudFormation makes: would the API take what the template holds?"""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
-from aws_cdk import Environment, Stack
-from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_iam as iam
 from botocore.model import ListShape, OperationModel, Shape, StructureShape
 from botocore.validate import ParamValidator
 
-from tests.constructs.plans import OFFERED, reserved
-from tests.constructs.synth import Json, Template, cluster_template, new_app
+from tests.constructs.synth import Json, Template, cluster_template
 from tests.stacks.variants import VARIANTS
-from trainium_cdk import Capacity, EfaSecurityGroup, NeuronLaunchTemplate
 
 PLAUSIBLE = {
     "ImageId": "ami-0123456789abcdef0",
@@ -72,35 +66,6 @@ def _no_choices(value: Any, shape: Shape) -> list[str]:
 @pytest.fixture(scope="module")
 def create_launch_template() -> OperationModel:
     return boto3.client("ec2", region_name="us-west-2").meta.service_model.operation_model("CreateLaunchTemplate")
-
-
-@pytest.fixture(scope="module")
-def launch_templates() -> Path:
-    """The assembly of one app, with a stack for the launch template of everything that is offered."""
-    app = new_app()
-    for offered in OFFERED:
-        instance_type, region, capacity = offered
-        stack = Stack(app, "-".join(offered).replace(".", "-"), env=Environment(region=region))
-        vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["a"])
-        NeuronLaunchTemplate(
-            stack,
-            "Template",
-            instance_type=ec2.InstanceType(instance_type),
-            capacity=Capacity(capacity, reserved(capacity).get("reservation_id")),
-            security_groups=[EfaSecurityGroup(stack, "Group", vpc=vpc)],
-            instance_profile=iam.InstanceProfile(stack, "Profile"),
-        )
-    return Path(app.synth().directory)
-
-
-@pytest.mark.parametrize(("instance_type", "region", "capacity"), OFFERED)
-def test_create_launch_template_accepts_the_template_of_all_that_is_offered(
-    create_launch_template: OperationModel, launch_templates: Path, instance_type: str, region: str, capacity: str
-) -> None:
-    stack = "-".join((instance_type, region, capacity)).replace(".", "-")
-    template = Template(launch_templates / f"{stack}.template.json")
-    (request,) = launch_template_requests(template)
-    assert refused(create_launch_template, request) == []
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -50,12 +50,6 @@ def test_many_events_become_few_lines(cdk: Path) -> None:
     assert counted == [f"  {n} of 40 done, last: create AWS::EC2::VPC" for n in (12, 24, 36)]
 
 
-@pytest.mark.parametrize("outcome", ["✅  TrnClusterStack", "❌  TrnClusterStack failed", "✨  Synthesis time: 1s"])
-def test_an_outcome_is_shown(cdk: Path, outcome: str) -> None:
-    prepare_output(cdk, outcome)
-    assert outcome in deploy(cdk)
-
-
 def test_a_resource_that_failed_is_shown_with_its_reason(cdk: Path) -> None:
     prepare_output(cdk, EVENT.format(done=1, status="CREATE_FAILED", why="the reason"))
     assert "CREATE_FAILED Cluster/Vpc (ClusterVpc1) the reason" in deploy(cdk)
