@@ -232,8 +232,9 @@ def _has_type(value: Any, annotation: str) -> bool:
     if not isinstance(value, _TYPES[name]) or (isinstance(value, bool) and name != "bool"):
         return False
     if name == "Mapping":
-        return all(isinstance(each, str) for each in value.values())
-    return name != "tuple" or all(_has_type(each, within.partition(",")[0]) for each in value)
+        return all(isinstance(each, str) for each in cast("Mapping[str, Any]", value).values())
+    exit_codes = cast("list[Any]", value)
+    return name != "tuple" or all(_has_type(each, within.partition(",")[0]) for each in exit_codes)
 
 
 def _text(raw: object) -> str:
