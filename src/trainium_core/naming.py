@@ -21,6 +21,9 @@ CACHE_PREFIX = "neuron-compile-cache"
 ASLEEP_PARAMETER = "Asleep"
 """Parameter of the stack: `true` while the cluster sleeps, else `false`."""
 
+SET_ASLEEP_FUNCTION = "TrainiumCdkSetAsleep"
+"""Logical id of the function that sets this parameter, in a stack that has it."""
+
 BOOTSTRAP_STACK_NAME = "CDKToolkit"
 """Stack that `cdk bootstrap` makes."""
 

@@ -14,7 +14,7 @@ import trainium_runtime
 from tests.core.plans import from_settings
 from trainium_cli.main import COMMANDS
 from trainium_core.audit.listings.registry import LISTINGS
-from trainium_core.naming import CONSTRUCT_IDS
+from trainium_core.naming import CONSTRUCT_IDS, SET_ASLEEP_FUNCTION
 from trainium_core.permissions.roles import (
     action,
     actions_of,
@@ -86,6 +86,54 @@ def test_every_command_that_asks_aws_is_somebodys() -> None:
 def test_the_role_look_changes_nothing() -> None:
     changing = [one for one in actions_of("look") if action(one).access not in ("Read", "List")]
     assert changing == []
+
+
+CONTENT = ("s3", "ssm", "secretsmanager", "logs", "kms")
+"""Services whose actions of access level Read may return content."""
+
+
+@pytest.mark.parametrize("role", PEOPLE)
+def test_people_read_no_content_of_other_stacks(role: str) -> None:
+    everywhere = {
+        name
+        for document in documents(role)
+        for statement in document["Statement"]
+        if "*" in statement["Resource"]
+        for name in statement["Action"]
+        if name.partition(":")[0] in CONTENT and action(name).access == "Read"
+    }
+    assert everywhere == {"kms:DescribeKey"}
+
+
+def test_operators_change_stacks_only_by_the_function_that_sets_the_sleep_parameter() -> None:
+    operate = actions_of("operate")
+    assert {one for one in operate if re.match("cloudformation:(Create|Update|Execute|Set)", one)} == set()
+    (invoking,) = [
+        one for d in documents("operate") for one in d["Statement"] if "lambda:InvokeFunction" in one["Action"]
+    ]
+    assert all(SET_ASLEEP_FUNCTION in resource for resource in invoking["Resource"])
+    assert f"function:{CONSTRUCT_IDS['cluster']}-{SET_ASLEEP_FUNCTION}-*" in invoking["Resource"][0]
+
+
+def test_roles_are_passed_only_to_services_that_the_role_uses() -> None:
+    def services(role: str) -> Any:
+        (found,) = [one for d in documents(role) for one in d["Statement"] if "iam:PassRole" in one["Action"]]
+        return found["Condition"]["StringEquals"]["iam:PassedToService"]
+
+    assert services("operate") == "sagemaker.amazonaws.com"
+    assert "sagemaker.amazonaws.com" in services("cloudformation")
+
+
+@pytest.mark.parametrize("role", ["look", "cloudformation"])
+def test_own_image_parameter_may_be_read(role: str) -> None:
+    allowed = {
+        resource
+        for document in documents(role, ami="/my/golden/ami")
+        for statement in document["Statement"]
+        if any(name.startswith("ssm:GetParameter") for name in statement["Action"])
+        for resource in statement["Resource"]
+    }
+    assert "arn:aws:ssm:us-west-2:123456789012:parameter/my/golden/ami" in allowed
 
 
 def documents(role: str, **settings: Any) -> list[Any]:

@@ -35,7 +35,7 @@ def test_every_action_of_the_role_but_patterns_is_simulated() -> None:
 def test_calls_are_on_what_the_plan_would_make_in_its_region() -> None:
     account = FakeAccount()
     check(account, "operate")
-    (update,) = [calls for calls in account.simulated if "cloudformation:UpdateStack" in calls.actions]
+    (update,) = [calls for calls in account.simulated if "cloudformation:DeleteStack" in calls.actions]
     assert STACK in update.resources
     assert not [one for calls in account.simulated for one in calls.resources if one != "*" and "*" in one]
     assert {calls.context["aws:RequestedRegion"] for calls in account.simulated} == {"us-west-2"}

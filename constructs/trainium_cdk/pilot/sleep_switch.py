@@ -7,7 +7,8 @@ from aws_cdk import CfnCondition, CfnParameter, CfnResource, Fn, Stack
 from constructs import Construct, IConstruct, IValidation
 
 from trainium_cdk.checks import refuse
-from trainium_core.naming import ASLEEP_PARAMETER
+from trainium_cdk.handler_function import HandlerFunction
+from trainium_core.naming import ASLEEP_PARAMETER, SET_ASLEEP_FUNCTION
 
 _switches: WeakKeyDictionary[Stack, "SleepSwitch"] = WeakKeyDictionary()
 
@@ -15,7 +16,8 @@ _switches: WeakKeyDictionary[Stack, "SleepSwitch"] = WeakKeyDictionary()
 class SleepSwitch(Construct):
     """The parameter `Asleep` of a stack, `true` or `false`, and what depends on it. One in a stack.
 
-    `trn sleep` and `trn wake` set it by an update of the stack; the CDK CLI keeps it as it is at a deployment.
+    `trn sleep` and `trn wake` call a function of the stack that sets it by an update of the stack; the CDK CLI keeps it
+    at a deployment.
 
     Example:
 
@@ -58,6 +60,21 @@ class SleepSwitch(Construct):
         self._awake.override_logical_id("TrainiumCdkAwake")
         self._when_awake: list[CfnResource] = []
         self.node.add_validation(_OwnsItsParameter(self))
+        self._add_function(stack)
+
+    def _add_function(self, stack: Stack) -> None:
+        """The function that updates the stack. The permission of people to do that would be on any template."""
+        setter = HandlerFunction(
+            self,
+            "SetAsleep",
+            handler="set_asleep",
+            timeout_minutes=1,
+            environment={"STACK_ID": stack.stack_id, "PARAMETER": ASLEEP_PARAMETER},
+        )
+        setter.function.override_logical_id(SET_ASLEEP_FUNCTION)
+        setter.allow(
+            actions=["cloudformation:DescribeStacks", "cloudformation:UpdateStack"], resources=[stack.stack_id]
+        )
 
     def add_when_awake(self, resource: CfnResource) -> None:
         """Let a resource be there only while the cluster is awake. resource: one that costs money without nodes.

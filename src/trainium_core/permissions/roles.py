@@ -111,6 +111,8 @@ class PolicyScope:
     cache_bucket: str | None
     checkpoints: str | None = None
     """Bucket and folder of the checkpoints of jobs, if they outlive the cluster."""
+    image_parameter: str | None = None
+    """The user's own SSM parameter that the image comes from."""
 
     def fill_in(self, patterns: Sequence[str]) -> list[str]:
         """The ARNs of all stacks that patterns of data/permissions.toml stand for."""
@@ -146,8 +148,13 @@ def scope_of(plan: Plan, *, account: str = "*", partition: str = "aws") -> Polic
         cluster=plan.cluster_name,
         stacks=stacks,
         cache_bucket=plan.cache.bucket,
+        image_parameter=_own_parameter(plan.ami),
         checkpoints=plan.jobs.checkpoints and plan.jobs.checkpoints.removeprefix("s3://").rstrip("/"),
     )
+
+
+def _own_parameter(image: str) -> str | None:
+    return image if image.startswith("/") and not image.startswith("/aws/service/") else None
 
 
 def policies(role: str, scope: PolicyScope) -> Sequence[Document]:
@@ -164,7 +171,7 @@ def policies(role: str, scope: PolicyScope) -> Sequence[Document]:
 def _grouped(role: str, scope: PolicyScope) -> Iterator[Statement]:
     """One statement for each set of resources, in parts that fit into a policy."""
     by_resources: dict[tuple[str, ...], list[str]] = {}
-    alone = {one["action"] for one in _data()["alone"]}
+    alone = {one["action"] for one in _alone_of(role)}
     for name in actions_of(role):
         if name not in alone:
             by_resources.setdefault(tuple(_resources(role, name, scope)), []).append(name)
@@ -183,8 +190,11 @@ def _parts(names: Sequence[str], resources: Sequence[str]) -> Iterator[Statement
 
 
 def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
-    """What the action is allowed on: what is named after the plan's stacks, else everything."""
-    if "*" in name or (name in _data()["everywhere"]["actions"] and role != CLOUDFORMATION):
+    """What the action is allowed on: what is named after the plan's stacks, else everything.
+
+    Raises LookupError for an action of people that IAM can narrow, and that the data neither narrows nor excuses.
+    """
+    if "*" in name or (name in _data()["everywhere"] and role != CLOUDFORMATION):
         return ["*"]
     found, prefix = action(name), name.partition(":")[0]
     narrowed = [f"{prefix}:{kind}" for kind in (*found.required, *found.optional)]
@@ -200,17 +210,25 @@ def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
         own_bucket = scope.checkpoints.partition("/")[0]
         own = {"s3:ListBucket": own_bucket, "s3:GetObject": f"{scope.checkpoints}/*"}
         patterns += [f"arn:{{partition}}:s3:::{own[name]}"] if name in own else []
+    if scope.image_parameter and name.startswith("ssm:GetParameter"):
+        patterns += [f"arn:{{partition}}:ssm:{{region}}:{{account}}:parameter{scope.image_parameter}"]
+    if narrowed and not patterns and role != CLOUDFORMATION:
+        raise LookupError(f"{name} is on {', '.join(narrowed)}: give them ARNs, or a reason to be on everything")
     return scope.fill_in(patterns) or ["*"]
 
 
-def _alone(role: str, scope: PolicyScope) -> Iterator[Statement]:
+def _alone_of(role: str) -> list[Mapping[str, Any]]:
     """What has a condition, or ARNs that are not those of its types."""
-    for one in _data()["alone"]:
-        if one["action"] in actions_of(role):
-            statement = _statement([one["action"]], scope.fill_in(one["arns"]))
-            if "condition" in one:
-                statement["Condition"] = json.loads(json.dumps(one["condition"]).replace("{cluster}", scope.cluster))
-            yield statement
+    actions = actions_of(role)
+    return [one for one in _data()["alone"] if one["action"] in actions and role in one.get("roles", [role])]
+
+
+def _alone(role: str, scope: PolicyScope) -> Iterator[Statement]:
+    for one in _alone_of(role):
+        statement = _statement([one["action"]], scope.fill_in(one["arns"]))
+        if "condition" in one:
+            statement["Condition"] = json.loads(json.dumps(one["condition"]).replace("{cluster}", scope.cluster))
+        yield statement
 
 
 def _statement(names: Sequence[str], resources: Sequence[str]) -> Statement:

@@ -28,7 +28,7 @@ class SleepAccount(StackEvents, NoticeAccount, Protocol):
     def sleep_state(self, stack: str) -> SleepState | None: ...
 
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
-        """Begin an update of the stack that changes this and nothing else. Raises RequestRefusedError."""
+        """Have the stack begin an update that changes this and nothing else. Raises RequestRefusedError."""
         ...
 
     def size_group(self, name: str, nodes: int) -> None:

@@ -1,6 +1,8 @@
-"""Puts a deployed cluster to sleep and wakes it: an update of its stack, by the template that it has."""
+"""Puts a deployed cluster to sleep and wakes it: by the function of its stack that updates the stack."""
 
-from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT, is_of_nodes
+import json
+
+from trainium_core.naming import ASLEEP_PARAMETER, FLEET_OUTPUT, SET_ASLEEP_FUNCTION, is_of_nodes
 from trainium_core.nodes.aws_groups import AwsNodeGroupControl
 from trainium_core.nodes.aws_notices import AwsNodeNotices
 from trainium_core.sleep.account import SleepState
@@ -9,8 +11,6 @@ from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_core.teardown.scope import GROUP
 from trainium_runtime.aws_errors import write_errors
 from trainium_runtime.errors import RequestRefusedError
-
-_CAPABILITIES = ("CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND")
 
 
 class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGroupControl):
@@ -37,15 +37,15 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
         return deployed.outputs.get(FLEET_OUTPUT) if deployed else None
 
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
-        deployed = self.deployed_stack(stack)
-        if deployed is None:
-            raise RequestRefusedError(f"there is no stack {stack}")
-        others = [name for name in deployed.parameters if name != ASLEEP_PARAMETER]
-        new = {"ParameterKey": ASLEEP_PARAMETER, "ParameterValue": "true" if asleep else "false"}
-        with write_errors("cloudformation:UpdateStack"):
-            self.client("cloudformation").update_stack(
-                StackName=stack,
-                UsePreviousTemplate=True,
-                Parameters=[new, *({"ParameterKey": name, "UsePreviousValue": True} for name in others)],
-                Capabilities=list(_CAPABILITIES),
+        with write_errors("cloudformation:DescribeStackResources"):
+            answer = self.client("cloudformation").describe_stack_resources(
+                StackName=stack, LogicalResourceId=SET_ASLEEP_FUNCTION
             )
+        functions = [one["PhysicalResourceId"] for one in answer["StackResources"]]
+        if not functions:
+            raise RequestRefusedError(f"{stack} has no function {SET_ASLEEP_FUNCTION}: run `trn deploy` once")
+        with write_errors("lambda:InvokeFunction"):
+            answer = self.client("lambda").invoke(FunctionName=functions[0], Payload=json.dumps({"asleep": asleep}))
+            if "FunctionError" in answer:
+                failure = json.loads(answer["Payload"].read())
+                raise RequestRefusedError(str(failure.get("errorMessage", failure)))

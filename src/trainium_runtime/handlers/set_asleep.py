@@ -1,0 +1,33 @@
+"""Puts the function's own stack to sleep, or wakes it: called by `trn sleep` and `trn wake`.
+
+It updates the stack with the template that the stack has and one parameter. Whoever may call it needs no permission to
+update the stack, which would include any template.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+_CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
+
+
+def handle(event: Mapping[str, Any], context: object) -> None:  # noqa: ARG001
+    """Begin the update. event: `asleep`, true or false. Nothing happens where the stack is so already."""
+    import boto3
+
+    cloudformation: Any = boto3.client("cloudformation")
+    stack, name = os.environ["STACK_ID"], os.environ["PARAMETER"]
+    wanted = {True: "true", False: "false"}[event["asleep"]]
+    (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+    values = {one["ParameterKey"]: one.get("ParameterValue") for one in found["Parameters"]}
+    if values[name] == wanted:
+        return
+    cloudformation.update_stack(
+        StackName=stack,
+        UsePreviousTemplate=True,
+        Parameters=[
+            {"ParameterKey": name, "ParameterValue": wanted},
+            *({"ParameterKey": other, "UsePreviousValue": True} for other in values if other != name),
+        ],
+        Capabilities=_CAPABILITIES,
+    )
