@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 import click
 import pytest
 
-from tests.cli.running import run, run_installed, run_program
+from tests.cli.running import run, run_installed
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.local.local_command import run_command
 from trainium_cli.main import COMMANDS, trn
 
@@ -117,16 +116,3 @@ def test_with_json_bad_usage_is_json_on_one_stream_and_words_on_the_other(argume
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert says in json.loads(ended.stdout)["error"]
     assert says in ended.stderr
-
-
-@pytest.mark.parametrize("name", [name for name in COMMANDS if isinstance(command(name), CommandGroup)])
-def test_a_group_says_in_whole_what_its_commands_do_also_on_a_narrow_screen(name: str) -> None:
-    group = command(name)
-    assert isinstance(group, CommandGroup)
-    shown = run_program(name, "--help", COLUMNS="60").stdout
-    assert max(map(len, shown.splitlines())) <= 60
-    below = " ".join(shown.partition("Commands:")[2].split())
-    context = click.Context(group)
-    for one in filter(None, (group.get_command(context, word) for word in group.list_commands(context))):
-        sentence = " ".join((one.help or "").partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
-        assert one.hidden or sentence in below, below

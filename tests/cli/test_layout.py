@@ -51,13 +51,6 @@ WIDE = Table(
 )
 
 
-def test_where_the_columns_fit_they_stand_side_by_side() -> None:
-    header, rule, first, *_ = drawn(WIDE, 80)
-    assert header.split() == ["Instance", "Launched", "What", "is", "wrong"]
-    assert set(rule) == {"─"}
-    assert first.split(maxsplit=3)[:2] == ["i-0123456789abcdef0", "11-23"]
-
-
 def test_where_they_do_not_each_row_is_shown_by_itself_with_whole_titles() -> None:
     assert drawn(WIDE, 50) == [
         "i-0123456789abcdef0",

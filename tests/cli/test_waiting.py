@@ -75,7 +75,3 @@ def test_off_a_terminal_a_step_in_which_nothing_happens_is_told_again_and_again(
         reporter.report("resources", "all done", ended=True)
     first, second, *_, last = stderr.getvalue().splitlines()
     assert (first, second, last) == (2 * ("  resources: 60 of 63 done (0 s)",) + ("  resources: all done",))
-
-
-def test_a_pipe_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown(monkeypatch, io.StringIO(), delay=0.01, takes=0.1) == ""

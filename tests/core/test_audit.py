@@ -85,10 +85,6 @@ def test_what_is_part_of_a_part_is_found_too() -> None:
     assert sorted(left(found)) == ["a", "b", "c"]
 
 
-def test_a_stack_that_exists_is_left_itself() -> None:
-    assert left(audit_with(stacks=[stack(deleted=False)])) == [STACK_NAME]
-
-
 def test_what_a_stack_retains_is_kept_and_not_left() -> None:
     found = audit_with(thing("vol-1", cluster=CLUSTER), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})])
     assert (left(found), [one.resource.name for one in found.of("kept")]) == ([], ["vol-1"])
@@ -110,10 +106,6 @@ def test_what_a_stack_did_not_delete_is_reported_although_no_listing_has_its_kin
 def test_what_only_the_index_of_tags_knows_is_left_with_an_unknown_price() -> None:
     (one,) = audit_with(tags={"arn:aws:sqs:us-west-2:123456789012:queue": CLUSTER}).of("left")
     assert (one.kind, one.resource.name, one.usd_per_month) == ("sqs", "queue", None)
-
-
-def test_what_the_index_of_tags_still_knows_and_nobody_sees_is_gone() -> None:
-    assert audit_with(tags={thing("vol-1").arn: CLUSTER}).verdict == "nothing left"
 
 
 def test_what_the_index_knows_is_left_when_its_listing_was_denied() -> None:
@@ -141,11 +133,6 @@ def test_what_cannot_be_measured_is_still_listed() -> None:
     found = audited(FakeAuditedAccount(lister=lister))
     assert left(found) == ["vol-1"]
     assert [one.what for one in found.not_read] == ["EBS volume vol-1"]
-
-
-def test_what_turns_out_to_be_on_its_way_out_is_not_listed() -> None:
-    lister = FakeLister(found=[thing("vol-1", cluster=CLUSTER)], gone=["vol-1"])
-    assert audited(FakeAuditedAccount(lister=lister)).verdict == "nothing left"
 
 
 def test_what_the_bootstrap_made_is_shared_and_does_not_count() -> None:

@@ -19,7 +19,6 @@ from trainium_core.audit.listings.listing import AwsResourceLister, Listing, Loc
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.audit.resource import Resource, ResourceLister
 from trainium_core.audit.stack_record import StackRecord
-from trainium_core.audit.stack_record import Stacks as RememberedStacks
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 
@@ -156,16 +155,6 @@ def test_a_bucket_that_is_too_big_to_count_has_an_unknown_price(monkeypatch: pyt
     assert measured.charge.unpriced == "more versions than were counted"
 
 
-def test_unfinished_uploads_are_reported_and_have_no_price() -> None:
-    with stubbed(LISTING["S3 bucket"]) as (lister, stub):
-        stub.add_response("list_object_versions", {"IsTruncated": False})
-        stub.add_response("list_multipart_uploads", {"Uploads": [{"Key": "k", "UploadId": "1"}]})
-        measured = lister.measured(Resource(name="b", arn="arn:aws:s3:::b", ids=frozenset(["b"])))
-    assert measured is not None
-    assert measured.detail.endswith("1 unfinished uploads")
-    assert measured.charge.unpriced == "unfinished uploads"
-
-
 LUSTRE: dict[str, Any] = {"FileSystemId": "fs-0123456789abcdef0", "FileSystemType": "LUSTRE", "StorageCapacity": 1200}
 
 
@@ -270,15 +259,3 @@ def test_a_job_that_stops_and_instances_that_an_ended_one_keeps_are_found_and_an
             stub.add_response("list_training_jobs", {"TrainingJobSummaries": jobs}, arguments)
         found = [(one.name, one.state) for one in lister.resources()]
     assert found == [("runs", "InProgress"), ("stops", "Stopping"), ("warm", "Completed, warm pool")]
-
-
-def test_a_log_group_of_hyperpod_is_part_of_the_cluster_whose_id_it_is_named_after() -> None:
-    groups = [{"logGroupName": name} for name in ("/aws/sagemaker/Clusters/pod/abc123", "/aws/lambda/pod")]
-    found = seen("log group", {"logGroups": groups})
-    assert [one.parents for one in found] == [{"abc123"}, frozenset()]
-    pod = {("AWS::SageMaker::Cluster", "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc123"): "DELETE_COMPLETE"}
-    created = datetime(2026, 11, 20, tzinfo=UTC)
-    record = StackRecord(
-        name="HyperPodStack", stack_id="s", status="DELETE_COMPLETE", cluster="trn-pilot", created=created, made=pod
-    )
-    assert "abc123" in RememberedStacks(own=(record,), other_names=frozenset(), other_ids=frozenset()).made_names

@@ -31,15 +31,6 @@ def client(service: str) -> Any:
     return boto3.client(service, REGION)
 
 
-def an_image() -> Any:
-    return client("ec2").describe_images(Owners=["amazon"])["Images"][0]
-
-
-def test_identity_is_the_account_of_the_credentials(account: AwsAccount) -> None:
-    identity = account.identity()
-    assert (identity.account, identity.endpoint) == ("123456789012", None)
-
-
 def test_an_answer_from_elsewhere_says_from_where(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4599")
     account, stub = stubbed("sts")
@@ -47,26 +38,10 @@ def test_an_answer_from_elsewhere_says_from_where(monkeypatch: pytest.MonkeyPatc
     assert account.identity().endpoint == "http://127.0.0.1:4599"
 
 
-def test_zones_offering_a_type_are_reported_by_id(account: AwsAccount) -> None:
-    assert account.zones_offering("trn1.32xlarge") == {"usw2-az1", "usw2-az4"}
-    assert account.zones_offering("trn2u.48xlarge") == set()
-
-
 def test_a_parameter_is_its_value_or_none(account: AwsAccount) -> None:
     client("ssm").put_parameter(Name="/my/image", Value="ami-0123456789abcdef0", Type="String")
     assert account.parameter("/my/image") == "ami-0123456789abcdef0"
     assert account.parameter("/my/other") is None
-
-
-def test_an_image_is_what_ec2_says_of_it(account: AwsAccount) -> None:
-    described = an_image()
-    image = account.image(described["ImageId"])
-    assert image is not None
-    assert (image.name, image.description) == (described["Name"], described["Description"])
-    assert (image.owner, image.architecture, image.state) == ("amazon", "x86_64", "available")
-    assert image.root_device_name == described["RootDeviceName"]
-    assert image.root_volume_gib == described["BlockDeviceMappings"][0]["Ebs"]["VolumeSize"]
-    assert image.deprecated is None
 
 
 def test_a_deprecated_image_is_requested_and_its_day_is_reported() -> None:

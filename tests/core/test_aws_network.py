@@ -1,6 +1,5 @@
 """What is asked about networks: moto has them, but for a second page and what only AWS answers."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION, stubbed
-from trainium_core.network.vpc import RouteTable, Subnet, VpcEndpoint
+from trainium_core.network.vpc import RouteTable, VpcEndpoint
 from trainium_core.preflight.aws_account import AwsAccount
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
@@ -37,16 +36,6 @@ def vpc_id(ec2: Any) -> str:
 def subnet_id(ec2: Any, vpc_id: str) -> str:
     made = ec2.create_subnet(VpcId=vpc_id, CidrBlock="10.9.1.0/24", AvailabilityZoneId="usw2-az1")
     return made["Subnet"]["SubnetId"]
-
-
-def main_table(ec2: Any, vpc_id: str) -> str:
-    filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "association.main", "Values": ["true"]}]
-    return ec2.describe_route_tables(Filters=filters)["RouteTables"][0]["RouteTableId"]
-
-
-def test_a_subnet_has_its_vpc_zone_and_free_addresses(account: AwsAccount, vpc_id: str, subnet_id: str) -> None:
-    expected = Subnet(subnet_id=subnet_id, vpc_id=vpc_id, zone_id="usw2-az1", free_addresses=251)
-    assert account.subnet(subnet_id) == expected
 
 
 def test_what_is_not_there_is_none(account: AwsAccount) -> None:
@@ -100,21 +89,6 @@ def test_the_default_route_is_reported_by_its_target_unless_that_is_gone(
     stub.add_response("describe_route_tables", {"RouteTables": [table]})
     found = account.route_table(subnet_id="subnet-1", vpc_id="vpc-1")
     assert found == RouteTable(route_table_id="rtb-1", default_target=target)
-
-
-def test_an_endpoint_has_its_service_kind_tables_and_cluster(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
-    table = main_table(ec2, vpc_id)
-    ec2.create_vpc_endpoint(
-        VpcId=vpc_id,
-        ServiceName=f"com.amazonaws.{REGION}.s3",
-        VpcEndpointType="Gateway",
-        RouteTableIds=[table],
-        TagSpecifications=[{"ResourceType": "vpc-endpoint", "Tags": OWN_TAGS}],
-    )
-    (endpoint,) = account.endpoints(vpc_id)
-    assert (endpoint.service, endpoint.kind) == ("s3", "gateway")
-    assert (endpoint.route_table_ids, endpoint.cluster) == ((table,), "mine")
-    assert json.loads(endpoint.policy or "")["Statement"][0]["Effect"] == "Allow"
 
 
 def test_only_endpoints_that_are_available_count() -> None:

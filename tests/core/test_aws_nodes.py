@@ -89,15 +89,6 @@ def test_an_unhealthy_instance_is_leaving(account: AwsNodes, stack: Stubber, nod
     assert [node.leaving for node in found.instances] == [False, True]
 
 
-def test_processes_of_the_group_that_do_not_run_are_known(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:  # noqa: ARG001
-    scaling = boto3.client("autoscaling", REGION)
-    scaling.suspend_processes(AutoScalingGroupName=GROUP, ScalingProcesses=["Terminate", "Launch"])
-    with_outputs(stack, Group=GROUP, NodeRecords=BUCKET)
-    found = account.nodes(STACK)
-    assert found is not None
-    assert found.suspended == ("Launch", "Terminate")
-
-
 def test_a_record_is_read_again_only_when_it_changed_and_one_that_was_deleted_is_gone(nodes: list[str]) -> None:
     s3 = boto3.client("s3", REGION)
     read: list[str] = []

@@ -111,20 +111,6 @@ def test_every_other_product_is_requested_in_its_region_and_found_by_its_usage_t
     assert any("{region}" in value for value in entry.filters.values())
 
 
-def test_a_sagemaker_instance_is_requested_by_its_own_name() -> None:
-    prices, stub = price_list()
-    wanted = {"instanceName": "ml.trn1.32xlarge", "component": "Training", "regionCode": REGION}
-    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
-    document = product("USW2-Train:ml.trn1.32xlarge", {"0": "25"})
-    stub.add_response("get_products", answer(document), {"ServiceCode": "AmazonSageMaker", "Filters": filters})
-    item = PricedItem(product="sagemaker-training", region=REGION, instance_type="trn1.32xlarge")
-    assert prices.price(item).usd == Decimal("25")
-
-
-def test_a_usage_type_of_us_east_1_has_no_prefix() -> None:
-    assert price_of(NAT, product("NatGateway-Hours", {"0": "0.045"})) == Decimal("0.045")
-
-
 def test_a_usage_type_that_only_ends_alike_is_another_product() -> None:
     regional = product("USW2-RegionalNatGateway-Hours", {"0": "9"})
     assert price_of(NAT, regional, product("USW2-NatGateway-Hours", {"0": "0.045"})) == Decimal("0.045")
@@ -151,25 +137,6 @@ def test_two_prices_of_one_thing_are_no_answer() -> None:
     two = [product("USW2-NatGateway-Hours", {"0": usd}) for usd in ("0.045", "0.05")]
     with pytest.raises(UnavailableError, match="several prices of a NAT gateway"):
         price_of(NAT, *two)
-
-
-def test_products_on_a_second_page_are_found() -> None:
-    prices, stub = price_list()
-    stub.add_response("get_products", answer(product("USW2-Other", {"0": "1"}), NextToken="more"))
-    second = {"ServiceCode": "AmazonEC2", "Filters": ANY, "NextToken": "more"}
-    stub.add_response("get_products", answer(product("USW2-NatGateway-Hours", {"0": "0.045"})), second)
-    assert prices.price(NAT).usd == Decimal("0.045")
-
-
-@pytest.mark.parametrize("document", ["no json", '{"product": {"attributes": {}}}'])
-def test_a_document_in_another_form_is_no_answer(document: str) -> None:
-    with pytest.raises(UnavailableError, match="not in the form that is known"):
-        price_of(NAT, document)
-
-
-def test_a_price_in_another_currency_is_no_answer() -> None:
-    with pytest.raises(UnavailableError, match="not in the form that is known"):
-        price_of(NAT, product("USW2-NatGateway-Hours", {"0": "0.3"}).replace("USD", "CNY"))
 
 
 def spot_entry(zone: str, usd: str, hour: int = 1) -> Json:

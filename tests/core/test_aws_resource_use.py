@@ -34,14 +34,6 @@ def network(ec2: Any) -> dict[str, str]:
     return {"vpc": vpc, "subnet": subnet}
 
 
-def test_elastic_ips_are_counted_without_those_of_the_cluster(account: AwsAccount, ec2: Any) -> None:
-    before = account.elastic_ips_excluding("mine").amount
-    made = [ec2.allocate_address(Domain="vpc")["AllocationId"] for _ in range(2)]
-    ec2.create_tags(Resources=made[:1], Tags=OWN_TAGS)
-    assert account.elastic_ips_excluding("mine") == Use(amount=before + 1)
-    assert account.elastic_ips_excluding("another") == Use(amount=before + 2)
-
-
 def test_nat_gateways_are_counted_by_zone(account: AwsAccount, ec2: Any, network: dict[str, str]) -> None:
     made = [
         ec2.create_nat_gateway(SubnetId=network["subnet"], ConnectivityType="private")["NatGateway"]["NatGatewayId"]
@@ -62,16 +54,6 @@ def test_only_gp3_volumes_count_by_their_size(account: AwsAccount, ec2: Any) -> 
     ec2.create_tags(Resources=[made], Tags=OWN_TAGS)
     assert account.gp3_tib_excluding("mine") == Use(amount=0.5)
     assert account.gp3_tib_excluding("another") == Use(amount=0.75)
-
-
-def test_network_interfaces_are_counted_without_those_of_the_cluster(
-    account: AwsAccount, ec2: Any, network: dict[str, str]
-) -> None:
-    before = account.network_interfaces_excluding("mine").amount
-    made = ec2.create_network_interface(SubnetId=network["subnet"])["NetworkInterface"]["NetworkInterfaceId"]
-    assert account.network_interfaces_excluding("mine") == Use(amount=before + 1)
-    ec2.create_tags(Resources=[made], Tags=OWN_TAGS)
-    assert account.network_interfaces_excluding("mine") == Use(amount=before)
 
 
 def test_interface_endpoints_are_no_gateway_endpoints(account: AwsAccount, ec2: Any, network: dict[str, str]) -> None:

@@ -3,9 +3,7 @@
 from tests.core.aws_stubs import stubbed
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
-from tests.core.plans import from_settings
 from trainium_core.preflight.finding import Finding
-from trainium_core.preflight.runner import preflight
 
 ACCOUNT = "123456789012"
 
@@ -23,10 +21,6 @@ class Refused(FakeAccount):
         return budgets.budgets_enabled(account)
 
 
-def test_a_plan_without_one_is_not_checked() -> None:
-    assert "budget" not in {finding.check for finding in preflight(from_settings(), FakeAccount())}
-
-
 def test_without_permission_the_result_is_unknown_and_names_the_access_to_billing() -> None:
     finding = of_budget(Refused())
     assert finding.outcome == "unknown"
@@ -39,9 +33,3 @@ def test_a_linked_account_without_budgets_is_recognised_by_what_aws_says() -> No
     message = "Account 123456789012 is a linked account. To enable budgets for your account, ask the payer account."
     stub.add_client_error("describe_budgets", "AccessDeniedException", message)
     assert account.budgets_enabled(ACCOUNT) is False
-
-
-def test_an_answer_without_budgets_is_of_an_account_that_has_none_yet() -> None:
-    account, stub = stubbed("budgets")
-    stub.add_response("describe_budgets", {}, {"AccountId": ACCOUNT, "MaxResults": 1})
-    assert account.budgets_enabled(ACCOUNT) is True

@@ -2,8 +2,6 @@
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
-from tests.core.plans import from_settings
-from trainium_core.preflight.runner import preflight
 
 
 def test_a_bucket_that_is_not_there_is_reported() -> None:
@@ -16,7 +14,3 @@ def test_a_bucket_of_another_region_is_out_of_the_nodes_reach() -> None:
     finding = found("cache", FakeAccount(buckets={"our-cache": "us-east-1"}), cache_bucket="our-cache")
     assert finding.outcome == "fail"
     assert finding.fix == "set trn:cache_bucket to a bucket in us-west-2"
-
-
-def test_a_new_bucket_needs_no_check() -> None:
-    assert "cache" not in [finding.check for finding in preflight(from_settings(), FakeAccount())]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.core.fake_capacity import NOW, TOMORROW
 from trainium_core.capacity.option import PROSPECTS, CapacityOption, Prospect, outlook, ranked
+from trainium_core.capacity.search import block_durations, nearest_duration
 
 SPOT = CapacityOption(capacity="spot", region="us-west-2", prospect="now", hourly=Decimal(2))
 BLOCK = CapacityOption(
@@ -25,10 +26,6 @@ options = st.builds(
     hourly=st.none() | st.decimals(0, 100, places=2),
     paid_for=st.booleans(),
 )
-
-
-def test_what_could_start_now_comes_before_what_is_cheaper_later() -> None:
-    assert ranked([BLOCK, SPOT]) == (SPOT, BLOCK)
 
 
 def test_the_cheaper_comes_first_and_an_unknown_price_last() -> None:
@@ -66,3 +63,16 @@ def test_something_could_run_only_if_an_option_says_so(given_options: list[Capac
 )
 def test_nothing_is_shown_only_when_every_question_was_answered(prospects: list[Prospect], expected: str) -> None:
     assert outlook(replace(SPOT, prospect=prospect) for prospect in prospects) == expected
+
+
+DAY = 24
+
+
+def test_the_lengths_are_those_of_the_documentation() -> None:
+    days = [*range(1, 15), *range(21, 183, 7)]
+    assert block_durations() == tuple(day * DAY for day in days)
+
+
+@given(st.integers(1, 182 * DAY))
+def test_there_is_a_block_for_every_length_up_to_the_longest(hours: int) -> None:
+    assert hours <= nearest_duration(hours) < hours + 7 * DAY

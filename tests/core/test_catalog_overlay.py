@@ -57,11 +57,6 @@ def test_a_plan_can_name_it_and_everything_follows(tmp_path: Path) -> None:
     assert "--nproc_per_node=16" in torchrun_command(plan)
 
 
-def test_a_type_of_a_family_whose_quota_is_unknown_has_no_quota_need(tmp_path: Path) -> None:
-    file = overlay(tmp_path, TOMORROW.replace("trn9", "xyz9"))
-    assert quota_need(from_settings(instance_type="xyz9.96xlarge", region="eu-north-1", catalog=str(file))) is None
-
-
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

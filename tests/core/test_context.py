@@ -53,22 +53,11 @@ def test_what_cdk_json_leaves_open_is_taken_from_where_the_cdk_cli_takes_it(fold
         assert (plan.nodes, plan.capacity, plan.cluster_name) == (3, "spot", "mine")
 
 
-def test_another_file_than_cdk_json_stands_alone(folder: Path) -> None:
-    (folder / "cdk.context.json").write_text(json.dumps({"trn:capacity": "spot"}))
-    (folder / "cdk.json").rename(folder / "other.json")
-    assert plan_from_file(folder / "other.json", []).capacity == "on-demand"
-
-
 @pytest.mark.parametrize("name", ["cdk.context.json", "home/.cdk.json"])
 def test_a_broken_file_is_named_wherever_it_is(folder: Path, name: str) -> None:
     (folder / name).write_text("{")
     with pytest.raises(PlanError, match=name):
         plan_from_file(None, [])
-
-
-def test_overrides_alone_need_no_file(folder: Path) -> None:
-    (folder / "cdk.json").unlink()
-    assert plan_from_file(None, [f"{key}={value}" for key, value in GOOD.items()]).nodes == 1
 
 
 def test_a_path_is_relative_to_the_file_that_names_it(folder: Path) -> None:

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.fake_prices import TODAY, FakePrices
-from tests.core.plans import OWN_VPC, from_settings, plans
-from trainium_core.costs.estimate import CostLine, Estimate, Total, cost_lines, dollars, estimate, sales_warning
+from tests.core.plans import from_settings, plans
+from trainium_core.costs.estimate import CostLine, Estimate, Total, cost_lines, dollars, estimate
+from trainium_core.costs.stacks import stack_cost_items, stack_cost_notes
 from trainium_core.engines.ec2.costs import cost_items
 from trainium_core.plan import Plan
-from trainium_core.plan.settings.network import EGRESS
 from trainium_core.prices.price import Price
 from trainium_core.prices.quotes import Quotes
 
@@ -39,23 +39,6 @@ def test_throughput_costs_what_is_above_that_of_every_volume() -> None:
     assert "gp3-throughput" not in {line.item.product for line in lines}
 
 
-@pytest.mark.parametrize("product", ["interface-endpoint", "nat-gateway", "public-ipv4"])
-def test_ways_out_are_billed_while_the_cluster_is_awake(product: str) -> None:
-    egress = "vpc-endpoints" if product == "interface-endpoint" else "nat-gateway"
-    line = line_of(estimated(egress=egress, usd={product: Decimal("0.01")}), product)
-    assert (line.running_hour, line.asleep_month) == (line.quantity * Decimal("0.01"), 0)
-
-
-@pytest.mark.parametrize("settings", [{"egress": egress} for egress in EGRESS] + [OWN_VPC])
-def test_a_sleeping_cluster_pays_nothing_but_for_the_bytes_it_keeps(settings: dict[str, Any]) -> None:
-    assert estimated(**settings).asleep_month == Total(usd=Decimal(0), unknown=0)
-
-
-def test_a_lustre_file_system_is_billed_by_its_size_asleep_too() -> None:
-    line = line_of(estimated(fsx_lustre=4800, usd={"fsx-lustre-storage": Decimal("0.14")}), "fsx-lustre-storage")
-    assert (line.asleep_month, line.billed) == (Decimal(672), "always")
-
-
 def test_offline_prices_are_those_of_the_snapshot() -> None:
     offline = estimate(from_settings(), aws=None)
     assert {line.price.origin for line in offline.lines if line.price} == {"snapshot"}
@@ -76,21 +59,6 @@ def test_a_total_with_a_gap_says_so_and_never_stands_alone() -> None:
 )
 def test_an_amount_is_never_rounded_to_nothing(usd: str, shown: str) -> None:
     assert dollars(Decimal(usd)) == shown
-
-
-def test_an_on_demand_plan_of_a_type_that_aws_lists_no_price_for_is_warned() -> None:
-    plan = from_settings(instance_type="trn2.48xlarge", region="us-east-2")
-    warning = sales_warning(plan, estimate(plan, aws=None))
-    assert warning is not None
-    assert "AWS lists no on-demand price for trn2.48xlarge in us-east-2 (2026-10-03" in warning
-    assert "only as Capacity Blocks" in warning
-
-
-def test_that_is_unknown_a_price_is_no_sign_that_aws_sells_none() -> None:
-    plan = from_settings()
-    nothing_known = Estimate(lines=cost_lines(cost_items(plan), Quotes(prices={})), hours=Decimal(8))
-    assert sales_warning(plan, nothing_known) is None
-    assert nothing_known.running_hour.unknown == 4
 
 
 amounts = st.decimals("0.0001", "1000", places=4)
@@ -154,3 +122,34 @@ def test_nodes_scale_linearly_and_the_network_does_not(nodes: int, usd: Decimal)
         assert single is not None
         assert all_of_them is not None
         assert abs(all_of_them - factor * single) < Decimal("1e-15")
+
+
+TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
+
+
+def products(**settings: Any) -> list[str]:
+    return [item.item.product for item in stack_cost_items(from_settings(**settings))]
+
+
+def test_instances_of_hyperpod_cost_whether_the_cluster_sleeps_or_not() -> None:
+    estimated = estimate(from_settings(nodes=2, stacks=("hyperpod",)), aws=FakePrices(), items=stack_cost_items)
+    workers, controller, *_ = estimated.lines
+    assert (workers.item.instance_type, workers.quantity) == ("trn1.32xlarge", 2)
+    assert (controller.item.instance_type, controller.quantity) == ("m5.xlarge", 1)
+    assert workers.asleep_month == Decimal(2 * 730)
+
+
+def test_prices_of_hyperpod_that_no_source_has_are_unknown() -> None:
+    assert estimate(from_settings(stacks=("hyperpod",)), aws=None, items=stack_cost_items).running_hour.unknown == 3
+
+
+def test_a_training_plan_is_shown_as_paid_for() -> None:
+    plan = from_settings(stacks=("hyperpod",), hyperpod_training_plan=TRAINING_PLAN)
+    assert "trn1.32xlarge" not in [item.item.instance_type for item in stack_cost_items(plan)]
+    assert any("training plan is paid for" in note for note in stack_cost_notes(plan))
+
+
+@pytest.mark.parametrize("product", ["s3-storage", "nat-gateway"])
+def test_what_two_stacks_have_is_billed_twice_unless_it_is_billed_by_use(product: str) -> None:
+    found = products(stacks=("cluster", "hyperpod"), egress="nat-gateway")
+    assert found.count(product) == (1 if product == "s3-storage" else 2)

@@ -59,18 +59,6 @@ def test_the_advice_fits_the_reason(reason: str, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reason",
-    [
-        "0 of 2 nodes proven; Your request for accessing resources in this region is being validated, and you will not "
-        "be able to launch additional resources in this region until the validation is complete.",
-        "Your account is currently being verified. Verification normally takes less than 2 hours.",
-    ],
-)
-def test_the_message_for_an_account_that_aws_is_verifying_is_to_wait(reason: str) -> None:
-    assert "wait for the e-mail" in failed_with(reason).advice
-
-
-@pytest.mark.parametrize(
     ("because", "advice"),
     [
         ("with an explicit deny in a service control policy", "AWS organization"),

@@ -4,12 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.plans import OWN_EFS, OWN_LUSTRE, OWN_VPC, from_settings, the_problem
-
-
-@pytest.mark.parametrize(("given", "read"), [("1200", 1200), (4800, 4800)])
-def test_a_new_lustre_file_system_is_given_by_its_size(given: Any, read: int) -> None:
-    assert from_settings(fsx_lustre=given).file_systems.fsx_lustre == read
+from tests.core.plans import OWN_EFS, OWN_LUSTRE, OWN_VPC, the_problem
 
 
 @pytest.mark.parametrize("got", [1300, "3600", "-2400"])

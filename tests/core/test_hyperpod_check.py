@@ -45,10 +45,6 @@ def test_each_quota_must_be_there_and_have_room(name: str, limit: int | None, ou
     assert name in finding.found
 
 
-def test_the_controller_counts_as_an_instance() -> None:
-    assert findings(ROOM | {OF_CLUSTERS[0]: 2})["hyperpod"].needed == "3 instances"
-
-
 def test_a_training_plan_needs_no_quota_for_its_instances() -> None:
     arn = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
     assert findings(ROOM | {WORKERS: 0}, hyperpod_training_plan=arn)["hyperpod"].outcome == "pass"

@@ -39,14 +39,6 @@ def test_an_image_that_cannot_be_booted_from_fails_with_a_fix(account: FakeAccou
     assert "set trn:" in finding.fix
 
 
-@pytest.mark.parametrize(("release", "outcome"), [("2.30.0", "pass"), ("2.31.9", "pass"), ("2.32.0", "fail")])
-def test_pytorch_needs_a_release_that_holds_it(release: str, outcome: str) -> None:
-    finding = found("image", with_release(release), ami=PYTORCH)
-    assert finding.outcome == outcome
-    assert f"Neuron SDK {release}" in finding.found
-    assert finding.needed == "Neuron SDK 2.31.x or older, for PyTorch/XLA (torch-neuronx up to 2.9)"
-
-
 @pytest.mark.parametrize(("release", "outcome"), [("2.23.0", "fail"), ("2.24.0", "pass")])
 def test_a_node_needs_a_release_whose_collectives_test_can_report(release: str, outcome: str) -> None:
     finding = found("image", with_release(release), ami=PYTORCH)

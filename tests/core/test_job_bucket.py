@@ -11,14 +11,8 @@ from tests.core.job_bucket import BUCKET, JOB, NodesOfAJob, job_bucket
 from tests.retry_cases import RETRY_CASES, RETRY_SETTINGS
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.follow import (
-    ENDING_SECONDS,
-    POLL_SECONDS,
-    SOON_POLLS,
-    SOON_SECONDS,
     UNANSWERED,
-    ChunkedLog,
     JobFollower,
-    LogChunk,
     LogLine,
 )
 from trainium_core.jobs.progress import JobState
@@ -51,14 +45,6 @@ def status(jobs: AwsJobs) -> str:
     state = jobs.state(JOB.id)
     assert state
     return state.status
-
-
-def test_a_job_that_was_submitted_is_the_current_one(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
-    current = jobs.current()
-    assert current
-    assert current.job == JOB
-    stored = nodes.s3.get_object(Bucket=BUCKET, Key=f"jobs/{JOB.id}/source.tar.gz")
-    assert stored["Body"].read() == b"source"
 
 
 @pytest.mark.usefixtures("nodes")
@@ -94,13 +80,6 @@ def test_what_a_resumed_job_did_not_save_is_what_it_began_with(jobs: AwsJobs, no
     assert jobs.resumable("c") == (JOB.id, ["step-7"])
     replace(nodes, job=second).put("checkpoints/step-9.json", {"world_size": 4})
     assert jobs.resumable("c") == ("b", ["step-9"])
-
-
-def test_checkpoints_elsewhere_are_found_with_who_saved_them(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
-    nodes.s3.put_object(Bucket=BUCKET, Key=f"kept/{JOB.id}/checkpoints/step-7.json", Body=b'{"world_size": 4}')
-    kept = f"s3://{BUCKET}/kept"
-    assert (jobs.checkpoints(JOB.id), jobs.checkpoints(JOB.id, kept)) == ([], ["step-7"])
-    assert jobs.world_size(JOB.id, "step-7", kept) == 4
 
 
 def test_one_unreadable_job_does_not_end_the_list(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
@@ -196,32 +175,3 @@ def test_following_ends_when_s3_does_not_answer(jobs: AwsJobs) -> None:
     with pytest.raises(UnavailableError):
         list(follower.events())
     assert len(pauses) == UNANSWERED - 1
-
-
-class JobThatRunsLong:
-    """Its last attempt ends at its hundredth state, and it itself with the one after."""
-
-    shortest_poll, log_delay = 0.0, 0.0
-
-    def __init__(self) -> None:
-        self.states = 0
-
-    def state(self, job_id: str, *, every_node: bool = False) -> JobState:  # noqa: ARG002
-        self.states += 1
-        success = {"result": "succeeded"}
-        attempt = attempt_of(1, {}, success if self.states >= 100 else None, nodes=(), reporting=0)
-        outcome = attempt.outcome if self.states > 100 else None
-        return JobState(job=JOB, attempts=(attempt,), outcome=outcome)
-
-    def open_log(self, job_id: str, *, rank: int | None = None, attempt: int | None = None) -> ChunkedLog:
-        return ChunkedLog(job_id, self, rank=rank, attempt=attempt)
-
-    def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]:  # noqa: ARG002
-        return iter(())
-
-
-def test_following_reads_often_after_a_change_and_while_the_job_ends() -> None:
-    pauses: list[float] = []
-    list(JobFollower(JOB.id, JobThatRunsLong(), pause=pauses.append).events())
-    soon = [SOON_SECONDS] * SOON_POLLS
-    assert pauses == [*soon, *[POLL_SECONDS] * (99 - SOON_POLLS), ENDING_SECONDS]

@@ -14,7 +14,6 @@ from tests.core.plans import plans
 from trainium_core.jobs.job import new_job, not_allowed
 from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
-from trainium_core.jobs.source_package import pack_source
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.jobs import JobAccess
 from trainium_core.plan.settings.network import Egress, Network
@@ -49,17 +48,6 @@ def test_a_file_and_options_mean_the_same(script: Path) -> None:
     options = {"nodes": "2", "retries": "0", "retry_on_exit_codes": ("75",), "environment": {"A": "b"}}
     of_options = job_request({"script": str(script), **options, "arguments": ("--epochs", "3")})
     assert job_request(read_job_file(file)) == of_options
-
-
-def test_a_file_in_a_subfolder_names_paths_from_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "jobs/src").mkdir(parents=True)
-    (tmp_path / "jobs/src/train.py").write_text("")
-    (tmp_path / "jobs/job.toml").write_text('script = "train.py"\nsource = "src"\ninputs = { code = "src" }\n')
-    monkeypatch.chdir(tmp_path)
-    request = job_request(read_job_file(Path("jobs/job.toml")))
-    assert request.script == tmp_path / "jobs/src/train.py"
-    assert pack_source(request.script, Path(request.source or "")).names == ("train.py",)
-    assert request.uploads == {"code": tmp_path / "jobs/src"}
 
 
 def test_everything_wrong_is_reported_at_once() -> None:

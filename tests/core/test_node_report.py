@@ -38,16 +38,6 @@ def message(shown: NodesReport) -> list[tuple[str, str]]:
     return [(node.state, node.problem) for node in shown.nodes]
 
 
-def test_proven_nodes_that_have_met_are_ready() -> None:
-    shown = report(stored("i-a"), stored("i-b"))
-    assert message(shown) == [("proven", ""), ("proven", "")]
-    assert shown.verdict.state == "ready"
-
-
-def test_a_node_without_a_report_is_booting() -> None:
-    assert message(report(stored("i-a")))[1] == ("booting", "")
-
-
 def test_a_failed_node_reports_its_reason_and_what_becomes_of_it() -> None:
     shown = report(stored("i-a"), stored("i-b", "failed", "no driver"), limit=2)
     assert message(shown)[1] == ("failed", "no driver; being replaced (1 of 2)")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cfnlint.helpers import load_resource
 
 import trainium_core
 import trainium_runtime
@@ -178,3 +179,19 @@ def test_roles_are_passed_and_changed_only_if_they_are_of_the_stacks() -> None:
     for statement in [one for document in documents("cloudformation") for one in document["Statement"]]:
         if any(name.startswith("iam:") for name in statement["Action"]):
             assert "*" not in statement["Resource"]
+
+
+NEWER = load_resource("cfnlint.data.AdditionalSpecs", "Policies.json")
+
+
+def newer_types(name: str) -> set[str]:
+    prefix, _, short = name.partition(":")
+    return {kind.lower() for kind in NEWER[prefix]["Actions"][short.lower()].get("Resources", [])}
+
+
+@pytest.mark.parametrize("prefix", sorted({name.partition(":")[0] for name in known_actions()}))
+def test_actions_are_on_the_types_of_the_newer_reference(prefix: str) -> None:
+    for name in [name for name in known_actions() if name.startswith(f"{prefix}:")]:
+        found = action(name)
+        if not found.any_type:
+            assert {kind.lower() for kind in (*found.required, *found.optional)} == newer_types(name), name

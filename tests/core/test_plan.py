@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -84,32 +83,6 @@ def test_a_section_of_settings_is_validated_with_its_plan() -> None:
     assert Plan(**GOOD, network=network) == from_settings(**VPC)
     with pytest.raises(PlanError, match="trn:subnet_id: got nothing"):
         Plan(**GOOD, network=Network(vpc_id=VPC["vpc_id"]))
-
-
-def test_a_plan_cannot_be_changed() -> None:
-    with pytest.raises(FrozenInstanceError):
-        from_settings().nodes = 3  # type: ignore[misc]
-
-
-def test_no_nat_gateway_unless_chosen() -> None:
-    assert from_settings().network.effective_egress == "vpc-endpoints"
-    assert from_settings(egress="nat-gateway").network.effective_egress == "nat-gateway"
-    assert from_settings(**VPC).network.effective_egress == "existing"
-
-
-@pytest.mark.parametrize(
-    ("settings", "made"),
-    [
-        ({}, True),
-        ({"capacity": "spot"}, True),
-        ({"capacity": "capacity-block", "reservation_id": RESERVATION}, False),
-        ({"capacity": "reservation", "reservation_id": RESERVATION}, False),
-        ({"placement_group": "mine"}, False),
-        ({"instance_type": "trn1.2xlarge"}, False),
-    ],
-)
-def test_a_placement_group_is_made_where_efa_is_used_and_it_is_allowed(settings: dict[str, str], made: bool) -> None:
-    assert from_settings(**settings).creates_placement_group is made
 
 
 def test_validating_a_plan_imports_neither_cdk_nor_boto3_nor_jinja2() -> None:

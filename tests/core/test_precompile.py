@@ -63,12 +63,6 @@ def test_its_job_is_distinguished_and_bounded(request_: JobRequest) -> None:
     assert Job.from_json(compiled.to_json()) == compiled
 
 
-def test_the_chip_is_named_since_there_is_none_to_ask(request_: JobRequest) -> None:
-    assert ahead(request_).environment == {"NEURON_PLATFORM_TARGET_OVERRIDE": "trn1"}
-    chosen = replace(request_, environment={"NEURON_PLATFORM_TARGET_OVERRIDE": "trn1n"})
-    assert ahead(chosen).environment == chosen.environment
-
-
 def printed(command: str, folder: Path) -> list[str]:
     """What it prints with programs that print what they are given."""
     bash = shutil.which("bash")

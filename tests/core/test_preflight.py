@@ -2,38 +2,17 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
-from tests.core.plans import OWN_VPC, from_settings
+from tests.core.plans import from_settings
 from trainium_core.preflight.finding import Finding, verdict, worst_of
 from trainium_core.preflight.runner import CHECKS, preflight
 from trainium_runtime.check_result import CheckResult
 
 PLAN = from_settings(nodes=2)
-
-
-@pytest.mark.parametrize(
-    ("question", "check", "settings"),
-    [
-        ("quota", "quota", {}),
-        ("image", "image", {}),
-        ("vpc quota", "network", {}),
-        ("addresses", "network", OWN_VPC),
-        ("gp3_storage", "limits", {}),
-        ("stack", "stack", {}),
-    ],
-)
-def test_a_question_without_an_answer_is_unknown_and_the_verdict_too(
-    question: str, check: str, settings: dict[str, Any]
-) -> None:
-    findings = preflight(from_settings(nodes=2, **settings), FakeAccount(unavailable={question}))
-    unknown = [finding for finding in findings if finding.outcome != "pass"]
-    assert unknown == [Finding(check=check, outcome="unknown", found=f"no answer about {question}")]
-    assert verdict(findings) == "unknown"
 
 
 def test_a_suppressed_check_is_shown_and_does_not_count() -> None:

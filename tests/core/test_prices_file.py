@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.plans import the_problem
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.facts import facts
 from trainium_core.prices.file import PricesError, load_prices, snapshot_prices
@@ -100,13 +99,6 @@ def test_a_mistake_names_the_file_and_what_is_wrong(tmp_path: Path, text: str, s
         own(tmp_path, text)
     assert says in str(refused.value)
     assert str(refused.value).startswith(f"{tmp_path / 'prices.csv'}: ")
-
-
-def test_a_plan_reports_a_mistake_in_the_file_as_a_problem_of_the_setting(tmp_path: Path) -> None:
-    (tmp_path / "prices.csv").write_text(HEADER + NEGOTIATED.replace("18.50", "cheap"))
-    problem = the_problem(prices=str(tmp_path / "prices.csv"))
-    assert problem.key == "prices"
-    assert "usd is 'cheap'" in problem.fix
 
 
 @given(text=st.text(alphabet='abc,"\n0.-', max_size=40))

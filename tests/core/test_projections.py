@@ -58,11 +58,3 @@ def test_torchrun_starts_a_process_for_each_logical_core_of_each_node(plan: Plan
     given_options = dict(word.removeprefix("--").split("=", 1) for word in words if word.startswith("--"))
     processes = int(given_options["nproc_per_node"]) * int(given_options["nnodes"])
     assert processes * plan.lnc == plan.nodes * plan.type.physical_neuron_cores
-
-
-@pytest.mark.parametrize("nodes", [1, 4])
-def test_all_nodes_meet_at_the_head_node_with_ranks_of_the_membership(nodes: int) -> None:
-    assert torchrun_command(from_settings(nodes=nodes), "my.py") == (
-        f"bash -lc 'torchrun --nnodes={nodes} --nproc_per_node=32 --node_rank=$TRN_NODE_RANK "
-        "--master_addr=$HEAD_NODE --master_port=41000 my.py'"
-    )

@@ -171,22 +171,6 @@ def test_instances_are_those_of_the_family_with_their_market_and_cluster(monkeyp
         assert account.ended_instances("trn") == [RunningInstance(vcpus=192, capacity="on-demand")]
 
 
-def test_instances_are_counted_over_all_pages(account: AwsQuotas, stub: Stub) -> None:
-    page = {"Reservations": [{"Instances": [{"InstanceId": "i-1", "InstanceType": "trn1.2xlarge"}]}]}
-    stub("ec2").add_response("describe_instances", page | {"NextToken": "2"})
-    stub("ec2").add_response("describe_instances", page)
-    types = [{"InstanceType": "trn1.2xlarge", "VCpuInfo": {"DefaultVCpus": 8}}]
-    stub("ec2").add_response("describe_instance_types", {"InstanceTypes": types})
-    assert [instance.vcpus for instance in account.running_instances("trn")] == [8, 8]
-
-
-def test_a_default_that_may_not_be_read_names_its_own_permission(account: AwsQuotas, stub: Stub) -> None:
-    stub("service-quotas").add_client_error("get_service_quota", "NoSuchResourceException")
-    stub("service-quotas").add_client_error("get_aws_default_service_quota", "AccessDeniedException")
-    with pytest.raises(UnavailableError, match="permission servicequotas:GetAWSDefaultServiceQuota is missing"):
-        account.quota("ec2", ON_DEMAND)
-
-
 def test_types_that_may_not_be_described_leave_the_use_unknown(account: AwsQuotas, stub: Stub) -> None:
     instance = {"InstanceId": "i-1", "InstanceType": "trn1.2xlarge"}
     stub("ec2").add_response("describe_instances", {"Reservations": [{"Instances": [instance]}]})

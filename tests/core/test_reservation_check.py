@@ -13,7 +13,6 @@ from tests.core.fake_capacity import ACTIVE, NOW, SCHEDULED_BLOCK
 from tests.core.plans import RESERVATION, from_settings
 from trainium_core.capacity.offerings import Reservation
 from trainium_core.engines.ec2.checks.reservation_check import check_reservation, judge_reservation
-from trainium_core.preflight.runner import preflight
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 
@@ -68,12 +67,6 @@ def test_one_that_is_over_fails(state: str) -> None:
     assert (answer.outcome, answer.found) == ("fail", f"{RESERVATION}: it is {state}")
 
 
-@pytest.mark.parametrize("state", ["pending", "payment-pending"])
-def test_one_that_is_not_there_yet_fails_and_says_to_wait(state: str) -> None:
-    answer = judge(replace(ACTIVE, state=state))
-    assert (answer.outcome, answer.fix) == ("fail", "wait until it is active")
-
-
 @pytest.mark.parametrize(("minutes", "outcome"), [(74, "fail"), (75, "pass")])
 def test_a_block_must_leave_the_nodes_time_before_the_clock_stops_them(minutes: int, outcome: str) -> None:
     ending = replace(SCHEDULED_BLOCK, state="active", available=4, start=NOW, end=NOW + timedelta(minutes=minutes))
@@ -101,14 +94,6 @@ def test_the_answer_is_about_the_reservation_of_the_plan_and_the_nodes_in_it() -
     answer = check_reservation(from_settings(nodes=2, **RESERVED), account)
     assert answer is not None
     assert answer.outcome == "pass"
-
-
-@pytest.mark.parametrize("question", ["reservation", "nodes in reservation", "subnet"])
-def test_without_an_answer_it_is_unknown(question: str) -> None:
-    account = FakeAccount(in_hand=[ACTIVE], unavailable={question})
-    findings = preflight(from_settings(**RESERVED, **OWN_SUBNET), account)
-    (finding,) = [finding for finding in findings if finding.check == "reservation"]
-    assert (finding.outcome, finding.found) == ("unknown", f"no answer about {question}")
 
 
 def test_a_subnet_that_is_not_there_leaves_the_zone_unknown() -> None:

@@ -73,14 +73,6 @@ def test_whatever_our_rules_let_pass_awss_model_allows(plan: Plan, job: Training
 
 @often_refused
 @given(plan=plans(), job=jobs)
-def test_no_request_has_a_debugger_and_each_switches_the_profiler_off(plan: Plan, job: TrainingJob) -> None:
-    made = made_of(plan, job)
-    assert {"DebugHookConfig", "DebugRuleConfigurations", "ProfilerRuleConfigurations"}.isdisjoint(made)
-    assert made["ProfilerConfig"] == {"DisableProfiler": True}
-
-
-@often_refused
-@given(plan=plans(), job=jobs)
 def test_spot_jobs_and_only_these_have_a_bound_on_waiting(plan: Plan, job: TrainingJob) -> None:
     made = made_of(plan, job)
     stopping = made["StoppingCondition"]
@@ -93,6 +85,7 @@ def test_every_training_type_wherever_it_is_offered_has_a_valid_request(plan: Pl
     made = request(plan)
     assert refused(made) == []
     assert made["ResourceConfig"]["InstanceType"] == f"ml.{plan.instance_type}"
+    assert made["ProfilerConfig"] == {"DisableProfiler": True}
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.instance_type} {plan.region}")
@@ -114,11 +107,6 @@ def test_time_limits_are_in_seconds_and_spot_waits_as_long_again() -> None:
     assert request(max_minutes=30)["StoppingCondition"] == {"MaxRuntimeInSeconds": 1800}
     spot = request(from_settings(capacity="spot"), max_minutes=120)["StoppingCondition"]
     assert spot == {"MaxRuntimeInSeconds": 7200, "MaxWaitTimeInSeconds": 14400}
-
-
-def test_a_warm_pool_keeps_the_instances() -> None:
-    assert request(warm_pool_minutes=15)["ResourceConfig"]["KeepAlivePeriodInSeconds"] == 900
-    assert "KeepAlivePeriodInSeconds" not in request()["ResourceConfig"]
 
 
 def test_a_training_plan_is_what_the_job_runs_in_even_where_the_plan_says_spot() -> None:

@@ -159,16 +159,6 @@ def test_the_entry_keeps_compiled_graphs_apart_by_release(
     assert container_entry_module.compile_cache(url, processes=64) == expected
 
 
-def test_the_script_may_be_reported_from_here_or_within_its_source(
-    source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(source.parent)
-    (source.parent / "train.py").write_text("another")
-    message = [pack_source(Path(script), Path(source.name)) for script in ("train.py", f"{source.name}/train.py")]
-    assert [package.script for package in message] == ["train.py", "train.py"]
-    assert message[0].archive == message[1].archive == pack_source(source / "train.py", source).archive
-
-
 @given(script=st.text(min_size=1, max_size=80), cluster=cluster_names)
 def test_a_name_made_for_a_job_is_one_that_sagemaker_takes_and_begins_with_the_cluster(
     script: str, cluster: str

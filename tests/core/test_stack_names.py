@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.core.fake_teardown import FakeTeardown, cluster_stack
-from tests.core.plans import cluster_names, from_settings, problems_of
-from trainium_core.naming import CONSTRUCT_IDS, DEFAULT_CLUSTER_NAME, stack_names, training_job_prefix
+from tests.core.plans import cluster_names, problems_of
+from trainium_core.naming import stack_names, training_job_prefix
 from trainium_core.teardown.scope import find_scope
 
 LONGER = st.tuples(cluster_names, cluster_names).map(lambda two: (two[0], f"{two[0]}-{two[1]}"[:32].rstrip("-")))
@@ -32,11 +32,6 @@ def test_the_names_of_the_jobs_of_two_clusters_begin_differently(names: tuple[st
 @given(cluster_names)
 def test_names_of_stacks_are_such_as_cloudformation_takes(name: str) -> None:
     assert all(re.fullmatch("[a-zA-Z][-a-zA-Z0-9]{0,127}", stack) for stack in stack_names(name).values())
-
-
-def test_the_stacks_of_the_default_cluster_are_called_as_in_the_app() -> None:
-    assert stack_names(DEFAULT_CLUSTER_NAME) == CONSTRUCT_IDS
-    assert from_settings(cluster_name="team-a").stack_names["cluster"] == "team-a-TrnClusterStack"
 
 
 @pytest.mark.parametrize("name", ["two--hyphens", "last-", "-first", "Upper", "1st", "x" * 33, ""])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.plans import OWN_VPC, from_settings, problems_of, the_problem
+from tests.core.plans import OWN_VPC, problems_of, the_problem
 
 EKS_CLUSTER = "arn:aws:eks:us-west-2:123456789012:cluster/pods"
 TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
@@ -37,27 +37,11 @@ def test_no_budget_stops_a_hyperpod_cluster() -> None:
     assert problems_of(stacks="hyperpod", budget_usd="500") == []
 
 
-@pytest.mark.parametrize("raw", ["cluster,sagemaker", "cluster, sagemaker", ["cluster", "sagemaker"]])
-def test_stacks_are_names_with_commas_or_a_list(raw: Any) -> None:
-    assert from_settings(stacks=raw).stacks == ("cluster", "sagemaker")
-
-
-def test_an_unknown_stack_is_refused_with_the_nearest() -> None:
-    problem = the_problem(stacks="sagemaker,hyperpods")
-    assert (problem.key, problem.got) == ("stacks", "sagemaker,hyperpods")
-    assert "write hyperpod" in problem.fix
-
-
 def test_a_budget_longer_than_a_job_may_run_is_refused() -> None:
     problem = the_problem(stacks="sagemaker", sagemaker_budget_hours=673)
     assert (problem.key, problem.got) == ("sagemaker_budget_hours", 673)
     assert "up to 672" in problem.allowed
     assert problems_of(stacks="sagemaker", sagemaker_budget_hours=672) == []
-
-
-def test_eks_needs_the_cluster_that_orchestrates() -> None:
-    problem = the_problem(hyperpod_orchestrator="eks")
-    assert (problem.key, problem.got) == ("hyperpod_eks_cluster", None)
 
 
 def test_slurm_has_no_use_for_the_security_group_of_an_eks_cluster() -> None:

@@ -27,6 +27,7 @@ from trainium_core.stacks.description import MadeResource
 from trainium_core.teardown.account import Leftover, Workload
 from trainium_core.teardown.run import Outcome, take_down, verdict
 from trainium_core.teardown.scope import find_scope
+from trainium_core.teardown.steps import Progress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 NO_NODES = NodeGroup(name=GROUP, wanted=0, instances={})
@@ -309,3 +310,36 @@ class TestNotice:
             run(account, pause=interrupt)
         assert account.given_notices == []
         assert f"empty_group {GROUP}" not in account.changes
+
+
+WITH_A_WEBSITE = cluster_stack(
+    resources=(
+        *cluster_stack().resources,
+        MadeResource(kind="AWS::EC2::VPC", resource_id="vpc-1", other=True),
+        MadeResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id="website", other=True),
+    )
+)
+
+
+def test_of_a_stack_that_has_other_things_only_the_nodes_end() -> None:
+    account = FakeTeardown(stacks=[WITH_A_WEBSITE], work=[])
+    outcomes = run(account)
+    assert verdict(outcomes) == "left"
+    assert "1 AWS::EC2::VPC" in of(outcomes, "stacks").message
+    assert [change for change in account.changes if change.startswith(("empty", "delete"))] == [
+        f"empty_group {GROUP}",
+        "delete_leftover eni-1",
+    ]
+
+
+def test_a_stack_that_has_other_things_goes_if_that_is_asked_for() -> None:
+    account = FakeTeardown(stacks=[WITH_A_WEBSITE], work=[])
+    scope = find_scope(account, OWN_CLUSTER, whole_stacks=True)
+    clock = FakeClock()
+
+    def on_progress(_step: str, _progress: Progress) -> None:
+        pass
+
+    outcomes = take_down(account, scope, on_progress=on_progress, pause=clock.pause, now=clock.now)
+    assert verdict(outcomes) == "gone"
+    assert "empty_group website" not in account.changes

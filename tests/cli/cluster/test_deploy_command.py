@@ -94,12 +94,6 @@ def test_without_a_ready_account_nothing_is_deployed(
     assert not cdk.exists()
 
 
-def test_a_suppressed_check_does_not_block(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount(limit=0))
-    assert deploy("--yes", "--suppress", "quota").exit_code == ExitCode.OK
-    assert cdk.exists()
-
-
 @pytest.mark.parametrize(
     ("typed", "options", "called"),
     [

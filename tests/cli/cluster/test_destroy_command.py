@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.cli.running import GOOD
-from tests.core.fake_teardown import CACHE, OWN_CLUSTER, RECORDS, FakeTeardown, cluster_stack
+from tests.core.fake_teardown import CACHE, OWN_CLUSTER, RECORDS, FakeTeardown
 from trainium_cli.cluster import destroy_command
 from trainium_cli.cluster.destroy_command import show_inventory
 from trainium_cli.exit_codes import ExitCode
@@ -103,15 +103,6 @@ def test_json_reports_what_went_what_stays_and_the_verdict(monkeypatch: pytest.M
 def test_json_without_yes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeTeardown()
     assert destroy(monkeypatch, account, "--json").exit_code == ExitCode.BAD_INPUT
-    assert account.changes == []
-
-
-def test_a_protected_stack_is_named_and_nobody_is_prompted(monkeypatch: pytest.MonkeyPatch) -> None:
-    account = FakeTeardown(stacks=[cluster_stack(protected=True)])
-    ended = destroy(monkeypatch, account)
-    assert ended.exit_code == ExitCode.NOT_READY
-    assert "TrnClusterStack is protected against deletion, so nothing was touched" in ended.stdout
-    assert "Destroy this?" not in ended.stdout
     assert account.changes == []
 
 

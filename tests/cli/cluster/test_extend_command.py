@@ -70,14 +70,6 @@ def test_it_writes_the_new_end_and_deploys_it(monkeypatch: pytest.MonkeyPatch, t
     assert written(tmp_path)["trn:ami"] == PARAMETER
 
 
-def test_a_hyperpod_cluster_is_extended_as_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    account = FakeStacks(stacks={"HyperPodStack": deployed_stack()})
-    ended = extend(monkeypatch, tmp_path, account)
-    assert account.deployed == [["HyperPodStack"]]
-    assert written(tmp_path)["trn:ami"] == PARAMETER
-    assert "What HyperPodStack costs, by prices of its service, is not in it." in ended.stdout
-
-
 def test_stacks_that_were_deployed_at_different_times_all_get_the_latest_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

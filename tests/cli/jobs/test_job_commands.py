@@ -136,20 +136,6 @@ def test_a_second_job_is_refused_with_the_name_of_the_first(cluster: Cluster) ->
     assert run("run", *TWO, "--detach", "train.py").exit_code == ExitCode.OK
 
 
-def test_a_job_resumes_only_what_has_a_whole_checkpoint(cluster: Cluster) -> None:
-    assert cluster.jobs.submit(JOB, b"", over=None)
-    cluster.writes.end("interrupted")
-    resumed = ("run", *TWO, "--detach", "--resume", JOB.id, "train.py")
-    ended = run(*resumed)
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "has no whole checkpoint" in ended.stderr
-    cluster.writes.put("checkpoints/step-10.json", {})
-    assert run(*resumed).exit_code == ExitCode.OK
-    current = cluster.jobs.current()
-    assert current
-    assert current.job.resume_from == JOB.id
-
-
 def test_ctrl_c_leaves_the_job_running_and_says_how_to_come_back(cluster: Cluster) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
@@ -172,13 +158,6 @@ def test_a_checkpoint_of_another_world_size_is_refused_before_anything_is_upload
     assert "whose checkpoint step-10 was saved by 4 processes" in ended.stderr
     assert "a checkpoint of 64 processes, as many as this job has" in ended.stderr
     assert cluster.jobs.job_ids() == [JOB.id]
-
-
-def test_what_s3_refuses_is_one_sentence(cluster: Cluster) -> None:
-    cluster.jobs.bucket = "no-such-bucket"
-    ended = run("run", *TWO, "train.py")
-    assert ended.exit_code == ExitCode.UNKNOWN
-    assert ended.stderr.startswith("Nothing was started: AWS answered NoSuchBucket")
 
 
 def test_secrets_and_inputs_are_shown_by_name_in_a_dry_run_and_given_to_the_nodes(cluster: Cluster) -> None:

@@ -95,10 +95,3 @@ def test_what_an_engine_does_not_take_is_refused_by_its_name(
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert message in ended.stderr
     assert started() == []
-
-
-def test_a_refusal_says_that_nothing_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL_SAGEMAKER", "http://127.0.0.1:9")
-    ended = submit()
-    assert ended.exit_code == ExitCode.NOT_READY
-    assert "Nothing was started: " in ended.stderr

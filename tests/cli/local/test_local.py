@@ -54,11 +54,6 @@ def test_status_is_3_when_nothing_runs(idle: Trn) -> None:
     assert (shown.returncode, shown.stdout) == (3, "The embedded AWS does not run. Start it with: trn local start\n")
 
 
-def test_starting_again_with_the_same_settings_is_no_error(running: Trn) -> None:
-    again = running("start", "--region", "us-east-2")
-    assert (again.returncode, again.stdout.splitlines()[0]) == (0, "The embedded AWS runs already.")
-
-
 def test_starting_again_with_other_settings_is_refused(running: Trn) -> None:
     again = running("start", "--quota", "L-2C3B7624=128")
     assert again.returncode == 1
@@ -81,14 +76,6 @@ def test_a_forgotten_double_dash_is_reported(idle: Trn) -> None:
     ran = idle("cdk", "deploy")
     assert ran.returncode == 2
     assert "trn local -- cdk deploy" in ran.stderr
-
-
-def test_a_missing_stand_in_for_the_nodes_is_shown(idle: Trn) -> None:
-    started = idle("start", "--port", "0", "--no-stand-in-nodes")
-    try:
-        assert "nobody plays them" in started.stdout
-    finally:
-        idle("stop")
 
 
 @pytest.mark.parametrize(

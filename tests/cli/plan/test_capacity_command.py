@@ -79,22 +79,9 @@ def rows(ended: Result) -> list[list[str]]:
     return [line.split() for line in ended.stdout.splitlines() if line.strip()]
 
 
-def test_a_block_is_a_row_with_its_start_length_fee_and_price_by_the_hour(capacity: CapacityCommand) -> None:
-    ended = capacity(FakeAccount(zones=(), blocks=[FOR_SALE]), *HERE)
-    start = f"{TOMORROW:%Y-%m-%d %H:%M}".split()
-    expected = ["1", "later", "Capacity", "Block", "us-west-2", "usw2-az4", *start, "24", "$360.00", "$15.00"]
-    assert expected in rows(ended)
-
-
 def test_an_unknown_price_is_unknown_and_not_0(capacity: CapacityCommand) -> None:
     ended = capacity(FakeAccount(zones=["usw2-az4"], usd={"spot": None}), *HERE)
     assert ["2", "now", "spot", "us-west-2", "usw2-az4", "now", "24", "unknown", "unknown", "9"] in rows(ended)
-
-
-def test_a_region_that_gives_no_answer_is_a_row_that_says_why(capacity: CapacityCommand) -> None:
-    dark = FakeAccount(unavailable={"blocks"})
-    shown = capacity({"us-east-1": dark, "us-west-2": FakeAccount()}, "--regions", "us-east-1,us-west-2")
-    assert ["unknown", "Capacity", "Block", "no", "answer", "about", "blocks", "us-east-1"] in rows(shown)
 
 
 def commands(ended: Result) -> list[list[str]]:

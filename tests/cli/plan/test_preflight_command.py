@@ -81,13 +81,6 @@ def test_json_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_suppressed_check_is_not_queried_and_seen_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = invoke(monkeypatch, NOT_READY, "--suppress", "quota")
-    assert ended.exit_code == ExitCode.OK
-    assert "suppressed" in next(line for line in ended.stdout.splitlines() if line.startswith("quota"))
-    assert ended.stdout.splitlines()[-1] == "ready: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 suppressed)"
-
-
 def test_a_check_that_does_not_exist_is_refused_with_the_nearest() -> None:
     ended = run("preflight", *GOOD, "--suppress", "quotas")
     assert ended.exit_code == ExitCode.BAD_INPUT
@@ -129,11 +122,6 @@ def test_every_region_is_every_one_that_offers_the_type(monkeypatch: pytest.Monk
     ended = invoke_in(monkeypatch, accounts, "--every-region", "--json")
     printed = json.loads(ended.stdout)["regions"]
     assert {region: findings["verdict"] for region, findings in printed.items()} == dict.fromkeys(accounts, "ready")
-
-
-def test_a_bad_plan_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight_command, "AwsAccount", None)
-    assert run("preflight", *GOOD, "-c", "trn:nodes=0").exit_code == ExitCode.BAD_INPUT
 
 
 def test_without_credentials_the_verdict_is_unknown() -> None:

@@ -91,13 +91,6 @@ def test_status_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [r["desired"] for r in printed["requests"]] == [256]
 
 
-def test_status_of_a_reservation_makes_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    unavailable = FakeQuotas(unavailable={"quota", "instances", "requests"})
-    ended = run(monkeypatch, [unavailable], "status", *RESERVED)
-    assert ended.exit_code == ExitCode.OK
-    assert "reserved capacity counted against the quota when it was reserved" in ended.stdout
-
-
 @pytest.mark.parametrize(
     ("limit", "outcome", "code"), [(0, "fail", ExitCode.NOT_READY), (None, "unknown", ExitCode.UNKNOWN)]
 )

@@ -134,11 +134,3 @@ def test_unanswered_parts_are_named_and_the_rest_is_written(account: FakeSupport
     }
     assert {"nodes.json", "scaling-activities.json", "preflight.json"} <= set(shown["files"])
     assert json.loads(files()["manifest.json"])["unavailable"] == shown["unavailable"]
-
-
-@pytest.mark.usefixtures("account")
-def test_settings_without_a_plan_are_written_with_their_problems() -> None:
-    assert run("support", "-c", "trn:instance_type=trn9").exit_code == ExitCode.OK
-    found = files()
-    assert set(found) == {"manifest.json", "versions.txt", "settings.json"}
-    assert "trn9" in found["settings.json"]

@@ -1,11 +1,8 @@
 """`trn types`."""
 
 import json
-from pathlib import Path
 
 from tests.cli.running import run
-from tests.core.test_catalog_overlay import TOMORROW
-from trainium_cli.exit_codes import ExitCode
 from trainium_core.catalog.catalog import builtin_catalog
 
 CATALOG = builtin_catalog()
@@ -24,15 +21,3 @@ def test_a_region_leaves_only_what_it_offers() -> None:
     shown = run("types", "--region", "us-west-2").stdout
     assert "us-west-2" in shown
     assert "us-east-1" not in shown
-
-
-def test_a_region_without_trainium_is_refused_with_the_nearest() -> None:
-    ended = run("types", "--region", "us-west-1")
-    assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "--region: got 'us-west-1'\n    allowed: " in ended.stderr
-    assert "; nearest: us-west-2\n    fix:     choose us-west-2" in ended.stderr
-
-
-def test_types_of_a_file_of_your_own_are_shown(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(TOMORROW)
-    assert "trn9.96xlarge" in run("types", "--catalog", str(tmp_path / "mine.toml")).stdout
