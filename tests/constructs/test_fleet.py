@@ -255,12 +255,6 @@ def test_keeper_and_gate_replace_as_often_as_the_plan_says(settings: dict[str, A
     assert limit == str(replacements)
 
 
-@pytest.mark.parametrize(("capacity", "warned"), [("capacity-block", True), ("reservation", False)])
-def test_only_the_end_of_a_capacity_block_is_listened_for(capacity: str, warned: bool) -> None:
-    rules = fleet(capacity=capacity, **reserved(capacity)).resources("AWS::Events::Rule")
-    assert any("CapacityBlockEnd" in name for name in rules) == warned
-
-
 @pytest.mark.parametrize(
     ("settings", "ports"),
     [({}, {443}), ({"neuron_software": "install", "ami": "ami-0123456789abcdef0"}, {80, 443})],

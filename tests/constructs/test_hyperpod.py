@@ -7,8 +7,6 @@ import pytest
 from tests.constructs.plans import reserved
 from tests.constructs.synth import OWN_NETWORK, Json, as_text, granted, statements
 from tests.constructs.training import EKS_CLUSTER, TRAINING_PLAN, hyperpod_template
-from trainium_core.plan.node_settings import node_settings
-from trainium_userdata.hyperpod import hyperpod_script
 
 EKS: dict[str, Any] = {"hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER, **OWN_NETWORK}
 
@@ -81,15 +79,6 @@ def test_the_longest_name_of_that_bucket_is_one_that_s3_takes() -> None:
     assert len(prefix) + len("0123456789ab") <= 63
 
 
-def test_the_script_is_the_one_of_the_plan_and_its_places_are_files_beside_it() -> None:
-    from tests.constructs.synth import a_plan
-
-    (files,) = hyperpod_template().resources("Custom::TrnBucketFiles").values()
-    written = files["Properties"]["Files"]
-    assert written["on_create.sh"] == hyperpod_script(node_settings(a_plan()))
-    assert "TRN_CACHE_URL=s3://${" in as_text(written["places.env"])
-
-
 def test_the_scripts_are_there_and_may_be_read_before_the_first_node() -> None:
     template = hyperpod_template()
     before = template.before(template.logical_id("AWS::SageMaker::Cluster"))
@@ -132,10 +121,6 @@ def test_packages_are_fetched_by_http_too_where_there_is_an_internet(settings: J
 
 
 ENDS: dict[str, Any] = {"ends": "5d"}
-
-
-def test_a_plan_without_an_end_or_a_budget_has_no_clock() -> None:
-    assert not hyperpod_template().resources("AWS::Scheduler::Schedule")
 
 
 def test_the_clock_of_a_cluster_deletes_its_own_stack_and_does_nothing_to_nodes() -> None:

@@ -117,12 +117,6 @@ def test_the_image_comes_from_an_ssm_parameter_at_deployment() -> None:
     }
 
 
-def test_a_placement_group_is_named_only_when_given() -> None:
-    assert "Placement" not in data_of()
-    data = launch_template(a_plan(), placement_group_name="close")["LaunchTemplateData"]
-    assert data["Placement"] == {"GroupName": "close"}
-
-
 def test_parameters_of_an_app_come_to_what_the_same_plan_does() -> None:
     stack = new_stack()
     vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["a"])

@@ -11,7 +11,6 @@ from moto.iam.access_control import IAMPolicy, PermissionResult
 from tests.constructs.plans import reserved
 from tests.constructs.synth import REGION, Json, Template, as_list, as_text, cluster_template, new_app
 from trainium_cdk.pilot.pilot import budget_name
-from trainium_core.facts import facts
 
 FUNCTION = "AWS::Lambda::Function"
 ENDS: dict[str, Any] = {"ends": "40h"}
@@ -53,16 +52,6 @@ def test_the_name_of_a_budget_is_one_that_aws_takes_however_long_the_stacks_is()
     names = {budget_name(stack, "c" * 32, "notify") for stack in stacks}
     assert {len(name) for name in names} == {len(f"S{'S' * 8}-{'c' * 32}-us-west-2-notify"), 100}
     assert all(name.endswith(f"-{'c' * 32}-us-west-2-notify") for name in names)
-
-
-@pytest.mark.parametrize("settings", [ENDS, STOPS, BLOCK], ids=str)
-def test_the_clock_is_read_every_few_minutes(settings: dict[str, Any]) -> None:
-    template = cluster_template(**settings)
-    schedule = template.properties("AWS::Scheduler::Schedule")
-    function, _ = the(template, FUNCTION, "PilotClock")
-    assert schedule["ScheduleExpression"] == f"rate({facts()['pilot']['minutes_between_runs']} minutes)"
-    assert as_text(schedule["Target"]["Arn"]) == f"${{{function}.Arn}}"
-    assert "State" not in schedule
 
 
 def test_the_clock_knows_the_end_in_a_form_that_needs_no_time_zones() -> None:

@@ -77,27 +77,12 @@ def test_a_job_lists_its_prefixes_only() -> None:
     assert {prefix.removesuffix("/*") for prefix in prefixes} == {"source", "checkpoints", "neuron-compile-cache"}
 
 
-def test_a_job_writes_logs_under_its_own_name_only() -> None:
-    (streams,) = resources_for("logs:PutLogEvents", training_template())
-    assert streams.endswith(":log-group:/aws/sagemaker/TrainingJobs:log-stream:trn-pilot--*")
-
-
-def test_a_job_pulls_aws_own_training_images_only() -> None:
-    (repository,) = resources_for("ecr:BatchGetImage", training_template())
-    assert repository == "arn:aws:ecr:us-west-2:763104351884:repository/pytorch-training-neuronx"
-
-
 def test_with_an_image_of_your_own_a_job_pulls_that_and_not_aws() -> None:
     own_image = "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0"
     template = training_template(sagemaker_image=own_image)
     (repository,) = resources_for("ecr:BatchGetImage", template)
     assert repository == "arn:aws:ecr:us-west-2:123456789012:repository/team/training"
     assert template.json["Outputs"]["ImageUri"]["Value"] == own_image
-
-
-def test_metrics_go_to_the_namespace_of_training_jobs_only() -> None:
-    (statement,) = [s for s in policy_of(training_template(), JOB_ROLE) if s["Action"] == "cloudwatch:PutMetricData"]
-    assert statement["Condition"] == {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/TrainingJobs"}}
 
 
 def test_in_a_vpc_interfaces_are_made_in_the_subnet_and_the_security_group_only() -> None:
@@ -153,13 +138,6 @@ def test_a_key_of_your_own_encrypts_the_store_and_is_read_through_s3_only() -> N
     assert template.json["Outputs"]["KmsKeyArn"]["Value"] == KMS_KEY
 
 
-def test_a_key_of_your_own_encrypts_the_compile_cache_too() -> None:
-    buckets = training_template(sagemaker_kms_key=KMS_KEY).resources("AWS::S3::Bucket").values()
-    rules = [b["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"][0] for b in buckets]
-    keys = [rule["ServerSideEncryptionByDefault"].get("KMSMasterKeyID") for rule in rules]
-    assert keys == [KMS_KEY, KMS_KEY]
-
-
 @pytest.mark.parametrize(
     ("url", "objects"),
     [("s3://corpus/wiki/en/", "corpus/wiki/en/*"), ("s3://corpus", "corpus/*"), ("s3://corpus/", "corpus/*")],
@@ -168,14 +146,6 @@ def test_data_of_your_own_may_be_read_and_not_written(url: str, objects: str) ->
     template = training_template(sagemaker_data=url)
     assert [r for r in resources_for("s3:GetObject", template) if r.endswith(objects)]
     assert not [r for r in resources_for("s3:PutObject", template) if "corpus" in r]
-
-
-@pytest.mark.parametrize(("setting", "policy"), [("destroy", "Delete"), ("retain", "Retain")])
-def test_models_stay_when_they_are_reported_to(setting: str, policy: str) -> None:
-    template = training_template(sagemaker_output_at_destroy=setting)
-    assert template.resources()[store(template)]["DeletionPolicy"] == policy
-    kept = {name for name, r in template.resources().items() if r.get("DeletionPolicy") == "Retain"}
-    assert kept == ({store(template)} if setting == "retain" else set())
 
 
 @pytest.mark.parametrize(
@@ -241,15 +211,6 @@ def test_the_machine_runs_jobs_in_the_vpc_when_there_is_one() -> None:
         "SecurityGroupIds": [f"${{{group}.GroupId}}"],
     }
     assert "VpcConfig" not in definition()["States"]["Train"]["Parameters"]
-
-
-def test_step_functions_can_take_the_role_for_machines_of_this_account_only() -> None:
-    (statement,) = role(training_template(), f"{RUNNER_ROLE}Role")["AssumeRolePolicyDocument"]["Statement"]
-    conditions = {key: {k: as_text(v) for k, v in test.items()} for key, test in statement["Condition"].items()}
-    assert conditions == {
-        "StringEquals": {"aws:SourceAccount": "${AWS::AccountId}"},
-        "ArnLike": {"aws:SourceArn": "arn:aws:states:us-west-2:${AWS::AccountId}:stateMachine:*"},
-    }
 
 
 def test_the_machine_runs_jobs_of_this_plan_only() -> None:

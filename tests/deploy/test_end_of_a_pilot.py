@@ -137,23 +137,6 @@ def test_a_pilot_is_warned_of_stopped_and_deleted_in_time(account: Account, cloc
     assert differences(before, account.inventory()) == []
 
 
-def test_ended_pilot_has_no_nodes_until_it_is_extended(account: Account, clock: MovableClock) -> None:
-    pilot = a_pilot(account, clock, ends="10h")
-    clock.forward(hours=11)
-    assert pilot.nodes == 0
-    assert pilot.tags[STOPPED_TAG].startswith("end ")
-
-    launched = pilot.launched
-    account.deploy(cluster_template(ends="10h", root_volume_gib=600))
-    assert pilot.launched == launched  # a deployment does not bring back what has ended, be it for a minute
-    assert outputs(account.cluster())["Fleet"].startswith("no nodes, as wanted: the pilot ended at ")
-
-    account.deploy(cluster_template(ends=utc_text(clock.now + timedelta(hours=8))))
-    assert outputs(account.cluster())["Fleet"] == "2 of 2 nodes proven"
-    assert STOPPED_TAG not in pilot.tags
-    pilot.destroy()
-
-
 def test_spent_budget_stops_the_nodes_until_it_is_raised(account: Account, clock: MovableClock) -> None:
     pilot = a_pilot(account, clock, budget_usd=500, budget_action="stop")
     sns = account.aws.client("sns")

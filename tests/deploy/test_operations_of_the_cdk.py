@@ -1,4 +1,4 @@
-"""What the CDK CLI does to stacks beyond deploy and destroy: no rollback, rollback, drift, import."""
+"""What the CDK CLI does to a stack whose deployment failed without a rollback."""
 
 import json
 from collections.abc import Iterator
@@ -60,35 +60,3 @@ def test_a_failed_deployment_without_rollback_is_rolled_back_or_fixed(app: App) 
     assert (code, app.status) == (0, "UPDATE_ROLLBACK_COMPLETE"), printed
     read = app.account.aws.client("ssm").get_parameter(Name="/operations/of/the/cdk")
     assert read["Parameter"]["Value"] == "good"
-
-
-def test_drift_is_shown(app: App) -> None:
-    resources = {"A": parameter("as deployed")}
-    assert app.run("deploy", "--require-approval", "never", resources=resources)[0] == 0
-    assert "No drift detected" in app.run("drift", resources=resources)[1]
-    ssm = app.account.aws.client("ssm")
-    ssm.put_parameter(Name="/operations/of/the/cdk", Value="changed by hand", Overwrite=True)
-    code, printed = app.run("drift", "--fail", resources=resources)
-    assert (code, "changed by hand" in printed) == (1, True), printed
-
-
-def test_what_exists_is_imported(app: App) -> None:
-    region = app.account.aws.region
-    app.account.aws.client("s3").create_bucket(
-        Bucket="imported-by-the-cdk", CreateBucketConfiguration={"LocationConstraint": region}
-    )
-    app.account.aws.client("logs").create_log_group(logGroupName="/imported/by/the/cdk")
-    named = {"B": ("S3", "Bucket", "imported-by-the-cdk"), "L": ("Logs", "LogGroup", "/imported/by/the/cdk")}
-    resources = {
-        logical_id: {
-            "Type": f"AWS::{service}::{kind}",
-            "DeletionPolicy": "Retain",
-            "Properties": {f"{kind}Name": name},
-        }
-        for logical_id, (service, kind, name) in named.items()
-    }
-    mapping = app.folder / "mapping.json"
-    mapping.write_text(json.dumps({one: {f"{kind}Name": name} for one, (_, kind, name) in named.items()}))
-    code, printed = app.run("import", "--resource-mapping", str(mapping), resources=resources)
-    assert (code, app.status) == (0, "IMPORT_COMPLETE"), printed
-    assert app.run("diff", "--fail", resources=resources)[0] == 0

@@ -73,17 +73,6 @@ CHANGES = (
 """What destroying a cluster with its remains changes: Put, Post and Delete are S3's, notice, objects and an upload."""
 
 
-def test_it_leaves_the_account_as_it_was(shared: Shared) -> None:
-    state = shared.foreign.state()
-    shared.deploy()
-    shared.proxy.arm(fatal=0)
-    run = shared.destroy(*DESTROY)
-    assert run.code == 0, run.printed
-    assert tuple(shared.proxy.changes) == CHANGES
-    assert differences(shared.before, shared.account.inventory()) == []
-    assert shared.foreign.state() == state
-
-
 def test_destroy_killed_at_every_change_resumes_and_leaves_nothing(shared: Shared) -> None:
     """Each change is lost once, before it arrives, and its answer is lost once, after it was carried out."""
     state = shared.foreign.state()

@@ -85,13 +85,6 @@ def test_a_fleet_that_failed_names_the_nodes_that_were_replaced_before() -> None
     )
 
 
-def test_many_different_failures_are_summarised() -> None:
-    failed = [record(i, "failed", f"fault {i}") for i in "abcdefgh"]
-    reason = judge(8, list("abcdefgh"), failed).reason
-    assert reason.startswith("node a: fault a; node b: fault b")
-    assert reason.endswith("; and 3 more nodes, each for its own reason")
-
-
 def test_what_a_silent_node_said_on_its_console_fails_the_fleet() -> None:
     verdict = judge(2, ["a", "b"], [record("a")], console={"b": "S3 refused the record: AccessDenied"})
     assert verdict.state == "failed"
@@ -119,10 +112,6 @@ def test_a_membership_of_other_nodes_than_are_there_is_not_enough() -> None:
 def test_nodes_without_a_membership_are_not_ready() -> None:
     unmet = [record("a", version="-"), record("b", version="-")]
     assert judge(2, ["a", "b"], unmet, membership=Membership()).state == "waiting"
-
-
-def test_a_single_node_needs_no_membership() -> None:
-    assert judge(1, ["a"], [record("a", version="-")], membership=Membership()).state == "ready"
 
 
 def test_a_draining_node_is_not_ready_and_says_why() -> None:

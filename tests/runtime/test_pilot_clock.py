@@ -43,10 +43,6 @@ def test_nodes_run_until_the_end_and_not_after(after: float, nodes: int) -> None
     assert decision(after, terms(100)).nodes == nodes
 
 
-def test_without_an_end_nodes_run() -> None:
-    assert decision(5000, terms()) == ClockDecision(nodes=2, why="the pilot runs")
-
-
 @pytest.mark.parametrize(
     ("hours", "warning", "at"),
     [(100, 24, 76), (48, 24, 24), (40, 24, 20), (1, 24, 0.5), (200, 100, 100), (200, 12, 188)],
@@ -107,12 +103,6 @@ def test_jobs_are_reported_before_nodes_leave_a_block_and_thus_before_ec2_warns_
     assert found is not None
     assert found.at == BLOCK.ends - timedelta(minutes=45)
     assert decision(32.99, terms(in_capacity_block=True), block=BLOCK).notice is None
-
-
-def test_jobs_are_notified_of_the_first_moment_at_which_nodes_stop() -> None:
-    found = decision(33.1, terms(33.2, in_capacity_block=True), block=BLOCK).notice
-    assert found is not None
-    assert found.reason.startswith("the pilot ends at")
 
 
 def test_a_spent_budget_gives_notice_first_and_then_stops_the_nodes() -> None:
@@ -206,10 +196,6 @@ def test_nodes_that_nobody_has_used_for_so_long_end(after: float, since: float |
     assert (found.stopped is None) == (nodes > 0)
 
 
-def test_nodes_that_nobody_uses_run_on_where_the_plan_does_not_end_them() -> None:
-    assert decision(10, terms(), idle_since=DEPLOYED).nodes == 2
-
-
 def test_people_have_one_notice_of_nodes_that_nobody_uses_before_they_end() -> None:
     assert idle(9.7, 8).idle is None
     notice = StopNotice(
@@ -227,10 +213,6 @@ def test_nodes_that_ended_unused_come_back_by_people_and_deployments_alone() -> 
     assert (later.nodes, later.stopped) == (0, stopped.stopped)
     assert idle(20, None, memory=stopped, nodes_wanted=True).nodes == 2
     assert idle(20, 8, memory=stopped, nodes_wanted=False, by_gate=True).nodes == 2
-
-
-def test_what_a_person_ended_is_not_called_idle() -> None:
-    assert idle(20, None, nodes_wanted=False).stopped is None
 
 
 def test_the_end_of_a_pilot_comes_before_idleness() -> None:

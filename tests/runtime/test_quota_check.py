@@ -84,10 +84,6 @@ def test_a_metric_that_still_counts_what_has_ended_is_no_obstacle() -> None:
     assert checked(FakeQuotas(metered=257, ended=ended)).outcome == "fail"
 
 
-def test_a_limit_that_is_only_aws_default_says_so() -> None:
-    assert "that limit is AWS's default" in checked(FakeQuotas(is_default=True)).found
-
-
 @pytest.mark.parametrize(
     ("open_request", "fix"),
     [
@@ -99,11 +95,6 @@ def test_a_requested_increase_is_shown_and_waited_for(open_request: QuotaRequest
     answer = checked(FakeQuotas(limit=0, requests=[open_request]))
     assert f"an increase to {open_request.desired} is requested: PENDING since 2026-11-20" in answer.found
     assert answer.fix == fix
-
-
-def test_a_closed_request_is_nothing_to_wait_for() -> None:
-    answer = checked(FakeQuotas(limit=0, requests=[request(256, "DENIED")]))
-    assert answer.fix.startswith("run `trn quota request`")
 
 
 def test_that_there_is_no_room_is_certain_without_knowing_the_requests() -> None:

@@ -1,8 +1,6 @@
 """cfn-lint, with the region of each template, so that it knows what the region offers."""
 
-import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -32,15 +30,3 @@ def test_no_finding_of_cfn_lint_but_the_known_false_ones(name: str) -> None:
     assert found.pop(CDK_WRITES_NEEDLESS_DEPENDENCIES) > 0
     lags = (settings["instance_type"], settings["region"]) in LAGS_BEHIND
     assert found == ({TYPE_UNKNOWN_IN_THE_REGION: 1} if lags else {}), [finding.message for finding in findings]
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_cfn_lint_knows_each_type_in_each_region_but_where_it_lags_behind(name: str, tmp_path: Path) -> None:
-    """Fails as well when cfn-lint has caught up, and a place is to be taken from the list."""
-    instance_type, region = VARIANTS[name]["instance_type"], VARIANTS[name]["region"]
-    properties = {"LaunchTemplateData": {"InstanceType": instance_type}}
-    resource = {"Type": "AWS::EC2::LaunchTemplate", "Properties": properties}
-    template = tmp_path / "template.json"
-    template.write_text(json.dumps({"Resources": {"Template": resource}}))
-    found = [finding.rule for finding in lint(template, region)]
-    assert found == ([TYPE_UNKNOWN_IN_THE_REGION] if (instance_type, region) in LAGS_BEHIND else [])

@@ -152,12 +152,6 @@ def test_a_job_that_was_started_without_an_answer_is_not_said_to_have_failed() -
     assert "it may have been started without an answer, and be billed until it ends" in execution.reports[0]
 
 
-def test_a_call_that_is_refused_for_good_fails_the_run_with_the_message_of_sagemaker() -> None:
-    execution = run(*[THROTTLED] * 4)
-    assert execution.status == "FAILED"
-    assert "Rate exceeded" in execution.cause
-
-
 @pytest.mark.parametrize(
     ("reason", "hyperparameters"),
     [
@@ -174,11 +168,6 @@ def test_no_word_of_the_script_starts_another_job(reason: str, hyperparameters: 
     )
     assert execution.cause.endswith(f"-1 failed: {reason}")
     assert execution.reports == [execution.cause]
-
-
-def test_a_failure_without_a_description_of_the_job_is_reported_as_it_is() -> None:
-    execution = run(Refused("SageMaker.ValidationException", "not JSON"))
-    assert execution.cause.endswith("failed: SageMaker.ValidationException not JSON")
 
 
 def test_a_job_that_somebody_stops_does_not_count_as_completed() -> None:

@@ -11,8 +11,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-OUTER = ("posix", "_io", "io", "_socket")
-"""Modules of C by which files and sockets are reached."""
 POINTS = frozenset(
     (
         *("open", "write", "close", "flush", "truncate", "fsync"),
@@ -20,7 +18,7 @@ POINTS = frozenset(
         *("connect", "send", "sendall", "recv_into"),
     )
 )
-"""Their functions and methods that change something or wait for it. `effects_between` finds one that is missing."""
+"""Functions and methods of C that change files, or wait for files and sockets."""
 MOST_POINTS = 1000
 
 
@@ -68,42 +66,9 @@ def killed_at(point: int, work: Callable[[], object], changing: Path | None = No
     return ended != 0
 
 
-def effects_between(folder: Path, work: Callable[[], object]) -> set[str]:
-    """What was called when the folder was seen to have changed a second time since the last point."""
-    found: set[str] = set()
-    seen, has_changed = _state(folder), False
-    lock = threading.Lock()
-
-    def look(_frame: FrameType, event: str, called: Any) -> None:
-        nonlocal seen, has_changed
-        if event in ("c_call", "c_return") and _owner(called) in OUTER:
-            with lock:
-                before, seen = seen, _state(folder)
-                if seen != before:
-                    if has_changed:
-                        found.add(called.__name__)
-                    has_changed = True
-                if event == "c_call" and called.__name__ in POINTS:
-                    has_changed = False
-
-    _profile(look)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
-    return found
-
-
 def _profile(look: Callable[[FrameType, str, Any], None]) -> None:
     threading.setprofile(look)
     sys.setprofile(look)
-
-
-def _owner(called: Any) -> str:
-    """The module of a function, or of the class of a method."""
-    owner = called.__self__
-    return str(getattr(owner, "__name__", "") or type(owner).__module__)
 
 
 def _state(folder: Path) -> list[tuple[str, int, int]]:

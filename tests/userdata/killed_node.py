@@ -14,8 +14,7 @@ from pathlib import Path
 
 from tests.userdata import fake_compiler
 from tests.userdata.cache_node import URL, CacheNode, Keys, place
-from tests.userdata.failpoints import effects_between, killed_everywhere
-from trn_cache import cache
+from tests.userdata.failpoints import killed_everywhere
 from trn_cache.entries import Entries
 from trn_cache.layouts import LAYOUTS
 from trn_cache.packing import BLOCK
@@ -153,19 +152,6 @@ class KilledNode:
             fake_compiler.work(stack, root, "a")
             assert node.result("a") == fake_compiler.result_of("a")
             yield point
-
-    def between(self) -> Iterator[int]:
-        """Nothing changes twice between two of the points."""
-        first, second = self.first, self.second
-        # What two threads do at once has its points before both.
-        cache.THREADS = 1
-        first.begin()
-        works = (lambda: first.compile(*MODULES), lambda: _store(first), second.begin, first.begin)
-        for node, work in zip((first, first, second, first), works, strict=True):
-            found = effects_between(node.folder, work)
-            assert not found, found
-        self._assert_all(second)
-        yield len(works)
 
     def _fill_bucket(self) -> None:
         node = CacheNode(self._folder / "filling", self._bucket, place(self.stack))

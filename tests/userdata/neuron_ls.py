@@ -8,7 +8,6 @@ from typing import Any
 from trainium_core.plan import Plan
 
 SAMPLES: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "neuron_ls.json").read_text())
-NEWER_FIELDS: dict[str, Any] = SAMPLES["newer_tools"]["fields"]
 
 
 def devices_of(plan: Plan) -> list[dict[str, Any]]:

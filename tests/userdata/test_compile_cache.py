@@ -6,7 +6,9 @@ import os
 import re
 import resource
 import tarfile
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -327,3 +329,17 @@ def test_what_is_no_entry_has_no_place(key: str) -> None:
 def test_a_place_of_nothing_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         place(**changes)
+
+
+def test_of_many_nodes_that_store_an_entry_at_once_one_owns_it(new_node: Callable[..., CacheNode], bucket: Any) -> None:
+    nodes = [new_node() for _ in range(8)]
+    barrier = threading.Barrier(len(nodes))
+
+    def store(node: CacheNode) -> int:
+        node.compile("a")
+        barrier.wait()
+        node.cache.store()
+        return node.cache.report.stored
+
+    with ThreadPoolExecutor(len(nodes)) as side_by_side:
+        assert sum(side_by_side.map(store, nodes)) == len(keys_in(bucket)) == 1

@@ -94,7 +94,6 @@ def test_a_fill_that_breaks_off_leaves_whole_entries_and_reports_once_why(
     [
         ("refused", 0, True),
         ("cut", 5, False),
-        ("still", 5, True),
     ],
 )
 def test_what_cannot_be_stored_is_reported_once_and_stored_when_the_bucket_answers_again(
@@ -119,39 +118,6 @@ def test_what_cannot_be_stored_is_reported_once_and_stored_when_the_bucket_answe
     reader = new_node()
     reader.begin()
     assert modules_of(reader) == {*MODULES}
-
-
-def test_what_was_not_stored_at_the_end_of_a_job_is_stored_by_the_next_one(
-    new_node: NewNode, faulty: FaultyS3, bucket: Any
-) -> None:
-    node = new_node()
-    faulty.fault = lambda _method, _number: "refused"
-    node.begin()
-    node.compile(*MODULES)
-    node.cache.store(settled=True)
-    assert [text.partition(":")[0] for text in node.cache.report.warnings] == [
-        "not filled from S3",
-        "not written to S3",
-    ]
-    faulty.heal()
-    node.begin()
-    assert modules_of(node) == {*MODULES}
-    node.cache.store()
-    assert (node.cache.report.stored, in_bucket(bucket)) == (len(MODULES), len(MODULES))
-
-
-@pytest.mark.usefixtures("filled")
-def test_another_reason_is_reported_as_well(new_node: NewNode, faulty: FaultyS3) -> None:
-    node = new_node()
-    node.begin()
-    node.compile("other")
-    for fault in ("refused", "still", "still"):
-        faulty.fault = lambda _method, _number, fault=fault: fault
-        node.cache.store()
-    assert [text.rpartition(": ")[2] for text in node.cache.report.warnings] == [
-        "403 AccessDenied Access Denied",
-        "timed out",
-    ]
 
 
 @pytest.mark.usefixtures("filled")

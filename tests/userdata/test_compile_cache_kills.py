@@ -32,11 +32,6 @@ def test_a_node_that_is_killed_at_any_point_leaves_what_is_whole_and_goes_on(
     assert killed(keys, tmp_path, work, stack) > FEWEST_POINTS
 
 
-@pytest.mark.parametrize("stack", ["xla", "native", "jax"])
-def test_there_is_a_point_before_every_change(keys: Credentials, tmp_path: Path, stack: str) -> None:
-    assert killed(keys, tmp_path, "between", stack)
-
-
 def killed(keys: Credentials, folder: Path, work: str, stack: str) -> int:
     """The number of points at which it was killed."""
     run = subprocess.run(

@@ -4,7 +4,6 @@ import pytest
 
 from tests.userdata.plans import every_plan, plan_for, plan_id
 from trainium_core.facts import facts
-from trainium_core.plan import Plan
 from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.expectations import node_expectations
@@ -58,10 +57,10 @@ def test_the_self_test_has_more_time_the_more_processes_share_it_and_ends_before
     assert many["all_seconds"] < 60 * plan_for("trn2.48xlarge").node.timeout_minutes
 
 
-@pytest.mark.parametrize("plan", every_plan(), ids=plan_id)
-def test_the_ports_of_the_self_test_are_above_the_ephemeral_range(plan: Plan):
-    first = node_expectations(node_settings(plan))["self_test"]["first_port"]
-    assert 60999 < first < first + plan.neuron_cores_per_node <= 65535
+def test_the_ports_of_the_self_test_are_above_the_ephemeral_range():
+    for plan in every_plan():
+        first = node_expectations(node_settings(plan))["self_test"]["first_port"]
+        assert 60999 < first < first + plan.neuron_cores_per_node <= 65535, plan_id(plan)
 
 
 def test_file_systems_are_expected_where_they_are_mounted():

@@ -356,10 +356,3 @@ def test_a_wrapper_that_gets_sigterm_reports_the_node_as_lost(nodes: JobNodes) -
     nodes.processes[0].send_signal(signal.SIGTERM)
     assert nodes.wait() == [1]
     assert nodes.end["result"] == "node-lost"
-
-
-def test_a_file_that_is_no_launch_file_is_reported(tmp_path: Path, nodes: JobNodes) -> None:
-    (tmp_path / "launch.json").write_text("{}")
-    process = nodes.wrapper(tmp_path / "launch.json")
-    assert process.wait(TIMEOUT_SECONDS) == 2
-    assert "no launch file" in (tmp_path / "launch.out").read_text()

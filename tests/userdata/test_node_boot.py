@@ -174,15 +174,6 @@ def test_a_setup_script_has_the_user_region_and_home_of_a_login(node_for: NodeMa
 
 
 @pytest.mark.parametrize(
-    ("instance_type", "absent"), [("trn1.2xlarge", "FI_"), ("trn1.32xlarge", "NEURON_LOGICAL_NC_CONFIG")]
-)
-def test_the_environment_holds_nothing_the_type_does_not_have(instance_type: str, absent: str, node_for: NodeMaker):
-    node = node_for(plan_for(instance_type)).installed()
-    node.boot()
-    assert absent not in node.read("etc/trn/environment")
-
-
-@pytest.mark.parametrize(
     ("before", "after"),
     [
         ("", "41000,48620"),
@@ -260,13 +251,6 @@ def test_what_waits_for_the_node_starts_before_a_setup_script_that_may_need_it(n
     ]
 
 
-def test_what_waits_for_a_node_that_is_not_proven_does_not_start(node_for: NodeMaker):
-    node = node_for(PLAN).installed('[[ "$1" != verify ]]')
-    node.calls("systemd-notify")
-    run = node.boot(NOTIFY_SOCKET="/run/systemd/notify")
-    assert (run.exit_code, "systemd-notify --ready" in run.calls) == (1, False)
-
-
 def test_a_copy_of_a_node_does_not_delay_the_verification(node_for: NodeMaker):
     node = node_for(PLAN).installed()
     node.calls("systemd-notify")
@@ -296,12 +280,6 @@ def test_a_node_whose_report_does_not_arrive_is_not_watched(node_for: NodeMaker)
     )
 
 
-def test_scratch_that_is_there_is_left_alone(node_for: NodeMaker):
-    node = node_for(PLAN).installed()
-    node.program("mountpoint", "true")
-    assert [call for call in node.boot().calls if call.startswith("mount")] == []
-
-
 @pytest.mark.parametrize(
     ("settings", "call"),
     [
@@ -323,12 +301,6 @@ def test_file_systems_are_mounted_as_aws_advises(settings: dict[str, Any], call:
     assert [found for found in run.calls if found.startswith(call)], run.calls
 
 
-def test_a_file_system_that_mounts_late_has_healed(node_for: NodeMaker):
-    node = node_for(plan_for("trn1.32xlarge", fsx_lustre=1200)).installed()
-    node.calls("mount", '[[ $(grep -c ^mount "$ROOT/calls") == 3 ]]')
-    assert node.boot().exit_code == 0
-
-
 @pytest.mark.parametrize(
     ("mount", "found"),
     [
@@ -346,12 +318,6 @@ def test_a_file_system_that_does_not_mount_is_named_with_what_to_check(mount: st
         f"be mounted at /fsx: {found}; look whether it is AVAILABLE, and whether its security group lets the nodes in "
         "on TCP 988 and 1018-1023"
     ]
-
-
-def test_an_image_without_the_client_of_a_file_system_is_reported(node_for: NodeMaker):
-    node = node_for(plan_for("trn1.32xlarge", fsx_lustre=1200)).installed()
-    node.without("mount.lustre")
-    assert "needs the Lustre client" in reported(node.boot().calls)[-1]
 
 
 @pytest.mark.parametrize(("trn_node", "says"), [("true", "proven"), ("exit 1", "FAILED: see trn-node status")])

@@ -26,7 +26,6 @@ def half_made_scratch(node: VerifiedNode) -> None:
 WARNINGS: list[tuple[str, Breakage, str]] = [
     ("time-sync", lambda node: node.program("timedatectl", "echo no"), "the clock is not synchronised"),
     ("nvme", half_made_scratch, "/scratch on the local disks: not mounted (the local disk /dev/nvme1n1 is in use"),
-    ("nvme", lambda node: node.scratch(1900), "/scratch on the local disks: 1900 GB, expected 4 x 1900 GB"),
     (
         "collectives",
         lambda node: node.collectives(then="echo No mismatch on rank 3"),
@@ -34,7 +33,6 @@ WARNINGS: list[tuple[str, Breakage, str]] = [
     ),
     ("driver", lambda node: node.neuron(driver="2.26.5.0", runtime="2.33.2.0"), "do not go together: runtime 2.32"),
     ("efa-domains", lambda node: node.efa(8, opened=7), "libfabric opens 7 of 8 EFA devices"),
-    ("collectives", lambda node: node.collectives(large="exit 9"), "256 MiB is unknown: nccom-test fails with exit"),
     (
         "hardware-errors",
         lambda node: node.counter(3, "neuron_core0/stats/status/hw_hbm_ue_error/total", 2),

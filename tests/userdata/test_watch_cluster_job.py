@@ -71,20 +71,6 @@ def test_a_job_of_fewer_nodes_has_the_first_of_them(node: JobNode):
     assert [each["instance_id"] for each in node.object("attempts/1/start.json")["nodes"]] == [INSTANCE_ID]
 
 
-def test_a_job_of_more_nodes_than_there_are_waits(node: JobNode, capsys: pytest.CaptureFixture[str]):
-    node.submit(nodes=3)
-    node.settle()
-    assert not node.object("attempts/1/start.json")
-    assert capsys.readouterr().out.count("waits: 2 of 3 nodes are in the membership") == 1
-
-
-def test_nothing_begins_before_all_peers_answer(node: JobNode, unreachable: set[str]):
-    unreachable.add("127.0.0.3")
-    node.submit()
-    node.settle()
-    assert not node.object("attempts/1/start.json")
-
-
 def test_the_part_of_this_node_runs_as_the_user_of_the_image_without_more_rights(node: JobNode):
     node.membership(SECOND)
     node.submit()

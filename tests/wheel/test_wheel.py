@@ -34,22 +34,12 @@ def test_the_wheel_holds_every_file_of_a_package(content: set[str], package: str
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_package_says_that_it_is_typed(content: set[str], package: str) -> None:
-    assert f"{package}/py.typed" in content
-
-
-@pytest.mark.parametrize("package", PACKAGES)
 def test_packages_are_imported_from_the_wheel(
     wheel_environment: WheelEnvironment, package: str, tmp_path: Path
 ) -> None:
     line = f"import {package}; print({package}.__file__)"
     place = wheel_environment.run(wheel_environment.python, "-c", line, folder=tmp_path)
     assert place.startswith(str(wheel_environment.python.parents[1]))
-
-
-def test_the_repositorys_own_stacks_are_not_there(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
-    with pytest.raises(subprocess.CalledProcessError):
-        wheel_environment.run(wheel_environment.python, "-c", "import stacks", folder=tmp_path)
 
 
 def test_user_data_are_rendered(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:

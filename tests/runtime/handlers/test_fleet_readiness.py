@@ -9,7 +9,6 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from tests.runtime.handlers.conftest import CloudFormation, Run
 from tests.runtime.handlers.fleet import (
-    GROUP,
     NOON,
     Clock,
     Fleet,
@@ -109,16 +108,6 @@ def test_a_lasting_launch_failure_fails_the_deployment_at_once(
     assert clock.now == NOON.timestamp()
 
 
-def test_a_complete_fleet_passes_whatever_failed_before(
-    gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
-) -> None:
-    """Such as after the rollback of an update that asked for more nodes than the quota allows."""
-    fleet.add_launch("Failed", OVER_QUOTA)
-    clock.when_asleep = lambda: fleet.prove(*fleet.instances)
-    gate(request_type="Update")
-    assert cloudformation.response["Status"] == "SUCCESS"
-
-
 def test_launches_that_failed_before_one_went_well_say_nothing(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation
 ) -> None:
@@ -193,7 +182,7 @@ def test_invocations_share_one_time_out_that_says_who_is_silent(
     assert 29.5 < (clock.now - NOON.timestamp()) / 60 <= 30
 
 
-@pytest.mark.parametrize("broken", ["RecordsBucket", "TimeoutMinutes", "Nodes"])
+@pytest.mark.parametrize("broken", ["RecordsBucket", "TimeoutMinutes"])
 def test_no_exception_leaves_cloudformation_without_an_answer(
     gate: Run, cloudformation: CloudFormation, broken: str
 ) -> None:
@@ -201,13 +190,6 @@ def test_no_exception_leaves_cloudformation_without_an_answer(
     assert cloudformation.response["Status"] == "FAILED"
     assert cloudformation.response["Reason"].startswith("the fleet could not be watched: ")
     assert "nonsense" in cloudformation.response["Reason"] or "NoSuchBucket" in cloudformation.response["Reason"]
-
-
-def test_an_unreadable_record_fails_the_deployment(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
-    fleet.write(fleet.instances[0], "<html>")
-    gate()
-    assert cloudformation.response["Status"] == "FAILED"
-    assert "not a node record" in cloudformation.response["Reason"]
 
 
 def test_a_refused_second_invocation_is_answered(gate: Run, functions: Lambda, cloudformation: CloudFormation) -> None:
@@ -248,12 +230,3 @@ def test_delete_is_answered_whatever_aws_says(
         "SUCCESS",
         "fleet/gate",
     )
-
-
-def test_the_physical_id_stays_the_same_while_the_group_does(
-    gate: Run, fleet: Fleet, cloudformation: CloudFormation
-) -> None:
-    fleet.prove(*fleet.instances)
-    gate()
-    gate(request_type="Update", LaunchTemplateVersion="2")
-    assert {response["PhysicalResourceId"] for response in cloudformation.responses} == {f"{GROUP}/gate"}

@@ -48,11 +48,6 @@ def inbox(queue: str) -> Callable[[], list[dict[str, str]]]:
     return partial(messages, queue)
 
 
-def test_before_the_end_nothing_is_touched(run: Run, inbox: Callable[[], list[Any]]) -> None:
-    run(1, ENDS="100h")
-    assert (desired(), tags(), inbox()) == (2, {}, [])
-
-
 def test_at_the_end_nodes_go_and_the_reason_is_kept_and_published(run: Run, inbox: Callable[[], list[Any]]) -> None:
     for _ in range(3):
         run(100, ENDS="100h")
@@ -193,19 +188,6 @@ def test_a_stack_is_not_deleted_while_it_changes_or_goes_already(run: Run, stack
     assert stack.deleted == []
 
 
-def test_a_deletion_that_failed_is_tried_again_and_published_once(
-    run: Run, stack: Stack, inbox: Callable[[], list[Any]]
-) -> None:
-    run(100, ENDS="100h", ENDS_ACTION="destroy")
-    stack.status = "DELETE_FAILED"
-    for _ in range(3):
-        run(100.1, ENDS="100h", ENDS_ACTION="destroy")
-    assert stack.deleted == 3 * [STACK_ID]
-    stopped, failed = inbox()
-    assert (stopped["Subject"], failed["Subject"]) == ("trn-pilot nodes stopped", "trn-pilot could not be deleted")
-    assert "[Topic]" in failed["Message"]
-
-
 def test_a_deletion_that_is_refused_is_tried_again_and_published_once(
     run: Run, stack: Stack, inbox: Callable[[], list[Any]]
 ) -> None:
@@ -253,12 +235,6 @@ def test_without_an_auto_scaling_group_the_stack_is_warned_of_and_deleted_with_i
 
 
 SOON = {"at": "2026-11-25T16:00:00Z", "reason": "the pilot ends at 2026-11-25T16:00Z"}
-
-
-def test_jobs_are_reported_before_their_nodes_stop(run: Run, keeper: Keeper) -> None:
-    for hours in (99.7, 99.8, 100):
-        run(hours, ENDS="100h")
-    assert keeper.sent == [{"pilot-stop": SOON}]
 
 
 def test_a_deployment_withdraws_the_notice_of_an_end_that_it_moves(run: Run, keeper: Keeper) -> None:
@@ -319,12 +295,9 @@ def start_host() -> None:
     [
         ((99,), {"ENDS": "100h"}, 1),
         ((100,), {"ENDS": "100h"}, 0),
-        ((100,), {"ENDS": "100h", "ASLEEP": "true"}, 0),
-        ((1,), BUDGETED, 1),
         ((1, 2), BUDGETED, 0),
-        ((1,), {"ASLEEP": "true"}, 1),
     ],
-    ids=["before-the-end", "end", "end-asleep", "budget-noticed", "budget-spent", "asleep"],
+    ids=["before-the-end", "end", "budget-spent"],
 )
 def test_the_host_that_compiles_ahead_ends_with_the_pilot_and_not_with_its_nodes_alone(
     run: Run, hours: tuple[int, ...], settings: dict[str, str], hosts: int

@@ -1,0 +1,133 @@
+"""The functions of a fleet in the template of a cluster: what they may do, and what waits for them."""
+
+from typing import Any
+
+import pytest
+
+from tests.constructs.plans import RESERVATION
+from tests.constructs.synth import Json, Template, a_plan, as_list, cluster_template, granted
+from trainium_core.quotas.ec2 import quota_need
+from trainium_runtime.quota_need import QuotaNeed
+
+QUOTA_CHECK, READINESS = "Custom::TrnQuotaGate", "Custom::TrnFleetGate"
+GROUP = "AWS::AutoScaling::AutoScalingGroup"
+OF_THE_CLUSTER = {"aws:ResourceTag/trn:cluster": "trn-pilot"}
+
+
+def allowed(template: Template, role: str) -> list[Json]:
+    """The statements of the policies whose logical id holds a name."""
+    return [
+        statement
+        for name, policy in template.resources("AWS::IAM::Policy").items()
+        if role in name
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+    ]
+
+
+def of_nodes(**settings: Any) -> set[tuple[str, str]]:
+    """What nodes may do below the bucket of their records, whose name is left out."""
+    template = cluster_template(**settings)
+    (bucket,) = [name for name in template.resources("AWS::S3::Bucket") if "Records" in name]
+    found = granted(allowed(template, "FleetRole"))
+    return {(action, resource.partition(".Arn}")[2]) for action, resource in found if bucket in resource}
+
+
+@pytest.mark.parametrize("kind", [QUOTA_CHECK, READINESS])
+def test_cloudformation_waits_longer_than_a_function_lasts(kind: str) -> None:
+    template, properties = cluster_template(), cluster_template().properties(kind)
+    (asker,) = [
+        one["Properties"] for name, one in template.resources("AWS::Lambda::Function").items() if "Asker" in name
+    ]
+    lasts = 60 * int(properties["TimeoutMinutes"]) if kind == READINESS else asker["Timeout"]
+    assert int(properties["ServiceTimeout"]) > lasts
+
+
+@pytest.mark.parametrize(
+    ("kind", "functions"), [(QUOTA_CHECK, ("Asker",)), (READINESS, ("GateWatcher", "FleetKeeper"))]
+)
+def test_functions_have_their_permissions_before_they_are_called(kind: str, functions: tuple[str, ...]) -> None:
+    template = cluster_template()
+    (resource,) = template.resources(kind).values()
+    needed = {name for name in template.resources() if any(one in name for one in functions)}
+    assert needed <= {*resource["DependsOn"], template.logical_id(kind)}
+
+
+def test_quota_check_has_the_need_of_the_plan() -> None:
+    need = quota_need(a_plan())
+    assert need is not None
+    shown = {key: str(value) for key, value in cluster_template().properties(QUOTA_CHECK).items()}
+    assert QuotaNeed.from_properties(shown) == need
+
+
+def test_quota_check_may_only_read() -> None:
+    actions = {action for one in allowed(cluster_template(), "Asker") for action in as_list(one["Action"])}
+    reads = {one for one in actions if one.split(":")[1].startswith(("Get", "List", "Describe"))}
+    assert actions - reads == {"logs:CreateLogStream", "logs:PutLogEvents"}
+
+
+def test_quota_check_comes_before_any_instance_and_needs_nothing_else() -> None:
+    template = cluster_template()
+    (name,) = template.resources(QUOTA_CHECK)
+    assert name in template.before(template.logical_id(GROUP))
+    assert all("QuotaGate" in before for before in template.before(name))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"capacity": "reservation", "reservation_id": RESERVATION}, {"quota_gate": False}], ids=str
+)
+def test_quota_check_is_left_out_where_it_has_nothing_to_check(settings: dict[str, Any]) -> None:
+    assert not cluster_template(**settings).resources(QUOTA_CHECK)
+
+
+def test_keeper_may_replace_nodes_only_with_recovery() -> None:
+    with_recovery, without = (
+        granted(allowed(cluster_template(node_recovery=recovery), "FleetKeeper")) for recovery in (True, False)
+    )
+    ((action, group),) = {one for one in with_recovery - without if one[0].startswith("autoscaling:")}
+    assert action == "autoscaling:SetInstanceHealth"
+    assert cluster_template().logical_id(GROUP) in group
+
+
+def test_keeper_writes_two_tags_on_the_instances_of_its_cluster_alone() -> None:
+    (statement,) = [one for one in allowed(cluster_template(), "FleetKeeper") if one["Action"] == "ec2:CreateTags"]
+    assert statement["Condition"] == {
+        "StringEquals": OF_THE_CLUSTER,
+        "ForAllValues:StringEquals": {"aws:TagKeys": ["trn:node", "trn:reason"]},
+    }
+
+
+def test_watcher_reads_the_consoles_of_its_cluster_alone() -> None:
+    watcher = allowed(cluster_template(), "GateWatcher")
+    (statement,) = [one for one in watcher if one["Action"] == "ec2:GetConsoleOutput"]
+    assert statement["Condition"] == {"StringEquals": OF_THE_CLUSTER}
+
+
+def test_keeper_is_called_for_records_departures_and_the_end_of_its_capacity_block() -> None:
+    template = cluster_template(capacity="capacity-block", reservation_id=RESERVATION)
+    (keeper,) = [name for name in template.resources("AWS::Lambda::Function") if "Keeper" in name]
+    (bucket,) = [name for name in template.resources("AWS::S3::Bucket") if "Records" in name]
+    rules = [rule["Properties"] for rule in template.resources("AWS::Events::Rule").values()]
+    called = [rule for rule in rules if rule["Targets"][0]["Arn"] == {"Fn::GetAtt": [keeper, "Arn"]}]
+    patterns = {rule["EventPattern"]["source"][0]: rule["EventPattern"] for rule in called}
+    assert patterns.keys() == {"aws.s3", "aws.autoscaling", "aws.ec2"}
+    assert patterns["aws.s3"]["detail"] == {
+        "bucket": {"name": [{"Ref": bucket}]},
+        "object": {"key": [{"prefix": "nodes/"}]},
+    }
+    assert patterns["aws.autoscaling"]["detail"] == {"AutoScalingGroupName": [{"Ref": template.logical_id(GROUP)}]}
+    assert patterns["aws.ec2"]["detail"] == {"capacity-reservation-id": [RESERVATION]}
+    assert patterns["aws.ec2"]["detail-type"] == [
+        "Capacity Block Expiration Warning",
+        "Capacity Block Reservation Expiration Warning",
+    ]
+
+
+def test_only_nodes_that_log_on_to_each_other_exchange_keys() -> None:
+    assert of_nodes(internode_ssh=True) - of_nodes() == {("s3:PutObject", "/ssh/*"), ("s3:GetObject", "/ssh/*")}
+
+
+def test_logs_and_jobs_expire_and_records_do_not() -> None:
+    buckets = cluster_template().resources("AWS::S3::Bucket")
+    (bucket,) = [one["Properties"] for name, one in buckets.items() if "Records" in name]
+    rules = bucket["LifecycleConfiguration"]["Rules"]
+    assert {(rule["Prefix"], rule["ExpirationInDays"]) for rule in rules} == {("logs/", 30), ("jobs/", 90)}
