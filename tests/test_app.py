@@ -24,7 +24,7 @@ def run_app(tmp_path: Path) -> Any:
         passed = {} if context is None else {"CDK_CONTEXT_JSON": json.dumps(context)}
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), **passed, **variables}
         return subprocess.run(
-            [sys.executable, ROOT / "app.py"], env=environment, capture_output=True, text=True, check=False, timeout=60
+            [sys.executable, ROOT / "app.py"], env=environment, capture_output=True, text=True, check=False, timeout=180
         )
 
     return run

@@ -64,14 +64,6 @@ def test_the_lifecycle_script_runs_at_the_moment_of_its_orchestrator(settings: J
     assert lifecycle[hook] in files["Properties"]["Files"]
 
 
-def test_the_lifecycle_scripts_are_in_a_bucket_whose_name_hyperpod_accepts() -> None:
-    template = hyperpod_template()
-    (name,) = [name for name in template.resources("AWS::S3::Bucket") if "Lifecycle" in name]
-    assert as_text(group("workers")["LifeCycleConfig"]["SourceS3Uri"]) == f"s3://${{{name}}}/lifecycle"
-    (prefix, _) = template.resources()[name]["Properties"]["BucketName"]["Fn::Join"][1]
-    assert prefix == "sagemaker-trn-pilot-"
-
-
 def test_the_longest_name_of_that_bucket_is_one_that_s3_takes() -> None:
     template = hyperpod_template(cluster_name="c" * 32)
     (bucket,) = [r for name, r in template.resources("AWS::S3::Bucket").items() if "Lifecycle" in name]

@@ -97,12 +97,6 @@ def test_what_a_launch_creates_is_tagged(resource_type: str) -> None:
     }
 
 
-def test_the_template_itself_is_tagged() -> None:
-    (specification,) = launch_template(a_plan())["TagSpecifications"]
-    assert specification["ResourceType"] == "launch-template"
-    assert {"Key": "trn:cluster", "Value": "trn-pilot"} in specification["Tags"]
-
-
 def test_the_image_comes_from_an_ssm_parameter_at_deployment() -> None:
     name = "/aws/service/neuron/dlami/multi-framework/ubuntu-24.04/latest/image_id"
     stack = new_stack()

@@ -122,14 +122,14 @@ def test_a_pilot_is_warned_of_stopped_and_deleted_in_time(account: Account, cloc
     assert pilot.notices_to_jobs() == []
 
     clock.forward_to(deployed + timedelta(hours=39, minutes=50))
-    assert pilot.notices_to_jobs(timeout=30) == ["pilot-stop"]
+    assert pilot.notices_to_jobs(timeout=120) == ["pilot-stop"]
     assert pilot.nodes == 2
     clock.forward(minutes=10 + RUN)
     assert pilot.nodes == 0
     assert pilot.subjects[1:] == ["trn-pilot nodes stopped"]
     assert status(account) == "CREATE_COMPLETE"
     clock.forward(minutes=RUN)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while status(account) is not None and time.monotonic() < deadline:
         time.sleep(0.5)
     assert status(account) is None
@@ -144,7 +144,7 @@ def test_spent_budget_stops_the_nodes_until_it_is_raised(account: Account, clock
     sns.publish(TopicArn=topic, Message="Budget Name: another one")
     assert pilot.nodes == 2
     sns.publish(TopicArn=topic, Message="Budget Name: TrnClusterStack-trn-pilot-us-west-2-stop\nAlert Type: ACTUAL")
-    assert pilot.notices_to_jobs(timeout=30) == ["pilot-stop"]
+    assert pilot.notices_to_jobs(timeout=120) == ["pilot-stop"]
     assert pilot.nodes == 2
     clock.forward(minutes=15 + RUN)
     assert pilot.nodes == 0

@@ -23,7 +23,7 @@ PLAN: Mapping[str, Any] = {
 }
 OPTIONS = tuple(word for name, value in PLAN.items() for word in ("-c", f"trn:{name}={value}"))
 GROUP = precompile_group_name(STACK_NAME, "trn-pilot")
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 180
 
 
 @pytest.fixture(scope="module")

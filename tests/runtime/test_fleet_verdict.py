@@ -68,14 +68,6 @@ def test_a_failed_node_that_is_replaced_is_waited_for_with_its_reason() -> None:
     assert verdict.reason == "1 of 2 nodes proven, 2 launched; node b: 15 of 16 devices; being replaced (1 of 2)"
 
 
-def test_a_failed_node_beyond_the_replacements_fails_the_fleet_and_says_so() -> None:
-    recovery = Recovery(limit=2, numbers={"a": 2})
-    failed = [record("a", "failed", "bad"), record("b", "failed", "15 of 16 devices")]
-    verdict = judge(2, ["a", "b"], failed, recovery=recovery)
-    assert verdict.state == "failed"
-    assert verdict.reason == "node b: 15 of 16 devices; not replaced: 2 of 2 replacements within 24 hours are used"
-
-
 def test_a_fleet_that_failed_names_the_nodes_that_were_replaced_before() -> None:
     recovery = Recovery(limit=1, numbers={})
     verdict = judge(1, ["b"], [record("b", "failed", "disk full")], recovery=recovery, replaced={"a": "no driver"})
@@ -155,6 +147,7 @@ def test_a_launch_that_trying_again_cannot_mend_fails_the_fleet(message: str) ->
     verdict = judge(2, [], [], ["another", message])
     assert verdict.state == "failed"
     assert message in verdict.reason
+    assert judge(1, ["a"], [record("a")], [message]).state == "ready"
 
 
 def test_a_quota_that_still_counts_the_node_that_went_is_waited_out() -> None:
@@ -162,6 +155,8 @@ def test_a_quota_that_still_counts_the_node_that_went_is_waited_out() -> None:
     gone = record("a", "failed", "no driver")
     assert judge(1, [], [gone], [message]).state == "waiting"
     assert judge(1, [], [gone], ["The image id '[ami-0123456789abcdef0]' does not exist"]).state == "failed"
+    replaced = Recovery(limit=1, numbers={"a": 1})
+    assert judge(2, ["a"], [gone], [message], recovery=replaced).state == "failed"
 
 
 def test_a_quota_that_still_counts_nodes_that_left_is_waited_out_whatever_they_were() -> None:
@@ -213,3 +208,7 @@ def test_where_no_nodes_are_wanted_the_last_one_to_go_is_waited_for_whatever_it_
     failed = record("a", "failed", "15 of 16 Neuron devices")
     assert judge(0, ["a"], [failed]) == FleetVerdict(state="waiting", reason="no nodes wanted, 1 still there")
     assert judge(0, [], [failed]) == FleetVerdict(state="ready", reason="no nodes, as wanted")
+
+
+def test_a_single_node_needs_no_membership() -> None:
+    assert judge(1, ["a"], [record("a", version="-")], membership=Membership()).state == "ready"

@@ -60,11 +60,6 @@ def test_an_end_is_warned_of_once() -> None:
     assert decision(100, terms(100)).warn_of is None
 
 
-def test_another_end_is_warned_of_again() -> None:
-    earlier = Memory(notified=warning_of(DEPLOYED + timedelta(hours=92)))
-    assert decision(76, terms(100), memory=earlier).warn_of == DEPLOYED + timedelta(hours=100)
-
-
 @pytest.mark.parametrize("asleep", [False, True])
 def test_a_sleeping_cluster_is_warned_of_its_end(asleep: bool) -> None:
     assert decision(90, terms(100), asleep=asleep).warn_of
@@ -213,11 +208,6 @@ def test_nodes_that_ended_unused_come_back_by_people_and_deployments_alone() -> 
     assert (later.nodes, later.stopped) == (0, stopped.stopped)
     assert idle(20, None, memory=stopped, nodes_wanted=True).nodes == 2
     assert idle(20, 8, memory=stopped, nodes_wanted=False, by_gate=True).nodes == 2
-
-
-def test_the_end_of_a_pilot_comes_before_idleness() -> None:
-    both = terms(10, idle=timedelta(hours=2))
-    assert (decision(10, both, idle_since=DEPLOYED).stopped or "").startswith("end ")
 
 
 @pytest.mark.parametrize("stopped", ["capacity block", "idle since 2026-11-25T16:00Z", None])

@@ -69,11 +69,6 @@ def test_what_nothing_explains_counts() -> None:
     assert quota_use(NEED, instances=[], metered=256, ended=128).unseen == 128
 
 
-def test_the_clusters_own_nodes_in_the_metric_are_not_counted_twice() -> None:
-    own = RunningInstance(vcpus=256, capacity="on-demand", cluster="mine")
-    assert quota_use(NEED, instances=[own], metered=256).certain == 0
-
-
 @given(running=instances)
 def test_capacity_blocks_are_in_doubt_on_demand_and_nothing_to_spot(running: list[RunningInstance]) -> None:
     blocks = sum(i.vcpus for i in running if i.capacity == "capacity-block" and i.cluster != "mine")

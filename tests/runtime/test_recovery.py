@@ -41,10 +41,6 @@ def test_those_that_are_leaving_count_and_are_reported_as_replaced() -> None:
     assert not decided.replaces("c")
 
 
-def test_after_a_day_there_are_replacements_again() -> None:
-    assert plan({"a": 0, "b": 1, "c": 24.5}, group="c").sentence("c") == "being replaced (2 of 2)"
-
-
 def test_the_window_ends_after_exactly_a_day() -> None:
     assert plan({"a": 0, "b": 24}, group="b", limit=1).replaces("b")
     assert not plan({"a": 0.01, "b": 24}, group="b", limit=1).replaces("b")

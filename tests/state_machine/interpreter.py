@@ -42,7 +42,7 @@ from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
 Json = dict[str, Any]
 
 REGION = "us-west-2"
-LONGEST_EXECUTION_SECONDS = 30
+LONGEST_EXECUTION_SECONDS = 120
 _POLL_SECONDS = 0.05
 
 

@@ -169,7 +169,7 @@ class BootingNode:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
         calls = self.read("calls").splitlines() if (self.root / "calls").exists() else []

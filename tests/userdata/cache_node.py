@@ -56,7 +56,7 @@ class CacheNode:
     def workers(self, count: int, modules: Iterable[str], **environment: str) -> list[int | str]:
         """Run so many fake workers at once: their exit codes, then the modules that were compiled."""
         started = self.start_workers(count, [*modules], **environment)
-        out = [process.communicate(timeout=60)[0] for process in started]
+        out = [process.communicate(timeout=180)[0] for process in started]
         compiled = [line.split()[1] for text in out for line in text.splitlines()]
         return [*(process.returncode for process in started), *sorted(compiled)]
 

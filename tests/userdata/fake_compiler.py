@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 COMPILER = "2.21.18209.0+043b1bf7"
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 120
 SECONDS = float(os.environ.get("COMPILE_SECONDS", "0"))
 
 

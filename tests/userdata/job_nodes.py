@@ -18,7 +18,7 @@ from trainium_userdata import node
 
 JOB = "train-20261122-190501"
 BUCKET = "records"
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 180
 QUICK = {
     "poll": 0.1,
     "grace": 2,

@@ -4,7 +4,6 @@ import pytest
 
 from tests.userdata.plans import every_plan, plan_for, plan_id
 from trainium_core.facts import facts
-from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_core.plan.node_settings import node_settings
 from trainium_userdata.expectations import node_expectations
 
@@ -43,12 +42,6 @@ def test_an_image_that_promises_nothing_may_hold_what_runs_on_the_type(instance_
     assert list(found.items()) == list(expected.items())
 
 
-def test_both_ports_that_rank_0_listens_on_are_reserved_and_differ():
-    expected = node_expectations(node_settings(plan_for("trn1.32xlarge")))
-    assert expected["reserved_ports"] == [expected["rendezvous_port"], expected["root_comm_port"]]
-    assert len(set(expected["reserved_ports"])) == 2
-
-
 def test_the_self_test_has_more_time_the_more_processes_share_it_and_ends_before_a_deployment_gives_up():
     few, many = (
         node_expectations(node_settings(plan_for(name)))["self_test"] for name in ("trn1.2xlarge", "trn2.48xlarge")
@@ -61,21 +54,3 @@ def test_the_ports_of_the_self_test_are_above_the_ephemeral_range():
     for plan in every_plan():
         first = node_expectations(node_settings(plan))["self_test"]["first_port"]
         assert 60999 < first < first + plan.neuron_cores_per_node <= 65535, plan_id(plan)
-
-
-def test_file_systems_are_expected_where_they_are_mounted():
-    assert node_expectations(node_settings(plan_for("trn1.32xlarge", fsx_lustre=1200, efs="new")))["mounts"] == [
-        {"kind": "lustre", "path": "/fsx"},
-        {"kind": "efs", "path": "/efs"},
-    ]
-
-
-def test_switches_are_reported_as_such():
-    expected = node_expectations(node_settings(plan_for("trn1.32xlarge", node_recovery=False, internode_ssh=True)))
-    assert (expected["node_recovery"], expected["internode_ssh"]) == (False, True)
-
-
-def test_suppressed_checks_are_named_as_the_node_names_them():
-    expected = node_expectations(node_settings(plan_for("trn1.32xlarge", suppress_checks=("nvme", "time-sync"))))
-    assert expected["suppress_checks"] == ["nvme", "time-sync"]
-    assert set(expected["suppress_checks"]) <= set(NODE_CHECKS)

@@ -15,6 +15,7 @@ from trainium_userdata.node.trn_node.internode import (
     READY,
     RIGHT,
     TOGETHER,
+    UNABLE,
     WRONG,
     Judgement,
     Outcome,
@@ -157,3 +158,9 @@ def test_what_nodes_leave_unsaid_fails_no_other(count: int, data: st.DataObject)
 def test_a_node_that_is_much_slower_than_the_others_is_warned_of(bandwidths: Sequence[float], slow: list[str]):
     assembled = {f"i-{n}": Outcome(READY, bandwidth=bandwidth) for n, bandwidth in enumerate(bandwidths)}
     assert [*internode.slow_nodes(assembled, SLOW)] == slow
+
+
+def test_a_node_that_computes_already_is_left_alone():
+    busy = Outcome(UNABLE, "NeuronCores are in use by python train.py (42)")
+    found = play(names(3), lambda node, _group, _step: busy if node == "i-2" else Outcome(READY))
+    assert found == Judgement("not tested: NeuronCores are in use by python train.py (42) on i-2")

@@ -66,12 +66,6 @@ def test_a_service_that_is_started_again_while_a_job_computes_has_not_failed(nod
     assert (run.exit_code, reported(run.calls), WATCH in run.calls) == (0, ["trn-node verify"], True), run.output
 
 
-def test_a_report_that_fails_is_reported_on_the_console(node_for: NodeMaker):
-    node = node_for(PLAN).installed("exit 2")
-    assert node.boot().exit_code == 1
-    assert node.read("dev/console").startswith("trn-node FAILED: the verification broke off with exit code 2")
-
-
 def test_a_command_that_fails_unforeseen_is_named_with_its_step(node_for: NodeMaker):
     node = node_for(PLAN).installed()
     (node.root / PORTS).unlink()
@@ -160,11 +154,6 @@ def framework_node(node_for: NodeMaker) -> BootingNode:
 def test_a_login_shell_finds_torchrun_and_a_user_and_a_region(framework_node: BootingNode):
     user = pwd.getpwuid(os.getuid()).pw_name
     assert logged_in(framework_node) == [f"{framework_node.root}/framework/bin/torchrun", user, "us-west-2", "unset"]
-
-
-def test_a_virtual_environment_that_is_active_stays(framework_node: BootingNode):
-    own = f"{framework_node.root}/own"
-    assert logged_in(framework_node, VIRTUAL_ENV=own)[0] == f"{own}/bin/torchrun"
 
 
 def test_a_setup_script_has_the_user_region_and_home_of_a_login(node_for: NodeMaker):
@@ -257,12 +246,6 @@ def test_a_copy_of_a_node_does_not_delay_the_verification(node_for: NodeMaker):
     node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")
     run = node.boot(NOTIFY_SOCKET="/run/systemd/notify")
     assert (run.exit_code, run.calls) == (0, ["systemd-notify --ready"])
-
-
-def test_a_setup_script_waits_for_an_update_of_packages(node_for: NodeMaker):
-    script = 'while read -r line; do echo "$line" >>"$ROOT/calls"; done <"$APT_CONFIG"'
-    run = node_for(with_setup_script(script)).installed().boot()
-    assert 'DPkg::Lock::Timeout "600";' in run.calls, run.output
 
 
 def test_a_setup_script_that_fails_is_reported_with_its_last_line(node_for: NodeMaker):

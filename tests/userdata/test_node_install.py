@@ -96,11 +96,3 @@ def test_a_node_without_python_says_so_on_its_console(node_for: NodeMaker):
     node.without("python3")
     assert node.install().exit_code == 1
     assert "trn-node FAILED: python3 is not installed" in node.read("dev/console")
-
-
-def test_a_disk_that_takes_no_files_is_reported_on_the_console(node_for: NodeMaker):
-    node = node_for(PLAN)
-    node.write("opt/trn", "no folder")
-    run = node.install()
-    assert run.exit_code != 0
-    assert "disk full?" in node.read("dev/console")

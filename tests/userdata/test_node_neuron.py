@@ -40,12 +40,6 @@ def test_without_the_lnc_field_the_number_of_cores_decides():
     assert problems(TRN2, wrong) == ["128 of 64 NeuronCores", "LNC is unknown, not 2"]
 
 
-def test_a_device_listed_twice_does_not_stand_for_another():
-    devices = devices_of(TRN1)
-    devices[5] = devices[4]
-    assert problems(TRN1, devices) == ["16 of 16 Neuron devices (missing 5)"]
-
-
 def test_devices_with_the_same_fault_are_reported_together():
     devices = devices_of(TRN1)
     for number in (3, 9):

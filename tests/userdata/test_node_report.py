@@ -52,12 +52,6 @@ def test_a_proven_node_whose_record_does_not_arrive_has_failed_and_says_so_on_th
     assert "403 AccessDenied" in node.read("dev/console")
 
 
-def test_the_reason_of_a_failed_node_is_first_on_the_console(node: VerifiedNode):
-    node.aws.s3_refuses = True
-    node.run("report", "failed", "the disk is full")
-    assert "trn-node FAILED: the disk is full; the record did not reach S3: " in node.read("dev/console")
-
-
 def test_the_instance_id_that_cloud_init_knows_is_used_without_the_metadata_service(node: VerifiedNode):
     node.aws.has_instance_id = False
     node.write("var/lib/cloud/data/instance-id", f"{INSTANCE_ID}\n")

@@ -110,10 +110,6 @@ def test_a_driver_that_does_not_load_is_reported_with_the_kernels_words(node_for
     )
 
 
-def test_a_type_without_efa_installs_none(node_for: NodeMaker):
-    assert [call for call in bare(node_for(PLAN)).boot().calls if "efa-installer" in call] == []
-
-
 @pytest.mark.parametrize(
     ("gpg", "says"),
     [

@@ -330,12 +330,6 @@ def test_the_log_is_stored_beside_the_record(node: VerifiedNode):
     assert node.aws.records[LOG_KEY] == "booted\n"
 
 
-def test_a_record_that_is_held_back_is_on_the_node_only(node: VerifiedNode):
-    outcome = node.run("verify", "--hold")
-    assert (outcome.exit_code, outcome.record) == (0, None)
-    assert json.loads(node.read("var/lib/trn/record.json"))["state"] == "proven"
-
-
 def test_a_failure_is_never_held_back(node: VerifiedNode):
     remove_efa(node)
     outcome = node.run("verify", "--hold")

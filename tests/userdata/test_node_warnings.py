@@ -90,8 +90,3 @@ def test_a_node_without_the_others_of_its_ultraserver_is_warned_of(
     assert outcome.record
     assert outcome.record.state == "proven"
     assert outcome.record.warnings == f"the node finds no other of its UltraServer over NeuronLink: {found}"
-
-
-def test_the_modes_of_an_ultraserver_are_named(tmp_path: Path, aws: AwsStandIn):
-    checks = VerifiedNode(tmp_path, plan_for("trn2u.48xlarge"), aws).run("verify")
-    assert checks.check("ultraserver").found == "4 nodes, 2 nodes (horizontal), 2 nodes (vertical), 1 node"

@@ -69,7 +69,8 @@ def test_peers_that_refuse_the_connection_are_reached(node: WatchNode):
 
 
 def test_peers_that_listen_are_reached(node: WatchNode):
-    with socket.create_server(("127.0.0.2", 41000)):
+    with socket.create_server(("127.0.0.2", 0)) as listening:
+        node.plan(rendezvous_port=listening.getsockname()[1])
         node.membership(NODES)
         node.pass_time()
     assert peers_check(node.sent) == ("2 of 2", "2 of 2", True)
@@ -163,6 +164,18 @@ def test_a_new_membership_is_tested_anew(node: WatchNode):
     assert node.sent
     assert node.sent.membership == "v2"
     assert peers_check(node.sent) == ("1 of 1", "1 of 1", True)
+
+
+def test_denied_membership_is_an_error_only_once_it_was_read(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+    node.aws.s3_refuses = True
+    node.pass_time(30)
+    assert "membership" not in capsys.readouterr().out
+    node.aws.s3_refuses = False
+    node.membership(NODES)
+    node.pass_time(30)
+    node.aws.s3_refuses = True
+    node.pass_time(60)
+    assert "membership: S3Error" in capsys.readouterr().out
 
 
 def test_a_membership_without_this_node_is_waited_out(node: WatchNode):

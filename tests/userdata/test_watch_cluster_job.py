@@ -310,3 +310,10 @@ def test_a_folder_that_somebody_else_put_there_is_not_used(node: JobNode):
     node.submit()
     node.settle()
     assert "is not root's own folder" in node.object("attempts/1/end.json")["reason"]
+
+
+def test_a_job_of_more_nodes_than_there_are_waits(node: JobNode, capsys: pytest.CaptureFixture[str]):
+    node.submit(nodes=3)
+    node.settle()
+    assert not node.object("attempts/1/start.json")
+    assert capsys.readouterr().out.count("waits: 2 of 3 nodes are in the membership") == 1

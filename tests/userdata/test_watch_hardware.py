@@ -113,3 +113,7 @@ def test_a_counter_that_cannot_be_read_is_left_out(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("ROOT", str(tmp_path))
     files.write(f"{hardware.DEVICES}/neuron0/stats/hardware/mem_ecc_uncorrected", "not a number\n")
     assert hardware.counters() == {}
+
+
+def test_a_device_that_is_not_named_is_unknown():
+    assert hardware.classify("DMA_ERROR", "")[0] == "Neuron device unknown: DMA_ERROR in the kernel log"

@@ -86,11 +86,3 @@ def test_everybody_who_is_logged_on_is_reported(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("PATH", str(wall.parent), prepend=":")
     job_signals.notify("EC2 takes this spot instance back")
     assert files.read("wall-output") == "trn-node: EC2 takes this spot instance back\n"
-
-
-def test_a_node_without_the_program_for_that_reports_its_jobs_all_the_same(
-    start: Starter, monkeypatch: pytest.MonkeyPatch
-):
-    job = start(HANDLES)
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert str(job.pid) in job_signals.notify("spot")

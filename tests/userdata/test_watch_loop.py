@@ -184,6 +184,16 @@ def test_an_error_counter_that_rises_fails_the_node(node: WatchNode):
     assert node.record.reason == "Neuron device 1: new uncorrectable SRAM errors (sram_ecc_uncorrected)"
 
 
+def test_counter_that_starts_again_from_zero_is_compared_with_zero(node: WatchNode):
+    for count in (3, 0):
+        node.counter(1, "mem_ecc_uncorrected", count)
+        node.pass_time(120)
+        assert node.record.state == "proven"
+    node.counter(1, "mem_ecc_uncorrected", 1)
+    node.pass_time(120)
+    assert node.record.state == "failed"
+
+
 def test_a_rise_while_the_watch_was_not_running_is_seen(node: WatchNode):
     node.pass_time()
     node.counter(1, "mem_ecc_uncorrected", 1)
@@ -265,3 +275,25 @@ def test_the_command_runs_until_it_is_ended(node: WatchNode):
                 break
         watch.terminate()
     assert node.record.state == "draining"
+
+
+def test_a_record_that_s3_refused_is_sent_by_the_watch_that_is_started_next(node: WatchNode):
+    node.aws.s3_refuses = True
+    node.announce(notices.SPOT, SPOT)
+    node.pass_time(30)
+    node.start()
+    node.aws.s3_refuses = False
+    node.pass_time()
+    assert node.sent
+    assert (node.sent.state, node.sent) == ("draining", node.record)
+
+
+def test_an_error_is_logged_once_and_so_is_its_end(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+    (node.root / "dev/kmsg").unlink()
+    node.start()
+    node.pass_time(60)
+    files.write("dev/kmsg", "")
+    node.pass_time(60)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("kernel log")]
+    assert len(lines) == 2
+    assert lines[1] == "kernel log: works again"

@@ -20,11 +20,6 @@ def test_a_response_names_the_request_it_belongs_to(cloudformation: CloudFormati
     }
 
 
-def test_a_failure_carries_its_reason(cloudformation: CloudFormation) -> None:
-    respond(cloudformation.event("Create", {}), failure="15 of 16 devices", physical_id="x")
-    assert (cloudformation.response["Status"], cloudformation.response["Reason"]) == ("FAILED", "15 of 16 devices")
-
-
 @pytest.mark.parametrize("character", ["x", "ü", "\n", '"', "\N{PILE OF POO}"])
 def test_a_response_fits_the_4096_bytes_cloudformation_accepts(cloudformation: CloudFormation, character: str) -> None:
     respond(cloudformation.event("Create", {}), failure=f"node i-1: {character * 5000}", physical_id="x" * 200)

@@ -119,6 +119,12 @@ def test_launches_that_failed_before_one_went_well_say_nothing(
     assert OVER_QUOTA not in cloudformation.response["Reason"]
 
 
+def test_cancelled_launch_with_a_reason_counts_as_failed() -> None:
+    """Such as of an instance that ended before it was in service, as its key may not be used."""
+    cancelled = {"Description": "Launching", "StatusCode": "Cancelled", "StartTime": NOON}
+    assert fleet_readiness.failed_launches([{**cancelled, "StatusMessage": "the key"}, cancelled], None) == ["the key"]
+
+
 def test_a_quota_is_over_for_good_ten_minutes_after_the_last_node_left(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:

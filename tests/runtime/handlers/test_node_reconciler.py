@@ -145,14 +145,6 @@ def test_a_membership_that_somebody_else_changed_meanwhile_is_read_again(keep: K
     assert len(looks) == 2
 
 
-def test_a_failed_node_is_marked_for_replacement(keep: Keep, fleet: Fleet) -> None:
-    first, second = fleet.instances
-    fleet.prove(first, connected=False)
-    fleet.fail(second, "no driver")
-    keep(limit=1)
-    assert unhealthy() == {second}
-
-
 def test_a_node_that_is_on_its_way_out_is_not_marked_again(keep: Keep, fleet: Fleet) -> None:
     fleet.fail(fleet.instances[0], "no driver")
     keep(limit=2)

@@ -171,7 +171,7 @@ def test_nodes_stop_at_once_when_a_spent_budget_cannot_be_remembered(run: Run) -
 @pytest.mark.parametrize("event", [spent("another"), {"Records": [{}]}, {"Records": []}, {}])
 def test_a_message_about_something_else_stops_nothing(run: Run, event: dict[str, Any]) -> None:
     run(1, event, BUDGET=BUDGET, BUDGET_USD="500")
-    assert desired() == 2
+    assert (desired(), tags()) == (2, {})
 
 
 def test_the_stack_is_deleted_once_its_nodes_are_gone(run: Run, stack: Stack) -> None:
@@ -307,3 +307,32 @@ def test_the_host_that_compiles_ahead_ends_with_the_pilot_and_not_with_its_nodes
         run(number, spent(BUDGET) if settings == BUDGETED else SCHEDULE, PRECOMPILE_GROUP=HOST_GROUP, **settings)
     found = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[HOST_GROUP])
     assert [one["DesiredCapacity"] for one in found["AutoScalingGroups"]] == [hosts]
+
+
+def test_a_block_that_ec2_does_not_know_stops_the_nodes(run: Run) -> None:
+    unknown = ClientError({"Error": {"Code": "InvalidCapacityReservationId.NotFound"}}, "DescribeCapacityReservations")
+    ec2 = PartialClient(client("ec2"), describe_capacity_reservations=unknown)
+    run(11, CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
+    assert desired() == 0
+
+
+def test_a_deletion_that_failed_is_tried_again_and_published_once(
+    run: Run, stack: Stack, inbox: Callable[[], list[Any]]
+) -> None:
+    run(100, ENDS="100h", ENDS_ACTION="destroy")
+    stack.status = "DELETE_FAILED"
+    for _ in range(3):
+        run(100.1, ENDS="100h", ENDS_ACTION="destroy")
+    assert stack.deleted == 3 * [STACK_ID]
+    stopped, failed = inbox()
+    assert (stopped["Subject"], failed["Subject"]) == ("trn-pilot nodes stopped", "trn-pilot could not be deleted")
+    assert "[Topic]" in failed["Message"]
+
+
+def test_a_spent_budget_stops_the_nodes_until_it_is_raised(run: Run) -> None:
+    run(1, spent(BUDGET), **BUDGETED)
+    for hours in (1.25, 2):
+        run(hours, **BUDGETED)
+        assert desired() == 0
+    run(3, **{**BUDGETED, "BUDGET_USD": "600"})
+    assert (desired(), tags()) == (2, {})

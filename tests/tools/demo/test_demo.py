@@ -90,7 +90,7 @@ def demo(trap: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) 
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=240,
+        timeout=600,
     )
     return Demo(
         code=run.returncode,
