@@ -32,6 +32,12 @@ class FakeLocating:
 
 
 @pytest.fixture(autouse=True)
+def _in_an_empty_folder_on_a_wide_screen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+
+
+@pytest.fixture(autouse=True)
 def clusters(monkeypatch: pytest.MonkeyPatch) -> FakeLocating:
     """What commands in this process find by tag: nothing, unless a test says otherwise."""
     fake = FakeLocating()
@@ -44,7 +50,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> FakeLocating:
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cluster]:
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """A cluster of two nodes that jobs run on."""
-    with cluster_with_jobs(monkeypatch, tmp_path) as made:
+    with cluster_with_jobs(monkeypatch) as made:
         yield made

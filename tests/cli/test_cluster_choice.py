@@ -35,7 +35,6 @@ def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clusters: FakeLocatin
     def fake_of(_region: str) -> FakeNodes:
         return fake
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("AWS_REGION", raising=False)
     monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))

@@ -85,7 +85,6 @@ def test_what_a_page_shows_is_what_is_printed(
     page: Path, command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copy(ROOT / "cdk.json", tmp_path)
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")  # no path is broken, as in a terminal
     assert words(run(*shlex.split(command)[1:]).output) == words(output), f"{page}: {command}"
 

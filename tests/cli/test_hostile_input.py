@@ -41,13 +41,10 @@ CASES = [
 
 
 @pytest.mark.parametrize(("folder", "line", "message"), CASES, ids=[f"{folder}: {line}" for folder, line, _ in CASES])
-def test_a_mistake_is_reported_within_the_width(
-    folder: str, line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_is_reported_within_the_width(folder: str, line: str, message: str, tmp_path: Path) -> None:
     content = FOLDERS[folder]
     if content is not None:
         (tmp_path / "cdk.json").write_text(content)
-    monkeypatch.chdir(tmp_path)
     ended = run_program(*shlex.split(line), COLUMNS="60", NO_COLOR="1")
     output = ended.stdout + ended.stderr
     assert ended.returncode == ExitCode.BAD_INPUT, output
@@ -57,10 +54,7 @@ def test_a_mistake_is_reported_within_the_width(
     assert [one for one in output.splitlines() if columns_of(one) > 60] == []
 
 
-def test_in_a_pipe_without_a_width_a_sentence_stays_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_in_a_pipe_without_a_width_a_sentence_stays_in_one_line() -> None:
     known = run_program("plann").stderr.splitlines()[-1]
     assert known.startswith("Known: init, ")
     assert known.endswith(", local")

@@ -14,11 +14,10 @@ from trainium_cli.cluster import nodes_command
 from trainium_cli.exit_codes import ExitCode
 
 
-def test_an_interrupted_command_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_interrupted_command_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_region: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(nodes_command, "AwsNodes", interrupted)
     ended = run("nodes", *GOOD)
     assert (ended.exit_code, ended.stderr) == (ExitCode.INTERRUPTED, "\nInterrupted.\n")

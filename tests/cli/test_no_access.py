@@ -3,7 +3,6 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -105,11 +104,8 @@ def cause(request: pytest.FixtureRequest) -> Generator[tuple[str, str]]:
     ],
     indirect=["cause"],
 )
-def test_without_access_a_command_says_why_in_one_sentence_and_what_helps(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cause: tuple[str, str], command: str
-) -> None:
+def test_without_access_a_command_says_why_in_one_sentence_and_what_helps(cause: tuple[str, str], command: str) -> None:
     endpoint, remedy = cause
-    monkeypatch.chdir(tmp_path)
     keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "x")
     context = () if command == "list --all-regions" else GOOD
     ended = run_program(*command.split(), *context, AWS_ENDPOINT_URL=endpoint, AWS_REGION="us-west-2", **keys)

@@ -1,18 +1,19 @@
 """What is asked about capacity, and what becomes of the answers: botocore's Stubber holds both against AWS's models."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from botocore.stub import Stubber
 
+from tests.core.aws_stubs import stubbed
 from trainium_core.capacity.aws_capacity import AwsCapacity
 from trainium_core.capacity.offerings import BlockOffering, Reservation
 from trainium_runtime.errors import UnavailableError
 
-REGION = "us-west-2"
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
 TYPE = "trn2.48xlarge"
 START, END = datetime(2026, 11, 22, 11, 30, tzinfo=UTC), datetime(2026, 11, 24, 11, 30, tzinfo=UTC)
 ID = "cr-0123456789abcdef0"
@@ -40,33 +41,6 @@ RESERVED: dict[str, Any] = {
     "StartDate": START,
 }
 REQUEST = {"InstanceType": TYPE, "InstanceCount": 2, "CapacityDurationHours": 48}
-ZONES = {
-    "AvailabilityZones": [
-        {"ZoneName": "us-west-2a", "ZoneId": "usw2-az2"},
-        {"ZoneName": "us-west-2b", "ZoneId": "usw2-az1"},
-    ]
-}
-
-
-@pytest.fixture(scope="module")
-def account() -> Iterator[AwsCapacity]:
-    """One for all tests: a client takes longer to make than to use."""
-    with pytest.MonkeyPatch.context() as environment:
-        for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
-            environment.delenv(name, raising=False)
-        environment.setenv("AWS_ACCESS_KEY_ID", "nobody")
-        environment.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
-        parameters = AwsCapacity(REGION)
-        parameters.client("ec2")
-        yield parameters
-
-
-@pytest.fixture
-def ec2(account: AwsCapacity) -> Iterator[Stubber]:
-    """A call that no test wrote fails, and so does one that was written and not made."""
-    with Stubber(account.client("ec2")) as stub:
-        yield stub
-        stub.assert_no_pending_responses()
 
 
 def offerings(account: AwsCapacity) -> Any:
@@ -77,74 +51,71 @@ def scores(account: AwsCapacity) -> Any:
     return account.spot_placement_scores(instance_type=TYPE, instances=2)
 
 
-QUESTIONS: list[tuple[str, str, Callable[[AwsCapacity], Any]]] = [
-    ("describe_capacity_block_offerings", "ec2:DescribeCapacityBlockOfferings", offerings),
-    ("get_spot_placement_scores", "ec2:GetSpotPlacementScores", scores),
-    ("describe_capacity_reservations", "ec2:DescribeCapacityReservations", lambda a: a.reservations(TYPE)),
-    ("describe_capacity_reservations", "ec2:DescribeCapacityReservations", lambda a: a.reservation(ID)),
-    ("describe_instances", "ec2:DescribeInstances", lambda a: a.instances_in_reservation(ID, cluster="mine")),
-]
+def test_offerings_of_all_pages_have_their_zone_by_id() -> None:
+    account, ec2 = stubbed("ec2")
+    page, search = {"CapacityBlockOfferings": [OFFERED]}, "describe_capacity_block_offerings"
+    ec2.add_response(search, {**page, "NextToken": "more"}, REQUEST)
+    ec2.add_response(search, page, {**REQUEST, "NextToken": "more"})
+    zones = [{"ZoneName": "us-west-2a", "ZoneId": "usw2-az2"}, {"ZoneName": "us-west-2b", "ZoneId": "usw2-az1"}]
+    ec2.add_response("describe_availability_zones", {"AvailabilityZones": zones})
+    expected = BlockOffering(
+        offering_id="cb-0123456789abcdef0",
+        instance_type=TYPE,
+        instances=2,
+        zone_id="usw2-az1",
+        start=START,
+        end=END,
+        upfront_fee=Decimal("3432.96"),
+        currency="USD",
+    )
+    assert offerings(account) == [expected, expected]
 
 
-def test_an_offering_has_its_zone_by_id(account: AwsCapacity, ec2: Stubber) -> None:
-    ec2.add_response("describe_capacity_block_offerings", {"CapacityBlockOfferings": [OFFERED]}, REQUEST)
-    ec2.add_response("describe_availability_zones", ZONES)
-    assert offerings(account) == [
-        BlockOffering(
-            offering_id="cb-0123456789abcdef0",
-            instance_type=TYPE,
-            instances=2,
-            zone_id="usw2-az1",
-            start=START,
-            end=END,
-            upfront_fee=Decimal("3432.96"),
-            currency="USD",
-        )
-    ]
-
-
-def test_a_type_that_is_not_sold_in_blocks_is_none(account: AwsCapacity, ec2: Stubber) -> None:
+def test_type_that_is_not_sold_in_blocks_is_none() -> None:
+    account, ec2 = stubbed("ec2")
     message = f"The instance type '{TYPE}' is not supported for Capacity Blocks in 'us-west-2'."
     ec2.add_client_error("describe_capacity_block_offerings", "InvalidParameterValue", message)
     assert offerings(account) is None
 
 
 @pytest.mark.parametrize(
-    ("code", "message", "text"),
+    ("code", "message", "says"),
     [
+        ("InvalidParameterValue", "Something else", "AWS answered InvalidParameterValue: Something else"),
         (
             "UnauthorizedOperation",
-            "This AWS Account is not authorized to call DescribeCapacityBlockOfferings API when requesting an EC2 "
-            "UltraServer",
-            "this account may not search for them: ask AWS Support",
+            "authorized to call DescribeCapacityBlockOfferings API when requesting an EC2 UltraServer",
+            "this account may not search for them: ask AWS",
         ),
-        ("InvalidParameterValue", "Something else", "AWS answered InvalidParameterValue: Something else"),
+        ("UnauthorizedOperation", "You are not authorized", "permission ec2:DescribeCapacityBlockOfferings is missing"),
     ],
 )
-def test_what_aws_refuses_about_blocks_is_reported_in_plain_words(
-    account: AwsCapacity, ec2: Stubber, code: str, message: str, text: str
-) -> None:
+def test_refused_search_for_blocks_is_unknown_with_the_reason(code: str, message: str, says: str) -> None:
+    account, ec2 = stubbed("ec2")
     ec2.add_client_error("describe_capacity_block_offerings", code, message)
-    with pytest.raises(UnavailableError, match=text):
+    with pytest.raises(UnavailableError, match=says):
         offerings(account)
 
 
-def test_reservations_are_those_of_the_type_that_launch_now_or_later(account: AwsCapacity, ec2: Stubber) -> None:
-    filters = [
-        {"Name": "instance-type", "Values": [TYPE]},
-        {"Name": "state", "Values": ["active", "scheduled"]},
-    ]
-    page = {"CapacityReservations": [RESERVED], "NextToken": "more"}
-    ec2.add_response("describe_capacity_reservations", page, {"Filters": filters})
-    ec2.add_response(
-        "describe_capacity_reservations",
-        {"CapacityReservations": [RESERVED]},
-        {"Filters": filters, "NextToken": "more"},
-    )
+def test_scores_are_those_of_the_zones_of_the_region() -> None:
+    account, ec2 = stubbed("ec2")
+    where = {"SingleAvailabilityZone": True, "RegionNames": ["us-west-2"]}
+    answer = {"SpotPlacementScores": [{"Region": "us-west-2", "AvailabilityZoneId": "usw2-az1", "Score": 9}]}
+    ec2.add_response("get_spot_placement_scores", answer, {"InstanceTypes": [TYPE], "TargetCapacity": 2, **where})
+    assert scores(account) == {"usw2-az1": 9}
+
+
+def test_reservations_are_those_of_the_type_that_launch_now_or_later() -> None:
+    account, ec2 = stubbed("ec2")
+    filters = [{"Name": "instance-type", "Values": [TYPE]}, {"Name": "state", "Values": ["active", "scheduled"]}]
+    page = {"CapacityReservations": [RESERVED]}
+    ec2.add_response("describe_capacity_reservations", {**page, "NextToken": "more"}, {"Filters": filters})
+    ec2.add_response("describe_capacity_reservations", page, {"Filters": filters, "NextToken": "more"})
     assert [found.reservation_id for found in account.reservations(TYPE)] == [ID, ID]
 
 
-def reservation(account: AwsCapacity, ec2: Stubber, **changed: Any) -> Reservation:
+def reservation(**changed: Any) -> Reservation:
+    account, ec2 = stubbed("ec2")
     answer = {"CapacityReservations": [{**RESERVED, **changed}]}
     ec2.add_response("describe_capacity_reservations", answer, {"CapacityReservationIds": [ID]})
     found = account.reservation(ID)
@@ -152,8 +123,8 @@ def reservation(account: AwsCapacity, ec2: Stubber, **changed: Any) -> Reservati
     return found
 
 
-def test_a_reservation_is_reported_with_what_is_left_of_it(account: AwsCapacity, ec2: Stubber) -> None:
-    assert reservation(account, ec2) == Reservation(
+def test_reservation_has_what_is_left_of_it() -> None:
+    assert reservation() == Reservation(
         reservation_id=ID,
         capacity="reservation",
         state="active",
@@ -167,26 +138,23 @@ def test_a_reservation_is_reported_with_what_is_left_of_it(account: AwsCapacity,
     )
 
 
-def test_a_block_is_distinguished_with_its_end(account: AwsCapacity, ec2: Stubber) -> None:
-    found = reservation(account, ec2, ReservationType="capacity-block", EndDate=END)
-    assert (found.capacity, found.end) == ("capacity-block", END)
-
-
-def test_the_size_of_a_block_that_has_not_begun_is_in_its_tag(account: AwsCapacity, ec2: Stubber) -> None:
+def test_block_that_has_not_begun_has_its_end_and_its_size_by_a_tag() -> None:
     tag = {"Key": "aws:ec2capacityreservation:incrementalRequestedQuantity", "Value": "2"}
-    found = reservation(account, ec2, State="scheduled", TotalInstanceCount=0, AvailableInstanceCount=0, Tags=[tag])
+    none_yet = {"State": "scheduled", "TotalInstanceCount": 0, "AvailableInstanceCount": 0, "Tags": [tag]}
+    found = reservation(ReservationType="capacity-block", EndDate=END, **none_yet)
+    assert (found.capacity, found.end) == ("capacity-block", END)
     assert (found.total, found.available, found.launchable) == (2, 0, 2)
 
 
 @pytest.mark.parametrize("code", ["InvalidCapacityReservationId.NotFound", "InvalidCapacityReservationId.Malformed"])
-def test_a_reservation_that_is_not_there_is_none(account: AwsCapacity, ec2: Stubber, code: str) -> None:
+def test_reservation_that_is_not_there_is_none(code: str) -> None:
+    account, ec2 = stubbed("ec2")
     ec2.add_client_error("describe_capacity_reservations", code)
     assert account.reservation(ID) is None
 
 
-def test_nodes_in_a_reservation_are_those_of_the_cluster_that_run_in_this_one(
-    account: AwsCapacity, ec2: Stubber
-) -> None:
+def test_nodes_in_a_reservation_are_the_clusters_that_run_in_it() -> None:
+    account, ec2 = stubbed("ec2")
     filters = [
         {"Name": "tag:trn:cluster", "Values": ["mine"]},
         {"Name": "instance-state-name", "Values": ["pending", "running"]},
@@ -196,10 +164,17 @@ def test_nodes_in_a_reservation_are_those_of_the_cluster_that_run_in_this_one(
     assert account.instances_in_reservation(ID, cluster="mine") == 1
 
 
-@pytest.mark.parametrize(("operation", "permission", "query"), QUESTIONS)
-def test_a_denied_question_names_the_permission(
-    account: AwsCapacity, ec2: Stubber, operation: str, permission: str, query: Callable[[AwsCapacity], Any]
+@pytest.mark.parametrize(
+    ("operation", "permission", "query"),
+    [
+        ("get_spot_placement_scores", "ec2:GetSpotPlacementScores", scores),
+        ("describe_capacity_reservations", "ec2:DescribeCapacityReservations", lambda a: a.reservations(TYPE)),
+    ],
+)
+def test_denied_question_names_the_permission(
+    operation: str, permission: str, query: Callable[[AwsCapacity], Any]
 ) -> None:
+    account, ec2 = stubbed("ec2")
     ec2.add_client_error(operation, "UnauthorizedOperation", "You are not authorized")
     with pytest.raises(UnavailableError, match=f"the permission {permission} is missing"):
         query(account)

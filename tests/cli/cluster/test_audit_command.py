@@ -29,9 +29,7 @@ KEPT = FakeAuditedAccount(
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
+def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 

@@ -36,8 +36,6 @@ class NoNodes:
 
 @pytest.fixture(autouse=True)
 def _in_a_folder_with_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
     (tmp_path / "cdk.json").write_text(json.dumps({"app": "none", "context": PLAN}))
     monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: FakeAccount())
     monkeypatch.setattr(deployment, "AwsStackEvents", lambda _: NoEvents())

@@ -2,7 +2,6 @@
 
 import json
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,9 +20,7 @@ from trainium_core.teardown.scope import Scope
 
 
 @pytest.fixture(autouse=True)
-def _on_a_wide_screen_without_pauses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
+def _on_a_wide_screen_without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(teardown_run, "SHORTEST_PAUSE", 0)
     monkeypatch.setattr(destroy_command, "running_job_sentence", lambda *_: None)
 

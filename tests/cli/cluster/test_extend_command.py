@@ -52,7 +52,6 @@ class FakeStacks:
 def extend(monkeypatch: pytest.MonkeyPatch, folder: Path, account: FakeStacks, **settings: Any) -> Result:
     context = {f"trn:{name}": value for name, value in {**PLAN, **settings}.items()}
     (folder / "cdk.json").write_text(json.dumps({"app": "true", "context": context}))
-    monkeypatch.chdir(folder)
     monkeypatch.setattr(extend_command, "AwsAccount", lambda _: account)
     monkeypatch.setattr(extend_command, "deploy_stacks", account.deploy)
     return CliRunner().invoke(trn, ["extend", "8h", "--yes"], prog_name="trn")
@@ -90,8 +89,7 @@ def test_without_an_answer_nothing_is_written(monkeypatch: pytest.MonkeyPatch, t
     assert written(tmp_path)["trn:ends"] == PLAN["ends"]
 
 
-def extend_elsewhere(monkeypatch: pytest.MonkeyPatch, folder: Path, plan: Plan, stacks: FakeStacks) -> Result:
-    monkeypatch.chdir(folder)
+def extend_elsewhere(monkeypatch: pytest.MonkeyPatch, plan: Plan, stacks: FakeStacks) -> Result:
     monkeypatch.setattr(extend_command, "AwsAccount", lambda _: stacks)
     monkeypatch.setattr(extend_command, "read_cluster_plan", lambda *_, **__: plan)
     monkeypatch.setattr(extend_command, "stack_of_cluster", lambda *_: "Training")
@@ -107,7 +105,7 @@ def test_of_a_cluster_of_another_app_it_shows_the_end_and_what_to_change_there(
     created = datetime(2098, 1, 1, 4, 41, 38, 266889, tzinfo=UTC)
     plan = Plan.of(instance_type="trn1.32xlarge", region="us-east-1", cluster_name="training", ends="20h", nodes=2)
     account = FakeStacks(stacks={"Training": deployed_stack(created=created)})
-    ended = extend_elsewhere(monkeypatch, tmp_path, plan, account)
+    ended = extend_elsewhere(monkeypatch, plan, account)
     assert (ended.exit_code, account.deployed) == (ExitCode.NOT_READY, [])
     assert ended.stdout.startswith("Training ends at 2098-01-02T00:41Z. With 2 x trn1.32xlarge running, 8 hours more")
     assert "end_time=datetime(2098, 1, 2, 8, 42, tzinfo=UTC)" in ended.stdout

@@ -1,7 +1,6 @@
 """`trn nodes`: the table, the checks of one node, JSON, and what the exit code means."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,8 @@ from trainium_core.nodes.report import DeployedNodes, NodesNotMadeError
 
 
 @pytest.fixture
-def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeNodes:
+def account(monkeypatch: pytest.MonkeyPatch) -> FakeNodes:
     fake = FakeNodes([PROVEN])
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setattr(nodes_command, "AwsNodes", lambda region: fake if region == "us-west-2" else None)
     monkeypatch.setattr(nodes_command.time, "sleep", lambda _seconds: None)
     return fake

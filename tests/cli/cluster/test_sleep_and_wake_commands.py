@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -85,8 +84,7 @@ class FakeSleepAccount:
 
 
 @pytest.fixture(autouse=True)
-def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _in_an_empty_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sleep_switching.time, "sleep", lambda _: None)
 
 

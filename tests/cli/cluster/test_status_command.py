@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,7 +41,6 @@ def answered_by(fake: Any, _region: str) -> Any:
 
 def shown(
     monkeypatch: pytest.MonkeyPatch,
-    folder: Path,
     nodes: DeployedNodes | Exception,
     *options: str,
     account: FakeAccount | None = None,
@@ -50,7 +48,6 @@ def shown(
     account = account or FakeAccount(
         stacks=[stack("trn-pilot", ends=END)], nodes=[node(1, "trn-pilot"), node(2, "trn-pilot")]
     )
-    monkeypatch.chdir(folder)
     fakes: dict[str, Any] = {
         "AwsClustersAccount": account,
         "AwsNodes": FakeNodes([nodes]),
@@ -61,8 +58,8 @@ def shown(
     return run("status", *GOOD, *options)
 
 
-def test_state_nodes_price_end_and_last_events_are_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    ended = shown(monkeypatch, tmp_path, PROVEN)
+def test_state_nodes_price_end_and_last_events_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = shown(monkeypatch, PROVEN)
     assert ended.exit_code == ExitCode.OK, ended.output
     for text in (
         "running",
@@ -75,27 +72,27 @@ def test_state_nodes_price_end_and_last_events_are_shown(monkeypatch: pytest.Mon
         assert text in ended.stdout
 
 
-def test_why_there_are_no_nodes_is_shown_with_the_way_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_why_there_are_no_nodes_is_shown_with_the_way_on(monkeypatch: pytest.MonkeyPatch) -> None:
     asleep = FakeAccount(stacks=[stack("trn-pilot", asleep=True, has_nodes=True)])
     none = replace(PROVEN, wanted=0, instances=())
-    ended = shown(monkeypatch, tmp_path, none, account=asleep)
+    ended = shown(monkeypatch, none, account=asleep)
     assert "it was put to sleep; `trn wake` brings them back" in ended.stdout
     assert ended.exit_code == ExitCode.OK
-    printed = json.loads(shown(monkeypatch, tmp_path, none, "--json", account=asleep).stdout)
+    printed = json.loads(shown(monkeypatch, none, "--json", account=asleep).stdout)
     assert printed["absence"]["way_on"] == "`trn wake` brings them back"
 
 
-def test_json_says_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    printed = json.loads(shown(monkeypatch, tmp_path, PROVEN, "--json").stdout)
+def test_json_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = json.loads(shown(monkeypatch, PROVEN, "--json").stdout)
     assert (printed["state"], printed["usd_per_hour"], printed["ends"]) == ("running", "43.0", "2026-12-01T00:00Z")
     assert printed["replacements"] == {"used": 0, "allowed": 2}
 
 
-def test_nodes_that_are_not_all_proven_are_not_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert shown(monkeypatch, tmp_path, BOOTING).exit_code == ExitCode.NOT_READY
+def test_nodes_that_are_not_all_proven_are_not_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown(monkeypatch, BOOTING).exit_code == ExitCode.NOT_READY
 
 
-def test_what_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    ended = shown(monkeypatch, tmp_path, UnavailableError("the permission s3:ListBucket is missing"))
+def test_what_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = shown(monkeypatch, UnavailableError("the permission s3:ListBucket is missing"))
     assert "nodes: the permission s3:ListBucket is missing" in ended.stdout
     assert ended.exit_code != ExitCode.OK

@@ -30,7 +30,7 @@ class Cluster:
 
 
 @contextmanager
-def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[Cluster]:
+def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """The commands find it, in a folder that holds train.py."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
@@ -57,7 +57,5 @@ def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator
         for name, replaced in {"AwsPrices": no_prices, "AwsNodes": Nodes, "jobs_of_stack": jobs_of}.items():
             monkeypatch.setattr(aws_jobs, name, replaced)
         monkeypatch.setattr(follow.time, "sleep", pause)
-        monkeypatch.chdir(folder)
-        monkeypatch.setenv("COLUMNS", "160")
         Path("train.py").write_text("print('hello')\n")
         yield made

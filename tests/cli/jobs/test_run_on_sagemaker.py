@@ -17,10 +17,8 @@ ON = (*GOOD, "-c", "trn:stacks=sagemaker")
 
 
 @pytest.fixture(autouse=True)
-def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An account in moto that has the stack of the plan, and a folder with a script."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
     monkeypatch.setattr(follow.time, "sleep", lambda _: None)

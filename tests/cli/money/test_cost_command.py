@@ -1,7 +1,6 @@
 """`trn cost`: the numbers, what each was got from, and the exit code. The arithmetic is tested in tests/core."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +12,6 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.money import cost_command
 
 RAN = {"stacks": [cluster_stack()], "activities": [launched(FIRST, 10), terminated(FIRST, 8)]}
-
-
-@pytest.fixture(autouse=True)
-def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
 
 
 def invoke(monkeypatch: pytest.MonkeyPatch, account: FakeSpendingAccount, *arguments: str) -> Result:

@@ -2,7 +2,6 @@
 
 import json
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +12,6 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_core.prices import aws_prices
 
 TRN2 = ("-c", "trn:instance_type=trn2.48xlarge", "-c", "trn:region=us-east-2")
-
-
-@pytest.fixture(autouse=True)
-def _in_an_empty_folder_on_a_usual_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
 
 
 def invoke(monkeypatch: pytest.MonkeyPatch, aws: FakePrices, *arguments: str) -> Any:

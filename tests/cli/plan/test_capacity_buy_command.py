@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -49,10 +48,8 @@ class Purchase:
 
 
 @pytest.fixture
-def shop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shop:
+def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
     made = Shop()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.setattr(capacity_buy_command, "AwsAccount", lambda _: made.account)
     monkeypatch.setattr(capacity_buy_command, "AwsCapacityPurchase", lambda region: Purchase(made, region))
     monkeypatch.setattr(capacity_buy_command, "_is_interactive", lambda: made.is_interactive)

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,12 +22,6 @@ EVERYTHING = {"offering", "scores", "blocks", "reserved capacity", "price"}
 TOMORROW = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
 FOR_SALE = replace(BLOCK, start=TOMORROW, end=TOMORROW + timedelta(days=1))
 NOTHING = FakeAccount(zones=(), scores={})
-
-
-@pytest.fixture(autouse=True)
-def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
 
 
 class CapacityCommand:

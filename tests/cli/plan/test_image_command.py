@@ -21,9 +21,7 @@ NEWER = replace(IMAGE, image_id="ami-0fedcba9876543210")
 
 
 @pytest.fixture(autouse=True)
-def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
+def _account_with_an_image(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, FakeAccount())
 
 

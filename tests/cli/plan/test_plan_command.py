@@ -9,12 +9,6 @@ from tests.cli.running import GOOD, run
 from trainium_cli.exit_codes import ExitCode
 
 
-@pytest.fixture(autouse=True)
-def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-
-
 @pytest.mark.parametrize(
     "says",
     [

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,12 +16,6 @@ READY = FakeAccount()
 NOT_READY = FakeAccount(limit=0)
 UNAVAILABLE = FakeAccount(unavailable={"quota"})
 BOTH = FakeAccount(unavailable={"version"}, limit=0)
-
-
-@pytest.fixture(autouse=True)
-def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
 
 
 def invoke(monkeypatch: pytest.MonkeyPatch, account: FakeAccount, *arguments: str) -> Any:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -39,12 +38,6 @@ class Aws:
         if self.error:
             raise self.error
         return QuotaRequest(request_id="r-2", desired=desired, status="PENDING", created=FRIDAY)
-
-
-@pytest.fixture(autouse=True)
-def _in_an_empty_folder_on_a_wide_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
 
 
 @pytest.fixture

@@ -40,7 +40,6 @@ def diagnosed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, account: FakeAcco
     def account_in(_region: str) -> FakeAccount:
         return account
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     monkeypatch.setattr(doctor_command, "AwsAccount", account_in)

@@ -25,7 +25,6 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
     monkeypatch.setattr(sys, "executable", str(programs / "python"))
     monkeypatch.setenv("PATH", str(tmp_path / "machine"))
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

@@ -51,7 +51,6 @@ class FakeSupport:
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeSupport:
     fake = FakeSupport()
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / "setup.sh").write_text(SCRIPT)
     nodes = FakeNodes([LOST])
