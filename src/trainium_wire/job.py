@@ -20,7 +20,9 @@ CHECKPOINT_SECONDS = 30
 
 SUCCEEDED, FAILED, NODE_LOST = "succeeded", "failed", "node-lost"
 HUNG, STOPPED, INTERRUPTED, TIME_LIMIT = "hung", "stopped", "interrupted", "time-limit"
-RESULTS = (SUCCEEDED, FAILED, NODE_LOST, HUNG, STOPPED, INTERRUPTED, TIME_LIMIT)
+RESULTS_LOST = "results-lost"
+"""Every process ended with 0, and checkpoints or outputs did not reach S3."""
+RESULTS = (SUCCEEDED, FAILED, NODE_LOST, HUNG, STOPPED, INTERRUPTED, TIME_LIMIT, RESULTS_LOST)
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 _LONGEST_REASON = 600

@@ -48,7 +48,7 @@ class NodeProgress:
     """One node of an attempt. phases: seconds by name; progress: the last line of the form `TRN step=…`, of node 0.
 
     graphs: how many were compiled, and how many found in the cache; empty while nothing printed either.
-    caches: what was used of each compile cache.
+    caches: what was used of each compile cache. lost: which of its results did not reach S3, and why; empty: none.
     """
 
     node: int
@@ -59,6 +59,7 @@ class NodeProgress:
     progress: Mapping[str, str] = field(default_factory=empty)
     graphs: Mapping[str, int] = field(default_factory=empty)
     caches: tuple[CacheUse, ...] = ()
+    lost: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def node_progress(node: int, raw: Mapping[str, Any]) -> NodeProgress:
             if isinstance(value, int) and not isinstance(value, bool)
         },
         caches=cache_uses(raw.get("compile_caches")),
+        lost=one_line(_text(raw.get("lost")), _LONGEST_TEXT),
     )
 
 

@@ -54,7 +54,7 @@ SECOND = attempt(
     result="succeeded",
     resume_from="step-5",
     checkpoint_at=at(80),
-    nodes=(node(0, phases={"source": 4, "setup": 6, "running": 90, "first_step": 10, "outputs": 1}),),
+    nodes=(node(0, phases={"source": 4, "setup": 6, "running": 90, "first_step": 10, "results": 1}),),
 )
 RESTARTED = JobState(
     job=replace(JOB, waking_seconds=50), attempts=(FIRST, SECOND), outcome=Outcome(result="succeeded", at=at(270))
@@ -108,3 +108,9 @@ def test_graphs_are_counted_by_the_compile_cache_where_it_knows_them() -> None:
     unknown = replace(printed, caches=(CacheUse(stack="xla", hits=None, misses=5),))
     assert graphs_of(known) == {"compiled": 5, "cached": 3, "compile_seconds": 60}
     assert graphs_of(unknown) == {"compiled": 4, "cached": 1}
+
+
+def test_running_counts_no_longer_than_its_attempt_lasted() -> None:
+    late = attempt(1, started=0, ended=46, result="node-lost", nodes=(node(1, phases={"running": 95}),))
+    state = JobState(job=JOB, attempts=(late,), outcome=None)
+    assert [line["seconds"] for line in events(state, "phase") if line["phase"] == "running"] == [46]

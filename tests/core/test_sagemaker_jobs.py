@@ -151,7 +151,7 @@ def test_stages_become_phases_of_an_attempt() -> None:
         ("queued", 60, None),
         ("source", 60, None),
         ("running", 60, None),
-        ("outputs", 60, None),
+        ("results", 60, None),
     ]
 
 

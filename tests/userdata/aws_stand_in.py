@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,6 +31,7 @@ class AwsStandIn:
 
     parts: of the upload in parts that was begun last. secrets: their values, by ARN.
     has_instance_id: whether the metadata service knows the instance id. s3_refuses: S3 denies every request.
+    put_status: of the answer to a PUT of an object, by its name, in place of 200.
     clock_ahead: how far both services' clock is ahead of ours. failures: so many requests are answered 503 first.
     """
 
@@ -39,6 +41,7 @@ class AwsStandIn:
         self.s3_refuses = False
         self.clock_ahead = timedelta()
         self.failures = 0
+        self.put_status: Callable[[str], int] = lambda _name: 200
         self.notices: dict[str, str] = {}
         self.records: dict[str, str] = {}
         self.metadata_of: dict[str, dict[str, str]] = {}
@@ -224,6 +227,9 @@ class AwsStandIn:
                 if self.path == "/latest/api/token":
                     has_ttl = f"{TOKEN_HEADER}-ttl-seconds" in self.headers
                     return self._answer(200, METADATA_TOKEN) if has_ttl else self._answer(400)
+                status = aws.put_status(_object_name(self.headers["Host"], urlsplit(self.path).path))
+                if status != 200:
+                    return self._answer(status, "<Error><Code>AccessDenied</Code></Error>" if status == 403 else "")
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 if "partNumber=" in self.path:
                     refusal = aws.store_part(self.headers["Host"], self.path, headers, body)

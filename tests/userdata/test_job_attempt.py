@@ -58,6 +58,64 @@ def test_what_all_nodes_leave_is_stored_before_the_job_succeeds(nodes: JobNodes)
     assert {"outputs/result", "outputs/node-1/result"} <= set(written[:end])
 
 
+LEAVES_RESULTS = (
+    "import os\n"
+    "open(os.environ['TRN_OUTPUT_DIR'] + '/result', 'w').write('1')\n"
+    "open(os.environ['TRN_CHECKPOINT_DIR'] + '/step-1', 'w').write('1')\n"
+)
+
+
+@pytest.mark.parametrize("kind", ["outputs", "checkpoints"])
+def test_results_wait_for_an_s3_that_does_not_answer(nodes: JobNodes, kind: str) -> None:
+    refused = 0
+
+    def status(name: str) -> int:
+        nonlocal refused
+        refused += f"/{kind}/" in name
+        return 503 if f"/{kind}/" in name and refused <= 16 else 200
+
+    nodes.aws.put_status = status
+    nodes.start(LEAVES_RESULTS)
+    assert nodes.wait() == [0]
+    assert nodes.end["result"] == "succeeded"
+    assert {f"{BUCKET}/jobs/{JOB}/outputs/result", f"{BUCKET}/jobs/{JOB}/checkpoints/step-1.json"} <= set(
+        nodes.aws.records
+    )
+
+
+@pytest.mark.parametrize(("status", "limit"), [(503, "results"), (403, "refused")])
+@pytest.mark.parametrize("kind", ["outputs", "checkpoints"])
+def test_results_that_never_reach_s3_are_lost_and_stay_on_the_node(
+    nodes: JobNodes, kind: str, status: int, limit: str
+) -> None:
+    nodes.aws.put_status = lambda name: status if f"/{kind}/" in name else 200
+    nodes.start(LEAVES_RESULTS, timing={limit: 0})
+    assert nodes.wait() == [1]
+    end = nodes.end
+    assert (end["result"], end["exit_code"], nodes.record()["state"]) == ("results-lost", 0, "results-lost")
+    place = nodes.place(0)
+    assert end["reason"].startswith(
+        f"node 0 (i-0): what did not reach S3 stays on the node in {place}: {kind}: S3 refuses PUT s3://"
+    )
+    assert nodes.record()["lost"] == end["reason"].partition(": ")[2]
+    assert (place / kind).is_dir()
+    assert (place / "results-lost").exists()
+
+
+def test_the_phases_of_an_attempt_hold_the_time_after_the_command(nodes: JobNodes) -> None:
+    def slow(name: str) -> int:
+        if "/checkpoints/step-1/" in name:
+            time.sleep(1)
+        return 200
+
+    nodes.aws.put_status = slow
+    nodes.start(LEAVES_RESULTS, checkpoint_seconds=60)
+    nodes.wait()
+    phases = nodes.record()["phases"]
+    assert phases["results"] >= 1
+    assert phases["checkpoints"] <= phases["running"]
+
+
 def test_the_command_finds_the_documented_variables(nodes: JobNodes) -> None:
     names = "TRN_JOB TRN_ATTEMPT TRN_NODES TRN_NODE_RANK HEAD_NODE PYTHONFAULTHANDLER PYTHONUNBUFFERED VIRTUAL_ENV MINE"
     nodes.start(
@@ -82,7 +140,7 @@ def test_progress_and_phases_are_recorded(nodes: JobNodes) -> None:
     assert (progress["step"], progress["loss"], progress["lr"]) == (2, 2.25, "0.1")
     assert progress["steps_per_second"] > 0
     assert progress["tokens_per_second"] == pytest.approx(64 * progress["steps_per_second"], rel=0.01)  # pyright: ignore[reportUnknownMemberType]
-    assert {"source", "setup", "first_step", "running", "outputs"} <= nodes.record()["phases"].keys()
+    assert {"source", "setup", "first_step", "running", "results"} <= nodes.record()["phases"].keys()
     assert "prepared\n" in nodes.log()
 
 

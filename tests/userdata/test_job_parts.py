@@ -16,6 +16,7 @@ from trn_job.end import End
 from trn_job.inputs import InputError
 from trn_job.launch import Launch
 from trn_job.progress import Compiling, Progress
+from trn_job.results import Outputs
 from trn_job.source import SourceError, unpack
 
 
@@ -183,6 +184,30 @@ def test_a_part_of_an_input_that_is_deleted_meanwhile_is_missed(tmp_path: Path) 
     store.keys = lambda: ["words"]
     with pytest.raises(InputError, match=r"s3://data/tokens/words was deleted meanwhile$"):
         inputs.download({"tokens": "s3://data/tokens/"}, store, tmp_path / "inputs")
+
+
+# Results
+
+
+def test_refused_outputs_keep_no_others_from_being_stored(tmp_path: Path) -> None:
+    store: Any = MemoryStore()
+    tried: list[str] = []
+
+    def upload(key: str, file: Path) -> None:
+        tried.append(key)
+        if "bad" in key:
+            raise OSError("S3 does not answer")
+        store.objects[key] = file.read_bytes()
+
+    store.upload = upload
+    for name in ("good", *(f"bad-{number}" for number in range(5))):
+        (tmp_path / name).write_text("x")
+    outputs = Outputs(launch(), store, tmp_path)
+    for _ in range(2):
+        with pytest.raises(OSError, match=r"files, the first: S3 does not answer$"):
+            outputs.upload()
+    assert list(store.objects) == ["job/outputs/good"]
+    assert set(tried) == {"job/outputs/good", *(f"job/outputs/bad-{number}" for number in range(5))}
 
 
 # Source

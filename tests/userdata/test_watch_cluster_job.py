@@ -312,6 +312,15 @@ def test_a_folder_that_somebody_else_put_there_is_not_used(node: JobNode):
     assert "is not root's own folder" in node.object("attempts/1/end.json")["reason"]
 
 
+def test_folders_of_lost_results_are_kept_and_others_deleted(node: JobNode):
+    for name in ("old-1", "lost-1"):
+        (node.root / "var/lib/trn-jobs" / name / "outputs").mkdir(parents=True)
+    (node.root / "var/lib/trn-jobs/lost-1" / files.KEPT_MARK).touch()
+    node.submit()
+    node.settle()
+    assert sorted(folder.name for folder in (node.root / "var/lib/trn-jobs").iterdir()) == ["lost-1", f"{JOB}-1"]
+
+
 def test_a_job_of_more_nodes_than_there_are_waits(node: JobNode, capsys: pytest.CaptureFixture[str]):
     node.submit(nodes=3)
     node.settle()

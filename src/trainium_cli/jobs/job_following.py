@@ -9,6 +9,7 @@ from trainium_cli.terminal import echo
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import UnavailableError
+from trainium_wire.job import RESULTS_LOST
 
 
 def follow_job(
@@ -46,9 +47,11 @@ def log_text(line: LogLine) -> str:
 
 
 def job_exit_code(state: JobState | None) -> ExitCode:
-    """0 for a job that succeeded, 1 for any other end, 3 when it is not over or its state is unknown."""
+    """0 for a job that succeeded, 3 when it is not over or its state is unknown, 5 for lost results, else 1."""
     if state is None or state.outcome is None:
         return ExitCode.UNKNOWN
+    if state.outcome.result == RESULTS_LOST:
+        return ExitCode.RESULTS_LOST
     return ExitCode.OK if state.outcome.is_success else ExitCode.NOT_READY
 
 

@@ -110,6 +110,10 @@ def attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]:
             yield f"attempt {line['attempt']}: {compiled} graphs compiled, {cached} from the cache"
         if line["event"] == "attempt-end" and not (line["result"] == SUCCEEDED and is_last):
             yield f"attempt {line['attempt']}: {line['result']}: {line['reason']}"
+    for attempt in state.attempts:
+        for node in attempt.nodes:
+            if node.lost:
+                yield f"attempt {attempt.number}, node {node.node}: {node.lost}"
 
 
 def job_record(state: JobState, running_hour: Total | None) -> list[Mapping[str, Any]]:

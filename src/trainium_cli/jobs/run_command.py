@@ -23,6 +23,7 @@ from trainium_core.jobs.engine import JobEngine, NoStackError, PreparedJob, chec
 from trainium_core.plan import Plan
 from trainium_core.sleep.decision import Want
 from trainium_runtime.errors import UnavailableError
+from trainium_wire.job import RESULTS_LOST
 
 
 @click.command()
@@ -92,7 +93,8 @@ def run(
     A cluster runs one job at a time. The job keeps running when this command ends, also by Ctrl-C. A node that is lost
     is replaced, and the job continues from its last checkpoint.
 
-    Exit code 0: the job succeeded. 1: it did not, or was not started. 3: unknown. 130: left running, by Ctrl-C.
+    Exit code 0: the job succeeded. 1: it did not, or was not started. 3: unknown. 5: results-lost, its checkpoints or
+    outputs did not reach S3. 130: left running, by Ctrl-C.
     """
     if wake and detach:
         raise click.UsageError("--wake puts the cluster to sleep when the job is over: leave --detach out")
@@ -191,5 +193,12 @@ def _sleep_unless_running(invocation: Invocation, plan: Plan, cluster: Ec2Jobs) 
             "Put it to sleep with `trn sleep`."
         )
         echo(message, err=True)
+        return
+    if state is not None and state.outcome is not None and state.outcome.result == RESULTS_LOST:
+        message = (
+            f"{plan.cluster_name} stays awake and is billed: what {state.job.id} has left is on its nodes alone. "
+            "Fetch it with `trn cp RANK:FOLDER .`, then put the cluster to sleep with `trn sleep`."
+        )
+        click.echo(message, err=True)
         return
     _switch(invocation, cluster.stack, "asleep", yes=True)

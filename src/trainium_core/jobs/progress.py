@@ -48,6 +48,8 @@ class JobState:
         if last.outcome is not None:
             return f"{last.outcome.result}, waiting for the nodes" if self._is_retried else ENDING
         states = {node.state for node in last.nodes}
+        if states == {"results"}:
+            return "storing results"
         if last.reporting < self.job.nodes or states <= {"source", "inputs", "setup", "compile_cache"}:
             return "starting"
         return "running"

@@ -17,7 +17,7 @@ from trainium_wire.job_progress import Attempt, NodeProgress
 WITHIN_RUNNING = ("first_step", "checkpoints")
 """Phases that go on while the command runs: `running` includes them."""
 
-_AFTER_START = ("running", "outputs", *WITHIN_RUNNING)
+_AFTER_START = ("running", "results", *WITHIN_RUNNING)
 _HOUR = 3600
 
 
@@ -95,7 +95,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
                 "phase": name,
                 "node": node.node,
                 **within,
-                **costs(node.phases[name]),
+                **costs(_until_the_end(attempt, node, name)),
             }
         for node in attempt.nodes:
             graphs = graphs_of(node)
@@ -159,6 +159,13 @@ def _slowest(attempt: Attempt) -> Mapping[str, NodeProgress]:
     """The node that each phase took longest on."""
     names = dict.fromkeys(name for node in attempt.nodes for name in node.phases)
     return {name: max(attempt.nodes, key=lambda node: node.phases.get(name, -1)) for name in names}
+
+
+def _until_the_end(attempt: Attempt, node: NodeProgress, name: str) -> float:
+    """Seconds of a phase. A node that S3 does not answer sees the end of an attempt late, and runs until then."""
+    seconds = node.phases[name]
+    lasted = seconds_between(attempt.started, attempt.outcome.at if attempt.outcome else None)
+    return seconds if lasted is None or name != "running" else min(seconds, lasted)
 
 
 def _end(outcome: Outcome) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ from trainium_wire.keys import CURRENT_JOB_KEY, MEMBERSHIP_KEY, PRECOMPILE_JOB_K
 from trainium_wire.membership import Membership
 
 PROGRAM = "trainium_local.stand_ins.job_node"
-TIMING = {"poll": 0.2, "log": 0.3, "log_others": 0.3, "report": 1}
+TIMING = {"poll": 0.2, "log": 0.3, "log_others": 0.3, "report": 1, "results": 60, "refused": 5}
 """Seconds, in place of those of nodes that S3 bills for each request."""
 _POLL_SECONDS = 1
 _GRACE_SECONDS = 60

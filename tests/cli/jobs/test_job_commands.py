@@ -16,6 +16,7 @@ from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
 from tests.core.job_bucket import JOB
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.jobs import run_command
 from trainium_core.nodes.report import DeployedNodes
 from trainium_wire.job import Job
 from trn_job.command import variables
@@ -81,6 +82,29 @@ def test_outputs_are_fetched_also_from_a_job_that_failed_and_never_outside_the_f
     assert f"1 files are in results/{job.id}." in ended.stderr
     again = run("jobs", *TWO, job.id, "--outputs", "results")
     assert f"results/{job.id} exists" in again.stderr
+
+
+def test_results_lost_is_an_end_with_its_own_exit_code(cluster: Cluster) -> None:
+    ended, job = run_to_the_end(cluster, "results-lost", reason="node 0 (i-0): what did not reach S3 stays")
+    assert ended.exit_code == ExitCode.RESULTS_LOST, ended.output
+    assert "results-lost: node 0 (i-0): what did not reach S3 stays" in ended.stderr
+    assert run("logs", *TWO, job.id, "--follow").exit_code == ExitCode.RESULTS_LOST
+
+
+@pytest.mark.parametrize(("result", "sleeps"), [("results-lost", False), ("succeeded", True), ("failed", True)])
+def test_wake_leaves_nodes_with_lost_results_awake(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, result: str, sleeps: bool
+) -> None:
+    wanted: list[str] = []
+
+    def switch(*arguments: Any, **_: Any) -> str:
+        wanted.append(arguments[-1])
+        return f"is {arguments[-1]}"
+
+    monkeypatch.setattr(run_command, "switch", switch)
+    ended, job = run_to_the_end(cluster, result, "--wake", "--yes")
+    assert wanted == (["awake", "asleep"] if sleeps else ["awake"])
+    assert (f"stays awake and is billed: what {job.id} has left is on its nodes alone" in ended.stderr) != sleeps
 
 
 def test_json_on_standard_output_is_the_state(cluster: Cluster) -> None:

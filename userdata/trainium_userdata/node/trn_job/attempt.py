@@ -11,8 +11,10 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from trainium_wire.formats import now_text
+from trainium_wire.job import RESULTS_LOST
+from trn_node.files import KEPT_MARK
 
-from . import checkpoints, inputs, outputs, processes, source
+from . import checkpoints, inputs, processes, source
 from .command import Command, variables
 from .compile_caches import CompileCaches
 from .end import End
@@ -23,6 +25,7 @@ from .notices import Notices
 from .peers import Listener, Neighbours
 from .periodic_thread import PeriodicThread
 from .progress import Compiling, Progress
+from .results import Outputs, deliver
 from .secrets import Secrets
 from .stacks import print_stacks
 from .store import Store
@@ -52,13 +55,18 @@ class Attempt:
         self._last_line = time.monotonic()
         self._phases: dict[str, float] = {}
         self._state = "source"
+        self._final_state = "ended"
+        self._lost = ""
         self._exit_code: int | None = None
         self._command: Command | None = None
         self._terminated = False
         self._checkpoints: checkpoints.Checkpoints | None = None
+        self._outputs = Outputs(launch, store, launch.place / "outputs")
         self._reporting = PeriodicThread("record", self._report, lambda: launch.timing.report)
         self.peer_port = 0
         self._started = time.monotonic()
+        self._command_ended: float | None = None
+        self._delivery_began: float | None = None
 
     def run(self) -> int:
         """The exit code for whoever started it: 0 if the attempt succeeded."""
@@ -75,7 +83,7 @@ class Attempt:
             with contextlib.suppress(_AttemptEndedError):
                 self._prepare()
                 self._checkpoints = checkpoints.Checkpoints(launch, self._store, launch.place / "checkpoints")
-                uploading = PeriodicThread("checkpoints", self._checkpoints.upload, lambda: every)
+                uploading = PeriodicThread("checkpoints", self._upload_beside, lambda: every)
                 uploading.start()
                 threads.append(uploading)
                 if self._caches.is_wanted:
@@ -121,20 +129,18 @@ class Attempt:
 
     def _report(self) -> None:
         launch = self._launch
-        phases = dict(self._phases)
-        if self._checkpoints:
-            phases["checkpoints"] = self._checkpoints.seconds
         record: dict[str, Any] = {
             "instance_id": launch.nodes[launch.rank]["instance_id"],
             "state": self._state,
             "at": now_text(),
-            "phases": {name: round(seconds, 3) for name, seconds in phases.items()},
+            "phases": {name: round(seconds, 3) for name, seconds in dict(self._phases).items()},
             "progress": self._progress.as_record(),
             "graphs": self._compiling.counts(),
             "compile_caches": self._caches.as_record(has_first_step=self._progress.first is not None),
             "exit_code": self._exit_code,
             "peer_port": self.peer_port,
             "log_parts": self._log.parts,
+            "lost": self._lost,
         }
         self._store.write(launch.keys.node(launch.rank), record)
 
@@ -163,7 +169,7 @@ class Attempt:
         try:
             yield
         finally:
-            self._phases[name] = time.monotonic() - start
+            self._phases[name] = self._phases.get(name, 0) + time.monotonic() - start
 
     def _prepare(self) -> None:
         """Source, checkpoint and setup. Raises _AttemptEndedError when the attempt has ended meanwhile."""
@@ -254,20 +260,23 @@ class Attempt:
             self._raise_if_over()
             self._exit_code = command.exit_code
             command.end(0)
+            self._command_ended = time.monotonic()
         self._log.say(f"the command ended with {self._exit_code} on {launch.name}")
         if self._is_interrupted():
             self._declare_interruption()
         elif self._exit_code:
-            self._state = "failed"
+            self._final_state = "failed"
             self._declare_failure(self._finder.failure(self._exit_code))
         else:
             # Before it is said: when all nodes have succeeded the job is over, and the cluster may go.
-            self._upload_checkpoints()
-            self._store_results()
-            self._retry_at_end("log", self._log.send)
-            self._state = "succeeded"
-            self._reporting.soon()
-            self._wait_for_others()
+            self._store_results(self._end.over.is_set)
+            if self._lost and not self._end.over.is_set():
+                self._final_state = RESULTS_LOST
+                self._end.declare(RESULTS_LOST, f"{launch.name}: {self._lost}", exit_code=0)
+            elif not self._lost:
+                self._state = self._final_state = "succeeded"
+                self._reporting.soon()
+                self._wait_for_others()
 
     def _check_time(self) -> None:
         """What node 0 decides for all: whether the job hangs, or has taken too long."""
@@ -359,33 +368,57 @@ class Attempt:
                     print_stacks(self._log.say, self._has_ended, self._launch.timing.stacks)
                 self._state = "ended"
             self._command.end(self._launch.timing.grace)
-        if self._state not in ("failed", "succeeded"):
-            self._state = "ended"
+            self._command_ended = self._command_ended or time.monotonic()
         if self._end.content["node"] == self._launch.rank and result == "failed":
-            self._state = "failed"
+            self._final_state = "failed"
         for thread in threads:
             thread.stop()
-        if self._state != "succeeded":
-            self._upload_checkpoints()
-            self._store_results()
+        if self._final_state not in ("succeeded", RESULTS_LOST):
+            self._store_results(lambda: False)
+        self._state = self._final_state
         self._retry_at_end("log", self._log.send)
         self._retry_at_end("record", self._report)
 
-    def _store_results(self) -> None:
-        """Outputs, and what was compiled."""
-        start = time.monotonic()
-        self._retry_at_end("outputs", lambda: outputs.upload(self._launch, self._store, self._launch.place / "outputs"))
-        self._phases["outputs"] = time.monotonic() - start
-        self._caches.store(settled=self._exit_code == 0)
+    def _store_results(self, is_cancelled: Callable[[], bool]) -> None:
+        """Checkpoints, outputs, the log, and what was compiled. `_lost` says what did not reach S3."""
+        timing, place = self._launch.timing, self._launch.place
+        if self._checkpoints and self._checkpoints.unwanted:
+            self._log.say("checkpoints of this node are not kept: only those of node 0 are")
+        self._delivery_began = self._delivery_began or time.monotonic()
+        with self._phase("results"):
+            works: dict[str, Callable[[], object]] = {"outputs": self._outputs.upload, "log": self._log.send}
+            if self._checkpoints:
+                works = {"checkpoints": self._checkpoints.upload, **works}
+            left = deliver(
+                works,
+                self._log.say,
+                lambda: self._terminated or is_cancelled(),
+                began=self._delivery_began,
+                patience=timing.results,
+                refused_patience=timing.refused,
+            )
+            left.pop("log", None)
+            if left:
+                texts = "; ".join(f"{name}: {error}" for name, error in left.items())
+                self._lost = f"what did not reach S3 stays on the node in {place}: {texts}"
+                (place / KEPT_MARK).touch()
+            else:
+                self._lost = ""
+                (place / KEPT_MARK).unlink(missing_ok=True)
+            self._caches.store(settled=self._exit_code == 0)
 
     def _has_ended(self) -> bool:
         return self._command is None or self._command.exit_code is not None
 
-    def _upload_checkpoints(self) -> None:
-        if self._checkpoints:
-            if self._checkpoints.unwanted:
-                self._log.say("checkpoints of this node are not kept: only those of node 0 are")
-            self._retry_at_end("checkpoints", self._checkpoints.upload)
+    def _upload_beside(self) -> None:
+        """While the command runs: the phase `checkpoints` is part of `running`."""
+        assert self._checkpoints
+        start = time.monotonic()
+        try:
+            self._checkpoints.upload()
+        finally:
+            end = self._command_ended or time.monotonic()
+            self._phases["checkpoints"] = self._phases.get("checkpoints", 0) + max(0.0, end - start)
 
     def _retry_at_end(self, what: str, work: Callable[[], object]) -> None:
         for _ in range(FINAL_ATTEMPTS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,14 @@ class CheckpointError(Exception):
 
 
 class Checkpoints:
-    """Uploads what node 0 has completed in the job's checkpoint folder. seconds: spent on it so far."""
+    """Uploads what node 0 has completed in the job's checkpoint folder."""
 
     def __init__(self, launch: Launch, store: Store, folder: Path) -> None:
         self._launch, self._store, self._folder = launch, store, folder
         self._kept = store.at(launch.checkpoints_url)
         self._known: dict[str, tuple[tuple[str, int, int], ...]] = {}
         self._versions: dict[str, int] = {}
-        self.seconds = 0.0
-        self.stored: list[str] = []
+        self._uploading = threading.Lock()
 
     @property
     def unwanted(self) -> bool:
@@ -38,14 +37,11 @@ class Checkpoints:
         """What is new, the oldest first. Raises OSError; the next call goes on."""
         if self._launch.rank:
             return
-        start = time.monotonic()
-        try:
+        with self._uploading:
             for path in self._complete_paths():
                 before = signature(path)
                 if before and before != self._known.get(path.name):
                     self._upload(path, before)
-        finally:
-            self.seconds += time.monotonic() - start
 
     def _complete_paths(self) -> list[Path]:
         """By the time at which they were saved. Scripts rename a checkpoint into place when it is whole."""
@@ -70,7 +66,6 @@ class Checkpoints:
             return
         if signature(path) != before:
             return
-        self._known[path.name], self._versions[path.name] = before, version
         manifest = {
             "name": name,
             "saved_as": path.name,
@@ -80,7 +75,7 @@ class Checkpoints:
             "files": stored,
         }
         self._kept.write(self._launch.job_keys.checkpoint(name), manifest)
-        self.stored.append(name)
+        self._known[path.name], self._versions[path.name] = before, version
 
 
 def signature(path: Path) -> tuple[tuple[str, int, int], ...]:

@@ -17,7 +17,7 @@ class Timing(NamedTuple):
     `peers`, `peers_again`: between tests of the neighbours, and after one that failed. `log`: between parts of the log
     of node 0; `log_others` of the other nodes; `report` between records of how it goes. `give_way`: how long a
     failure that another node may have caused waits for that node to report it. `stacks`: for processes that hang to
-    print theirs.
+    print theirs. `results`: for which checkpoints and outputs wait for S3 at the end; `refused`: if S3 refuses them.
     """
 
     poll: float = 2.5
@@ -30,6 +30,8 @@ class Timing(NamedTuple):
     report: float = 15
     give_way: float = 20
     stacks: float = 3
+    results: float = 900
+    refused: float = 60
 
 
 class Launch(NamedTuple):

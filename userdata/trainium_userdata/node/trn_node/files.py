@@ -10,6 +10,8 @@ from typing import Any, cast
 PLAN = "etc/trn/plan.json"
 LOCATIONS = "etc/trn/places.env"
 RECORD = "var/lib/trn/record.json"
+KEPT_MARK = "results-lost"
+"""A file in the folder of an attempt of a job whose results are on this node alone."""
 
 
 def path(name: str) -> Path:

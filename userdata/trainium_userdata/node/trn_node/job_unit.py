@@ -99,14 +99,18 @@ class JobUnit:
 
 
 def _new_folder(name: str, user: str) -> Path:
-    """An empty folder of that user, on the local disks if there are any. Those of all that ran before are deleted."""
+    """An empty folder of that user, on the local disks if there are any.
+
+    Those of all that ran before are deleted, but for what has not reached S3.
+    """
     parent = _disk() / FOLDER
     parent.mkdir(mode=0o755, exist_ok=True)
     # On the local disks every user may make folders.
     if parent.is_symlink() or parent.stat().st_uid != os.geteuid():
         raise OSError(f"{parent} is not root's own folder: remove it")
     for old in parent.iterdir():
-        shutil.rmtree(old, ignore_errors=True)
+        if not (old / files.KEPT_MARK).exists():
+            shutil.rmtree(old, ignore_errors=True)
     folder = parent / name
     folder.mkdir(mode=0o700)
     if not os.geteuid():

@@ -17,8 +17,8 @@ PHASES = {
     "Downloading": "source",
     "DownloadingTrainingImage": "source",
     "Training": "running",
-    "Uploading": "outputs",
-    "Stopping": "outputs",
+    "Uploading": "results",
+    "Stopping": "results",
 }
 """The phase of each stage of an attempt (SageMaker API Reference, DescribeTrainingJob, SecondaryStatus)."""
 

@@ -1,0 +1,93 @@
+"""What an attempt leaves behind, on its way to S3 at its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from trn_node.s3 import S3Error
+
+from .launch import Launch
+from .store import Store
+
+PAUSE_SECONDS = 1
+MOST_UNANSWERED = 3
+"""Files of one look that S3 did not take: each costs seconds, and the next look begins with others."""
+
+
+class Outputs:
+    """Stores every file of the job's output folder once."""
+
+    def __init__(self, launch: Launch, store: Store, folder: Path) -> None:
+        self._launch, self._store, self._folder = launch, store, folder
+        self._stored: set[Path] = set()
+        self._failed: dict[Path, OSError] = {}
+
+    def upload(self) -> None:
+        """What is not stored yet. A file that cannot be stored keeps none of the others from it. Raises OSError."""
+        part = f"node-{self._launch.rank}/" if self._launch.rank else ""
+        files = [file for file in sorted(self._folder.rglob("*")) if file.is_file() and not file.is_symlink()]
+        unanswered = 0
+        for file in sorted(files, key=lambda file: file in self._failed):
+            if file in self._stored or unanswered == MOST_UNANSWERED:
+                continue
+            self._failed.pop(file, None)
+            try:
+                self._store.upload(self._launch.job_keys.output(f"{part}{file.relative_to(self._folder)}"), file)
+                self._stored.add(file)
+            except OSError as error:
+                self._failed[file] = error
+                unanswered += not error.errno
+        left = [file for file in files if file not in self._stored]
+        if left:
+            # S3 may answer later, and then take those that were refused as well.
+            first = min(self._failed.values(), key=is_refusal)
+            raise first if len(left) == 1 else SomeLeftError(len(left), first)
+
+
+class SomeLeftError(OSError):
+    """Several files were not stored. first: why one of them was not."""
+
+    def __init__(self, count: int, first: OSError) -> None:
+        super().__init__(f"{count} files, the first: {first}")
+        self.first = first
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether patience seldom mends it: S3 has answered, and refuses, or a file cannot be read."""
+    if isinstance(error, SomeLeftError):
+        return is_refusal(error.first)
+    return (
+        error.status in (403, 404) if isinstance(error, S3Error) else isinstance(error, OSError) and bool(error.errno)
+    )
+
+
+def deliver(
+    works: Mapping[str, Callable[[], object]],
+    say: Callable[[str], None],
+    is_cancelled: Callable[[], bool],
+    *,
+    began: float,
+    patience: float,
+    refused_patience: float,
+) -> dict[str, Exception]:
+    """Do all of it, again and again until each was done or the time is over. What is left, each with its last error.
+
+    began: by time.monotonic(). patience: seconds from then on; refused_patience: where S3 answers, and refuses.
+    """
+    left, errors = dict(works), dict[str, Exception]()
+    while True:
+        for name in list(left):
+            try:
+                left.pop(name)()
+                errors.pop(name, None)
+            except Exception as error:
+                left[name] = works[name]
+                if str(error) != str(errors.get(name, "")):
+                    say(f"{name}: {error}")
+                errors[name] = error
+        limit = refused_patience if all(map(is_refusal, errors.values())) else patience
+        if not errors or is_cancelled() or time.monotonic() - began > limit:
+            return errors
+        time.sleep(PAUSE_SECONDS)
