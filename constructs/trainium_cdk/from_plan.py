@@ -1,6 +1,7 @@
 """What a plan means as constructs and their properties: the one place that takes one for the other."""
 
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from aws_cdk import Annotations, Duration, RemovalPolicy, Size, Stack, Token
 from aws_cdk import aws_ec2 as ec2
@@ -47,9 +48,18 @@ def check_region(construct: Construct, plan: Plan) -> None:
 
 
 def plan_network(
-    scope: Construct, construct_id: str, plan: Plan, *, egress: Egress, sleep: SleepSwitch | None = None
+    scope: Construct,
+    construct_id: str,
+    plan: Plan,
+    *,
+    egress: Egress,
+    any_bucket: bool = False,
+    sleep: SleepSwitch | None = None,
 ) -> ClusterNetwork:
-    """The VPC and subnet of trn:vpc_id, else new ones with this way out, as long as the cluster is awake."""
+    """The VPC and subnet of trn:vpc_id, else new ones with this way out, as long as the cluster is awake.
+
+    any_bucket: whether more buckets are reached than those of the account and of the plan.
+    """
     wanted = plan.network
     if wanted.vpc_id is not None and wanted.subnet_id is not None:
         return ClusterNetwork.from_cluster_network_attributes(
@@ -60,7 +70,22 @@ def plan_network(
             route_table_id=wanted.route_table_id,
         )
     assert plan.zone_id is not None
-    return ClusterNetwork(scope, construct_id, zone_id=plan.zone_id, cidr=wanted.vpc_cidr, egress=egress, sleep=sleep)
+    return ClusterNetwork(
+        scope,
+        construct_id,
+        zone_id=plan.zone_id,
+        cidr=wanted.vpc_cidr,
+        egress=egress,
+        s3_buckets=None if any_bucket else _named_buckets(plan),
+        sleep=sleep,
+    )
+
+
+def _named_buckets(plan: Plan) -> list[str]:
+    """Buckets that settings name, which may be another account's."""
+    urls = [*plan.jobs.inputs, plan.jobs.checkpoints, plan.sagemaker.data]
+    named = [plan.cache.bucket, *(urlsplit(url).netloc for url in urls if url)]
+    return sorted({name for name in named if name})
 
 
 def outbound_tcp_ports(plan: Plan, *, egress: Egress, downloads: bool = False) -> Sequence[int]:

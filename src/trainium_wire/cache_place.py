@@ -119,9 +119,15 @@ def parse_key(key: str) -> EntryKey | None:
     return EntryKey(_place(found), found["name"]) if found and is_name(found["name"]) else None
 
 
+_LONGEST_PART = 200
+"""Bytes; file systems take 255."""
+
+
 def is_name(name: str) -> bool:
     """Whether that may be the name of an entry: a path that stays in its folder, and shows what it is."""
     parts = name.split("/")
+    if any(len(part.encode()) > _LONGEST_PART for part in parts):
+        return False
     return name.isprintable() and not name.startswith(".") and not {"", ".", ".."}.intersection(parts)
 
 

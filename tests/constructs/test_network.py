@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from tests.constructs.synth import OWN_NETWORK, Template, as_text, new_stack, synthesize
+from tests.constructs.synth import OWN_NETWORK, Json, Template, as_text, cluster_template, new_stack, synthesize
 from trainium_cdk import ClusterNetwork, EfaSecurityGroup
 from trainium_cdk.network.network import Egress
 
@@ -53,6 +53,43 @@ def test_nodes_reach_s3_over_a_gateway_endpoint(egress: Egress) -> None:
     }
     assert tables <= {table["Ref"] for table in gateway["RouteTableIds"]}
     assert len(tables) == 1
+
+
+def policy_of(template: Template, service: str, kind: str = "Gateway") -> list[Json] | None:
+    endpoint = template.resources()[endpoints(template, kind)[service]]["Properties"]
+    return endpoint.get("PolicyDocument", {}).get("Statement")
+
+
+@pytest.mark.parametrize("egress", CLOSED)
+def test_closed_network_reaches_buckets_of_its_account_and_named_ones(egress: Egress) -> None:
+    stack = new_stack()
+    ClusterNetwork(stack, "Network", zone_id="usw2-az4", egress=egress, s3_buckets=["theirs"])
+    own, packages, named = policy_of(synthesize(stack), "s3") or []
+    assert own["Condition"] == {"StringEquals": {"aws:ResourceAccount": {"Ref": "AWS::AccountId"}}}
+    assert (packages["Action"], as_text(packages["Resource"])) == (
+        "s3:GetObject",
+        "arn:aws:s3:::al2023-repos-us-west-2-de612dc2/*",
+    )
+    assert [as_text(one).rpartition(":")[2] for one in named["Resource"]] == ["theirs", "theirs/*"]
+    assert len(policy_of(network(egress), "s3") or []) == 2
+
+
+def test_nat_gateway_and_unlimited_buckets_leave_the_endpoint_open() -> None:
+    assert policy_of(network("nat-gateway"), "s3") is None
+    stack = new_stack()
+    ClusterNetwork(stack, "Network", zone_id="usw2-az4", egress="none", s3_buckets=None)
+    assert policy_of(synthesize(stack), "s3") is None
+
+
+def test_session_endpoint_serves_principals_of_the_account() -> None:
+    (statement,) = policy_of(network("vpc-endpoints"), "ssm", "Interface") or []
+    assert statement["Condition"] == {"StringEquals": {"aws:PrincipalAccount": {"Ref": "AWS::AccountId"}}}
+
+
+def test_buckets_that_the_plan_names_are_reached() -> None:
+    template = cluster_template(job_inputs=("s3://their-data/tokens",), cache_bucket="team-cache")
+    (*_, named) = policy_of(template, "s3") or []
+    assert {as_text(one).rpartition(":")[2].rstrip("/*") for one in named["Resource"]} == {"their-data", "team-cache"}
 
 
 @pytest.mark.parametrize("egress", CLOSED)

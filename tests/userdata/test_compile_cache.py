@@ -69,11 +69,31 @@ FILE, LINK, DONE = tarfile.REGTYPE, tarfile.SYMTYPE, ("model.done", tarfile.REGT
         (packed(("../evil", FILE, b"1"), DONE), "it holds ../evil, which is no file of an entry"),
         (packed(("/tmp/evil", FILE, b"1"), DONE), "it holds /tmp/evil, which is no file of an entry"),
         (packed(("model.neff", LINK, b""), DONE), "it holds model.neff, which is no file of an entry"),
+        (packed(("x" * 300, FILE, b"1"), DONE), "it holds x+, which cannot be written: File name too long"),
+        (packed(("a", FILE, b"1"), ("a/b", FILE, b"1"), DONE), "it holds a/b, which cannot be written: .*"),
+        (packed(DONE, DONE), "it holds model.done, which cannot be written: File exists"),
+        (packed(("large", tarfile.XHDTYPE, bytes(100_000)), DONE), "it has a header of 100352 bytes"),
         (packed(), "it holds no file"),
         (b"no tar" * 200, "it cannot be read: .*"),
         (packed(("model.neff", FILE, b"NEFF" * 200))[:900], "it cannot be read: it ends too early"),
     ],
-    ids=(*("other bytes", "no mark", "empty result", "above", "elsewhere", "a link", "no file", "no tar", "torn tar"),),
+    ids=(
+        *(
+            "other bytes",
+            "no mark",
+            "empty result",
+            "above",
+            "elsewhere",
+            "a link",
+            "long name",
+            "file and folder",
+            "twice",
+            "large header",
+            "no file",
+            "no tar",
+            "torn tar",
+        ),
+    ),
 )
 def test_a_poisoned_entry_is_not_used_and_replaced(
     new_node: Callable[..., CacheNode], bucket: Any, poison: bytes | Callable[[bytes], bytes], why: str
@@ -98,6 +118,20 @@ def test_a_poisoned_entry_is_not_used_and_replaced(
     third.begin()
     assert third.result("a") == fake_compiler.result_of("a")
     assert not third.cache.report.warnings
+
+
+def test_a_poisoned_entry_keeps_no_other_from_being_read(new_node: Callable[..., CacheNode], bucket: Any) -> None:
+    first, second = new_node(), new_node()
+    first.compile(*MODULES)
+    first.cache.store()
+    bad = packed(("x" * 300, FILE, bytes(100_000)), DONE)  # the largest, which is read first
+    folder = next(iter(bucket.objects.all())).key.rpartition("/")[0]
+    for name in ("MODULE_1+1", "y" * 300):
+        metadata = {DIGEST: hashlib.sha256(bad).hexdigest()}
+        bucket.put_object(Key=f"{folder}/{name}.tar", Body=bad, Metadata=metadata)
+    second.begin()
+    assert all(second.has(module) for module in MODULES)
+    assert len(second.cache.report.warnings) == 2
 
 
 def test_an_entry_without_a_checksum_is_not_used(new_node: Callable[..., CacheNode], bucket: Any) -> None:

@@ -52,7 +52,8 @@ class HyperPod(Construct):
         self._plan, self._settings = plan, plan.hyperpod
         # Nodes fetch packages and images, and talk to more services than there are endpoints worth having.
         egress = plan.network.egress or "nat-gateway"
-        self.network = plan_network(self, "Network", plan, egress=egress)
+        # What HyperPod itself fetches from buckets of AWS is documented nowhere.
+        self.network = plan_network(self, "Network", plan, egress=egress, any_bucket=True)
         self.security_group = EfaSecurityGroup(
             self,
             "Nodes",

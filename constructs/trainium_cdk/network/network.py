@@ -1,10 +1,12 @@
 """Where the nodes live: one Availability Zone, private, with as little of an outside as the plan asks for."""
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from aws_cdk import Annotations, CfnResource, Stack
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from trainium_cdk.checks import check, check_known, form, refuse
@@ -19,11 +21,18 @@ from trainium_core.plan.settings_by_key import SETTINGS
 
 _PUBLIC_SUBNET_PREFIX = 28
 
+_PACKAGES = "al2023-repos-{region}-de612dc2"
+"""AWS's bucket with the packages of Amazon Linux 2023 (AL2023 User Guide, repositories)."""
+
+_WITH_POLICIES = ("ssm",)
+"""Services whose endpoints take a policy (Systems Manager User Guide). No source was found for ssmmessages."""
+
 
 class ClusterNetwork(Construct):
     """A VPC of one Availability Zone with one private subnet for nodes; EFA does not cross zones.
 
-    S3 is always reached over a gateway endpoint, which costs nothing. `vpc` and `subnet` are the CDK objects.
+    S3 is always reached over a gateway endpoint, which costs nothing. Without a NAT gateway it leads to the buckets of
+    the account alone, so that jobs cannot send data elsewhere. `vpc` and `subnet` are the CDK objects.
 
     Example:
 
@@ -44,6 +53,7 @@ class ClusterNetwork(Construct):
         zone_id: str,
         cidr: str = Network.vpc_cidr,
         egress: Egress = DEFAULT_EGRESS,
+        s3_buckets: Sequence[str] | None = (),
         sleep: SleepSwitch | None = None,
     ) -> None:
         """
@@ -51,6 +61,8 @@ class ClusterNetwork(Construct):
         cidr: addresses of the VPC; nodes get the lower half. Default: 10.42.0.0/16.
         egress: `vpc-endpoints` for Session Manager only, `nat-gateway` for the internet (billed by the hour and byte),
             `none` for S3 alone. Default: vpc-endpoints.
+        s3_buckets: names of buckets of other accounts that nodes reach without a NAT gateway, besides all buckets of
+            this account; None: every bucket. Default: none. With a NAT gateway nodes reach every bucket anyway.
         sleep: whether what is billed by the hour is there. Default: always.
 
         Raises PropsError for the name of a zone, a zone of another region, and addresses that a VPC cannot have.
@@ -90,7 +102,9 @@ class ClusterNetwork(Construct):
         self.subnet = vpc.select_subnets(subnet_group_name="Nodes").subnets[0]
         for subnet in [*vpc.isolated_subnets, *vpc.private_subnets, *vpc.public_subnets]:
             _place_in_zone(subnet, zone_id)
-        vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
+        s3 = vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
+        if not with_nat and s3_buckets is not None:
+            _restrict_s3(s3, s3_buckets)
         if egress == "vpc-endpoints":
             self._add_session_endpoints(vpc, cidr)
         if sleep is not None:
@@ -117,13 +131,16 @@ class ClusterNetwork(Construct):
         )
         group.add_ingress_rule(ec2.Peer.ipv4(cidr), ec2.Port.tcp(HTTPS), "HTTPS from the VPC")
         for service in SESSION_SERVICES:
-            vpc.add_interface_endpoint(
+            endpoint = vpc.add_interface_endpoint(
                 service.capitalize(),
                 service=ec2.InterfaceVpcEndpointAwsService(service),
                 subnets=ec2.SubnetSelection(subnets=[self.subnet]),
                 security_groups=[group],
                 open=False,
             )
+            if service in _WITH_POLICIES:
+                account = {"aws:PrincipalAccount": Stack.of(self).account}
+                endpoint.add_to_policy(_anyone(["*"], ["*"], conditions={"StringEquals": account}))
 
 
 class _ImportedNetwork(ClusterNetwork):
@@ -144,6 +161,30 @@ class _ImportedNetwork(ClusterNetwork):
                 service=ec2.GatewayVpcEndpointAwsService.S3,
                 subnets=[ec2.SubnetSelection(subnets=[self.subnet])],
             )
+
+
+def _restrict_s3(endpoint: ec2.GatewayVpcEndpoint, buckets: Sequence[str]) -> None:
+    """Let an endpoint reach the buckets of this account and those that are named, and read packages of Amazon Linux."""
+    stack = Stack.of(endpoint)
+    account = {"aws:ResourceAccount": stack.account}
+    endpoint.add_to_policy(_anyone(["s3:*"], ["*"], conditions={"StringEquals": account}))
+    packages = stack.format_arn(
+        service="s3", region="", account="", resource=_PACKAGES.format(region=stack.region), resource_name="*"
+    )
+    endpoint.add_to_policy(_anyone(["s3:GetObject"], [packages]))
+    if buckets:
+        arns = [stack.format_arn(service="s3", region="", account="", resource=name) for name in buckets]
+        endpoint.add_to_policy(_anyone(["s3:*"], [each for arn in arns for each in (arn, f"{arn}/*")]))
+
+
+def _anyone(
+    actions: Sequence[str], resources: Sequence[str], *, conditions: Mapping[str, Any] | None = None
+) -> iam.PolicyStatement:
+    """A statement of an endpoint's policy, which limits what principals are allowed elsewhere and grants nothing."""
+    anyone: Any = iam.AnyPrincipal()  # jsii names a parameter otherwise than the interface
+    return iam.PolicyStatement(
+        actions=list(actions), resources=list(resources), principals=[anyone], conditions=conditions
+    )
 
 
 def _check_zone(network: Construct, zone_id: str) -> None:

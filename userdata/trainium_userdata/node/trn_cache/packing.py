@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import shutil
 import tarfile
@@ -12,6 +13,9 @@ from typing import Any, BinaryIO
 from trn_node.web import Source
 
 from .layouts import Entry
+
+_LARGEST_HEADER = 64 * 1024
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 
 BLOCK = 256 * 1024
 """Bytes that are read, digested and written while the processor still has them at hand."""
@@ -105,7 +109,9 @@ class _Digesting:
         return block
 
     def read(self, size: int) -> bytes:
-        """So many, or fewer at the end."""
+        """So many, or fewer at the end. Raises PackingError for more than a header has."""
+        if size > _LARGEST_HEADER:
+            raise PackingError(f"it has a header of {size} bytes")
         found = b""
         while len(found) < size:
             block = self.read_block(size - len(found))
@@ -129,6 +135,17 @@ class _Digesting:
                 block = block[out.write(block) :]
 
 
+def _create(path: Path, name: str) -> BinaryIO:
+    """Open a new file of an entry. Raises PackingError where its name is the reason that it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("xb", buffering=0)
+    except OSError as error:
+        if error.errno in _DISK_ERRORS:
+            raise
+        raise PackingError(f"it holds {name[:80]}, which cannot be written: {error.strerror}") from None
+
+
 def _unpack(source: _Digesting, target: Path) -> None:
     """Headers are read by tarfile, and files past it: that would copy each byte four times."""
     file: Any = source
@@ -143,9 +160,7 @@ def _unpack(source: _Digesting, target: Path) -> None:
                 raise PackingError(f"it holds {member.name}, which is no file of an entry")
             single = not names and member.name == target.name
             names += 1
-            path = target if single else target / member.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb", buffering=0) as out:
+            with _create(target if single else target / member.name, member.name) as out:
                 source.copy(member.size, out)
             source.read(-member.size % tarfile.BLOCKSIZE)
     except (tarfile.TarError, EOFError, ValueError) as error:
