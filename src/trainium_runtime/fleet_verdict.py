@@ -42,6 +42,30 @@ class FleetVerdict:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Replacement:
+    """Nodes that make room for others, which a deployment launches from another template version or in another subnet.
+
+    outdated: those of the group. ending: those that were ended for it and that EC2 has not terminated yet.
+    launches_others: whether the group launches another version than the wanted one, as in a rollback before
+    CloudFormation has updated it.
+    """
+
+    outdated: Sequence[str] = ()
+    ending: Sequence[str] = ()
+    launches_others: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        return not (self.outdated or self.ending or self.launches_others)
+
+    @property
+    def sentence(self) -> str:
+        if going := list(dict.fromkeys([*self.outdated, *self.ending])):
+            return f"nodes to be terminated before others are launched: {_listed(going)}"
+        return "the group does not launch the wanted version of its launch template yet"
+
+
+@dataclass(frozen=True, kw_only=True)
 class FleetView:
     """What is known of a fleet at one moment.
 
@@ -51,7 +75,7 @@ class FleetView:
     failed_launches: status messages of the scaling activities that failed since the deployment began, newest first.
     still_counted: whether instances left the group so lately that quotas may still count them.
     suspended: processes of the Auto Scaling group that do not run. replaced: why each instance failed that has left
-    the group since the deployment began.
+    the group since the deployment began. replacement: nodes that make room for those of another version.
     """
 
     nodes: int
@@ -65,6 +89,7 @@ class FleetView:
     still_counted: bool = False
     suspended: Sequence[str] = ()
     replaced: Mapping[str, str] = field(default_factory=dict[str, str])
+    replacement: "Replacement" = field(default_factory=lambda: Replacement())
 
     def in_state(self, state: str) -> list[NodeRecord]:
         found = (self.records.get(instance) for instance in dict.fromkeys(self.instances))
@@ -75,12 +100,22 @@ class FleetView:
         return [i for i in dict.fromkeys(self.instances) if i not in self.records and i not in self.leaving]
 
 
+def size_of_group(nodes: int, replacement: Replacement) -> int:
+    """How many nodes a group is to have now: none until EC2 has terminated every node of another version.
+
+    All are replaced at once: half a cluster trains nothing, and a reservation has no room for a second set.
+    """
+    return nodes if replacement.is_over else 0
+
+
 def fleet_verdict(view: FleetView) -> FleetVerdict:
     """Judge a fleet."""
     launched = len(set(view.instances))
     if view.nodes == 0:
         summary = f"no nodes wanted, {launched} still there"
         return FleetVerdict(state="waiting", reason=summary) if launched else FleetVerdict(state="ready", reason=_NONE)
+    if not view.replacement.is_over:
+        return FleetVerdict(state="waiting", reason=view.replacement.sentence)
     if failed := _failed_for_good(view):
         before = f"; failed before, and replaced: {_grouped(view.replaced)}" if view.replaced else ""
         return FleetVerdict(state="failed", reason=f"{_grouped(failed)}{before}")

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from trainium_wire.keys import MEMBERSHIP_KEY
@@ -27,13 +27,16 @@ class NoGroupError(Exception):
 class Group:
     """An Auto Scaling group now. instances: ids of those that are to stay. leaving: those of them it will replace.
 
-    suspended: its processes that somebody, or AWS itself, has suspended.
+    suspended: its processes that somebody, or AWS itself, has suspended. launches: what it launches nodes from now.
+    launched: what each instance was launched from.
     """
 
     desired: int
     instances: tuple[str, ...]
     leaving: frozenset[str]
     suspended: tuple[str, ...] = ()
+    launches: str = ""
+    launched: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,15 @@ def describe_group(autoscaling: Any, name: str) -> Group:
         instances=tuple(i["InstanceId"] for i in staying),
         leaving=frozenset(i["InstanceId"] for i in staying if i["HealthStatus"] != "Healthy"),
         suspended=tuple(sorted(process["ProcessName"] for process in groups[0].get("SuspendedProcesses", []))),
+        launches=template_version(groups[0]),
+        launched={i["InstanceId"]: template_version(i) for i in staying},
     )
+
+
+def template_version(described: Mapping[str, Any]) -> str:
+    """The launch template and its version of a group or of an instance of it, as Auto Scaling describes them."""
+    template = described.get("LaunchTemplate", {})
+    return f"{template.get('LaunchTemplateId')}:{template.get('Version')}"
 
 
 def describe_instances(ec2: Any, group_name: str) -> Mapping[str, Any]:

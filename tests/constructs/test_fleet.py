@@ -223,11 +223,20 @@ def test_a_placement_group_of_your_own_is_used() -> None:
     assert data["Placement"] == {"GroupName": "ours"}
 
 
-@pytest.mark.parametrize(("nodes", "batch"), [(1, 1), (40, 40), (1000, 100)])
-def test_a_changed_template_replaces_all_nodes_at_once_as_far_as_cloudformation_can(nodes: int, batch: int) -> None:
-    (resource,) = fleet(nodes=nodes, secondary_interface_type="efa-only").resources(GROUP).values()
-    update = resource["UpdatePolicy"]["AutoScalingRollingUpdate"]
-    assert (update["MinInstancesInService"], update["MaxBatchSize"]) == (0, batch)
+def test_cloudformation_replaces_no_nodes() -> None:
+    template = fleet()
+    (group,) = template.resources(GROUP).values()
+    assert "UpdatePolicy" not in group
+    launched, gate = group["Properties"]["LaunchTemplate"], template.properties("Custom::TrnFleetGate")
+    assert gate["LaunchTemplateId"] == launched["LaunchTemplateId"]
+    assert gate["LaunchTemplateVersion"] == launched["Version"]
+    assert [gate["SubnetId"]] == group["Properties"]["VPCZoneIdentifier"]
+
+
+def test_another_generation_is_another_version_of_the_launch_template() -> None:
+    before, after = (fleet(node_generation=number).properties("AWS::EC2::LaunchTemplate") for number in (1, 2))
+    assert before != after
+    assert before["LaunchTemplateData"] == after["LaunchTemplateData"]
 
 
 def test_the_efa_group_is_on_every_interface_with_those_given() -> None:

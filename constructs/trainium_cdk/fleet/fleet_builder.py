@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import jsii
-from aws_cdk import Annotations, CfnAutoScalingRollingUpdate, CfnOutput, CfnUpdatePolicy, Stack
+from aws_cdk import Annotations, CfnOutput, Stack
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
@@ -41,7 +41,6 @@ from trainium_core.nodes.next_steps import next_steps
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata.locations import NodeLocations
 
-_LARGEST_BATCH = 100  # AutoScalingRollingUpdate.MaxBatchSize
 _OUTPUTS = "Outputs"
 
 
@@ -211,7 +210,9 @@ class Fleet(FleetBase):
             group_name=self.group.ref,
             cluster_name=cluster_name,
             nodes=props.sleep.count(props.nodes) if props.sleep else str(props.nodes),
+            launch_template_id=self.launch_template.ref,
             launch_template_version=self.version.version,
+            subnet_id=props.subnet.subnet_id,
             records=self.records,
             reconciler=self.reconciler,
             timeout_minutes=props.timeout_minutes,
@@ -276,6 +277,8 @@ class Fleet(FleetBase):
                 volume_key=props.volume_key,
                 block_devices=props.block_devices,
                 tags=props.tags,
+                # A raised generation makes a version even if nothing else has changed.
+                description=f"generation {props.replacing.get('node_generation', '1')}",
             ),
         )
         self.launch_template = made.template
@@ -315,7 +318,8 @@ class Fleet(FleetBase):
             self,
             "Group",
             # Bounds alone: the readiness check says how many nodes there are, and the clock of the pilot when there are
-            # none. CloudFormation begins with the minimum, and leaves the desired capacity alone later.
+            # none. CloudFormation begins with the minimum, and leaves the desired capacity alone later. Without an
+            # UpdatePolicy it replaces no nodes: the readiness check does.
             min_size="0",
             max_size=str(props.nodes),
             health_check_grace_period=60 * facts()["auto_scaling"]["minutes_of_grace"],
@@ -328,21 +332,6 @@ class Fleet(FleetBase):
         )
         watched = "the readiness check and the reconciler watch every launch and replacement; a pilot has no on-call"
         justify(group, cdk_nag={"AS3": watched})
-        # Another version of the launch template replaces the nodes. None are kept in service meanwhile: half a cluster
-        # trains nothing, and a reservation has no room for a second set.
-        group.cfn_options.update_policy = CfnUpdatePolicy(
-            auto_scaling_rolling_update=CfnAutoScalingRollingUpdate(
-                min_instances_in_service=0,
-                max_batch_size=min(props.nodes, _LARGEST_BATCH),
-                suspend_processes=[
-                    "HealthCheck",
-                    "ReplaceUnhealthy",
-                    "AZRebalance",
-                    "AlarmNotification",
-                    "ScheduledActions",
-                ],
-            ),
-        )
         return group
 
     def _depend_on_what_nodes_need(self, props: FleetProps) -> None:

@@ -16,6 +16,8 @@ from trainium_cdk.pilot.pilot_clock import PilotClock
 class FleetReadiness(Construct):
     """Sets the size of an Auto Scaling group, and waits until each of its nodes is proven and has reached all others.
 
+    It alone replaces nodes: CloudFormation updates the group in place. Nodes of another version of the launch template,
+    or in another subnet, are terminated before others are launched.
     So nodes come after all that they need and all that looks after them, and are gone before any of it is deleted.
     A failed node that the reconciler replaces is waited for. Fails the deployment with the sentence of one that is not
     replaced, with the launch failure that will not mend, or after the time-out; a rollback never. Not a wait condition:
@@ -30,7 +32,9 @@ class FleetReadiness(Construct):
         *,
         group_name: str,
         nodes: str,
+        launch_template_id: str,
         launch_template_version: str,
+        subnet_id: str,
         records: NodeRecords,
         reconciler: NodeReconciler,
         cluster_name: str,
@@ -39,8 +43,8 @@ class FleetReadiness(Construct):
     ) -> None:
         """
         group_name, nodes: the Auto Scaling group, and how many instances it is to have, as text.
-        launch_template_version: number of the version that the instances are of, as text; a new one means new instances
-            to wait for.
+        launch_template_id, launch_template_version: what instances are to be launched from; the version as text.
+        subnet_id: where they are to be. Instances of another template, version or subnet are replaced.
         records: where the nodes report to.
         reconciler: replaces failed nodes and writes the membership.
         cluster_name: what the instances are tagged with, as trn:cluster.
@@ -70,7 +74,9 @@ class FleetReadiness(Construct):
             properties={
                 "GroupName": group_name,
                 "Nodes": nodes,
+                "LaunchTemplateId": launch_template_id,
                 "LaunchTemplateVersion": launch_template_version,
+                "SubnetId": subnet_id,
                 "RecordsBucket": records.bucket.bucket_name,
                 "RecordsPrefix": records.prefix,
                 "Keeper": reconciler.arn,

@@ -40,7 +40,11 @@ METADATA_OPTIONS = ec2.CfnLaunchTemplate.MetadataOptionsProperty(
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchTemplateProps:
-    """What a launch template is made of. tags: of what is launched, besides its cluster and its name."""
+    """What a launch template is made of.
+
+    tags: of what is launched, besides its cluster and its name. description: of the version; another one makes another
+    version.
+    """
 
     node: NodeSettings
     capacity: Capacity
@@ -53,6 +57,7 @@ class LaunchTemplateProps:
     volume_key: Key | None = None
     block_devices: Sequence[ec2.BlockDevice] = ()
     tags: Mapping[str, str]
+    description: str | None = None
 
 
 @jsii.implements(ITaggable)
@@ -117,6 +122,7 @@ class NodeLaunchTemplate(Construct):
                 user_data=Fn.base64(props.user_data),
             ),
             tag_specifications=own_tags(tags),
+            version_description=props.description,
         )
 
 

@@ -1,6 +1,8 @@
 """Custom::TrnFleetGate: gives an Auto Scaling group its size, and holds the deployment until each node proved itself.
 
-At deletion it has the nodes terminated first. A rollback it does not hold: nothing is left to take back then.
+Nodes of another version of the launch template, or in another subnet, are replaced: the group gets the size 0 until EC2
+has terminated them, and its size after that. At deletion the nodes are terminated first. A rollback is not held: what
+is left to do for it, the function does after its answer.
 One invocation lasts 15 minutes at most, so the function calls itself again while there is still something to wait for.
 """
 
@@ -11,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any
 
-from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
+from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, Replacement, fleet_verdict, size_of_group
 from trainium_runtime.node_store import Group, NodeStore, describe_group, describe_instances
 from trainium_runtime.recovery import plan_recovery
 from trainium_wire.node_record import failures
@@ -28,7 +30,11 @@ _MARGIN_S = 60.0
 _ERRORS_IN_A_ROW = 8  # about a minute: new permissions take a while to be known everywhere
 _POLLS_THAT_AGREE = 3  # Auto Scaling may show for a moment what was before
 _COUNTED_AFTER_END = timedelta(minutes=10)  # AWS publishes no figure; large hosts take minutes to shut down
-_SETTLING = timedelta(minutes=5)  # how long before this resource's update the group itself may have been updated
+_STARTED = "GateStarted"
+"""Key of the event: when its first invocation began, in seconds since 1970."""
+
+_RESTORES = "Restores"
+"""Key of the event by which the function calls itself after the answer to a rollback."""
 
 
 def handle(event: dict[str, Any], context: Any) -> None:
@@ -37,8 +43,12 @@ def handle(event: dict[str, Any], context: Any) -> None:
             respond(event, physical_id=event["PhysicalResourceId"])
         return
     physical_id = f"{event['ResourceProperties']['GroupName']}/gate"
-    if event["RequestType"] == "Update" and is_rolling_back(event["StackId"]):
-        summary = f"after a rollback: {check_once(event['ResourceProperties'])}"
+    if event.get(_RESTORES):
+        log(decide(event, context).reason)
+        return
+    # A deployment that waits already is not the rollback that ends it.
+    if event["RequestType"] == "Update" and _STARTED not in event and is_rolling_back(event["StackId"]):
+        summary = f"after a rollback: {_roll_back(event, context)}"
         log(summary)
         respond(event, physical_id=physical_id, data={"Summary": summary})
         return
@@ -81,10 +91,7 @@ def end_nodes(properties: dict[str, Any], *, until: float) -> bool:
     name = properties["GroupName"]
     autoscaling: Any = boto3.client("autoscaling")
     ec2: Any = boto3.client("ec2")
-    if find_group(autoscaling, name) is None:
-        return True
-    autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0, HonorCooldown=False)
-    while remaining := _not_terminated(ec2, name):
+    while remaining := _not_terminated(autoscaling, ec2, name):
         log(f"{remaining} nodes are being terminated")
         if time.time() + _LONGEST_PAUSE_S > until:
             return False
@@ -92,39 +99,55 @@ def end_nodes(properties: dict[str, Any], *, until: float) -> bool:
     return True
 
 
-def _not_terminated(ec2: Any, group_name: str) -> int:
-    return sum(i["State"]["Name"] != "terminated" for i in describe_instances(ec2, group_name).values())
+def _not_terminated(autoscaling: Any, ec2: Any, name: str) -> int:
+    """How many nodes are left. Sets the size 0 again: what restores nodes after a rollback may have set another."""
+    group = find_group(autoscaling, name)
+    if group is None:
+        return 0
+    if group["DesiredCapacity"]:
+        autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0, HonorCooldown=False)
+    return sum(i["State"]["Name"] != "terminated" for i in describe_instances(ec2, name).values())
 
 
-def check_once(properties: dict[str, Any]) -> str:
-    """Give the group its size, and return a summary of its nodes. Waits for none of them."""
+def _roll_back(event: dict[str, Any], context: Any) -> str:
+    """Give the group its size, and return a summary of its nodes. Waits for none of them.
+
+    Nodes of another version are replaced after the answer, by another invocation: that they are terminated can take
+    long, and CloudFormation may take this resource back before the group that it depends on.
+    """
     try:
-        return _FleetMonitor(properties, None, None).poll().reason
+        monitor = _monitor(event, in_rollback=True)
+        verdict = monitor.poll()
+        if not monitor.replacement.is_over:
+            _call_again({**event, **monitor.memory, _RESTORES: True}, context)
+        return verdict.reason
     except Exception as error:  # a rollback goes on, whatever it is
         return f"the state of the fleet could not be read: {error}"
 
 
 def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
     """Watch as long as this invocation may. The verdict is `waiting` when another invocation goes on watching."""
-    properties = event["ResourceProperties"]
-    deadline = _deadline(event)
-    started = float(event["GateStarted"])
-    end_of_invocation = _end_of_invocation(context)
-    since = datetime.fromtimestamp(started, UTC) - _SETTLING if event["RequestType"] == "Update" else None
-    monitor = _FleetMonitor(properties, since, event.get("SizedTo"))
+    deadline, end_of_invocation = _deadline(event), _end_of_invocation(context)
+    monitor = _monitor(event, in_rollback=bool(event.get(_RESTORES)))
     verdict = wait(monitor, until=min(deadline, end_of_invocation))
-    event["SizedTo"] = monitor.sized_to
+    event.update(monitor.memory)
     if verdict.state != "waiting":
         return verdict
     if end_of_invocation < deadline:
         _call_again(event, context)
         return verdict
-    return FleetVerdict(state="failed", reason=f"after {properties['TimeoutMinutes']} minutes: {verdict.reason}")
+    minutes = event["ResourceProperties"]["TimeoutMinutes"]
+    return FleetVerdict(state="failed", reason=f"after {minutes} minutes: {verdict.reason}")
+
+
+def _monitor(event: dict[str, Any], *, in_rollback: bool) -> "_FleetMonitor":
+    _deadline(event)  # begins with the first invocation
+    return _FleetMonitor(event, in_rollback=in_rollback)
 
 
 def _deadline(event: dict[str, Any]) -> float:
     """Until when this resource may wait, however many invocations that takes: in seconds since 1970."""
-    started = float(event.setdefault("GateStarted", time.time()))
+    started = float(event.setdefault(_STARTED, time.time()))
     return started + 60 * float(event["ResourceProperties"]["TimeoutMinutes"])
 
 
@@ -160,27 +183,50 @@ class ClockError(Exception):
 class _FleetMonitor:
     """Polls the fleet.
 
-    since: launches that failed before are of an earlier deployment. sized_to: the size that the group was seen to have
-    after this deployment gave it. From then on, another size was set by somebody else.
+    in_rollback: whether the stack is rolled back, for whose former nodes the group is then.
+    memory: what other invocations for the same event need to know. SizedTo is the size that the group was seen to have
+    after this deployment gave it: from then on, another size was set by somebody else. Ended are the nodes that were
+    ended for others; once those are Launched, none are ended any more.
     """
 
-    def __init__(self, properties: dict[str, Any], since: datetime | None, sized_to: int | None) -> None:
+    def __init__(self, event: dict[str, Any], *, in_rollback: bool) -> None:
         import boto3
 
+        self._properties = properties = event["ResourceProperties"]
         self._autoscaling: Any = boto3.client("autoscaling")
+        self._ec2: Any = boto3.client("ec2")
         self._lambda: Any = boto3.client("lambda")
         self._store = NodeStore(boto3.client("s3"), properties["RecordsBucket"], properties["RecordsPrefix"])
-        self._consoles = Consoles(boto3.client("ec2"))
-        self._properties, self._since = properties, since
-        self.sized_to = sized_to
+        self._consoles = Consoles(self._ec2)
+        self._stack_id, self._in_rollback, self._restores = event["StackId"], in_rollback, bool(event.get(_RESTORES))
+        started = datetime.fromtimestamp(event[_STARTED], UTC)
+        # Launches that failed before are of an earlier deployment.
+        self._since = started if event["RequestType"] == "Update" else None
+        self._sized_to: int | None = event.get("SizedTo")
+        self._ended: set[str] = set(event.get("Ended", ()))
+        self._launched = bool(event.get("Launched"))
         self._resized_by_others = 0
+        self.replacement = Replacement()
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        return {"SizedTo": self._sized_to, "Ended": sorted(self._ended), "Launched": self._launched}
 
     def poll(self) -> FleetVerdict:
+        if is_rolling_back(self._stack_id, unknown=self._in_rollback) is not self._in_rollback:
+            later = "a later deployment looks after the nodes" if self._in_rollback else "the deployment is rolled back"
+            return FleetVerdict(state="failed", reason=later)
         nodes, why = self._nodes_now()
         group = describe_group(self._autoscaling, self._properties["GroupName"])
-        if self._is_resized_by_others(group.desired, nodes):
+        self.replacement = self._replacement(group) if nodes and not self._launched else Replacement()
+        if not self.replacement.is_over:
+            self._resize(group.desired, size_of_group(nodes, self.replacement))
+        elif self._restores and group.desired == nodes:
+            return FleetVerdict(state="ready", reason=f"{nodes} nodes of before are launched")
+        elif self._is_resized_by_others(group.desired, nodes):
             summary = f"the group was set to {group.desired} nodes while the deployment waited for {nodes}"
             return FleetVerdict(state="ready", reason=summary)
+        self._launched = self._launched or (nodes > 0 and self.replacement.is_over)
         verdict = self._evaluate(group, nodes)
         if verdict.state == "waiting":
             # Records are events for it, but not a group that shrank or of a limit that this deployment raised.
@@ -190,15 +236,36 @@ class _FleetMonitor:
     def _is_resized_by_others(self, desired: int, nodes: int) -> bool:
         """Give the group its size once. Whether somebody has given it another since, as several polls in a row show."""
         if desired == nodes:
-            self.sized_to, self._resized_by_others = nodes, 0
+            self._sized_to, self._resized_by_others = nodes, 0
             return False
-        if self.sized_to == nodes:
+        if self._sized_to == nodes:
             self._resized_by_others += 1
             return self._resized_by_others >= _POLLS_THAT_AGREE
-        name = self._properties["GroupName"]
-        self._autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=nodes, HonorCooldown=False)
-        log(f"the group is to have {nodes} nodes; it had {desired}")
+        self._resize(desired, nodes)
         return False
+
+    def _resize(self, desired: int, size: int) -> None:
+        if desired != size:
+            name = self._properties["GroupName"]
+            self._autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=size, HonorCooldown=False)
+            log(f"the group is to have {size} nodes; it had {desired}")
+
+    def _replacement(self, group: Group) -> Replacement:
+        wanted = f"{self._properties['LaunchTemplateId']}:{self._properties['LaunchTemplateVersion']}"
+        subnet, gone = self._properties["SubnetId"], {"State": {"Name": "terminated"}}
+        described = describe_instances(self._ec2, self._properties["GroupName"])
+        outdated = tuple(
+            i
+            for i in group.instances
+            if group.launched[i] != wanted or described.get(i, {}).get("SubnetId", subnet) != subnet
+        )
+        self._ended.update(outdated)
+        return Replacement(
+            outdated=outdated,
+            ending=tuple(i for i in sorted(self._ended) if described.get(i, gone)["State"]["Name"] != "terminated"),
+            # The app may have overridden what the group launches: only a rollback changes it after this.
+            launches_others=self._in_rollback and group.launches != wanted,
+        )
 
     def _evaluate(self, group: Group, nodes: int) -> FleetVerdict:
         name = self._properties["GroupName"]
@@ -222,6 +289,7 @@ class _FleetMonitor:
                 failed_launches=failed_launches(activities, self._since),
                 still_counted=ended_recently(activities, datetime.fromtimestamp(time.time(), UTC)),
                 suspended=group.suspended,
+                replacement=self.replacement,
                 replaced={
                     instance: stored[instance].record.reason
                     for instance, at in failed.items()

@@ -164,7 +164,10 @@ def gate(
         if service == "autoscaling":
             activities = {"Activities": fleet.activities}
             return PartialClient(
-                client(service), describe_scaling_activities=activities, set_desired_capacity=fleet.resize
+                client(service),
+                describe_auto_scaling_groups=fleet.describe,
+                describe_scaling_activities=activities,
+                set_desired_capacity=fleet.resize,
             )
         return client(service)
 
@@ -174,7 +177,9 @@ def gate(
         defaults = {
             "GroupName": GROUP,
             "Nodes": "2",
+            "LaunchTemplateId": fleet.template,
             "LaunchTemplateVersion": "1",
+            "SubnetId": fleet.subnet,
             "RecordsBucket": BUCKET,
             "RecordsPrefix": PREFIX,
             "Keeper": KEEPER_ARN,

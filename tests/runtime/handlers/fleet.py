@@ -40,14 +40,20 @@ class Fleet:
         self._s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": region})
         ec2 = client("ec2")
         data = {"ImageId": "ami-0123456789abcdef0"}
-        ec2.create_launch_template(LaunchTemplateName="node", LaunchTemplateData=data)
+        template = ec2.create_launch_template(LaunchTemplateName="node", LaunchTemplateData=data)["LaunchTemplate"]
+        self.subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]
+        self.template = template["LaunchTemplateId"]
+        self.version = "1"
+        """Of the launch template that the group launches now."""
+        self.versions: dict[str, str] = {}
+        """Of each instance, as it was launched."""
         self._autoscaling.create_auto_scaling_group(
             AutoScalingGroupName=GROUP,
-            LaunchTemplate={"LaunchTemplateName": "node", "Version": "$Latest"},
+            LaunchTemplate={"LaunchTemplateId": self.template, "Version": "1"},
             MinSize=0,
             MaxSize=nodes,
             DesiredCapacity=nodes,
-            VPCZoneIdentifier=ec2.describe_subnets()["Subnets"][0]["SubnetId"],
+            VPCZoneIdentifier=self.subnet,
         )
         self.activities: list[dict[str, Any]] = []
         """What Auto Scaling says of its launches, newest first; moto itself says nothing."""
@@ -60,6 +66,16 @@ class Fleet:
     def instances(self) -> list[str]:
         (group,) = self._autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
         return [instance["InstanceId"] for instance in group["Instances"]]
+
+    def describe(self, **parameters: Any) -> dict[str, Any]:
+        """With the versions that instances were launched from, where moto shows the template's default version."""
+        described = self._autoscaling.describe_auto_scaling_groups(**parameters)
+        for group in described["AutoScalingGroups"]:
+            group["LaunchTemplate"]["Version"] = self.version
+            for instance in group["Instances"]:
+                version = self.versions.setdefault(instance["InstanceId"], self.version)
+                instance["LaunchTemplate"]["Version"] = version
+        return described
 
     def resize(self, **parameters: Any) -> None:
         self.sizes.append(parameters["DesiredCapacity"])

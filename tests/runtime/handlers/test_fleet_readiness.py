@@ -155,14 +155,6 @@ def test_an_update_names_no_nodes_that_were_replaced_before_it(
     assert cloudformation.response["Reason"] == f"node {second}: no driver"
 
 
-def test_an_update_counts_failed_launches_since_the_group_was_updated(
-    gate: Run, fleet: Fleet, cloudformation: CloudFormation
-) -> None:
-    fleet.add_launch("Failed", OVER_QUOTA, at=NOON - timedelta(minutes=2))
-    gate(request_type="Update", Nodes="3")
-    assert OVER_QUOTA in cloudformation.response["Reason"]
-
-
 def test_before_an_invocation_ends_it_requests_another_and_says_nothing(
     gate: Run, clock: Clock, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
