@@ -10,16 +10,22 @@ REQUEST = {"StackName": "S", "ChangeSetName": "C", "IncludePropertyValues": True
 
 
 def detail(name: str, evaluation: str, **values: str) -> dict[str, object]:
-    return {"Target": {"Attribute": "Properties", "Name": name, **values}, "Evaluation": evaluation}
+    cause = {"CausingEntity": "Group.GroupId"} if evaluation == "Dynamic" else {}
+    return {"Target": {"Attribute": "Properties", "Name": name, **values}, "Evaluation": evaluation} | cause
 
 
 @pytest.mark.usefixtures("credentials_of_nobody")
 def test_changes_are_read_to_the_last_page_with_what_is_known_of_their_values() -> None:
     account = AwsChangeSets("us-west-2")
-    details = [detail("A", "Static", AfterValue="2", BeforeValue="1"), detail("A", "Dynamic"), detail("B", "Dynamic")]
+    details = [
+        detail("A", "Static", AfterValue="2", BeforeValue="1"),
+        detail("A", "Dynamic"),
+        detail("B", "Dynamic", RequiresRecreation="Always"),
+    ]
     change = {
         "ResourceType": "T",
         "Action": "Modify",
+        "LogicalResourceId": "L",
         "PhysicalResourceId": "p",
         "Replacement": "False",
         "Details": details,
@@ -33,7 +39,11 @@ def test_changes_are_read_to_the_last_page_with_what_is_known_of_their_values() 
         ResourceChange(
             kind="T",
             action="Modify",
+            logical_id="L",
             physical_id="p",
-            properties={"A": ChangedProperty(before="1", after="2", certain=True), "B": ChangedProperty()},
+            properties={
+                "A": ChangedProperty(before="1", after="2", certain=True, causes=frozenset({"Group"})),
+                "B": ChangedProperty(causes=frozenset({"Group"}), recreates=True),
+            },
         )
     ]

@@ -84,6 +84,34 @@ def test_conditional_replacement_of_a_group_by_its_launch_template_ends_no_node(
     assert ending_nodes([changed], running=2).count == count
 
 
+def a_change(kind: str, logical_id: str, *, replacement: str = "False", **causes: str) -> ResourceChange:
+    """A resource that changes, with properties that may follow another one, and would replace it then."""
+    properties = {name: ChangedProperty(causes=frozenset({cause}), recreates=True) for name, cause in causes.items()}
+    return ResourceChange(
+        kind=kind, action="Modify", logical_id=logical_id, replacement=replacement, properties=properties
+    )
+
+
+@pytest.mark.parametrize(("replacement", "count"), [("False", 0), ("True", 2)])
+def test_what_refers_to_a_changed_security_group_is_new_only_if_the_group_is(replacement: str, count: int) -> None:
+    """A tag on a security group, as CloudFormation shows it: all that names the group may change with it."""
+    lustre = a_change("AWS::FSx::FileSystem", "Lustre", replacement="Conditional", SecurityGroupIds="Security")
+    uses = ChangedProperty(causes=frozenset({"Security", "Lustre"}))
+    changes = [
+        a_change("AWS::EC2::SecurityGroup", "Security", replacement=replacement),
+        lustre,
+        of(version(), Uses=uses),
+    ]
+    assert ending_nodes(changes, running=2).count == count
+
+
+def test_a_subnet_that_a_function_chooses_anew_is_another_one() -> None:
+    subnets = ChangedProperty(causes=frozenset({"Choice"}), recreates=True)
+    group = of(replace(GROUP, replacement="Conditional"), VPCZoneIdentifier=subnets)
+    chosen = [a_change("AWS::EC2::Subnet", "Choice"), a_change("Custom::TrnNodeSubnet", "Choice")]
+    assert [ending_nodes([group, one], running=2).count for one in chosen] == [0, 2]
+
+
 def test_the_settings_that_need_other_nodes_are_named() -> None:
     before, after = OFFER["Settings"], {"instance_type": "trn1.32xlarge", "root_volume_gib": "600"}
     shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after))

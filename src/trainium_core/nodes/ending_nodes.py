@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 from trainium_core.engines.registry import SERVICE_NODES
 from trainium_core.naming import is_of_nodes
 from trainium_core.problems import SETTING_PREFIX
-from trainium_core.stacks.change_sets import ChangeSets, ResourceChange
+from trainium_core.stacks.change_sets import ChangedProperty, ChangeSets, ResourceChange
 from trainium_runtime.launch_template_version import RESOURCE_TYPE, Choice
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
@@ -29,13 +29,14 @@ _USED = (
 )
 """Kinds of what they may be."""
 
-_REPLACED = ("True", "Conditional")
+_STEADY = frozenset({*_USED, "AWS::EC2::Subnet", "AWS::EC2::VPC", "AWS::IAM::Role", "AWS::KMS::Key"} - {_TEMPLATE})
+"""Kinds whose ids, names and ARNs change only when they are replaced: what refers to them by these stays as it is."""
 
 _CONDITIONAL_OF_GROUP = frozenset({"LaunchTemplate", "VPCZoneIdentifier"})
 """Properties for which CloudFormation says "Conditional" of a group although it updates the group in place.
 
-The type's schema lists them as conditionalCreateOnlyProperties; they replace a group only where they take the place of
-a launch configuration or of Availability Zones, which no group of ours has (2026-11-24).
+The type's schema lists them as conditionalCreateOnlyProperties. They replace a group by an UpdatePolicy, or where they
+take the place of a launch configuration or of Availability Zones. No group of ours has any of it (2026-11-24).
 """
 
 _CALLED = {nodes.resource_type: nodes.called for nodes in SERVICE_NODES}
@@ -77,20 +78,17 @@ def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNo
 
 def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
     """Why all nodes end."""
-    replaced = sorted(
-        {one.kind for one in changes if one.kind in _USED and (one.action == "Add" or one.replacement in _REPLACED)}
-    )
+    others = _Others(changes)
+    new = sorted({one.kind for one in changes if one.kind in _USED and others.is_new(one)})
     for one in changes:
         if one.kind == GROUP:
             if one.action == "Remove":
                 yield "their Auto Scaling group is removed"
-            if one.replacement == "True" or (
-                one.replacement == "Conditional" and not _CONDITIONAL_OF_GROUP & one.properties.keys()
-            ):
+            if others.is_new(one):
                 yield "their Auto Scaling group is replaced"
-            if "VPCZoneIdentifier" in one.properties:
+            if "VPCZoneIdentifier" in one.properties and not others.stays(one.properties["VPCZoneIdentifier"]):
                 yield "they go to another subnet"
-        if one.kind in _CALLED and (one.action == "Remove" or one.replacement in _REPLACED):
+        if one.kind in _CALLED and (one.action == "Remove" or others.is_new(one)):
             changed = f", since {', '.join(sorted(one.properties))} cannot change" if one.properties else ""
             yield f"their {_CALLED[one.kind]} is {'removed' if one.action == 'Remove' else 'replaced'}{changed}"
         if one.kind == RESOURCE_TYPE:
@@ -99,12 +97,42 @@ def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
             if "Settings" in one.properties:
                 changed = ", ".join(f"{SETTING_PREFIX}{key}" for key in _changed_keys(one, "Settings"))
                 yield f"a setting that needs other nodes has changed: {changed or 'see `cdk diff`'}"
-            if any(name in one.properties for name in _BY_REFERENCE) and replaced:
-                yield f"they are to use what is new: {', '.join(replaced)}"
+            uses = [one.properties[name] for name in _BY_REFERENCE if name in one.properties]
+            if new and not all(others.stays(used) for used in uses):
+                yield f"they are to use what is new: {', '.join(new)}"
             elif "Uses" in one.properties and one.properties["Uses"].certain:
                 yield f"what they use has changed: {', '.join(_changed_keys(one, 'Uses')) or 'see `cdk diff`'}"
             if "ImageSetting" in one.properties and _image_after(one) != _image_now(one):
                 yield "they boot another image"
+
+
+class _Others:
+    """Which resources of a change set become others.
+
+    CloudFormation does not say: of what refers to a resource that changes, it says that it may change as well, and
+    "Conditional" where it would be replaced by that.
+    """
+
+    def __init__(self, changes: Sequence[ResourceChange]) -> None:
+        self._changes = {one.logical_id: one for one in changes if one.logical_id}
+
+    def is_new(self, one: ResourceChange) -> bool:
+        """Whether a resource is added or replaced. What is unknown is taken to be."""
+        if one.replacement != "Conditional":
+            return one.action == "Add" or one.replacement == "True"
+        in_place = _CONDITIONAL_OF_GROUP if one.kind == GROUP else frozenset[str]()
+        deciding = [value for name, value in one.properties.items() if value.recreates and name not in in_place]
+        if not deciding and one.properties:
+            return not (in_place & one.properties.keys())
+        return not deciding or not all(map(self.stays, deciding))
+
+    def stays(self, value: ChangedProperty) -> bool:
+        """Whether a property is certain to keep its value, since all that it refers to keeps its ids."""
+        causes = [self._changes.get(cause) for cause in value.causes]
+        return bool(causes) and not value.certain and all(one and self._keeps_its_ids(one) for one in causes)
+
+    def _keeps_its_ids(self, one: ResourceChange) -> bool:
+        return one.kind in _STEADY and one.action == "Modify" and not self.is_new(one)
 
 
 def _changed_keys(version: ResourceChange, name: str) -> list[str]:

@@ -44,16 +44,26 @@ def _change(one: Mapping[str, Any]) -> ResourceChange:
     properties: dict[str, ChangedProperty] = {}
     for detail in change.get("Details", []):
         target = detail["Target"]
-        # One property may be listed twice: as it is written, and as it may become by what it refers to.
-        certain = detail["Evaluation"] == "Static"
-        if "Name" in target and (certain or target["Name"] not in properties):
-            after = target.get("AfterValue") if certain else None
-            changed = ChangedProperty(before=target.get("BeforeValue"), after=after, certain=certain)
-            properties[target["Name"]] = changed
+        if "Name" in target:
+            properties[target["Name"]] = _with_detail(properties.get(target["Name"], ChangedProperty()), detail)
     return ResourceChange(
         kind=change["ResourceType"],
         action=change["Action"],
+        logical_id=change["LogicalResourceId"],
         physical_id=change.get("PhysicalResourceId", ""),
         replacement=change.get("Replacement", "False"),
         properties=properties,
+    )
+
+
+def _with_detail(known: ChangedProperty, detail: Mapping[str, Any]) -> ChangedProperty:
+    """A property may be listed often: as it is written, and as it may become by each resource that it refers to."""
+    target, certain = detail["Target"], detail["Evaluation"] == "Static"
+    cause = detail.get("CausingEntity", "").partition(".")[0]
+    return ChangedProperty(
+        before=known.before or target.get("BeforeValue"),
+        after=target.get("AfterValue") if certain else known.after,
+        certain=known.certain or certain,
+        causes=known.causes if certain or not cause else known.causes | {cause},
+        recreates=known.recreates or target.get("RequiresRecreation", "Never") != "Never",
     )

@@ -9,12 +9,15 @@ from typing import Protocol
 class ChangedProperty:
     """Its values before and afterwards, as text; None where there is none, or as long as CloudFormation does not know.
 
-    certain: whether it changes whatever becomes of the resources that it refers to.
+    certain: whether it changes whatever becomes of the resources that it refers to. causes: logical ids of those whose
+    change it may follow. recreates: whether its change replaces the resource, or may.
     """
 
     before: str | None = None
     after: str | None = None
     certain: bool = False
+    causes: frozenset[str] = frozenset()
+    recreates: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +26,7 @@ class ResourceChange:
 
     kind: str
     action: str
+    logical_id: str = ""
     physical_id: str = ""
     replacement: str = "False"
     properties: Mapping[str, ChangedProperty] = field(default_factory=dict[str, ChangedProperty])

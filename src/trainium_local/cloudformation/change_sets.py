@@ -2,13 +2,14 @@
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainium_local import clock
 from trainium_local.cloudformation.deployment import Existing, resolver, with_stack_tags
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.stack import Deployment, Json, Region, Stack
+from trainium_local.cloudformation.values import references
 from trainium_local.resources import schemas
 from trainium_local.resources.registry import Properties
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
@@ -160,14 +161,21 @@ class _Preview(Existing):
         tagged = with_stack_tags(resource_type, self._stack.region, properties, self._deployment.tags)
         create_only = schema.create_only(existing.properties, tagged) if schema else frozenset[str]()
         conditionally = schema.conditionally_create_only(existing.properties, tagged) if schema else frozenset[str]()
-        details = _details(existing.properties, tagged, create_only, conditionally)
+        causes = {name: self._causes(value) for name, value in (definition.get("Properties") or {}).items()}
+        details = _details(existing.properties, tagged, create_only, conditionally, causes)
         if not details:
             return None
         change = _change("Modify", logical_id, resource_type, existing.physical_id)
         worst = {one["Target"]["RequiresRecreation"] for one in details}
-        replaced = "True" if "Always" in worst else "Conditional" if "Conditionally" in worst else "False"
+        certain = {one["Target"]["RequiresRecreation"] for one in details if one["Evaluation"] == "Static"}
+        replaced = "True" if "Always" in certain else "Conditional" if worst != {"Never"} else "False"
         self._modified[logical_id] = change | {"Replacement": replaced, "Scope": ["Properties"], "Details": details}
         return self._modified[logical_id]
+
+    def _causes(self, value: Any) -> list[str]:
+        """What a property refers to whose change may change it, as `CausingEntity` has it."""
+        found = (one for one in references(value) if one.name in self._modified)
+        return list(dict.fromkeys(f"{one.name}.{one.attribute}" if one.attribute else one.name for one in found))
 
 
 def _change(action: str, logical_id: str, resource_type: str, physical_id: str | None) -> Json:
@@ -182,22 +190,27 @@ def _change(action: str, logical_id: str, resource_type: str, physical_id: str |
 
 
 def _details(
-    old: Properties, new: Properties, create_only: frozenset[str], conditionally: frozenset[str]
+    old: Properties,
+    new: Properties,
+    create_only: frozenset[str],
+    conditionally: frozenset[str],
+    causes: Mapping[str, Sequence[str]],
 ) -> list[Json]:
     found = list[Json]()
     for name in sorted(old.keys() | new.keys()):
         if old.get(name) != new.get(name):
             known = KNOWN_AFTER_APPLY not in json.dumps(new.get(name), default=str)
-            recreation = "Conditionally" if name in create_only | conditionally else "Never"
-            recreation = "Always" if name in create_only and known else recreation
+            recreation = "Conditionally" if name in conditionally else "Never"
+            recreation = "Always" if name in create_only else recreation
             values = {"BeforeValue": _shown(old.get(name)), "AfterValue": _shown(new.get(name))}
-            found.append(
-                {
-                    "Target": {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation, **values},
-                    "Evaluation": "Static" if known else "Dynamic",
-                    "ChangeSource": "DirectModification" if known else "ResourceReference",
-                }
-            )
+            target = {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation, **values}
+            if known:
+                found.append({"Target": target, "Evaluation": "Static", "ChangeSource": "DirectModification"})
+                continue
+            source = {"Target": target, "Evaluation": "Dynamic"}
+            for cause in causes.get(name) or [""]:
+                kind = "ResourceAttribute" if "." in cause else "ResourceReference"
+                found.append(source | {"ChangeSource": kind} | ({"CausingEntity": cause} if cause else {}))
     return found
 
 
