@@ -1,5 +1,6 @@
 """Fixtures of the user data's tests."""
 
+import socket
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.forked import start_server
 from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.booting_node import BootingNode
 from tests.userdata.cache_node import CacheNode, Keys
+from tests.userdata.job_nodes import JobNodes
 from tests.userdata.plans import LOCATIONS
 from trainium_core.plan import Plan
 from trainium_local import lifecycle
@@ -81,3 +83,19 @@ def new_node(tmp_path: Path, s3: Entries) -> Callable[..., CacheNode]:
     """Makes a node with a disk of its own."""
     numbers = count()
     return lambda *place, **more: CacheNode(tmp_path / f"node{next(numbers)}", s3, *place, **more)
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, aws: AwsStandIn) -> Iterator[JobNodes]:
+    _loopback_has_more_than_one_address()
+    made = JobNodes(tmp_path, aws)
+    yield made
+    made.close()
+
+
+def _loopback_has_more_than_one_address() -> None:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.2", 0))
+        except OSError:
+            pytest.skip("only 127.0.0.1 is there")

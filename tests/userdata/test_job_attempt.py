@@ -6,32 +6,14 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.job_nodes import BUCKET, JOB, TIMEOUT_SECONDS, JobNodes
 
 ENDLESS = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(1)\n"
 ON_NODE = "import os\nnode = int(os.environ['TRN_NODE_RANK'])\n"
-
-
-@pytest.fixture
-def nodes(tmp_path: Path, aws: AwsStandIn) -> Iterator[JobNodes]:
-    _loopback_has_more_than_one_address()
-    made = JobNodes(tmp_path, aws)
-    yield made
-    made.close()
-
-
-def _loopback_has_more_than_one_address() -> None:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.2", 0))
-        except OSError:
-            pytest.skip("only 127.0.0.1 is there")
 
 
 def runs(process: int) -> bool:
@@ -56,64 +38,6 @@ def test_what_all_nodes_leave_is_stored_before_the_job_succeeds(nodes: JobNodes)
     written = [key.removeprefix(f"{BUCKET}/jobs/{JOB}/") for key in nodes.aws.records]
     end = written.index("attempts/1/end.json")
     assert {"outputs/result", "outputs/node-1/result"} <= set(written[:end])
-
-
-LEAVES_RESULTS = (
-    "import os\n"
-    "open(os.environ['TRN_OUTPUT_DIR'] + '/result', 'w').write('1')\n"
-    "open(os.environ['TRN_CHECKPOINT_DIR'] + '/step-1', 'w').write('1')\n"
-)
-
-
-@pytest.mark.parametrize("kind", ["outputs", "checkpoints"])
-def test_results_wait_for_an_s3_that_does_not_answer(nodes: JobNodes, kind: str) -> None:
-    refused = 0
-
-    def status(name: str) -> int:
-        nonlocal refused
-        refused += f"/{kind}/" in name
-        return 503 if f"/{kind}/" in name and refused <= 16 else 200
-
-    nodes.aws.put_status = status
-    nodes.start(LEAVES_RESULTS)
-    assert nodes.wait() == [0]
-    assert nodes.end["result"] == "succeeded"
-    assert {f"{BUCKET}/jobs/{JOB}/outputs/result", f"{BUCKET}/jobs/{JOB}/checkpoints/step-1.json"} <= set(
-        nodes.aws.records
-    )
-
-
-@pytest.mark.parametrize(("status", "limit"), [(503, "results"), (403, "refused")])
-@pytest.mark.parametrize("kind", ["outputs", "checkpoints"])
-def test_results_that_never_reach_s3_are_lost_and_stay_on_the_node(
-    nodes: JobNodes, kind: str, status: int, limit: str
-) -> None:
-    nodes.aws.put_status = lambda name: status if f"/{kind}/" in name else 200
-    nodes.start(LEAVES_RESULTS, timing={limit: 0})
-    assert nodes.wait() == [1]
-    end = nodes.end
-    assert (end["result"], end["exit_code"], nodes.record()["state"]) == ("results-lost", 0, "results-lost")
-    place = nodes.place(0)
-    assert end["reason"].startswith(
-        f"node 0 (i-0): what did not reach S3 stays on the node in {place}: {kind}: S3 refuses PUT s3://"
-    )
-    assert nodes.record()["lost"] == end["reason"].partition(": ")[2]
-    assert (place / kind).is_dir()
-    assert (place / "results-lost").exists()
-
-
-def test_the_phases_of_an_attempt_hold_the_time_after_the_command(nodes: JobNodes) -> None:
-    def slow(name: str) -> int:
-        if "/checkpoints/step-1/" in name:
-            time.sleep(1)
-        return 200
-
-    nodes.aws.put_status = slow
-    nodes.start(LEAVES_RESULTS, checkpoint_seconds=60)
-    nodes.wait()
-    phases = nodes.record()["phases"]
-    assert phases["results"] >= 1
-    assert phases["checkpoints"] <= phases["running"]
 
 
 def test_the_command_finds_the_documented_variables(nodes: JobNodes) -> None:
@@ -326,49 +250,6 @@ def test_an_input_that_is_not_there_is_named(nodes: JobNodes, url: str, reason: 
     nodes.start("print('computes')", inputs={"tokens": url})
     nodes.wait()
     assert nodes.end["reason"] == f"node 0 (i-0): {reason}"
-
-
-SAVES = """
-import os, pathlib, signal, sys, time
-folder = pathlib.Path(os.environ["TRN_CHECKPOINT_DIR"])
-resumed = os.environ.get("TRN_RESUME_FROM")
-start = int((pathlib.Path(resumed) / "step").read_text()) if resumed else 0
-print("begins at", start, flush=True)
-for step in range(start + 1, 4):
-    new = folder / f".step-{step}.tmp"
-    new.mkdir()
-    (new / "step").write_text(str(step))
-    new.rename(folder / f"step-{step}")
-(folder / ".step-9").mkdir()
-(folder / "step-8.tmp").mkdir()
-"""
-
-
-@pytest.mark.parametrize(
-    ("kept", "folder"), [({}, f"{BUCKET}/jobs"), ({"checkpoints": "s3://mine/kept"}, "mine/kept")], ids=["jobs", "own"]
-)
-def test_attempt_resumes_from_a_checkpoint_of_the_one_before(
-    nodes: JobNodes, kept: dict[str, str], folder: str
-) -> None:
-    nodes.start(SAVES + "raise SystemExit(5)", **kept)
-    nodes.wait()
-    names = {key.partition("/checkpoints/")[::2] for key in nodes.aws.records if "/checkpoints/" in key}
-    files = {name for step in (1, 2, 3) for name in (f"step-{step}.json", f"step-{step}/step")}
-    assert names == {(f"{folder}/{JOB}", name) for name in files}
-    nodes.next_attempt()
-    nodes.start(SAVES, resume_from="step-2", resume_job=JOB, **kept)
-    assert nodes.wait() == [0]
-    assert "begins at 2\n" in nodes.log()
-
-
-def test_a_checkpoint_of_another_world_size_is_refused_in_a_sentence(nodes: JobNodes) -> None:
-    nodes.put("checkpoints/step-2.json", {"world_size": 64, "files": {}})
-    nodes.start("print('computes')", resume_from="step-2", resume_job=JOB)
-    nodes.wait()
-    assert nodes.end["reason"] == (
-        f"node 0 (i-0): checkpoint step-2 of job {JOB} was saved by 64 processes, and this job has 1: "
-        "run it with as many, or convert the checkpoint"
-    )
 
 
 HANDLES = """

@@ -199,6 +199,6 @@ def _sleep_unless_running(invocation: Invocation, plan: Plan, cluster: Ec2Jobs) 
             f"{plan.cluster_name} stays awake and is billed: what {state.job.id} has left is on its nodes alone. "
             "Fetch it with `trn cp RANK:FOLDER .`, then put the cluster to sleep with `trn sleep`."
         )
-        click.echo(message, err=True)
+        echo(message, err=True)
         return
     _switch(invocation, cluster.stack, "asleep", yes=True)

@@ -12,7 +12,6 @@ from typing import Any
 
 from trainium_wire.formats import now_text
 from trainium_wire.job import RESULTS_LOST
-from trn_node.files import KEPT_MARK
 
 from . import checkpoints, inputs, processes, source
 from .command import Command, variables
@@ -25,7 +24,7 @@ from .notices import Notices
 from .peers import Listener, Neighbours
 from .periodic_thread import PeriodicThread
 from .progress import Compiling, Progress
-from .results import Outputs, deliver
+from .results import Results
 from .secrets import Secrets
 from .stacks import print_stacks
 from .store import Store
@@ -44,7 +43,7 @@ class Attempt:
     def __init__(self, launch: Launch, store: Store, secret_of: Callable[[str], str]) -> None:
         self._launch, self._store = launch, store
         self._end = End(launch, store)
-        self._log = Log(lambda part, text: store.write_text(self._log_key(part), text))
+        self._log = Log(lambda part, text: store.write_text(launch.keys.log(launch.rank, part), text))
         self._notices = Notices(launch, store)
         self._neighbours = Neighbours(launch, store)
         self._progress = Progress()
@@ -56,17 +55,14 @@ class Attempt:
         self._phases: dict[str, float] = {}
         self._state = "source"
         self._final_state = "ended"
-        self._lost = ""
         self._exit_code: int | None = None
         self._command: Command | None = None
         self._terminated = False
-        self._checkpoints: checkpoints.Checkpoints | None = None
-        self._outputs = Outputs(launch, store, launch.place / "outputs")
+        self._results = Results(launch, store, self._log)
         self._reporting = PeriodicThread("record", self._report, lambda: launch.timing.report)
         self.peer_port = 0
         self._started = time.monotonic()
         self._command_ended: float | None = None
-        self._delivery_began: float | None = None
 
     def run(self) -> int:
         """The exit code for whoever started it: 0 if the attempt succeeded."""
@@ -82,7 +78,6 @@ class Attempt:
         try:
             with contextlib.suppress(_AttemptEndedError):
                 self._prepare()
-                self._checkpoints = checkpoints.Checkpoints(launch, self._store, launch.place / "checkpoints")
                 uploading = PeriodicThread("checkpoints", self._upload_beside, lambda: every)
                 uploading.start()
                 threads.append(uploading)
@@ -140,7 +135,7 @@ class Attempt:
             "exit_code": self._exit_code,
             "peer_port": self.peer_port,
             "log_parts": self._log.parts,
-            "lost": self._lost,
+            "lost": self._results.lost,
         }
         self._store.write(launch.keys.node(launch.rank), record)
 
@@ -270,10 +265,10 @@ class Attempt:
         else:
             # Before it is said: when all nodes have succeeded the job is over, and the cluster may go.
             self._store_results(self._end.over.is_set)
-            if self._lost and not self._end.over.is_set():
+            if self._results.lost and not self._end.over.is_set():
                 self._final_state = RESULTS_LOST
-                self._end.declare(RESULTS_LOST, f"{launch.name}: {self._lost}", exit_code=0)
-            elif not self._lost:
+                self._end.declare(RESULTS_LOST, f"{launch.name}: {self._results.lost}", exit_code=0)
+            elif not self._results.lost:
                 self._state = self._final_state = "succeeded"
                 self._reporting.soon()
                 self._wait_for_others()
@@ -380,31 +375,9 @@ class Attempt:
         self._retry_at_end("record", self._report)
 
     def _store_results(self, is_cancelled: Callable[[], bool]) -> None:
-        """Checkpoints, outputs, the log, and what was compiled. `_lost` says what did not reach S3."""
-        timing, place = self._launch.timing, self._launch.place
-        if self._checkpoints and self._checkpoints.unwanted:
-            self._log.say("checkpoints of this node are not kept: only those of node 0 are")
-        self._delivery_began = self._delivery_began or time.monotonic()
+        """What is left of checkpoints, outputs and the log, and what was compiled."""
         with self._phase("results"):
-            works: dict[str, Callable[[], object]] = {"outputs": self._outputs.upload, "log": self._log.send}
-            if self._checkpoints:
-                works = {"checkpoints": self._checkpoints.upload, **works}
-            left = deliver(
-                works,
-                self._log.say,
-                lambda: self._terminated or is_cancelled(),
-                began=self._delivery_began,
-                patience=timing.results,
-                refused_patience=timing.refused,
-            )
-            left.pop("log", None)
-            if left:
-                texts = "; ".join(f"{name}: {error}" for name, error in left.items())
-                self._lost = f"what did not reach S3 stays on the node in {place}: {texts}"
-                (place / KEPT_MARK).touch()
-            else:
-                self._lost = ""
-                (place / KEPT_MARK).unlink(missing_ok=True)
+            self._results.store(lambda: self._terminated or is_cancelled())
             self._caches.store(settled=self._exit_code == 0)
 
     def _has_ended(self) -> bool:
@@ -412,10 +385,9 @@ class Attempt:
 
     def _upload_beside(self) -> None:
         """While the command runs: the phase `checkpoints` is part of `running`."""
-        assert self._checkpoints
         start = time.monotonic()
         try:
-            self._checkpoints.upload()
+            self._results.upload_checkpoints()
         finally:
             end = self._command_ended or time.monotonic()
             self._phases["checkpoints"] = self._phases.get("checkpoints", 0) + max(0.0, end - start)
@@ -427,6 +399,3 @@ class Attempt:
                 return
             except Exception as error:
                 self._log.say(f"{what}: {error}")
-
-    def _log_key(self, part: int) -> str:
-        return self._launch.keys.log(self._launch.rank, part)

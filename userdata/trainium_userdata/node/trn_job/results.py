@@ -6,14 +6,52 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from trn_node.files import KEPT_MARK
 from trn_node.s3 import S3Error
 
+from .checkpoints import Checkpoints
 from .launch import Launch
+from .logs import Log
 from .store import Store
 
 PAUSE_SECONDS = 1
 MOST_UNANSWERED = 3
 """Files of one look that S3 did not take: each costs seconds, and the next look begins with others."""
+
+
+class Results:
+    """Checkpoints, outputs and the log of an attempt. lost: what did not reach S3, and why; empty: nothing is lost."""
+
+    def __init__(self, launch: Launch, store: Store, log: Log) -> None:
+        self._launch, self._log = launch, log
+        self._checkpoints = Checkpoints(launch, store, launch.place / "checkpoints")
+        self._outputs = Outputs(launch, store, launch.place / "outputs")
+        self._began: float | None = None
+        self.lost = ""
+
+    def upload_checkpoints(self) -> None:
+        self._checkpoints.upload()
+
+    def store(self, is_cancelled: Callable[[], bool]) -> None:
+        """Store what is left, within the time that all calls share."""
+        timing, place = self._launch.timing, self._launch.place
+        if self._checkpoints.unwanted:
+            self._log.say("checkpoints of this node are not kept: only those of node 0 are")
+        self._began = self._began or time.monotonic()
+        left = deliver(
+            {"checkpoints": self._checkpoints.upload, "outputs": self._outputs.upload, "log": self._log.send},
+            self._log.say,
+            is_cancelled,
+            began=self._began,
+            patience=timing.results,
+            refused_patience=timing.refused,
+        )
+        texts = [f"{name}: {error}" for name, error in left.items() if name != "log"]
+        self.lost = f"what did not reach S3 stays on the node in {place}: {'; '.join(texts)}" if texts else ""
+        if texts:
+            (place / KEPT_MARK).touch()
+        else:
+            (place / KEPT_MARK).unlink(missing_ok=True)
 
 
 class Outputs:

@@ -1,0 +1,107 @@
+"""What an attempt of a job leaves in S3: checkpoints and outputs. Wrappers run for real; S3 is a stand-in."""
+
+import time
+
+import pytest
+
+from tests.userdata.job_nodes import BUCKET, JOB, JobNodes
+
+LEAVES_RESULTS = (
+    "import os\n"
+    "open(os.environ['TRN_OUTPUT_DIR'] + '/result', 'w').write('1')\n"
+    "open(os.environ['TRN_CHECKPOINT_DIR'] + '/step-1', 'w').write('1')\n"
+)
+
+
+@pytest.mark.parametrize("kind", ["outputs", "checkpoints"])
+def test_results_wait_for_an_s3_that_does_not_answer(nodes: JobNodes, kind: str) -> None:
+    refused = 0
+
+    def status(name: str) -> int:
+        nonlocal refused
+        refused += f"/{kind}/" in name
+        return 503 if f"/{kind}/" in name and refused <= 16 else 200
+
+    nodes.aws.put_status = status
+    nodes.start(LEAVES_RESULTS)
+    assert nodes.wait() == [0]
+    assert nodes.end["result"] == "succeeded"
+    assert {f"{BUCKET}/jobs/{JOB}/outputs/result", f"{BUCKET}/jobs/{JOB}/checkpoints/step-1.json"} <= set(
+        nodes.aws.records
+    )
+
+
+@pytest.mark.parametrize(("status", "limit"), [(503, "results"), (403, "refused")])
+@pytest.mark.parametrize("kind", ["outputs", "checkpoints"])
+def test_results_that_never_reach_s3_are_lost_and_stay_on_the_node(
+    nodes: JobNodes, kind: str, status: int, limit: str
+) -> None:
+    nodes.aws.put_status = lambda name: status if f"/{kind}/" in name else 200
+    nodes.start(LEAVES_RESULTS, timing={limit: 0})
+    assert nodes.wait() == [1]
+    end = nodes.end
+    assert (end["result"], end["exit_code"], nodes.record()["state"]) == ("results-lost", 0, "results-lost")
+    place = nodes.place(0)
+    assert end["reason"].startswith(
+        f"node 0 (i-0): what did not reach S3 stays on the node in {place}: {kind}: S3 refuses PUT s3://"
+    )
+    assert nodes.record()["lost"] == end["reason"].partition(": ")[2]
+    assert (place / kind).is_dir()
+    assert (place / "results-lost").exists()
+
+
+def test_the_phases_of_an_attempt_hold_the_time_after_the_command(nodes: JobNodes) -> None:
+    def slow(name: str) -> int:
+        if "/checkpoints/step-1/" in name:
+            time.sleep(1)
+        return 200
+
+    nodes.aws.put_status = slow
+    nodes.start(LEAVES_RESULTS, checkpoint_seconds=60)
+    nodes.wait()
+    phases = nodes.record()["phases"]
+    assert phases["results"] >= 1
+    assert phases["checkpoints"] <= phases["running"]
+
+
+SAVES = """
+import os, pathlib, signal, sys, time
+folder = pathlib.Path(os.environ["TRN_CHECKPOINT_DIR"])
+resumed = os.environ.get("TRN_RESUME_FROM")
+start = int((pathlib.Path(resumed) / "step").read_text()) if resumed else 0
+print("begins at", start, flush=True)
+for step in range(start + 1, 4):
+    new = folder / f".step-{step}.tmp"
+    new.mkdir()
+    (new / "step").write_text(str(step))
+    new.rename(folder / f"step-{step}")
+(folder / ".step-9").mkdir()
+(folder / "step-8.tmp").mkdir()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "folder"), [({}, f"{BUCKET}/jobs"), ({"checkpoints": "s3://mine/kept"}, "mine/kept")], ids=["jobs", "own"]
+)
+def test_attempt_resumes_from_a_checkpoint_of_the_one_before(
+    nodes: JobNodes, kept: dict[str, str], folder: str
+) -> None:
+    nodes.start(SAVES + "raise SystemExit(5)", **kept)
+    nodes.wait()
+    names = {key.partition("/checkpoints/")[::2] for key in nodes.aws.records if "/checkpoints/" in key}
+    files = {name for step in (1, 2, 3) for name in (f"step-{step}.json", f"step-{step}/step")}
+    assert names == {(f"{folder}/{JOB}", name) for name in files}
+    nodes.next_attempt()
+    nodes.start(SAVES, resume_from="step-2", resume_job=JOB, **kept)
+    assert nodes.wait() == [0]
+    assert "begins at 2\n" in nodes.log()
+
+
+def test_a_checkpoint_of_another_world_size_is_refused_in_a_sentence(nodes: JobNodes) -> None:
+    nodes.put("checkpoints/step-2.json", {"world_size": 64, "files": {}})
+    nodes.start("print('computes')", resume_from="step-2", resume_job=JOB)
+    nodes.wait()
+    assert nodes.end["reason"] == (
+        f"node 0 (i-0): checkpoint step-2 of job {JOB} was saved by 64 processes, and this job has 1: "
+        "run it with as many, or convert the checkpoint"
+    )
