@@ -22,7 +22,7 @@ from trainium_wire.node_record import NodeRecord
 PEER, OTHER_PEER = "i-0aaaaaaaaaaaaaaa1", "i-0aaaaaaaaaaaaaaa2"
 NODES = [(PEER, "127.0.0.2"), (INSTANCE_ID, "127.0.0.3"), (OTHER_PEER, "127.0.0.4")]
 FOURTH = ("i-0aaaaaaaaaaaaaaa3", "127.0.0.5")
-KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + "B" * 43
+KEY, HOST_KEY = ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + letter * 43 for letter in "BC")
 
 
 @pytest.fixture
@@ -219,11 +219,11 @@ def home(node: WatchNode, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(ssh_keys, "USER_ID", os.getuid())
     folder = node.root / pwd.getpwuid(os.getuid()).pw_dir[1:]
     folder.mkdir(parents=True)
-    files.write(ssh_keys.HOST_KEY, f"{KEY} root@node\n")
+    files.write(ssh_keys.HOST_KEY, f"{HOST_KEY} root@node\n")
     node.plan(internode_ssh=True)
     node.membership(NODES)
     for name in (PEER, OTHER_PEER):
-        node.aws.records[f"{BUCKET}/ssh/{name}.json"] = json.dumps([KEY, KEY])
+        node.aws.records[f"{BUCKET}/ssh/{name}.json"] = json.dumps([KEY, HOST_KEY])
     return folder / ".ssh"
 
 
@@ -233,7 +233,7 @@ def test_a_node_makes_a_key_once_and_hands_on_the_public_part(node: WatchNode, h
     node.start()
     node.pass_time()
     assert (home / "id_ed25519.pub").read_text() == key
-    assert json.loads(node.aws.records[f"{BUCKET}/ssh/{INSTANCE_ID}.json"]) == [" ".join(key.split()[:2]), KEY]
+    assert json.loads(node.aws.records[f"{BUCKET}/ssh/{INSTANCE_ID}.json"]) == [" ".join(key.split()[:2]), HOST_KEY]
 
 
 def test_the_others_may_log_on_each_from_its_own_address(node: WatchNode, home: Path):
@@ -245,7 +245,7 @@ def test_the_others_may_log_on_each_from_its_own_address(node: WatchNode, home: 
     for name in ("id_ed25519", "authorized_keys"):
         assert (home / name).stat().st_mode & 0o777 == 0o600
     command = ["/usr/bin/ssh-keygen", "-F", "127.0.0.4", "-f", str(home / "known_hosts")]
-    assert KEY in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert HOST_KEY in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def test_lines_of_the_user_stay_and_ours_are_replaced(node: WatchNode, home: Path):

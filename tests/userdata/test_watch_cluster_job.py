@@ -326,3 +326,10 @@ def test_a_job_of_more_nodes_than_there_are_waits(node: JobNode, capsys: pytest.
     node.settle()
     assert not node.object("attempts/1/start.json")
     assert capsys.readouterr().out.count("waits: 2 of 3 nodes are in the membership") == 1
+
+
+def test_nothing_begins_before_all_peers_answer(node: JobNode, unreachable: set[str]):
+    unreachable.add("127.0.0.3")
+    node.submit()
+    node.settle()
+    assert not node.object("attempts/1/start.json")
