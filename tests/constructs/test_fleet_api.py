@@ -84,24 +84,10 @@ def statements_of(role: str) -> list[Json]:
     return [statement for one in ours for statement in one["PolicyDocument"]["Statement"]]
 
 
-def test_the_given_role_is_the_nodes_and_gets_what_nodes_do() -> None:
-    (role,) = [name for name in app().resources("AWS::IAM::Role") if name.startswith("NodeRole")]
-    assert app().properties("AWS::IAM::InstanceProfile")["Roles"] == [{"Ref": role}]
-    actions = {action for one in statements_of("NodeRole") for action in as_list(one["Action"])}
-    assert {"ssmmessages:OpenDataChannel", "s3:PutObject", "s3:GetObject"} <= actions
-
-
 def test_what_is_granted_to_a_fleet_is_granted_to_its_role_with_the_key() -> None:
     reading = [one for one in statements_of("NodeRole") if "s3:GetObject*" in as_list(one["Action"])]
     assert any(name.startswith("Data") for name in references(reading))
     assert [one for one in statements_of("NodeRole") if "kms:Decrypt" in as_list(one["Action"])]
-
-
-def test_the_cache_stays_with_its_key() -> None:
-    (bucket,) = [one for name, one in app().resources("AWS::S3::Bucket").items() if name.startswith("Cache")]
-    assert (bucket["DeletionPolicy"], bucket["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
-    (encryption,) = bucket["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    assert references(encryption) == {app().logical_id("AWS::KMS::Key")}
 
 
 def test_auto_scaling_may_use_the_key_of_the_volumes() -> None:

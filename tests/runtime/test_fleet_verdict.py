@@ -204,7 +204,7 @@ def test_never_ready_unless_exactly_the_wanted_instances_are_there_and_proven(
     assert verdict.reason
 
 
-def test_where_no_nodes_are_wanted_the_last_one_to_go_is_waited_for_whatever_it_said() -> None:
+def test_scale_to_zero_waits_for_the_last_node() -> None:
     failed = record("a", "failed", "15 of 16 Neuron devices")
     assert judge(0, ["a"], [failed]) == FleetVerdict(state="waiting", reason="no nodes wanted, 1 still there")
     assert judge(0, [], [failed]) == FleetVerdict(state="ready", reason="no nodes, as wanted")

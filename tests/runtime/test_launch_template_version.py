@@ -84,14 +84,14 @@ def test_what_was_rolled_back_is_not_tried_again_as_it_was() -> None:
     assert chosen(*offers, rollbacks={"3"}) == ["1", "2", "1", "4"]
 
 
+@pytest.mark.parametrize("text", ["", "fleet/version", "1|2|3"])
+def test_what_is_no_choice_is_taken_for_none(text: str) -> None:
+    assert Choice.from_text(text) is None
+    assert choose(offer(7), text)[0].version == "7"
+
+
 def test_what_cloudformation_remembers_is_short_enough() -> None:
     long = "arn:aws:s3:::cdk-hnb659fds-assets-123456789012-ap-southeast-4/" + "f" * 64 + ".sh"
     _, first = choose(offer(123456, NodeScript=long, ImageSetting="/" + "x" * 1000), None)
     _, second = choose(offer(123457, NodeScript=long, Uses={}), first)
     assert len(second) <= 1024
-
-
-@pytest.mark.parametrize("text", ["", "fleet/version", "1|2|3"])
-def test_what_is_no_choice_is_taken_for_none(text: str) -> None:
-    assert Choice.from_text(text) is None
-    assert choose(offer(7), text)[0].version == "7"

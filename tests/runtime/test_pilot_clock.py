@@ -191,7 +191,7 @@ def test_nodes_that_nobody_has_used_for_so_long_end(after: float, since: float |
     assert (found.stopped is None) == (nodes > 0)
 
 
-def test_people_have_one_notice_of_nodes_that_nobody_uses_before_they_end() -> None:
+def test_idle_nodes_are_announced_once_before_they_end() -> None:
     assert idle(9.7, 8).idle is None
     notice = StopNotice(
         at=DEPLOYED + timedelta(hours=10),
@@ -202,7 +202,7 @@ def test_people_have_one_notice_of_nodes_that_nobody_uses_before_they_end() -> N
     assert idle(11.9, 10, memory=Memory(idle=notice.at)).idle is not None
 
 
-def test_nodes_that_ended_unused_come_back_by_people_and_deployments_alone() -> None:
+def test_idle_nodes_come_back_only_by_wake_or_deployment() -> None:
     stopped = Memory(stopped=idle(10, 8).stopped)
     later = idle(20, None, memory=stopped, nodes_wanted=False)
     assert (later.nodes, later.stopped) == (0, stopped.stopped)

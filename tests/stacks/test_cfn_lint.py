@@ -23,7 +23,6 @@ LAGS_BEHIND = {
 
 @pytest.mark.parametrize("name", COVERING)
 def test_no_finding_of_cfn_lint_but_the_known_false_ones(name: str) -> None:
-    """CloudFormation Validate and cdk-nag look at every variant: tests/stacks/test_cdk_validation.py."""
     settings = VARIANTS[name]
     findings = lint(cluster_template(**settings).file, settings["region"])
     found = Counter(finding.rule for finding in findings)

@@ -8,7 +8,6 @@ import pytest
 from tests.constructs.synth import OWN_NETWORK, a_plan, cluster_template
 from tests.stacks.variants import VARIANTS
 from trainium_core.engines.ec2.costs import cost_items
-from trainium_core.naming import SESSION_SERVICES
 from trainium_core.plan.settings.network import EGRESS
 
 FREE = {
@@ -91,12 +90,6 @@ def test_nothing_that_is_billed_by_the_hour_is_there_while_the_cluster_sleeps(se
             assert resource["Condition"] == "TrainiumCdkAwake", name
 
 
-def test_an_interface_endpoint_is_billed_for_one_zone_only_since_it_is_in_one() -> None:
-    endpoints = cluster_template(egress="vpc-endpoints").resources("AWS::EC2::VPCEndpoint").values()
-    subnets = [e["Properties"]["SubnetIds"] for e in endpoints if e["Properties"].get("VpcEndpointType") == "Interface"]
-    assert [len(ids) for ids in subnets] == [1] * len(SESSION_SERVICES)
-
-
 def test_nodes_and_their_volumes_are_those_of_the_group_and_its_launch_template() -> None:
     template = cluster_template(nodes=3, root_volume_gib=600)
     quantities = {item.item.product: item.quantity for item in cost_items(a_plan(nodes=3, root_volume_gib=600))}
@@ -106,8 +99,3 @@ def test_nodes_and_their_volumes_are_those_of_the_group_and_its_launch_template(
     assert 3 * device["Ebs"]["VolumeSize"] == quantities["gp3-storage"]
     assert 3 * (device["Ebs"]["Throughput"] - 125) == quantities["gp3-throughput"] * 1024
     assert device["Ebs"].keys().isdisjoint({"Iops", "VolumeInitializationRate"})  # billed on top of these
-
-
-def test_a_lustre_file_system_is_billed_by_the_size_it_is_made_with() -> None:
-    (item,) = (item for item in cost_items(a_plan(fsx_lustre=4800)) if item.item.product == "fsx-lustre-storage")
-    assert item.quantity == cluster_template(fsx_lustre=4800).properties("AWS::FSx::FileSystem")["StorageCapacity"]

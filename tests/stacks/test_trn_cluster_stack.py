@@ -78,7 +78,7 @@ def is_taggable(resource_type: str) -> bool:
 
 
 @given(plan=plans())
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_what_holds_for_every_plan(plan: Plan) -> None:
     template, vpc_cidr = plan_template(plan), plan.network.vpc_cidr
     for rule in rules(template, "Ingress"):

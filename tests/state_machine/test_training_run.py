@@ -118,10 +118,9 @@ def test_without_capacity_or_quota_it_waits_and_tries_again(trouble: Outcome) ->
 
 
 def test_no_pause_is_longer_than_an_hour() -> None:
-    many = TrainingRun(**{**vars(RUN), "capacity_retries": 20})
-    pauses = run(*[NO_CAPACITY] * 20, COMPLETED, definition=training_definition(many)).pauses
-    assert pauses[:6] == [300, 600, 1200, 2400, 3600, 3600]
-    assert max(pauses) == 3600
+    many = TrainingRun(**{**vars(RUN), "capacity_retries": 6})
+    pauses = run(*[NO_CAPACITY] * 6, COMPLETED, definition=training_definition(many)).pauses
+    assert pauses == [300, 600, 1200, 2400, 3600, 3600]
 
 
 @pytest.mark.parametrize("trouble", [NO_CAPACITY, NO_QUOTA], ids=["capacity", "quota"])

@@ -144,9 +144,7 @@ def test_an_entry_without_a_checksum_is_not_used(new_node: Callable[..., CacheNo
     assert not second.has("a")
 
 
-def test_who_replaces_a_poisoned_entry_leaves_the_one_that_another_node_has_put_there(
-    new_node: Callable[..., CacheNode], bucket: Any
-) -> None:
+def test_poisoned_entry_is_replaced_by_one_node_only(new_node: Callable[..., CacheNode], bucket: Any) -> None:
     nodes = [new_node(), new_node()]
     key = nodes[0].place.key(fake_compiler.name_of("xla", "a"))
     bucket.put_object(Key=f"neuron-compile-cache/{key}", Body=b"poison")
@@ -158,9 +156,7 @@ def test_who_replaces_a_poisoned_entry_leaves_the_one_that_another_node_has_put_
     assert [node.cache.report.stored for node in nodes] == [1, 0]
 
 
-def test_what_was_to_replace_a_poisoned_entry_that_has_expired_is_stored(
-    new_node: Callable[..., CacheNode], bucket: Any
-) -> None:
+def test_expired_poisoned_entry_is_stored_anew(new_node: Callable[..., CacheNode], bucket: Any) -> None:
     node = new_node()
     key = f"neuron-compile-cache/{node.place.key(fake_compiler.name_of('xla', 'a'))}"
     bucket.put_object(Key=key, Body=b"poison")
@@ -183,7 +179,7 @@ def test_other_nodes_replace_a_poisoned_entry_too(new_node: Callable[..., CacheN
     assert node.cache.report.stored == 1
 
 
-def test_what_the_cache_itself_reads_is_not_used(new_node: Callable[..., CacheNode], s3: Entries) -> None:
+def test_reads_of_the_cache_itself_are_no_hits(new_node: Callable[..., CacheNode], s3: Entries) -> None:
     first, second = new_node(), new_node()
     first.begin()
     first.compile("a", "b")
@@ -298,7 +294,7 @@ def test_an_entry_without_its_done_mark_counts_once_its_files_stop_changing(new_
         ({"compiler_flags": "-O1"}, "other flags"),
     ],
 )
-def test_what_makes_another_result_is_another_place(
+def test_other_compilation_settings_use_another_place(
     new_node: Callable[..., CacheNode], s3: Entries, changes: dict[str, Any], reason: str
 ) -> None:
     first, second = new_node(place("native")), new_node(place("native", **changes))

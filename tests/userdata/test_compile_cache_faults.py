@@ -66,7 +66,7 @@ def filled(new_node: NewNode, bucket: Any) -> int:
 
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(("fault", "after"), [("refused", 0), ("cut", 1), ("still", 5)])
-def test_a_fill_that_breaks_off_leaves_whole_entries_and_reports_once_why(
+def test_broken_fill_leaves_whole_entries_and_one_warning(
     new_node: NewNode, faulty: FaultyS3, bucket: Any, fault: Fault, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """after: so many requests that S3 answers; the first one lists."""
@@ -97,7 +97,7 @@ def test_a_fill_that_breaks_off_leaves_whole_entries_and_reports_once_why(
         ("cut", 5, False),
     ],
 )
-def test_what_cannot_be_stored_is_reported_once_and_stored_when_the_bucket_answers_again(
+def test_refused_store_warns_once_and_is_retried(
     new_node: NewNode, faulty: FaultyS3, bucket: Any, fault: Fault, after: int, urgent: bool
 ) -> None:
     node = new_node(urgent=urgent)

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("s3")
         ("compile", "native"),
     ],
 )
-def test_a_node_that_is_killed_at_any_point_leaves_what_is_whole_and_goes_on(
+def test_node_killed_at_any_point_leaves_whole_entries(
     keys: Credentials, tmp_path: Path, work: str, stack: str
 ) -> None:
     assert killed(keys, tmp_path, work, stack) > FEWEST_POINTS

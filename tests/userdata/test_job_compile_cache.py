@@ -81,7 +81,7 @@ def test_a_module_that_could_not_be_compiled_is_a_miss_and_shown(nodes: JobNodes
     assert found["failed"] == [f"{failed}: failed: [F137] neuronx-cc was forcibly killed"]
 
 
-def test_what_a_killed_compiler_and_a_failed_one_left_holds_up_no_job(nodes: JobNodes) -> None:
+def test_leftovers_of_dead_compilers_delay_no_job(nodes: JobNodes) -> None:
     given = cache_of(nodes.folder)
     root = Path(given["folder"], place(world_size=1).path)
     fake_compiler.fail("xla", root, "a")

@@ -137,7 +137,7 @@ def test_a_log_goes_in_parts_of_bounded_size_and_loses_no_line() -> None:
     assert b"".join(parts).count(b"\n") == 30
 
 
-def test_what_s3_does_not_take_is_sent_later() -> None:
+def test_log_part_that_s3_refuses_is_sent_later() -> None:
     sent: list[bytes] = []
     failing = [True]
 

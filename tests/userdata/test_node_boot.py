@@ -58,7 +58,7 @@ def test_a_verification_that_breaks_off_is_reported_with_its_last_words(node_for
     )
 
 
-def test_a_service_that_is_started_again_while_a_job_computes_has_not_failed(node_for: NodeMaker):
+def test_service_restart_during_a_job_keeps_the_node_proven(node_for: NodeMaker):
     node = node_for(PLAN).installed('[[ ! -e "$ROOT/job" ]] || exit 2')
     assert node.boot().exit_code == 0
     node.write("job")
@@ -91,15 +91,6 @@ def test_native_pytorch_has_a_cache_that_all_users_share(node_for: NodeMaker):
     node.boot()
     assert "TORCH_NEURONX_NEFF_CACHE_DIR=/var/cache/trn/neff" in node.read("etc/trn/environment").splitlines()
     assert (node.root / "var/cache/trn/neff").stat().st_mode & 0o7777 == 0o1777
-
-
-def test_compiled_graphs_are_apart_for_each_release_where_the_compiler_is_known(node_for: NodeMaker):
-    node = node_for(PLAN).installed()
-    node.boot(CACHE_URL="s3://cluster-cache/direct/release")
-    assert (
-        node.read("etc/trn/environment").splitlines()[-1]
-        == "NEURON_COMPILE_CACHE_URL=s3://cluster-cache/direct/release"
-    )
 
 
 def test_the_environment_holds_what_training_needs(node_for: NodeMaker):
@@ -254,15 +245,6 @@ def test_a_setup_script_that_fails_is_reported_with_its_last_line(node_for: Node
     assert reported(run.calls)[-1] == ("trn-node report failed the setup script failed with exit code 7: no such wheel")
 
 
-def test_a_node_whose_report_does_not_arrive_is_not_watched(node_for: NodeMaker):
-    run = node_for(with_setup_script("true")).installed("[[ $1 != report ]]").boot()
-    assert (run.exit_code, reported(run.calls), WATCH in run.calls) == (
-        1,
-        ["trn-node verify --hold", "trn-node report"],
-        False,
-    )
-
-
 @pytest.mark.parametrize(
     ("settings", "call"),
     [
@@ -304,7 +286,7 @@ def test_a_file_system_that_does_not_mount_is_named_with_what_to_check(mount: st
 
 
 @pytest.mark.parametrize(("trn_node", "says"), [("true", "proven"), ("exit 1", "FAILED: see trn-node status")])
-def test_who_logs_in_reads_what_the_machine_is(trn_node: str, says: str, node_for: NodeMaker):
+def test_login_message_describes_the_node(trn_node: str, says: str, node_for: NodeMaker):
     node = node_for(plan_for("trn1.32xlarge", efs="new")).installed(trn_node)
     node.boot()
     shown = node.read("etc/motd.d/trn")

@@ -49,11 +49,6 @@ def self_tested(node: VerifiedNode) -> str:
     return outcome.record.reason
 
 
-def test_a_sound_pytorch_is_proven(node: VerifiedNode):
-    node.framework("pytorch", "2_9", modules=torch_modules())
-    assert self_tested(node) == ""
-
-
 def test_a_sound_native_pytorch_is_proven_and_preferred_to_xla_on_trainium2(native_node: VerifiedNode):
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules())
     outcome = native_node.run("verify")
@@ -71,11 +66,6 @@ def test_a_core_that_computes_wrongly_under_native_pytorch_is_named(native_node:
 def test_native_pytorch_without_a_device_is_reported(native_node: VerifiedNode):
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(device="cpu"))
     assert self_tested(native_node) == "each of cores 0-3 computes on cpu, not on a NeuronCore"
-
-
-def test_a_sound_jax_is_proven(jax_node: VerifiedNode):
-    jax_node.framework("jax", "0_9", modules=jax_modules(cores=CORES))
-    assert self_tested(jax_node) == ""
 
 
 @pytest.mark.parametrize(("fault", "sentence"), FAULTS)

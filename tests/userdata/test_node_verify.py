@@ -143,9 +143,7 @@ def test_a_sound_node_makes_every_check_that_the_project_names(tmp_path: Path, a
 
 
 @pytest.mark.parametrize(("name", "breakage", "sentence"), BREAKAGES, ids=[f"{b[0]}: {b[2][:40]}" for b in BREAKAGES])
-def test_what_is_wrong_is_shown_and_blamed_on_nothing_else(
-    node: VerifiedNode, name: str, breakage: Breakage, sentence: str
-):
+def test_fault_fails_its_check_and_no_other(node: VerifiedNode, name: str, breakage: Breakage, sentence: str):
     breakage(node)
     outcome = node.run("verify")
     assert outcome.record, outcome.output
@@ -284,7 +282,7 @@ def test_a_job_that_begins_during_the_tests_makes_no_failed_node(node: VerifiedN
     assert "in use by python train.py (113985) meanwhile: all-reduce over 32 cores: " in outcome.output
 
 
-def test_what_the_tests_had_to_kill_and_is_gone_a_moment_later_is_no_job(node: VerifiedNode):
+def test_leftover_process_of_a_test_is_not_a_job(node: VerifiedNode):
     left = [{"pid": 4711, "command": "nccom-test"}]
     node.write("left.json", json.dumps([device | {"neuron_processes": left} for device in devices_of(TRN1)]))
     node.write("sound.json", node.read("neuron-ls.json"))
@@ -303,7 +301,7 @@ def test_a_plan_that_cannot_be_read_is_a_reason(node: VerifiedNode):
     assert outcome.record.reason.startswith("etc/trn/plan.json cannot be read: ")
 
 
-def test_a_verification_that_breaks_off_is_not_taken_for_one_that_was_reported(node: VerifiedNode):
+def test_aborted_verification_reports_nothing_and_exits_4(node: VerifiedNode):
     del node.expectations["logical_neuroncore_config"]
     node.expect()
     outcome = node.run("verify")

@@ -67,7 +67,7 @@ def test_a_wrong_sum_is_not_tried_again(node: VerifiedNode):
 
 
 @pytest.mark.parametrize(("name", "breakage", "sentence"), WARNINGS, ids=[f"{w[0]}: {w[2][:40]}" for w in WARNINGS])
-def test_what_a_job_can_do_without_is_a_warning(node: VerifiedNode, name: str, breakage: Breakage, sentence: str):
+def test_fault_that_jobs_tolerate_is_a_warning(node: VerifiedNode, name: str, breakage: Breakage, sentence: str):
     breakage(node)
     outcome = node.run("verify")
     assert outcome.record, outcome.output

@@ -65,12 +65,6 @@ def test_the_watch_notices_at_once_that_the_job_has_ended_here(node: JobNode):
     assert node.object("end.json")["result"] == "succeeded"
 
 
-def test_a_job_of_fewer_nodes_has_the_first_of_them(node: JobNode):
-    node.submit(nodes=1)
-    node.settle()
-    assert [each["instance_id"] for each in node.object("attempts/1/start.json")["nodes"]] == [INSTANCE_ID]
-
-
 def test_the_part_of_this_node_runs_as_the_user_of_the_image_without_more_rights(node: JobNode):
     node.membership(SECOND)
     node.submit()
@@ -163,7 +157,7 @@ def test_a_node_that_left_the_membership_is_lost(node: JobNode):
     assert (end["result"], end["reason"]) == ("node-lost", f"no longer in the cluster: {LATER}")
 
 
-def test_after_the_loss_of_a_node_the_job_goes_on_from_its_newest_checkpoint_on_the_new_nodes(node: JobNode):
+def test_job_resumes_from_its_newest_checkpoint_after_a_lost_node(node: JobNode):
     node.submit()
     node.settle()
     for name in ("step-200", "step-1000", "step-30"):
@@ -205,7 +199,9 @@ def test_what_an_attempt_leaves_is_stored_before_the_next_begins(node: JobNode):
 
 
 @pytest.mark.parametrize(("result", "exit_code", "changes", "retried"), RETRY_CASES)
-def test_what_is_tried_again(result: str, exit_code: int | None, changes: dict[str, Any], retried: bool, node: JobNode):
+def test_attempt_is_retried_as_the_job_says(
+    result: str, exit_code: int | None, changes: dict[str, Any], retried: bool, node: JobNode
+):
     node.submit(**changes)
     node.settle()
     node.ends(result, exit_code=exit_code)

@@ -48,13 +48,6 @@ def test_a_hang_in_collectives_says_nothing_about_this_node():
     assert hardware.classify("HANG_ON_COLLECTIVES", " nd-id=0 action=TERMINATE_INSTANCE")[1] == ""
 
 
-def test_errors_are_reported_once(kernel_log: Path):
-    kernel_log.write_text(f"4,8,99,-;{DOCUMENTED}\n")
-    log = hardware.KernelLog(-1)
-    assert log.errors()
-    assert log.errors() == {}
-
-
 def test_a_new_reader_skips_what_was_seen_before(kernel_log: Path):
     kernel_log.write_text(f"4,8,99,-;{DOCUMENTED}\n")
     log = hardware.KernelLog(-1)
@@ -86,19 +79,10 @@ def test_a_counter_that_rose_is_reported_with_the_device():
     assert found == {"Neuron device 11: new uncorrectable memory errors (mem_ecc_uncorrected)": "failed"}
 
 
-def test_a_repairable_error_drains_the_node():
-    name = "neuron0/mem_ecc_repairable_uncorrected"
-    assert list(hardware.increases({name: 0}, {name: 1}).values()) == ["draining"]
-
-
 @given(st.integers(0), st.integers(0))
 def test_only_a_rise_counts(before: int, now: int):
     name = "neuron0/sram_ecc_uncorrected"
     assert bool(hardware.increases({name: before}, {name: now})) == (now > before)
-
-
-def test_a_counter_that_is_seen_for_the_first_time_did_not_rise():
-    assert hardware.increases({}, {"neuron0/sram_ecc_uncorrected": 5}) == {}
 
 
 @pytest.mark.parametrize("place", ["stats/hardware/{}", "ecc/{}", "stats/hardware/{}/total"])

@@ -55,9 +55,7 @@ def internode_check(*, ok: bool) -> dict[str, object]:
     return {"name": NAME, "expected": "right", "found": "right" if ok else "wrong", "ok": ok}
 
 
-def test_neither_record_nor_environment_know_of_a_membership_whose_nodes_have_not_computed_together(
-    node: WatchNode, internode: InternodeStandIn
-):
+def test_membership_is_unused_until_its_nodes_computed_together(node: WatchNode, internode: InternodeStandIn):
     node.pass_time(300)
     assert (node.sent, files.read("etc/trn/cluster")) == (None, "")
     assert {task.version for task in internode.tasks} == {"v1"}
@@ -94,11 +92,4 @@ def test_a_suppressed_test_over_all_nodes_is_left_out(node: WatchNode, internode
     node.pass_time()
     assert node.sent
     assert node.sent.membership == "v1"
-    assert not internode.tasks
-
-
-def test_a_single_node_takes_part_in_no_internode_test(node: WatchNode, internode: InternodeStandIn):
-    node.membership([(INSTANCE_ID, "127.0.0.3")])
-    node.pass_time()
-    assert node.sent
     assert not internode.tasks

@@ -77,7 +77,7 @@ def test_a_process_that_has_ended_is_ignored(start: Starter):
     assert job_signals.notify("spot") == f"signalled [{job.pid}], without a handler []"
 
 
-def test_everybody_who_is_logged_on_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_wall_message_reaches_logged_in_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ROOT", str(tmp_path))
     wall = tmp_path / "programs/wall"
     wall.parent.mkdir()

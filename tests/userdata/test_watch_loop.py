@@ -59,12 +59,6 @@ def test_jobs_can_watch_a_file_that_says_how_long_there_is(node: WatchNode):
     assert node.notice == {"kind": "spot", "reason": SPOT_REASON, "at": "2026-11-21T12:02:00Z", "seconds_left": 95}
 
 
-def test_jobs_are_signalled_once_for_a_notice(node: WatchNode, signals: list[str]):
-    node.announce(notices.SPOT, SPOT)
-    node.pass_time(60)
-    assert signals == [SPOT_REASON]
-
-
 def test_a_watch_that_is_started_again_does_not_signal_again(node: WatchNode, signals: list[str]):
     node.announce(notices.SPOT, SPOT)
     node.pass_time()
@@ -134,7 +128,7 @@ def test_a_metadata_service_that_does_not_answer_withdraws_nothing(node: WatchNo
     assert node.notice
 
 
-def test_nor_does_a_watch_that_has_just_been_started_withdraw_anything(node: WatchNode):
+def test_restarted_watch_withdraws_nothing_without_metadata(node: WatchNode):
     node.announce(notices.SPOT, SPOT)
     node.pass_time()
     node.aws.failures = 1000
@@ -175,13 +169,6 @@ def test_a_failed_verification_is_never_overwritten(node: WatchNode):
     node.announce(notices.SPOT, SPOT)
     node.pass_time(60)
     assert node.record.reason == "15 of 16 Neuron devices (missing 7)"
-
-
-def test_an_error_counter_that_rises_fails_the_node(node: WatchNode):
-    node.pass_time()
-    node.counter(1, "sram_ecc_uncorrected", 1)
-    node.pass_time(120)
-    assert node.record.reason == "Neuron device 1: new uncorrectable SRAM errors (sram_ecc_uncorrected)"
 
 
 def test_counter_that_starts_again_from_zero_is_compared_with_zero(node: WatchNode):

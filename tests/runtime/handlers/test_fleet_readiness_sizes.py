@@ -20,7 +20,7 @@ def test_the_group_gets_the_size_that_the_deployment_asks_for(
     assert fleet.sizes == [nodes]
 
 
-def test_who_stops_the_nodes_of_a_deployment_that_waits_ends_it(
+def test_nodes_stopped_by_hand_end_the_waiting_deployment(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     def stop() -> None:

@@ -87,9 +87,7 @@ def test_nodes_and_stack_go_when_sns_refuses(run: Run, stack: Stack, call: str) 
     assert stack.deleted == [STACK_ID]
 
 
-def test_nodes_stop_also_when_nothing_is_remembered_and_nobody_is_reported_again_and_again(
-    run: Run, inbox: Callable[[], list[Any]]
-) -> None:
+def test_nodes_stop_and_warn_once_when_tags_are_unreadable(run: Run, inbox: Callable[[], list[Any]]) -> None:
     forgetful = {
         "sns": PartialClient(client("sns"), list_tags_for_resource=ClientError({"Error": {"Code": "X"}}, "List"))
     }
@@ -113,7 +111,7 @@ def test_an_extended_pilot_gets_its_nodes_back(run: Run) -> None:
     assert (desired(), tags()) == (2, {})
 
 
-def test_what_a_person_stopped_stays_stopped_until_a_deployment(run: Run) -> None:
+def test_group_stopped_by_hand_stays_stopped_until_a_deployment(run: Run) -> None:
     client("autoscaling").set_desired_capacity(AutoScalingGroupName=GROUP, DesiredCapacity=0)
     run(1, ENDS="100h")
     assert desired() == 0
@@ -131,9 +129,7 @@ def test_while_the_stack_changes_nodes_come_back_only_for_the_gate(run: Run, sta
 
 
 @pytest.mark.parametrize("event", [SCHEDULE, GATE_EVENT])
-def test_a_cluster_that_wakes_is_not_put_back_to_sleep_by_what_the_function_knew_before(
-    run: Run, event: dict[str, Any]
-) -> None:
+def test_waking_cluster_is_not_put_back_to_sleep(run: Run, event: dict[str, Any]) -> None:
     run(1, event, ENDS="100h", ASLEEP="true")
     assert desired() == 2
 
@@ -299,7 +295,7 @@ def start_host() -> None:
     ],
     ids=["before-the-end", "end", "budget-spent"],
 )
-def test_the_host_that_compiles_ahead_ends_with_the_pilot_and_not_with_its_nodes_alone(
+def test_precompile_host_ends_with_the_pilot_only(
     run: Run, hours: tuple[int, ...], settings: dict[str, str], hosts: int
 ) -> None:
     start_host()

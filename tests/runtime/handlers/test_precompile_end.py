@@ -64,9 +64,7 @@ def close(event: dict[str, Any]) -> bool:
     ],
     ids=["not-launched", "ended", "ended-without-cause"],
 )
-def test_a_job_whose_host_did_not_come_or_has_gone_has_failed_and_no_other_host_comes(
-    host: Fleet, event: dict[str, Any], reason: str
-) -> None:
+def test_job_without_its_host_fails_and_starts_no_other(host: Fleet, event: dict[str, Any], reason: str) -> None:
     put("precompile.json", {"id": "precompile-a", "submitted_at": NOW})
     assert close(event)
     assert end_of_job()["result"] == "failed"
