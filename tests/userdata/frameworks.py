@@ -3,6 +3,10 @@
 Where the real self-test runs on hardware, `FAULT` of these is what a broken stack would do.
 """
 
+from pathlib import Path
+
+TORCH_NEURONX = Path(__file__).parents[2] / "tools/lab/stand_ins/framework/torch_neuronx.py"
+
 FAULTS = {
     "zeros": "[[0.0 for _ in row] for row in rows]",
     "NaN": "[[float('nan') for _ in row] for row in rows]",
@@ -65,16 +69,21 @@ def torch_modules(*, fault: str = "", core: int = -1, platform: str = "NEURON") 
 
 
 def native_modules(*, fault: str = "", core: int = -1, device: str = "neuron") -> dict[str, str]:
-    """TorchNeuron with a fault on one core; it computes on the CPU instead where it may."""
+    """TorchNeuron with a fault on one core. It locks, compiles and falls back to the CPU as the lab's stand-in does.
+
+    fault "device": no core computes anything.
+    """
     tensor = _tensor(fault, core).replace("self.core =", "self.device = Device()\n        self.core =", 1)
-    kind = f"import os\nclass Device:\n    type = {device!r}\n"
-    fallback = "assert os.environ['TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS'] == '1'\n"
-    return {
-        "torch/__init__.py": kind
-        + fallback
-        + tensor
-        + "float32 = 'float32'\ntensor = lambda rows, dtype: Tensor(rows)\nmatmul = Tensor.__matmul__\n"
-    }
+    kind = f"class Device:\n    type = {device!r}\n"
+    on_device = "1 / 0" if fault == "device" else "Tensor.__matmul__(left, right)"
+    matmul = f"""
+import torch_neuronx
+float32 = "float32"
+tensor = lambda rows, dtype: Tensor(rows)
+def matmul(left, right):
+    return torch_neuronx.execute("matmul", lambda: {on_device}, lambda: Tensor.__matmul__(left, right))
+"""
+    return {"torch/__init__.py": kind + tensor + matmul, "torch_neuronx.py": TORCH_NEURONX.read_text()}
 
 
 def jax_modules(*, cores: int, fault: str = "", core: int = -1, platform: str = "neuron") -> dict[str, str]:

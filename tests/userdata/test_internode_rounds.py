@@ -14,7 +14,7 @@ import pytest
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.plans import plan_for
 from tests.userdata.verified_node import PACKAGES, VerifiedNode
-from trainium_userdata.node.trn_node import all_reduce, files, internode_rounds
+from trainium_userdata.node.trn_node import all_reduce, files, internode_rounds, self_test
 from trainium_userdata.node.trn_node.imds import Imds
 from trainium_userdata.node.trn_node.internode import (
     ASSEMBLY,
@@ -29,6 +29,7 @@ from trainium_userdata.node.trn_node.internode import (
 from trainium_userdata.node.trn_node.internode_process import InternodeProcess, InternodeResult
 from trainium_userdata.node.trn_node.internode_rounds import Rounds, Task, check, run_step
 from trainium_userdata.node.trn_node.s3 import S3
+from trn_cache.layouts import NATIVE_SETTINGS, Native
 
 NODES = {"i-0": "127.0.0.2", "i-1": "127.0.0.3", INSTANCE_ID: "127.0.0.4"}
 LIMITS = {"assembly_seconds": 60, "step_seconds": 60, "grace_seconds": 0, "all_seconds": 180, "slow": 0.8}
@@ -121,8 +122,10 @@ def test_without_its_leader_a_node_waits_no_longer_than_it_should():
 
 
 @pytest.fixture
-def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
-    return VerifiedNode(tmp_path, PLAN, aws)
+def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> VerifiedNode:
+    found = VerifiedNode(tmp_path, PLAN, aws)
+    monkeypatch.setenv("PATH", f"{found.programs}:{os.environ['PATH']}")
+    return found
 
 
 def torchrun(node: VerifiedNode, body: str) -> None:
@@ -136,6 +139,14 @@ def shared(node: VerifiedNode, step: int = TOGETHER) -> Outcome:
 
 
 ANSWERS = f"for core in {{1..32}}; do echo '{all_reduce.MARK}\"\"'; done; echo '{all_reduce.BANDWIDTH_MARK}77.5'"
+
+
+def test_a_share_of_native_pytorch_has_the_settings_of_jobs(node: VerifiedNode):
+    torchrun(node, f"env >{node.root}/torchrun.environment; {ANSWERS}")
+    shared(node)
+    folder = node.root / self_test.CACHE
+    wanted = {**Native().environment(folder), **NATIVE_SETTINGS}
+    assert {f"{name}={value}" for name, value in wanted.items()} <= set(node.read("torchrun.environment").splitlines())
 
 
 def test_a_share_is_started_as_a_job_is(node: VerifiedNode):

@@ -11,10 +11,12 @@ import pytest
 from tests.userdata import fake_compiler
 from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.cache_node import place
+from tests.userdata.frameworks import TORCH_NEURONX
 from tests.userdata.job_nodes import JobNodes
 from trainium_core.jobs.precompile import precompile_job
 from trainium_core.jobs.request import JobRequest
 from trainium_core.plan import Plan
+from trn_cache.layouts import Native
 from trn_node import job_cache
 
 COMPILES = f"""
@@ -60,6 +62,33 @@ def test_the_second_job_on_another_node_finds_what_the_first_one_compiled(nodes:
     (warm,) = nodes.record()["compile_caches"]
     assert (warm["hits"], warm["misses"], warm["fetched"], warm["stored"]) == (2, 0, 2, 0)
     assert "compile_cache" in nodes.record()["phases"]
+
+
+USES_TORCH_NEURONX = f"""
+import importlib.util, os
+spec = importlib.util.spec_from_file_location("torch_neuronx", {str(TORCH_NEURONX)!r})
+torch_neuronx = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(torch_neuronx)
+print(torch_neuronx.execute("matmul", lambda: "on the device", lambda: "on the CPU"))
+"""
+
+
+def test_native_pytorch_compiles_and_locks_in_the_folder_of_the_job(nodes: JobNodes) -> None:
+    given = {**cache_of(nodes.folder), "stack": "native"}
+    nodes.start(USES_TORCH_NEURONX, compile_cache=given)
+    assert nodes.wait() == [0]
+    assert "on the device\n" in nodes.log()
+    (lock,) = Path(given["folder"]).rglob(".local/locks/*.lock")
+    (found,) = nodes.record()["compile_caches"]
+    assert (found["misses"], found["stored"], found["removed"]) == (1, 1, [])
+    assert [key for key in stored(nodes) if lock.stem in key]
+
+
+def test_variables_of_the_job_overrule_those_of_its_cache(nodes: JobNodes) -> None:
+    given = {**cache_of(nodes.folder), "stack": "native"}
+    nodes.start(USES_TORCH_NEURONX, environment={Native.local_variable: str(nodes.folder / "own")}, compile_cache=given)
+    assert nodes.wait() == [0]
+    assert list((nodes.folder / "own/locks").iterdir())
 
 
 def test_what_a_stopped_job_has_compiled_is_kept(nodes: JobNodes) -> None:

@@ -13,6 +13,7 @@ from tests.userdata.booting_node import BootingNode
 from tests.userdata.conftest import NodeMaker
 from tests.userdata.plans import plan_for
 from trainium_core.plan import Plan
+from trn_cache.layouts import NATIVE_SETTINGS, Native
 
 PLAN = plan_for("trn1.32xlarge", nodes=2)
 PORTS = "proc/sys/net/ipv4/ip_local_reserved_ports"
@@ -86,11 +87,11 @@ def test_places_that_cloud_init_did_not_write_are_reported(node_for: NodeMaker):
     assert reported(node.boot().calls) == ["trn-node report failed cloud-init did not write /etc/trn/places.env"]
 
 
-def test_native_pytorch_has_a_cache_that_all_users_share(node_for: NodeMaker):
+def test_native_pytorch_stays_on_the_device_and_waits_for_a_compilation(node_for: NodeMaker):
     node = node_for(plan_for("trn2.48xlarge", ami="ami-0123456789abcdef0")).installed()
     node.boot()
-    assert "TORCH_NEURONX_NEFF_CACHE_DIR=/var/cache/trn/neff" in node.read("etc/trn/environment").splitlines()
-    assert (node.root / "var/cache/trn/neff").stat().st_mode & 0o7777 == 0o1777
+    settings = {f"{name}={value}" for name, value in NATIVE_SETTINGS.items()}
+    assert settings <= set(node.read("etc/trn/environment").splitlines())
 
 
 def test_the_environment_holds_what_training_needs(node_for: NodeMaker):
@@ -118,15 +119,24 @@ def test_variables_of_the_users_own_are_there_as_they_are(node_for: NodeMaker):
     assert (shlex.split(note), shlex.split(empty)) == ([f"NOTE={value}"], ["EMPTY="])
 
 
+def test_native_pytorch_compiles_in_folders_of_each_user(framework_node: BootingNode):
+    names = ("TORCH_NEURONX_NEFF_CACHE_DIR", Native.local_variable)
+    shown = " ".join(f"${name}" for name in names)
+    found = logged_in(framework_node, then=f"; echo {shown}", **{names[0]: "/mine"})
+    assert found[-2:] == ["/mine", f"/var/tmp/trn-{os.getuid()}/neff/.local"]
+
+
 LOGIN_SHELL = """sed "s#/etc/trn#$ROOT/etc/trn#g" "$ROOT/etc/profile.d/trn.sh" >"$ROOT/profile"; . "$ROOT/profile"
 echo "$(command -v torchrun) ${USER:-} ${AWS_REGION:-} ${NEURON_RT_ROOT_COMM_ID:-unset}" """
 """The profile of a login shell on a node whose root is a folder."""
 
 
-def logged_in(node: BootingNode, **variables: str) -> list[str]:
+def logged_in(node: BootingNode, then: str = "", **variables: str) -> list[str]:
     """Program that is torchrun, user, region and root id of the collectives, in a shell that had no environment."""
     environment = {"PATH": "/usr/bin:/bin", "ROOT": str(node.root), **variables}
-    return subprocess.run(["sh", "-c", LOGIN_SHELL], env=environment, capture_output=True, text=True).stdout.split()
+    return subprocess.run(
+        ["sh", "-c", LOGIN_SHELL + then], env=environment, capture_output=True, text=True
+    ).stdout.split()
 
 
 @pytest.fixture

@@ -35,7 +35,8 @@ def test_what_the_script_holds_is_installed_and_started(node_for: NodeMaker):
     assert "Restart=always" in node.read("etc/systemd/system/trn-node-watch.service")
     assert "WantedBy=multi-user.target" in node.read("etc/systemd/system/trn-node.service")
     assert (node.root / "opt/trn/trn_node/watch.py").exists()
-    assert "$nrconf{override_rc}{qr(^trn-node)} = 0;" in node.read("etc/needrestart/conf.d/trn-node.conf")
+    assert "$nrconf{override_rc}{qr(^trn-)} = 0;" in node.read("etc/needrestart/conf.d/trn-node.conf")
+    assert 'Package-Blacklist { "linux-"; "aws-neuronx-"; };' in node.read("etc/apt/apt.conf.d/60trn-node")
 
 
 def test_a_setup_script_with_marks_of_files_in_it_is_put_as_it_is(node_for: NodeMaker):

@@ -1,5 +1,6 @@
 """The numeric self-test: its real script, run by a Python that has tiny frameworks in place of the real ones."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,26 @@ def test_a_sound_native_pytorch_is_proven_and_preferred_to_xla_on_trainium2(nati
 def test_a_core_that_computes_wrongly_under_native_pytorch_is_named(native_node: VerifiedNode):
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(fault="zeros", core=2))
     assert "core 2 answers zeros" in self_tested(native_node)
+
+
+def test_native_self_test_locks_in_a_folder_of_its_own(native_node: VerifiedNode):
+    native_node.framework("torch_neuronx", "2_14_0", modules=native_modules())
+    assert self_tested(native_node) == ""
+    (lock,) = (native_node.root / self_test.CACHE / ".local/locks").iterdir()
+    assert (native_node.root / self_test.CACHE / lock.name[:2] / lock.name[2:4] / f"{lock.stem}.neff").exists()
+
+
+def test_native_device_that_fails_is_not_hidden_by_the_cpu(native_node: VerifiedNode):
+    native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(fault="device"))
+    assert "ZeroDivisionError: division by zero" in self_tested(native_node)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone runs programs as another user")
+def test_computations_are_those_of_the_jobs_user(node: VerifiedNode):
+    assert self_tested(node) == ""
+    programs = {Path(line.split()[3]).name for line in node.read("runuser.calls").splitlines()}
+    assert programs == {"python", "nccom-test"}
+    assert (node.root / self_test.CACHE).stat().st_uid == 1000
 
 
 def test_native_pytorch_without_a_device_is_reported(native_node: VerifiedNode):

@@ -48,6 +48,8 @@ def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[
         _command(constant_text),
         _file("/etc/profile.d/trn.sh", constant_text("profile.sh")),
         _file("/etc/needrestart/conf.d/trn-node.conf", constant_text("needrestart.conf")),
+        # Later than Ubuntu's own, whose list it extends.
+        _file("/etc/apt/apt.conf.d/60trn-node", constant_text("unattended.conf")),
         *setup,
         _file("/opt/trn/boot.sh", boot_script, mode="755"),
         *(_file(f"/etc/systemd/system/{name}", constant_text(name)) for name in units),

@@ -109,11 +109,28 @@ class Xla(Layout):
         return path / "model.neff" if (path / "model.done").is_file() else None
 
 
+NATIVE_SETTINGS = {
+    "TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS": "1",
+    "TORCH_NEURONX_NEFF_CACHE_LOCK_TIMEOUT": "14400",
+}
+"""By default TorchNeuron computes on the CPU what fails to compile or to run on the device, and says nothing; and after
+20 minutes (kDefaultTimeoutSeconds in its FileLock.cpp) every process that waits for a compilation compiles as well. The
+kernel frees its lock when the holder ends, so a long limit costs nothing."""
+
+
 class Native(Layout):
-    """TorchNeuron: ab/cd/<32 hexadecimal digits>.neff, renamed into place."""
+    """TorchNeuron: ab/cd/<32 hexadecimal digits>.neff, renamed into place.
+
+    It takes a lock before each compilation, in a second folder: by default /tmp/local_cache/locks, where other users
+    cannot open the locks of the user who came first (CompilationCache.cpp, FileLock.cpp).
+    """
 
     variable = "TORCH_NEURONX_NEFF_CACHE_DIR"
+    local_variable = "TORCH_NEURONX_NEFF_LOCAL_CACHE_DIR"
     _NAME = re.compile(r"[0-9a-f]{32}\.neff")
+
+    def environment(self, folder: Path) -> Mapping[str, str]:
+        return {self.variable: str(folder), self.local_variable: str(folder / ".local")}
 
     def candidates(self, root: Path) -> Iterator[Path]:
         return (

@@ -214,7 +214,7 @@ class Attempt:
             # After the setup, which may install another compiler.
             with self._phase("compile_cache"):
                 found = self._caches.prepare(self._variables, lambda: self._terminated or self._end.over.is_set())
-                self._variables = {**self._variables, **found}
+                self._variables = {**found, **self._variables}
         self._raise_if_over()
 
     def _raise_if_over(self) -> None:
@@ -357,12 +357,13 @@ class Attempt:
         """End what still runs, and store what is left: checkpoints first."""
         result = self._end.content["result"]
         self._log.say(f"attempt {self._launch.attempt}: {result} {self._end.content['reason']}".rstrip())
-        if self._command:
-            if self._command.exit_code is None:
+        command = self._command
+        if command:
+            if command.exit_code is None:
                 if result == "hung":
-                    print_stacks(self._log.say, self._has_ended, self._launch.timing.stacks)
+                    print_stacks(self._log.say, lambda: command.exit_code is not None, self._launch.timing.stacks)
                 self._state = "ended"
-            self._command.end(self._launch.timing.grace)
+            command.end(self._launch.timing.grace)
             self._command_ended = self._command_ended or time.monotonic()
         if self._end.content["node"] == self._launch.rank and result == "failed":
             self._final_state = "failed"
@@ -379,9 +380,6 @@ class Attempt:
         with self._phase("results"):
             self._results.store(lambda: self._terminated or is_cancelled())
             self._caches.store(settled=self._exit_code == 0)
-
-    def _has_ended(self) -> bool:
-        return self._command is None or self._command.exit_code is not None
 
     def _upload_beside(self) -> None:
         """While the command runs: the phase `checkpoints` is part of `running`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import tempfile
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import Any
 
 from . import files
 from .check import Check
-from .limits import login_user
+from .limits import login_user, login_users_folder
 from .programs import Run, run
 
 SECONDS = 300
@@ -58,11 +57,12 @@ def check_collectives(plan: dict[str, Any], cores: int) -> Check:
 def _all_reduce(plan: dict[str, Any], cores: int, options: Sequence[str], size: int) -> tuple[Run, float | None]:
     """How nccom-test ended, and the bus bandwidth that it reports of this size."""
     with tempfile.TemporaryDirectory() as folder:
+        login_users_folder(Path(folder))
         report = Path(folder) / "report.json"
         lnc = plan["logical_neuroncore_config"]
         changes = {"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {}
         command = ("nccom-test", "-r", str(cores), *options, "--report-to-json-file", str(report), "allr")
-        ran = run(*command, seconds=SECONDS, changes=changes, folder=folder)
+        ran = run(*command, seconds=SECONDS, changes=changes, folder=folder, user=login_user())
         text = report.read_text(errors="replace") if report.is_file() else ""
     return ran, None if ran.error else bus_bandwidth(text, size)
 
@@ -91,9 +91,7 @@ def test_nodes(plan: dict[str, Any]) -> str:
     }
     ranks = plan["neuron_cores"] * len(hosts)
     command = ["nccom-test", "-r", str(ranks), "-N", str(len(hosts)), *OPTIONS, "allr", "--hosts", *hosts]
-    if os.geteuid() == 0:
-        command = ["runuser", "-u", login_user(), "--", *command]
-    ran = run(*command, seconds=SECONDS, changes=changes, folder=tempfile.gettempdir())
+    ran = run(*command, seconds=SECONDS, changes=changes, folder=tempfile.gettempdir(), user=login_user())
     if ran.error:
         raise OSError(ran.error)
     return ran.out

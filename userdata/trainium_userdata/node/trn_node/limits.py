@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 from . import files
@@ -51,6 +53,13 @@ def login_user() -> str:
     """The image's user, who may log in; root if there is none."""
     users = (line.split(":") for line in files.read("etc/passwd").splitlines())
     return next((user[0] for user in users if user[2:3] == [LOGIN_UID]), "root")
+
+
+def login_users_folder(path: Path) -> None:
+    """Make a folder that the image's user writes to. Raises OSError."""
+    path.mkdir(parents=True, exist_ok=True)
+    if login_user() != "root" and not os.geteuid():
+        os.chown(path, int(LOGIN_UID), -1)
 
 
 def enough(found: str, expected: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -30,13 +31,25 @@ def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def run(
-    *command: str, seconds: float, changes: Mapping[str, str] | None = None, stdin: str = "", folder: str = "/"
+    *command: str,
+    seconds: float,
+    changes: Mapping[str, str] | None = None,
+    stdin: str = "",
+    folder: str = "/",
+    user: str = "root",
 ) -> Run:
-    """Run a program to its end, or kill it and whatever it started. changes: of its environment variables."""
+    """Run a program to its end, or kill it and whatever it started. changes: of its environment variables.
+
+    user: who runs it, if this process is root's.
+    """
+    variables = environment(changes)
+    prefix = () if user == "root" or os.geteuid() else ("runuser", "-u", user, "--")
+    if prefix and not shutil.which(command[0], path=variables["PATH"]):
+        return Run("", f"{command[0]} is not installed")
     try:
         process = subprocess.Popen(
-            command,
-            env=environment(changes),
+            (*prefix, *command),
+            env=variables,
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -11,9 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trn_cache.layouts import LAYOUTS, NATIVE_SETTINGS
+
 from . import files
 from .check import Check
 from .compute import MARK, MEMORY_MARK
+from .limits import login_user, login_users_folder
 from .programs import Run, environment, run
 
 CACHE = "var/cache/trn/self-test"
@@ -58,7 +61,7 @@ def check_cores(plan: dict[str, Any], cores: int) -> list[Check]:
         unread = Check("memory-test", MEMORY_EXPECTED.format(cores), "not tested: no framework here", True)
         return [Check("self-test", expected, none, True), unread]
     stack, python = found
-    files.path(CACHE).mkdir(parents=True, exist_ok=True)
+    login_users_folder(files.path(CACHE))
     test = _test_with_jax if stack == "jax" else _test_with_pytorch
     ends = time.monotonic() + plan["self_test"]["all_seconds"]
     results = test(_Computation(plan, stack, python, ends), cores)
@@ -146,10 +149,7 @@ class _Computation(NamedTuple):
         changes = {
             # As in the activated environment, whose compiler is a program beside its Python.
             "PATH": os.pathsep.join((str(self.python.parent), environment()["PATH"])),
-            "NEURON_COMPILE_CACHE_URL": folder,
-            "TORCH_NEURONX_NEFF_CACHE_DIR": folder,
-            # Where the device fails, TorchNeuron would compute on the CPU instead, and be right.
-            "TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS": "1",
+            **compile_settings(folder),
             # By default the same one for all processes.
             "NEURON_RT_ROOT_COMM_ID": f"localhost:{self.plan['self_test']['first_port'] + (core or 0)}",
         }
@@ -158,7 +158,12 @@ class _Computation(NamedTuple):
         # On standard input: a script's own folder would be searched for modules first.
         source = Path(__file__).with_name("compute.py").read_text()
         command = (str(self.python), "-", self.stack, str(self.plan["self_test"]["memory_blocks"]))
-        return run(*command, seconds=seconds, changes=changes, stdin=source, folder=folder)
+        return run(*command, seconds=seconds, changes=changes, stdin=source, folder=folder, user=login_user())
+
+
+def compile_settings(folder: str) -> dict[str, str]:
+    """What makes PyTorch of either stack compile into a folder."""
+    return {"NEURON_COMPILE_CACHE_URL": folder, **LAYOUTS["native"].environment(Path(folder)), **NATIVE_SETTINGS}
 
 
 def _marked_value(line: str, mark: str) -> str:
