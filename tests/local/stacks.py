@@ -114,16 +114,13 @@ class Stacks:
         return "\n".join(event.get("ResourceStatusReason", "") for event in reversed(events))
 
     def physical_id(self, name: str, logical_id: str) -> str:
-        found = self.api.describe_stack_resource(StackName=name, LogicalResourceId=logical_id)
-        return found["StackResourceDetail"]["PhysicalResourceId"]
+        (found,) = self.api.describe_stack_resources(StackName=name, LogicalResourceId=logical_id)["StackResources"]
+        return found["PhysicalResourceId"]
 
     def value_of(self, name: str, logical_id: str) -> str:
         """The value of an SSM parameter of the stack."""
         parameter_name = self.physical_id(name, logical_id)
         return self.aws.client("ssm").get_parameter(Name=parameter_name)["Parameter"]["Value"]
-
-    def summary(self, wanted: Template) -> dict[str, Any]:
-        return self.api.get_template_summary(TemplateBody=json.dumps(wanted))
 
     def change_set(self, name: str, wanted: Template, **arguments: Any) -> dict[str, Any]:
         arguments = {"ChangeSetName": "look", "ChangeSetType": "UPDATE", **arguments}

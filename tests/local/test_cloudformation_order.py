@@ -1,7 +1,6 @@
 """The order of resources, whatever they name of each other."""
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,21 +32,6 @@ def test_each_resource_comes_after_all_that_it_names(names: list[str], data: st.
     order = parsed({name: needs[name] for name in NAMES}).order
     assert sorted(order) == NAMES
     assert all(order.index(other) < order.index(name) for name, others in needs.items() for other in others)
-
-
-def test_what_bears_the_name_that_a_resource_gives_comes_before_it_unless_that_were_a_circle() -> None:
-    name = {"Fn::Sub": "${AWS::Region}-b"}
-    bucket: dict[str, Any] = {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": name}}
-    policy: dict[str, Any] = {
-        "Type": "AWS::S3::BucketPolicy",
-        "Properties": {"Bucket": {"Fn::Sub": "${AWS::Region}-b"}},
-    }
-    assert ordered(Policy=policy, Bucket=bucket) == ["Bucket", "Policy"]
-    assert ordered(Policy=policy, Bucket={**bucket, "DependsOn": "Policy"}) == ["Policy", "Bucket"]
-
-
-def ordered(**resources: dict[str, Any]) -> list[str]:
-    return Template.parse(json.dumps({"Resources": resources})).order
 
 
 @given(st.integers(min_value=2, max_value=len(NAMES)))

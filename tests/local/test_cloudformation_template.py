@@ -1,89 +1,151 @@
-"""What a template may say, and what is refused before anything is touched."""
+"""What a template and a request may say, and what is refused before anything is touched."""
 
 import json
+import uuid
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
-from tests.local.stacks import Stacks, parameter, template
+from tests.local.stacks import Stacks, parameter, template, trust_of
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def stacks(embedded_aws: EmbeddedAws) -> Stacks:
     return Stacks(embedded_aws)
 
 
-def values(stacks: Stacks, value: Any, **sections: Any) -> str:
-    name = stacks.deploy(template({"P": parameter(value)}, **sections))
-    return stacks.value_of(name, "P")
+ROLE: dict[str, Any] = {
+    "Type": "AWS::IAM::Role",
+    "Properties": {"AssumeRolePolicyDocument": trust_of("ec2.amazonaws.com")},
+}
+DEV = {"Env": {"Type": "String", "Default": "dev"}}
+
+
+def rule(assertion: dict[str, Any]) -> dict[str, Any]:
+    return {"R": {"Assertions": [{"Assert": assertion, "AssertDescription": "that will not do"}]}}
 
 
 @pytest.mark.parametrize(
-    ("resources", "words"),
+    ("wanted", "words"),
     [
-        ({"X": {"Type": "AWS::EC2::Vpcc"}}, "Unrecognized resource types: [AWS::EC2::Vpcc]"),
-        ({"X": {"Type": "Nonsense"}}, "Unrecognized resource types: [Nonsense]"),
-        ({"X": parameter({"Ref": "Nowhere"})}, "Unresolved resource dependencies [Nowhere]"),
-        ({"X": parameter({"Fn::Sub": "${Nowhere}"})}, "Unresolved resource dependencies [Nowhere]"),
-        ({"X": parameter(DependsOn="Nowhere")}, "Unresolved resource dependencies [Nowhere]"),
-        ({"A": parameter({"Ref": "B"}), "B": parameter({"Ref": "A"})}, "Circular dependency between resources: [A, B]"),
-        ({"A": parameter(), "B": parameter({"Fn::GetAtt": ["A", "Valu"]})}, "does not support attribute type Valu"),
+        (template({"X": {"Type": "AWS::EC2::Vpcc"}}), "Unrecognized resource types: [AWS::EC2::Vpcc]"),
+        (template({"X": {"Type": "Nonsense"}}), "Unrecognized resource types: [Nonsense]"),
+        (template({"X": parameter({"Ref": "Nowhere"})}), "Unresolved resource dependencies [Nowhere]"),
+        (template({"X": parameter({"Fn::Sub": "${Nowhere}"})}), "Unresolved resource dependencies [Nowhere]"),
+        (template({"X": parameter(DependsOn="Nowhere")}), "Unresolved resource dependencies [Nowhere]"),
         (
-            {"X": parameter(Propertys={})},
-            "Invalid template resource property 'Propertys' of X (did you mean Properties?)",
+            template({"A": parameter({"Ref": "B"}), "B": parameter({"Ref": "A"})}),
+            "Circular dependency between resources: [A, B]",
         ),
-        ({"X": parameter(Condition="Unsaid")}, "Unresolved condition dependency Unsaid in the Resources block"),
+        (template({"A": parameter({"Fn::GetAtt": ["B", "Valu"]}), "B": parameter()}), "support attribute type Valu"),
+        (template({"X": parameter(Propertys={})}), "Invalid template resource property of X [Propertys]"),
+        (template({"X": parameter(Condition="Unsaid")}), "Unresolved condition dependency Unsaid"),
+        (template({"X": parameter(CreationPolicy={})}), "Invalid template resource property of X [CreationPolicy]"),
+        (template({"X": parameter()}, Transform="AWS::SAM"), "Invalid template property or properties [Transform]"),
+        (template({"X": parameter({"Fn::Length": [1]})}), "Encountered unsupported function: Fn::Length"),
+        (template({"X": parameter({"Fn::FindInMap": ["M", "a", "b"]})}), "Unable to get mapping for M::a::b"),
+        (
+            template({"X": parameter()}, Parameters=DEV, Rules=rule({"Fn::Contains": [["prod"], {"Ref": "Env"}]})),
+            "that will not do",
+        ),
     ],
 )
-def test_a_template_that_cannot_be_right_is_refused_at_once(stacks: Stacks, resources: Any, words: str) -> None:
+def test_template_that_cannot_be_right_is_refused_at_once(stacks: Stacks, wanted: dict[str, Any], words: str) -> None:
+    before = len(stacks.api.list_stacks()["StackSummaries"])
     with pytest.raises(ClientError) as refusal:
-        stacks.create(template(resources))
+        stacks.create(wanted)
     assert refusal.value.response["Error"]["Code"] == "ValidationError"
     assert words in refusal.value.response["Error"]["Message"]
-
-
-def test_a_refused_template_leaves_no_stack(stacks: Stacks) -> None:
-    before = len(stacks.api.list_stacks()["StackSummaries"])
-    with pytest.raises(ClientError):
-        stacks.create(template({"X": {"Type": "Nonsense"}}))
     assert len(stacks.api.list_stacks()["StackSummaries"]) == before
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    ("arguments", "words"),
     [
-        ({"Fn::Join": ["-", ["a", "b"]]}, "a-b"),
-        ({"Fn::Select": ["1", {"Fn::Split": [",", "a,b,c"]}]}, "b"),
-        ({"Fn::Sub": "${AWS::Region} ${!Literal} ${AWS::AccountId}"}, "us-west-2 ${Literal} 123456789012"),
-        ({"Fn::Sub": ["${x}!", {"x": {"Fn::Base64": "hi"}}]}, "aGk=!"),
-        ({"Fn::Join": [",", {"Fn::Cidr": ["10.0.0.0/16", 2, 8]}]}, "10.0.0.0/24,10.0.1.0/24"),
-        ({"Fn::FindInMap": ["M", "a", "b"]}, "mapped"),
-        ({"Fn::If": ["Yes", "then", "otherwise"]}, "then"),
-        ({"Fn::If": ["No", "then", "otherwise"]}, "otherwise"),
-        ({"Fn::Select": [0, {"Fn::GetAZs": ""}]}, "us-west-2a"),
+        ({"StackName": "1st"}, "regular expression pattern: [a-zA-Z][-a-zA-Z0-9]{0,127}"),
+        ({"TemplateBody": " " * 51_201}, "length less than or equal to 51200"),
+        ({"Parameters": [{"ParameterKey": "P", "UsePreviousValue": True}]}, "not in the previous template"),
+        ({"Parameters": [{"ParameterKey": "Q", "ParameterValue": "2"}]}, "[Q] do not exist in the template"),
     ],
 )
-def test_functions_are_applied(stacks: Stacks, value: Any, expected: str) -> None:
-    conditions = {
-        "Yes": {"Fn::Equals": [{"Ref": "AWS::Region"}, "us-west-2"]},
-        "No": {"Fn::And": [{"Condition": "Yes"}, {"Fn::Not": [{"Condition": "Yes"}]}]},
-    }
-    assert values(stacks, value, Conditions=conditions, Mappings={"M": {"a": {"b": "mapped"}}}) == expected
+def test_request_beyond_the_limits_is_refused(stacks: Stacks, arguments: dict[str, Any], words: str) -> None:
+    body = json.dumps(template({"T": parameter()}, Parameters={"P": {"Type": "String", "Default": ""}}))
+    with pytest.raises(ClientError) as error:
+        stacks.api.create_stack(**{"StackName": "limits", "TemplateBody": body, **arguments})
+    assert words in error.value.response["Error"]["Message"]
 
 
-def test_a_condition_decides_whether_a_resource_exists(stacks: Stacks) -> None:
-    never = {"Never": {"Fn::Equals": ["a", "b"]}}
-    name = stacks.deploy(template({"A": parameter(), "B": parameter(Condition="Never")}, Conditions=never))
+@pytest.mark.parametrize(("properties", "missing"), [({}, "IAM"), ({"RoleName": "named"}, "NAMED_IAM")])
+def test_capability_that_is_not_acknowledged_is_refused(
+    stacks: Stacks, properties: dict[str, Any], missing: str
+) -> None:
+    role = {**ROLE, "Properties": {**ROLE["Properties"], **properties}}
+    with pytest.raises(ClientError, match=rf"Requires capabilities : \[CAPABILITY_{missing}\]") as error:
+        stacks.create(template({"R": role}), Capabilities=["CAPABILITY_IAM"] if properties else [])
+    assert error.value.response["Error"]["Code"] == "InsufficientCapabilitiesException"
+
+
+FUNCTIONS: list[tuple[Any, str]] = [
+    ({"Fn::Join": ["-", ["a", "b"]]}, "a-b"),
+    ({"Fn::Select": ["1", {"Fn::Split": [",", "a,b,c"]}]}, "b"),
+    ({"Fn::Sub": "${AWS::Region} ${!Literal} ${AWS::AccountId}"}, "us-west-2 ${Literal} 123456789012"),
+    ({"Fn::Sub": ["${x}!", {"x": {"Fn::Base64": "hi"}}]}, "aGk=!"),
+    ({"Fn::Join": [",", {"Fn::Cidr": ["10.0.0.0/16", 2, 8]}]}, "10.0.0.0/24,10.0.1.0/24"),
+    ({"Fn::FindInMap": ["M", "a", "b"]}, "mapped"),
+    ({"Fn::If": ["Yes", "then", "otherwise"]}, "then"),
+    ({"Fn::If": ["No", "then", "otherwise"]}, "otherwise"),
+    ({"Fn::Select": [0, {"Fn::GetAZs": ""}]}, "us-west-2a"),
+    ("{{resolve:secretsmanager:SECRET:SecretString:password}}", "new"),
+    ("{{resolve:secretsmanager:SECRET:SecretString:password:AWSPREVIOUS}}", "old"),
+    ("<{{resolve:secretsmanager:SECRET}}>", '<{"password": "new"}>'),
+    ("a {{resolve:ssm:STORED:1}} b {{resolve:ssm:STORED}}", "a first b second"),
+    ({"Fn::Sub": ["{{resolve:ssm:${N}:1}}", {"N": "STORED"}]}, "first"),
+    ({"Fn::Join": ["", ["{{resolve:ssm:", "STORED", "}}"]]}, "second"),
+]
+
+
+def test_functions_conditions_and_references_are_applied(stacks: Stacks) -> None:
+    stored, secret = f"/t/{uuid.uuid4().hex[:8]}", f"user/{uuid.uuid4().hex[:8]}"
+    for value in ("first", "second"):
+        stacks.aws.client("ssm").put_parameter(Name=stored, Type="String", Value=value, Overwrite=True)
+    secrets = stacks.aws.client("secretsmanager")
+    secrets.create_secret(Name=secret, SecretString=json.dumps({"password": "old"}))
+    secrets.put_secret_value(SecretId=secret, SecretString=json.dumps({"password": "new"}))
+    wanted = template(
+        {
+            **{f"P{number}": parameter(value) for number, (value, _) in enumerate(FUNCTIONS)},
+            "Never": parameter(Condition="No"),
+        },
+        Conditions={
+            "Yes": {"Fn::Equals": [{"Ref": "AWS::Region"}, "us-west-2"]},
+            "No": {"Fn::And": [{"Condition": "Yes"}, {"Fn::Not": [{"Condition": "Yes"}]}]},
+        },
+        Mappings={"M": {"a": {"b": "mapped"}}},
+    )
+    wanted["Resources"]["P0"]["Properties"]["Description"] = {"Ref": "AWS::NoValue"}
+    name = stacks.deploy(json.loads(json.dumps(wanted).replace("STORED", stored).replace("SECRET", secret)))
+    found = [stacks.value_of(name, f"P{number}") for number in range(len(FUNCTIONS))]
+    assert found == [expected for _, expected in FUNCTIONS]
     listed = stacks.api.list_stack_resources(StackName=name)["StackResourceSummaries"]
-    assert [one["LogicalResourceId"] for one in listed] == ["A"]
+    assert "Never" not in {one["LogicalResourceId"] for one in listed}
+    secrets.delete_secret(SecretId=secret, ForceDeleteWithoutRecovery=True)
+    assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-def test_no_value_takes_a_property_away(stacks: Stacks) -> None:
-    described = parameter()
-    described["Properties"]["Description"] = {"Ref": "AWS::NoValue"}
-    assert stacks.deploy(template({"A": described}))
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("secretsmanager:nobody:SecretString:password", "Secrets Manager can't find the specified secret"),
+        ("ssm:/nobody", "Parameters: [ssm:/nobody] cannot be found."),
+        ("ssm:/nobody:label", "Incorrect format is used in the following SSM reference"),
+    ],
+)
+def test_reference_to_an_unknown_value_fails_the_resource(stacks: Stacks, reference: str, reason: str) -> None:
+    name = stacks.create(template({"X": parameter("{{resolve:" + reference + "}}")}))
+    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
+    assert reason in stacks.failures(name)
 
 
 def test_yaml_with_short_forms_is_read(stacks: Stacks) -> None:
@@ -100,26 +162,7 @@ def test_yaml_with_short_forms_is_read(stacks: Stacks) -> None:
     stacks.delete("yaml")
 
 
-def test_a_transform_is_refused(stacks: Stacks) -> None:
-    with pytest.raises(ClientError, match="does not expand the transforms"):
-        stacks.create(template({"A": parameter()}, Transform="AWS::Serverless-2016-10-31"))
-
-
 class TestParameters:
-    def test_a_value_from_the_parameter_store_is_fetched_and_shown(self, stacks: Stacks) -> None:
-        stacks.aws.client("ssm").put_parameter(Name="/t/image", Type="String", Value="ami-1")
-        declared = {"Image": {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/t/image"}}
-        name = stacks.deploy(template({"P": parameter({"Ref": "Image"})}, Parameters=declared))
-        assert stacks.value_of(name, "P") == "ami-1"
-        assert stacks.describe(name)["Parameters"] == [
-            {"ParameterKey": "Image", "ParameterValue": "/t/image", "ResolvedValue": "ami-1"}
-        ]
-
-    def test_a_missing_name_in_the_parameter_store_is_refused_with_awss_words(self, stacks: Stacks) -> None:
-        declared = {"Image": {"Type": "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>", "Default": "/t/none"}}
-        with pytest.raises(ClientError, match=r"Unable to fetch parameters \[/t/none\] from parameter store"):
-            stacks.create(template({"P": parameter()}, Parameters=declared))
-
     @pytest.mark.parametrize(
         ("declared", "given", "words"),
         [
@@ -128,38 +171,37 @@ class TestParameters:
             ({"Type": "Number"}, "four", "must be a number."),
             ({"Type": "String", "MaxLength": 2}, "abc", "must contain at most 2 characters"),
             ({"Type": "String", "AllowedPattern": "[a-z]+"}, "A", "must match pattern"),
+            ({"Type": "AWS::SSM::Parameter::Value<String>"}, "/t/none", r"Unable to fetch parameters \[/t/none\]"),
         ],
     )
-    def test_a_value_that_does_not_fit_is_refused(
+    def test_value_that_does_not_fit_is_refused(
         self, stacks: Stacks, declared: Any, given: str | None, words: str
     ) -> None:
         arguments = [{"ParameterKey": "P", "ParameterValue": given}] if given else []
         with pytest.raises(ClientError, match=words):
             stacks.create(template({"X": parameter()}, Parameters={"P": declared}), Parameters=arguments)
 
-    def test_an_undeclared_one_is_refused(self, stacks: Stacks) -> None:
-        given = [{"ParameterKey": "Nodes", "ParameterValue": "2"}]
-        with pytest.raises(ClientError, match=r"\[Nodes\] do not exist in the template"):
-            stacks.create(template({"X": parameter()}), Parameters=given)
-
-    def test_a_secret_one_is_masked(self, stacks: Stacks) -> None:
-        secret = {"Key": {"Type": "String", "NoEcho": True, "Default": "hush"}}
-        name = stacks.deploy(template({"X": parameter()}, Parameters=secret))
-        assert stacks.describe(name)["Parameters"][0]["ParameterValue"] == "****"
-
-    def test_the_previous_value_is_the_name_given_not_what_it_held(self, stacks: Stacks) -> None:
-        ssm = stacks.aws.client("ssm")
-        ssm.put_parameter(Name="/t/moving", Type="String", Value="one")
-        declared = {"P": {"Type": "AWS::SSM::Parameter::Value<String>"}}
+    def test_values_are_shown_as_given_and_fetched_again(self, stacks: Stacks) -> None:
+        ssm, stored = stacks.aws.client("ssm"), f"/t/{uuid.uuid4().hex[:8]}"
+        ssm.put_parameter(Name=stored, Type="String", Value="one")
+        declared = {
+            "P": {"Type": "AWS::SSM::Parameter::Value<String>"},
+            "S": {"Type": "String", "NoEcho": True, "Default": "hush"},
+        }
         wanted = template({"X": parameter({"Ref": "P"})}, Parameters=declared)
-        name = stacks.deploy(wanted, Parameters=[{"ParameterKey": "P", "ParameterValue": "/t/moving"}])
-        ssm.put_parameter(Name="/t/moving", Type="String", Value="two", Overwrite=True)
+        name = stacks.deploy(wanted, Parameters=[{"ParameterKey": "P", "ParameterValue": stored}])
+        assert stacks.value_of(name, "X") == "one"
+        assert stacks.describe(name)["Parameters"] == [
+            {"ParameterKey": "P", "ParameterValue": stored, "ResolvedValue": "one"},
+            {"ParameterKey": "S", "ParameterValue": "****"},
+        ]
+        ssm.put_parameter(Name=stored, Type="String", Value="two", Overwrite=True)
         wanted["Description"] = "again"
         stacks.update(name, wanted, Parameters=[{"ParameterKey": "P", "UsePreviousValue": True}])
         assert stacks.value_of(name, "X") == "two"
 
 
-def test_a_template_is_fetched_from_s3_by_its_loopback_url(stacks: Stacks) -> None:
+def test_template_is_fetched_from_s3_by_its_loopback_url(stacks: Stacks) -> None:
     s3 = stacks.aws.client("s3")
     s3.create_bucket(Bucket="templates", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
     s3.put_object(Bucket="templates", Key="a b.json", Body=json.dumps(template({"A": parameter()})))

@@ -4,7 +4,6 @@ import io
 import json
 import threading
 import time
-import urllib.request
 import zipfile
 from typing import Any
 
@@ -77,18 +76,12 @@ def test_another_physical_id_in_an_update_deletes_the_old_one(stacks: Stacks) ->
     assert events(stacks, "moved") == ["Create:", "Update:id-1", "Delete:id-1"]
 
 
-def test_its_reason_is_the_reason_of_the_failure(stacks: Stacks) -> None:
-    body = (
-        'ok = event["RequestType"] == "Delete"\nanswer(event, "SUCCESS" if ok else "FAILED", Reason="15 of 16 devices")'
-    )
-    name = stacks.create(custom(body))
+def test_failed_creation_shows_its_reason_and_is_deleted(stacks: Stacks) -> None:
+    body = """remember(event)
+answer(event, "FAILED" if event["RequestType"] == "Create" else "SUCCESS", Reason="15 of 16 devices")"""
+    name = stacks.create(custom(body, Log="failed"))
     assert stacks.settled(name) == "ROLLBACK_COMPLETE"
     assert "Message returned: 15 of 16 devices" in stacks.failures(name)
-
-
-def test_a_failed_one_is_deleted_in_the_rollback(stacks: Stacks) -> None:
-    body = 'remember(event)\nanswer(event, "FAILED" if event["RequestType"] == "Create" else "SUCCESS")'
-    stacks.settled(stacks.create(custom(body, Log="failed")))
     assert events(stacks, "failed") == ["Create:", "Delete:mine"]
 
 
@@ -301,22 +294,6 @@ def test_a_bucket_deployment_of_cdk_copies_and_prunes(stacks: Stacks) -> None:
     stacks.update(name, deployment("2.zip", b="new"))
     assert files() == {"site/b.html": "new"}
     assert stacks.delete(name) == "DELETE_COMPLETE", stacks.failures(name)
-
-
-def test_a_wait_condition_takes_signals_by_put(stacks: Stacks) -> None:
-    handle = {"Type": "AWS::CloudFormation::WaitConditionHandle"}
-    condition = {"Type": "AWS::CloudFormation::WaitCondition", "Properties": {"Handle": {"Ref": "H"}, "Timeout": "60"}}
-    wanted = template({"H": handle, "W": condition}, Outputs={"D": {"Value": {"Fn::GetAtt": ["W", "Data"]}}})
-    name = f"signalled-{time.monotonic_ns()}"
-    change_set = stacks.change_set(name, wanted, ChangeSetType="CREATE", Capabilities=["CAPABILITY_IAM"])
-    executing = threading.Thread(target=lambda: stacks.api.execute_change_set(ChangeSetName=change_set["ChangeSetId"]))
-    executing.start()
-    while ("W", "CREATE_IN_PROGRESS") not in stacks.events(name):
-        time.sleep(0.05)
-    signal = json.dumps({"Status": "SUCCESS", "UniqueId": "node-1", "Data": "up", "Reason": ""}).encode()
-    urllib.request.urlopen(urllib.request.Request(stacks.physical_id(name, "H"), signal, method="PUT"))
-    executing.join()
-    assert stacks.outputs(name) == {"D": '{"node-1": "up"}'}
 
 
 BLOCKED = """

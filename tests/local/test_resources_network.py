@@ -68,13 +68,6 @@ def test_a_subnet_is_made_in_the_zone_of_its_zone_id(stacks: Stacks) -> None:
     assert subnet["AvailabilityZoneId"] == "usw2-az4"
 
 
-def test_a_zone_id_and_a_zone_together_are_refused(stacks: Stacks) -> None:
-    both = network()
-    both["S"]["Properties"]["AvailabilityZone"] = "us-west-2a"
-    name = stacks.create(template(both))
-    assert "[AvailabilityZone] and [AvailabilityZoneId] exclude each other" in stacks.failures(name)
-
-
 def test_dns_settings_of_a_vpc_are_set_and_change(stacks: Stacks) -> None:
     name = stacks.deploy(template(network()))
     ec2, vpc = stacks.aws.client("ec2"), stacks.physical_id(name, "V")

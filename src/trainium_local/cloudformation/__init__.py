@@ -1,19 +1,15 @@
 """An honest CloudFormation in front of moto's services.
 
-A template is refused when a type, a property, a reference or an attribute is not known; a failure is rolled back and
+A template is refused when a type, a property, a reference or an attribute does not exist; a failure is rolled back and
 gives its reason; a deleted stack leaves nothing. `trainium_local.resources` has the types.
 """
 
 from moto.cloudformation import urls
 
-from trainium_local.cloudformation import nested_stacks
 from trainium_local.cloudformation.wire import CloudFormationResponse
-from trainium_local.resources import registry
 
 
 def install() -> None:
     """Take the place of moto's CloudFormation. Once, before the server takes its first request."""
     # moto's engine skips unknown types, swallows failures, gives no outputs and leaves things behind
     urls.url_paths["{0}/$"] = CloudFormationResponse.dispatch
-    for resource_type, provisioner in nested_stacks.TYPES.items():
-        registry.register(resource_type, provisioner)

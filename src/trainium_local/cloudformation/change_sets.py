@@ -7,7 +7,6 @@ from typing import Any
 
 from trainium_local import clock
 from trainium_local.cloudformation.deployment import Existing, resolver, with_stack_tags
-from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.stack import Deployment, Json, Region, Stack
 from trainium_local.cloudformation.values import references
 from trainium_local.resources import schemas
@@ -65,36 +64,12 @@ class ChangeSet:
     def executed(self, succeeded: bool) -> None:
         self.execution = "EXECUTE_COMPLETE" if succeeded else "EXECUTE_FAILED"
 
-    def refuse_wrong_import(self) -> None:
-        """Raise ValidationError if an import would do more than import, or import what would go with the stack."""
-        template, stable = self.deployment.template, self.stack.deployment
-        found: dict[str, list[str]] = {"Add": [], "Import": [], "Modify": [], "Remove": []}
-        for change in self.changes:
-            found[change["Action"]].append(change["LogicalResourceId"])
-        refusals = {
-            "You have modified resources [{}] in your template that are not being imported. Update, create or delete "
-            "operations cannot be executed during import operations.": found["Modify"] + found["Remove"],
-            "Resources [{}] is missing from ResourceToImport list": found["Add"],
-            "Resources [{}] to import are not new in the template": sorted(
-                self.deployment.imports.keys() - set(found["Import"])
-            ),
-            "The following resources to import [{}] must have DeletionPolicy attribute specified in the template.": [
-                name for name in found["Import"] if "DeletionPolicy" not in template.resources[name]
-            ],
-            "As part of the import operation, you cannot modify or add [{}]": ["Outputs"]
-            * (template.outputs != (stable.template.outputs if stable else {})),
-        }
-        for refusal, names in refusals.items():
-            if names:
-                raise ValidationError(refusal.format(", ".join(names)))
-
 
 def differs(stack: Stack, new: Deployment) -> bool:
-    """Whether something changes, be it no resource but outputs, metadata, policies, tags; or is to be tried again."""
+    """Whether something changes, be it only outputs, metadata, policies or tags."""
     old = stack.deployment
     return (
         old is None
-        or stack.status.endswith("_FAILED")
         or old.template.document != new.template.document
         or old.given_parameters != new.given_parameters
         or old.tags != new.tags
@@ -156,8 +131,7 @@ class _Preview(Existing):
             )
         existing = self._stack.resources.get(logical_id)
         if existing is None:
-            imported = self._deployment.imports.get(logical_id)
-            return _change("Import" if imported else "Add", logical_id, resource_type, imported)
+            return _change("Add", logical_id, resource_type, None)
         tagged = with_stack_tags(resource_type, self._stack.region, properties, self._deployment.tags)
         create_only = schema.create_only(existing.properties, tagged) if schema else frozenset[str]()
         conditionally = schema.conditionally_create_only(existing.properties, tagged) if schema else frozenset[str]()

@@ -4,11 +4,10 @@ import dataclasses
 import threading
 from collections.abc import Collection, Mapping
 
-from trainium_local.cloudformation.dependency_order import work_in_order
 from trainium_local.cloudformation.dynamic_references import with_secrets
 from trainium_local.cloudformation.stack import Stack, StackResource
 from trainium_local.cloudformation.values import needed_by
-from trainium_local.resources import api, registry
+from trainium_local.resources import api
 from trainium_local.resources.registry import Request
 
 KEEPS = ("Retain", "RetainExceptOnCreate")
@@ -41,7 +40,7 @@ def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
     else:
         record("DELETE_IN_PROGRESS")
         try:
-            # Not cancelled with what went before: what would it be cancelled for?
+            # what cancelled the stack's operation does not cancel this
             request = dataclasses.replace(make_request(stack, resource), cancelled=threading.Event())
             resource.provisioner.delete(request, resource.provisioned)
         except Exception as error:
@@ -53,33 +52,23 @@ def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
     return True
 
 
-def delete_all(
-    stack: Stack, logical_ids: Collection[str], *, retained: Collection[str] = (), force: bool = False
-) -> list[str]:
+def delete_all(stack: Stack, logical_ids: Collection[str]) -> list[str]:
     """Delete resources, those that others need last; gives back what did not go.
 
-    As on AWS what did not go keeps what it needs, such as the function of a custom resource; and a failure is tried
-    again after the others: what stood in its way may be gone. `retained` ones stay, and with `force` what does not go.
+    As on AWS, what did not go keeps what it needs, such as the function of a custom resource; and a failure is tried
+    again after the others, which may have stood in its way.
     """
     needs = {name: needed_by(resource.definition) for name, resource in stack.resources.items()}
     left = dependents_first(list(logical_ids), needs)
-
-    def work(name: str) -> bool:
-        resource = stack.resources[name]
-        keep = name in retained or resource.definition.get("DeletionPolicy") in KEEPS
-        return delete(stack, resource, keep=keep)
-
     while left:
-        dependents = {name: {other for other in left[:at] if name in needs[other]} for at, name in enumerate(left)}
-        work_in_order(dependents, work, waits=lambda name: registry.waits(stack.resources[name].provisioner))
+        for place, name in enumerate(left):
+            if not any(name in needs[other] for other in left[:place] if other in stack.resources):
+                resource = stack.resources[name]
+                delete(stack, resource, keep=resource.definition.get("DeletionPolicy") in KEEPS)
         rest = [name for name in left if name in stack.resources]
-        failed = [name for name in rest if stack.resources[name].status == "DELETE_FAILED"]
-        if len(rest) == len(left) and not force:
-            return failed
         if len(rest) == len(left):
-            for name in failed:
-                delete(stack, stack.resources[name], keep=True)
-        left = [name for name in rest if name in stack.resources]
+            return [name for name in rest if stack.resources[name].status == "DELETE_FAILED"]
+        left = rest
     return []
 
 

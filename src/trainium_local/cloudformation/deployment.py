@@ -3,40 +3,56 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from trainium_local.cloudformation import capabilities
-from trainium_local.cloudformation.errors import ValidationError
+from trainium_local.cloudformation.errors import InsufficientCapabilitiesError, ValidationError
 from trainium_local.cloudformation.intrinsic_functions import Lookup, Resolver
 from trainium_local.cloudformation.parameters import resolve
-from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource, region_of
+from trainium_local.cloudformation.stack import Deployment, Region, Stack, StackResource
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.template_checks import check, check_values
 from trainium_local.resources import schemas
-from trainium_local.resources.registry import Properties, WithLiveAttributes
+from trainium_local.resources.registry import Properties
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
+
+#: The resource types that need a capability -> the property that gives one a name of its own, None if none does.
+#: https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html (2026-11-22).
+_IAM_TYPES = {
+    "AWS::IAM::AccessKey": None,
+    "AWS::IAM::Group": "GroupName",
+    "AWS::IAM::InstanceProfile": "InstanceProfileName",
+    "AWS::IAM::ManagedPolicy": "ManagedPolicyName",
+    "AWS::IAM::Policy": None,
+    "AWS::IAM::Role": "RoleName",
+    "AWS::IAM::User": "UserName",
+    "AWS::IAM::UserToGroupAddition": None,
+}
+_NO_VALUE = {"Ref": "AWS::NoValue"}
 
 
 def prepare(
-    region: Region,
-    body: str,
-    given: Mapping[str, str],
-    tags: Mapping[str, str],
-    acknowledged: Collection[str],
-    *,
-    expands: bool = True,
+    region: Region, body: str, given: Mapping[str, str], tags: Mapping[str, str], capabilities: Collection[str]
 ) -> Deployment:
     """Raises ValidationError for all that can be refused before anything is touched.
 
-    `acknowledged` are the caller's capabilities; `expands`: the caller has not reviewed what transforms make of it.
+    `capabilities`: those that the caller acknowledges.
     """
-    template = Template.parse(body)
-    check(template, region.name)
-    capabilities.check(template, acknowledged, expands=expands)
-    parameters = resolve(template, given, region.name)
-    values = {name: parameter.value for name, parameter in parameters.items()} | _pseudo_parameters(region, None)
-    template = template.with_parameters(values)
-    check(template, region.name)
-    check_values(template, values, region.name)
-    return Deployment(template=template, parameters=parameters, tags=dict(tags), capabilities=frozenset(acknowledged))
+    try:
+        template = Template.parse(body)
+        check(template, region.name)
+        _check_capabilities(template, capabilities)
+        parameters = resolve(template, given, region.name)
+        values = {name: parameter.value for name, parameter in parameters.items()} | _pseudo_parameters(region, None)
+        check_values(template, values, region.name)
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise ValidationError(f"Template format error: unsupported structure. ({error!r})") from error
+    return Deployment(template=template, parameters=parameters, tags=dict(tags))
+
+
+def _check_capabilities(template: Template, given: Collection[str]) -> None:
+    found = [one for one in template.resources.values() if one["Type"] in _IAM_TYPES]
+    names = [one.get("Properties", {}).get(_IAM_TYPES[one["Type"]], _NO_VALUE) for one in found]
+    needed = "CAPABILITY_NAMED_IAM" if any(name != _NO_VALUE for name in names) else "CAPABILITY_IAM"
+    if found and not {needed, "CAPABILITY_NAMED_IAM"} & set(given):
+        raise InsufficientCapabilitiesError(f"Requires capabilities : [{needed}]")
 
 
 def _pseudo_parameters(region: Region, stack: Stack | None) -> dict[str, Any]:
@@ -63,11 +79,8 @@ class Existing(Lookup):
 
     def attribute(self, logical_id: str, name: str) -> Any:
         resource = self._get(logical_id)
-        attributes = resource.provisioned.attributes
-        if isinstance(resource.provisioner, WithLiveAttributes):
-            attributes = attributes | resource.provisioner.attributes_now(self._stack.region, resource.physical_id)
-        if name in attributes:
-            return attributes[name]
+        if name in resource.provisioned.attributes:
+            return resource.provisioned.attributes[name]
         value: Any = resource.properties
         for step in name.split("."):
             value = value.get(step) if isinstance(value, dict) else None
@@ -88,9 +101,6 @@ class Existing(Lookup):
             raise ValidationError(f"No export named {name} found.")
         self.imports.add(name)
         return exports[name][1]
-
-    def stack_output(self, region: str, stack_name: str, key: str) -> str:
-        return region_of(self._stack.account, region).get(stack_name).output(key)
 
     def _get(self, logical_id: str) -> StackResource:
         if logical_id not in self._stack.resources:

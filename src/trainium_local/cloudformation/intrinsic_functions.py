@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import boto3
-from cfnlint.helpers import ensure_list
 
 from trainium_local.cloudformation.dynamic_references import with_parameters
 from trainium_local.cloudformation.errors import ValidationError
@@ -36,9 +35,6 @@ class Lookup:
         return self.ref(logical_id)
 
     def export(self, name: str) -> str:  # noqa: ARG002
-        return KNOWN_AFTER_APPLY
-
-    def stack_output(self, region: str, stack_name: str, key: str) -> str:  # noqa: ARG002
         return KNOWN_AFTER_APPLY
 
 
@@ -148,15 +144,6 @@ class Resolver:
             raise ValidationError(f"Template error: Fn::Select cannot select nonexistent value at index {index}")
         return items[int(index)]
 
-    def values_of_type(self, kind: str) -> list[str]:
-        """The values of all parameters of a type, for Fn::RefAll."""
-        names = [name for name, declared in self.template.parameters.items() if declared["Type"] == kind]
-        return [value for name in names for value in ensure_list(self.parameters[name])]
-
-    def output_of(self, argument: dict[str, str]) -> str:
-        region = argument.get("Region") or self.region
-        return self.lookup.stack_output(region, argument["StackName"], argument["OutputName"])
-
 
 def _subnets(argument: list[Any]) -> list[str]:
     block, count, *bits = argument
@@ -183,26 +170,18 @@ _EAGER: dict[str, Callable[[Resolver, Any], Any]] = {
     "Fn::Base64": lambda _, argument: base64.b64encode(as_text(argument).encode()).decode(),
     "Fn::Cidr": lambda _, argument: _subnets(argument),
     "Fn::Contains": lambda _, argument: as_text(argument[1]) in map(as_text, argument[0]),
-    "Fn::EachMemberEquals": lambda _, argument: all(as_text(item) == as_text(argument[1]) for item in argument[0]),
-    "Fn::EachMemberIn": lambda _, argument: (
-        {as_text(item) for item in argument[0]} <= {as_text(item) for item in argument[1]}
-    ),
     "Fn::Equals": lambda _, argument: as_text(argument[0]) == as_text(argument[1]),
     "Fn::FindInMap": Resolver.find_in_map,
     "Fn::GetAZs": Resolver.zones,
-    "Fn::GetStackOutput": Resolver.output_of,
     "Fn::ImportValue": lambda resolver, argument: resolver.lookup.export(argument),
     "Fn::Join": lambda resolver, argument: with_parameters(
         argument[0].join(as_text(item) for item in argument[1]), resolver.region
     ),
-    "Fn::Length": lambda _, argument: len(argument),
     "Fn::Not": lambda _, argument: not argument[0],
     "Fn::Or": lambda _, argument: any(argument),
-    "Fn::RefAll": Resolver.values_of_type,
     "Fn::Select": Resolver.select,
     "Fn::Split": lambda _, argument: argument[1].split(argument[0]),
-    # attributes of what a parameter names are not looked up: an assertion that asks for one is taken to hold
-    "Fn::ValueOf": lambda _, _argument: KNOWN_AFTER_APPLY,
-    "Fn::ValueOfAll": lambda _, _argument: KNOWN_AFTER_APPLY,
-    "Fn::ToJsonString": lambda _, argument: json.dumps(argument, separators=(",", ":")),
 }
+
+FUNCTIONS = _LAZY.keys() | _EAGER.keys()
+"""All that the embedded AWS applies."""

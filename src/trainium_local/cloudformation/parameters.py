@@ -12,7 +12,7 @@ from cfnlint.helpers import ensure_list
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.values import as_text
-from trainium_local.resources import api, schemas
+from trainium_local.resources import api
 
 _FROM_PARAMETER_STORE = "AWS::SSM::Parameter::Value<"
 
@@ -71,9 +71,8 @@ def _check_constraints(name: str, text: str, declaration: Mapping[str, Any]) -> 
             if "ConstraintDescription" in declaration:
                 words = f"Parameter {name} failed to satisfy constraint: {declaration['ConstraintDescription']}"
                 raise ValidationError(words)
-            hint = schemas.did_you_mean(value, limit) if isinstance(limit, list) else ""
             limit = ", ".join(map(as_text, limit)) if isinstance(limit, list) else limit
-            raise ValidationError(f"Parameter '{name}' {words.format(limit)}{hint}")
+            raise ValidationError(f"Parameter '{name}' {words.format(limit)}")
 
 
 def _matches(value: str, pattern: str) -> bool:
@@ -94,47 +93,6 @@ _CONSTRAINTS: dict[str, tuple[Callable[[str, Any], bool], str]] = {
     "MaxValue": (lambda value, limit: float(value) <= float(limit), "must be a number not greater than {}"),
 }
 
-#: AWS-specific types -> the call that shows whether there is such a thing, and the argument for its name.
-_SHOWN_BY = {
-    "AWS::EC2::AvailabilityZone::Name": ("ec2", "DescribeAvailabilityZones", "ZoneNames"),
-    "AWS::EC2::Image::Id": ("ec2", "DescribeImages", "ImageIds"),
-    "AWS::EC2::Instance::Id": ("ec2", "DescribeInstances", "InstanceIds"),
-    "AWS::EC2::KeyPair::KeyName": ("ec2", "DescribeKeyPairs", "KeyNames"),
-    "AWS::EC2::SecurityGroup::GroupName": ("ec2", "DescribeSecurityGroups", "GroupNames"),
-    "AWS::EC2::SecurityGroup::Id": ("ec2", "DescribeSecurityGroups", "GroupIds"),
-    "AWS::EC2::Subnet::Id": ("ec2", "DescribeSubnets", "SubnetIds"),
-    "AWS::EC2::VPC::Id": ("ec2", "DescribeVpcs", "VpcIds"),
-    "AWS::EC2::Volume::Id": ("ec2", "DescribeVolumes", "VolumeIds"),
-    "AWS::Route53::HostedZone::Id": ("route53", "GetHostedZone", "Id"),
-    "AWS::SSM::Parameter::Name": ("ssm", "GetParameter", "Name"),
-}
-
-
-def refuse_absent(template: Template, parameters: Mapping[str, Parameter], region: str) -> None:
-    """Raise ValidationError for values of AWS-specific types that the account does not have.
-
-    CloudFormation takes such a request, and the stack fails before its first resource.
-    """
-    absent = [
-        f"parameter value {value} for parameter name {name} does not exist"
-        for name, declaration in template.parameters.items()
-        for kind in _SHOWN_BY
-        if kind in declaration["Type"]
-        for value in ensure_list(parameters[name].value)
-        if not _exists(kind, value, region)
-    ]
-    if absent:
-        raise ValidationError(f"Parameter validation failed: {', '.join(absent)}.")
-
-
-def _exists(kind: str, name: str, region: str) -> bool:
-    service, action, argument = _SHOWN_BY[kind]
-    try:
-        answer = api.call(service, action, region, {argument: [name] if argument.endswith("s") else name})
-    except ClientError:
-        return False
-    return all(part for part in answer.values() if isinstance(part, list))
-
 
 def _fetch(listed: Mapping[str, bool], region: str) -> dict[str, str]:
     """The values of SSM parameters. `listed`: their names, and whether the template wants a list of each."""
@@ -149,15 +107,10 @@ def _fetch(listed: Mapping[str, bool], region: str) -> dict[str, str]:
     absent = sorted(listed.keys() - found.keys())
     if absent:
         raise ValidationError(f"Unable to fetch parameters [{','.join(absent)}] from parameter store for this account.")
-    secret = [name for name, one in found.items() if one["Type"] == "SecureString"]
-    if secret:
+    wrong = [name for name, one in found.items() if one["Type"] != ("StringList" if listed[name] else "String")]
+    if wrong:
         raise ValidationError(
-            f"Parameters [{','.join(secret)}] referenced by template have types not supported by CloudFormation."
-        )
-    other = [name for name, one in found.items() if (one["Type"] == "StringList") is not listed[name]]
-    if other:
-        raise ValidationError(
-            f"Types for SSM parameters [{','.join(other)}] defined in CFN template and SSM are incompatible"
+            f"Types for SSM parameters [{','.join(wrong)}] defined in CFN template and SSM are incompatible"
         )
     return {name: one["Value"] for name, one in found.items()}
 

@@ -17,10 +17,6 @@ Json = dict[str, Any]
 
 STACK = "AWS::CloudFormation::Stack"
 
-KEEP_DELETED = timedelta(days=90)  # CloudFormation User Guide, ListStacks: deleted stacks are shown for 90 days
-MOST_DELETED = 500
-"""Of one region; AWS has no such bound, but this is in memory."""
-
 _adding_event = threading.Lock()
 
 
@@ -35,8 +31,6 @@ class StackResource:
     provisioned: Provisioned = field(default_factory=lambda: Provisioned(physical_id=""))
     status: str = ""
     reason: str | None = None
-    signals: dict[str, str] = field(default_factory=dict[str, str])
-    imported: bool = False
     updated: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -49,41 +43,12 @@ class StackResource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
-    """A resource became another: created if there was none before, replaced if the physical id is a new one."""
-
-    before: StackResource | None
-    after: StackResource
-
-    @property
-    def replaces(self) -> bool:
-        return self.before is not None and self.before.physical_id != self.after.physical_id
-
-
-class Cancellation(threading.Event):
-    """Set when an operation must not go on: by somebody, with what it is a part of, or at its deadline."""
-
-    def __init__(self, whole: threading.Event | None = None, deadline: datetime | None = None) -> None:
-        super().__init__()
-        self.whole, self.deadline = whole, deadline
-
-    @property
-    def timed_out(self) -> bool:
-        return self.deadline is not None and clock.now() >= self.deadline
-
-    def is_set(self) -> bool:
-        return super().is_set() or self.timed_out or (self.whole is not None and self.whole.is_set())
-
-
-@dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """What a stack is to become. `imports`: logical ids of what exists already -> its identifier."""
+    """What a stack is to become."""
 
     template: Template
     parameters: Mapping[str, Parameter]
     tags: Mapping[str, str]
-    imports: Mapping[str, str] = field(default_factory=dict[str, str])
-    capabilities: frozenset[str] = frozenset()
 
     @property
     def given_parameters(self) -> dict[str, str]:
@@ -94,9 +59,8 @@ class Deployment:
 class Stack:
     """One stack.
 
-    `deployment` is what it is now, None before its first deployment; `stable` what a rollback brings it back to, None
-    before its first success; `steps` what was done since then. `settings` are shown as they were given. `outputs` and
-    `events` are in the shapes of the API.
+    `deployment` is what it is now; before its first success, what it was to become. `settings` are shown as they were
+    given. `outputs` and `events` are in the shapes of the API.
     """
 
     name: str
@@ -106,37 +70,21 @@ class Stack:
     status: str = "REVIEW_IN_PROGRESS"
     status_reason: str | None = None
     deployment: Deployment | None = None
-    stable: Deployment | None = None
-    steps: list[Step] = field(default_factory=list[Step])
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
-    drifts: dict[str, Any] = field(default_factory=dict[str, Any])
     resources: dict[str, StackResource] = field(default_factory=dict[str, StackResource])
     outputs: list[Json] = field(default_factory=list[Json])
     imports: frozenset[str] = frozenset()
-    capabilities: frozenset[str] = frozenset()
     events: list[Json] = field(default_factory=list[Json])
     created: datetime = field(default_factory=clock.now)
     updated: datetime | None = None
     deleted: datetime | None = None
     termination_protection: bool = False
-    policy: str = ""
-    policy_during_update: str = ""
-    parent_id: str | None = None
-    root_id: str | None = None
-    cancelled: Cancellation = field(default_factory=Cancellation)
-    answerable: threading.Event = field(default_factory=threading.Event)
+    cancelled: threading.Event = field(default_factory=threading.Event)
     worker: threading.Thread | None = None
 
     def place(self, logical_id: str) -> int:
         """Where the template has a resource, in the order of what they need; -1 if it no longer has it."""
         return self.deployment.template.place(logical_id) if self.deployment else -1
-
-    def output(self, key: str) -> str:
-        """The value of an output. Raises ValidationError if there is none of the name."""
-        for output in self.outputs:
-            if output["OutputKey"] == key:
-                return output["OutputValue"]
-        raise ValidationError(f"Stack {self.name} has no output {key}")
 
     @property
     def exports(self) -> dict[str, str]:
@@ -201,12 +149,6 @@ class Region:
         return list(self._stacks.values())
 
     def new_stack(self, name: str) -> Stack:
-        """Add a stack; of the deleted ones, only those are kept that AWS would keep, and no more than MOST_DELETED."""
-        deleted = [stack for stack in self.stacks if stack.deleted is not None]
-        since = clock.now() - KEEP_DELETED
-        for place, stack in enumerate(reversed(deleted)):
-            if place >= MOST_DELETED - 1 or (stack.deleted is not None and stack.deleted < since):
-                del self._stacks[stack.stack_id]
         stack_id = f"arn:aws:cloudformation:{self.name}:{self.account}:stack/{name}/{uuid.uuid4()}"
         stack = Stack(name=name, stack_id=stack_id, account=self.account, region=self.name)
         self._stacks[stack_id] = stack

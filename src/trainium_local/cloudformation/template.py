@@ -1,21 +1,43 @@
-"""A template: read, and its resources put into order."""
+"""A template: read, its structure checked, and its resources put into order."""
 
 import json
-from collections.abc import Mapping
-from contextlib import suppress
-from functools import cached_property, lru_cache
-from graphlib import CycleError, TopologicalSorter
-from types import SimpleNamespace
+from functools import cached_property
 from typing import Any
 
 import yaml
-from cfnlint.template.transforms._language_extensions import language_extension
 
-from trainium_local.cloudformation import template_structure
 from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.values import depends_on, needed_by
 
 Json = Any
+
+_SECTIONS = frozenset(
+    {
+        "AWSTemplateFormatVersion",
+        "Conditions",
+        "Description",
+        "Mappings",
+        "Metadata",
+        "Outputs",
+        "Parameters",
+        "Resources",
+        "Rules",
+    }
+)
+_MEMBERS = frozenset(
+    {
+        "Condition",
+        "DeletionPolicy",
+        "DependsOn",
+        "Metadata",
+        "Properties",
+        "Type",
+        "UpdatePolicy",
+        "UpdateReplacePolicy",
+    }
+)
+_POLICIES = ("Delete", "Retain", "RetainExceptOnCreate", "Snapshot")
+_MOST_RESOURCES = 500  # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 
 
 class Template:
@@ -23,7 +45,6 @@ class Template:
 
     def __init__(self, body: str, document: dict[str, Any]) -> None:
         self.body, self.document = body, document
-        self.transforms = _transforms(document)
         self.resources: dict[str, dict[str, Any]] = document["Resources"]
         self.parameters: dict[str, Any] = document.get("Parameters") or {}
         self.conditions: dict[str, Any] = document.get("Conditions") or {}
@@ -33,16 +54,10 @@ class Template:
 
     @classmethod
     def parse(cls, body: str) -> "Template":
-        """Raises ValidationError for text that has not the structure of a template."""
-        return cls(body, _checked(body))
-
-    def with_parameters(self, values: Mapping[str, Any]) -> "Template":
-        """The template as AWS::LanguageExtensions makes it for the values of its parameters."""
-        if not self.transforms:
-            return self
-        document = _expanded(read(self.body), values)
-        template_structure.check(document)
-        return Template(self.body, document)
+        """Raises ValidationError for text that is not a template, and for sections and members that have no support."""
+        document = read(body)
+        _check(document)
+        return cls(body, document)
 
     @cached_property
     def order(self) -> list[str]:
@@ -63,60 +78,36 @@ class Template:
         return self.order.index(logical_id) if logical_id in self.resources else -1
 
     def needs(self, logical_id: str) -> set[str]:
-        """The logical ids of the resources that a resource names; what its DependsOn names may be none."""
-        return self._needs[logical_id]
-
-    @cached_property
-    def _needs(self) -> dict[str, set[str]]:
-        """With those that bear a name which the resource gives, such as a policy its bucket's, if that is no circle.
-
-        On AWS the two have no order, and it is often the right one.
-        """
-        needs = {
-            name: (needed_by(one) & self.resources.keys()) | depends_on(one) for name, one in self.resources.items()
-        }
-        properties = {name: one.get("Properties") or {} for name, one in self.resources.items()}
-        bearers = {
-            repr(given[own]): name
-            for name, given in properties.items()
-            if (own := f"{self.resources[name]['Type'].rpartition('::')[2]}Name") in given
-        }
-        for name, given in properties.items() if bearers else ():
-            for bearer in {bearers.get(repr(value), name) for value in given.values()} - {name}:
-                with suppress(CycleError):
-                    TopologicalSorter(needs | {name: needs[name] | {bearer}}).prepare()
-                    needs[name].add(bearer)
-        return needs
+        """The logical ids of the resources that a resource names; what its DependsOn names may not exist."""
+        definition = self.resources[logical_id]
+        return (needed_by(definition) & self.resources.keys()) | depends_on(definition)
 
 
-@lru_cache(maxsize=32)  # a deployment asks several times for the same
-def _checked(body: str) -> dict[str, Any]:
-    document = read(body)
-    if isinstance(document, dict) and _transforms(document):
-        if _transforms(document) != ["AWS::LanguageExtensions"]:
-            raise ValidationError(f"The embedded AWS does not expand the transforms {_transforms(document)}")
-        document = _expanded(document, {})
-    template_structure.check(document)
-    return document
+def _check(document: Any) -> None:
+    resources = document.get("Resources") if isinstance(document, dict) else None
+    if not isinstance(resources, dict) or not resources:
+        raise ValidationError("Template format error: At least one Resources member must be defined.")
+    _refuse_unknown("template property or properties", document, _SECTIONS)
+    if len(resources) > _MOST_RESOURCES:
+        raise ValidationError(
+            f"Template format error: Number of resources, {len(resources)}, is greater than maximum allowed, "
+            f"{_MOST_RESOURCES}"
+        )
+    for name, resource in resources.items():
+        if not isinstance(resource, dict) or not isinstance(resource.get("Type"), str):
+            raise ValidationError(f"Template format error: [/Resources/{name}] must be a map with a Type")
+        _refuse_unknown(f"template resource property of {name}", resource, _MEMBERS)
+        if not isinstance(resource.get("Properties", {}), dict):
+            raise ValidationError(f"Template format error: [/Resources/{name}/Properties] must be a map")
+        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+            if resource.get(policy, "Delete") not in _POLICIES:
+                raise ValidationError(f"Template format error: Unrecognized {policy} {resource[policy]} of {name}")
 
 
-def _expanded(document: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The loops of AWS::LanguageExtensions written out, by cfn-lint; values of parameters go before their defaults."""
-    declared = document.get("Parameters", {})
-    if isinstance(declared, dict) and all(isinstance(one, dict) for one in declared.values()):
-        texts = {name: ",".join(one) if isinstance(one, list) else str(one) for name, one in values.items()}
-        given = {name: {**one, **({"Default": texts[name]} if name in texts else {})} for name, one in declared.items()}
-        document = {**document, "Parameters": given}
-    cfn = SimpleNamespace(template=document, regions=[values.get("AWS::Region", "us-east-1")], filename="")
-    problems, expanded = language_extension(cfn)
-    if expanded is None:
-        raise ValidationError(f"Template error: {problems[0].message}")
-    return {**expanded, **({"Parameters": declared} if declared else {})}
-
-
-def _transforms(document: dict[str, Any]) -> list[Any]:
-    named = document.get("Transform") or []
-    return named if isinstance(named, list) else [named]
+def _refuse_unknown(what: str, given: dict[str, Any], known: frozenset[str]) -> None:
+    unknown = ", ".join(sorted(given.keys() - known))
+    if unknown:
+        raise ValidationError(f"Invalid {what} [{unknown}]. The embedded AWS supports [{', '.join(sorted(known))}]")
 
 
 class _Loader(yaml.SafeLoader):
@@ -133,14 +124,8 @@ class _Loader(yaml.SafeLoader):
         return {key.value: self.construct_object(value, deep=True) for key, value in node.value}
 
 
-_TYPES = ("bool", "float", "int", "map", "null", "seq", "str")  # CloudFormation leaves out binary, omap, pairs, set, …
-_Loader.yaml_constructors = {
-    tag: constructor
-    for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
-    if tag is None or tag.rpartition(":")[2] in _TYPES
-}
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in _TYPES]
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 
@@ -163,13 +148,5 @@ def read(body: str) -> Json:
     form = "JSON" if body.lstrip().startswith("{") else "YAML"
     try:
         return json.loads(body) if form == "JSON" else yaml.load(body, Loader=_Loader)
-    except json.JSONDecodeError as error:
-        line, column = error.lineno, error.colno
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    except (yaml.YAMLError, ValueError):
-        line, column = 1, 1
-    except RecursionError as error:
-        raise ValidationError("Template format error: unsupported structure.") from error
-    raise ValidationError(f"Template format error: {form} not well-formed. (line {line}, column {column})")
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ValidationError(f"Template format error: {form} not well-formed. ({error})") from error

@@ -1,4 +1,4 @@
-"""What CloudFormation refuses in a template of sound structure before it touches anything."""
+"""What CloudFormation refuses in a template before it touches anything."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from trainium_local.cloudformation.errors import ValidationError, unresolved
-from trainium_local.cloudformation.intrinsic_functions import Lookup, Resolver
+from trainium_local.cloudformation.intrinsic_functions import FUNCTIONS, Lookup, Resolver
 from trainium_local.cloudformation.template import Template
 from trainium_local.cloudformation.values import Reference, functions, references, walk, with_texts
 from trainium_local.resources import registry, schemas
@@ -16,7 +16,6 @@ _PSEUDO_PARAMETERS = frozenset(
     f"AWS::{name}"
     for name in ["AccountId", "NotificationARNs", "NoValue", "Partition", "Region", "StackId", "StackName", "URLSuffix"]
 )
-_VARIABLE = re.compile(r"[A-Za-z0-9_.:]+")
 _EXPORT_NAME = re.compile(r"[-A-Za-z0-9:_{}]{1,255}")  # braces for what is not known yet
 
 
@@ -32,10 +31,12 @@ def check(template: Template, region: str) -> None:
             f"The embedded AWS does not support resources of type [{', '.join(unsupported)}]. "
             f"Supported are: {', '.join(registry.supported())}"
         )
-    twice = sorted(template.resources.keys() & template.parameters.keys())
-    if twice:
+    used = functions([template.conditions, template.resources, template.outputs, template.rules])
+    strange = sorted({name for name, _ in used} - FUNCTIONS)
+    if strange:
         raise ValidationError(
-            f"Template format error: Duplicate logical names [{', '.join(twice)}] among resources and parameters"
+            f"Template error: Encountered unsupported function: {strange[0]} Supported functions are: "
+            f"[{', '.join(sorted(FUNCTIONS))}]"
         )
     _check_conditions(template)
     _check_references(template, region)
@@ -43,23 +44,20 @@ def check(template: Template, region: str) -> None:
 
 
 def _check_conditions(template: Template) -> None:
-    for section, parts in (("Resources", template.resources), ("Outputs", template.outputs)):
-        used = {part["Condition"] for part in parts.values() if "Condition" in part} - template.conditions.keys()
-        if used:
-            raise _unresolved_condition(sorted(used), section)
-        for name, argument in functions(parts):
-            if name == "Fn::If" and argument[0] not in template.conditions:
-                raise ValidationError(f"Template error: unresolved condition dependency {argument[0]} in Fn::If")
+    needs = {name: set(_named_conditions(value)) for name, value in template.conditions.items()}
+    used = {
+        part["Condition"] for part in (*template.resources.values(), *template.outputs.values()) if "Condition" in part
+    }
+    in_ifs = {argument[0] for name, argument in functions([template.resources, template.outputs]) if name == "Fn::If"}
+    unknown = sorted(used.union(in_ifs, *needs.values()) - needs.keys())
+    if unknown:
+        raise ValidationError(f"Template format error: Unresolved condition dependency {', '.join(unknown)}")
     resources = {one.name for one in references(template.conditions)} - template.parameters.keys() - _PSEUDO_PARAMETERS
     if resources:
         raise ValidationError(
             f"Template format error: Unresolved dependencies [{', '.join(sorted(resources))}]. "
             "Cannot reference resources in the Conditions block of the template"
         )
-    needs = {name: set(_named_conditions(value)) for name, value in template.conditions.items()}
-    unknown = sorted(set[str]().union(*needs.values()) - needs.keys())
-    if unknown:
-        raise _unresolved_condition(unknown, "Conditions")
     try:
         TopologicalSorter(needs).prepare()
     except CycleError as error:
@@ -67,18 +65,8 @@ def _check_conditions(template: Template) -> None:
         raise ValidationError(f"Template format error: Circular dependency between conditions: [{names}]") from error
 
 
-def _unresolved_condition(names: Iterable[str], section: str) -> ValidationError:
-    listed = ", ".join(names)
-    return ValidationError(
-        f"Template format error: Unresolved condition dependency {listed} in the {section} block of the template"
-    )
-
-
 def _named_conditions(value: Any) -> Iterable[str]:
-    named = [part["Condition"] for _, part in walk(value) if isinstance(part, dict) and "Condition" in part]
-    if not all(isinstance(one, str) for one in named):
-        raise ValidationError("Template format error: Every Condition member must be a string.")
-    return named
+    return [part["Condition"] for _, part in walk(value) if isinstance(part, dict) and "Condition" in part]
 
 
 def _check_references(template: Template, region: str) -> None:
@@ -87,26 +75,11 @@ def _check_references(template: Template, region: str) -> None:
     needs = {Reference(name=need) for name in template.resources for need in template.needs(name)}
     parameters = template.parameters.keys() | _PSEUDO_PARAMETERS
     for section, found in (("Resources", in_resources), ("Outputs", in_outputs)):
-        _check_variables(found)
         _refuse_unresolved(found, template.resources.keys() | parameters, section)
     _refuse_unresolved(needs, template.resources.keys(), "Resources")
     for reference in (*in_resources, *in_outputs):
         if reference.attribute is not None:
             _check_attribute(template, reference.name, reference.attribute, region)
-    for name, argument in functions([template.conditions, template.resources, template.outputs]):
-        if name == "Fn::FindInMap" and isinstance(argument[0], str) and argument[0] not in template.mappings:
-            raise ValidationError(
-                f"Template error: Mapping named '{argument[0]}' is not present in the 'Mappings' section of template."
-            )
-
-
-def _check_variables(found: Iterable[Reference]) -> None:
-    names = (f"{one.name}.{one.attribute}" if one.attribute else one.name for one in found if one.variable)
-    if not all(_VARIABLE.fullmatch(name) for name in names):
-        raise ValidationError(
-            "Template error: variable names in Fn::Sub syntax must contain only alphanumeric characters, underscores, "
-            "periods, and colons"
-        )
 
 
 def _refuse_unresolved(found: Iterable[Reference], known: Iterable[str], section: str) -> None:
@@ -118,8 +91,6 @@ def _refuse_unresolved(found: Iterable[Reference], known: Iterable[str], section
 def _check_attribute(template: Template, name: str, attribute: str, region: str) -> None:
     if name not in template.resources:
         raise ValidationError(f"Template error: instance of Fn::GetAtt references undefined resource {name}")
-    if attribute.startswith("Outputs."):  # those of a nested stack
-        return
     schema = schemas.find(template.resources[name]["Type"], region)
     known = [*schema.attributes, *schema.properties] if schema else []
     if schema and attribute not in known and attribute.split(".")[0] not in schema.properties:
@@ -171,29 +142,14 @@ def check_values(template: Template, parameters: Mapping[str, Any], region: str)
         run.stands({"Condition": name})
     for resource in filter(run.stands, template.resources.values()):
         run.resolve(resource.get("Properties"))
-        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
-            if isinstance(resource.get(policy), dict):
-                if not template.transforms:
-                    raise ValidationError(f"Template format error: Every {policy} member must be a string.")
-                resource[policy] = run.resolve(resource[policy])
     run.section = "Outputs"
-    exports = set[str]()
     for key, output in template.outputs.items():
         if not run.stands(output):
             continue
         if isinstance(run.resolve(output["Value"]), list | dict):
             raise ValidationError("Template format error: Every Value member must be a string.")
-        if "Export" not in output:
-            continue
-        export = str(run.resolve(output["Export"]["Name"]))
-        if not _EXPORT_NAME.fullmatch(export):
+        if "Export" in output and not _EXPORT_NAME.fullmatch(str(run.resolve(output["Export"]["Name"]))):
             raise ValidationError(
                 f"Template format error: Output {key} is malformed. The Name field of every Export member must be "
                 "specified and consist only of alphanumeric characters, colons, or hyphens."
             )
-        if export in exports and export != KNOWN_AFTER_APPLY:
-            raise ValidationError(
-                f"Template format error: The Outputs section contains duplicate Export names: [{export}]. Specify a "
-                "unique name for each export."
-            )
-        exports.add(export)

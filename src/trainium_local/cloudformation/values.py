@@ -45,11 +45,10 @@ def as_text(value: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A place that names a resource or parameter; `attribute` is set for Fn::GetAtt, `variable` within Fn::Sub."""
+    """A place that names a resource or parameter; `attribute` is set for Fn::GetAtt."""
 
     name: str
     attribute: str | None = None
-    variable: bool = False
 
 
 def references(value: Any) -> Iterator[Reference]:
@@ -65,7 +64,7 @@ def references(value: Any) -> Iterator[Reference]:
             for expression in _SUBSTITUTION.findall(text):
                 name, _, attribute = expression.strip().partition(".")
                 if expression not in given:
-                    yield Reference(name=name, attribute=attribute or None, variable=True)
+                    yield Reference(name=name, attribute=attribute or None)
 
 
 def needed_by(definition: Mapping[str, Any]) -> set[str]:

@@ -1,13 +1,12 @@
 """Resource types of CloudFormation, provisioned through the services of the embedded AWS itself."""
 
 from trainium_local.environment import Connection
-from trainium_local.resources import api, custom_resource, moto_models, registry, types, wait_condition
+from trainium_local.resources import api, custom_resource, moto_models, registry, types
 
 
 def install(connection: Connection) -> None:
     """Register all types; they are provisioned through the API at the other end of `connection`."""
     api.connect(connection)
-    for table in (types.types(), custom_resource.TYPES, wait_condition.TYPES):
-        for resource_type, provisioner in table.items():
-            registry.register(resource_type, provisioner)
+    for resource_type, provisioner in (types.types() | custom_resource.TYPES).items():
+        registry.register(resource_type, provisioner)
     registry.register_others(moto_models.types)

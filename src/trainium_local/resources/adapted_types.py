@@ -8,7 +8,7 @@ from typing import Any
 
 from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource
-from trainium_local.resources.registry import Actual, NeedsReplacementError, Properties, Provisioned, Request
+from trainium_local.resources.registry import NeedsReplacementError, Properties, Provisioned, Request
 
 
 class _Function(ApiResource):
@@ -27,22 +27,6 @@ class _Function(ApiResource):
                 entry.external_attr = 0o644 << 16
                 bundle.writestr(entry, text)
         return {**properties, "Code": {"ZipFile": archive.getvalue()}}
-
-
-class _LogGroup(ApiResource):
-    def read(self, request: Request, physical_id: str) -> Actual | None:
-        groups = self.call(request, "DescribeLogGroups", {"logGroupNamePrefix": physical_id})["logGroups"]
-        found = next((group for group in groups if group["logGroupName"] == physical_id), None)
-        if found is None:
-            return None
-        tags = self.call(request, "ListTagsForResource", {"resourceArn": found["arn"].removesuffix(":*")})["tags"]
-        properties = {
-            "LogGroupName": physical_id,
-            "RetentionInDays": found.get("retentionInDays"),
-            "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
-        }
-        provisioned = Provisioned(physical_id=physical_id, attributes={"Arn": found["arn"]})
-        return Actual(provisioned=provisioned, properties=properties)
 
 
 class _ManagedPolicy(ApiResource):
@@ -88,6 +72,5 @@ KINDS: dict[str, type[ApiResource]] = {
     "AWS::FSx::FileSystem": _FileSystem,
     "AWS::IAM::ManagedPolicy": _ManagedPolicy,
     "AWS::Lambda::Function": _Function,
-    "AWS::Logs::LogGroup": _LogGroup,
     "AWS::StepFunctions::StateMachine": _StateMachine,
 }

@@ -12,7 +12,6 @@ from typing import Any
 
 from trainium_local.resources import api
 from trainium_local.resources.registry import (
-    Actual,
     NeedsReplacementError,
     Properties,
     Provisioned,
@@ -249,23 +248,6 @@ class ApiResource:
                 answer = answer[step]
             return answer
         return {}
-
-
-class ReadableResource(ApiResource):
-    """One with a `read_call`, for drift detection and import."""
-
-    def read(self, request: Request, physical_id: str) -> Actual | None:
-        schema = request.schema
-        identifiers = {path: physical_id for path in schema.primary_identifier if len(schema.primary_identifier) == 1}
-        current = Provisioned(physical_id=physical_id, attributes=identifiers)
-        found = self.found(request, current)
-        if not found:
-            return None
-        current.attributes |= fill_known(self.read_attributes, {"read": found})
-        shown = {name.lower(): value for name, value in found.items()}
-        names = {name: self.renamed.get(name, name).rsplit(".", 1)[-1].lower() for name in schema.properties}
-        properties = schema.spelled({name: shown[place] for name, place in names.items() if place in shown})
-        return Actual(provisioned=current, properties=properties)
 
 
 class AttachedResource(ApiResource):

@@ -3,14 +3,14 @@
 import dataclasses
 from typing import Any
 
-from trainium_local.resources.api_resource import ReadableResource
+from trainium_local.resources.api_resource import ApiResource
 from trainium_local.resources.registry import NeedsReplacementError, Properties, Provisioned, Request
 
 _SIZES = ("MinSize", "MaxSize", "DesiredCapacity")
 _WHAT_IS_LAUNCHED = ("LaunchConfigurationName", "LaunchTemplate", "MixedInstancesPolicy", "VPCZoneIdentifier")
 
 
-class _Group(ReadableResource):
+class _Group(ApiResource):
     def adapt(self, properties: Properties) -> Properties:
         subnets = properties.get("VPCZoneIdentifier")
         return {

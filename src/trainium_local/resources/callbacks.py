@@ -1,4 +1,4 @@
-"""Answers that come back over HTTP: a Lambda function's PUT to its ResponseURL, a signal to a wait condition."""
+"""Answers that come back over HTTP: a Lambda function's PUT to its ResponseURL."""
 
 import queue
 import uuid
@@ -31,19 +31,6 @@ def receive(url: str, seconds: float) -> dict[str, Any] | None:
         return None
 
 
-def expected() -> bool:
-    """Whether anybody may wait for a letter."""
-    return bool(_mailboxes)
-
-
-def deliver(url: str, letter: dict[str, Any]) -> bool:
-    """Put a letter into the mailbox of a URL or path; False if it is closed."""
-    mailbox = _mailboxes.get(_token(url))
-    if mailbox is not None:
-        mailbox.put(letter)
-    return mailbox is not None
-
-
 def is_open(path: str) -> bool:
     """Whether a path is the URL of a mailbox that waits for letters."""
     return path.startswith(f"{PATH}/") and path.removeprefix(f"{PATH}/") in _mailboxes
@@ -55,6 +42,8 @@ def _token(url: str) -> str:
 
 def answer(request: Request) -> Response:
     """Take the letter that is PUT to the URL of a mailbox; a closed one refuses it, as S3 does an expired URL."""
-    letter = request.get_json(force=True, silent=True)
-    taken = isinstance(letter, dict) and deliver(request.path, letter)
-    return Response(status=200 if taken else 403)
+    letter, mailbox = request.get_json(force=True, silent=True), _mailboxes.get(_token(request.path))
+    if mailbox is None or not isinstance(letter, dict):
+        return Response(status=403)
+    mailbox.put(letter)
+    return Response(status=200)

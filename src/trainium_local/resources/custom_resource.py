@@ -28,8 +28,6 @@ _POLL = 0.05
 class CustomResource:
     """Create, Update and Delete become events for the function named by ServiceToken."""
 
-    waits = True
-
     def create(self, request: Request) -> Provisioned:
         nameless = Provisioned(physical_id=request.generated_name())
         return self._invoke(request, "Create", nameless, {})
@@ -127,4 +125,11 @@ def as_text(value: Any) -> Any:
     return str(value)
 
 
-TYPES: dict[str, ResourceType] = {CUSTOM_RESOURCE: CustomResource()}
+class _Metadata(ResourceType):
+    """Provisions nothing on AWS either."""
+
+    def create(self, request: Request) -> Provisioned:
+        return Provisioned(physical_id=request.logical_id)
+
+
+TYPES: dict[str, ResourceType] = {CUSTOM_RESOURCE: CustomResource(), "AWS::CDK::Metadata": _Metadata()}

@@ -5,7 +5,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from trainium_local.resources import api
-from trainium_local.resources.api_resource import ApiResource, ReadableResource
+from trainium_local.resources.api_resource import ApiResource
 from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
 
 #: A rule's source or destination -> where the API wants it.
@@ -38,14 +38,6 @@ class _Vpc(ApiResource):
         created.attributes |= {"DefaultSecurityGroup": group["GroupId"], "DefaultNetworkAcl": acl["NetworkAclId"]}
         super().after_create(request, created, answer)
 
-    def attributes_now(self, region: str, physical_id: str) -> dict[str, Any]:
-        (vpc,) = api.call("ec2", "DescribeVpcs", region, {"VpcIds": [physical_id]})["Vpcs"]
-        ipv6 = vpc.get("Ipv6CidrBlockAssociationSet", [])
-        return {
-            "CidrBlockAssociations": [one["AssociationId"] for one in vpc.get("CidrBlockAssociationSet", [])],
-            "Ipv6CidrBlocks": [one["Ipv6CidrBlock"] for one in ipv6],
-        }
-
     def delete(self, request: Request, current: Provisioned) -> None:
         gateways = _described(request, "InternetGateways", {"attachment.vpc-id": current.physical_id})
         groups = _described(request, "SecurityGroups", {"vpc-id": current.physical_id})
@@ -77,7 +69,7 @@ class _VpcEndpoint(ApiResource):
         super().after_create(request, created, answer)
 
 
-class _Instance(ReadableResource):
+class _Instance(ApiResource):
     def adapt(self, properties: Properties) -> Properties:
         placement = {"GroupName": "PlacementGroupName", "AvailabilityZone": "AvailabilityZone", "Tenancy": "Tenancy"}
         interfaces = properties.get("NetworkInterfaces") or []

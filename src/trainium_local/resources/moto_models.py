@@ -107,5 +107,6 @@ def types() -> dict[str, MotoModel]:
         name: MotoModel(model)
         for name, model in parsing.get_model_map().items()
         if model is not CloudFormationModel
+        and not name.startswith("AWS::CloudFormation::")
         and (_implements(model, "delete_from_cloudformation_json") or callable(getattr(model, "delete", None)))
     }

@@ -4,7 +4,7 @@ import string
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from moto.moto_api._internal import mock_random
 
@@ -24,10 +24,8 @@ class Request:
     logical_id: str
     resource_type: str
     properties: Properties
-    tags: Mapping[str, str] = field(default_factory=dict[str, str])
     update_policy: Mapping[str, Any] = field(default_factory=dict[str, Any])
     cancelled: threading.Event = field(default_factory=threading.Event)
-    rolls_back: bool = False
 
     @property
     def schema(self) -> schemas.Schema:
@@ -51,18 +49,6 @@ class Provisioned:
     physical_id: str
     attributes: dict[str, Any] = field(default_factory=dict[str, Any])
     note: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Actual:
-    """A resource as its service describes it now.
-
-    `properties` are under the schema's names, in the template's form, and only those that the service gave back:
-    one that is missing here is unknown, not absent.
-    """
-
-    provisioned: Provisioned
-    properties: Properties
 
 
 class ProvisioningError(Exception):
@@ -100,27 +86,6 @@ class ResourceType(Protocol):
         pass
 
 
-@runtime_checkable
-class Readable(Protocol):
-    """A ResourceType that can also read a resource back: for drift detection and import."""
-
-    def read(self, request: Request, physical_id: str) -> Actual | None:
-        """The resource of that physical id; None if its service says that there is none.
-
-        `request.properties` are those of the template. Any exception means that it cannot be read.
-        """
-        ...
-
-
-@runtime_checkable
-class WithLiveAttributes(Protocol):
-    """A ResourceType of which some attributes change with other resources, as a VPC's address blocks do."""
-
-    def attributes_now(self, region: str, physical_id: str) -> dict[str, Any]:
-        """Those attributes, as its service describes them now."""
-        ...
-
-
 _types: dict[str, ResourceType] = {}
 _others: list[Callable[[], Mapping[str, ResourceType]]] = []
 
@@ -151,14 +116,6 @@ def supported() -> list[str]:
 
 def _other_types() -> Mapping[str, ResourceType]:
     return _others[0]() if _others else {}
-
-
-def waits(provisioner: ResourceType) -> bool:
-    """Whether it spends its time waiting for others, and says so by a true attribute `waits`.
-
-    The engine gives such a resource a thread of its own.
-    """
-    return bool(getattr(provisioner, "waits", False))
 
 
 def with_adapter() -> list[str]:

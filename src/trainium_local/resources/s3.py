@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainium_local.resources.api_resource import ApiResource
-from trainium_local.resources.registry import Actual, Properties, Provisioned, Request
-from trainium_local.resources.texts import fill
+from trainium_local.resources.registry import Properties, Request
 
 
 class _Bucket(ApiResource):
@@ -17,18 +16,6 @@ class _Bucket(ApiResource):
         # S3 refuses its own home as a location
         location = None if request.region == "us-east-1" else {"LocationConstraint": request.region}
         return super()._create_arguments(request, facts) | {"CreateBucketConfiguration": location}
-
-    def read(self, request: Request, physical_id: str) -> Actual | None:
-        buckets = self.call(request, "ListBuckets", {})["Buckets"]
-        if physical_id not in {bucket["Name"] for bucket in buckets}:
-            return None
-        versioning = self.call(request, "GetBucketVersioning", {"Bucket": physical_id})
-        status = {"Status": versioning["Status"]} if "Status" in versioning else None
-        attributes = fill(self.attributes, {"id": physical_id, "region": request.region})
-        return Actual(
-            provisioned=Provisioned(physical_id=physical_id, attributes=attributes),
-            properties={"BucketName": physical_id, "VersioningConfiguration": status},
-        )
 
 
 def _encryption(given: dict[str, Any]) -> dict[str, Any]:

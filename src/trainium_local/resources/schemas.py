@@ -1,16 +1,12 @@
 """CloudFormation's registry schemas, as cfn-lint ships them: the properties of a type and the values they take."""
 
 import difflib
-import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
 from ipaddress import ip_network
 from typing import Any
 
-from cfnlint.helpers import ensure_list
 from cfnlint.jsonschema import CfnTemplateValidator
 from cfnlint.jsonschema._filter import FunctionFilter
 from cfnlint.schema import ResourceNotFoundError
@@ -46,13 +42,6 @@ class Schema:
         """The names `Fn::GetAtt` takes by right: the read-only properties, nested ones dotted."""
         return [".".join(path) for path in self._paths("readOnlyProperties") if "*" not in path]
 
-    def definition(self, path: str) -> dict[str, Any]:
-        """The schema of a property, nested ones dotted; nothing if it has none of the name."""
-        schema: dict[str, Any] = self.document
-        for step in path.split("."):
-            schema = self._follow(self._follow(schema).get("properties", {}).get(step, {}))
-        return schema
-
     def create_only(self, old: dict[str, Any], new: dict[str, Any]) -> frozenset[str]:
         """The properties whose change, or the change of a part of them, asks for a new resource."""
         paths = self._paths("createOnlyProperties")
@@ -87,20 +76,6 @@ class Schema:
     @cached_property
     def _validator(self) -> Any:
         return validator({**self.document, "type": "object"}, strict_types=False)  # CloudFormation converts scalars
-
-    def spelled(self, shown: dict[str, Any]) -> dict[str, Any]:
-        """What a service shows of a resource, under the schema's names; what the schema does not know is left out."""
-        return self._spell(self.document, shown)
-
-    def _spell(self, schema: dict[str, Any], value: Any) -> Any:
-        schema = self._follow(schema)
-        if isinstance(value, list):
-            return [self._spell(schema.get("items", {}), item) for item in value]
-        if not isinstance(value, dict) or "properties" not in schema:
-            return value
-        known = {name.lower(): name for name in schema["properties"]}
-        found = {known[key.lower()]: item for key, item in value.items() if key.lower() in known}
-        return {name: self._spell(schema["properties"][name], item) for name, item in found.items()}
 
     def _paths(self, keyword: str) -> list[list[str]]:
         pointers: list[str] = self.document.get(keyword) or []
@@ -182,32 +157,9 @@ def validator(schema: dict[str, Any], *, strict_types: bool) -> Any:
     return made.evolve(context=made.context.evolve(strict_types=strict_types, functions=[]))
 
 
-_MESSAGES: dict[str, Any] = tomllib.loads((files("trainium_local.resources") / "schema_messages.toml").read_text())
-_NAMES_LAST_STEP = ("additionalProperties", "dependentExcluded")  # where cfn-lint's path goes on to the wrong key
-
-
 def _problems(error: Any, parent: list[str]) -> Iterator[Problem]:
-    """A violation and then what lies behind it."""
-    keyword, limit, value = error.validator, error.validator_value, error.instance
-    path, names = [*parent, *map(str, error.path)], re.findall("'([^']*)'", error.message)
-    texts = _MESSAGES
-    message = (
-        texts["keywords"]
-        .get(keyword, texts["scrubbed"])
-        .format(
-            keyword=keyword or "false",
-            limit=re.sub(r"['\"]", "", str(limit)),
-            size_of_limit=len(ensure_list(limit)),
-            size=len(value) if isinstance(value, str | list | dict) else 0,
-            expected=" or ".join(texts["types"].get(str(name), str(name).capitalize()) for name in ensure_list(limit)),
-            found=texts["types"][type(value).__name__],
-            names=names,
-            hint=did_you_mean(path[-1], error.schema.get("properties", ()))
-            if keyword == "additionalProperties"
-            else "",
-        )
-    )
-    path = path[:-1] if keyword in _NAMES_LAST_STEP else path
-    yield Problem(path="".join(f"/{step}" for step in path), message=message)
+    """A violation in cfn-lint's words, and then what lies behind it."""
+    path = [*parent, *map(str, error.path)]
+    yield Problem(path="".join(f"/{step}" for step in path), message=error.message)
     for cause in error.context:
         yield from _problems(cause, path)

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from trainium_local.resources import adapted_types, autoscaling, ec2, s3
-from trainium_local.resources.api_resource import ApiResource, AttachedResource, ReadableResource, Tagging
+from trainium_local.resources.api_resource import ApiResource, AttachedResource, Tagging
 from trainium_local.resources.settings import Setting
 
 _KINDS: dict[str, type[ApiResource]] = {**adapted_types.KINDS, **autoscaling.KINDS, **ec2.KINDS, **s3.KINDS}
@@ -16,7 +16,7 @@ _KINDS: dict[str, type[ApiResource]] = {**adapted_types.KINDS, **autoscaling.KIN
 
 def row_type(resource_type: str, row: dict[str, Any]) -> ApiResource:
     """The resource type of a row."""
-    fallback = ReadableResource if "read_call" in row else ApiResource if "create_call" in row else AttachedResource
+    fallback = ApiResource if "create_call" in row else AttachedResource
     fields: dict[str, Any] = {
         **row,
         "adapted": frozenset(row.get("adapted", ())),

@@ -3,9 +3,7 @@
 
 def install(*, fail_nodes: int) -> None:
     """Play every node that is launched from now on; the first `fail_nodes` report a missing device."""
-    from trainium_local.cloudformation import signals as creation_signals
     from trainium_local.services import auto_scaling, clock_control, event_bridge
-    from trainium_local.stand_ins import signals
     from trainium_local.stand_ins.jobs import StandInJobs
     from trainium_local.stand_ins.nodes import StandInNodes
 
@@ -17,4 +15,3 @@ def install(*, fail_nodes: int) -> None:
     jobs = StandInJobs(nodes.is_proven)
     auto_scaling.when_launched(jobs.launched)
     event_bridge.when_emitted(jobs.handle_event)
-    creation_signals.when_created(signals.created)
