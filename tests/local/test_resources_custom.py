@@ -1,10 +1,8 @@
 """Custom resources: functions of the user, run as local processes, and what becomes of their answers."""
 
-import io
 import json
 import threading
 import time
-import zipfile
 from typing import Any
 
 import pytest
@@ -235,65 +233,6 @@ def test_an_sdk_call_of_cdk_may_ignore_errors(stacks: Stacks, ignored: str, stat
     properties = {"ServiceToken": NOBODY, "InstallLatestAwsSdk": "true", "Create": json.dumps(call)}
     name = stacks.create(template({"C": {"Type": "Custom::AWS", "Properties": properties}}))
     assert stacks.settled(name) == status
-
-
-def test_log_retention_of_cdk_makes_the_group(stacks: Stacks) -> None:
-    group = "/aws/lambda/kept"
-    properties = {"ServiceToken": NOBODY, "LogGroupName": group, "RetentionInDays": 7, "RemovalPolicy": "destroy"}
-    name = stacks.deploy(template({"C": {"Type": "Custom::LogRetention", "Properties": properties}}))
-    logs = stacks.aws.client("logs")
-    (found,) = logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
-    assert found["retentionInDays"] == 7
-    assert stacks.delete(name) == "DELETE_COMPLETE"
-    assert logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []
-
-
-def test_exports_of_cdk_to_another_region_are_read_there_and_go_with_their_stack(stacks: Stacks) -> None:
-    exported = {"WriterProps": {"region": "us-west-2", "exports": {"/cdk/exports/Reader/Value": "v"}}}
-    imported = {"ReaderProps": {"imports": {"/cdk/exports/Reader/Value": "{{resolve:ssm:/cdk/exports/Reader/Value}}"}}}
-    writer = {"Type": "Custom::CrossRegionExportWriter", "Properties": {"ServiceToken": NOBODY, **exported}}
-    reader = {"Type": "Custom::CrossRegionExportReader", "Properties": {"ServiceToken": NOBODY, **imported}}
-    name = stacks.deploy(template({"W": writer}))
-    value = {"Value": {"Fn::GetAtt": ["R", "/cdk/exports/Reader/Value"]}}
-    other = stacks.deploy(template({"R": reader}, Outputs={"Value": value}))
-    assert stacks.outputs(other)["Value"] == "v"
-    assert stacks.delete(name) == "DELETE_COMPLETE"
-    assert stacks.aws.client("ssm").get_parameters(Names=["/cdk/exports/Reader/Value"])["Parameters"] == []
-
-
-def test_a_bucket_deployment_of_cdk_copies_and_prunes(stacks: Stacks) -> None:
-    s3 = stacks.aws.client("s3")
-    s3.create_bucket(Bucket="assets", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
-
-    def deployment(key: str, **files: str) -> dict[str, Any]:
-        archive = io.BytesIO()
-        with zipfile.ZipFile(archive, "w") as bundle:
-            for file, text in files.items():
-                bundle.writestr(f"{file}.html", text)
-        s3.put_object(Bucket="assets", Key=key, Body=archive.getvalue())
-        properties = {
-            "ServiceToken": NOBODY,
-            "SourceBucketNames": ["assets"],
-            "SourceObjectKeys": [key],
-            "SourceMarkers": [{"<<marker>>": {"Ref": "B"}}],
-            "DestinationBucketName": {"Ref": "B"},
-            "DestinationBucketKeyPrefix": "site",
-            "RetainOnDelete": False,
-        }
-        deployed = {"Type": "Custom::CDKBucketDeployment", "Properties": properties}
-        return template({"B": {"Type": "AWS::S3::Bucket"}, "C": deployed})
-
-    def files() -> dict[str, str]:
-        found = s3.list_objects_v2(Bucket=bucket).get("Contents", [])
-        return {one["Key"]: s3.get_object(Bucket=bucket, Key=one["Key"])["Body"].read().decode() for one in found}
-
-    name = stacks.deploy(deployment("1.zip", a="in <<marker>>", b="B"))
-    bucket = stacks.physical_id(name, "B")
-    assert files() == {"site/a.html": f"in {bucket}", "site/b.html": "B"}
-    assert s3.head_object(Bucket=bucket, Key="site/a.html")["ContentType"] == "text/html"
-    stacks.update(name, deployment("2.zip", b="new"))
-    assert files() == {"site/b.html": "new"}
-    assert stacks.delete(name) == "DELETE_COMPLETE", stacks.failures(name)
 
 
 BLOCKED = """

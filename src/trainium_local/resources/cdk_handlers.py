@@ -1,10 +1,7 @@
 """CDK's own custom resources, done here: their functions need an AWS SDK for Node.js or a command line in /opt."""
 
-import io
 import json
-import mimetypes
 import re
-import zipfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -50,80 +47,6 @@ def _restrict_default_security_group(kind: str, properties: Properties, region: 
             given = {"GroupId": group, "IpPermissions": permissions}
             api.call("ec2", f"{operation}SecurityGroup{direction}", region, given)
     return _done(physical_id)
-
-
-def _retain_logs(kind: str, properties: Properties, region: str, _physical_id: str) -> Provisioned:
-    """`logRetention` of a function: its log group with a retention."""
-    group, region = {"logGroupName": properties["LogGroupName"]}, properties.get("LogGroupRegion") or region
-    if kind != "Delete":
-        with _allowed("ResourceAlreadyExistsException"):
-            api.call("logs", "CreateLogGroup", region, group)
-        days = properties.get("RetentionInDays")
-        operation = "PutRetentionPolicy" if days else "DeleteRetentionPolicy"
-        api.call("logs", operation, region, {**group, "retentionInDays": days})
-    elif properties.get("RemovalPolicy") == "destroy":
-        with api.gone_is_fine():
-            api.call("logs", "DeleteLogGroup", region, group)
-    return _done(properties["LogGroupName"], {"LogGroupName": properties["LogGroupName"]})
-
-
-def _deploy_to_bucket(kind: str, properties: Properties, region: str, physical_id: str) -> Provisioned:
-    """`BucketDeployment`: the files of archives, copied into a bucket."""
-    bucket, prefix = properties["DestinationBucketName"], properties.get("DestinationBucketKeyPrefix", "").strip("/")
-    prefix = f"{prefix}/" if prefix else ""
-    keys = properties["SourceObjectKeys"]
-    wanted: dict[str, bytes] = {}
-    if kind != "Delete":
-        markers_of = properties.get("SourceMarkers") or [{}] * len(keys)
-        for source, key, markers in zip(properties["SourceBucketNames"], keys, markers_of, strict=True):
-            body = api.call("s3", "GetObject", region, {"Bucket": source, "Key": key})["Body"].read()
-            if _as_bool(properties.get("Extract"), default=True):
-                with zipfile.ZipFile(io.BytesIO(body)) as archive:
-                    names = [name for name in archive.namelist() if not name.endswith("/")]
-                    wanted |= {prefix + name: _filled(archive.read(name), markers) for name in names}
-            else:
-                wanted[prefix + key.rsplit("/", 1)[-1]] = body
-    elif _as_bool(properties.get("RetainOnDelete"), default=True):
-        return _done(physical_id)
-    for name, content in wanted.items():
-        kind_of_content = mimetypes.guess_type(name)[0] or "binary/octet-stream"
-        given = {"Bucket": bucket, "Key": name, "Body": content, "ContentType": kind_of_content}
-        api.call("s3", "PutObject", region, given)
-    if kind == "Delete" or _as_bool(properties.get("Prune"), default=True):
-        with api.gone_is_fine():
-            pages = api.client("s3", region).get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-            for name in [one["Key"] for page in pages for one in page.get("Contents", [])]:
-                if name not in wanted:
-                    api.call("s3", "DeleteObject", region, {"Bucket": bucket, "Key": name})
-    found = {"DestinationBucketArn": properties.get("DestinationBucketArn"), "SourceObjectKeys": keys}
-    return _done(physical_id, {name: value for name, value in found.items() if value is not None})
-
-
-def _filled(content: bytes, markers: Properties) -> bytes:
-    for marker, value in markers.items():
-        content = content.replace(marker.encode(), str(value).encode())
-    return content
-
-
-def _as_bool(given: Any, *, default: bool) -> bool:
-    return default if given is None else str(given).lower() == "true"
-
-
-def _export_to_region(kind: str, properties: Properties, _region: str, physical_id: str) -> Provisioned:
-    """`cross_region_references`: values of the stack as parameters in the region of the stack that reads them."""
-    target = properties["WriterProps"]
-    for name, value in target["exports"].items():
-        if kind == "Delete":
-            with api.gone_is_fine():
-                api.call("ssm", "DeleteParameter", target["region"], {"Name": name})
-        else:
-            given = {"Name": name, "Value": value, "Type": "String", "Overwrite": True}
-            api.call("ssm", "PutParameter", target["region"], given)
-    return _done(physical_id)
-
-
-def _import_from_region(_kind: str, properties: Properties, _region: str, physical_id: str) -> Provisioned:
-    return _done(physical_id, dict(properties["ReaderProps"]["imports"]))
 
 
 def _call_service(kind: str, properties: Properties, region: str, physical_id: str) -> Provisioned:
@@ -183,10 +106,6 @@ def _done(physical_id: str, attributes: dict[str, Any] | None = None) -> Provisi
 
 
 _HANDLERS: dict[str, Handler] = {
-    "Custom::CDKBucketDeployment": _deploy_to_bucket,
-    "Custom::CrossRegionExportReader": _import_from_region,
-    "Custom::CrossRegionExportWriter": _export_to_region,
-    "Custom::LogRetention": _retain_logs,
     "Custom::S3AutoDeleteObjects": _empty_bucket,
     "Custom::VpcRestrictDefaultSG": _restrict_default_security_group,
 }

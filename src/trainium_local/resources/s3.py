@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainium_local.resources.api_resource import ApiResource
-from trainium_local.resources.registry import Properties, Request
+from trainium_local.resources.registry import Properties, ProvisioningError, Request
 
 
 class _Bucket(ApiResource):
@@ -63,6 +63,8 @@ def _lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
 
 def _notifications(given: dict[str, Any]) -> dict[str, Any]:
     """EventBridge, which the API switches on by an empty structure."""
+    if others := given.keys() - {"EventBridgeConfiguration"}:
+        raise ProvisioningError(f"The embedded AWS does not support {', '.join(sorted(others))} of a bucket")
     event_bridge = given.get("EventBridgeConfiguration")
     enabled = event_bridge is not None and str(event_bridge.get("EventBridgeEnabled", True)).lower() != "false"
     return {"EventBridgeConfiguration": {}} if enabled else {}

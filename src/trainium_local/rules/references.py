@@ -37,11 +37,7 @@ def _check_existing(resource_type: str, properties: Properties, target: Target) 
         for value in listed(jmespath.search(fact["property"], properties)):
             wanted = {**others, **fact.get("is", {}), fact["by"]: value}
             among = known(fact["service"], fact, target)
-            found = any(
-                all(_same(part(one, path), it) for path, it in wanted.items())
-                and all(text in str(part(one, path)) for path, text in fact.get("has", {}).items())
-                for one in among
-            )
+            found = any(all(_same(part(one, path), it) for path, it in wanted.items()) for one in among)
             if found == taken and (target.new or not taken) and value:
                 raise refusal(fact, resource_type.split("::")[1], value, *others.values())
 

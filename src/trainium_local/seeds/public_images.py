@@ -1,12 +1,9 @@
-"""Public machine images and their SSM parameters, per region: public_images.toml, neuron_images.toml.
+"""The Neuron machine images and their SSM parameters, per region: neuron_images.toml.
 
 put_parameter refuses names under /aws, as on AWS, so the parameters are put where moto keeps its own public ones.
 """
 
 import hashlib
-import itertools
-import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -23,30 +20,17 @@ NAMESPACE = "/aws/service"
 
 @cache
 def public_images(region: str) -> tuple[dict[str, Any], ...]:
-    """The images of a region as `Ami` takes them, with the names of their parameters."""
-    images = table("public_images")
-    every = [*_neuron_families(), *images["family"]]
-    families = [family for family in every if region in family.get("regions", (region,))]
-    return tuple(_image(row, region) for family in families for row in _expanded({**images["every"], **family}))
+    """The images of a region as `Ami` takes them, with the names of their parameters.
 
-
-def _neuron_families() -> list[dict[str, Any]]:
-    """The Neuron images; where there are no parameters for them, only those that name their regions."""
+    Where there are no parameters for Neuron images, only those that name their regions.
+    """
     neuron, image = table("neuron_images"), facts()["image"]
-    regions = [region for region in builtin_catalog().regions if region not in image["regions_without_parameters"]]
-    return [
-        {
-            "regions": regions,
-            "created": neuron["created"],
-            "owner_id": neuron["owner_id"],
-            "root_device_name": image["root_device_name"],
-            "before_date": " ",
-            "content": f"Neuron SDK {row['neuron_sdk']}. " if "neuron_sdk" in row else "",
-            "parameters": [f"{neuron['prefix']}/{row['parameter']}/latest/image_id"] if "parameter" in row else [],
-            **row,
-        }
-        for row in neuron["image"]
+    with_parameters = [
+        region for region in builtin_catalog().regions if region not in image["regions_without_parameters"]
     ]
+    return tuple(
+        _image(row, neuron, region) for row in neuron["image"] if region in row.get("regions", with_parameters)
+    )
 
 
 def load_amis(original: Any, backend: Any) -> None:
@@ -63,59 +47,41 @@ def check_loading_status(original: Any, parameters: Any, key: str) -> None:
     parameters.public_images_loaded = True
     for image in public_images(parameters.region_name):
         for name in image["parameters"]:
-            described = json.dumps({"image_id": image["ami_id"], "image_name": image["name"]})
             parameters[name] = [
                 Parameter(
                     account_id=parameters.account_id,
                     name=name,
-                    value=described if name.endswith("/recommended") else image["ami_id"],
+                    value=image["ami_id"],
                     parameter_type="String",
                     description=None,
                     allowed_pattern=None,
                     keyid=None,
                     last_modified_date=image["creation_date"],
                     version=1,
-                    data_type="text" if name.endswith("/recommended") else "aws:ec2:image",
+                    data_type="aws:ec2:image",
                 )
             ]
 
 
-def _expanded(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The row once for each combination of its choices, filled in where its texts name them."""
-    axes = [
-        [choice if isinstance(choice, dict) else {name: choice} for choice in choices]
-        for name, choices in row.get("choices", {}).items()
-    ]
-    for combination in itertools.product(*axes):
-        chosen = {name: value for part in combination for name, value in part.items()}
-        parameters = [parameter.format_map(chosen) for parameter in row["parameters"]]
-        yield {
-            **row,
-            "architecture": "x86_64",
-            **chosen,
-            "name": row["name"].format_map(chosen),
-            "parameters": parameters,
-        }
-
-
-def _image(row: dict[str, Any], region: str) -> dict[str, Any]:
-    created = datetime.fromisoformat(row["created"]).astimezone(UTC).replace(tzinfo=None)
-    name = f"{row['name']}{row['before_date']}{created:%Y%m%d}"
+def _image(row: dict[str, Any], neuron: dict[str, Any], region: str) -> dict[str, Any]:
+    created = datetime.fromisoformat(neuron["created"]).astimezone(UTC).replace(tzinfo=None)
+    name = f"{row['name']} {created:%Y%m%d}"
+    content = f"Neuron SDK {row['neuron_sdk']}. " if "neuron_sdk" in row else ""
     return {
         "ami_id": "ami-0" + hashlib.sha256(f"{region} {row['name']}".encode()).hexdigest()[:16],
         "name": name,
-        "description": f"{row['name']}. {row.get('content', '')}Invented by the embedded AWS.",
-        "owner_id": row["owner_id"],
+        "description": f"{row['name']}. {content}Invented by the embedded AWS.",
+        "owner_id": neuron["owner_id"],
         "owner_alias": "amazon",
         "public": True,
         "virtualization_type": "hvm",
-        "architecture": "arm64" if row["architecture"] == "arm64" else "x86_64",
+        "architecture": "x86_64",
         "creation_date": created,
         "image_location": f"amazon/{name}",
         "hypervisor": "xen",
         "root_device_type": "ebs",
-        "root_device_name": row["root_device_name"],
-        "parameters": row["parameters"],
+        "root_device_name": facts()["image"]["root_device_name"],
+        "parameters": [f"{neuron['prefix']}/{row['parameter']}/latest/image_id"] if "parameter" in row else [],
     }
 
 

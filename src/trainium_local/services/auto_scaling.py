@@ -15,7 +15,6 @@ from typing import Any
 
 from moto.autoscaling.exceptions import ValidationError
 from moto.autoscaling.models import ASG_NAME_TAG, InstanceState
-from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 
@@ -45,9 +44,6 @@ def create_auto_scaling_group(original: Any, backend: Any, name: str, *arguments
     """Create the group, or nothing: moto looks for load balancers and target groups when all has been launched."""
     if name in backend.autoscaling_groups:
         raise refusal("group-exists", group=name)
-    configuration = named.get("launch_config_name")
-    if configuration and configuration not in backend.launch_configurations:
-        raise ValidationError(f"Launch configuration name not found - Launch configuration {configuration} not found")
     try:
         group = original(backend, name, *arguments, **named)
         _check_launch_template(group)
@@ -236,11 +232,6 @@ def _record(group: Any, description: str, **outcome: str) -> None:
             **outcome,
         }
     )
-
-
-def put_scaling_policy(original: Any, response: AutoScalingResponse) -> ActionResult:
-    """PutScalingPolicy, with the policy's ARN."""
-    return ActionResult({"PolicyARN": original(response).result["PolicyArn"]})
 
 
 def set_instance_health(backend: Any, instance_id: str, health_status: str) -> None:

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
-from ipaddress import ip_network
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -68,10 +67,6 @@ class _Functions(functions.Functions):
     @functions.signature({"types": ["array"]})
     def _func_distinct(self, values: list[Any]) -> list[Any]:
         return list(dict.fromkeys(values))
-
-    @functions.signature({"types": ["string"]}, {"types": ["array"]})
-    def _func_overlaps(self, block: str, others: list[str]) -> bool:
-        return any(ip_network(block).overlaps(ip_network(other)) for other in others)
 
     @functions.signature({"types": ["string"]}, {"types": ["string"]})
     def _func_matches(self, text: str, pattern: str) -> bool:

@@ -21,11 +21,6 @@ def update_budget(response: Any) -> str:
     return "{}"
 
 
-def validate_location(original: Any, given: dict[str, Any]) -> None:
-    """A CodeBuild project of a pipeline, which passes sources and artifacts on and is their only location."""
-    original({"location": "-", **given} if given.get("type") in ("CODEPIPELINE", "NO_SOURCE") else given)
-
-
 def get_ebs_default_kms_key_id(response: Any) -> ActionResult:
     """The key that EBS encrypts new volumes with, which moto lets one set and not ask."""
     return ActionResult({"KmsKeyId": response.ec2_backend.default_kms_key_id or "alias/aws/ebs"})
