@@ -1,6 +1,5 @@
 """The server: moto's own, with what the embedded AWS replaces put in, bound to 127.0.0.1 and nothing else."""
 
-import gc
 import json
 import os
 import socket
@@ -73,7 +72,6 @@ def serve(settings: Settings, *, ready: Callable[[Health, Connection], None]) ->
     port = listener.getsockname()[1]
     _forget_the_callers_settings(region=settings.region, port=port)
     connection = Connection(endpoint=f"http://{HOST}:{port}", region=settings.region, credentials=access.make_owner())
-    gc.disable()  # what is loaded stays: looking for garbage in it takes a quarter of the start
     application, health = _application(settings, connection)
 
     from trainium_local import http_server
@@ -95,8 +93,6 @@ def _load_images(region: str) -> None:
     from moto.ec2 import ec2_backends
 
     _ = ec2_backends[ACCOUNT_ID][region]
-    gc.freeze()
-    gc.enable()
 
 
 def _forget_the_callers_settings(*, region: str, port: int) -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from trainium_local.services.conditional_writes import put_object
+from trainium_local.services.single_calls import put_object
 
 SECONDS = 0.5
 

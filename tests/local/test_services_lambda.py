@@ -4,6 +4,7 @@ import io
 import json
 import os
 import signal
+import tempfile
 import time
 import uuid
 import zipfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.local.code_entry import readable
 from tests.local.conftest import EmbeddedAws
@@ -206,6 +208,14 @@ def test_a_dry_run_runs_nothing(embedded_aws: EmbeddedAws, create: Create) -> No
     answer = embedded_aws.client("lambda").invoke(FunctionName=name, InvocationType="DryRun")
     assert answer["StatusCode"] == 204
     assert f"/aws/lambda/{name}" not in log_groups(embedded_aws)
+
+
+def test_code_over_250_mib_unpacked_is_refused(create: Create) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as code:
+        code.writestr("index.py", bytes(262_144_001))
+    with pytest.raises(ClientError, match="Unzipped size must be smaller than 262144000 bytes"):
+        create("", code=archive.getvalue())
 
 
 def test_a_function_for_another_language_is_refused(embedded_aws: EmbeddedAws, create: Create) -> None:
@@ -406,3 +416,8 @@ def test_nothing_goes_on_when_the_embedded_aws_is_killed(own_aws: EmbeddedAws, t
     os.kill(server.pid, signal.SIGKILL)
     assert wait_until(lambda: not any(map(runs, pids)))
     assert wait_until(lambda: lifecycle.status(tmp_path) is None)
+
+    left = f"trn-lambda-{server.pid}-*"
+    assert list(Path(tempfile.gettempdir()).glob(left))
+    lifecycle.start(tmp_path, Settings())
+    assert list(Path(tempfile.gettempdir()).glob(left)) == []

@@ -60,4 +60,5 @@ def install(*, endpoint: str) -> None:
     from trainium_local.services import lambda_process
 
     replace()
+    lambda_process.clear_leftovers()
     lambda_process.use_endpoint(endpoint)

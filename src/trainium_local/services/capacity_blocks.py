@@ -1,4 +1,4 @@
-"""Capacity Blocks of EC2, which moto lacks: what is for sale, the purchase, and what was bought.
+"""Capacity Blocks of EC2, which moto lacks: what is for sale, the purchase, and what was bought. Spot placement scores.
 
 What has been offered in a region is kept on its EC2 backend, since a purchase names nothing but the id of the offer.
 """
@@ -6,11 +6,11 @@ What has been offered in a region is kept on its EC2 backend, since a purchase n
 from typing import Any
 
 from moto.core.responses import ActionResult
-from moto.ec2.models.instance_types import INSTANCE_TYPES
+from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
 from moto.moto_api._internal import mock_random
 
 from trainium_local import clock
-from trainium_local.seeds.capacity_offers import Offer, is_sold, offers
+from trainium_local.seeds.capacity_offers import Offer, is_sold, offers, spot_placement_score
 from trainium_local.services.capacity_reservations import (
     CAPACITY_BLOCK,
     Reservation,
@@ -114,3 +114,22 @@ def _offered(backend: Any) -> dict[str, Offer]:
 
 def _sold(backend: Any) -> set[str]:
     return vars(backend).setdefault("capacity_block_offers_sold", set())
+
+
+def get_spot_placement_scores(response: Any) -> ActionResult:
+    """Seeded, the same for every zone that offers the type."""
+    names = response._get_param("InstanceTypes", []) or []
+    by_zone = str(response._get_param("SingleAvailabilityZone")).lower() == "true"
+    scores: list[dict[str, Any]] = []
+    for region in response._get_param("RegionNames", []) or [response.region]:
+        offers = INSTANCE_TYPE_OFFERINGS["availability-zone-id"].get(region, [])
+        places: dict[str, int] = {}
+        for offer in offers:
+            if offer["InstanceType"] in names:
+                score = spot_placement_score(offer["InstanceType"])
+                places[offer["Location"]] = max(score, places.get(offer["Location"], 0))
+        if by_zone:
+            scores += [{"Region": region, "AvailabilityZoneId": zone, "Score": s} for zone, s in places.items()]
+        elif places:
+            scores.append({"Region": region, "Score": max(places.values())})
+    return ActionResult({"SpotPlacementScores": scores})

@@ -24,7 +24,10 @@ from moto.awslambda.utils import get_backend
 from trainium_local import access, clock
 from trainium_local.environment import Connection, safe_environment
 from trainium_local.services import lambda_starter
+from trainium_local.services.errors import Refused
 
+MOST_UNPACKED = 262_144_000
+"""Bytes of a function's code (AWS Lambda Developer Guide, Lambda quotas)."""
 NODE_BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.js")
 
 _UNIX = 3  # where an archive was made, by the ZIP File Format Specification, 4.4.2.2
@@ -53,6 +56,18 @@ def forget_code() -> None:
     with _unpacking:
         while _code:
             _code.popitem()[1].cleanup()
+
+
+def clear_leftovers() -> None:
+    """Remove the folders of servers that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob("trn-lambda-*-*"):
+        pid = folder.name.split("-")[2]
+        if pid.isdecimal() and not Path("/proc", pid).exists() and folder.lstat().st_uid == os.geteuid():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix=f"trn-lambda-{os.getpid()}-")
 
 
 def run(function: Any, event: Any) -> Invocation:
@@ -128,7 +143,7 @@ def _run(function: Any, event: Any, request_id: str, command: list[str]) -> Invo
     if (entry := _unreadable(function.code_bytes)) is not None:
         return _failure("PermissionError", f"[Errno 13] Permission denied: '/var/task/{entry}'")
     root = _unpacked(function.code_sha_256, function.code_bytes)
-    with tempfile.TemporaryDirectory(prefix="trn-lambda-") as home:
+    with _temporary_folder() as home:
         result = Path(home) / "result.json"
         environment = _environment(function, root, home, result, request_id)
         ended = lambda_starter.run(environment, root, json.dumps(event).encode(), float(function.timeout), command)
@@ -151,7 +166,7 @@ def _unpacked(digest: str, *archives: bytes) -> Path:
     with _unpacking:
         folder = _code.get(digest)
         if folder is None:
-            folder = tempfile.TemporaryDirectory(prefix="trn-lambda-code-")
+            folder = _temporary_folder()
             for archive in archives:
                 with zipfile.ZipFile(io.BytesIO(archive)) as code:
                     code.extractall(folder.name)
@@ -220,6 +235,19 @@ def init(original: Any, function: Any, account_id: str, spec: dict[str, Any], re
     """moto drops LoggingConfig, so that every function would log to /aws/lambda/<name>."""
     original(function, account_id, spec, region, version)
     _log_elsewhere(function, spec)
+
+
+def checked_content(original: Any, given: Any) -> tuple[bytes, int, str, str]:
+    """moto takes code of any size, and what is not an archive."""
+    content = original(given)
+    try:
+        with zipfile.ZipFile(io.BytesIO(content[0])) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+    except zipfile.BadZipFile as error:
+        raise Refused("InvalidParameterValueException", "Could not unzip uploaded file.") from error
+    if size > MOST_UNPACKED:
+        raise Refused("InvalidParameterValueException", f"Unzipped size must be smaller than {MOST_UNPACKED} bytes")
+    return content
 
 
 def get_configuration(original: Any, function: Any, *arguments: Any, **named: Any) -> dict[str, Any]:

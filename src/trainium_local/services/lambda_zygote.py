@@ -6,7 +6,6 @@ embedded AWS does, however that ends: the socket at its standard input is closed
 
 import contextlib
 import ctypes
-import gc
 import json
 import os
 import runpy
@@ -14,13 +13,12 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import boto3
-import botocore.client
 import botocore.session
 
 BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.py")
@@ -30,31 +28,11 @@ OFTEN_CALLED = ("autoscaling", "cloudformation", "ec2", "lambda", "s3", "sns")
 
 
 def warm_up() -> None:
-    """Have botocore import and read what it does with the first client; of what it reads, only its own models stay."""
+    """Have botocore import and read what it does with the first client; later ones find its models read."""
     botocore.session.create_loader = cache(botocore.session.create_loader)
-    share_models()
     nobody = boto3.Session("nobody", "nothing", region_name="us-east-1")
     for service in OFTEN_CALLED:
         nobody.client(service)
-        botocore.session.create_loader(None).load_service_model(service, "paginators-1")
-
-
-def share_models() -> None:
-    """Each client of a service uses the model and the methods of the first: most of a client's start goes into them."""
-    creator: Any = botocore.client.ClientCreator
-    for name in {"_load_service_model", "_create_methods"} & vars(creator).keys():  # botocore promises neither
-        setattr(creator, name, _once(getattr(creator, name)))
-
-
-def _once(make: Callable[..., Any]) -> Callable[..., Any]:
-    made: dict[Any, Any] = {}
-
-    def found(creator: Any, *given: Any) -> Any:
-        if (key := (creator._loader, *given)) not in made:
-            made[key] = make(creator, *given)
-        return dict(made[key]) if isinstance(made[key], dict) else made[key]  # handlers of events add methods
-
-    return found
 
 
 def next_invocation(requests: socket.socket) -> list[int]:
@@ -132,10 +110,6 @@ def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 def main() -> None:
     warm_up()
-    # The collector need not go over it again in every process, which would copy it too.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)  # few objects live as long: by default it looks at them dozens of times
     stdin, output, connection = next_invocation(socket.socket(fileno=sys.stdin.fileno()))
     request = become_function(stdin, output, socket.socket(fileno=connection))
     environment, root = request["environment"], Path(request["root"])

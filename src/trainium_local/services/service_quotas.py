@@ -14,7 +14,7 @@ from moto.servicequotas.exceptions import NoSuchResource
 from trainium_core.facts import facts
 from trainium_local.seeds.sagemaker_quotas import sagemaker_quotas
 from trainium_local.seeds.vcpu_quotas import vcpu_quotas
-from trainium_local.services.quota_usage import usage_metric
+from trainium_local.services.vcpu_use import usage_metric
 
 _NAMES = {
     "ebs": "Amazon Elastic Block Store (Amazon EBS)",

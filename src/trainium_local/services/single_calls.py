@@ -1,12 +1,37 @@
 """Calls of several services that moto lacks, or answers otherwise than AWS does."""
 
 import json
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from functools import cache
 from typing import Any
 
 from moto.budgets.exceptions import NotFoundException
 from moto.core.responses import ActionResult
 from moto.core.utils import unix_time
 from moto.iam.access_control import PermissionResult
+
+_NO_SCRIPTS = {"SourceS3Uri": "s3://sagemaker-"}
+"""What moto accepts of an instance group without lifecycle scripts; it is not shown."""
+
+_one_conditional_write_at_a_time = threading.Lock()
+
+
+@cache
+def method_names(original: Callable[[type], list[str]], response_class: type) -> list[str]:
+    return original(response_class)
+
+
+@cache
+def moto_modules(original: Callable[[], Iterable[str]]) -> frozenset[str]:
+    return frozenset(original())
+
+
+def put_object(original: Any, response: Any) -> Any:
+    """Of two conditional writes at one moment, S3 refuses one: by these, nodes decide what must happen once."""
+    with _one_conditional_write_at_a_time if response.headers.get("If-None-Match") else nullcontext():
+        return original(response)
 
 
 def update_budget(response: Any) -> str:
@@ -49,3 +74,22 @@ def lookup_events(_response: Any) -> ActionResult:
 
 def get_permission(*_arguments: Any) -> PermissionResult:
     return PermissionResult.NEUTRAL
+
+
+def validate_instance_type(_configuration: Any, instance_type: str) -> None:
+    """moto's list ends before inf2 and trn1."""
+
+
+def create_cluster(
+    original: Any, backend: Any, cluster_name: str, instance_groups: Any, vpc_config: Any, tags: Any
+) -> Any:
+    groups = [{"ThreadsPerCore": 1, "LifeCycleConfig": _NO_SCRIPTS} | group for group in instance_groups or []]
+    arn = original(backend, cluster_name, groups, vpc_config, tags)
+    cluster = backend.clusters[cluster_name]
+    for group in cluster.instance_groups:
+        if group["LifeCycleConfig"] is _NO_SCRIPTS:
+            del group["LifeCycleConfig"]
+    for node in cluster.nodes.values():
+        if node.life_cycle_config is _NO_SCRIPTS:
+            node.life_cycle_config = {}
+    return arn

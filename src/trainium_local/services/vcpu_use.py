@@ -1,13 +1,21 @@
-"""How many vCPUs of a quota the instances here use, and the refusal of a launch that goes over."""
+"""How many vCPUs of a quota the instances here use: the refusal of a launch that goes over, and the metrics of it.
 
+AWS has the metrics in AWS/Usage, which CloudWatch in moto lacks. Here they show what runs at this moment; on AWS they
+are taken every few minutes, and lag behind.
+"""
+
+from datetime import UTC, datetime
 from typing import Any
 
+from moto.core.responses import ActionResult
+from moto.ec2 import ec2_backends
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from trainium_local.seeds.vcpu_quotas import VcpuQuota, quota_for
+from trainium_local.seeds.vcpu_quotas import VcpuQuota, quota_for, vcpu_quotas
 from trainium_local.services.errors import refusal
 from trainium_local.services.launch_request import ON_DEMAND
 
+NAMESPACE = "AWS/Usage"
 # EC2 documentation, Reserved Instance quotas: what is stopping or has ended counts no more.
 COUNTED_STATES = ("pending", "running")
 # Which quota a Capacity Block counts against, if any, is not documented: it is not held against one here.
@@ -34,3 +42,32 @@ def vcpus_used(backend: Any, quota: VcpuQuota) -> int:
 
 def _vcpus(instance_type: str) -> int:
     return INSTANCE_TYPES[instance_type]["VCpuInfo"]["DefaultVCpus"]
+
+
+def usage_metric(quota: VcpuQuota) -> dict[str, Any]:
+    """The metric of a quota, as Service Quotas names it.
+
+    Its form and the classes Inf/OnDemand and Standard/Spot are in a public dump of Service Quotas; other classes are
+    made by the same pattern, and may be others on AWS.
+    """
+    family = quota.families[0].capitalize() if len(quota.families) == 1 else "Standard"
+    market = "Spot" if quota.market == "spot" else "OnDemand"
+    return {
+        "MetricNamespace": NAMESPACE,
+        "MetricName": "ResourceCount",
+        "MetricDimensions": {"Class": f"{family}/{market}", "Resource": "vCPU", "Service": "EC2", "Type": "Resource"},
+        "MetricStatisticRecommendation": "Maximum",
+    }
+
+
+def get_metric_statistics(original: Any, response: Any) -> ActionResult:
+    if response._get_param("Namespace") != NAMESPACE:
+        return original(response)
+    dimensions = {dimension["Name"]: dimension["Value"] for dimension in response._get_param("Dimensions", [])}
+    backend = ec2_backends[response.current_account][response.region]
+    points: list[dict[str, Any]] = []
+    for quota in vcpu_quotas():
+        if usage_metric(quota)["MetricDimensions"] == dimensions:
+            statistics = dict.fromkeys(response._get_param("Statistics", []), float(vcpus_used(backend, quota)))
+            points.append({"Timestamp": datetime.now(UTC), "Unit": "None", **statistics})
+    return ActionResult({"Label": response._get_param("MetricName"), "Datapoints": points})
