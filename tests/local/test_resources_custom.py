@@ -158,36 +158,13 @@ def test_a_handler_for_node_of_cdk_is_stood_in_for(stacks: Stacks) -> None:
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-@pytest.mark.parametrize(
-    ("runtime", "code"),
-    [
-        (
-            "python3.13",
-            "import cfnresponse\n"
-            "def handler(event, context):\n"
-            "    cfnresponse.send(event, context, cfnresponse.SUCCESS, {'Given': 'x'}, 'mine')\n",
-        ),
-        (
-            "nodejs22.x",
-            "const response = require('cfn-response');\n"
-            "exports.handler = (e, c) => response.send(e, c, response.SUCCESS, { Given: 'x' }, 'mine');\n",
-        ),
-        (  # as the handlers of CDK do
-            "nodejs22.x",
-            "const https = require('https');\n"
-            "exports.handler = async (e) => new Promise((done) => {\n"
-            "  const url = new URL(e.ResponseURL);\n"
-            "  const answer = { Status: 'SUCCESS', PhysicalResourceId: 'mine', Data: { Given: 'x' } };\n"
-            "  const body = JSON.stringify({ ...e, ...answer });\n"
-            "  https.request({ hostname: url.hostname, path: url.pathname, method: 'PUT' }, done).end(body);\n"
-            "});\n",
-        ),
-    ],
-    ids=["python", "node", "https"],
-)
-def test_source_in_the_template_answers_with_the_module_beside_it(stacks: Stacks, runtime: str, code: str) -> None:
+def test_source_in_the_template_answers_with_the_module_beside_it(stacks: Stacks) -> None:
     wanted = custom("")
-    wanted["Resources"]["Fn"]["Properties"] |= {"Runtime": runtime, "Code": {"ZipFile": code}}
+    wanted["Resources"]["Fn"]["Properties"]["Code"]["ZipFile"] = (
+        "import cfnresponse\n"
+        "def handler(event, context):\n"
+        "    cfnresponse.send(event, context, cfnresponse.SUCCESS, {'Given': 'x'}, 'mine')\n"
+    )
     name = stacks.deploy(wanted)
     assert stacks.outputs(name) == {"O": "x"}
     assert stacks.physical_id(name, "C") == "mine"

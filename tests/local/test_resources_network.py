@@ -117,22 +117,6 @@ def test_tags_of_every_type_change_in_place(stacks: Stacks) -> None:
     assert {one: tags(one) for one in described} == {one: {"stays": "2", "comes": "1"} for one in described}
 
 
-def test_a_nat_gateway_with_an_unknown_address_is_refused_and_leaves_nothing(stacks: Stacks) -> None:
-    before = left(stacks)
-    gateway = resource("NatGateway", SubnetId={"Ref": "S"}, AllocationId="eipalloc-0123456789abcdef0")
-    name = stacks.create(template(public(N2={**gateway, "DependsOn": "N"})))
-    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
-    assert "The allocation ID 'eipalloc-0123456789abcdef0' does not exist" in stacks.failures(name)
-    assert left(stacks) == before
-
-
-def test_an_address_serves_one_nat_gateway(stacks: Stacks) -> None:
-    second = resource("NatGateway", SubnetId={"Ref": "S"}, AllocationId={"Fn::GetAtt": ["A", "AllocationId"]})
-    name = stacks.create(template(public(N2={**second, "DependsOn": "N"})))
-    assert stacks.settled(name) == "ROLLBACK_COMPLETE"
-    assert "is already associated" in stacks.failures(name)
-
-
 def test_a_network_with_a_way_out_is_complete_and_goes_without_a_trace(stacks: Stacks) -> None:
     before = left(stacks)
     name = stacks.deploy(template(public()))
@@ -216,32 +200,6 @@ class TestSecurityGroup:
         inward, outward = self.rules(stacks, name)
         assert inward == []
         assert not any(rule["UserIdGroupPairs"] for rule in outward)
-
-    @pytest.mark.parametrize(
-        ("direction", "rule", "inline"),
-        [
-            ("Egress", {"IpProtocol": "-1", "CidrIp": "0.0.0.0/0"}, []),
-            ("Ingress", {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "CidrIp": "10.0.0.0/8"}, ["own"]),
-        ],
-    )
-    def test_a_rule_that_it_has_already_may_be_a_resource_too(
-        self, stacks: Stacks, direction: str, rule: dict[str, Any], inline: list[str]
-    ) -> None:
-        property_name = f"SecurityGroup{direction}"
-        base = self.with_group(**({property_name: [rule]} if inline else {}))
-        own = resource(property_name, GroupId={"Fn::GetAtt": ["G", "GroupId"]}, **rule)
-        name = stacks.deploy(template({**base, "Own": own}))
-        of_group = [{"Name": "group-id", "Values": [stacks.physical_id(name, "G")]}]
-        found = stacks.aws.client("ec2").describe_security_group_rules(Filters=of_group)["SecurityGroupRules"]
-        (one,) = [one for one in found if one["IsEgress"] == (direction == "Egress")]
-        assert one["SecurityGroupRuleId"] == stacks.physical_id(name, "Own")
-        assert stacks.delete(name) == "DELETE_COMPLETE"
-
-    def test_a_rule_given_twice_is_one_rule(self, stacks: Stacks) -> None:
-        rule = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "CidrIp": "10.0.0.0/8"}
-        twice = [rule, rule | {"Description": "again"}]
-        name = stacks.deploy(template(self.with_group(SecurityGroupIngress=twice)))
-        assert len(self.rules(stacks, name)[0]) == 1
 
     def test_it_is_not_deleted_while_an_interface_uses_it(self, stacks: Stacks) -> None:
         name = stacks.deploy(template(self.with_group()))

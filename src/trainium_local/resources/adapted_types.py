@@ -10,6 +10,8 @@ from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource
 from trainium_local.resources.registry import NeedsReplacementError, Properties, Provisioned, Request
 
+_RESPONSE_MODULE = files("trainium_local.resources") / "cfn_response" / "cfnresponse.py"
+
 
 class _Function(ApiResource):
     def adapt(self, properties: Properties) -> Properties:
@@ -18,11 +20,12 @@ class _Function(ApiResource):
         if source is None:
             return properties
         python = str(properties.get("Runtime", "")).startswith("python")
-        name, module = ("index.py", "cfnresponse.py") if python else ("index.js", "cfn-response.js")
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w") as bundle:
-            answers = (files("trainium_local.resources") / "cfn_response" / module).read_text()
-            for path, text in ((name, source), (module if python else f"node_modules/{module}", answers)):
+            entries = (
+                {"index.py": source, "cfnresponse.py": _RESPONSE_MODULE.read_text()} if python else {"index.js": source}
+            )
+            for path, text in entries.items():
                 entry = zipfile.ZipInfo(path)
                 entry.external_attr = 0o644 << 16
                 bundle.writestr(entry, text)

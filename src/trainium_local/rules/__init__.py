@@ -1,13 +1,71 @@
 """What services refuse of a resource and moto accepts: checked for every resource just before it is provisioned.
 
-The facts are in rules.toml, the messages AWS's where they are known; each module goes by one of its tables.
+The facts are in rules.toml, the messages AWS's where they are known. A relation is a JSON schema that the properties
+must match, or a JMESPath expression that must not be true of them.
 """
 
-from trainium_local.rules import policies, references, relations
-from trainium_local.rules.rule import Properties, Target
+import json
+import re
+from collections import defaultdict
+from functools import cache
+from typing import Any
+
+from cfnlint.jsonschema import StandardValidator
+
+from trainium_local.rules import references
+from trainium_local.rules.rule import FACTS, Properties, Target, listed, refusal
+from trainium_local.services.expressions import search
 
 
 def refuse(resource_type: str, properties: Properties, target: Target) -> None:
     """Raise Refused, in the service's words, if the service would not create or change the resource like this."""
-    for module in (relations, references, policies):
-        module.check(resource_type, properties, target)
+    _check_relations(resource_type, properties, target)
+    references.check(resource_type, properties, target)
+    _check_roles(resource_type, properties, target)
+
+
+def _check_relations(resource_type: str, properties: Properties, target: Target) -> None:
+    facts = [*_relations()[resource_type], *_relations()["*"]]
+    seen = {**properties, "ec2": _ec2(properties, target)} if any("unless" in fact for fact, _ in facts) else properties
+    for fact, validator in facts:
+        found = search(fact["unless"], seen) if "unless" in fact else None
+        if found or not validator.is_valid(properties):
+            words = fact["message"].format_map(defaultdict(str, {**seen, "found": found}))
+            raise refusal(fact, resource_type.split("::")[1], message=words)
+
+
+@cache
+def _relations() -> dict[str, list[tuple[dict[str, Any], Any]]]:
+    found: dict[str, list[tuple[dict[str, Any], Any]]] = defaultdict(list)
+    for fact in FACTS["relation"]:
+        found[fact["type"]].append((fact, StandardValidator(schema=fact.get("schema", {}))))
+    return found
+
+
+def _ec2(properties: Properties, target: Target) -> dict[str, Any]:
+    """By kind, the `shown` attributes of EC2's resources that are named, and of their VPCs; VPCs with `gateways`."""
+    gateways = references.known("ec2", FACTS["reference"]["igw"], target)
+    found: dict[str, Any] = {"gateways": [references.part(one, "vpc.id") for one in gateways]}
+    named = {identifier for identifier, _ in references.identifiers(properties)}
+    for kind, fact in reversed(FACTS["reference"].items()):  # the VPCs last
+        things = [one for one in references.known("ec2", fact, target) if "shown" in fact and one[0] in named]
+        found[kind] = [{name: references.part(one, path) for name, path in fact["shown"].items()} for one in things]
+        named |= {one["vpc"] for one in found[kind] if one.get("vpc")}
+    return found
+
+
+def _check_roles(resource_type: str, properties: Properties, target: Target) -> None:
+    fact = FACTS["role"].get(resource_type)
+    for arn in listed(search(fact["path"], dict(properties))) if fact else ():
+        if f"::{target.account}:role/" in str(arn) and not _may_assume(target, str(arn), fact["service"]):
+            raise refusal(fact, resource_type.split("::")[1], arn)
+
+
+def _may_assume(target: Target, arn: str, service: str) -> bool:
+    role = next((one for one in list(target.backend("iam").roles.values()) if one.arn == arn), None)
+    if role is None:
+        return "/aws-service-role/" in arn
+    statements = listed(json.loads(role.assume_role_policy_document).get("Statement"))
+    allowed = [one.get("Principal") for one in statements if one.get("Effect") == "Allow"]
+    services = [name for one in allowed for name in listed(one.get("Service") if isinstance(one, dict) else one)]
+    return any(name == "*" or re.fullmatch(rf"{service}\..*amazonaws\.com(\.cn)?", name) for name in services)

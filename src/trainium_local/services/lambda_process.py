@@ -1,8 +1,8 @@
 """Lambda functions as processes of this machine, where moto wants Docker.
 
-A Python function runs with this interpreter and finds boto3 as the real runtime has it; one for Node.js with the Node
-that is installed, without an SDK. They get none of the caller's AWS settings, and the embedded AWS as their only
-endpoint. They are not sandboxed.
+A Python function runs with this interpreter and finds boto3 as the real runtime has it; others are refused when they
+are invoked. Functions get none of the caller's AWS settings, and the embedded AWS as their only endpoint. They are not
+sandboxed.
 """
 
 import io
@@ -28,7 +28,6 @@ from trainium_local.services.errors import Refused
 
 MOST_UNPACKED = 262_144_000
 """Bytes of a function's code (AWS Lambda Developer Guide, Lambda quotas)."""
-NODE_BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.js")
 
 _UNIX = 3  # where an archive was made, by the ZIP File Format Specification, 4.4.2.2
 
@@ -74,12 +73,11 @@ def run(function: Any, event: Any) -> Invocation:
     """Invoke `function` (moto's LambdaFunction) with `event` and wait for it; its log goes to its log group."""
     request_id = str(uuid.uuid4())
     group = _log_group(function)
-    if (command := _command(function)) is not None:
-        invocation = _run(function, event, request_id, command)
+    if function.package_type == "Zip" and str(function.run_time).startswith("python"):
+        invocation = _run(function, event, request_id)
     else:
-        runs = "the embedded AWS runs functions for Python, and for Node.js if `node` is installed"
         runtime = f"{function.function_name} has the runtime {function.run_time or function.package_type}"
-        invocation = _failure("Runtime.NotSupported", f"{runs}; {runtime}")
+        invocation = _failure("Runtime.NotSupported", f"the embedded AWS runs functions for Python; {runtime}")
     if group:
         _write_logs(function, group, request_id, invocation.logs)
     return invocation
@@ -119,13 +117,6 @@ def invoke_lambda(function: Any, event: Any = None) -> tuple[str, bool, str]:
     return invocation.payload, invocation.failed, invocation.logs
 
 
-def _command(function: Any) -> list[str] | None:
-    """What runs the function, nothing for Python; None if nothing here can."""
-    runtime = str(function.run_time) if function.package_type == "Zip" else ""
-    node = runtime.startswith("nodejs") and shutil.which("node")
-    return [] if runtime.startswith("python") else [node, str(NODE_BOOTSTRAP)] if node else None
-
-
 def _unreadable(archive: bytes) -> str | None:
     """Name of the first entry that the user of a function may not read ("Lambda requires 644 and 755 permissions").
 
@@ -139,14 +130,14 @@ def _unreadable(archive: bytes) -> str | None:
     return None
 
 
-def _run(function: Any, event: Any, request_id: str, command: list[str]) -> Invocation:
+def _run(function: Any, event: Any, request_id: str) -> Invocation:
     if (entry := _unreadable(function.code_bytes)) is not None:
         return _failure("PermissionError", f"[Errno 13] Permission denied: '/var/task/{entry}'")
     root = _unpacked(function.code_sha_256, function.code_bytes)
     with _temporary_folder() as home:
         result = Path(home) / "result.json"
         environment = _environment(function, root, home, result, request_id)
-        ended = lambda_starter.run(environment, root, json.dumps(event).encode(), float(function.timeout), command)
+        ended = lambda_starter.run(environment, root, json.dumps(event).encode(), float(function.timeout))
         logs = ended.printed.decode(errors="replace")
         if ended.timed_out:
             message = f"{request_id} Task timed out after {float(function.timeout):.2f} seconds"
@@ -199,7 +190,6 @@ def _environment(function: Any, root: Path, home: str, result: Path, request_id:
         "AWS_LAMBDA_LOG_STREAM_NAME": request_id,
         "LAMBDA_TASK_ROOT": str(root),
         "TRN_LAMBDA_LAYERS": str(layers),
-        "NODE_PATH": f"{layers}/nodejs/node_modules",
         "_HANDLER": str(function.handler),
         "HOME": home,
         "PYTHONDONTWRITEBYTECODE": "1",

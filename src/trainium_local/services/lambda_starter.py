@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,12 +34,12 @@ def passed_on() -> dict[str, str]:
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
 
-def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float, command: Sequence[str] = ()) -> Ended:
-    """Run lambda_bootstrap.py, or `command`, in the folder `root` with this environment and no other.
+def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float) -> Ended:
+    """Run lambda_bootstrap.py in the folder `root` with this environment and no other.
 
     What it starts ends with it.
     """
-    request = {"environment": dict(environment), "root": str(root), "timeout": timeout, "command": list(command)}
+    request = {"environment": dict(environment), "root": str(root), "timeout": timeout}
     ours, theirs = socket.socketpair()
     reading, writing = os.pipe()
     with ours, os.fdopen(reading, "rb") as output, tempfile.TemporaryFile() as given:

@@ -114,8 +114,6 @@ def main() -> None:
     request = become_function(stdin, output, socket.socket(fileno=connection))
     environment, root = request["environment"], Path(request["root"])
     os.chdir(root)
-    if request["command"]:
-        os.execve(request["command"][0], request["command"], environment)
     if needs_an_interpreter_of_its_own(environment, root):
         os.execve(sys.executable, [sys.executable, "-P", str(BOOTSTRAP)], environment)
     os.environ.clear()

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from trainium_local.services.errors import refusal
-
 
 def create_default_vpc(original: Any, backend: Any) -> Any:
     """It reaches the internet (Amazon VPC User Guide, Default VPC components)."""
@@ -31,19 +29,6 @@ def delete_vpc_endpoints(original: Any, backend: Any, vpce_ids: list[str] | None
     for endpoint_id in vpce_ids or []:
         backend.vpc_end_points.pop(endpoint_id, None)
         backend.tags.pop(endpoint_id, None)
-
-
-def create_nat_gateway(
-    original: Any, backend: Any, subnet_id: str, allocation_id: str, *arguments: Any, **named: Any
-) -> Any:
-    """Nothing is left of a refused one: moto makes its interface before it looks for the address."""
-    if allocation_id:
-        address = next((one for one in backend.addresses if one.allocation_id == allocation_id), None)
-        if address is None:
-            raise refusal("address-unknown", address=allocation_id)
-        if address.association_id:
-            raise refusal("address-already-associated", address=allocation_id)
-    return original(backend, subnet_id, allocation_id, *arguments, **named)
 
 
 def delete_nat_gateway(original: Any, backend: Any, nat_gateway_id: str) -> Any:
