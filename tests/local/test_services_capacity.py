@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -57,29 +58,23 @@ def test_a_block_costs_its_sourced_price_for_every_instance_and_hour(embedded_aw
     assert f"{offering['EndDate']:%H:%M}" == "11:30"
 
 
-def test_an_offering_has_the_same_id_when_it_is_read_again(embedded_aws: EmbeddedAws) -> None:
-    assert [o["CapacityBlockOfferingId"] for o in offered(embedded_aws)] == [
-        o["CapacityBlockOfferingId"] for o in offered(embedded_aws)
-    ]
-
-
-def test_offerings_differ_in_their_ids() -> None:
+def test_offerings_keep_their_own_ids() -> None:
     now = datetime(2026, 11, 21, 12, tzinfo=UTC)
-    ids = [
-        offer.offering_id
-        for instances in (1, 2)
-        for hours in (24, 48)
-        for offer in offers(region=BLOCK_REGION, instance_type=BLOCK_TYPE, instances=instances, hours=hours, now=now)
-    ]
-    assert len(set(ids)) == len(ids)
+
+    def ids(now: datetime) -> list[str]:
+        return [
+            offer.offering_id
+            for count, hours in product((1, 2), (24, 48))
+            for offer in offers(region=BLOCK_REGION, instance_type=BLOCK_TYPE, instances=count, hours=hours, now=now)
+        ]
+
+    assert len(set(ids(now))) == len(ids(now))
+    assert ids(now) == ids(now + timedelta(hours=1))
 
 
-def test_the_latest_end_narrows_what_is_offered(embedded_aws: EmbeddedAws) -> None:
+def test_latest_end_and_number_narrow_what_is_offered(embedded_aws: EmbeddedAws) -> None:
     assert offered(embedded_aws, EndDateRange=datetime.now(UTC) + timedelta(hours=1)) == []
     assert offered(embedded_aws, EndDateRange=datetime.now(UTC) + timedelta(days=60))
-
-
-def test_more_instances_than_there_are_find_no_offering(embedded_aws: EmbeddedAws) -> None:
     assert offered(embedded_aws, InstanceCount=64) == []
 
 
@@ -98,11 +93,6 @@ def test_a_block_that_was_bought_is_sold(embedded_aws: EmbeddedAws) -> None:
         buy(embedded_aws, offering)
 
 
-def test_an_offering_that_nobody_made_cannot_be_bought(embedded_aws: EmbeddedAws) -> None:
-    with pytest.raises(ClientError):
-        buy(embedded_aws, {"CapacityBlockOfferingId": "cb-0123456789abcdef0"})
-
-
 def test_a_block_that_has_not_begun_shows_no_capacity_but_its_size_in_a_tag(embedded_aws: EmbeddedAws) -> None:
     bought = buy(embedded_aws, offered(embedded_aws, InstanceCount=4)[-1])
     assert (bought["State"], bought["ReservationType"]) == ("scheduled", "capacity-block")
@@ -119,14 +109,8 @@ def test_a_block_is_shown_as_block_and_as_reservation(embedded_aws: EmbeddedAws)
     filters = [{"Name": "instance-type", "Values": [BLOCK_TYPE]}, {"Name": "state", "Values": ["active"]}]
     found = client.describe_capacity_reservations(Filters=filters)["CapacityReservations"]
     assert bought["CapacityReservationId"] in [entry["CapacityReservationId"] for entry in found]
-
-
-def test_a_block_cannot_be_cancelled(embedded_aws: EmbeddedAws) -> None:
-    bought = buy(embedded_aws, offered(embedded_aws, InstanceCount=6)[0])
     with pytest.raises(ClientError):
-        embedded_aws.client("ec2", BLOCK_REGION).cancel_capacity_reservation(
-            CapacityReservationId=bought["CapacityReservationId"]
-        )
+        client.cancel_capacity_reservation(CapacityReservationId=bought["CapacityReservationId"])
 
 
 def reserve(ec2: Any, count: int = 1, **more: Any) -> str:
@@ -158,13 +142,6 @@ def test_a_reservation_is_in_its_zone_by_id_and_name(ec2: Any) -> None:
     assert shown(ec2, by_name)["AvailabilityZoneId"] == ZONE
 
 
-def test_a_reservation_of_an_unknown_type_or_zone_is_refused(ec2: Any) -> None:
-    for wrong in ({"InstanceType": "trn9.large"}, {"AvailabilityZoneId": "use1-az1"}):
-        with pytest.raises(ClientError) as error:
-            reserve(ec2, **wrong)
-        assert code_of(error) == "InvalidParameterValue"
-
-
 def test_one_that_is_cancelled_launches_nothing(ec2: Any, network: Network) -> None:
     reservation_id = reserve(ec2)
     ec2.cancel_capacity_reservation(CapacityReservationId=reservation_id)
@@ -186,12 +163,6 @@ def test_reservation_expires_at_its_end(start_embedded_aws: Callable[[Settings],
     assert shown(ec2, reservation_id)["State"] == "expired"
 
 
-def test_an_unknown_reservation_is_not_found(ec2: Any) -> None:
-    with pytest.raises(ClientError) as error:
-        shown(ec2, "cr-0123456789abcdef0")
-    assert code_of(error) == "InvalidCapacityReservationId.NotFound"
-
-
 def test_a_launch_takes_room_of_the_reservation_and_its_end_gives_it_back(ec2: Any, network: Network) -> None:
     reservation_id = reserve(ec2, 2)
     (instance,) = network.run(template(network, **into(reservation_id)))
@@ -201,22 +172,9 @@ def test_a_launch_takes_room_of_the_reservation_and_its_end_gives_it_back(ec2: A
     assert shown(ec2, reservation_id)["AvailableInstanceCount"] == 2
 
 
-def test_a_full_reservation_refuses_the_launch(ec2: Any, network: Network) -> None:
-    with pytest.raises(ClientError) as error:
-        network.run(template(network, **into(reserve(ec2, 1))), count=2)
-    assert code_of(error) == "ReservationCapacityExceeded"
-
-
-def test_a_reservation_that_does_not_exist_refuses_the_launch(network: Network) -> None:
-    with pytest.raises(ClientError) as error:
-        network.run(template(network, **into("cr-0123456789abcdef0")))
-    assert code_of(error) == "InvalidCapacityReservationId.NotFound"
-
-
 @pytest.mark.parametrize(
     ("reserved", "market", "code"),
     [
-        ({"InstanceType": "trn1.2xlarge"}, None, "InvalidParameterValue"),
         ({"AvailabilityZoneId": "usw2-az1"}, None, "ReservationCapacityExceeded"),
         ({}, "capacity-block", "InvalidParameterCombination"),
     ],

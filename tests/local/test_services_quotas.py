@@ -22,24 +22,15 @@ def test_every_region_with_trainium_has_the_quota(embedded_aws: EmbeddedAws, reg
     assert (quota["QuotaName"], quota["Value"]) == ("Running On-Demand Trn instances", 256.0)
 
 
-def test_the_default_of_aws_is_not_the_applied_value(embedded_aws: EmbeddedAws) -> None:
+def test_quotas_are_listed_over_pages_and_by_default(embedded_aws: EmbeddedAws) -> None:
     quotas = embedded_aws.client("service-quotas")
     assert quotas.get_aws_default_service_quota(ServiceCode="ec2", QuotaCode=TRN)["Quota"]["Value"] == 0
-
-
-def test_the_applied_quotas_are_listed_over_pages(embedded_aws: EmbeddedAws) -> None:
-    pages = embedded_aws.client("service-quotas").get_paginator("list_service_quotas")
-    listed = [
-        q["QuotaCode"]
-        for page in pages.paginate(ServiceCode="ec2", PaginationConfig={"PageSize": 2})
-        for q in page["Quotas"]
-    ]
+    pages = quotas.get_paginator("list_service_quotas").paginate(ServiceCode="ec2", PaginationConfig={"PageSize": 2})
+    listed = [quota["QuotaCode"] for page in pages for quota in page["Quotas"]]
     assert listed == [*(quota.code for quota in seeded_quotas()), facts()["limits"]["elastic_ips"]["code"]]
-
-
-def test_the_default_quotas_are_listed(embedded_aws: EmbeddedAws) -> None:
-    listed = embedded_aws.client("service-quotas").list_aws_default_service_quotas(ServiceCode="ec2")["Quotas"]
-    assert [q["Value"] for q in listed] == [*(quota.default for quota in seeded_quotas()), 5]
+    defaults = quotas.list_aws_default_service_quotas(ServiceCode="ec2")["Quotas"]
+    assert [q["Value"] for q in defaults] == [*(quota.default for quota in seeded_quotas()), 5]
+    assert quotas.list_aws_default_service_quotas(ServiceCode="vpc")["Quotas"]
 
 
 @pytest.mark.parametrize("key", [key for key, value in facts()["limits"].items() if isinstance(value, dict)])
@@ -50,22 +41,15 @@ def test_the_limits_of_the_facts_are_there_with_the_defaults_of_aws(embedded_aws
     assert (quota["QuotaName"], quota["Value"]) == (limit["name"], limit["default"])
 
 
-def test_other_services_keep_what_moto_knows(embedded_aws: EmbeddedAws) -> None:
-    assert embedded_aws.client("service-quotas").list_aws_default_service_quotas(ServiceCode="vpc")["Quotas"]
-
-
 def test_an_unknown_quota_is_no_such_resource(embedded_aws: EmbeddedAws) -> None:
     with pytest.raises(ClientError) as error:
         embedded_aws.client("service-quotas").get_service_quota(ServiceCode="ec2", QuotaCode="L-00000000")
     assert error.value.response["Error"]["Code"] == "NoSuchResourceException"
 
 
-def test_a_quota_chosen_at_the_start_is_shown(chosen_aws: EmbeddedAws) -> None:
+def test_a_quota_chosen_at_the_start_is_shown_and_enforced(chosen_aws: EmbeddedAws) -> None:
     quota = chosen_aws.client("service-quotas").get_service_quota(ServiceCode="ec2", QuotaCode=TRN)["Quota"]
     assert quota["Value"] == 128
-
-
-def test_a_quota_chosen_at_the_start_is_enforced(chosen_aws: EmbeddedAws) -> None:
     network = make_network(chosen_aws, zone_id="usw2-az4")
     with pytest.raises(ClientError, match="current vCPU limit of 128"):
         network.run(network.template("two"), count=2)
@@ -74,9 +58,6 @@ def test_a_quota_chosen_at_the_start_is_enforced(chosen_aws: EmbeddedAws) -> Non
 def test_every_trainium_type_counts_against_the_trn_quotas() -> None:
     codes = {quota.code for name in builtin_catalog() if (quota := quota_for(name, "on-demand"))}
     assert codes == {TRN}
-
-
-def test_an_inferentia_type_does_not_count_against_the_trn_quotas() -> None:
     quota = quota_for("inf2.48xlarge", "on-demand")
     assert quota is not None
     assert quota.code == "L-1945791B"
@@ -130,7 +111,7 @@ def history(aws: EmbeddedAws, region: str, **more: str) -> list[dict[str, Any]]:
     return [r for page in pages.paginate(**parameters) for r in page["RequestedQuotas"]]
 
 
-def test_a_request_stays_pending_and_is_in_the_history_of_its_region(embedded_aws: EmbeddedAws) -> None:
+def test_one_open_request_for_more_is_in_the_history_of_its_region(embedded_aws: EmbeddedAws) -> None:
     made = ask_for(embedded_aws, "us-east-1", 1024)
     assert (made["Status"], made["DesiredValue"]) == ("PENDING", 1024)
     (shown,) = history(embedded_aws, "us-east-1")
@@ -139,23 +120,16 @@ def test_a_request_stays_pending_and_is_in_the_history_of_its_region(embedded_aw
     assert history(embedded_aws, "eu-north-1") == []
 
 
-def refused(aws: EmbeddedAws, region: str, desired: float, code: str = TRN) -> str:
-    with pytest.raises(ClientError) as error:
-        ask_for(aws, region, desired, code)
-    return error.value.response["Error"]["Code"]
-
-
-def test_a_second_request_is_refused_while_one_is_open(embedded_aws: EmbeddedAws) -> None:
-    ask_for(embedded_aws, "us-east-2", 512)
-    assert refused(embedded_aws, "us-east-2", 1024) == "ResourceAlreadyExistsException"
-
-
-def test_no_more_than_there_is_cannot_be_requested(embedded_aws: EmbeddedAws) -> None:
-    assert refused(embedded_aws, "ap-south-1", 256) == "IllegalArgumentException"
-
-
-def test_more_of_an_unknown_quota_is_no_such_resource(embedded_aws: EmbeddedAws) -> None:
-    assert refused(embedded_aws, "ap-south-1", 1, code="L-00000000") == "NoSuchResourceException"
+@pytest.mark.parametrize(
+    ("desired", "code", "error"),
+    [(2048, TRN, "ResourceAlreadyExists"), (256, TRN_SPOT, "IllegalArgument"), (1, "L-00000000", "NoSuchResource")],
+)
+def test_wrong_request_for_more_is_refused(embedded_aws: EmbeddedAws, desired: float, code: str, error: str) -> None:
+    if error == "ResourceAlreadyExists":
+        ask_for(embedded_aws, "us-east-2", 1024)
+    with pytest.raises(ClientError) as refused:
+        ask_for(embedded_aws, "us-east-2", desired, code)
+    assert refused.value.response["Error"]["Code"] == f"{error}Exception"
 
 
 def sagemaker_names(aws: EmbeddedAws, operation: str) -> set[str]:
