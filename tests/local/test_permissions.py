@@ -83,14 +83,6 @@ def bucket(aws: EmbeddedAws) -> str:
     return name
 
 
-def test_the_owner_may_do_everything(aws: EmbeddedAws) -> None:
-    assert aws.client("iam").list_roles()["ResponseMetadata"]["HTTPStatusCode"] == 200
-
-
-def test_what_a_policy_allows_is_done(aws: EmbeddedAws) -> None:
-    Session(aws, role(aws, allow("ec2:DescribeVpcs"))).client("ec2").describe_vpcs()
-
-
 def test_what_no_policy_allows_is_refused_with_the_message_of_the_service(aws: EmbeddedAws) -> None:
     arn, name = role(aws), bucket(aws)
     session = Session(aws, arn)
@@ -127,16 +119,14 @@ def test_a_deny_wins_over_any_allow(aws: EmbeddedAws) -> None:
 
 
 def test_a_resource_is_matched_with_wildcards(aws: EmbeddedAws) -> None:
+    Session(aws, role(aws, allow("ec2:DescribeVpcs"))).client("ec2").describe_vpcs()
+    narrow = Session(aws, role(aws, allow("ec2:DescribeVpcs", f"arn:aws:ec2:*:{ACCOUNT}:vpc/*")))
+    assert refusal(narrow.client("ec2").describe_vpcs)[0] == "UnauthorizedOperation"  # an action on no resource
     name = bucket(aws)
     s3 = Session(aws, role(aws, allow("s3:*Object", f"arn:aws:s3:::{name}/logs/*"))).client("s3")
     s3.put_object(Bucket=name, Key="logs/a/b", Body=b"")
     assert refusal(s3.put_object, Bucket=name, Key="other", Body=b"")[0] == "AccessDenied"
     assert refusal(s3.delete_objects, Bucket=name, Delete={"Objects": [{"Key": "logs/a/b"}, {"Key": "other"}]})
-
-
-def test_an_action_on_no_resource_takes_a_permission_on_all(aws: EmbeddedAws) -> None:
-    session = Session(aws, role(aws, allow("ec2:DescribeVpcs", f"arn:aws:ec2:*:{ACCOUNT}:vpc/*")))
-    assert refusal(session.client("ec2").describe_vpcs)[0] == "UnauthorizedOperation"
 
 
 def test_a_resource_that_a_request_does_not_name_may_be_any_of_its_type(aws: EmbeddedAws) -> None:
@@ -242,19 +232,19 @@ CLOUDFORMATION = trust({"Service": "cloudformation.amazonaws.com"})
 
 
 def test_cloudformation_may_do_what_its_role_may(aws: EmbeddedAws) -> None:
-    stacks = Stacks(aws)
+    stacks, wanted = Stacks(aws), template({"P": parameter()})
     arn = role(aws, allow("ssm:*Parameter*"), allow("ssm:*Tags*"), trusts=CLOUDFORMATION)
-    name = stacks.deploy(template({"P": parameter()}), RoleARN=arn)
-    assert stacks.delete(name) == "DELETE_COMPLETE"
-
-
-def test_a_stack_whose_role_lacks_a_permission_is_rolled_back_with_the_reason(aws: EmbeddedAws) -> None:
-    stacks = Stacks(aws)
-    arn = role(aws, allow("sns:*"), trusts=CLOUDFORMATION)
-    name = stacks.create(template({"P": parameter()}), RoleARN=arn)
+    assert stacks.delete(stacks.deploy(wanted, RoleARN=arn)) == "DELETE_COMPLETE"
+    without = role(aws, allow("sns:*"), trusts=CLOUDFORMATION)
+    name = stacks.create(wanted, RoleARN=without)
     assert stacks.settled(name) == "ROLLBACK_COMPLETE"
-    user = f"User: arn:aws:sts::{ACCOUNT}:assumed-role/{arn.rpartition('/')[2]}/AWSCloudFormation"
+    user = f"User: arn:aws:sts::{ACCOUNT}:assumed-role/{without.rpartition('/')[2]}/AWSCloudFormation"
     assert f"{user} is not authorized to perform: ssm:PutParameter on resource: " in stacks.failures(name)
+    untrusted = role(aws, allow("*"))
+    assert refusal(stacks.create, wanted=wanted, RoleARN=untrusted) == (
+        "ValidationError",
+        f"Role {untrusted} is invalid or cannot be assumed",
+    )
 
 
 def test_a_parameter_that_the_role_may_not_read_is_refused_with_the_permission(aws: EmbeddedAws) -> None:
@@ -266,14 +256,6 @@ def test_a_parameter_that_the_role_may_not_read_is_refused_with_the_permission(a
     assert (
         f"is not authorized to perform: ssm:GetParameters on resource: arn:aws:ssm:us-west-2::parameter{image}"
         in message
-    )
-
-
-def test_a_role_that_does_not_trust_cloudformation_is_refused(aws: EmbeddedAws) -> None:
-    arn = role(aws, allow("*"))
-    assert refusal(Stacks(aws).create, wanted=template({"P": parameter()}), RoleARN=arn) == (
-        "ValidationError",
-        f"Role {arn} is invalid or cannot be assumed",
     )
 
 

@@ -296,29 +296,17 @@ def test_a_rule_has_the_targets_of_its_template_and_no_others(stacks: Stacks) ->
     assert targets(name) == ["u"]
 
 
-def test_a_budget_is_seen_by_its_account(stacks: Stacks) -> None:
-    budget = {"BudgetType": "COST", "TimeUnit": "MONTHLY", "BudgetLimit": {"Amount": 5, "Unit": "USD"}}
-    name = stacks.deploy(one("AWS::Budgets::Budget", Budget=budget))
-    budgets = stacks.aws.client("budgets").describe_budgets(AccountId="123456789012")["Budgets"]
-    assert [one["BudgetName"] for one in budgets] == [stacks.physical_id(name, "X")]
-    assert stacks.delete(name) == "DELETE_COMPLETE"
-
-
-def test_a_budget_goes_under_the_name_it_was_given(stacks: Stacks) -> None:
-    limit = {"Amount": 5, "Unit": "USD"}
-    budget = {"BudgetName": "mine", "BudgetType": "COST", "TimeUnit": "MONTHLY", "BudgetLimit": limit}
-    name = stacks.deploy(one("AWS::Budgets::Budget", Budget=budget))
-    assert stacks.physical_id(name, "X") == "mine"
-    stacks.delete(name)
-    assert not stacks.aws.client("budgets").describe_budgets(AccountId="123456789012").get("Budgets")
-
-
 def test_another_limit_changes_a_budget_and_other_subscribers_replace_it(stacks: Stacks) -> None:
-    def budget(limit: int, email: str) -> dict[str, Any]:
+    def budget(limit: int, email: str, name: str = "") -> dict[str, Any]:
         notification = {"NotificationType": "ACTUAL", "ComparisonOperator": "GREATER_THAN", "Threshold": 80}
         return one(
             "AWS::Budgets::Budget",
-            Budget={"BudgetType": "COST", "TimeUnit": "MONTHLY", "BudgetLimit": {"Amount": limit, "Unit": "USD"}},
+            Budget={
+                "BudgetType": "COST",
+                "TimeUnit": "MONTHLY",
+                "BudgetLimit": {"Amount": limit, "Unit": "USD"},
+                **({"BudgetName": name} if name else {}),
+            },
             NotificationsWithSubscribers=[
                 {"Notification": notification, "Subscribers": [{"SubscriptionType": "EMAIL", "Address": email}]}
             ],
@@ -335,7 +323,10 @@ def test_another_limit_changes_a_budget_and_other_subscribers_replace_it(stacks:
     stacks.update(name, budget(6, "b@example.com"))
     assert stacks.physical_id(name, "X") != first
     assert limit() == 6
+    stacks.update(name, budget(6, "b@example.com", "mine"))
+    assert stacks.physical_id(name, "X") == "mine"
     assert stacks.delete(name) == "DELETE_COMPLETE"
+    assert not stacks.aws.client("budgets").describe_budgets(AccountId="123456789012").get("Budgets")
 
 
 def test_a_hyperpod_cluster_is_seen_by_sagemaker(stacks: Stacks) -> None:

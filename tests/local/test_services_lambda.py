@@ -82,20 +82,31 @@ def runs(pid: int) -> bool:
         return False
 
 
-def test_the_handlers_result_is_the_payload(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_result_and_log_of_a_handler_are_given(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create("def handler(event, context):\n    print('noise')\n    return {'twice': event['n'] * 2}\n")
+    assert f"/aws/lambda/{name}" not in log_groups(embedded_aws)
     assert invoke(embedded_aws, name, {"n": 21}) == ({"twice": 42}, None)
+    assert "noise" in log_of(embedded_aws, f"/aws/lambda/{name}")
 
 
-def test_an_exception_is_a_function_error_with_its_text(embedded_aws: EmbeddedAws, create: Create) -> None:
-    name = create("def handler(event, context):\n    raise ValueError('no such node')\n")
-    payload, error = invoke(embedded_aws, name)
-    assert (payload["errorType"], payload["errorMessage"], error) == ("ValueError", "no such node", "Unhandled")
-
-
-def test_a_module_that_cannot_be_imported_is_a_function_error(embedded_aws: EmbeddedAws, create: Create) -> None:
-    payload, error = invoke(embedded_aws, create("import nothing_of_that_name\n"))
-    assert (payload["errorType"], error) == ("ModuleNotFoundError", "Unhandled")
+@pytest.mark.parametrize(
+    ("body", "more", "kind", "message"),
+    [
+        ("raise ValueError('no such node')", {}, "ValueError", "no such node"),
+        ("import nothing_of_that_name", {}, "ModuleNotFoundError", "nothing_of_that_name"),
+        ("import os; os._exit(9)", {}, "Runtime.ExitError", "exit code 9"),
+        ("import time; time.sleep(30)", {"Timeout": 1}, "Sandbox.Timedout", "Task timed out after 1.00 seconds"),
+        ("pass", {"Runtime": "java21"}, "Runtime.NotSupported", "java21"),
+    ],
+)
+def test_failed_invocation_is_a_function_error(
+    embedded_aws: EmbeddedAws, create: Create, body: str, more: dict[str, Any], kind: str, message: str
+) -> None:
+    before = time.monotonic()
+    payload, error = invoke(embedded_aws, create(f"def handler(event, context):\n    {body}\n", **more))
+    assert (payload["errorType"], error) == (kind, "Unhandled")
+    assert message in payload["errorMessage"]
+    assert time.monotonic() - before < 25
 
 
 @pytest.mark.parametrize(("mode", "refused"), [(0o600, True), (0o750, True), (0o644, False)], ids=oct)
@@ -110,45 +121,21 @@ def test_code_that_lambdas_user_may_not_read_is_refused(
     assert not refused or payload["errorMessage"] == "[Errno 13] Permission denied: '/var/task/index.py'"
 
 
-def test_a_handler_that_ends_the_process_is_a_function_error(embedded_aws: EmbeddedAws, create: Create) -> None:
-    payload, _ = invoke(embedded_aws, create("import os\ndef handler(event, context):\n    os._exit(9)\n"))
-    assert "exit code 9" in payload["errorMessage"]
-
-
-def test_the_timeout_ends_the_function(embedded_aws: EmbeddedAws, create: Create) -> None:
-    name = create("import time\ndef handler(event, context):\n    time.sleep(30)\n", Timeout=1)
-    before = time.monotonic()
-    payload, error = invoke(embedded_aws, name)
-    assert "Task timed out after 1.00 seconds" in payload["errorMessage"]
-    assert error == "Unhandled"
-    assert time.monotonic() - before < 25
-
-
-def test_the_function_reaches_the_embedded_aws_with_boto3(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_function_reaches_the_embedded_aws_with_its_own_variables(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create(
-        "import boto3\n"
+        "import boto3, os\n"
         "def handler(event, context):\n"
-        "    sts = boto3.client('sts')\n"
-        "    return [sts.get_caller_identity()['Account'], sts.meta.endpoint_url, sts.meta.region_name]\n"
+        "    sts, s3 = boto3.client('sts'), boto3.client('s3')\n"
+        "    return [sts.get_caller_identity()['Arn'], sts.meta.endpoint_url, s3.meta.endpoint_url,\n"
+        "            sts.meta.region_name, os.environ['BUCKET'], context.function_name,\n"
+        "            context.get_remaining_time_in_millis() > 1000, list(os.environ.values())]\n",
+        Environment={"Variables": {"BUCKET": "b", "AWS_ENDPOINT_URL_S3": "https://s3.us-west-2.amazonaws.com"}},
     )
-    assert invoke(embedded_aws, name)[0] == ["123456789012", embedded_aws.endpoint, "us-west-2"]
-
-
-def test_no_variable_of_the_function_leads_it_elsewhere(embedded_aws: EmbeddedAws, create: Create) -> None:
-    name = create(
-        "import boto3\ndef handler(event, context):\n    return boto3.client('s3').meta.endpoint_url\n",
-        Environment={"Variables": {"AWS_ENDPOINT_URL_S3": "https://s3.us-west-2.amazonaws.com"}},
-    )
-    assert invoke(embedded_aws, name)[0] == embedded_aws.endpoint
-
-
-def test_the_function_sees_its_own_variables_and_its_context(embedded_aws: EmbeddedAws, create: Create) -> None:
-    name = create(
-        "import os\ndef handler(event, context):\n"
-        "    return [os.environ['BUCKET'], context.function_name, context.get_remaining_time_in_millis() > 1000]\n",
-        Environment={"Variables": {"BUCKET": "b"}},
-    )
-    assert invoke(embedded_aws, name)[0] == ["b", name, True]
+    *seen, values = invoke(embedded_aws, name)[0]
+    arn = f"arn:aws:sts::123456789012:assumed-role/lambda/{name}"
+    assert seen == [arn, embedded_aws.endpoint, embedded_aws.endpoint, "us-west-2", "b", name, True]
+    keys = embedded_aws.connection.credentials
+    assert not [value for value in values if keys.secret_access_key in value or keys.access_key_id in value]
 
 
 def test_invocations_share_their_code_and_have_a_home_of_their_own(embedded_aws: EmbeddedAws, create: Create) -> None:
@@ -218,19 +205,6 @@ def test_code_over_250_mib_unpacked_is_refused(create: Create) -> None:
         create("", code=archive.getvalue())
 
 
-def test_a_function_for_another_language_is_refused(embedded_aws: EmbeddedAws, create: Create) -> None:
-    payload, error = invoke(embedded_aws, create("", Runtime="java21"))
-    assert "java21" in payload["errorMessage"]
-    assert error == "Unhandled"
-
-
-def test_the_default_log_group_appears_with_the_first_invocation(embedded_aws: EmbeddedAws, create: Create) -> None:
-    name = create("def handler(event, context):\n    print('hello')\n")
-    assert f"/aws/lambda/{name}" not in log_groups(embedded_aws)
-    invoke(embedded_aws, name)
-    assert "hello" in log_of(embedded_aws, f"/aws/lambda/{name}")
-
-
 def test_a_configured_log_group_takes_the_log_and_no_other_is_made(embedded_aws: EmbeddedAws, create: Create) -> None:
     group = f"own-{uuid.uuid4().hex[:8]}"
     embedded_aws.client("logs").create_log_group(logGroupName=group)
@@ -240,16 +214,12 @@ def test_a_configured_log_group_takes_the_log_and_no_other_is_made(embedded_aws:
     assert f"/aws/lambda/{name}" not in log_groups(embedded_aws)
 
 
-def test_a_configured_log_group_that_is_gone_stays_gone(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_a_configured_log_group_is_shown_and_stays_gone(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create("def handler(event, context):\n    print('hello')\n", LoggingConfig={"LogGroup": "never-made"})
+    shown = embedded_aws.client("lambda").get_function_configuration(FunctionName=name)
+    assert shown["LoggingConfig"]["LogGroup"] == "never-made"
     assert invoke(embedded_aws, name)[1] is None
     assert "never-made" not in log_groups(embedded_aws)
-
-
-def test_the_configured_log_group_is_shown(embedded_aws: EmbeddedAws, create: Create) -> None:
-    name = create("def handler(event, context):\n    pass\n", LoggingConfig={"LogGroup": "shown"})
-    shown = embedded_aws.client("lambda").get_function_configuration(FunctionName=name)
-    assert shown["LoggingConfig"]["LogGroup"] == "shown"
 
 
 OWN_PROCESS = """
@@ -305,18 +275,6 @@ def test_a_function_sees_no_difference_between_interpreters(embedded_aws: Embedd
     assert error is None
     assert shared == own
     assert (shared["open files"], shared["input left"], shared["leads its session"]) == (3, "", True)
-
-
-def test_a_function_has_the_credentials_of_its_role_and_no_others(embedded_aws: EmbeddedAws, create: Create) -> None:
-    name = create(
-        "import boto3, os\n"
-        "def handler(event, context):\n"
-        "    return [boto3.client('sts').get_caller_identity()['Arn'], list(os.environ.values())]\n"
-    )
-    (arn, values), _ = invoke(embedded_aws, name)
-    assert arn == f"arn:aws:sts::123456789012:assumed-role/lambda/{name}"
-    keys = embedded_aws.connection.credentials
-    assert not [value for value in values if keys.secret_access_key in value or keys.access_key_id in value]
 
 
 def test_a_function_imports_what_it_brings_along(embedded_aws: EmbeddedAws, create: Create) -> None:
