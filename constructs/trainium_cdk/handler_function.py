@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import CustomResource, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -23,6 +23,12 @@ from trainium_cdk.service_role import service_role
 _PACKAGES = (trainium_wire, trainium_runtime)
 _CODE = "TrainiumCdkHandlerCode"
 """In the stack itself, where no id of an app's own should be taken."""
+
+_ATTEMPTS, _RETRY_MINUTES = 3, 4
+"""Lambda retries an asynchronous invocation twice, after one and two minutes (Lambda Developer Guide)."""
+
+_LONGEST_SERVICE_TIMEOUT = 60
+"""Minutes: 3,600 seconds (CloudFormation template reference, ServiceTimeout)."""
 
 _NOT_SHIPPED = shutil.ignore_patterns("__pycache__")
 
@@ -48,7 +54,7 @@ class HandlerFunction(Construct):
         environment: variables of the function. Default: none.
         """
         super().__init__(scope, construct_id)
-        self._stack = Stack.of(self)
+        self._stack, self._timeout_minutes = Stack.of(self), timeout_minutes
         self.log_group = logs.LogGroup(
             self, "Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=RemovalPolicy.DESTROY
         )
@@ -99,6 +105,32 @@ class HandlerFunction(Construct):
         self.policy.add_statements(
             iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
         )
+
+    def custom_resource(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        resource_type: str,
+        properties: Mapping[str, Any],
+        timeout_minutes: int | None = None,
+    ) -> CustomResource:
+        """Make a custom resource that this function is behind, and that is made after it and deleted before it.
+
+        timeout_minutes: how long CloudFormation waits for an answer. Default: as long as the function and the two
+        retries of Lambda take. CloudFormation's own default, an hour, is lost for a function that cannot answer.
+        """
+        waits = timeout_minutes or min(_ATTEMPTS * self._timeout_minutes + _RETRY_MINUTES, _LONGEST_SERVICE_TIMEOUT)
+        made = CustomResource(
+            scope,
+            construct_id,
+            resource_type=resource_type,
+            service_token=self.arn,
+            service_timeout=Duration.minutes(waits),
+            properties=dict(properties),
+        )
+        made.node.add_dependency(self)
+        return made
 
     def allow_describing_its_stack(self) -> None:
         """Allow the function to ask whether its stack is being rolled back."""

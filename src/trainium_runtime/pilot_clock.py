@@ -31,6 +31,7 @@ class CapacityBlock:
     """A Capacity Block as EC2 describes it now. `state` as EC2 names it: `active` once instances can be launched."""
 
     block_id: str
+    instance_type: str
     begins: datetime
     ends: datetime
     state: str
@@ -211,11 +212,17 @@ def warning_time(terms: PilotTerms, deployed: datetime) -> datetime:
     return ends - min(terms.warning, (ends - deployed) / 2)
 
 
-def stops_before_block_end() -> timedelta:
+def minutes_of_termination(instance_type: str) -> int:
+    """How long before the end of a Capacity Block EC2 begins to terminate the instances in it."""
+    known = facts()["capacity_blocks"]
+    ultraserver = instance_type in known["ultraserver_types"]
+    return known["minutes_of_termination_of_ultraservers" if ultraserver else "minutes_of_termination"]
+
+
+def stops_before_block_end(instance_type: str) -> timedelta:
     """How long before its end a Capacity Block is left: before EC2 terminates what runs in it."""
-    known = facts()
-    termination: int = known["capacity_blocks"]["minutes_of_termination"]
-    return timedelta(minutes=termination + known["pilot"]["minutes_before_termination_of_block"])
+    ahead: int = facts()["pilot"]["minutes_before_termination_of_block"]
+    return timedelta(minutes=minutes_of_termination(instance_type) + ahead)
 
 
 def minutes_of_notice() -> timedelta:
@@ -254,7 +261,7 @@ def _notice(
         coming.append(StopNotice(at=ends, reason=f"the pilot ends at {utc_text(ends)}"))
     if block:
         of_block = f"Capacity Block {block.block_id} ends at {utc_text(block.ends)}; nodes stop before"
-        coming.append(StopNotice(at=block.ends - stops_before_block_end(), reason=of_block))
+        coming.append(StopNotice(at=block.ends - stops_before_block_end(block.instance_type), reason=of_block))
     first = min(coming, key=lambda notice: notice.at, default=None)
     return first if first and now >= first.at - minutes_of_notice() else None
 
@@ -264,8 +271,8 @@ def _unusable_block(block: CapacityBlock | None, now: datetime) -> str | None:
     if block is None:
         return "EC2 does not know the Capacity Block (any more)"
     name = f"Capacity Block {block.block_id}"
-    if now >= block.ends - stops_before_block_end():
-        minutes = stops_before_block_end() // timedelta(minutes=1)
+    if now >= block.ends - stops_before_block_end(block.instance_type):
+        minutes = stops_before_block_end(block.instance_type) // timedelta(minutes=1)
         return f"{name} ends at {utc_text(block.ends)}; nodes stop {minutes} minutes before"
     if now < block.begins:
         return f"{name} begins at {utc_text(block.begins)}; the nodes come up by themselves then"

@@ -1,5 +1,6 @@
 """HandlerFunction: what Lambda gets, and what is left of it afterwards."""
 
+import re
 import shutil
 import stat
 import subprocess
@@ -26,6 +27,7 @@ HANDLERS = (
     "pilot_clock",
     "precompile_end",
     "quota_check",
+    "set_asleep",
 )
 
 
@@ -81,6 +83,23 @@ def test_code_of_a_checkout_with_umask_077_is_readable_for_lambda(
     code = asset(synthesize(stack))
     assert {stat.S_IMODE(path.stat().st_mode) for path in code.rglob("*") if path.is_file()} == {0o644}
     assert {stat.S_IMODE(path.stat().st_mode) for path in code.rglob("*") if path.is_dir()} == {0o755}
+
+
+@pytest.mark.parametrize(("minutes", "seconds"), [(1, 7 * 60), (15, 49 * 60)])
+def test_a_custom_resource_waits_for_all_attempts_of_its_function(minutes: int, seconds: int) -> None:
+    stack = new_stack()
+    function = HandlerFunction(stack, "Function", handler="node_subnet", timeout_minutes=minutes)
+    function.custom_resource(stack, "Resource", resource_type="Custom::Mine", properties={"A": "1"})
+    (resource,) = synthesize(stack).resources("Custom::Mine").values()
+    assert resource["Properties"]["ServiceTimeout"] == str(seconds)
+    assert resource["DependsOn"]
+
+
+def test_no_construct_makes_a_custom_resource_without_a_service_timeout() -> None:
+    """CloudFormation waits an hour for a function that cannot answer, at creation and again at deletion."""
+    folder = Path(handler_function.__file__).parent
+    making = {path.name for path in folder.rglob("*.py") if re.search(r"\bCustomResource\(", path.read_text())}
+    assert making == {"handler_function.py"}
 
 
 def test_the_log_goes_with_the_stack() -> None:

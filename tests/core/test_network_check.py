@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from tests.core.fake_account import FakeAccount
 from tests.core.fake_network import SUBNET, TABLE, VPC
 from tests.core.findings import found
-from tests.core.plans import OWN_VPC
+from tests.core.plans import OWN_VPC, from_settings
 from trainium_core.network.vpc import VpcEndpoint
+from trainium_core.permissions.roles import scope_of
+from trainium_core.preflight.endpoint_policy_check import s3_needs
 from trainium_core.preflight.finding import Finding
 
 CLOSED = replace(TABLE, default_target=None)
@@ -124,6 +126,14 @@ def test_the_policy_of_the_s3_endpoint_must_let_the_nodes_through(
 ) -> None:
     finding = network(table=CLOSED, vpc_endpoints=[replace(S3_GATEWAY, policy=policy(*statements)), *SESSIONS])
     assert finding.outcome == outcome
+
+
+def test_buckets_of_a_policy_are_named_as_those_of_least_privilege() -> None:
+    """Of a long stack name, physical names have the beginning alone."""
+    plan = from_settings(cluster_name="research-llama")
+    named = scope_of(plan).fill_in(["arn:aws:s3:::{bucket}-*"])
+    assert named == ["arn:aws:s3:::research-llama-trncluste*-*"]
+    assert {need.resource for need in s3_needs(plan) if need.action == "s3:ListBucket"} == set(named)
 
 
 def test_without_a_way_to_s3_nobody_can_report() -> None:

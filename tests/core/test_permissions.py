@@ -13,6 +13,7 @@ from cfnlint.helpers import load_resource
 import trainium_core
 import trainium_runtime
 from tests.core.plans import from_settings
+from tools.permissions.cloudformation import dependent
 from trainium_cli.main import COMMANDS
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.naming import CONSTRUCT_IDS, SET_ASLEEP_FUNCTION
@@ -114,6 +115,14 @@ def test_operators_change_stacks_only_by_the_function_that_sets_the_sleep_parame
     ]
     assert all(SET_ASLEEP_FUNCTION in resource for resource in invoking["Resource"])
     assert f"function:{CONSTRUCT_IDS['cluster']}-{SET_ASLEEP_FUNCTION}-*" in invoking["Resource"][0]
+
+
+def test_what_actions_of_cloudformation_depend_on_is_allowed() -> None:
+    """Such as `route53:AssociateVPCWithHostedZone` for an interface endpoint with private DNS."""
+    allowed = set(actions_of("cloudformation"))
+    needed = dependent(allowed)
+    assert "route53:AssociateVPCWithHostedZone" in needed
+    assert needed <= allowed, "run `python -m tools.permissions.cloudformation`, or say in it why they are not needed"
 
 
 def test_roles_are_passed_only_to_services_that_the_role_uses() -> None:

@@ -1,5 +1,6 @@
 """What the clock of a pilot says, moment by moment."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainium_core import builtin_catalog
 from trainium_core.facts import facts
 from trainium_runtime.pilot_clock import (
     CapacityBlock,
@@ -24,7 +26,11 @@ from trainium_runtime.pilot_end import PilotEnd
 
 DEPLOYED = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 BLOCK = CapacityBlock(
-    block_id="cr-1", begins=DEPLOYED + timedelta(hours=10), ends=DEPLOYED + timedelta(hours=34), state="active"
+    block_id="cr-1",
+    instance_type="trn2.48xlarge",
+    begins=DEPLOYED + timedelta(hours=10),
+    ends=DEPLOYED + timedelta(hours=34),
+    state="active",
 )
 
 
@@ -70,14 +76,28 @@ def test_nodes_are_there_from_the_beginning_of_a_block_until_before_its_end(afte
     assert decision(after, terms(in_capacity_block=True), block=BLOCK).nodes == nodes
 
 
-def test_a_block_is_left_before_ec2_terminates_what_is_in_it() -> None:
+@pytest.mark.parametrize(("instance_type", "minutes"), [("trn2.48xlarge", 30), ("trn2u.48xlarge", 60)])
+def test_a_block_is_left_before_ec2_terminates_what_is_in_it(instance_type: str, minutes: int) -> None:
     late = timedelta(minutes=facts()["pilot"]["minutes_between_runs"])
-    assert stops_before_block_end() - late > timedelta(minutes=facts()["capacity_blocks"]["minutes_of_termination"])
+    assert stops_before_block_end(instance_type) - late > timedelta(minutes=minutes)
+
+
+def test_types_of_ultraservers_are_those_of_the_catalogue() -> None:
+    known = builtin_catalog().values()
+    assert facts()["capacity_blocks"]["ultraserver_types"] == [
+        one.name for one in known if one.instances_per_ultraserver > 1
+    ]
+
+
+def test_nodes_of_an_ultraserver_leave_its_block_75_minutes_before_the_end() -> None:
+    block = replace(BLOCK, instance_type="trn2u.48xlarge")
+    found = [decision(after, terms(in_capacity_block=True), block=block).nodes for after in (32.7, 32.8)]
+    assert found == [2, 0]
 
 
 @pytest.mark.parametrize("state", ["scheduled", "delayed"])
 def test_a_block_that_is_late_is_waited_for(state: str) -> None:
-    late = CapacityBlock(block_id="cr-1", begins=BLOCK.begins, ends=BLOCK.ends, state=state)
+    late = replace(BLOCK, state=state)
     found = decision(11, terms(in_capacity_block=True), block=late)
     assert found.nodes == 0
     assert state in found.why

@@ -9,7 +9,7 @@ to import. Renew service_authorization.toml afterwards.
 
 import argparse
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import indent, wrap
@@ -57,6 +57,13 @@ such as the users and groups of a policy.
 `ssm:Get*` is of the handler of Auto Scaling groups, for the image of a launch template.
 """
 
+NOT_NEEDED = {
+    "billing:GetBillingViewData": "of budgets of a billing view",
+    "fsx:CreateBackup": "of file systems with a final backup, which scratch ones have not",
+    "states:PublishStateMachineVersion": "of state machines with versions",
+}
+"""Dependent actions, by the Service Authorization Reference, of what no template here has."""
+
 BY_HAND: dict[str, list[str]] = {
     # No schema has its handlers. Source: FSx for Lustre User Guide, permissions required to create file systems.
     "AWS::FSx::FileSystem": [
@@ -84,8 +91,22 @@ def known() -> list[str]:
     return list(tomllib.loads(TARGET.read_text())["types"]) if TARGET.exists() else []
 
 
+def dependent(actions: Iterable[str]) -> set[str]:
+    """What the caller of some actions needs besides, by the Service Authorization Reference."""
+    reference = tomllib.loads((TARGET.parent / "service_authorization.toml").read_text())["actions"]
+    split = (action.partition(":") for action in actions)
+    rows = (reference.get(prefix, {}).get(name, {}) for prefix, _, name in split)
+    found = {one for row in rows for one in row.get("dependent", ())}
+    return {one for one in found if one not in NOT_NEEDED and one.partition(":")[0] not in LEFT_OUT}
+
+
 def actions_of(resource_type: str) -> list[str]:
-    """What the handlers of a type call."""
+    """What the handlers of a type call, with what these calls depend on."""
+    called = _called(resource_type)
+    return sorted({*called, *dependent(called)})
+
+
+def _called(resource_type: str) -> list[str]:
     if resource_type in BY_HAND:
         return BY_HAND[resource_type]
     schemas: Any = PROVIDER_SCHEMA_MANAGER

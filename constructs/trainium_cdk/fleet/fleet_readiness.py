@@ -2,7 +2,6 @@
 
 import json
 
-from aws_cdk import CustomResource, Duration
 from constructs import Construct
 
 from trainium_cdk.fleet.group_arn import allow_resizing
@@ -65,12 +64,11 @@ class FleetReadiness(Construct):
         called = [reconciler.arn, *([clock.arn] if clock else [])]
         function.allow(actions=["lambda:InvokeFunction"], resources=called)
         function.allow_calling_itself()
-        gate = CustomResource(
+        gate = function.custom_resource(
             self,
             "Gate",
             resource_type="Custom::TrnFleetGate",
-            service_token=function.arn,
-            service_timeout=Duration.minutes(timeout_minutes + 5),
+            timeout_minutes=timeout_minutes + 5,
             properties={
                 "GroupName": group_name,
                 "Nodes": nodes,
@@ -85,5 +83,5 @@ class FleetReadiness(Construct):
                 **({"Clock": clock.arn, "Pilot": json.dumps(clock.settings, sort_keys=True)} if clock else {}),
             },
         )
-        gate.node.add_dependency(function, reconciler, *([clock] if clock else []))
+        gate.node.add_dependency(reconciler, *([clock] if clock else []))
         self.summary = gate.get_att_string("Summary")

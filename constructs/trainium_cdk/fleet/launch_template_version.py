@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from aws_cdk import CustomResource
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -41,11 +40,10 @@ class LaunchTemplateVersion(Construct):
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Chooser", handler="launch_template_version", timeout_minutes=1)
         function.allow_describing_its_stack()
-        chosen = CustomResource(
+        chosen = function.custom_resource(
             self,
             "Version",
             resource_type=RESOURCE_TYPE,
-            service_token=function.arn,
             properties={
                 "LaunchTemplateId": template.ref,
                 "LatestVersion": template.attr_latest_version_number,
@@ -58,7 +56,6 @@ class LaunchTemplateVersion(Construct):
                 **({"GivesImage": "true"} if gives_image else {}),
             },
         )
-        chosen.node.add_dependency(function)
         self.version = chosen.get_att_string("Version")
         self.node_script = chosen.get_att_string("NodeScript")
         self.image = chosen.get_att_string("Image") if gives_image else image_id

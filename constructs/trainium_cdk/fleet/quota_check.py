@@ -1,6 +1,6 @@
 """What a deployment passes only with room in the quota."""
 
-from aws_cdk import CustomResource, Duration, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -75,12 +75,10 @@ class QuotaCheck(Construct):
         function.allow_describing_its_stack()
         read_only = "these read-only actions do not support resources (Service Authorization Reference)"
         justify_wildcard(function, "*", read_only)
-        asked = CustomResource(
+        function.custom_resource(
             self,
             "Gate",
             resource_type="Custom::TrnQuotaGate",
-            service_token=function.arn,
-            service_timeout=Duration.minutes(_ASKING_MINUTES + 1),
+            timeout_minutes=_ASKING_MINUTES + 1,
             properties={**need.to_properties(), "Region": region},
         )
-        asked.node.add_dependency(function)

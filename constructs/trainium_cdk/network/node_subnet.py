@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import Annotations, CustomResource, Stack
+from aws_cdk import Annotations, Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -79,12 +79,10 @@ class NeuronSubnet(Construct):
         function = HandlerFunction(self, "Chooser", handler="node_subnet", timeout_minutes=2)
         function.allow(actions=["ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSubnets"], resources=["*"])
         justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
-        choice = CustomResource(
+        choice = function.custom_resource(
             self,
             "Choice",
             resource_type="Custom::TrnNodeSubnet",
-            service_token=function.arn,
             properties={"SubnetIds": list(subnet_ids), "InstanceType": instance_type},
         )
-        choice.node.add_dependency(function)
         return choice.get_att_string("SubnetId")

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from aws_cdk import CustomResource
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -23,13 +22,12 @@ class BucketFiles(Construct):
         objects = arn_of(bucket, f"{prefix}/*")
         function.allow(actions=["s3:PutObject", "s3:DeleteObject"], resources=[objects])
         justify_wildcard(function, objects, "the files of one prefix, whose names the template decides")
-        content = CustomResource(
+        content = function.custom_resource(
             self,
             "Files",
             resource_type="Custom::TrnBucketFiles",
-            service_token=function.arn,
             properties={"BucketName": bucket.bucket_name, "Prefix": prefix, "Files": dict(files)},
         )
         # At delete the function must still be allowed to, by its own policy and the bucket's.
-        content.node.add_dependency(bucket, function)
+        content.node.add_dependency(bucket)
         self.url = f"s3://{bucket.bucket_name}/{prefix}"

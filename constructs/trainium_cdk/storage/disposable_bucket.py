@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
-from aws_cdk import CfnResource, CustomResource, RemovalPolicy, Stack, Tags
+from aws_cdk import CfnResource, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -85,15 +85,14 @@ class DisposableBucket(Construct):
         every_object = arn_of(self.bucket, "*")
         emptier.allow(actions=["s3:DeleteObject", "s3:DeleteObjectVersion"], resources=[every_object])
         justify_wildcard(emptier, every_object, "empties this bucket, whatever its objects are called")
-        content = CustomResource(
+        content = emptier.custom_resource(
             self,
             "Content",
             resource_type="Custom::TrnBucketContent",
-            service_token=emptier.arn,
             properties={"BucketName": self.bucket.bucket_name},
         )
         # At delete the function must still be allowed to, by its own policy and the bucket's.
-        content.node.add_dependency(self.bucket, emptier)
+        content.node.add_dependency(self.bucket)
 
 
 def check_bucket_policy(construct: Construct, policy: RemovalPolicy) -> None:

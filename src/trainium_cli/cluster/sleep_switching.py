@@ -36,6 +36,10 @@ from trainium_core.teardown.steps import EmptyGroups, Progress
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.fleet_verdict import is_ready_with_nodes
 
+_IMAGE_IS_GONE = (
+    "The parameter that names the image does not exist any more. To wake the cluster with another image, run "
+    "`trn deploy -c trn:ami=AMI`, with the ID of an image or another parameter."
+)
 _NOTICE = "sleep"
 _HOST_ENDS = (
     "The host of `trn precompile` is there, and ends as well: `trn precompile` can start it while a cluster sleeps.\n"
@@ -248,7 +252,9 @@ def _wake(target: _Target) -> str:
     try:
         events = _updated(target, asleep=False)
     except RequestRefusedError as error:
-        raise _unchanged(error) from error
+        # CloudFormation resolves the SSM parameter of the image again at every update.
+        gone = f". {_IMAGE_IS_GONE}" if "from parameter store" in str(error) else ""
+        raise CliError(f"Nothing was changed: {error}{gone}", ExitCode.NOT_READY) from error
     failure = deployment_failure(events)
     if failure is not None:
         raise CliError(f"{name} could not be woken:\n{failure.text}", ExitCode.NOT_READY)

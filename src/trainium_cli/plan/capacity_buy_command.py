@@ -73,14 +73,14 @@ def _show(offering: BlockOffering, plan: Plan, identity: Identity) -> None:
         ("instances", f"{offering.instances} x {offering.instance_type}"),
         ("place", f"{offering.zone_id} in {plan.region}"),
         ("start", f"{offering.start:%Y-%m-%d %H:%M} UTC"),
-        ("end", f"{offering.end:%Y-%m-%d %H:%M} UTC, {offering.hours:.4g} h after the start; {_termination()}"),
+        ("end", f"{offering.end:%Y-%m-%d %H:%M} UTC, {offering.hours:.4g} h after the start; {_termination(offering)}"),
         ("price", f"{_price(offering)}, paid at once, whether instances run or not; it cannot be cancelled"),
     ]
     console().print(pairs(rows, label_width=9))
 
 
-def _termination() -> str:
-    return f"nodes stop {stops_before_block_end() // timedelta(minutes=1)} minutes before"
+def _termination(offering: BlockOffering) -> str:
+    return f"nodes stop {stops_before_block_end(offering.instance_type) // timedelta(minutes=1)} minutes before"
 
 
 def _price(offering: BlockOffering) -> str:

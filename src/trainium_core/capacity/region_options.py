@@ -52,7 +52,7 @@ def last_moment(reservation: Reservation) -> datetime | None:
     """Until when nodes run in it: they leave a Capacity Block before EC2 terminates them."""
     if reservation.end is None or reservation.capacity != CAPACITY_BLOCK:
         return reservation.end
-    return reservation.end - stops_before_block_end()
+    return reservation.end - stops_before_block_end(reservation.instance_type)
 
 
 def _reserved(request: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:

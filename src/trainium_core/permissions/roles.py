@@ -122,9 +122,9 @@ class PolicyScope:
                 region=self.region,
                 account=self.account,
                 cluster=self.cluster,
-                stack=_beginning(stack),
+                stack=physical_name_prefix(stack),
                 stack_name=stack,
-                bucket=_beginning(stack).lower(),
+                bucket=physical_name_prefix(stack).lower(),
             )
             for pattern in patterns
             for stack in self.stacks
@@ -132,7 +132,7 @@ class PolicyScope:
         return list(dict.fromkeys(found))
 
 
-def _beginning(stack: str) -> str:
+def physical_name_prefix(stack: str) -> str:
     """What of a stack's name the physical names of its resources begin with: of long ones a part is left out."""
     kept = _data()["physical_names"]["stack_name_characters"]
     return stack if len(stack) <= kept else f"{stack[:kept]}*"

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.network.vpc import VpcEndpoint
+from trainium_core.permissions.roles import physical_name_prefix
 from trainium_core.plan import Plan
 from trainium_core.preflight.finding import worst_of
 from trainium_runtime.check_result import CheckResult
@@ -29,7 +30,7 @@ class Need:
 
 def s3_needs(plan: Plan) -> Sequence[Need]:
     """What nodes ask of S3: the buckets that CloudFormation names, the assets of the CDK, and a cache of one's own."""
-    buckets = [f"{plan.stack_names[key].lower()}-*" for key in plan.stacks]
+    buckets = [f"{physical_name_prefix(plan.stack_names[key]).lower()}-*" for key in plan.stacks]
     buckets += [plan.cache.bucket] if plan.cache.bucket else []
     own = [
         Need(action=action, resource=f"arn:aws:s3:::{bucket}{objects}")

@@ -1,10 +1,10 @@
 """EC2's warning that a Capacity Block ends, as a notice to every node."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from trainium_runtime.facts import facts
+from trainium_runtime.pilot_clock import minutes_of_termination
 from trainium_wire.membership import Notice
 
 DETAIL_TYPES = ("Capacity Block Expiration Warning", "Capacity Block Reservation Expiration Warning")
@@ -13,13 +13,16 @@ DETAIL_TYPES = ("Capacity Block Expiration Warning", "Capacity Block Reservation
 KIND = "capacity-block-end"
 
 
-def capacity_block_notice(event: Mapping[str, Any]) -> Notice | None:
-    """The notice that an event comes to; None for any other event. Raises ValueError when it names no end."""
+def capacity_block_notice(event: Mapping[str, Any], instance_types: Collection[str]) -> Notice | None:
+    """The notice that an event comes to; None for any other event. Raises ValueError when it names no end.
+
+    instance_types: those of the nodes, which the event does not name.
+    """
     if event.get("detail-type") not in DETAIL_TYPES:
         return None
     detail = event.get("detail") or {}
     end = datetime.fromisoformat(str(detail.get("end-date"))).astimezone(UTC)
-    minutes = facts()["capacity_blocks"]["minutes_of_termination"]
+    minutes = max(map(minutes_of_termination, instance_types or [""]))
     return Notice.of(
         KIND,
         end - timedelta(minutes=minutes),

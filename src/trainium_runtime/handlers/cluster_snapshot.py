@@ -55,5 +55,9 @@ def find_capacity_block(ec2: Any, block_id: str) -> CapacityBlock | None:
     if not found:
         return None
     return CapacityBlock(
-        block_id=block_id, begins=found[0]["StartDate"], ends=found[0]["EndDate"], state=found[0]["State"]
+        block_id=block_id,
+        instance_type=found[0]["InstanceType"],
+        begins=found[0]["StartDate"],
+        ends=found[0]["EndDate"],
+        state=found[0]["State"],
     )

@@ -82,7 +82,7 @@ class NodeReconciler:
         # A step that fails does not keep the others from being done.
         for step in (
             lambda: self._replace(group, recovery, records),
-            lambda: self._update_membership(_members(group, instances, records), stored, event, now),
+            lambda: self._update_membership(_members(group, instances, records), stored, instances, event, now),
             # Last: EC2 throttles it, and nobody waits for it.
             lambda: self._tag(instances, records, recovery),
         ):
@@ -165,11 +165,13 @@ class NodeReconciler:
         self,
         members: Mapping[str, str] | None,
         stored: StoredMembership,
+        instances: Mapping[str, Any],
         event: Mapping[str, Any],
         now: datetime,
     ) -> None:
         """Write the membership if it changed. members: None while they are not to be changed."""
-        notices = _notices(updated_notices(stored.membership.notices, event), capacity_block_notice(event), now)
+        of_block = capacity_block_notice(event, {instance["InstanceType"] for instance in instances.values()})
+        notices = _notices(updated_notices(stored.membership.notices, event), of_block, now)
         membership = replace(stored.membership, notices=notices) if members is None else Membership.of(members, notices)
         if membership == stored.membership:
             return

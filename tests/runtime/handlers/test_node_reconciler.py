@@ -284,6 +284,17 @@ def test_every_node_is_notified_of_the_begin_of_termination_in_its_capacity_bloc
     assert "cr-0123456789abcdef0 ends at 13:30 UTC" in notice.reason
 
 
+def test_nodes_of_an_ultraserver_are_notified_of_their_own_begin_of_termination(
+    keep: Keep, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described = {i: {"InstanceType": "trn2u.48xlarge"} for i in fleet.instances}
+    monkeypatch.setattr(node_reconciler, "describe_instances", lambda *_: described)
+    keep(warning("Capacity Block Expiration Warning"))
+    written = membership()
+    assert written is not None
+    assert written.notices[0].at == "2026-11-21T12:30:00Z"
+
+
 def test_a_notice_that_is_long_past_is_taken_away(keep: Keep) -> None:
     keep(warning("Capacity Block Expiration Warning"))
     keep(now=NOON + timedelta(hours=3))
