@@ -1,0 +1,347 @@
+"""Reads a code base and matches the rules, with all processors where that pays."""
+
+import ast
+import os
+import re
+import signal
+import sys
+import tokenize
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from io import StringIO
+from multiprocessing import get_context
+from pathlib import Path
+
+from trainium_core.assess import manifests
+from trainium_core.assess.findings import Assessment, FileFindings, Finding, Problem
+from trainium_core.assess.matching import Matcher, file_rules, text_rules
+from trainium_core.assess.project import ProjectFiles
+from trainium_core.assess.resolver import Resolver
+from trainium_core.assess.rules import LIBRARY_PREFIX, Rule, libraries, normalised, rules
+from trainium_core.assess.sources import (
+    PythonSource,
+    UnreadableError,
+    decoded,
+    files_of,
+    is_lfs_pointer,
+    kind_of,
+    notebook_source,
+    python_source,
+    read_bytes,
+)
+
+SMALL_BYTES = 2_000_000
+"""Code bases up to this size are read in this process: starting others takes longer."""
+
+IGNORE = re.compile(r"trn:\s*ignore(?:\[([\w\s,-]*)\])?[ \t]*(.*)")
+_COMMENT = re.compile(r"(?:#|//).*")
+
+_SETUP_REQUIREMENTS = ("install_requires", "extras_require", "setup_requires")
+
+Progress = Callable[[int, int], None]
+"""Told how many files are read, of how many."""
+
+
+def assess(paths: Sequence[Path], progress: Progress = lambda *_: None) -> Assessment:
+    """What stands in the way in files and folders.
+
+    Raises OSError for a path that cannot be listed.
+    """
+    files = list(dict.fromkeys(file for given in paths for file in files_of(given)))
+    project = project_of(files)
+    sizes = sum(file.stat().st_size for file in files if kind_of(file) in ("python", "notebook"))
+    found = list[FileFindings]()
+    for one in _each(files, project, in_processes=sizes > SMALL_BYTES):
+        found.append(one)
+        progress(len(found), len(files))
+    unknown = dict[str, str]()
+    for one in found:
+        for name, place in one.unknown.items():
+            unknown.setdefault(name, place)
+    return Assessment(
+        files=len([one for one in found if not one.unreadable or one.lines]),
+        lines=sum(one.lines for one in found),
+        findings=sorted(each for one in found for each in one.findings),
+        unreadable=[each for one in found for each in one.unreadable],
+        comments=[each for one in found for each in one.comments],
+        unknown=dict(sorted(unknown.items())),
+    )
+
+
+def project_of(files: Sequence[Path]) -> ProjectFiles:
+    """What modules of the files can ask about each other."""
+    return ProjectFiles([file for file in files if kind_of(file) == "python"], _read_ahead)
+
+
+_ahead: dict[Path, FileFindings] = {}
+"""What is found in files that were read before their turn, since another one imports them."""
+
+
+def _read_ahead(path: Path, project: ProjectFiles) -> None:
+    _ahead[path] = _read(path, project)
+
+
+def _each(files: Sequence[Path], project: ProjectFiles, *, in_processes: bool) -> Iterator[FileFindings]:
+    processes = os.cpu_count() or 1
+    if not in_processes or processes == 1:
+        yield from (assess_file(file, project) for file in files)
+        return
+    chunk = max(1, min(64, len(files) // (processes * 4)))
+    with ProcessPoolExecutor(processes, get_context("spawn"), _begin, (project,)) as pool:
+        try:
+            yield from pool.map(_assess_in_process, files, chunksize=chunk)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+_project: ProjectFiles | None = None
+
+
+def _begin(project: ProjectFiles) -> None:
+    global _project
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    _project = project
+
+
+def _assess_in_process(file: Path) -> FileFindings:
+    assert _project is not None
+    return assess_file(file, _project)
+
+
+def assess_file(path: Path, project: ProjectFiles) -> FileFindings:
+    """What is found in one file."""
+    return _ahead.pop(path, None) or _read(path, project)
+
+
+def _read(path: Path, project: ProjectFiles) -> FileFindings:
+    found = FileFindings()
+    kind = kind_of(path) or "python"
+    try:
+        if kind == "weights":
+            if is_lfs_pointer(path):
+                _add(found, rules()["P07"], path, "", 1, 0, 0)
+        elif kind in ("python", "notebook"):
+            _assess_python(path, kind, project, found)
+        else:
+            _assess_text(path, kind, project, found)
+    except UnreadableError as error:
+        found.unreadable.append(Problem(path=str(path), line=error.line, message=str(error)))
+    except OSError as error:
+        found.unreadable.append(Problem(path=str(path), message=error.strerror or str(error)))
+    return found
+
+
+def _assess_python(path: Path, kind: str, project: ProjectFiles, found: FileFindings) -> None:
+    content = read_bytes(path)
+    source = notebook_source(content) if kind == "notebook" else python_source(content)
+    found.unreadable += [Problem(path=str(path), line=line, message=message) for message, line in source.unreadable]
+    lines = _lines(source.text)
+    found.lines = len(lines)
+    reported = list[tuple[Rule, ast.AST]]()
+    matcher = Matcher(source.text, lambda rule, node: reported.append((rule, node)))
+    reader = Resolver(
+        project.module_of(path),
+        is_package=path.stem == "__init__",
+        text=source.text,
+        project=project,
+        listener=matcher,
+    )
+    matcher.listen(reader)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 20_000))
+    try:
+        reader.read(source.tree)
+    except RecursionError as error:
+        raise UnreadableError("is nested too deeply") from error
+    finally:
+        sys.setrecursionlimit(limit)
+    if kind == "python":
+        project.remember(path, reader)
+    for name, node in matcher.imports:
+        if rule := _library(name, path, node.lineno, project, found):
+            reported.append((rule, node))
+    for rule, node in reported:
+        _add_node(found, rule, path, source, lines, node)
+    for line, command in source.shell_lines:
+        cell, number = source.place(line)
+        _assess_line(found, path, command, number, "shell", project, cell)
+    if path.name == "setup.py":
+        _assess_setup(found, path, source, lines, project)
+    _finish(found, path, lines if kind == "python" else [], source)
+
+
+def _assess_text(path: Path, kind: str, project: ProjectFiles, found: FileFindings) -> None:
+    text = decoded(read_bytes(path))
+    lines = _lines(text)
+    found.lines = len(lines)
+    for rule in file_rules(path.name):
+        _add(found, rule, path, lines[0] if lines else "", 1, 0, 0)
+    for number, line in enumerate(lines, 1):
+        if not line.lstrip().startswith("#"):
+            _assess_line(found, path, line, number, kind, project)
+    for one in manifests.requirements(text, kind):
+        rule = libraries().by_distribution.get(normalised(one.name))
+        line = lines[one.line - 1] if lines else ""
+        if rule:
+            _add(found, rule, path, line, one.line, one.column - 1, one.column - 1 + len(one.name))
+        elif one.is_direct:
+            _unknown(found, one.name, f"{path}:{one.line}", project)
+    _finish(found, path, lines, None)
+
+
+def _assess_line(
+    found: FileFindings, path: Path, line: str, number: int, kind: str, project: ProjectFiles, cell: int = 0
+) -> None:
+    for rule, start, end in text_rules(line, kind):
+        _add(found, rule, path, line, number, start, end, cell)
+    if kind in ("shell", "docker"):
+        for name, column in manifests.installed_by(line):
+            if rule := libraries().by_distribution.get(normalised(name)):
+                _add(found, rule, path, line, number, column, column + len(name), cell)
+            else:
+                _unknown(found, name, f"{path}:{number}", project)
+
+
+def _assess_setup(
+    found: FileFindings, path: Path, source: PythonSource, lines: Sequence[str], project: ProjectFiles
+) -> None:
+    """What setup() of setup.py is given as literal requirements."""
+    for call in ast.walk(source.tree):
+        if not isinstance(call, ast.keyword) or call.arg not in (
+            "install_requires",
+            "extras_require",
+            "setup_requires",
+        ):
+            continue
+        for node in ast.walk(call.value):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                name = re.split(r"[^\w.-]", node.value.strip())[0]
+                if rule := libraries().by_distribution.get(normalised(name)):
+                    _add_node(found, rule, path, source, lines, node)
+                elif name and isinstance(call.value, ast.List):
+                    _unknown(found, name, f"{path}:{node.lineno}", project)
+
+
+def _library(name: str, path: Path, line: int, project: ProjectFiles, found: FileFindings) -> Rule | None:
+    """The rule of an imported library. One that no table has is noted as unknown."""
+    by_module = libraries().by_module
+    root = name.partition(".")[0]
+    if root in project.roots or root in sys.stdlib_module_names:
+        return None
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        if rule := by_module.get(".".join(parts[:length])):
+            return rule
+    _unknown(found, root, f"{path}:{line}", project)
+    return None
+
+
+def _unknown(found: FileFindings, name: str, place: str, project: ProjectFiles) -> None:
+    if normalised(name) not in libraries().neutral and name.replace("-", "_") not in project.roots:
+        found.unknown.setdefault(normalised(name), place)
+
+
+def _add_node(
+    found: FileFindings, rule: Rule, path: Path, source: PythonSource, lines: Sequence[str], node: ast.AST
+) -> None:
+    line: int = node.lineno  # pyright: ignore[reportAttributeAccessIssue]
+    end_line: int = node.end_lineno or line  # pyright: ignore[reportAttributeAccessIssue]
+    start = _characters(lines[line - 1], node.col_offset)  # pyright: ignore[reportAttributeAccessIssue]
+    end = _characters(lines[end_line - 1], node.end_col_offset)  # pyright: ignore[reportAttributeAccessIssue]
+    cell, number = source.place(line)
+    _add(found, rule, path, lines[line - 1], number, start, end, cell, number + end_line - line)
+
+
+def _characters(line: str, offset: int) -> int:
+    """A place in a line in characters; ast counts bytes."""
+    return offset if line.isascii() else len(line.encode()[:offset].decode(errors="replace"))
+
+
+def _add(
+    found: FileFindings,
+    rule: Rule,
+    path: Path,
+    code: str,
+    line: int,
+    start: int,
+    end: int,
+    cell: int = 0,
+    end_line: int | None = None,
+) -> None:
+    found.findings.append(
+        Finding(
+            path=str(path),
+            cell=cell,
+            line=line,
+            column=start + 1,
+            end_line=end_line or line,
+            end_column=end + 1,
+            rule=rule.id,
+            code=code.strip()[:200],
+        )
+    )
+
+
+def _lines(text: str) -> list[str]:
+    """Its lines as Python counts them."""
+    return (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text).split("\n")
+
+
+def _finish(found: FileFindings, path: Path, lines: Sequence[str], source: PythonSource | None) -> None:
+    """One finding of a rule for each line, without those that another one covers, and those with a comment marked."""
+    by_line = dict[tuple[int, int], dict[str, Finding]]()
+    for one in sorted(found.findings):
+        by_line.setdefault((one.cell, one.line), {}).setdefault(one.rule, one)
+    comments = _comments(lines, source)
+    used = set[int]()
+    kept = list[Finding]()
+    for here in by_line.values():
+        covered = {name for rule in here for name in rules()[rule].covers}
+        for name, one in here.items():
+            if name in covered:
+                continue
+            for line in (one.line, one.end_line):
+                names, reason = comments.get(line, ((), ""))
+                if not one.cell and reason and any(name in (given, f"{LIBRARY_PREFIX}{given}") for given in names):
+                    used.add(line)
+                    one = Finding(**{**vars(one), "reason": reason})
+                    break
+            kept.append(one)
+    found.findings = kept
+    for line, (names, reason) in comments.items():
+        if not names or not reason:
+            found.comments.append(Problem(path=str(path), line=line, message=FORM))
+        elif line not in used:
+            message = f"ignores nothing: no finding of {', '.join(names)} here"
+            found.comments.append(Problem(path=str(path), line=line, message=message))
+
+
+FORM = "ignores nothing: write the rule and a reason, such as `# trn: ignore[C03] runs on GPUs too`"
+
+
+def _comments(lines: Sequence[str], source: PythonSource | None) -> dict[int, tuple[Sequence[str], str]]:
+    """The comments that ignore findings, by line: the rules that they name, and the reason."""
+    if not any("trn:" in line for line in lines):
+        return {}
+    found = dict[int, tuple[Sequence[str], str]]()
+    for number, comment in _python_comments(source.text) if source else _text_comments(lines):
+        if given := IGNORE.search(comment):
+            names = [name.strip() for name in (given[1] or "").split(",") if name.strip()]
+            found[number] = (names, given[2].strip())
+    return found
+
+
+def _python_comments(text: str) -> Iterator[tuple[int, str]]:
+    try:
+        for token in tokenize.generate_tokens(StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+    except (tokenize.TokenError, SyntaxError):  # a file that ast reads, and tokenize does not
+        return
+
+
+def _text_comments(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(lines, 1):
+        if comment := _COMMENT.search(line):
+            yield number, comment[0]

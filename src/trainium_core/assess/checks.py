@@ -1,0 +1,220 @@
+"""What the rules look for in the shape of code: each function answers whether a place has it.
+
+All are given the reader, which knows where in the module it is, the node, what the reader found about it, and the
+file's text.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from trainium_core.assess import kinds
+from trainium_core.assess.kinds import BOOL_TENSOR, INT_TENSOR, TENSORS
+from trainium_core.assess.listener import CallSite
+from trainium_core.assess.resolver import Resolver
+
+Check = Callable[..., bool]
+
+_MAKERS = frozenset(
+    (
+        "zeros",
+        "ones",
+        "empty",
+        "full",
+        "arange",
+        "rand",
+        "randn",
+        "randint",
+        "linspace",
+        "eye",
+        "tensor",
+        "tril_indices",
+    )
+)
+"""Functions of torch that make a tensor on the default device."""
+
+_REDUCTIONS = frozenset(("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor"))
+_PRODUCTS = frozenset(("matmul", "mm", "bmm", "dot", "mv", "einsum"))
+_SCATTERS = frozenset(("scatter_add", "scatter_add_", "index_add", "index_add_", "scatter_reduce", "scatter_reduce_"))
+_SET_UP = frozenset(["init_weights", "_init_weights", "extra_repr", "build", "setup"])
+_DECODERS = re.compile(r"generate|decode|sample|beam_search|greedy")
+_LOADER = "torch.utils.data.DataLoader"
+
+
+def host_sync(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
+    """A value that the host waits for, in each pass of a loop."""
+    del text
+    place = reader.place
+    if not place.loops or place.periodic:
+        return False
+    if site.method in ("item", "cpu") and not site.path.startswith("torch."):
+        return not kinds.is_host(site.receiver) and not node.args
+    if site.method in ("tolist", "numpy"):
+        return site.receiver in TENSORS
+    return site.path in ("builtins.float", "builtins.int", "builtins.print") and any(
+        given in TENSORS for given in site.arguments
+    )
+
+
+def no_device(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
+    """A tensor that a module makes on the CPU while it computes."""
+    del text
+    is_made = site.path == f"torch.{site.method or site.path[6:]}" and not {"device", "**", "out"} & set(site.keywords)
+    return is_made and reader.place.in_forward and not reader.is_moved(node) and reader.place.function not in _SET_UP
+
+
+def integer_reduction(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
+    """A collective operation on integers, such as on counters."""
+    del reader, node, text
+    return site.path.startswith("torch.distributed.") and any(
+        given in (INT_TENSOR, BOOL_TENSOR) for given in site.arguments
+    )
+
+
+def integer_scatter(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
+    del reader, node, text
+    first = site.arguments[0] if site.path.startswith("torch.") and site.arguments else site.receiver
+    return first in (INT_TENSOR, BOOL_TENSOR)
+
+
+def integer_product(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
+    del reader, node, text
+    found = [one for one in (site.receiver, *site.arguments) if one in TENSORS]
+    return bool(found) and all(one == INT_TENSOR for one in found)
+
+
+def integer_topk(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
+    del reader, node, text
+    return (site.method == "topk" and site.receiver == INT_TENSOR) or (
+        site.path == "torch.topk" and site.arguments[:1] == [INT_TENSOR]
+    )
+
+
+def tensor_sort(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
+    del reader, node, text
+    return site.receiver in TENSORS
+
+
+def unbucketed_loader(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
+    """A loader for training that gives the last, smaller batch."""
+    del reader, text
+    if site.path != _LOADER or {"drop_last", "batch_sampler", "**"} & set(site.keywords):
+        return site.path == _LOADER and _keyword(node, "drop_last") is False
+    if _keyword(node, "shuffle") is False:
+        return False
+    first = ast.unparse(node.args[0]) if node.args else ast.unparse(_keyword_node(node, "dataset") or ast.Constant(""))
+    return bool({"shuffle", "sampler"} & set(site.keywords)) or "train" in first.lower()
+
+
+def lone_loader(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
+    """A loader without workers."""
+    del reader, text
+    if site.path != _LOADER or "**" in site.keywords:
+        return False
+    return len(node.args) < 6 and ("num_workers" not in site.keywords or _keyword(node, "num_workers") == 0)
+
+
+def one_argument_where(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
+    del reader, text
+    return site.path == "torch.where" and len(node.args) == 1 and not node.keywords
+
+
+def slice_update(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
+    """A method that changes part of a tensor in place, such as `x[:, 0].add_(1)`."""
+    del reader, text
+    is_part = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Subscript)
+    return is_part and site.receiver in TENSORS and re.fullmatch(r"[a-z]\w*[a-z]_", site.method) is not None
+
+
+def slice_assignment(reader: Resolver, node: ast.Subscript, base: str, index: str, *, text: str) -> bool:
+    del text
+    is_stored = isinstance(node.ctx, ast.Store) and base in TENSORS and index != BOOL_TENSOR
+    parts: Sequence[ast.expr] = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    is_part = any(isinstance(one, ast.Slice) or (isinstance(one, ast.Constant) and one.value is ...) for one in parts)
+    return is_stored and is_part and reader.place.function not in ("", "__init__")
+
+
+def boolean_mask(reader: Resolver, node: ast.Subscript, base: str, index: str, *, text: str) -> bool:
+    del reader, text
+    return index == BOOL_TENSOR and not kinds.is_host(base) and not isinstance(node.ctx, ast.Del)
+
+
+def right_shift(reader: Resolver, node: ast.BinOp, left: str, right: str, *, text: str) -> bool:
+    del reader, text
+    return isinstance(node.op, ast.RShift) and (left in TENSORS or right in TENSORS)
+
+
+def integer_operation(reader: Resolver, node: ast.BinOp, left: str, right: str, *, text: str) -> bool:
+    del reader, text
+    if isinstance(node.op, ast.MatMult):
+        return left == right == INT_TENSOR
+    return isinstance(node.op, ast.Pow) and left == INT_TENSOR
+
+
+def tensor_branch(reader: Resolver, node: ast.expr, value: str, *, text: str) -> bool:
+    del node, text
+    return value in TENSORS and (reader.place.loops > 0 or reader.place.in_forward)
+
+
+def step_loop(reader: Resolver, node: ast.For | ast.While, *, text: str) -> bool:
+    """A loop over time steps, or over tokens that are decoded."""
+    del text
+    if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
+        return False
+    iterated = ast.unparse(node.iter)
+    if not iterated.startswith(("range(", "tqdm(range(", "trange(")):
+        return False
+    if reader.place.in_forward and re.search(r"\.(shape|size)\b|seq|steps|time", iterated):
+        return _calls_something_of_self(node)
+    return bool(_DECODERS.search(reader.place.function)) and _calls_a_model(node)
+
+
+def _calls_something_of_self(node: ast.For) -> bool:
+    calls = (one for statement in node.body for one in ast.walk(statement) if isinstance(one, ast.Call))
+    return any(ast.unparse(one.func).startswith("self.") for one in calls)
+
+
+def _calls_a_model(node: ast.For) -> bool:
+    calls = (one for statement in node.body for one in ast.walk(statement) if isinstance(one, ast.Call))
+    return any(
+        re.fullmatch(r"self|(self\.)?\w*(model|decoder|net|transformer|forward)", ast.unparse(one.func))
+        for one in calls
+    )
+
+
+def unmarked_xla_loop(reader: Resolver, node: ast.For | ast.While, *, text: str) -> bool:
+    """A training loop for PyTorch/XLA that never ends a graph."""
+    del reader
+    if "torch_xla" not in text or re.search(r"mark_step|optimizer_step|DeviceLoader|torch_xla\.(sync|step)", text):
+        return False
+    calls = (one for statement in node.body for one in ast.walk(statement) if isinstance(one, ast.Call))
+    return any(isinstance(one.func, ast.Attribute) and one.func.attr == "backward" for one in calls)
+
+
+def _keyword_node(node: ast.Call, name: str) -> ast.expr | None:
+    return next((one.value for one in node.keywords if one.arg == name), None)
+
+
+def _keyword(node: ast.Call, name: str) -> Any:
+    found = _keyword_node(node, name)
+    return found.value if isinstance(found, ast.Constant) else None
+
+
+CALL_CHECKS: dict[str, list[Check]] = {}
+"""What is asked of a call, by the last part of its name; of a method that ends in an underscore also `slice_update`."""
+
+for _check, _names in (
+    (host_sync, ("item", "cpu", "tolist", "numpy", "float", "int", "print")),
+    (no_device, _MAKERS),
+    (integer_reduction, _REDUCTIONS),
+    (integer_scatter, _SCATTERS),
+    (integer_product, _PRODUCTS),
+    (integer_topk, ("topk",)),
+    (tensor_sort, ("sort", "argsort", "median", "kthvalue", "msort")),
+    (unbucketed_loader, ("DataLoader",)),
+    (lone_loader, ("DataLoader",)),
+    (one_argument_where, ("where",)),
+):
+    for _name in _names:
+        CALL_CHECKS.setdefault(_name, []).append(_check)

@@ -1,0 +1,277 @@
+"""What the expressions of a module are, by the names that they are made of."""
+
+import ast
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from trainium_core.assess import kinds
+from trainium_core.assess.kinds import ARRAY, GUARD, INT, INTS, PYTHON, SELF, TENSOR, UNKNOWN
+from trainium_core.assess.listener import CallSite, Class, Function, Listener, Place, Project, Scope
+
+_BUILTINS = frozenset(vars(builtins))
+_RESULTS = {
+    **dict.fromkeys(("builtins.len", "builtins.int", "builtins.ord"), INT),
+    **dict.fromkeys(("builtins.float", "builtins.str", "builtins.bool", "builtins.range", "builtins.round"), PYTHON),
+    **dict.fromkeys(("builtins.isinstance", "builtins.hasattr", "builtins.dict", "builtins.set"), PYTHON),
+}
+_HOLDERS = frozenset(("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "builtins.iter"))
+
+
+class Expressions:
+    """Evaluates expressions in the place where the reader is. `Resolver` brings the reader there."""
+
+    def __init__(self, *, project: Project, listener: Listener) -> None:
+        self.project = project
+        self.listener = listener
+        self.place = Place()
+        self.globals: Scope = {}
+        self.scopes: list[Scope] = [self.globals]
+        self.functions: dict[str, Function] = {}
+        self.classes: dict[str, Class] = {}
+        self._moved: set[int] = set()
+        self._expressions: dict[type, Callable[[Any], str]] = {
+            kind: getattr(self, f"_{kind.__name__.lower()}")
+            for kind in (
+                ast.Name, ast.Attribute, ast.Call, ast.Constant, ast.Subscript, ast.BinOp, ast.Compare, ast.UnaryOp,
+                ast.BoolOp, ast.IfExp, ast.Tuple, ast.List, ast.JoinedStr, ast.ListComp, ast.SetComp, ast.GeneratorExp,
+                ast.DictComp, ast.Lambda, ast.NamedExpr, ast.Starred, ast.Await,
+            )
+        }  # fmt: skip
+
+    def read_function(self, one: Function, arguments: Sequence[str]) -> str:
+        """What the function returns. Its body is read if it was not yet."""
+        raise NotImplementedError
+
+    def block(self, body: Sequence[ast.stmt]) -> None:
+        """Read statements."""
+        raise NotImplementedError
+
+    def is_module_class(self, path: str) -> bool:
+        """Whether it is torch's Module, or derives from it."""
+        if path in kinds.MODULE_CLASSES or (path.startswith("torch.nn.") and path.count(".") > 1):
+            return True
+        own = self.classes.get(path)
+        return own.is_module if own else self.project.is_module_class(path)
+
+    def bind(self, target: ast.expr, value: str) -> None:
+        if isinstance(target, ast.Name):
+            self.scopes[-1][target.id] = value
+        elif isinstance(target, ast.Attribute):
+            base = self.value(target.value)
+            if base == SELF and self.place.owner:
+                known = self.place.owner.attributes
+                if not known.get(target.attr):
+                    known[target.attr] = value
+            elif base and base[0] != "<":
+                self.listener.name(target, f"{base}.{target.attr}")
+        elif isinstance(target, ast.Tuple | ast.List):
+            part = value if value in kinds.TENSORS or value in (ARRAY, PYTHON) else INT if value == INTS else UNKNOWN
+            for one in target.elts:
+                self.bind(one.value if isinstance(one, ast.Starred) else one, part)
+        else:
+            self.value(target)
+
+    def children(self, node: ast.AST) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.value(child)
+            elif isinstance(child, ast.stmt):
+                self.block((child,))
+            else:
+                self.children(child)
+
+    def value(self, node: ast.expr) -> str:
+        """What an expression is; everything in it is told to the listener."""
+        handler = self._expressions.get(type(node))
+        if handler:
+            return handler(node)
+        self.children(node)
+        return UNKNOWN
+
+    def _look_up(self, name: str) -> str:
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return f"builtins.{name}" if name in _BUILTINS else UNKNOWN
+
+    def _name(self, node: ast.Name) -> str:
+        found = self._look_up(node.id)
+        if found and found[0] != "<" and "." in found:
+            self.listener.name(node, found)
+        return found
+
+    def _attribute(self, node: ast.Attribute) -> str:
+        return self._attribute_of(self.value(node.value), node)
+
+    def _attribute_of(self, base: str, node: ast.Attribute) -> str:
+        if not base or len(base) > kinds.LONGEST:
+            return UNKNOWN
+        if base[0] == "<":
+            if base == SELF and self.place.owner:
+                return self.place.owner.attributes.get(node.attr, UNKNOWN)
+            return kinds.attribute_of(base, node.attr)
+        if base[-1] == ")":
+            if base.startswith("torch.nn.") and node.attr in ("weight", "bias"):
+                return TENSOR
+            return f"{base}.{node.attr}"
+        path = f"{base}.{node.attr}"
+        self.listener.name(node, path)
+        return path
+
+    def _call(self, node: ast.Call) -> str:
+        receiver = method = UNKNOWN
+        if isinstance(node.func, ast.Attribute):
+            method = node.func.attr
+            if method in ("to", "type_as", "cuda") and isinstance(node.func.value, ast.Call):
+                self._moved.add(id(node.func.value))
+            receiver = self.value(node.func.value)
+            path = self._attribute_of(receiver, node.func)
+        else:
+            path = self.value(node.func)
+        arguments = [self.value(one) for one in node.args]
+        keywords = {one.arg or "**": self.value(one.value) for one in node.keywords}
+        site = CallSite(node=node, path=path, receiver=receiver, method=method, arguments=arguments, keywords=keywords)
+        self.listener.call(site)
+        return self._result(site)
+
+    def is_moved(self, node: ast.Call) -> bool:
+        """Whether what a call returns is sent to a device in the same expression."""
+        return id(node) in self._moved
+
+    def _result(self, site: CallSite) -> str:
+        path, receiver = site.path, site.receiver
+        if receiver == SELF and self.place.owner and site.method in self.place.owner.methods:
+            return self.read_function(self.place.owner.methods[site.method], site.arguments)
+        if receiver in kinds.TENSORS or receiver == ARRAY:
+            given = [*site.arguments, site.keywords.get("dtype", UNKNOWN)]
+            return kinds.method_result(receiver, site.method, given)
+        if not path:
+            return kinds.UNKNOWN_RECEIVERS.get(site.method, UNKNOWN)
+        if path[0] == "<":
+            return UNKNOWN
+        root = path.partition(".")[0]
+        if root == "builtins":
+            return site.arguments[0] if path in _HOLDERS and site.arguments else _RESULTS.get(path, UNKNOWN)
+        if path[-1] == ")":
+            return TENSOR if self.is_module_class(path[:-2]) else UNKNOWN
+        if ")" in path:  # a method of an instance
+            return kinds.UNKNOWN_RECEIVERS.get(site.method, UNKNOWN)
+        if root in kinds.ARRAY_LIBRARIES:
+            return ARRAY
+        if root == "torch":
+            return kinds.torch_result(path, site.arguments, site.keywords.get("dtype", UNKNOWN))
+        if path in self.functions:
+            return self.read_function(self.functions[path], site.arguments)
+        if path in self.classes:
+            return f"{path}()"
+        return self.project.result_of(path) or f"{path}()"
+
+    def _constant(self, node: ast.Constant) -> str:
+        if isinstance(node.value, str):
+            self.listener.string(node, node.value)
+            return PYTHON
+        return INT if type(node.value) is int else UNKNOWN if node.value is None else PYTHON
+
+    def _joinedstr(self, node: ast.JoinedStr) -> str:
+        text = ""
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                self.value(part.value)
+                text += "{}"
+            elif isinstance(part, ast.Constant):
+                text += str(part.value)
+        self.listener.string(node, text)
+        return PYTHON
+
+    def _subscript(self, node: ast.Subscript) -> str:
+        base, index = self.value(node.value), self.value(node.slice)
+        self.listener.subscript(node, base, index)
+        return base if base in kinds.TENSORS or base == ARRAY else INT if base == INTS else UNKNOWN
+
+    def _binop(self, node: ast.BinOp) -> str:
+        left, right = self.value(node.left), self.value(node.right)
+        if isinstance(node.op, ast.RShift | ast.MatMult | ast.Pow):
+            self.listener.operation(node, left, right)
+        return kinds.combined(left, right, divides=isinstance(node.op, ast.Div))
+
+    def _compare(self, node: ast.Compare) -> str:
+        values = [self.value(node.left), *map(self.value, node.comparators)]
+        by_identity = any(isinstance(one, ast.Is | ast.IsNot | ast.In | ast.NotIn) for one in node.ops)
+        return PYTHON if by_identity else kinds.compared(values)
+
+    def _unaryop(self, node: ast.UnaryOp) -> str:
+        operand = self.value(node.operand)
+        if not isinstance(node.op, ast.Not):
+            return operand
+        self.listener.branch(node.operand, operand)
+        return PYTHON
+
+    def _boolop(self, node: ast.BoolOp) -> str:
+        values = [self.value(one) for one in node.values]
+        for one, value in zip(node.values[:-1], values, strict=False):
+            self.listener.branch(one, value)
+        if isinstance(node.op, ast.And):
+            return GUARD if GUARD in values else next((one for one in values if kinds.is_tensor(one)), UNKNOWN)
+        return next(filter(None, values), UNKNOWN)
+
+    def _ifexp(self, node: ast.IfExp) -> str:
+        self.listener.branch(node.test, self.value(node.test))
+        body, other = self.value(node.body), self.value(node.orelse)
+        return body or other
+
+    def _tuple(self, node: ast.Tuple | ast.List) -> str:
+        values = [self.value(one) for one in node.elts]
+        return INTS if values and all(value == INT for value in values) else UNKNOWN
+
+    _list = _tuple
+
+    def _listcomp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> str:
+        return self._comprehension(node.generators, (node.elt,))
+
+    _setcomp = _generatorexp = _listcomp
+
+    def _dictcomp(self, node: ast.DictComp) -> str:
+        return self._comprehension(node.generators, (node.key, node.value))
+
+    def _comprehension(self, generators: Sequence[ast.comprehension], made: Sequence[ast.expr]) -> str:
+        self.scopes.append({})
+        for one in generators:
+            self.bind(one.target, element_of(self.value(one.iter), one.iter))
+            for condition in one.ifs:
+                self.listener.branch(condition, self.value(condition))
+        for each in made:
+            self.value(each)
+        self.scopes.pop()
+        return UNKNOWN
+
+    def _lambda(self, node: ast.Lambda) -> str:
+        given = node.args
+        self.scopes.append({one.arg: UNKNOWN for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)})
+        self.value(node.body)
+        self.scopes.pop()
+        return UNKNOWN
+
+    def _namedexpr(self, node: ast.NamedExpr) -> str:
+        found = self.value(node.value)
+        self.bind(node.target, found)
+        return found
+
+    def _starred(self, node: ast.Starred | ast.Await) -> str:
+        return self.value(node.value)
+
+    _await = _starred
+
+
+def element_of(value: str, node: ast.expr) -> str:
+    """What iterating over a value gives."""
+    if value in kinds.TENSORS or value == ARRAY:
+        return value
+    if value == INTS or (isinstance(node, ast.Call) and ends_with(node.func, "range")):
+        return INT
+    return UNKNOWN
+
+
+def ends_with(node: ast.expr, name: str) -> bool:
+    """Whether it is a name, or an attribute of that name."""
+    return (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)

@@ -1,0 +1,125 @@
+"""What was found in a code base, and what could not be read of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from trainium_core.assess.rules import STACKS, Rule, Severity, rules
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Finding:
+    """One place. Lines and columns count from 1, columns in characters; the end is behind the last character.
+
+    cell: of a notebook, from 1; lines are of the cell then. code: the line. reason: why a comment ignores it.
+    """
+
+    path: str
+    cell: int = 0
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    rule: str
+    code: str = ""
+    reason: str = ""
+
+    @property
+    def place(self) -> str:
+        cell = f"cell {self.cell}:" if self.cell else ""
+        return f"{self.path}:{cell}{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Problem:
+    """What could not be read, or a comment that ignores nothing."""
+
+    path: str
+    line: int = 0
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
+
+
+@dataclass(kw_only=True)
+class FileFindings:
+    """Of one file. unknown: libraries that no table has."""
+
+    findings: list[Finding] = field(default_factory=list[Finding])
+    unreadable: list[Problem] = field(default_factory=list[Problem])
+    comments: list[Problem] = field(default_factory=list[Problem])
+    unknown: dict[str, str] = field(default_factory=dict[str, str])
+    lines: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessment:
+    """Of all files. unknown: where each unknown library is named first."""
+
+    files: int
+    lines: int
+    findings: Sequence[Finding]
+    unreadable: Sequence[Problem]
+    comments: Sequence[Problem]
+    unknown: Mapping[str, str]
+
+    def counted(self, stacks: Sequence[str] = STACKS) -> Sequence[Finding]:
+        """Findings that matter for one of the stacks and that no comment ignores."""
+        return [one for one in self.findings if not one.reason and rules()[one.rule].worst_of(stacks) > Severity.none]
+
+    @property
+    def ignored(self) -> Sequence[Finding]:
+        return [one for one in self.findings if one.reason]
+
+    def by_rule(self, stacks: Sequence[str] = STACKS) -> Mapping[Rule, Sequence[Finding]]:
+        """What counts, by rule, the worst first; of equal ones those that were found most."""
+        found = dict[str, list[Finding]]()
+        for one in self.counted(stacks):
+            found.setdefault(one.rule, []).append(one)
+        ordered = sorted(found, key=lambda name: (-rules()[name].worst_of(stacks), -len(found[name]), name))
+        return {rules()[name]: found[name] for name in ordered}
+
+    def kinds(self, stack: str) -> Mapping[Severity, int]:
+        """How many rules were found of each severity, the worst first."""
+        found = [rule.severity[stack] for rule in self.by_rule((stack,))]
+        return {severity: found.count(severity) for severity in sorted(set(found), reverse=True)}
+
+    def worst(self, stacks: Sequence[str] = STACKS) -> Severity:
+        return max((rules()[one.rule].worst_of(stacks) for one in self.counted(stacks)), default=Severity.none)
+
+    def verdict(self, stack: str) -> str:
+        """What stands between the code and a stack, in a sentence."""
+        counts = self.kinds(stack)
+        words = ", ".join(_counted(count, *_COUNTED[severity]) for severity, count in counts.items())
+        worst = max(counts, default=Severity.none)
+        gaps = self._gaps()
+        if not counts:
+            return f"nothing found{gaps}" if self.files else "unknown: nothing was read"
+        return f"{_VERDICT[worst]}: {words}{gaps}"
+
+    def _gaps(self) -> str:
+        gaps = list[str]()
+        if self.unreadable:
+            gaps.append(_counted(len(self.unreadable), "file not read", "files not read"))
+        if self.unknown:
+            gaps.append(_counted(len(self.unknown), "library unknown", "libraries unknown"))
+        return f"; {', '.join(gaps)}" if gaps else ""
+
+
+_VERDICT = {
+    Severity.stops: "does not run unchanged",
+    Severity.change: "needs edits",
+    Severity.slow: "nothing found that stops it",
+    Severity.look: "nothing found that stops it",
+}
+
+_COUNTED = {
+    Severity.stops: ("kind of finding stops it", "kinds of finding stop it"),
+    Severity.change: ("kind needs an edit", "kinds need an edit"),
+    Severity.slow: ("kind costs time", "kinds cost time"),
+    Severity.look: ("kind to look at", "kinds to look at"),
+}
+
+
+def _counted(count: int, one: str, more: str) -> str:
+    return f"{count} {one if count == 1 else more}"

@@ -1,0 +1,302 @@
+"""What an expression is, as far as its text tells: a qualified name, an instance of one, or a kind of value.
+
+A value is a string: `torch.cuda.is_available` is that function, `torch.nn.Linear()` what a call of it returns, and a
+kind such as TENSOR stands in angle brackets.
+"""
+
+from collections.abc import Sequence
+
+UNKNOWN = ""
+TENSOR = "<tensor>"
+INT_TENSOR = "<integer tensor>"
+BOOL_TENSOR = "<boolean tensor>"
+ARRAY = "<array>"
+PYTHON = "<python>"
+INT = "<int>"
+INTS = "<ints>"
+SELF = "<self>"
+
+TENSORS = frozenset((TENSOR, INT_TENSOR, BOOL_TENSOR))
+
+GUARD = "torch.cuda.is_available()"
+"""The value of a condition that holds on CUDA only."""
+
+LONGEST = 160
+"""Characters of a value; a longer chain of attributes and calls is unknown."""
+
+ARRAY_LIBRARIES = frozenset(
+    [
+        "numpy",
+        "scipy",
+        "cv2",
+        "pandas",
+        "polars",
+        "sklearn",
+        "skimage",
+        "PIL",
+        "h5py",
+        "zarr",
+        "matplotlib",
+        "librosa",
+        "soundfile",
+        "imageio",
+        "tifffile",
+        "pyarrow",
+        "xarray",
+        "networkx",
+        "shapely",
+        "statsmodels",
+        "seaborn",
+        "plotly",
+        "albumentations",
+    ]
+)
+"""Libraries whose results live on the host: their arrays look like tensors."""
+
+MODULE_CLASSES = frozenset(
+    (
+        "torch.nn.Module",
+        "lightning.LightningModule",
+        "lightning.pytorch.LightningModule",
+        "pytorch_lightning.LightningModule",
+        "transformers.PreTrainedModel",
+        "transformers.modeling_utils.PreTrainedModel",
+    )
+)
+
+_NOT_TENSORS = frozenset(
+    [
+        "device",
+        "Generator",
+        "load",
+        "save",
+        "no_grad",
+        "inference_mode",
+        "enable_grad",
+        "set_grad_enabled",
+        "autocast",
+        "compile",
+        "manual_seed",
+        "seed",
+        "is_tensor",
+        "is_floating_point",
+        "is_complex",
+        "numel",
+        "finfo",
+        "iinfo",
+        "Size",
+        "get_default_dtype",
+        "set_default_dtype",
+        "set_num_threads",
+        "get_num_threads",
+        "set_float32_matmul_precision",
+        "use_deterministic_algorithms",
+        "initial_seed",
+        "get_rng_state",
+        "result_type",
+        "promote_types",
+        "can_cast",
+        "typename",
+        "is_grad_enabled",
+        "set_default_device",
+        "set_default_tensor_type",
+        "set_printoptions",
+        "unique_consecutive",
+    ]
+)
+"""Functions of torch with a small letter that do not return one tensor."""
+
+_BOOLEAN = frozenset(
+    [
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "isclose",
+        "logical_and",
+        "logical_or",
+        "logical_not",
+        "bool",
+        "any",
+        "all",
+        "isin",
+    ]
+)
+_INTEGER = frozenset(
+    [
+        "long",
+        "int",
+        "argmax",
+        "argmin",
+        "argsort",
+        "nonzero",
+        "bincount",
+        "randint",
+        "randperm",
+        "count_nonzero",
+        "floor_divide_int",
+        "short",
+        "LongTensor",
+        "IntTensor",
+        "multinomial",
+        "searchsorted",
+        "bucketize",
+    ]
+)
+_FLOATING = frozenset(["float", "half", "bfloat16", "double", "softmax", "sigmoid", "mean", "true_divide", "div"])
+_SUMS = frozenset(["sum", "cumsum", "prod", "item"])
+_HOST_METHODS = frozenset(
+    [
+        "size",
+        "dim",
+        "numel",
+        "nelement",
+        "stride",
+        "storage_offset",
+        "element_size",
+        "is_contiguous",
+        "tolist",
+        "backward",
+        "requires_grad_",
+        "register_hook",
+        "get_device",
+        "data_ptr",
+        "is_floating_point",
+        "type",
+        "untyped_storage",
+        "storage",
+    ]
+)
+_HOST_ATTRIBUTES = frozenset(
+    [
+        "shape",
+        "dtype",
+        "device",
+        "ndim",
+        "is_cuda",
+        "requires_grad",
+        "grad_fn",
+        "layout",
+        "is_sparse",
+        "is_leaf",
+        "itemsize",
+        "nbytes",
+        "names",
+    ]
+)
+_INTEGER_TYPES = frozenset(
+    f"torch.{name}"
+    for name in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "int", "long", "short"]
+)
+
+UNKNOWN_RECEIVERS = {"numpy": ARRAY, "detach": TENSOR, "long": INT_TENSOR, "eq": BOOL_TENSOR}
+"""What methods return whatever their object is."""
+
+
+def is_tensor(value: str) -> bool:
+    return value in TENSORS
+
+
+def is_host(value: str) -> bool:
+    """Whether it certainly is no tensor and no module: an array, a value of Python, or what another library made."""
+    return value in (ARRAY, PYTHON, INT, INTS) or value.partition(".")[0] in ARRAY_LIBRARIES
+
+
+def is_instance(value: str) -> bool:
+    return value.endswith(")")
+
+
+def attribute_of(kind: str, name: str) -> str:
+    """The value of an attribute of a value in angle brackets."""
+    if kind in TENSORS:
+        if name in _HOST_ATTRIBUTES:
+            return PYTHON
+        return kind if name in ("data", "T", "mT", "H", "real", "imag", "grad", "values", "indices") else UNKNOWN
+    return ARRAY if kind == ARRAY else UNKNOWN
+
+
+def method_result(kind: str, method: str, arguments: Sequence[str]) -> str:
+    """What a method of a tensor or array returns."""
+    if kind == ARRAY:
+        return ARRAY
+    if method == "numpy":
+        return ARRAY
+    if method in _HOST_METHODS:
+        return PYTHON
+    if method == "item":
+        return INT if kind in (INT_TENSOR, BOOL_TENSOR) else PYTHON
+    if method in ("to", "type", "new_tensor", "new_zeros", "new_ones", "new_full"):
+        return _by_type(arguments) or kind
+    return _by_name(method, kind) or TENSOR if kind == TENSOR else _by_name(method, kind) or kind
+
+
+def torch_result(path: str, arguments: Sequence[str], dtype: str) -> str:
+    """What a call of something of torch returns."""
+    parts = path.split(".")
+    name = parts[-1]
+    if name.endswith("Tensor"):
+        return INT_TENSOR if name in ("LongTensor", "IntTensor", "ShortTensor") else TENSOR
+    is_plain = len(parts) == 2 or parts[1] in ("linalg", "fft", "special", "functional") or parts[-2] == "functional"
+    if not is_plain or name in _NOT_TENSORS or name[:1].isupper():
+        return f"{path}()"
+    if dtype:
+        return _by_type((dtype,)) or TENSOR
+    if name in ("tensor", "as_tensor", "full", "scalar_tensor"):
+        given = arguments[-1] if name == "full" and arguments else arguments[0] if arguments else UNKNOWN
+        return INT_TENSOR if given in (INT, INTS) else given if given in TENSORS else TENSOR
+    if name == "arange":
+        return INT_TENSOR if arguments and all(given == INT for given in arguments) else TENSOR
+    first = next((given for given in arguments if given in TENSORS), TENSOR)
+    return _by_name(name, first) or (first if name in ("cat", "stack", "where", "clamp", "zeros_like") else TENSOR)
+
+
+def _by_name(name: str, kind: str) -> str:
+    if name in _BOOLEAN:
+        return BOOL_TENSOR
+    if name in _INTEGER:
+        return INT_TENSOR
+    if name in _FLOATING:
+        return TENSOR
+    if name in _SUMS and kind in (BOOL_TENSOR, INT_TENSOR):
+        return INT_TENSOR
+    return UNKNOWN
+
+
+def _by_type(arguments: Sequence[str]) -> str:
+    for given in arguments:
+        if given in _INTEGER_TYPES:
+            return INT_TENSOR
+        if given == "torch.bool":
+            return BOOL_TENSOR
+        if given.startswith(("torch.float", "torch.bfloat", "torch.half", "torch.double", "torch.complex")):
+            return TENSOR
+    return UNKNOWN
+
+
+def combined(left: str, right: str, *, divides: bool = False) -> str:
+    """What an arithmetic operation on two values returns."""
+    both = (left, right)
+    if left in TENSORS or right in TENSORS:
+        whole = all(value in (INT_TENSOR, BOOL_TENSOR, INT) for value in both)
+        if whole and left == right == BOOL_TENSOR:
+            return BOOL_TENSOR
+        return INT_TENSOR if whole and not divides else TENSOR
+    if ARRAY in both:
+        return ARRAY
+    if left == right == INT:
+        return PYTHON if divides else INT
+    return PYTHON if all(value in (PYTHON, INT) for value in both) else UNKNOWN
+
+
+def compared(values: Sequence[str]) -> str:
+    """What a comparison of values returns."""
+    if any(value in TENSORS for value in values):
+        return BOOL_TENSOR
+    if ARRAY in values:
+        return ARRAY
+    return PYTHON if any(value in (PYTHON, INT) for value in values) else UNKNOWN

@@ -1,0 +1,99 @@
+"""What a reader of a module tells, to whom, and where in the module it is."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from trainium_core.assess.kinds import UNKNOWN
+
+Scope = dict[str, str]
+"""Names and their values."""
+
+
+@dataclass(slots=True, kw_only=True)
+class CallSite:
+    """A call. path: what is called, if that is known. receiver: the value whose method it is; method: its name."""
+
+    node: ast.Call
+    path: str
+    receiver: str
+    method: str
+    arguments: Sequence[str]
+    keywords: Mapping[str, str]
+
+
+class Listener(Protocol):
+    """What is told of a module. `reader` says where in the module that is."""
+
+    def imported(self, node: ast.Import | ast.ImportFrom, name: str, parts: Sequence[str]) -> None: ...
+
+    def name(self, node: ast.expr, path: str) -> None: ...
+
+    def call(self, site: CallSite) -> None: ...
+
+    def string(self, node: ast.expr, text: str) -> None: ...
+
+    def subscript(self, node: ast.Subscript, base: str, index: str) -> None: ...
+
+    def operation(self, node: ast.BinOp, left: str, right: str) -> None: ...
+
+    def branch(self, node: ast.expr, value: str) -> None: ...
+
+    def loop(self, node: ast.For | ast.AsyncFor | ast.While) -> None: ...
+
+
+class Project(Protocol):
+    """The other modules of the code base."""
+
+    def result_of(self, path: str) -> str:
+        """What a call of a function or class of the project returns; unknown for what is not of it."""
+        ...
+
+    def is_module_class(self, path: str) -> bool:
+        """Whether it is a class of the project that derives from torch.nn.Module."""
+        ...
+
+
+@dataclass
+class Class:
+    """path: its qualified name. attributes: what `self.x` is."""
+
+    path: str
+    is_module: bool
+    attributes: Scope = field(default_factory=dict[str, str])
+    methods: "dict[str, Function]" = field(default_factory=lambda: dict[str, "Function"]())
+
+
+@dataclass
+class Function:
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    scopes: list[Scope]
+    owner: Class | None
+    is_method: bool
+    is_read: bool = False
+    result: str = UNKNOWN
+
+
+@dataclass
+class Place:
+    """Where in a module the reader is.
+
+    loops: how many loops it is in, or per-step functions. guarded: conditions that hold on CUDA only. periodic:
+    conditions that hold each so many steps.
+    """
+
+    loops: int = 0
+    guarded: int = 0
+    periodic: int = 0
+    function: str = ""
+    owner: Class | None = None
+
+    @property
+    def in_forward(self) -> bool:
+        """Whether this is a method of a torch module that computes."""
+        return (
+            self.owner is not None
+            and self.owner.is_module
+            and self.function not in ("", "__init__", "reset_parameters")
+        )

@@ -1,0 +1,178 @@
+"""The libraries that a code base asks for: requirements, pyproject, lock files, conda environments, commands of pip."""
+
+import configparser
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from trainium_core.assess.sources import UnreadableError
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
+_URL_NAME = re.compile(r"(?:git\+|https?://).*?/([\w.-]+?)(?:\.git)?(?:@[\w./-]+)?(?:#.*)?$")
+_PIP = re.compile(r"(?:\bpip[\d.]*|\buv (?:pip|add)|-m pip|\bconda|\bmamba)\s+(?:install|add)\s+(.*)")
+_OPTIONS_WITH_VALUE = frozenset(
+    [
+        "-r",
+        "-c",
+        "-i",
+        "-f",
+        "-t",
+        "--requirement",
+        "--constraint",
+        "--index-url",
+        "--extra-index-url",
+        "--find-links",
+        "--target",
+        "--channel",
+        "-n",
+        "--name",
+        "--prefix",
+        "--root",
+        "--trusted-host",
+        "--python",
+        "--platform",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A library by the name of its distribution. line and column count from 1. is_direct: not of a lock file."""
+
+    name: str
+    line: int
+    column: int
+    is_direct: bool = True
+
+
+def requirements(text: str, kind: str) -> Iterator[Requirement]:
+    """The libraries that a file of some kind names. Raises UnreadableError."""
+    if kind == "requirements":
+        for number, line in enumerate(text.splitlines(), 1):
+            if found := _of_line(line):
+                yield Requirement(found, number, line.find(found) + 1)
+    elif kind == "conda":
+        for number, line in enumerate(text.splitlines(), 1):
+            item = re.match(r"\s*-\s+(?:[\w-]+::)?([A-Za-z0-9][\w.+/:@-]*)", line)
+            if item and (found := _of_line(line.split("-", 1)[1].rpartition("::")[2].strip(" \"'"))):
+                yield Requirement(found, number, max(line.find(found), 0) + 1)
+    elif kind in ("pyproject", "lock"):
+        names = _of_lock(text) if kind == "lock" else _of_document(text)
+        lines = text.splitlines()
+        for name in dict.fromkeys(names):
+            yield _placed(name, lines, is_direct=kind != "lock")
+    elif kind == "setup.cfg":
+        yield from _of_setup_cfg(text)
+
+
+def installed_by(line: str) -> Iterator[tuple[str, int]]:
+    """The libraries that a command of pip or conda in a line of shell names, with their columns from 0."""
+    command = _PIP.search(line)
+    if not command:
+        return
+    words = re.finditer(r"[^\s;&|\"'\\]+", re.split(r"&&|\|\||;", command[1])[0])
+    skips = False
+    for word in words:
+        if skips or word[0].startswith("-"):
+            skips = not skips and word[0] in _OPTIONS_WITH_VALUE
+            continue
+        if (found := _of_line(word[0])) and "$" not in word[0] and not word[0].startswith("."):
+            yield found, command.start(1) + word.start()
+
+
+def _of_line(line: str) -> str:
+    """The name in a line of requirements; empty for an option, a comment, or a path."""
+    line = re.split(r"(?:^|\s)#", line)[0].strip()
+    if line.startswith(("git+", "http://", "https://")):
+        egg = re.search(r"#egg=([\w.-]+)", line)
+        url = _URL_NAME.match(line)
+        return egg[1] if egg else _of_wheel(url[1]) if url else ""
+    if line.startswith(("-", ".", "/")):
+        return ""
+    found = _NAME.match(line)
+    return found[0] if found and "/" not in line.split("@")[0].split(";")[0] else ""
+
+
+def _of_wheel(name: str) -> str:
+    return name.split("-")[0] if name.endswith((".whl", ".gz", ".zip")) else name
+
+
+def _placed(name: str, lines: list[str], *, is_direct: bool) -> Requirement:
+    word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+    for number, line in enumerate(lines, 1):
+        if at := word.search(line):
+            return Requirement(name, number, at.start() + 1, is_direct)
+    return Requirement(name, 1, 1, is_direct)
+
+
+def _toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UnreadableError(f"is not TOML: {error}") from error
+
+
+def _of_document(text: str) -> Iterator[str]:
+    """The names in pyproject.toml or Pipfile."""
+    document = _toml(text)
+    project, tool = _table(document, "project"), _table(document, "tool")
+    lists = [project.get("dependencies"), _table(document, "build-system").get("requires")]
+    lists += _table(project, "optional-dependencies").values()
+    lists += _table(document, "dependency-groups").values()
+    for one in lists:
+        if isinstance(one, list):
+            texts = [each for each in cast("list[object]", one) if isinstance(each, str)]
+            yield from filter(None, map(_of_line, texts))
+    poetry = _table(tool, "poetry")
+    groups = [_table(one, "dependencies") for one in _tables(_table(poetry, "group"))]
+    for table in (
+        _table(poetry, "dependencies"),
+        _table(poetry, "dev-dependencies"),
+        *groups,
+        _table(document, "packages"),
+        _table(document, "dev-packages"),
+    ):
+        yield from (name for name in table if name != "python")
+
+
+def _of_lock(text: str) -> Iterator[str]:
+    if text.lstrip().startswith("{"):
+        try:
+            document: Any = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise UnreadableError("is not JSON") from error
+        for section in ("default", "develop"):
+            yield from _table(document, section)
+        return
+    packages = _toml(text).get("package")
+    for one in cast("list[object]", packages) if isinstance(packages, list) else []:
+        if isinstance(name := _table({"row": one}, "row").get("name"), str):
+            yield name
+
+
+def _of_setup_cfg(text: str) -> Iterator[Requirement]:
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise UnreadableError(f"is not a configuration file: {error.message.splitlines()[0]}") from error
+    given = parser.get("options", "install_requires", fallback="").splitlines()
+    for section in ("options.extras_require",):
+        if parser.has_section(section):
+            given += [line for value in parser[section].values() for line in value.splitlines()]
+    lines = text.splitlines()
+    yield from (_placed(name, lines, is_direct=True) for name in dict.fromkeys(filter(None, map(_of_line, given))))
+
+
+def _table(parent: object, key: str) -> Mapping[str, Any]:
+    """A table of a document; an empty one where there is none."""
+    found = cast("dict[str, Any]", parent).get(key) if isinstance(parent, dict) else None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _tables(parent: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for key in parent:
+        yield _table(parent, key)

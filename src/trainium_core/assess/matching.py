@@ -1,0 +1,259 @@
+"""Matches the rules against what the reader of a module, or a text file, comes across."""
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
+
+from trainium_core.assess import checks, kinds
+from trainium_core.assess.listener import CallSite
+from trainium_core.assess.resolver import Resolver
+from trainium_core.assess.rules import Match, Rule, rules
+
+Row = tuple[Rule, Match]
+Report = Callable[[Rule, ast.AST], None]
+
+
+@dataclass
+class Index:
+    """The rules by what they look for."""
+
+    names: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
+    calls: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
+    methods: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
+    imports: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
+    keywords: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
+    checks: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
+    strings: list[tuple[re.Pattern[str], Row]] = field(default_factory=list[tuple[re.Pattern[str], Row]])
+    environment: list[tuple[str, Row]] = field(default_factory=list[tuple[str, Row]])
+    texts: list[tuple[re.Pattern[str], Row]] = field(default_factory=list[tuple[re.Pattern[str], Row]])
+    files: list[tuple[str, Row]] = field(default_factory=list[tuple[str, Row]])
+
+
+@cache
+def index() -> Index:
+    made = Index()
+    for rule in rules().values():
+        for match in rule.matches:
+            row = (rule, match)
+            for table, keys in (
+                (made.names, match.names),
+                (made.calls, match.calls),
+                (made.methods, match.methods),
+                (made.imports, match.imports),
+                (made.keywords, match.keywords),
+                (made.checks, (match.check,) if match.check else ()),
+            ):
+                for key in keys:
+                    table.setdefault(key, []).append(row)
+            made.environment += [(name, row) for name in match.environment]
+            made.files += [(name, row) for name in match.files]
+            if match.strings:
+                made.strings.append((re.compile(match.strings), row))
+            if match.text:
+                made.texts.append((re.compile(match.text), row))
+    return made
+
+
+@cache
+def _roots() -> frozenset[str]:
+    """First parts of all names that a rule looks for."""
+    return frozenset(name.partition(".")[0] for name in (*index().names, *index().calls))
+
+
+@lru_cache(maxsize=20_000)
+def _names(path: str) -> Sequence[Row]:
+    return tuple(_below(index().names, path))
+
+
+@lru_cache(maxsize=20_000)
+def _calls(path: str) -> Sequence[Row]:
+    return tuple(_below(index().calls, path))
+
+
+def _below(table: dict[str, list[Row]], path: str) -> Iterable[Row]:
+    """The rows of a name, and of those above it that stand for all below them."""
+    yield from table.get(path, ())
+    parent = path.rpartition(".")[0]
+    while parent:
+        yield from table.get(f"{parent}.*", ())
+        parent = parent.rpartition(".")[0]
+
+
+_ENVIRONMENT_CALLS = frozenset(
+    ("os.environ.get", "os.getenv", "os.environ.setdefault", "os.environ.pop", "os.putenv", "os.unsetenv")
+)
+
+
+class Matcher:
+    """Listens to the reader of a module, and reports what fits a rule."""
+
+    def __init__(self, text: str, report: Report) -> None:
+        self.text = text
+        self.report = report
+        self.has_torch = "torch" in text or "transformers" in text
+        self.imports: list[tuple[str, ast.Import | ast.ImportFrom]] = []
+        self.index = index()
+        self.roots = _roots()
+        self._reader: Resolver | None = None
+
+    @property
+    def reader(self) -> Resolver:
+        assert self._reader is not None
+        return self._reader
+
+    def listen(self, reader: Resolver) -> None:
+        self._reader = reader
+
+    def imported(self, node: ast.Import | ast.ImportFrom, name: str, parts: Sequence[str]) -> None:
+        for one in (name, *(f"{name}.{part}" for part in parts)):
+            self.imports.append((one, node))
+            above = one
+            while above:
+                for row in self.index.imports.get(above, ()):
+                    self._report(row, node)
+                above = above.rpartition(".")[0]
+
+    def name(self, node: ast.expr, path: str) -> None:
+        if path.partition(".")[0] in self.roots:
+            for row in _names(path):
+                self._report(row, node)
+
+    def call(self, site: CallSite) -> None:
+        root, _, rest = site.path.partition(".")
+        if root in self.roots:
+            for row in _calls(site.path):
+                self._report_call(row, site)
+        elif root == "os" and site.path in _ENVIRONMENT_CALLS and site.node.args:
+            self._environment(site.node.args[0])
+        if site.method in self.index.methods and self.has_torch and self._may_be_tensor(site):
+            for row in self.index.methods[site.method]:
+                self._report_call(row, site)
+        for keyword in site.keywords:
+            for row in self.index.keywords.get(keyword, ()):
+                fits = row[1].keywords[keyword]
+                if re.fullmatch(fits, argument_text(site, keyword, None) or ""):
+                    self._report_call(row, site)
+        if self.has_torch:
+            name = site.method or rest.rpartition(".")[2]
+            for check in checks.CALL_CHECKS.get(name, ()):
+                self._check(check, site.node, site)
+            if name.endswith("_"):
+                self._check(checks.slice_update, site.node, site)
+
+    def string(self, node: ast.expr, text: str) -> None:
+        if len(text) < 200:
+            for pattern, row in self.index.strings:
+                if pattern.fullmatch(text):
+                    self._report(row, node)
+
+    def subscript(self, node: ast.Subscript, base: str, index: str) -> None:
+        if base == "os.environ":
+            self._environment(node.slice)
+        elif self.has_torch:
+            self._check(checks.slice_assignment, node, base, index)
+            self._check(checks.boolean_mask, node, base, index)
+
+    def operation(self, node: ast.BinOp, left: str, right: str) -> None:
+        self._check(checks.right_shift, node, left, right)
+        self._check(checks.integer_operation, node, left, right)
+
+    def branch(self, node: ast.expr, value: str) -> None:
+        if value in kinds.TENSORS:
+            self._check(checks.tensor_branch, node, value)
+
+    def loop(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
+        if self.has_torch:
+            self._check(checks.step_loop, node)
+            self._check(checks.unmarked_xla_loop, node)
+
+    def _check(self, check: checks.Check, node: ast.AST, *given: object) -> None:
+        if check(self.reader, node, *given, text=self.text):
+            for row in self.index.checks.get(check.__name__, ()):
+                self._report(row, node)
+
+    def _environment(self, node: ast.expr) -> None:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for pattern, row in self.index.environment:
+                if fnmatchcase(node.value, pattern):
+                    self._report(row, node)
+
+    def _may_be_tensor(self, site: CallSite) -> bool:
+        """Whether a method may be one of a tensor or a module: nothing says that its object is something else."""
+        receiver, owner = site.receiver, self.reader.place.owner
+        if kinds.is_host(receiver):
+            return False
+        if receiver == kinds.SELF:
+            return owner is not None and owner.is_module and site.method not in owner.methods
+        return not receiver or receiver[0] == "<" or kinds.is_instance(receiver)
+
+    def _report_call(self, row: Row, site: CallSite) -> None:
+        match = row[1]
+        for wanted in match.arguments:
+            given = argument_text(site, wanted.name, wanted.position)
+            if given is None or not re.fullmatch(wanted.fits, given):
+                return
+        if match.fewer_arguments and len(site.node.args) >= match.fewer_arguments:
+            return
+        if match.absent and ("**" in site.keywords or any(name in site.keywords for name in match.absent)):
+            return
+        self._report(row, site.node)
+
+    def _report(self, row: Row, node: ast.AST) -> None:
+        rule, match = row
+        place = self.reader.place
+        if match.place == "loop" and not place.loops:
+            return
+        if match.place == "forward" and not place.in_forward:
+            return
+        if match.unguarded and place.guarded:
+            return
+        if match.unless_text and re.search(match.unless_text, self.text):
+            return
+        self.report(rule, node)
+
+
+def argument_text(site: CallSite, name: str, position: int | None) -> str | None:
+    """The literal of an argument, or the name that it resolves to; None for one that is not given."""
+    for keyword in site.node.keywords:
+        if keyword.arg == name:
+            return _text(keyword.value, site.keywords[name])
+    if position is not None and position < len(site.node.args):
+        return _text(site.node.args[position], site.arguments[position])
+    return None
+
+
+def _text(node: ast.expr, value: str) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    if isinstance(node, ast.Tuple | ast.List):
+        return ",".join(_text(one, "") for one in node.elts)
+    return value
+
+
+def text_rules(line: str, kind: str) -> Sequence[tuple[Rule, int, int]]:
+    """The rules that a line of a file of some kind breaks, with the place in the line."""
+    found = list[tuple[Rule, int, int]]()
+    for pattern, (rule, match) in index().texts:
+        if kind in match.within and (at := pattern.search(line)):
+            found.append((rule, at.start(), at.end()))
+    if kind in ("shell", "docker"):
+        for at in _VARIABLE.finditer(line):
+            found += [
+                (rule, at.start(1), at.end(1))
+                for pattern, (rule, _) in index().environment
+                if fnmatchcase(at[1], pattern)
+            ]
+    return found
+
+
+_VARIABLE = re.compile(r"(?:^|[\s;&|\"'])([A-Z][A-Z0-9_]{3,})=")
+
+
+def file_rules(name: str) -> Sequence[Rule]:
+    """The rules that a file breaks by its name."""
+    return [rule for pattern, (rule, _) in index().files if fnmatchcase(name, pattern)]

@@ -1,0 +1,92 @@
+"""The modules of a code base: which file a name is in, and what its functions return."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from trainium_core.assess import kinds
+from trainium_core.assess.resolver import Resolver
+
+
+class Summary:
+    """What other modules ask of one. results: of its functions; classes: whether each derives from torch's Module."""
+
+    def __init__(self, reader: Resolver) -> None:
+        self.results = {path: one.result for path, one in reader.functions.items()}
+        self.classes = {path: one.is_module for path, one in reader.classes.items()}
+        self.names = dict(reader.globals)
+
+
+class ProjectFiles:
+    """The Python files of a code base by every name that they can be imported by.
+
+    read: reads a file, and has what is in it remembered.
+    """
+
+    def __init__(self, files: Sequence[Path], read: Callable[[Path, "ProjectFiles"], None]) -> None:
+        self._read = read
+        self._root = Path(os.path.commonpath([file.absolute().parent for file in files])) if files else Path()
+        self._files = dict[str, Path]()
+        self._ambiguous = set[str]()
+        self._summaries = dict[Path, Summary | None]()
+        self.roots = set[str]()
+        """First parts of all names that a file can be imported by."""
+        for file in files:
+            self._add(file)
+
+    def _add(self, file: Path) -> None:
+        parts = self.module_of(file).split(".")
+        for first in range(len(parts)):
+            name = ".".join(parts[first:])
+            self.roots.add(parts[first])
+            if name in self._files:
+                self._ambiguous.add(name)
+            self._files.setdefault(name, file)
+
+    def module_of(self, file: Path) -> str:
+        """The name of a file as a module, from the folder that all files are in."""
+        parts = (
+            file.absolute().parent.relative_to(self._root).parts if file.absolute().is_relative_to(self._root) else ()
+        )
+        return ".".join([*parts, *([] if file.stem == "__init__" else [file.stem])]) or "__init__"
+
+    def result_of(self, path: str) -> str:
+        summary, name = self._find(path)
+        if summary is None:
+            return kinds.UNKNOWN
+        if summary.classes.get(name) is not None:
+            return f"{path}()"
+        return summary.results.get(name, kinds.UNKNOWN)
+
+    def is_module_class(self, path: str) -> bool:
+        summary, name = self._find(path)
+        return bool(summary and summary.classes.get(name))
+
+    def _find(self, path: str) -> tuple[Summary | None, str]:
+        """The summary of the module that a name is of, and the name in it; follows what the module itself imported."""
+        for _ in range(4):
+            module, _, name = path.rpartition(".")
+            if module.partition(".")[0] not in self.roots:
+                break
+            summary = self.summary(module)
+            if summary is None:
+                break
+            own = f"{self.module_of(self._files[module])}.{name}"
+            if own in summary.classes or own in summary.results:
+                return summary, own
+            path = summary.names.get(name, "")
+        return None, ""
+
+    def summary(self, module: str) -> Summary | None:
+        """Of a module of the project; None for another, one that two files could be, or one that is being read."""
+        if module in self._ambiguous or module not in self._files:
+            return None
+        file = self._files[module]
+        if file not in self._summaries:
+            self._summaries[file] = None
+            self._read(file, self)
+        return self._summaries[file]
+
+    def remember(self, file: Path, reader: Resolver) -> None:
+        """Keep what the reading of a file has found, for the modules that import it."""
+        self._summaries[file] = Summary(reader)

@@ -1,0 +1,293 @@
+"""Reads a Python module in its order and follows its names: import aliases, assignments, `self.x`, functions, numpy.
+
+What is met on the way goes to a `Listener`. A function is read once: at its first call, whose arguments its parameters
+then have, or at the end.
+"""
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from trainium_core.assess import kinds
+from trainium_core.assess.expressions import Expressions, element_of, ends_with
+from trainium_core.assess.kinds import ARRAY, GUARD, INT, PYTHON, SELF, TENSOR, UNKNOWN
+from trainium_core.assess.listener import Class, Function, Listener, Place, Project, Scope
+
+PER_STEP = frozenset(
+    ("forward", "training_step", "validation_step", "test_step", "train_step", "eval_step", "compute_loss")
+)
+"""Names of functions that run once for each batch."""
+
+DEEPEST_CALLS = 12
+
+
+class Resolver(Expressions):
+    """Reads one module."""
+
+    def __init__(self, module: str, *, is_package: bool, text: str, project: Project, listener: Listener) -> None:
+        super().__init__(project=project, listener=listener)
+        self.module = module
+        self.package = module if is_package else module.rpartition(".")[0]
+        self.results: list[str] = []
+        self._text = text
+        self._depth = 0
+        self._statements: dict[type, Callable[[Any], None]] = {
+            kind: getattr(self, f"_{kind.__name__.lower()}")
+            for kind in (
+                ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign,
+                ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor, ast.While, ast.If, ast.With, ast.AsyncWith,
+                ast.Return, ast.Expr, ast.Try, ast.TryStar,
+            )
+        }  # fmt: skip
+
+    def read(self, tree: ast.Module) -> None:
+        """Read the module, then each function that nothing in it has called."""
+        self._bind_ahead(tree.body)
+        self.block(tree.body)
+        for one in self._unread():
+            self.read_function(one, ())
+
+    def _unread(self) -> Iterable[Function]:
+        """Functions that are not read yet, those found meanwhile too: __init__ first, then what nothing calls."""
+        while True:
+            waiting = [one for one in self.functions.values() if not one.is_read]
+            if not waiting:
+                return
+            yield from sorted(waiting, key=self._order)
+
+    def _order(self, one: Function) -> int:
+        name = one.node.name
+        return 0 if name == "__init__" else 1 if self._text.count(f"{name}(") < 2 else 2
+
+    def _bind_ahead(self, body: Sequence[ast.stmt]) -> None:
+        """Names of classes and functions that code above their definition may use."""
+        for statement in body:
+            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                self.globals[statement.name] = f"{self.module}.{statement.name}"
+
+    # Statements
+
+    def block(self, body: Sequence[ast.stmt]) -> None:
+        for statement in body:
+            handler = self._statements.get(type(statement))
+            if handler:
+                handler(statement)
+            else:
+                self.children(statement)
+
+    def _import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self.listener.imported(node, alias.name, ())
+            if alias.asname:
+                self.scopes[-1][alias.asname] = alias.name
+            else:
+                root = alias.name.partition(".")[0]
+                self.scopes[-1][root] = root
+
+    def _importfrom(self, node: ast.ImportFrom) -> None:
+        origin = node.module or ""
+        if node.level:
+            parts = self.package.split(".") if self.package else []
+            kept = parts[: len(parts) - node.level + 1]
+            origin = ".".join([*kept, origin] if origin else kept)
+        else:
+            self.listener.imported(node, origin, [alias.name for alias in node.names])
+        for alias in node.names:
+            path = f"{origin}.{alias.name}" if origin else alias.name
+            self.scopes[-1][alias.asname or alias.name] = path
+
+    def _functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for expression in (*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)):
+            self.value(expression)
+        is_method = self.place.owner is not None and not self.place.function
+        seen = self.scopes[:-1] if is_method else self.scopes  # a method does not see the names of its class
+        one = Function(node, list(seen), self.place.owner, is_method)
+        path = f"{self.place.owner.path if self.place.owner else self.module}.{node.name}"
+        if self.place.function:
+            path = f"{path}@{node.lineno}"
+        if path in self.functions:
+            path = f"{path}@{node.lineno}:{node.col_offset}"
+        self.functions[path] = one
+        self.scopes[-1][node.name] = path
+
+    _asyncfunctiondef = _functiondef
+
+    def _classdef(self, node: ast.ClassDef) -> None:
+        for expression in node.decorator_list:
+            self.value(expression)
+        bases = [self.value(base) for base in node.bases]
+        for keyword in node.keywords:
+            self.value(keyword.value)
+        path = f"{self.module}.{node.name}"
+        methods = {one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
+        is_module = any(self.is_module_class(base) for base in bases) or (
+            "forward" in methods
+            and any(base.rpartition(".")[2].endswith(("Module", "Layer", "Model")) for base in bases)
+        )
+        owner = Class(path, is_module)
+        self.classes[path] = owner
+        self.scopes[-1][node.name] = path
+        outer, self.place = self.place, Place(owner=owner)
+        self.scopes.append({})
+        self.block(node.body)
+        inner = self.scopes.pop()
+        self.place = outer
+        owner.methods = {name: self.functions[inner[name]] for name in methods if inner.get(name) in self.functions}
+        owner.attributes.update({name: value for name, value in inner.items() if name not in methods})
+        if "__init__" in owner.methods:
+            self.read_function(owner.methods["__init__"], ())
+
+    def _assign(self, node: ast.Assign) -> None:
+        value = node.value
+        if isinstance(value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
+            targets = node.targets[0].elts
+            if len(node.targets) == 1 and len(targets) == len(value.elts):
+                found = [self.value(one) for one in value.elts]
+                for target, one in zip(targets, found, strict=True):
+                    self.bind(target, one)
+                return
+        found = self.value(value)
+        is_none = isinstance(value, ast.Constant) and value.value is None
+        for target in node.targets:
+            if not (
+                is_none and isinstance(target, ast.Name) and target.id in self.scopes[-1]
+            ):  # such as `torch = None`
+                self.bind(target, found)
+
+    def _annassign(self, node: ast.AnnAssign) -> None:
+        declared = self._annotated(node.annotation)
+        found = self.value(node.value) if node.value else UNKNOWN
+        self.bind(node.target, found or declared)
+
+    def _augassign(self, node: ast.AugAssign) -> None:
+        added = self.value(node.value)
+        before = self._look_up(node.target.id) if isinstance(node.target, ast.Name) else UNKNOWN
+        if isinstance(node.target, ast.Attribute) and self.value(node.target.value) == SELF and self.place.owner:
+            before = self.place.owner.attributes.get(node.target.attr, UNKNOWN)
+        self.bind(node.target, kinds.combined(before, added, divides=isinstance(node.op, ast.Div)))
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> None:
+        self.bind(node.target, element_of(self.value(node.iter), node.iter))
+        self.listener.loop(node)
+        self.place.loops += 1
+        self.block(node.body)
+        self.place.loops -= 1
+        self.block(node.orelse)
+
+    _asyncfor = _for
+
+    def _while(self, node: ast.While) -> None:
+        self.listener.loop(node)
+        self.place.loops += 1
+        self.listener.branch(node.test, self.value(node.test))
+        self.block(node.body)
+        self.place.loops -= 1
+        self.block(node.orelse)
+
+    def _if(self, node: ast.If) -> None:
+        test = self.value(node.test)
+        self.listener.branch(node.test, test)
+        guards, periodic = test == GUARD, _is_periodic(node.test)
+        self.place.guarded += guards
+        self.place.periodic += periodic
+        self.block(node.body)
+        self.place.guarded -= guards
+        self.place.periodic -= periodic
+        self.block(node.orelse)
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> None:
+        for item in node.items:
+            found = self.value(item.context_expr)
+            if item.optional_vars:
+                self.bind(item.optional_vars, found)
+        self.block(node.body)
+
+    _asyncwith = _with
+
+    def _try(self, node: Any) -> None:
+        self.block(node.body)
+        for handler in node.handlers:
+            if handler.type:
+                self.value(handler.type)
+            self.block(handler.body)
+        self.block(node.orelse)
+        self.block(node.finalbody)
+
+    _trystar = _try
+
+    def _return(self, node: ast.Return) -> None:
+        if node.value:
+            self.results.append(self.value(node.value))
+
+    def _expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):  # a docstring
+            self.value(node.value)
+
+    # Functions
+
+    def read_function(self, one: Function, arguments: Sequence[str]) -> str:
+        """What the function returns. Its body is read if it was not yet."""
+        if one.is_read or self._depth > DEEPEST_CALLS:
+            return one.result
+        one.is_read = True
+        node = one.node
+        saved = self.scopes, self.place, self.results
+        per_step = node.name in PER_STEP or bool(saved[1].loops and saved[1].function)
+        self.place = Place(loops=int(per_step), function=node.name, owner=one.owner)
+        self.scopes, self.results = [*one.scopes, self._parameters(one, arguments)], []
+        self._depth += 1
+        self.block(node.body)
+        self._depth -= 1
+        one.result = next((value for value in self.results if value and value != PYTHON), UNKNOWN)
+        self.scopes, self.place, self.results = saved
+        return one.result
+
+    def _parameters(self, one: Function, arguments: Sequence[str]) -> Scope:
+        given = one.node.args
+        parameters = [*given.posonlyargs, *given.args]
+        scope = Scope()
+        is_static = any(isinstance(each, ast.Name) and each.id == "staticmethod" for each in one.node.decorator_list)
+        if one.is_method and parameters and not is_static:
+            scope[parameters[0].arg] = SELF
+            parameters = parameters[1:]
+        computes = one.is_method and one.node.name == "forward" and one.owner is not None and one.owner.is_module
+        for at, parameter in enumerate([*parameters, *given.kwonlyargs]):
+            declared = self._annotated(parameter.annotation)
+            called = arguments[at] if at < len(arguments) else UNKNOWN
+            assumed = TENSOR if computes and parameter.annotation is None and at < len(parameters) else UNKNOWN
+            scope[parameter.arg] = declared or called or assumed
+        for rest in (given.vararg, given.kwarg):
+            if rest:
+                scope[rest.arg] = UNKNOWN
+        return scope
+
+    def _annotated(self, annotation: ast.expr | None) -> str:
+        """The kind that an annotation promises, as far as it is one."""
+        if annotation is None:
+            return UNKNOWN
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            name = annotation.value
+        elif isinstance(annotation, ast.Name | ast.Attribute):
+            name = self.value(annotation)
+        elif isinstance(annotation, ast.BinOp):
+            return self._annotated(annotation.left) or self._annotated(annotation.right)
+        elif isinstance(annotation, ast.Subscript):
+            return self._annotated(annotation.slice) if ends_with(annotation.value, "Optional") else UNKNOWN
+        else:
+            return UNKNOWN
+        if name in ("torch.Tensor", "Tensor", "torch.FloatTensor"):
+            return TENSOR
+        if name in ("torch.LongTensor", "torch.IntTensor"):
+            return kinds.INT_TENSOR
+        if name.partition(".")[0] in kinds.ARRAY_LIBRARIES or name in ("np.ndarray", "ndarray"):
+            return ARRAY
+        if name in ("builtins.int", "int"):
+            return INT
+        return (
+            PYTHON if name.removeprefix("builtins.") in ("float", "bool", "str", "list", "dict", "tuple") else UNKNOWN
+        )
+
+
+def _is_periodic(test: ast.expr) -> bool:
+    """Whether a condition holds each so many steps."""
+    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in ast.walk(test))

@@ -1,0 +1,209 @@
+"""The rules and the table of libraries, from data/assess/: what is looked for, why it matters, and what helps."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+from trainium_core.facts import DATA
+
+FOLDER = DATA / "assess"
+STACKS = ("native", "xla")
+LIBRARY_PREFIX = "L-"
+
+
+class Severity(IntEnum):
+    """What a finding means for one stack."""
+
+    none = 0
+    look = 1
+    slow = 2
+    change = 3
+    stops = 4
+
+    @property
+    def meaning(self) -> str:
+        return _MEANING[self]
+
+
+_MEANING = {
+    Severity.stops: "unchanged, it does not run; there is no equivalent to put in its place",
+    Severity.change: "it needs a known edit",
+    Severity.slow: "it runs, and costs time in each step",
+    Severity.look: "it depends on what cannot be read here",
+    Severity.none: "nothing to do",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """A condition on an argument of a call: its literal, or the name that it resolves to, fits the expression.
+
+    position: its place when it is not named; None for one that is always named.
+    """
+
+    name: str
+    fits: str
+    position: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """What a rule looks for. Each list holds alternatives; a name that ends in `.*` stands for all below it.
+
+    Attributes:
+        names: What is used, called or not.
+        calls: What is called.
+        methods: What is called on a tensor, a module, or a value of unknown kind.
+        imports: Modules, or what is imported from them.
+        strings: An expression that a whole string fits.
+        keywords: Arguments of any call, and expressions that their values fit.
+        environment: Variables that are read or set.
+        text: An expression in lines of files of the kinds `within`.
+        files: Names of files.
+        check: A function of `checks.py`.
+        arguments: What all of these arguments of the call are.
+        absent: Arguments that the call lacks.
+        fewer_arguments: How many it has less than, by position.
+        place: `loop` or `forward`: where in the code it has to be.
+        unguarded: Not below `torch.cuda.is_available()`.
+        unless_text: An expression that the file must not hold.
+    """
+
+    names: Sequence[str] = ()
+    calls: Sequence[str] = ()
+    methods: Sequence[str] = ()
+    imports: Sequence[str] = ()
+    strings: str = ""
+    keywords: Mapping[str, str] = field(default_factory=dict[str, str])
+    environment: Sequence[str] = ()
+    text: str = ""
+    within: Sequence[str] = ()
+    files: Sequence[str] = ()
+    check: str = ""
+    arguments: Sequence[Argument] = ()
+    fewer_arguments: int = 0
+    absent: Sequence[str] = ()
+    place: str = ""
+    unguarded: bool = False
+    unless_text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rule:
+    """What is looked for, and what it means.
+
+    severity: for each stack. effort: S, M or L. doubt: why the severity may be wrong. covers: rules that say nothing
+    more about the same line. bad, good: examples; of another file than Python, `example_file` is its name.
+    """
+
+    id: str
+    title: str
+    kind: str
+    severity: Mapping[str, Severity]
+    why: str
+    fix: str
+    effort: str
+    source: str
+    date: date
+    url: str = ""
+    doubt: str = ""
+    covers: Sequence[str] = ()
+    matches: Sequence[Match] = ()
+    bad: str = ""
+    good: str = ""
+    example_file: str = "example.py"
+
+    @property
+    def worst(self) -> Severity:
+        return max(self.severity.values())
+
+    def worst_of(self, stacks: Sequence[str]) -> Severity:
+        return max(self.severity[stack] for stack in stacks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """One of PyTorch's stacks on Trainium, and until when it is supported."""
+
+    key: str
+    title: str
+    support: str
+    source: str
+    url: str
+    date: date
+
+
+@dataclass(frozen=True, kw_only=True)
+class Libraries:
+    """The rule of each library, by the names of its modules and of its distributions.
+
+    neutral: names of distributions and modules without device code.
+    """
+
+    by_module: Mapping[str, Rule]
+    by_distribution: Mapping[str, Rule]
+    neutral: frozenset[str]
+
+
+@cache
+def stacks() -> Mapping[str, Stack]:
+    document = tomllib.loads((FOLDER / "stacks.toml").read_text(encoding="utf-8"))
+    return {key: Stack(key=key, **document[key]) for key in STACKS}
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """Every rule by its id, those of libraries too."""
+    found = list[Rule]()
+    sources = tomllib.loads((FOLDER / "sources.toml").read_text(encoding="utf-8"))
+    for file in sorted((FOLDER / "rules").glob("*.toml")):
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        found += [_rule(row, kind=document["kind"], sources=sources) for row in document["rule"]]
+    return {rule.id: rule for rule in (*found, *dict.fromkeys(libraries().by_distribution.values()))}
+
+
+def _rule(row: dict[str, Any], *, kind: str, sources: Mapping[str, Any]) -> Rule:
+    given = dict(row)
+    severity = {stack: Severity[given.pop(stack)] for stack in STACKS}
+    matches = [_match(one) for one in given.pop("match")]
+    source = sources[given.pop("source")]
+    return Rule(**given, **source, kind=kind, severity=severity, matches=matches)
+
+
+def _match(row: dict[str, Any]) -> Match:
+    given = dict(row)
+    arguments = [Argument(**one) for one in given.pop("arguments", ())]
+    return Match(**given, arguments=arguments)
+
+
+@cache
+def libraries() -> Libraries:
+    document = tomllib.loads((FOLDER / "libraries.toml").read_text(encoding="utf-8"))
+    sources = document["sources"]
+    by_module, by_distribution = dict[str, Rule](), dict[str, Rule]()
+    for row in document["library"]:
+        rule = Rule(
+            id=LIBRARY_PREFIX + row["name"],
+            title=f"Library {row['name']}",
+            kind="libraries",
+            severity={stack: Severity[row[stack]] for stack in STACKS},
+            why=row["why"],
+            fix=row["fix"],
+            effort=row["effort"],
+            doubt=row.get("doubt", ""),
+            **sources[row["source"]],
+        )
+        by_module |= dict.fromkeys(row.get("modules", [row["name"].replace("-", "_")]), rule)
+        by_distribution |= dict.fromkeys(map(normalised, [row["name"], *row.get("distributions", [])]), rule)
+    neutral = frozenset(map(normalised, " ".join(document["neutral"]["names"]).split()))
+    return Libraries(by_module=by_module, by_distribution=by_distribution, neutral=neutral)
+
+
+def normalised(distribution: str) -> str:
+    """The name of a distribution as PyPI compares it."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()

@@ -1,0 +1,209 @@
+"""Which files of a code base are read, and how: Python, notebooks, shell, Dockerfiles, CUDA, manifests."""
+
+import ast
+import json
+import os
+import re
+import tokenize
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+LARGEST_BYTES = 16_000_000
+"""A larger file is named and not read."""
+
+SKIPPED_FOLDERS = frozenset(
+    [
+        "__pycache__",
+        "node_modules",
+        "site-packages",
+        "venv",
+        "env",
+        "virtualenv",
+        "build",
+        "dist",
+        "_build",
+        "__pypackages__",
+        "wandb",
+        "mlruns",
+    ]
+)
+"""Folders, besides hidden ones, that hold nothing somebody wrote by hand."""
+
+KINDS = (
+    ("python", ("*.py",)),
+    ("notebook", ("*.ipynb",)),
+    ("lock", ("poetry.lock", "uv.lock", "pdm.lock", "Pipfile.lock")),
+    ("pyproject", ("pyproject.toml", "Pipfile")),
+    ("setup.cfg", ("setup.cfg",)),
+    ("requirements", ("*requirements*.txt", "*requirements*.in", "constraints*.txt", "requirements/*.txt")),
+    ("conda", ("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml")),
+    ("docker", ("Dockerfile*", "*.Dockerfile", "*.dockerfile", "Containerfile*")),
+    ("shell", ("*.sh", "*.bash", "*.sbatch", "*.slurm", ".env", "Makefile")),
+    ("cuda", ("*.cu", "*.cuh")),
+    ("weights", ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.safetensors")),
+)
+"""Kinds of files by their names, the first that fits."""
+
+_LFS = b"version https://git-lfs"
+_LARGEST_POINTER = 1024
+
+
+def kind_of(path: Path) -> str:
+    """The kind of a file; empty for one that is not read."""
+    for kind, patterns in KINDS:
+        for pattern in patterns:
+            name = f"{path.parent.name}/{path.name}" if "/" in pattern else path.name
+            if fnmatchcase(name, pattern):
+                return kind
+    return ""
+
+
+def files_of(given: Path) -> Iterator[Path]:
+    """The files of a path that are read, in order. A file that is named itself is read whatever its name.
+
+    Raises OSError for a path that does not exist or a folder that cannot be listed.
+    """
+    if not given.is_dir():
+        given.stat()
+        yield given
+        return
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for folder, below, names in os.walk(given, onerror=fail):
+        below[:] = sorted(
+            name for name in below if not name.startswith(".") and name not in SKIPPED_FOLDERS
+            and not os.path.lexists(Path(folder, name, "pyvenv.cfg"))
+        )  # fmt: skip
+        for name in sorted(names):
+            path = Path(folder, name)
+            if kind_of(path) and path.is_file():
+                yield path
+
+
+class UnreadableError(Exception):
+    """A file, or a cell of a notebook, that could not be read; the message says why, without its name."""
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def read_bytes(path: Path) -> bytes:
+    """Its content. Raises UnreadableError."""
+    try:
+        size = path.stat().st_size
+        if size > LARGEST_BYTES:
+            raise UnreadableError(f"is larger than {LARGEST_BYTES // 1_000_000} MB")
+        return path.read_bytes()
+    except OSError as error:
+        raise UnreadableError(error.strerror or str(error)) from error
+
+
+def is_lfs_pointer(path: Path) -> bool:
+    """Whether it is what git leaves of a large file that was not fetched."""
+    return path.stat().st_size <= _LARGEST_POINTER and path.read_bytes().startswith(_LFS)
+
+
+def decoded(content: bytes) -> str:
+    """A text as it is written, by its coding comment. Raises UnreadableError for what is not a text."""
+    try:
+        encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
+        text = content.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise UnreadableError("is not text in the encoding that it declares, or UTF-8") from error
+    if "\0" in text:
+        raise UnreadableError("is not a text file")
+    return text
+
+
+@dataclass
+class PythonSource:
+    """Code to read at once. cells: of a notebook, the first line of each code cell, with its number from 1."""
+
+    text: str
+    tree: ast.Module
+    cells: Sequence[tuple[int, int]] = ()
+    shell_lines: Sequence[tuple[int, str]] = ()
+    unreadable: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+
+    def place(self, line: int) -> tuple[int, int]:
+        """The cell, 0 outside of notebooks, and the line in it."""
+        found = max((one for one in self.cells if one[0] <= line), default=None)
+        return (found[1], line - found[0] + 1) if found else (0, line)
+
+
+def python_source(content: bytes) -> PythonSource:
+    """A file of Python code. Raises UnreadableError."""
+    text = decoded(content)
+    return PythonSource(text, parsed(text))
+
+
+def parsed(text: str) -> ast.Module:
+    """Raises UnreadableError."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        raise UnreadableError(f"is not Python that this version reads: {error.msg}", error.lineno or 0) from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise UnreadableError(f"cannot be parsed: {error or 'nested too deeply'}") from error
+
+
+def notebook_source(content: bytes) -> PythonSource:
+    """The code cells of a notebook. Raises UnreadableError when it is none."""
+    try:
+        cells: list[Any] = json.loads(decoded(content))["cells"]
+        sources = [_cell_text(one["source"]) for one in cells if one.get("cell_type") == "code"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UnreadableError("is not a notebook of format 4") from error
+    lines, places = list[str](), list[tuple[int, int]]()
+    shell, unreadable = list[tuple[int, str]](), list[tuple[str, int]]()
+    for number, source in enumerate(sources, 1):
+        first = len(lines) + 1
+        places.append((first, number))
+        code, commands = _without_magics(source)
+        shell += [(first + at, command) for at, command in commands]
+        try:
+            parsed("\n".join(code))
+        except UnreadableError as error:
+            unreadable.append((f"cell {number} {error}", error.line))
+            code = [""] * len(code)
+        lines += code
+    text = "\n".join(lines)
+    return PythonSource(text, parsed(text), places, shell, unreadable)
+
+
+def _cell_text(source: object) -> str:
+    return "".join(map(str, source)) if isinstance(source, list) else str(source)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _without_magics(source: str) -> tuple[list[str], list[tuple[int, str]]]:
+    """The lines of a cell with nothing in place of IPython's own, and which of those are commands of a shell."""
+    lines = source.split("\n")
+    if source.startswith("%%"):
+        is_shell = re.match(r"%%(bash|sh|script)", source)
+        if not re.match(r"%%(time|timeit|capture|prun)\b", source):
+            return [""] * len(lines), list(enumerate(lines[1:], 1)) if is_shell else []
+        lines[0] = ""
+    code, commands = list[str](), list[tuple[int, str]]()
+    for at, line in enumerate(lines):
+        magic = re.match(r"\s*[%!](.*)", line)
+        if magic:
+            commands.append((at, magic[1]))
+            code.append(line[: len(line) - len(line.lstrip())] + "pass")
+        elif re.match(r"\s*[\w.]+\?{1,2}\s*$|\s*\?", line):
+            code.append("")
+        elif assigned := re.match(r"(\s*[\w, ]+=\s*)[!%](.*)", line):
+            commands.append((at, assigned[2]))
+            code.append(f"{assigned[1]}None")
+        else:
+            code.append(line)
+    return code, commands

@@ -1,0 +1,121 @@
+"""What names stand for: aliases, attributes of __init__, functions of the project, and numpy's arrays."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.core.assessed import assessment_of, found_in, rules_in
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\ntorch.cuda.is_available()",
+        "import torch as t\nt.cuda.is_available()",
+        "from torch import cuda\ncuda.is_available()",
+        "from torch.cuda import is_available as ready\nready()",
+        "import torch\nc = torch.cuda\nc.is_available()",
+        "import torch.cuda\ntorch.cuda.is_available()",
+        "try:\n    import torch\nexcept ImportError:\n    torch = None\nif torch: torch.cuda.is_available()",
+        "import torch\nclass A:\n    def __init__(self):\n        self.c = torch.cuda\n"
+        "    def f(self):\n        return self.c.is_available()",
+        "import torch\nclass A:\n    def f(self):\n        return self.c.is_available()\n"
+        "    def __init__(self):\n        self.c = torch.cuda",
+    ],
+)
+def test_alias_of_a_function_is_followed(source: str, tmp_path: Path) -> None:
+    assert "C03" in rules_in(tmp_path, source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import numpy as np\nimport torch\nx = np.zeros(3)\ndef f():\n    x[x > 0] = 1",
+        "import torch\ndef f(t: torch.Tensor):\n    x = t.numpy()\n    return x[x > 0]",
+        "import torch\nimport numpy as np\ndef f(x: np.ndarray):\n    x[:2] = 1\n    return x[x > 0]",
+        "import torch\nfrom numpy import zeros\nclass A:\n    def __init__(self):\n        self.x = zeros(3)\n"
+        "    def f(self):\n        self.x[:2] = 1\n        return self.x[self.x > 0]",
+        "import torch, cv2\nfor name in names:\n    y = cv2.imread(name)\n    y[..., 0] = y.max().item()",
+        "import torch\nimport pandas as pd\nfor row in rows:\n    pd.Series(row).tolist()",
+        "import numpy as np\nimport torch\ndef boxes():\n    return np.zeros((3, 4))\ndef f():\n    x = boxes()\n"
+        "    return x[x > 0]",
+        "import numpy as np\nimport torch\ndef crop(x):\n    x[:2] = 0\n    return x[x > 1]\ncrop(np.zeros(3))",
+        "import numpy as np\nimport torch\nfor i in range(3):\n    float(np.zeros(3).sum())",
+    ],
+)
+def test_array_is_not_taken_for_a_tensor(source: str, tmp_path: Path) -> None:
+    assert rules_in(tmp_path, source) & {"O12", "S03", "S01", "S02"} == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "rule"),
+    [
+        ("x = torch.zeros(3)\ndef f():\n    return x[x > 0]", "S03"),
+        ("def f(x: torch.Tensor):\n    x[:, :2] = 0", "O12"),
+        ("def make():\n    return torch.zeros(3)\ndef f():\n    x = make()\n    x[:2] = 0", "O12"),
+        ("def crop(x):\n    x[:2] = 0\ncrop(torch.zeros(3))", "O12"),
+        ("x = torch.from_numpy(array)\ndef f():\n    x[:2].add_(1)", "O12"),
+        ("for x in loader:\n    loss = model(x)\n    total += loss.item()", "S01"),
+        ("class A(torch.nn.Module):\n    def __init__(self):\n        self.fc = torch.nn.Linear(2, 2)\n"
+         "    def forward(self, x):\n        y = self.fc(x)\n        if y.max() > 1:\n            return x", "S02"),
+        ("for x in loader:\n    print(torch.ones(1).sum())", "S01"),
+        ("def step(x):\n    return x.loss.item()\ndef train():\n    for x in loader:\n        step(x)", "S01"),
+        ("n = torch.zeros(1, dtype=torch.long)\ntorch.distributed.all_reduce(n)", "D05"),
+        ("correct = 0\nfor x, y in loader:\n    correct += (model(x).argmax(1) == y.long()).sum().item()\n"
+         "t = torch.tensor([correct, 1])\ntorch.distributed.all_reduce(t)", "D05"),
+        ("class A:\n    def __init__(self):\n        self.n = torch.tensor(0)\n    def f(self):\n"
+         "        torch.distributed.all_reduce(self.n)", "D05"),
+    ],
+)  # fmt: skip
+def test_tensor_is_followed(source: str, rule: str, tmp_path: Path) -> None:
+    assert rule in rules_in(tmp_path, f"import torch\nimport torch.distributed\n{source}")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for step, x in enumerate(loader):\n    if step % 100 == 0:\n        print(x.item())",
+        "x.item()",
+        "def f(x: torch.Tensor):\n    if x is None or x.shape[0] > 1 or x.dim() == 2:\n        return 1",
+        "n = torch.tensor(0.0)\ntorch.distributed.all_reduce(n)",
+        "if torch.cuda.is_available():\n    torch.cuda.manual_seed_all(1)",
+        "use_cuda = torch.cuda.is_available()\nif use_cuda and flag:\n    torch.cuda.empty_cache()",
+    ],
+)
+def test_harmless_code_is_not_found(source: str, tmp_path: Path) -> None:
+    assert rules_in(tmp_path, f"import torch\nimport torch.distributed\n{source}") <= {"C03"}
+
+
+def test_function_of_another_module_is_followed(tmp_path: Path) -> None:
+    found = assessment_of(
+        tmp_path,
+        {
+            "lib/arrays.py": "import numpy as np\ndef boxes():\n    return np.zeros(3)",
+            "lib/tensors.py": "import torch\ndef boxes():\n    return torch.zeros(3)",
+            "lib/__init__.py": "from .tensors import boxes as made",
+            "a.py": "import torch\nfrom lib.arrays import boxes\ndef f():\n    boxes()[:2] = 0",
+            "b.py": "import torch\nfrom lib import made\ndef f():\n    made()[:2] = 0",
+        },
+    )
+    assert [Path(one.path).name for one in found.findings if one.rule == "O12"] == ["b.py"]
+
+
+def test_base_class_of_another_module_is_followed(tmp_path: Path) -> None:
+    found = assessment_of(
+        tmp_path,
+        {
+            "base.py": "import torch\nclass Base(torch.nn.Module):\n    pass",
+            "net.py": "import torch\nfrom base import Base\nclass Net(Base):\n    def forward(self, x):\n"
+            "        return x + torch.arange(3)",
+        },
+    )
+    assert [one.rule for one in found.findings] == ["O15"]
+
+
+def test_finding_of_one_line_is_reported_once(tmp_path: Path) -> None:
+    assert found_in(tmp_path, "import torch\na, b = torch.device('cuda:0'), torch.device('cuda:1')") == [("C01", 2)]
+
+
+def test_guard_covers_the_device_that_it_chooses(tmp_path: Path) -> None:
+    source = "import torch\nd = 'cuda' if torch.cuda.is_available() else 'cpu'"
+    assert found_in(tmp_path, source) == [("C03", 2)]

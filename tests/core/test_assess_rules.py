@@ -1,0 +1,70 @@
+"""Each rule finds its bad example, and nothing in the good one; each has a source and a date."""
+
+from pathlib import Path
+
+import pytest
+
+from trainium_core.assess import checks
+from trainium_core.assess.assessment import assess
+from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, Rule, Severity, libraries, rules, stacks
+
+CODE_RULES = [rule for rule in rules().values() if not rule.id.startswith(LIBRARY_PREFIX)]
+LIBRARY_RULES = [rule for rule in rules().values() if rule.id.startswith(LIBRARY_PREFIX)]
+
+
+def rules_of_example(folder: Path, rule: Rule, text: str) -> set[str]:
+    (folder / rule.example_file).write_text(text.lstrip("\n"))
+    return {one.rule for one in assess([folder]).findings}
+
+
+@pytest.mark.parametrize("rule", CODE_RULES, ids=lambda rule: rule.id)
+def test_bad_example_of_a_rule_is_found(rule: Rule, tmp_path: Path) -> None:
+    assert rule.id in rules_of_example(tmp_path, rule, rule.bad)
+
+
+@pytest.mark.parametrize("rule", CODE_RULES, ids=lambda rule: rule.id)
+def test_good_example_of_a_rule_is_not_found(rule: Rule, tmp_path: Path) -> None:
+    assert rule.good.strip()
+    assert rule.id not in rules_of_example(tmp_path, rule, rule.good)
+
+
+@pytest.mark.parametrize("rule", LIBRARY_RULES, ids=lambda rule: rule.id)
+def test_library_is_found_as_import_and_as_requirement(rule: Rule, tmp_path: Path) -> None:
+    modules = [name for name, one in libraries().by_module.items() if one is rule]
+    names = [name for name, one in libraries().by_distribution.items() if one is rule]
+    (tmp_path / "requirements.txt").write_text("\n".join(f"{name}==1.0" for name in names))
+    (tmp_path / "code.py").write_text("\n".join(f"import {name}" for name in modules))
+    found = [one for one in assess([tmp_path]).findings if one.rule == rule.id]
+    assert len(found) == len(names) + len(modules)
+
+
+@pytest.mark.parametrize("rule", rules().values(), ids=lambda rule: rule.id)
+def test_rule_says_why_how_and_where_from(rule: Rule) -> None:
+    assert all((rule.why, rule.fix, rule.source))
+    assert rule.date.year >= 2026
+    assert rule.effort in ("S", "M", "L")
+    assert set(rule.severity) == set(STACKS)
+    assert not f"{rule.why}{rule.fix}".endswith(".")
+
+
+def test_covered_rules_exist() -> None:
+    assert {name for rule in rules().values() for name in rule.covers} <= set(rules())
+
+
+def test_checks_of_rules_exist() -> None:
+    used = {match.check for rule in CODE_RULES for match in rule.matches if match.check}
+    assert all(hasattr(checks, name) for name in used - {"lfs_pointer"})
+
+
+def test_no_library_is_both_known_and_neutral() -> None:
+    assert libraries().neutral.isdisjoint(libraries().by_distribution)
+
+
+def test_each_stack_says_until_when_it_is_supported() -> None:
+    assert list(stacks()) == list(STACKS)
+    assert all(stack.support and stack.source and stack.date for stack in stacks().values())
+
+
+def test_severities_are_ordered() -> None:
+    assert sorted(Severity, reverse=True)[0] is Severity.stops
+    assert all(severity.meaning for severity in Severity)

@@ -1,0 +1,231 @@
+"""Which files are read and how: notebooks, requirements, Dockerfiles, shell, CUDA, and what cannot be read."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.core.assessed import assessment_of
+from trainium_core.assess.assessment import assess, assess_file, project_of
+from trainium_core.assess.rules import rules
+
+
+def notebook(*cells: str) -> str:
+    made = [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells]
+    return json.dumps({"cells": [{"cell_type": "markdown", "source": "import torch.cuda"}, *made], "nbformat": 4})
+
+
+def places(folder: Path, files: Mapping[str, str | bytes]) -> list[tuple[str, str]]:
+    found = assessment_of(folder, files)
+    return [(one.rule, one.place.removeprefix(f"{folder}/")) for one in found.findings]
+
+
+def test_notebook_is_read_by_cells_and_names_go_on(tmp_path: Path) -> None:
+    cells = ("import torch as t", "%matplotlib inline\n!pip install flash-attn\nx = 1\nt.cuda.synchronize()")
+    assert places(tmp_path, {"a.ipynb": notebook(*cells)}) == [
+        ("L-flash-attn", "a.ipynb:cell 2:2:13"),
+        ("C04", "a.ipynb:cell 2:4:1"),
+    ]
+
+
+def test_broken_cell_of_a_notebook_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    found = assessment_of(tmp_path, {"a.ipynb": notebook("def f(:", "import torch\ntorch.cuda.synchronize()")})
+    assert [one.rule for one in found.findings] == ["C04"]
+    assert "cell 1 is not Python" in str(found.unreadable[0])
+
+
+def test_cell_magic_of_a_shell_is_read_as_shell(tmp_path: Path) -> None:
+    cell = "%%bash\nexport CUDA_VISIBLE_DEVICES=0\nnvidia-smi"
+    assert [rule for rule, _ in places(tmp_path, {"a.ipynb": notebook(cell)})] == ["C08", "C05"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", "numpy\nflash_attn==2.6 ; python_version > '3'\n"),
+        ("requirements-dev.txt", "--index-url x\nFlash-Attn[x]>=2\n"),
+        ("pyproject.toml", "[project]\ndependencies = ['flash-attn>2']\n"),
+        ("pyproject.toml", "[project.optional-dependencies]\ngpu = ['flash-attn>2']\n"),
+        ("pyproject.toml", "[tool.poetry.group.gpu.dependencies]\nflash-attn = '^2'\n"),
+        ("uv.lock", "[[package]]\nname = 'flash-attn'\nversion = '2'\n"),
+        ("Pipfile.lock", '{"default": {"flash-attn": {}}}'),
+        ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    flash-attn>2\n"),
+        ("setup.py", "from setuptools import setup\nsetup(install_requires=['flash-attn>2'])\n"),
+        ("environment.yml", "dependencies:\n  - python=3.12\n  - pip:\n    - flash-attn==2\n"),
+        ("Dockerfile", "FROM ubuntu\nRUN pip install --no-cache-dir -U flash-attn==2 && ls\n"),
+        ("run.sh", "python -m pip install 'flash-attn>2'\n"),
+        ("requirements.txt", "git+https://github.com/Dao-AILab/flash-attn.git@v2\n"),
+    ],
+)
+def test_library_is_found_where_it_is_asked_for(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    found = [one for one in assess([tmp_path]).findings if one.rule == "L-flash-attn"]
+    assert len(found) == 1
+    line = text.splitlines()[found[0].line - 1]
+    assert "flash" in line[found[0].column - 1 :][:6].lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        ("Dockerfile", "FROM pytorch/pytorch:2.4.0-cuda12.4-cudnn9-devel\n", "C10"),
+        ("Dockerfile", "FROM ubuntu\nENV CUDA_VISIBLE_DEVICES=0 NCCL_DEBUG=INFO\n", "C08"),
+        ("requirements.txt", "torch==2.4.0+cu121\n", "C10"),
+        ("requirements.txt", "nvidia-cublas-cu12==12.1\n", "C10"),
+        ("run.sh", "NCCL_DEBUG=INFO torchrun train.py\n", "C08"),
+        ("run.sh", "nvidia-smi\n", "C05"),
+        ("run.sh", "python3 -m torch_xla.distributed.xla_dist --tpu=x\n", "P03"),
+        ("run.sh", "deepspeed train.py\n", "C11"),
+        ("kernel.cu", "__global__ void f() {}\n", "K01"),
+    ],
+)
+def test_line_of_a_file_that_is_not_python_is_found(name: str, text: str, rule: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    assert rule in {one.rule for one in assess([tmp_path]).findings}
+
+
+def test_unknown_library_is_listed_with_its_first_place(tmp_path: Path) -> None:
+    found = assessment_of(
+        tmp_path,
+        {
+            "a.py": "import os, numpy, own, strange\nimport strange.more",
+            "own.py": "",
+            "requirements.txt": "odd-one==1\n",
+        },
+    )
+    assert {name: place.removeprefix(f"{tmp_path}/") for name, place in found.unknown.items()} == {
+        "odd-one": "requirements.txt:1",
+        "strange": "a.py:1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.py", b"def f(:\n", "is not Python"),
+        ("a.py", b"x = '\xff'\n", "encoding"),
+        ("a.py", b"x = 1\0\n", "not a text file"),
+        ("a.py", b"(" * 5000, "Python"),
+        ("a.ipynb", b"[]", "is not a notebook"),
+        ("pyproject.toml", b"[", "is not TOML"),
+        ("Pipfile.lock", b"{", "is not JSON"),
+        ("setup.cfg", b"x", "is not a configuration file"),
+    ],
+    ids=["syntax", "encoding", "binary", "nested", "notebook", "toml", "json", "ini"],
+)
+def test_file_that_cannot_be_read_is_named(name: str, content: bytes, says: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "good.py").write_text("import torch\ntorch.cuda.synchronize()\n")
+    found = assess([tmp_path])
+    assert [says in str(one) for one in found.unreadable] == [True]
+    assert [one.rule for one in found.findings] == ["C04"]
+    assert "1 file not read" in found.verdict("native")
+
+
+def test_deep_expression_is_read_or_named(tmp_path: Path) -> None:
+    found = assessment_of(tmp_path, {"a.py": "x = " + "-" * 3000 + "1\n", "b.py": "x = " + "+".join("a" * 20000)})
+    assert all("deep" in str(one) or "parsed" in str(one) for one in found.unreadable)
+
+
+def test_installed_and_hidden_folders_are_not_read(tmp_path: Path) -> None:
+    found = assessment_of(tmp_path, {"node_modules/a.py": "x", ".git/a.py": "x", "venv/a.py": "x", "b.py": "x = 1"})
+    assert found.files == 1
+
+
+def test_comment_with_a_reason_ignores_a_finding(tmp_path: Path) -> None:
+    source = (
+        "import torch\ntorch.cuda.synchronize()  # trn: ignore[C04] a guard is above\n"
+        "torch.cuda.synchronize()  # trn: ignore[C04]\n"
+        "x = 1  # trn: ignore[C04] nothing is here\n"
+        "y = '# trn: ignore[C04] no comment'\n"
+        "torch.load(\n    'x',\n)  # trn: ignore[C09, C04] made on a CPU\n"
+        "import flash_attn  # trn: ignore[flash-attn] only on GPUs\n"
+    )
+    found = assessment_of(tmp_path, {"a.py": source})
+    assert [(one.rule, one.line) for one in found.counted()] == [("C04", 3)]
+    assert [(one.rule, one.reason) for one in found.ignored] == [
+        ("C04", "a guard is above"),
+        ("C09", "made on a CPU"),
+        ("L-flash-attn", "only on GPUs"),
+    ]
+    assert [(one.line, "a reason" in one.message) for one in found.comments] == [(3, True), (4, False)]
+
+
+def test_comment_in_a_text_file_ignores_a_finding(tmp_path: Path) -> None:
+    found = assessment_of(tmp_path, {"requirements.txt": "flash-attn  # trn: ignore[flash-attn] only on GPUs\n"})
+    assert [one.reason for one in found.findings] == ["only on GPUs"]
+
+
+def test_columns_count_characters(tmp_path: Path) -> None:
+    (one,) = assessment_of(tmp_path, {"a.py": "import torch\n'äöü', torch.cuda.synchronize()"}).findings
+    assert (one.line, one.column, one.end_column) == (2, 8, 30)
+
+
+WORDS = [
+    *(
+        "torch",
+        ".cuda",
+        "()",
+        "(",
+        ")",
+        "[",
+        "]",
+        "x",
+        "=",
+        ":",
+        "*",
+        "**",
+        ",",
+        ".item",
+        "self",
+        ".y",
+        "%",
+        "np",
+        "...",
+    ),
+    *("'cuda'", "f'{x}'", "{**x}", "(x:=1)", "\u2028", "\f", "\r", "é"),
+    *("\n", "\n ", "if ", "for x in ", "return ", "await ", "not ", "lambda: ", "while x", "with x as y", "global x\n"),
+    *("import torch\n", "import numpy as np\n", "class A(torch.nn.Module)", "def f(self, x)", "async def g(): pass\n"),
+    *("try:\n 1\nexcept* E:\n 2\n", "match x:\n case [1, *y]: 3\n", "x: int = 1\n", "del x[1]\n"),
+    "# trn: ignore[C01] é\n",
+]
+
+
+def is_inside(text: str, line: int, column: int) -> bool:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return 1 <= line <= len(lines) and 1 <= column <= len(lines[line - 1]) + 1
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(WORDS), max_size=40).map("".join))
+def test_any_source_is_read_or_named_and_places_are_inside(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(text.encode())
+    found = assess_file(path, project_of([path]))
+    assert all(one.line <= text.count("\n") + text.count("\r") + 2 for one in found.unreadable)
+    assert all(is_inside(text, one.line, one.column) for one in found.findings)
+    assert all(is_inside(text, one.end_line, one.end_column) for one in found.findings)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in rules().values() if rule.bad], ids=lambda rule: rule.id)
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cut=st.floats(0, 1))
+def test_cut_example_is_read_or_named(rule: object, tmp_path: Path, cut: float) -> None:
+    text = rule.bad[: int(len(rule.bad) * cut)]  # type: ignore[attr-defined]
+    path = tmp_path / rule.example_file  # type: ignore[attr-defined]
+    path.write_text(text)
+    assert all(is_inside(text, one.line, one.column) for one in assess_file(path, project_of([path])).findings)
+
+
+def test_every_processor_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(12):
+        (tmp_path / f"m{number}.py").write_text("import torch\ntorch.cuda.synchronize()\nimport strange\n")
+    alone = assess([tmp_path])
+    monkeypatch.setattr("trainium_core.assess.assessment.SMALL_BYTES", 0)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    read = list[tuple[int, int]]()
+    assert assess([tmp_path], lambda *at: read.append(at)) == alone
+    assert read[-1] == (12, 12)
