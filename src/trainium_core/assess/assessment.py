@@ -14,7 +14,7 @@ from pathlib import Path
 
 from trainium_core.assess import manifests
 from trainium_core.assess.findings import Assessment, FileFindings, Finding, Problem
-from trainium_core.assess.matching import Matcher, file_rules, text_rules
+from trainium_core.assess.matching import Matcher, file_rules, may_match, text_rules
 from trainium_core.assess.project import ProjectFiles
 from trainium_core.assess.resolver import Resolver
 from trainium_core.assess.rules import LIBRARY_PREFIX, Rule, libraries, normalised, rules
@@ -70,15 +70,11 @@ def assess(paths: Sequence[Path], progress: Progress = lambda *_: None) -> Asses
 
 def project_of(files: Sequence[Path]) -> ProjectFiles:
     """What modules of the files can ask about each other."""
-    return ProjectFiles([file for file in files if kind_of(file) == "python"], _read_ahead)
+    return ProjectFiles([file for file in files if kind_of(file) == "python"], _read_whole)
 
 
-_ahead: dict[Path, FileFindings] = {}
-"""What is found in files that were read before their turn, since another one imports them."""
-
-
-def _read_ahead(path: Path, project: ProjectFiles) -> None:
-    _ahead[path] = _read(path, project)
+def _read_whole(path: Path, project: ProjectFiles) -> FileFindings:
+    return _read(path, project, whole=True)
 
 
 def _each(files: Sequence[Path], project: ProjectFiles, *, in_processes: bool) -> Iterator[FileFindings]:
@@ -111,10 +107,11 @@ def _assess_in_process(file: Path) -> FileFindings:
 
 def assess_file(path: Path, project: ProjectFiles) -> FileFindings:
     """What is found in one file."""
-    return _ahead.pop(path, None) or _read(path, project)
+    return project.ahead.pop(path, None) or _read(path, project, whole=False)
 
 
-def _read(path: Path, project: ProjectFiles) -> FileFindings:
+def _read(path: Path, project: ProjectFiles, *, whole: bool) -> FileFindings:
+    """What is found in one file. whole: also if no rule can find anything, since another module asks about it."""
     found = FileFindings()
     kind = kind_of(path) or "python"
     try:
@@ -122,7 +119,7 @@ def _read(path: Path, project: ProjectFiles) -> FileFindings:
             if is_lfs_pointer(path):
                 _add(found, rules()["P07"], path, "", 1, 0, 0)
         elif kind in ("python", "notebook"):
-            _assess_python(path, kind, project, found)
+            _assess_python(path, kind, project, found, whole=whole)
         else:
             _assess_text(path, kind, project, found)
     except UnreadableError as error:
@@ -132,33 +129,30 @@ def _read(path: Path, project: ProjectFiles) -> FileFindings:
     return found
 
 
-def _assess_python(path: Path, kind: str, project: ProjectFiles, found: FileFindings) -> None:
+def _assess_python(path: Path, kind: str, project: ProjectFiles, found: FileFindings, *, whole: bool) -> None:
     content = read_bytes(path)
     source = notebook_source(content) if kind == "notebook" else python_source(content)
     found.unreadable += [Problem(path=str(path), line=line, message=message) for message, line in source.unreadable]
     lines = _lines(source.text)
     found.lines = len(lines)
     reported = list[tuple[Rule, ast.AST]]()
-    matcher = Matcher(source.text, lambda rule, node: reported.append((rule, node)))
-    reader = Resolver(
-        project.module_of(path),
-        is_package=path.stem == "__init__",
-        text=source.text,
-        project=project,
-        listener=matcher,
-    )
-    matcher.listen(reader)
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, 20_000))
-    try:
-        reader.read(source.tree)
-    except RecursionError as error:
-        raise UnreadableError("is nested too deeply") from error
-    finally:
-        sys.setrecursionlimit(limit)
-    if kind == "python":
-        project.remember(path, reader)
-    for name, node in matcher.imports:
+    if whole or may_match(source.text):
+        matcher = Matcher(source.text, lambda rule, node: reported.append((rule, node)))
+        reader = Resolver(
+            project.module_of(path),
+            is_package=path.stem == "__init__",
+            text=source.text,
+            project=project,
+            listener=matcher,
+        )
+        matcher.listen(reader)
+        _with_deep_recursion(lambda: reader.read(source.tree))
+        if kind == "python":
+            project.remember(path, reader)
+        imports = matcher.imports
+    else:
+        imports = list(_imports(source.tree.body))
+    for name, node in imports:
         if rule := _library(name, path, node.lineno, project, found):
             reported.append((rule, node))
     for rule, node in reported:
@@ -169,6 +163,33 @@ def _assess_python(path: Path, kind: str, project: ProjectFiles, found: FileFind
     if path.name == "setup.py":
         _assess_setup(found, path, source, lines, project)
     _finish(found, path, lines if kind == "python" else [], source)
+
+
+def _with_deep_recursion(read: Callable[[], None]) -> None:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 20_000))
+    try:
+        read()
+    except RecursionError as error:
+        raise UnreadableError("is nested too deeply") from error
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _imports(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.Import | ast.ImportFrom]]:
+    """What statements, and those in them, import from elsewhere."""
+    for statement in body:
+        if isinstance(statement, ast.Import):
+            yield from ((alias.name, statement) for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            if statement.module and not statement.level:
+                yield from ((f"{statement.module}.{alias.name}", statement) for alias in statement.names)
+        else:
+            for field in ("body", "orelse", "finalbody"):
+                if isinstance(inner := getattr(statement, field, None), list):
+                    yield from _imports(inner)  # pyright: ignore[reportUnknownArgumentType]
+            for handler in getattr(statement, "handlers", ()):
+                yield from _imports(handler.body)
 
 
 def _assess_text(path: Path, kind: str, project: ProjectFiles, found: FileFindings) -> None:

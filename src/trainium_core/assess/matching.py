@@ -63,6 +63,21 @@ def _roots() -> frozenset[str]:
     return frozenset(name.partition(".")[0] for name in (*index().names, *index().calls))
 
 
+@cache
+def _words() -> Sequence[str]:
+    """Words of which a Python file holds one if a rule can find something in it."""
+    found = {"torch", "cuda", "nccl", "nvidia", "flash_attention", *_roots()}
+    made = index()
+    found |= {name.partition(".")[0] for name in made.imports} | set(made.keywords) - {"padding", "precision"}
+    found |= {name.rstrip("*_") for name, _ in made.environment}
+    return sorted(found - {"os"})
+
+
+def may_match(text: str) -> bool:
+    """Whether a rule can find something in a Python file; libraries that it imports aside."""
+    return any(word in text for word in _words())
+
+
 @lru_cache(maxsize=20_000)
 def _names(path: str) -> Sequence[Row]:
     return tuple(_below(index().names, path))

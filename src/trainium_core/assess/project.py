@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trainium_core.assess import kinds
+from trainium_core.assess.findings import FileFindings
 from trainium_core.assess.resolver import Resolver
 
 
@@ -20,11 +21,13 @@ class Summary:
 class ProjectFiles:
     """The Python files of a code base by every name that they can be imported by.
 
-    read: reads a file, and has what is in it remembered.
+    read: reads a file, and has what is in it remembered. Of files that were read before their turn, since another one
+    imports them, `ahead` holds what was found.
     """
 
-    def __init__(self, files: Sequence[Path], read: Callable[[Path, "ProjectFiles"], None]) -> None:
+    def __init__(self, files: Sequence[Path], read: Callable[[Path, "ProjectFiles"], FileFindings]) -> None:
         self._read = read
+        self.ahead = dict[Path, FileFindings]()
         self._root = Path(os.path.commonpath([file.absolute().parent for file in files])) if files else Path()
         self._files = dict[str, Path]()
         self._ambiguous = set[str]()
@@ -84,7 +87,7 @@ class ProjectFiles:
         file = self._files[module]
         if file not in self._summaries:
             self._summaries[file] = None
-            self._read(file, self)
+            self.ahead[file] = self._read(file, self)
         return self._summaries[file]
 
     def remember(self, file: Path, reader: Resolver) -> None:
