@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": LazyCommand("trainium_cli.setup.explain_command", "Show the cause of an error, and what helps."),
     "types": LazyCommand("trainium_cli.setup.types_command", "Show the instance types a plan can name."),
     "settings": LazyCommand("trainium_cli.setup.settings_command", "Show every setting of a plan, or some."),
+    "assess": LazyCommand("trainium_cli.evidence.assess_command", "Show what keeps code from running on Trainium."),
     "plan": LazyCommand("trainium_cli.plan.plan_command", "Check the plan and show what follows from it."),
     "preflight": LazyCommand(
         "trainium_cli.plan.preflight_command", "Ask the AWS account whether the plan can be deployed."

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tools.reference.assess import assess_libraries, assess_rules
 from tools.reference.checks import node_checks, preflight_checks
 from tools.reference.commands import command_options, exit_codes
 from tools.reference.constructs import construct_parameters
@@ -28,6 +29,8 @@ REGIONS: Mapping[str, Callable[[], str]] = {
     "instance-types": instance_types,
     "zones": zones,
     "prices": prices,
+    "assess-rules": assess_rules,
+    "assess-libraries": assess_libraries,
 }
 """What writes the part of each name."""
 

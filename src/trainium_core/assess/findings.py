@@ -5,6 +5,17 @@ from dataclasses import dataclass, field
 
 from trainium_core.assess.rules import STACKS, Rule, Severity, rules
 
+CANNOT_SEE = (
+    "what only a compiler decides: size of graphs, memory of the device, operators inside installed libraries",
+    "values that are not in the code: command lines, YAML and JSON files, shapes of data, which branch runs",
+    "whether code is on the path of training: preprocessing on the CPU is found as well",
+    "results: whether the numbers stay the same",
+)
+"""What reading alone does not find; compiling a few steps, and running them, does."""
+
+EFFORT = {"S": "up to an hour", "M": "up to a day", "L": "more than a day"}
+"""What the letters of an effort stand for: an estimate for one place, by the authors of the rules."""
+
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Finding:

@@ -31,7 +31,7 @@ class Severity(IntEnum):
 
 
 _MEANING = {
-    Severity.stops: "unchanged, it does not run; there is no equivalent to put in its place",
+    Severity.stops: "it does not run, and has no direct replacement",
     Severity.change: "it needs a known edit",
     Severity.slow: "it runs, and costs time in each step",
     Severity.look: "it depends on what cannot be read here",

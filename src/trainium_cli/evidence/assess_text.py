@@ -1,0 +1,78 @@
+"""How an assessment is shown to people: verdicts first, then kinds of finding, then their places."""
+
+from collections.abc import Iterator, Sequence
+
+from trainium_cli.layout import Pairs, Text
+from trainium_cli.terminal import console, say
+from trainium_core.assess.findings import CANNOT_SEE, EFFORT, Assessment
+from trainium_core.assess.rules import Rule, Severity, stacks
+
+_STYLES = {
+    Severity.stops: "bold red",
+    Severity.change: "yellow",
+    Severity.slow: "magenta",
+    Severity.look: "cyan",
+    Severity.none: "green",
+}
+
+
+def show_assessment(found: Assessment, shown: Sequence[str]) -> None:
+    """Show it on standard output, for the given stacks."""
+    out = console()
+    for key in shown:
+        stack = stacks()[key]
+        worst = max(found.kinds(key), default=Severity.none)
+        out.print(Text(f"{key}: {found.verdict(key)}", _STYLES[worst]))
+        out.print(f"  {stack.title}: {stack.support} ({stack.source}, {stack.date})", style="dim")
+    by_rule = found.by_rule(shown)
+    shown_severity = None
+    for rule, places in by_rule.items():
+        severity = rule.worst_of(shown)
+        if severity != shown_severity:
+            out.print()
+            out.print(Text(f"{severity.name.upper()}: {severity.meaning}", _STYLES[severity]))
+            shown_severity = severity
+        out.print()
+        out.print(Text(f"{rule.id}  {rule.title}, {_times(len(places))}", "bold"))
+        out.print(Pairs(rows=[(Text(label), Text(value)) for label, value in _details(rule, shown)]))
+    if by_rule:
+        out.print()
+    for one in found.counted(shown):
+        say(f"{one.place}: {one.rule} {one.code}")
+    _show_rest(found)
+    out.print()
+    effort = ", ".join(f"{letter} {meaning}" for letter, meaning in EFFORT.items())
+    out.print(
+        f"{len(found.counted(shown))} places of {len(by_rule)} kinds in {found.files:,} files, {found.lines:,} lines. "
+        f"Effort for one place, estimated: {effort}."
+    )
+
+
+def _show_rest(found: Assessment) -> None:
+    unknown = [f"{name} ({place})" for name, place in found.unknown.items()]
+    ignored = [f"{one.place}: {one.rule} {one.reason}" for one in found.ignored]
+    for title, rows in (
+        ("Unknown libraries, which no table has; look at each:", unknown),
+        ("Not read:", [str(one) for one in found.unreadable]),
+        ("Ignored by comments:", ignored),
+        ("Comments:", [str(one) for one in found.comments]),
+        ("What reading cannot see; compile and run a few steps for it:", CANNOT_SEE),
+    ):
+        if rows:
+            say(f"\n{title}")
+            for row in rows:
+                say(f"  {row}")
+
+
+def _details(rule: Rule, shown: Sequence[str]) -> Iterator[tuple[str, str]]:
+    severities = ", ".join(f"{stack} {rule.severity[stack].name}" for stack in shown)
+    yield "severity", f"{severities}; effort {rule.effort}"
+    yield "why", rule.why
+    yield "fix", rule.fix
+    if rule.doubt:
+        yield "doubt", rule.doubt
+    yield "source", f"{rule.source} ({rule.date})"
+
+
+def _times(count: int) -> str:
+    return "1 place" if count == 1 else f"{count} places"

@@ -1,0 +1,31 @@
+"""An assessment as one page that needs nothing else: no script, no font, no other file."""
+
+from collections.abc import Sequence
+from datetime import date
+
+from jinja2 import Environment, StrictUndefined
+
+from trainium_core.assess.findings import CANNOT_SEE, EFFORT, Assessment
+from trainium_core.assess.rules import FOLDER, Severity, rules, stacks
+
+
+def as_html(found: Assessment, shown: Sequence[str], version: str, made: date) -> str:
+    """The document of --format html, for the stacks that are shown."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string((FOLDER / "report.html.j2").read_text(encoding="utf-8"))
+    groups = {
+        severity: {rule: here for rule, here in found.by_rule(shown).items() if rule.worst_of(shown) == severity}
+        for severity in sorted(Severity, reverse=True)
+    }
+    return template.render(
+        found=found,
+        shown=shown,
+        stacks=stacks(),
+        worst={stack: max(found.kinds(stack), default=Severity.none).name for stack in shown},
+        groups={severity: rows for severity, rows in groups.items() if rows},
+        rules=rules(),
+        cannot_see=CANNOT_SEE,
+        effort=EFFORT,
+        version=version,
+        made=made,
+    )

@@ -1,0 +1,158 @@
+"""An assessment for programs: JSON, and SARIF 2.1.0 for code scanning."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import quote
+
+from trainium_core.assess.findings import CANNOT_SEE, Assessment, Finding, Problem
+from trainium_core.assess.rules import Rule, Severity, rules, stacks
+
+JSON_SCHEMA = "trainium-assess/1"
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS = {
+    Severity.stops: "error",
+    Severity.change: "warning",
+    Severity.slow: "warning",
+    Severity.look: "note",
+    Severity.none: "none",
+}
+
+
+def as_json(found: Assessment, shown: Sequence[str], version: str) -> Mapping[str, Any]:
+    """The document of --format json, for the stacks that are shown."""
+    used = {one.rule for one in (*found.counted(shown), *found.ignored)}
+    return {
+        "schema": JSON_SCHEMA,
+        "version": version,
+        "files": found.files,
+        "lines": found.lines,
+        "stacks": {key: {**_stack(key), "verdict": found.verdict(key), "kinds": _kinds(found, key)} for key in shown},
+        "rules": {name: _rule(rules()[name]) for name in sorted(used)},
+        "findings": [_finding(one) for one in found.counted(shown)],
+        "ignored": [{**_finding(one), "reason": one.reason} for one in found.ignored],
+        "unknown_libraries": dict(found.unknown),
+        "not_read": [_problem(one) for one in found.unreadable],
+        "comments": [_problem(one) for one in found.comments],
+        "cannot_see": CANNOT_SEE,
+    }
+
+
+def _stack(key: str) -> Mapping[str, str]:
+    stack = stacks()[key]
+    return {
+        "title": stack.title,
+        "support": stack.support,
+        "source": stack.source,
+        "url": stack.url,
+        "date": str(stack.date),
+    }
+
+
+def _kinds(found: Assessment, key: str) -> Mapping[str, int]:
+    return {severity.name: count for severity, count in found.kinds(key).items()}
+
+
+def _rule(rule: Rule) -> Mapping[str, Any]:
+    return {
+        "title": rule.title,
+        "kind": rule.kind,
+        "severity": {stack: severity.name for stack, severity in rule.severity.items()},
+        "why": rule.why,
+        "fix": rule.fix,
+        "effort": rule.effort,
+        "doubt": rule.doubt,
+        "source": rule.source,
+        "url": rule.url,
+        "date": str(rule.date),
+    }
+
+
+def _finding(one: Finding) -> dict[str, Any]:
+    return {
+        "rule": one.rule,
+        "path": one.path,
+        "cell": one.cell or None,
+        "line": one.line,
+        "column": one.column,
+        "end_line": one.end_line,
+        "end_column": one.end_column,
+        "code": one.code,
+    }
+
+
+def _problem(one: Problem) -> Mapping[str, Any]:
+    return {"path": one.path, "line": one.line or None, "message": one.message}
+
+
+def as_sarif(found: Assessment, shown: Sequence[str], version: str) -> Mapping[str, Any]:
+    """The document of --format sarif: one run, with what comments ignore as suppressed results."""
+    results = sorted((*found.counted(shown), *(one for one in found.ignored if _worst(one, shown) > Severity.none)))
+    used = list(dict.fromkeys(one.rule for one in results))
+    driver = {
+        "name": "trn assess",
+        "version": version,
+        "rules": [_sarif_rule(rules()[name], shown) for name in used],
+    }
+    invocation = {
+        "executionSuccessful": not found.unreadable,
+        "toolExecutionNotifications": [_notification(one) for one in found.unreadable],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [invocation],
+        "results": [_result(one, used.index(one.rule), shown) for one in results],
+        "properties": {"verdict": {key: found.verdict(key) for key in shown}, "unknownLibraries": list(found.unknown)},
+    }
+    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _worst(one: Finding, shown: Sequence[str]) -> Severity:
+    return rules()[one.rule].worst_of(shown)
+
+
+def _sarif_rule(rule: Rule, shown: Sequence[str]) -> Mapping[str, Any]:
+    made: dict[str, Any] = {
+        "id": rule.id,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": f"{rule.why}."},
+        "help": {"text": f"{rule.fix}. Source, {rule.date}: {rule.source}."},
+        "defaultConfiguration": {"level": LEVELS[rule.worst_of(shown)]},
+        "properties": {stack: severity.name for stack, severity in rule.severity.items()} | {"effort": rule.effort},
+    }
+    return made | ({"helpUri": rule.url} if rule.url else {})
+
+
+def _result(one: Finding, rule_index: int, shown: Sequence[str]) -> Mapping[str, Any]:
+    rule = rules()[one.rule]
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": _uri(one.path)}}}
+    if one.cell:
+        location["logicalLocations"] = [{"name": f"cell {one.cell}, line {one.line}", "kind": "module"}]
+    else:
+        location["physicalLocation"]["region"] = {
+            "startLine": one.line,
+            "startColumn": one.column,
+            "endLine": one.end_line,
+            "endColumn": one.end_column,
+        }
+    made: dict[str, Any] = {
+        "ruleId": one.rule,
+        "ruleIndex": rule_index,
+        "level": LEVELS[rule.worst_of(shown)],
+        "message": {"text": f"{rule.title}: {rule.why}. {rule.fix}."},
+        "locations": [location],
+    }
+    if one.reason:
+        made["suppressions"] = [{"kind": "inSource", "justification": one.reason}]
+    return made
+
+
+def _notification(one: Problem) -> Mapping[str, Any]:
+    location = {"physicalLocation": {"artifactLocation": {"uri": _uri(one.path)}}}
+    return {"level": "error", "message": {"text": one.message}, "locations": [location]}
+
+
+def _uri(path: str) -> str:
+    given = PurePath(path)
+    return given.as_uri() if given.is_absolute() else quote(given.as_posix())

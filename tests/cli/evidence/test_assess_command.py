@@ -1,0 +1,135 @@
+"""`trn assess`: exit codes as of a linter, the verdicts first, and documents that programs read."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import run, run_installed
+from trainium_cli.exit_codes import ExitCode
+
+STOPS = "import flash_attn\n"
+CHANGE = "import torch\nx = torch.zeros(3).cuda()\n"
+CLEAN = "import torch\nx = torch.zeros(3)\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "code"),
+    [
+        (STOPS, (), ExitCode.NOT_READY),
+        (CHANGE, (), ExitCode.OK),
+        (CHANGE, ("--fail-on", "change"), ExitCode.NOT_READY),
+        (CHANGE, ("--fail-on", "slow"), ExitCode.NOT_READY),
+        (CLEAN, ("--fail-on", "look"), ExitCode.OK),
+        (STOPS, ("--fail-on", "never"), ExitCode.OK),
+        ("def f(:", (), ExitCode.BAD_INPUT),
+        ("import torch\nmodel = torch.nn.parallel.DistributedDataParallel(m)\n", ("--stack", "native"), ExitCode.OK),
+        (
+            "import torch\nmodel = torch.nn.parallel.DistributedDataParallel(m)\n",
+            ("--stack", "xla"),
+            ExitCode.NOT_READY,
+        ),
+        ("import flash_attn  # trn: ignore[flash-attn] only on GPUs\n", (), ExitCode.OK),
+    ],
+)
+def test_exit_code_follows_the_worst_finding(source: str, options: tuple[str, ...], code: int, folder: Path) -> None:
+    (folder / "a.py").write_text(source)
+    assert run("assess", ".", *options).exit_code == code
+
+
+@pytest.mark.parametrize("shape", ["text", "json", "sarif", "html"])
+def test_every_format_has_the_same_exit_code(shape: str, folder: Path) -> None:
+    (folder / "a.py").write_text(STOPS)
+    assert run("assess", ".", "--format", shape).exit_code == ExitCode.NOT_READY
+
+
+def test_unreadable_file_fails_and_the_rest_is_shown(folder: Path) -> None:
+    (folder / "a.py").write_text(CHANGE)
+    (folder / "b.py").write_text("def f(:")
+    shown = run("assess", ".")
+    assert shown.exit_code == ExitCode.NOT_READY
+    assert "a.py:2:5: C02" in shown.output
+    assert "b.py:1: is not Python" in shown.output
+    assert "1 file not read" in shown.output.splitlines()[0]
+
+
+def test_nothing_to_read_is_bad_input(folder: Path) -> None:
+    (folder / "notes.txt").write_text("x")
+    ended = run("assess", ".")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "Nothing could be read in .: no file of a kind" in ended.stderr
+
+
+def test_missing_path_is_bad_usage() -> None:
+    assert run("assess", "no/such/place").exit_code == ExitCode.BAD_INPUT
+    assert run("assess").exit_code == ExitCode.BAD_INPUT
+
+
+def test_verdict_of_each_stack_comes_first_with_its_support(folder: Path) -> None:
+    (folder / "a.py").write_text(CHANGE)
+    lines = run("assess", ".").output.splitlines()
+    assert lines[0] == "native: needs edits: 1 kind needs an edit"
+    assert "public beta since Neuron 2.33" in lines[1]
+    assert "2026-10-19" in " ".join(lines[1:4])
+    assert any(line == "xla: needs edits: 1 kind needs an edit" for line in lines)
+
+
+def test_unknown_library_is_listed(folder: Path) -> None:
+    (folder / "a.py").write_text("import strange\n")
+    shown = run("assess", ".").output
+    assert "native: nothing found; 1 library unknown" in shown
+    assert "strange (a.py:1)" in shown
+
+
+def test_json_has_every_finding_with_its_rule(folder: Path) -> None:
+    (folder / "a.py").write_text(CHANGE)
+    document = json.loads(run("assess", ".", "--format", "json").output)
+    (finding,) = document["findings"]
+    assert (finding["rule"], finding["path"], finding["line"], finding["column"]) == ("C02", "a.py", 2, 5)
+    assert document["rules"]["C02"]["severity"] == {"native": "change", "xla": "change"}
+    assert set(document["stacks"]) == {"native", "xla"}
+
+
+def test_sarif_has_rules_regions_and_suppressions(folder: Path) -> None:
+    (folder / "a b.py").write_text(CHANGE + "import flash_attn  # trn: ignore[flash-attn] only on GPUs\n")
+    document = json.loads(run("assess", ".", "--format", "sarif").output)
+    assert document["version"] == "2.1.0"
+    (made,) = document["runs"]
+    rules = made["tool"]["driver"]["rules"]
+    change, stops = made["results"]
+    assert [rules[one["ruleIndex"]]["id"] for one in (change, stops)] == ["C02", "L-flash-attn"]
+    assert (change["level"], stops["level"]) == ("warning", "error")
+    location = change["locations"][0]["physicalLocation"]
+    assert location["artifactLocation"] == {"uri": "a%20b.py"}
+    assert location["region"] == {"startLine": 2, "startColumn": 5, "endLine": 2, "endColumn": 26}
+    assert stops["suppressions"] == [{"kind": "inSource", "justification": "only on GPUs"}]
+    assert "suppressions" not in change
+
+
+def test_html_needs_nothing_else_and_escapes_code(folder: Path) -> None:
+    (folder / "a.py").write_text("import torch\nx = torch.zeros(3).cuda(), '<script>alert(1)</script>'\n")
+    page = run("assess", ".", "--format", "html").output
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert 'src="' not in page
+    assert "@import" not in page
+
+
+def test_output_in_a_pipe_has_no_colours(folder: Path) -> None:
+    (folder / "a.py").write_text(STOPS)
+    ended = run_installed("assess", ".")
+    assert ended.returncode == ExitCode.NOT_READY
+    assert "\x1b" not in ended.stdout + ended.stderr
+
+
+def test_nothing_of_the_code_is_run(folder: Path) -> None:
+    (folder / "a.py").write_text("open('ran', 'w')\n")
+    (folder / "setup.py").write_text("open('ran', 'w')\n")
+    run("assess", ".")
+    assert not (folder / "ran").exists()
