@@ -113,7 +113,7 @@ changed_file_option = click.option(
     type=click.Path(path_type=Path),
     default=Path("cdk.json"),
     callback=_remember,
-    help="The cdk.json to change. Default: the one of the working directory.",
+    help="Path of the cdk.json to change. Default: in the working directory.",
 )
 """Passes the file to the command as well."""
 
@@ -131,7 +131,7 @@ def context_options(command: Command) -> Command:
         type=click.Path(path_type=Path),
         expose_value=False,
         callback=_remember,
-        help="The cdk.json to read. Default: the one of the working directory.",
+        help="Path of cdk.json. Default: in the working directory.",
     )(command)
     return click.option(
         "-c",
@@ -154,14 +154,14 @@ def cluster_options(command: Command) -> Command:
         shell_complete=complete_region,
         expose_value=False,
         callback=_remember_name,
-        help="Where the cluster is. Default: the region of cdk.json, else that of the AWS configuration.",
+        help="Region of the cluster. Default: that of cdk.json, else that of the AWS configuration.",
     )(command)
     return click.option(
         "--cluster",
         metavar="NAME",
         expose_value=False,
         callback=_remember_name,
-        help="The cluster, whichever app made it. Default: the one of cdk.json, else the only one of the region.",
+        help="Name of the cluster, of any app. Default: that of cdk.json, else the only cluster of the region.",
     )(command)
 
 
@@ -171,7 +171,7 @@ def stack_option(command: Command) -> Command:
         "--stack",
         metavar="NAME",
         callback=named,
-        help="Stack of the nodes in CloudFormation. Default: the cluster's, see `trn list`.",
+        help="CloudFormation stack of the nodes. Default: the cluster's, see `trn list`.",
     )(cluster_options(command))
 
 
@@ -183,5 +183,5 @@ def stacks_option(command: Command) -> Command:
         multiple=True,
         metavar="NAME",
         callback=_all_named,
-        help="Stack of the cluster in CloudFormation, deleted or not. Repeatable. Default: those of `trn list`.",
+        help="CloudFormation stack of the cluster, existing or deleted. Repeatable. Default: those of `trn list`.",
     )(cluster_options(command))

@@ -18,16 +18,20 @@ COMMANDS = {
     "init": LazyCommand("trainium_cli.setup.init_command", "Write a plan, a CDK app and a first job into a folder."),
     "doctor": LazyCommand("trainium_cli.setup.doctor_command", "Show what this machine and the account lack."),
     "setup": LazyCommand("trainium_cli.setup.setup_command", "Install Node and the CDK CLI where they are missing."),
-    "explain": LazyCommand("trainium_cli.setup.explain_command", "Show the cause of an error, and what helps."),
+    "explain": LazyCommand("trainium_cli.setup.explain_command", "Show the cause of an error and the fix."),
     "types": LazyCommand("trainium_cli.setup.types_command", "Show the instance types a plan can name."),
     "settings": LazyCommand("trainium_cli.setup.settings_command", "Show every setting of a plan, or some."),
     "assess": LazyCommand("trainium_cli.evidence.assess_command", "Show what keeps code from running on Trainium."),
     "plan": LazyCommand("trainium_cli.plan.plan_command", "Check the plan and show what follows from it."),
     "preflight": LazyCommand(
-        "trainium_cli.plan.preflight_command", "Ask the AWS account whether the plan can be deployed."
+        "trainium_cli.plan.preflight_command", "Check whether the plan can be deployed to the AWS account."
     ),
-    "quota": LazyCommand("trainium_cli.plan.quota_command", "Show what the plan lacks of a quota, and ask AWS for it."),
-    "capacity": LazyCommand("trainium_cli.plan.capacity_command", "Show what could run when, where, for how much."),
+    "quota": LazyCommand(
+        "trainium_cli.plan.quota_command", "Compare the plan with its quota, and request an increase."
+    ),
+    "capacity": LazyCommand(
+        "trainium_cli.plan.capacity_command", "Show where and when the plan's nodes could run, and for how much."
+    ),
     "estimate": LazyCommand(
         "trainium_cli.money.estimate_command", "Show what the plan costs running, asleep and for a pilot."
     ),
@@ -35,9 +39,9 @@ COMMANDS = {
     "list": LazyCommand(
         "trainium_cli.cluster.list_command", "Show every cluster of the account.", attribute="list_clusters"
     ),
-    "deploy": LazyCommand("trainium_cli.cluster.deploy_command", "Deploy the plan, if the account is ready for it."),
+    "deploy": LazyCommand("trainium_cli.cluster.deploy_command", "Deploy the plan if the account is ready."),
     "nodes": LazyCommand(
-        "trainium_cli.cluster.nodes_command", "Show every node of the deployed cluster, and what is wrong."
+        "trainium_cli.cluster.nodes_command", "Show every node of the deployed cluster and its problems."
     ),
     "status": LazyCommand("trainium_cli.cluster.status_command", "Show the cluster on one screen."),
     "run": LazyCommand(
@@ -47,28 +51,26 @@ COMMANDS = {
         "trainium_cli.jobs.precompile_command", "Compile a script's graphs on a host without devices."
     ),
     "jobs": LazyCommand(
-        "trainium_cli.jobs.jobs_command", "List the jobs of the cluster, or show where the time of one went."
+        "trainium_cli.jobs.jobs_command", "List the jobs of the cluster, or show one with the time of each phase."
     ),
     "logs": LazyCommand("trainium_cli.jobs.logs_command", "Show what a job has printed."),
     "stop": LazyCommand("trainium_cli.jobs.stop_command", "End a job on all its nodes."),
-    "cache": LazyCommand("trainium_cli.cache.cache_command", "Show and keep the compile cache."),
+    "cache": LazyCommand("trainium_cli.cache.cache_command", "Show and clean the compile cache."),
     "cp": LazyCommand("trainium_cli.jobs.cp_command", "Copy files to nodes, from nodes, or from a job."),
     "shell": LazyCommand("trainium_cli.cluster.shell_command", "Open a shell on a node."),
-    "sleep": LazyCommand("trainium_cli.cluster.sleep_command", "Put the cluster to sleep: no nodes, next to no cost."),
-    "wake": LazyCommand("trainium_cli.cluster.wake_command", "Wake the cluster that was put to sleep."),
-    "extend": LazyCommand("trainium_cli.cluster.extend_command", "Let the pilot end later, and say the price."),
+    "sleep": LazyCommand("trainium_cli.cluster.sleep_command", "Put the cluster to sleep: no nodes, almost no cost."),
+    "wake": LazyCommand("trainium_cli.cluster.wake_command", "Wake a sleeping cluster."),
+    "extend": LazyCommand("trainium_cli.cluster.extend_command", "Move the end of the pilot, and show the price."),
     "destroy": LazyCommand(
-        "trainium_cli.cluster.destroy_command", "Destroy the cluster, and what is left of it outside its stacks."
+        "trainium_cli.cluster.destroy_command", "Destroy the cluster and its resources outside of stacks."
     ),
-    "cost": LazyCommand(
-        "trainium_cli.money.cost_command", "Show what the cluster has cost, costs now, and will have cost."
-    ),
+    "cost": LazyCommand("trainium_cli.money.cost_command", "Show past, current and expected costs of the cluster."),
     "audit": LazyCommand(
         "trainium_cli.cluster.audit_command",
-        "Show what is left of the cluster, and what that costs.",
+        "Show what is left of the cluster, and its cost.",
         attribute="audit_command",
     ),
-    "support": LazyCommand("trainium_cli.setup.support_command", "Write an archive for the person who helps."),
+    "support": LazyCommand("trainium_cli.setup.support_command", "Write an archive for a support request."),
     "permissions": LazyCommand(
         "trainium_cli.setup.permissions_command", "Show the IAM policies that people and CloudFormation need."
     ),
@@ -86,9 +88,9 @@ COMMANDS = {
 @click.version_option(package_name="trainium-cdk", prog_name="trn")
 @click.pass_context
 def trn(ctx: click.Context) -> None:
-    """From an empty AWS account to a proven AWS Trainium cluster.
+    """From an empty AWS account to a verified AWS Trainium cluster.
 
-    The plan is read from the settings trn:... in the context of cdk.json, as `cdk deploy` reads it.
+    The plan comes from the trn:... settings in the context of cdk.json, as for `cdk deploy`.
     """
     ctx.obj = Invocation()
 

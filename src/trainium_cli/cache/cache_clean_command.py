@@ -20,7 +20,7 @@ _UNUSED_DAYS = 60
 @cache_options
 @click.option("--release", "of_releases", multiple=True, metavar="RELEASE", help="Of this release. Repeatable.")
 @click.option(
-    "--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Stored or renewed more days ago than this."
+    "--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Entries stored or renewed more than DAYS ago."
 )
 @click.option(
     "--unused-for",
@@ -32,9 +32,9 @@ _UNUSED_DAYS = 60
     "--keep-releases",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Of all releases but the N that were last written; 0: of all.",
+    help="Entries of all releases except the N last written; 0: of all.",
 )
-@click.option("--yes", is_flag=True, help="Delete without asking first, for scripts.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 def clean_command(
     options: CacheOptions,
     of_releases: tuple[str, ...],
@@ -43,12 +43,12 @@ def clean_command(
     unused_for: int | None,
     yes: bool,
 ) -> ExitCode:
-    """Delete entries by release, age or use. Shows first what goes, and asks.
+    """Delete entries by release, age or use, after showing them and asking for confirmation.
 
-    With several of --release, --older-than, --keep-releases and --unused-for, what all of them choose. A job that uses
-    a place renews it after half the days of the bucket's rule, or 45; what PyTorch/XLA wrote itself shows no use, and
-    goes by the others alone. Jobs that run keep what they have read; a node that meets a deleted entry compiles it.
-    What is no entry stays.
+    Several of --release, --older-than, --keep-releases and --unused-for select the entries that match all of them. A
+    job that uses a place renews it after half the days of the bucket's rule, or 45. Entries written by PyTorch/XLA show
+    no use, so --unused-for does not apply to them. Running jobs keep what they have read; a node that finds an entry
+    deleted compiles it. Other objects stay.
 
     Exit code 0: deleted, or nothing to delete. 1: not deleted. 3: unknown.
     """

@@ -23,7 +23,7 @@ COMMANDS = {
 
 @click.group("cache", cls=LazyGroup, lazy_commands=COMMANDS)
 def cache() -> None:
-    """Show and keep the compile cache.
+    """Show and clean the compile cache.
 
-    It is that of the cluster, or of --bucket, which may have outlived its cluster.
+    The cache is the cluster's, or that of --bucket, which may have outlived its cluster.
     """

@@ -30,12 +30,12 @@ _GIB = 1024**3
 @click.command()
 @cache_options
 @click.option(
-    "--jobs", type=click.IntRange(min=0), default=5, show_default=True, help="Of how many last jobs to say it."
+    "--jobs", type=click.IntRange(min=0), default=5, show_default=True, help="Number of last jobs for the hit rate."
 )
 def status(options: CacheOptions, jobs: int) -> ExitCode:
-    """Show size, cost by the month and releases of a cache, and how much the last jobs found there.
+    """Show the size, monthly cost and releases of a cache, and the hit rate of the last jobs.
 
-    Exit code 0: shown. 1: there is no cache. 3: unknown, or not all is known.
+    Exit code 0: shown. 1: no cache. 3: something is unknown.
     """
     found = find_cache(options)
     held = read_contents(found.cache)
@@ -79,9 +79,9 @@ def status(options: CacheOptions, jobs: int) -> ExitCode:
 @cache_options
 @click.option("--release", "of_releases", multiple=True, metavar="RELEASE", help="Only of this release. Repeatable.")
 def list_entries(options: CacheOptions, of_releases: tuple[str, ...]) -> None:
-    """List the entries of a cache: those that nodes have packed, and those that PyTorch/XLA wrote itself.
+    """List the entries of a cache: those packed by nodes, and those written by PyTorch/XLA.
 
-    Exit code 0: listed. 1: there is no cache. 3: unknown.
+    Exit code 0: listed. 1: no cache. 3: unknown.
     """
     found = find_cache(options)
     held = read_contents(found.cache)

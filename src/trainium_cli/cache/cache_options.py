@@ -63,7 +63,7 @@ def cache_options(command: Callable[..., Any]) -> Any:
         type=click.IntRange(min=1),
         default=DEFAULT_REQUESTS,
         show_default=True,
-        help="Requests to S3 that may be sent: 1 for each 1,000 objects that are listed.",
+        help="Limit of requests to S3. One request lists 1,000 objects.",
     )
     @pass_invocation
     @functools.wraps(command)

@@ -42,12 +42,12 @@ _EXIT_CODES: dict[Verdict, ExitCode] = {
 )
 @pass_invocation
 def audit_command(invocation: Invocation, stacks: tuple[str, ...], folder: Path) -> ExitCode:
-    """Show what is left of the cluster, and what that costs.
+    """Show what is left of the cluster, and its cost.
 
-    Only listers. Finds things by the tag trn:cluster, by what the cluster's stacks made, also deleted ones of the last
-    90 days, and by names that begin with those of the stacks. Writes audit-CLUSTER-TIME.json and .md.
+    Read-only. Finds resources by the tag trn:cluster, by the stacks that created them (including stacks deleted in the
+    last 90 days), and by names that begin with a stack's name. Writes audit-CLUSTER-TIME.json and .md.
 
-    Exit code 0: nothing is left, and everything could be read. 1: something is left. 3: unknown.
+    Exit code 0: nothing is left, and everything was read. 1: something is left. 3: unknown.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS, may_be_gone=True)
     found = _run_audit(invocation, plan, stacks_of_cluster(invocation, plan, stacks))

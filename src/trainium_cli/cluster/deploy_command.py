@@ -25,23 +25,24 @@ _BOOTSTRAP = "bootstrap"
 
 @click.command()
 @context_options
-@suppress_option(CHECKS, meaning="Deploy whatever this check of preflight would say.")
-@click.option("--replace-nodes", is_flag=True, help="Deploy also if running nodes end by it.")
-@click.option("--show-iam", is_flag=True, help="Let the CDK CLI show what changes of IAM, and ask, before it deploys.")
-@click.option("-y", "--yes", is_flag=True, help="Deploy without asking anything, for scripts.")
+@suppress_option(CHECKS, meaning="Skip this check of preflight.")
+@click.option("--replace-nodes", is_flag=True, help="Deploy even if running nodes end.")
+@click.option("--show-iam", is_flag=True, help="Show IAM changes and ask for confirmation before the deployment.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 @going_on("Interrupted: nothing was deployed.")
 def deploy(
     invocation: Invocation, suppressed: frozenset[str], replace_nodes: bool, show_iam: bool, yes: bool
 ) -> ExitCode:
-    """Deploy the plan, if the account is ready for it.
+    """Deploy the plan if the account is ready.
 
-    First asks what `trn preflight` asks, and stops unless all is well; offers to bootstrap where that alone is missing.
-    If nodes run, a change set then shows what changes and how many of them would end, and you are asked. Then stacks,
-    nodes, dollars by the hour and the end are shown, and you are asked once more; --yes answers both. `cdk deploy`
-    makes the stacks. When it fails, the reason is shown, and what to do.
+    Runs the checks of `trn preflight` first and stops unless all pass; if only the CDK bootstrap is missing, offers to
+    run it. If nodes run, a change set shows the changes and how many nodes would end, and you confirm. Then the command
+    shows stacks, nodes, dollars per hour and the end of the pilot, and you confirm again; --yes confirms both. `cdk
+    deploy` creates the stacks. If it fails, the command shows the reason and the next step.
 
-    Exit code 0: deployed. 1: not ready, or failed. 3: unknown. 4: with --yes alone, if running nodes would end.
+    Exit code 0: deployed. 1: not ready, or failed. 3: unknown. 4: with --yes but not --replace-nodes, running nodes
+    would end.
     """
     folder = cdk_folder(invocation.cdk_json)
     plan = invocation.plan()

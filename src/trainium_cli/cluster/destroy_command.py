@@ -40,22 +40,22 @@ _EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "unknown": ExitC
 @cluster_options
 @grace_option
 @click.option(
-    "--whole-stacks", is_flag=True, help="Delete also stacks that have other things than the cluster, with all of it."
+    "--whole-stacks", is_flag=True, help="Also delete stacks with other resources than the cluster's, completely."
 )
-@click.option("--yes", is_flag=True, help="Destroy without asking first, for scripts.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @going_on("Interrupted: nothing was destroyed.")
 @pass_invocation
 def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: bool) -> ExitCode:
-    """Destroy the cluster, and what is left of it outside its stacks.
+    """Destroy the cluster and its resources outside of stacks.
 
-    Shows first what goes and what stays, and what that costs, and asks. Then training jobs are stopped, the nodes are
-    notified and end, buckets are emptied, and the stacks are deleted; last come log groups, SSM parameters, snapshots
-    and network interfaces with the cluster's tag. Resources of other clusters, and those without a cluster's tag, are
-    not touched. A stack of your app that has other things too stays, without its nodes, unless --whole-stacks is given.
+    Shows what will be deleted, what stays and what that costs, and asks for confirmation. Then stops training jobs,
+    notifies and ends the nodes, empties buckets and deletes the stacks; finally log groups, SSM parameters, snapshots
+    and network interfaces with the cluster's tag. Resources of other clusters, or without a cluster's tag, are not
+    touched. A stack of your app with other resources stays, without its nodes, unless you pass --whole-stacks.
 
-    Can be interrupted at any time: run it again to continue.
+    You can interrupt the command at any time and run it again to continue.
 
-    Exit code 0: nothing is left but what is retained. 1: something is left. 3: unknown.
+    Exit code 0: nothing is left except retained resources. 1: something is left. 3: unknown.
     """
     if invocation.as_json and not yes:
         raise click.UsageError("--json does not prompt: pass --yes as well")

@@ -45,17 +45,17 @@ def _duration(_ctx: click.Context, _param: click.Parameter, given: str) -> timed
 @click.argument("duration", callback=_duration)
 @changed_file_option
 @cluster_options
-@click.option("--yes", is_flag=True, help="Extend and deploy without asking anything, for scripts.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 @going_on("Interrupted: nothing was changed.")
 def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: bool) -> ExitCode:
-    """Let the pilot end later, and say the price.
+    """Move the end of the pilot, and show the price.
 
-    DURATION is such as 8h, 2d or 1w. It counts from the end that is set, or from now if that has passed. Shows the new
-    end and what the time costs, asks, writes trn:ends into cdk.json and deploys it. That replaces no node.
-    Of a cluster that no cdk.json here describes it shows this, and what to change in its app.
+    DURATION is such as 8h, 2d or 1w. It counts from the current end, or from now if that has passed. Shows the new end
+    and its cost, asks for confirmation, writes trn:ends into cdk.json and deploys. No node is replaced. For a cluster
+    of another app, shows the new end and the change to make in that app.
 
-    Exit code 0: extended and deployed. 1: not. 3: unknown.
+    Exit code 0: extended and deployed. 1: not extended. 3: unknown.
     """
     elsewhere = _plan_elsewhere(invocation, cdk_json)
     if elsewhere:

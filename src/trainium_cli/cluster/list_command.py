@@ -38,11 +38,10 @@ _THREADS = 8
 def list_clusters(invocation: Invocation, region: str | None, all_regions: bool) -> ExitCode:
     """Show every cluster of the account.
 
-    In the plan's region, else that of the AWS configuration, whichever app deployed them: by the tag trn:cluster of
-    stacks, of what they make, and of instances. Dollars by the hour are those of the nodes alone, by list price;
-    `trn cost` has the rest.
+    Finds clusters of every app by the tag trn:cluster of stacks, their resources and instances, in the plan's region or
+    that of the AWS configuration. Dollars per hour are the list price of the nodes only; `trn cost` shows all costs.
 
-    Exit code 0: all could be read. 3: not all.
+    Exit code 0: everything was read. 3: something could not be read.
     """
     if region and all_regions:
         raise click.UsageError("give --region or --all-regions, not both")

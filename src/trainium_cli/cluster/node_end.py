@@ -43,7 +43,7 @@ def grace_option(command: Command) -> Command:
         default=in_words(DEFAULT_GRACE),
         show_default=True,
         callback=_duration,
-        help="How long before their end running nodes are notified, so that jobs save what they have. 0: not at all.",
+        help="How long before their end to notify running nodes, so that jobs can save their state. 0: no notice.",
     )(command)
 
 

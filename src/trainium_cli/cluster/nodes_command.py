@@ -37,16 +37,18 @@ _BEING_MADE = "CREATE_IN_PROGRESS"
     help="Show every check of one node, such as i-0123456789abcdef0.",
 )
 @click.option(
-    "--watch", is_flag=True, help="Wait until all are proven, or one is lost; with --json print the end only."
+    "--watch",
+    is_flag=True,
+    help="Wait until all nodes are proven or one is lost. With --json, print only the final state.",
 )
 @pass_invocation
 def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, watch: bool) -> ExitCode:
-    """Show every node of the deployed cluster, and what is wrong.
+    """Show every node of the deployed cluster and its problems.
 
-    By what the nodes wrote about themselves, and by the rules of the fleet gate. The region and the number of
-    replacements are the plan's.
+    Applies the rules of the fleet gate to the nodes' records. The plan determines the region and the number of
+    replacements.
 
-    Exit code 0: every node is proven and has reached the others. 1: not so, or not deployed. 3: unknown.
+    Exit code 0: every node is proven and reaches the others. 1: otherwise, or not deployed. 3: unknown.
     """
     if watch and instance_id:
         raise click.UsageError("give --watch or --node, not both")

@@ -26,10 +26,10 @@ from trainium_core.problems import nearest
 def shell(invocation: Invocation, node: str, stack: str | None) -> int:
     """Open a shell on a node.
 
-    NODE is a rank, such as 3, or an instance id. Default: the first node. As the image's own user, with the environment
-    that jobs have, by Session Manager: nodes have no open port. Needs the AWS CLI and its Session Manager plug-in.
+    NODE is a rank, such as 3, or an instance ID. Default: the first node. The shell runs as the image's default user,
+    with the environment of jobs, through Session Manager. Needs the AWS CLI and its Session Manager plugin.
 
-    Exit code: that of the session. Before there is one, 1: there is none. 3: unknown.
+    Exit code: that of the session. 1 without a session: it could not start. 3: unknown.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     _check_way_in(plan)

@@ -14,14 +14,14 @@ from trainium_cli.terminal import say
 @context_options
 @stack_option
 @grace_option
-@click.option("--yes", is_flag=True, help="Put it to sleep without asking first, for scripts.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 def sleep(invocation: Invocation, stack: str | None, grace: timedelta, yes: bool) -> None:
-    """Put the cluster to sleep: no nodes, next to no cost.
+    """Put the cluster to sleep: no nodes, almost no cost.
 
-    Its nodes are notified and end, and so do the endpoints or the NAT gateway of its network. The compile cache and
-    file systems stay. A deployment leaves it asleep; `trn wake` wakes it.
+    Notifies and ends the nodes, and deletes the endpoints or NAT gateway of the network. The compile cache and file
+    systems stay. A deployment leaves the cluster asleep; `trn wake` wakes it.
 
-    Exit code 0: it is asleep. 1: it is not. 3: unknown.
+    Exit code 0: asleep. 1: not asleep. 3: unknown.
     """
     say(switch(invocation, stack, "asleep", yes=yes, grace=grace))

@@ -36,10 +36,10 @@ from trainium_wire.keys import CURRENT_JOB_KEY, PRECOMPILE_JOB_KEY
 def status(invocation: Invocation, stack: str | None) -> ExitCode:
     """Show the cluster on one screen.
 
-    Its state, its nodes, what they cost by the hour now, the end, whether they are in use, the replacements that are
-    used, the job, and what happened to its stack last. What cannot be read is named.
+    Shows its state, nodes, current cost per hour, end, use, replacements, job, and the last stack events. Names
+    everything that could not be read.
 
-    Exit code 0: every node is proven, or the cluster is to have none. 1: not so, or not deployed. 3: unknown.
+    Exit code 0: every node is proven, or the cluster should have none. 1: otherwise, or not deployed. 3: unknown.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     stack = stack_of_cluster(invocation, plan, stack)

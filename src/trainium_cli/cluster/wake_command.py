@@ -10,14 +10,14 @@ from trainium_cli.terminal import say
 @click.command()
 @context_options
 @stack_option
-@click.option("--yes", is_flag=True, help="Wake it without asking first, for scripts.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 def wake(invocation: Invocation, stack: str | None, yes: bool) -> None:
-    """Wake the cluster that was put to sleep.
+    """Wake a sleeping cluster.
 
-    Its network comes back first, then its nodes; ends when every node has proved itself. After the end of the pilot no
-    nodes would come: `trn extend` moves it.
+    Restores the network and then the nodes, and waits until every node is proven. After the end of the pilot, run
+    `trn extend` first.
 
-    Exit code 0: it is awake. 1: it is not. 3: unknown.
+    Exit code 0: awake. 1: not awake. 3: unknown.
     """
     say(switch(invocation, stack, "awake", yes=yes))

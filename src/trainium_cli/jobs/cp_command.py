@@ -27,7 +27,7 @@ _REMOTE = "WHERE:PATH, where WHERE is a job, a rank, an instance id, or all"
 @click.command()
 @click.argument("source")
 @click.argument("destination")
-@click.option("--overwrite", is_flag=True, help="Replace files of this machine that exist.")
+@click.option("--overwrite", is_flag=True, help="Replace existing files on this machine.")
 @context_options
 @engine_options
 @pass_invocation
@@ -36,24 +36,24 @@ def cp(
 ) -> ExitCode:
     """Copy files to nodes, from nodes, or from a job.
 
-    One of the two is on this machine, the other is WHERE:PATH:
+    One of SOURCE and DESTINATION is a path on this machine, the other is WHERE:PATH:
 
     \b
         trn cp train-20261122-190501:outputs results
         trn cp tokens.bin all:/opt/data/
         trn cp 0:/var/log/syslog .
 
-    WHERE is a job, with outputs, checkpoints or (of a cluster) attempts/1/logs as PATH; a node, by its rank or instance
-    id; or all nodes.
+    WHERE is a job ID, with outputs, checkpoints or (on a cluster) attempts/1/logs as PATH; a rank or instance ID; or
+    all.
 
-    On this machine files and directories are named as by `cp -r`: in a directory that exists they keep their name.
-    Files that exist are replaced only with --overwrite.
+    On this machine files and directories get names as by `cp -r`: in an existing directory they keep their name.
+    Existing files are replaced only with --overwrite.
 
-    Through S3, so that it works without any way into the cluster. What a job left is there while the cluster sleeps,
-    too. A copy to or from nodes is a small job: it runs as the image's own user, and not beside another job. A PATH
-    that is not absolute is in that user's home directory; one that ends with / is a directory.
+    Copies go through S3, so nodes need no open port, and files of jobs are available while the cluster sleeps. A copy
+    to or from nodes is a small job: it runs as the image's default user, and not while another job runs. A relative
+    PATH is in that user's home directory; a PATH that ends with / is a directory.
 
-    Exit code 0: copied. 1: not, or nothing there. 3: unknown.
+    Exit code 0: copied. 1: not copied, or not found. 3: unknown.
     """
     there, here = remote(source), destination
     upload = there is None

@@ -24,7 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def engine_options(command: Command) -> Command:
     """--on, --stack, and what else names a cluster."""
     on = click.option(
-        "--on", type=click.Choice(tuple(ENGINES)), help="Engine of the job. Default: the one that its id tells."
+        "--on", type=click.Choice(tuple(ENGINES)), help="Engine of the job. Default: the engine of the job ID."
     )
     return on(stack_option(command))
 

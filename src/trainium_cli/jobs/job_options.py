@@ -35,16 +35,16 @@ def _pairs(_ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) 
 
 _OPTIONS = (
     click.option("--source", help="Directory that is packed with the script. Default: the script alone."),
-    click.option("--name", help="What the job's id begins with. Default: the script's name."),
-    click.option("--nodes", help="How many of the cluster's nodes. Default: all."),
-    click.option("--setup", help="A bash command that each node runs once before, in the source directory."),
+    click.option("--name", help="Prefix of the job ID. Default: the script's name."),
+    click.option("--nodes", help="Number of nodes. Default: all of the cluster."),
+    click.option("--setup", help="Bash command that each node runs once before the script, in the source directory."),
     click.option(
         "--env",
         "environment",
         multiple=True,
         callback=_pairs,
         metavar="NAME=VALUE",
-        help="Environment variable of the job. No secrets: they are stored in S3. Can be repeated.",
+        help="Environment variable of the job. Stored in S3: no secrets. Can be repeated.",
     ),
     click.option(
         "--secret",
@@ -52,7 +52,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pairs,
         metavar="NAME=ARN",
-        help="Environment variable whose value the nodes read, out of trn:job_secrets. Can be repeated.",
+        help="Environment variable whose value the nodes read from a secret of trn:job_secrets. Can be repeated.",
     ),
     click.option(
         "--input",
@@ -60,7 +60,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pairs,
         metavar="NAME=PLACE",
-        help="Data that each node fetches before: an S3 URL in trn:job_inputs, or a path. Can be repeated.",
+        help="Data that each node fetches first: an S3 URL in trn:job_inputs, or a local path. Can be repeated.",
     ),
 )
 

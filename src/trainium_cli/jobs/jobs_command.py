@@ -18,7 +18,7 @@ from trainium_cli.waiting import waiting
 @click.argument("job", required=False)
 @click.option("--outputs", type=click.Path(path_type=Path), help="Fetch the outputs of JOB into PATH/JOB.")
 @click.option(
-    "--most", type=click.IntRange(min=1), default=20, show_default=True, help="How many to list, the newest first."
+    "--most", type=click.IntRange(min=1), default=20, show_default=True, help="Number of jobs to list, newest first."
 )
 @click.option("--record", is_flag=True, help="Print the record of JOB: one line of JSON for each phase and event.")
 @plan_options
@@ -33,9 +33,9 @@ def jobs(
     most: int,
     record: bool,
 ) -> ExitCode:
-    """List the jobs of the cluster, or show where the time of one went.
+    """List the jobs of the cluster, or show one with the time of each phase.
 
-    Exit code 0: shown. 1: there is no such job, or no cluster. 3: unknown.
+    Exit code 0: shown. 1: no job of this ID, or no cluster. 3: unknown.
     """
     if outputs and job is None:
         raise click.UsageError("--outputs fetches those of one job: name it")

@@ -15,9 +15,9 @@ from trainium_core.jobs.follow import JobFollower, LogLine
 
 @click.command()
 @click.argument("job", required=False)
-@click.option("--rank", type=click.IntRange(min=0), help="The process whose lines are wanted. Default: the first.")
-@click.option("--attempt", type=click.IntRange(min=1), help="The start whose lines are wanted. Default: all.")
-@click.option("--follow", is_flag=True, help="Follow it until it is over; the exit code is then the job's result.")
+@click.option("--rank", type=click.IntRange(min=0), help="Show the lines of this process. Default: the first.")
+@click.option("--attempt", type=click.IntRange(min=1), help="Show the lines of this attempt. Default: all.")
+@click.option("--follow", is_flag=True, help="Follow the job until it ends; the exit code is its result.")
 @plan_options
 @engine_options
 @pass_invocation
@@ -26,10 +26,10 @@ def logs(
 ) -> ExitCode:
     """Show what a job has printed.
 
-    Default: the last one that was started. Without --rank: the lines of the first process, and the tracebacks of the
+    JOB is a job ID. Default: the last job. Without --rank: the lines of the first process and the tracebacks of the
     others on its node; on SageMaker the lines of all nodes.
 
-    Exit code with --follow as with `trn run`; else 0: shown. 1: there is no such job. 3: unknown.
+    Exit code with --follow: as for `trn run`. Otherwise 0: shown. 1: no job of this ID. 3: unknown.
     """
     if invocation.as_json and follow:
         raise click.UsageError("--json shows what there is: leave --follow out")

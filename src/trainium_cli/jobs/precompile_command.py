@@ -32,8 +32,8 @@ _DEFAULT, _LARGEST = (facts()["precompile"][name] for name in ("default_minutes"
     help=f"Minutes after which the host ends whatever it does, {_LARGEST} at most. Default: {_DEFAULT}.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what the host would execute, and start nothing.")
-@click.option("--detach", is_flag=True, help="Do not follow it.")
-@click.option("--yes", is_flag=True, help="Do not ask, for scripts.")
+@click.option("--detach", is_flag=True, help="Do not follow the compilation.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @plan_options
 @stack_option
 @pass_invocation
@@ -53,11 +53,10 @@ def precompile(
     image, and runs as many processes as the whole job would have; the cluster may sleep meanwhile. A script of PyTorch/
     XLA runs under neuron_parallel_compile: let it do a few steps and no more, and neither save nor compare numbers.
 
-    The host ends when that is over, whatever becomes of this command, and at its time limit at the latest. `trn logs`,
-    `trn jobs` and `trn stop` take its job, too.
+    The host ends with the compilation, at its time limit at the latest, even if this command is interrupted. `trn
+    logs`, `trn jobs` and `trn stop` accept its job.
 
-    Exit code 0: compiled. 1: not all of it, or not started. 3: could not tell. 130: left running, by
-    Ctrl-C.
+    Exit code 0: compiled. 1: partly compiled, or not started. 3: unknown. 130: left running by Ctrl-C.
     """
     if invocation.as_json and not (yes or dry_run):
         raise click.UsageError("--json asks no questions: give --yes as well")

@@ -30,37 +30,39 @@ from trainium_wire.job import RESULTS_LOST
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @work_options
-@click.option(
-    "--checkpoints", metavar="S3URL", help="Folder that checkpoints are kept in. Default: trn:job_checkpoints."
-)
-@click.option("--retries", help="How often it is started again after the loss of a node. Default: 2.")
+@click.option("--checkpoints", metavar="S3URL", help="S3 folder for checkpoints. Default: trn:job_checkpoints.")
+@click.option("--retries", help="Number of restarts after the loss of a node. Default: 2.")
 @click.option(
     "--retry-on-exit-code",
     "retry_on_exit_codes",
     multiple=True,
     metavar="CODE",
-    help="Exit code of the script after which it is started again, too. Can be repeated.",
+    help="Exit code of the script that also causes a restart. Can be repeated.",
 )
-@click.option("--hang-minutes", help="Minutes without any output after which it counts as hung. Default: never.")
+@click.option("--hang-minutes", help="Minutes without output after which the job counts as hung. Default: never.")
 @click.option(
     "--time-limit-minutes",
-    help="Minutes that the job may take, with its restarts. Default: none; on SageMaker trn:sagemaker_budget_hours.",
+    help="Time limit in minutes, including restarts. Default: none; on SageMaker trn:sagemaker_budget_hours.",
 )
 @click.option("--resume", metavar="JOB", help="Continue from the last checkpoint of an earlier job.")
-@click.option("--training-plan", metavar="ARN", help="SageMaker: run in a training plan that was bought.")
+@click.option("--training-plan", metavar="ARN", help="SageMaker: run in a training plan.")
 @click.option(
     "--spot-wait-minutes", help="SageMaker: minutes to wait for spot capacity. Default: as long as the time limit."
 )
-@click.option("--warm-pool-minutes", help="SageMaker: keep the instances, and pay for them, for a next job.")
+@click.option("--warm-pool-minutes", help="SageMaker: minutes to keep the instances, billed, for the next job.")
 @click.option("--outputs", type=click.Path(path_type=Path), help="Fetch the job's outputs into PATH/JOB at its end.")
 @click.option(
-    "--precompile", is_flag=True, help="Compile on a host without devices first, unless an earlier job did the same."
+    "--precompile",
+    is_flag=True,
+    help="Compile on a host without devices first, unless an earlier job compiled the same.",
 )
-@click.option("--wake", is_flag=True, help="Wake the cluster before, and put it to sleep when the job is over.")
-@click.option("--dry-run", is_flag=True, help="Show what each node would execute, or SageMaker be sent; start nothing.")
+@click.option("--wake", is_flag=True, help="Wake the cluster first, and put it to sleep when the job ends.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what each node would execute, or the request to SageMaker; start nothing."
+)
 @click.option("--upload", is_flag=True, help="SageMaker, with --dry-run: upload the source, so that others can use it.")
 @click.option("--detach", is_flag=True, help="Do not follow the job.")
-@click.option("--yes", is_flag=True, help="Wake the cluster, launch hosts or billed jobs without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask before waking the cluster or starting billed hosts or jobs.")
 @plan_options
 @engine_options
 @pass_invocation
@@ -81,17 +83,17 @@ def run(
 ) -> ExitCode:
     """Run a training script on every node, and follow it to its result.
 
-    SCRIPT, a path from here or in --source, runs under torchrun with one process for each NeuronCore of each node; what
-    follows -- is given to it:
+    SCRIPT is a path here or in --source. It runs under torchrun with one process per NeuronCore of each node, and gets
+    the arguments after --:
 
         trn run train.py --source . -- --epochs 3
 
-    A SCRIPT that ends in .toml is a job file: it holds the options by their names, and options come before it.
+    A SCRIPT that ends in .toml is a job file with the same options; options on the command line take precedence.
 
-    With --on sagemaker it is a training job of SageMaker, which is billed from its start on: trn asks first.
+    --on sagemaker starts a SageMaker training job, after confirmation because it is billed from its start.
 
-    A cluster runs one job at a time. The job keeps running when this command ends, also by Ctrl-C. A node that is lost
-    is replaced, and the job continues from its last checkpoint.
+    A cluster runs one job at a time. The job keeps running when this command ends, including by Ctrl-C. If a node is
+    lost, it is replaced and the job continues from its last checkpoint.
 
     Exit code 0: the job succeeded. 1: it did not, or was not started. 3: unknown. 5: results-lost, its checkpoints or
     outputs did not reach S3. 130: left running, by Ctrl-C.

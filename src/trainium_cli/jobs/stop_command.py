@@ -15,19 +15,18 @@ _STILL_ENDING = "Interrupted: {0} is ending, and billed until it has. `trn jobs 
 
 @click.command()
 @click.argument("job", required=False)
-@click.option("--detach", is_flag=True, help="Do not wait until it has ended.")
+@click.option("--detach", is_flag=True, help="Do not wait for the end.")
 @plan_options
 @engine_options
 @pass_invocation
 def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | None, detach: bool) -> ExitCode:
     """End a job on all its nodes.
 
-    Default: the last one. Its processes are signalled to end, and killed when they have not within seconds (on
-    SageMaker two minutes). Whole checkpoints and outputs are kept: `trn run --resume JOB` continues from them. A job
-    that is over is left as it is.
+    JOB is a job ID. Default: the last job. Its processes get a signal to end, and are killed after a few seconds (on
+    SageMaker after two minutes). Complete checkpoints and outputs are kept: `trn run --resume JOB` continues from them.
+    A job that has ended does not change.
 
-    Exit code 0: it has ended. 1: there is no such job, or it was not stopped. 3: unknown. 130: not waited for, by
-    Ctrl-C.
+    Exit code 0: ended. 1: no job of this ID, or not stopped. 3: unknown. 130: Ctrl-C ended the wait.
     """
     engine, state = read_engines(invocation, on, stack).known(job)
     job_id = state.job.id

@@ -126,7 +126,7 @@ def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> st
 @click.option(
     "--stand-in-nodes/--no-stand-in-nodes",
     default=True,
-    help="Off: nobody plays the nodes; a deployment waits for records that you have written.",
+    help="Off: no stand-ins for nodes; a deployment waits for records that you write.",
 )
 @click.option(
     "--iam",
@@ -196,7 +196,7 @@ def stop() -> None:
 @local.command(RUN, hidden=True, context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def run_command(command: tuple[str, ...]) -> None:
-    """Replace this process by COMMAND in the safe environment, so that its exit code and signals are its own."""
+    """Run COMMAND in the safe environment, in place of this process."""
     from trainium_local.environment import NotTheEmbeddedAwsError, safe_environment, tool_folders
     from trainium_local.server import Settings
 

@@ -27,7 +27,7 @@ def health_table(health: "Health") -> Pairs:
         add("fail nodes", f"the first {health.fail_nodes} report a missing device")
     add("permissions", "IAM policies are enforced" if health.iam == "enforced" else "IAM is not enforced")
     if not health.stand_in_nodes:
-        add("nodes", "nobody plays them: their records come from somewhere else")
+        add("nodes", "no stand-ins: their records come from elsewhere")
     add("types", f"{len(health.adapters)} resource types (see --json), and those that moto can create and delete")
     add("log", health.log)
     add("use", "trn local -- COMMAND: only with the keys of this start, which it is given, does it answer")

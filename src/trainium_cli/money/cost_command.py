@@ -23,16 +23,16 @@ from trainium_core.spending.spending import Line, Spending
 @click.command()
 @plan_options
 @stacks_option
-@click.option("--no-cost-explorer", is_flag=True, help="Do not ask Cost Explorer, which AWS bills for each request.")
+@click.option("--no-cost-explorer", is_flag=True, help="Do not use Cost Explorer, which AWS bills per request.")
 @pass_invocation
 def cost(invocation: Invocation, stacks: tuple[str, ...], no_cost_explorer: bool) -> ExitCode:
-    """Show what the cluster has cost, costs now, and will have cost.
+    """Show past, current and expected costs of the cluster.
 
-    Billed: by Cost Explorer and the tag trn:cluster, which the payer of the account must have activated. Estimated: by
-    when Auto Scaling started and ended nodes, by how long the rest is there, and by list prices. What it costs before
-    it is deployed is shown by `trn estimate`.
+    Billed costs come from Cost Explorer by the tag trn:cluster, which the payer of the account must have activated.
+    Estimated costs follow from the scaling activities of the nodes, the age of other resources, and list prices. `trn
+    estimate` shows the costs before a deployment.
 
-    Exit code 3 when an amount is not known, or something could not be read.
+    Exit code 3: an amount is unknown, or something could not be read.
     """
     plan = read_cluster_plan(invocation)
     stack_names = stacks_of_cluster(invocation, plan, stacks)

@@ -30,13 +30,13 @@ _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "s
     show_default=True,
     help="Length of the pilot. The default is a working day.",
 )
-@click.option("--offline", is_flag=True, help="Do not ask AWS for prices: use trn:prices and the snapshot.")
+@click.option("--offline", is_flag=True, help="Use trn:prices and the snapshot only.")
 @pass_invocation
 def estimate(invocation: Invocation, hours: int, offline: bool) -> ExitCode:
     """Show what the plan costs running, asleep and for a pilot.
 
-    Asks the AWS Price List if the credentials allow it, else takes a dated snapshot. A price that no source has is
-    unknown and not 0; name a file with your prices in trn:prices. Exit code 3 when a price is missing in a total.
+    Prices come from the AWS Price List if the credentials allow it, otherwise from a dated snapshot. A price without a
+    source is unknown, not 0; trn:prices names a file with your prices. Exit code 3: a total lacks a price.
     """
     plan = invocation.plan()
     aws = None if offline else _aws(plan.region)

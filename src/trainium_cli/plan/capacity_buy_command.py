@@ -29,11 +29,11 @@ from trainium_runtime.pilot_clock import stops_before_block_end
 def buy(invocation: Invocation, offering_id: str, hours: int) -> ExitCode:
     """Buy a Capacity Block that `trn capacity` found.
 
-    OFFERING_ID, trn:region, trn:instance_type, trn:nodes and --hours are those of the search. The offering is read
-    again and shown; then you are asked twice, and type its price the second time. It is paid at once and cannot be
-    cancelled. There is no option that says yes for you, and nothing else in `trn` buys anything.
+    OFFERING_ID, trn:region, trn:instance_type, trn:nodes and --hours are those of the search. The command reads and
+    shows the offering again and asks for confirmation twice; the second time you type the price. A Capacity Block is
+    paid in advance and cannot be cancelled. No option skips the confirmation, and no other command buys anything.
 
-    Exit code 0: bought. 1: not bought. 3: AWS did not answer; look before you try again.
+    Exit code 0: bought. 1: not bought. 3: AWS did not answer; check before you try again.
     """
     if not _is_interactive():
         raise click.UsageError("a purchase asks a person twice: run it on a terminal")

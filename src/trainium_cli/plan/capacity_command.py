@@ -70,7 +70,7 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, given: str | Non
     "--regions",
     metavar="REGION,...",
     shell_complete=complete_regions,
-    help="Ask in these only. Default: every one that offers the type.",
+    help="Search these regions. Default: all that offer the type.",
 )
 @click.option(
     "--start-by",
@@ -83,14 +83,13 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, given: str | Non
 def capacity(
     ctx: click.Context, invocation: Invocation, hours: int, regions: str | None, start_by: datetime | None
 ) -> ExitCode | None:
-    """Show what could run when, where, for how much.
+    """Show where and when the plan's nodes could run, and for how much.
 
-    For the plan's type and number of nodes, whatever its trn:capacity says: reservations of the account, on demand,
-    spot and the Capacity Blocks for sale, over all regions, ranked. What could start now comes first, then what could
-    start later, then what is unlikely, unknown or not to be had; among these what is paid for, then the cheapest by
-    the hour.
+    For the plan's type and number of nodes, regardless of trn:capacity: the account's reservations, on demand, spot,
+    and Capacity Blocks for sale, ranked over all regions. Options that could start now come first, then later ones,
+    then unlikely, unknown and unavailable ones; within each group prepaid ones, then the cheapest by the hour.
 
-    Only reads. `trn capacity buy` buys a Capacity Block.
+    Read-only. `trn capacity buy` buys a Capacity Block.
     """
     if ctx.invoked_subcommand is not None:
         _refuse_options_before_the_command(ctx)
@@ -248,7 +247,7 @@ def _amount(option: CapacityOption, usd: Decimal | None) -> str:
 def _notes(found: Found) -> Iterator[str]:
     ways = {option.capacity for option in found.options}
     if ON_DEMAND in ways:
-        yield "That a zone offers a type does not mean that it has one free. Quotas are another matter."
+        yield "A zone that offers a type may have no capacity free. Quotas are another matter."
     if SPOT in ways:
         yield "Score: AWS's spot placement score, 1 to 10: no promise. AWS says that it is low for one type alone."
     if CAPACITY_BLOCK in ways:

@@ -34,7 +34,7 @@ _EXIT_CODES = {
 def image(ctx: click.Context, invocation: Invocation) -> ExitCode | None:
     """Show the image of the plan's nodes, and pin it.
 
-    Exit codes are those of preflight's check of the image.
+    Exit codes are those of `trn preflight` for the image check.
     """
     if ctx.invoked_subcommand:
         if invocation.overrides or invocation.cdk_json or invocation.as_json:
@@ -55,10 +55,10 @@ def image(ctx: click.Context, invocation: Invocation) -> ExitCode | None:
 @click.option("--yes", is_flag=True, help="Write without asking, for scripts.")
 @pass_invocation
 def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
-    """Write the id of the image that the parameter names now into cdk.json.
+    """Write the current image ID of the parameter into cdk.json.
 
-    A deployment next month then boots the same image. The parameter is kept in trn:ami_parameter: `trn preflight` shows
-    when it has moved on, and pinning again follows it. Image ids differ between regions.
+    Later deployments then boot the same image. trn:ami_parameter keeps the parameter: `trn preflight` shows when it
+    names a newer image, and pinning again takes that one. Image IDs differ between regions.
     """
     plan = invocation.plan()
     parameter = plan.image_parameter

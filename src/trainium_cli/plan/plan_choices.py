@@ -16,7 +16,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def suppress_option(
-    checks: Collection[str], *, meaning: str = "Do not ask this one, and say so."
+    checks: Collection[str], *, meaning: str = "Skip this check, and show that it was skipped."
 ) -> Callable[[Command], Command]:
     def known(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> frozenset[str]:
         for name in given:
@@ -63,5 +63,5 @@ def hours_option(command: Callable[..., Any]) -> Callable[..., Any]:
         default=HOURS_PER_DAY,
         show_default=True,
         callback=_block_duration,
-        help="How long the nodes are wanted, as Capacity Blocks are sold: by the day, beyond two weeks by the week.",
+        help="How long the nodes are needed. Capacity Blocks are sold by the day, beyond two weeks by the week.",
     )(command)

@@ -53,22 +53,22 @@ def _principal(_ctx: click.Context, _param: click.Parameter, given: str | None) 
     "--regions",
     metavar="REGION,...",
     shell_complete=complete_regions,
-    help="Ask in these regions instead of the plan's.",
+    help="Check these regions instead of the plan's.",
 )
-@click.option("--every-region", is_flag=True, help="Ask in every region that offers the type.")
+@click.option("--every-region", is_flag=True, help="Check every region that offers the type.")
 @click.option(
     "--role",
     "principal",
     metavar="ARN",
     callback=_principal,
-    help="Ask IAM's policy simulator besides whether this role, user or group may do what it must.",
+    help="Also ask the IAM policy simulator whether this role, user or group has the permissions it needs.",
 )
 @click.option(
     "--must",
     type=click.Choice(tuple(roles())),
     default=CLOUDFORMATION,
     show_default=True,
-    help="What it must: a role of `trn permissions`.",
+    help="The permissions that --role needs: a role of `trn permissions`.",
 )
 @pass_invocation
 def preflight(
@@ -79,9 +79,9 @@ def preflight(
     principal: str | None,
     must: str,
 ) -> ExitCode:
-    """Ask the AWS account whether the plan can be deployed.
+    """Check whether the plan can be deployed to the AWS account.
 
-    Only reads, with the credentials that boto3 finds. Says nothing about free capacity.
+    Read-only, with the credentials that boto3 finds. Does not check for free capacity.
     """
     if every_region and regions:
         raise click.UsageError("give --regions or --every-region, not both")

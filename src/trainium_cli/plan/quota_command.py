@@ -31,11 +31,10 @@ _EXIT_CODES = {
 
 @click.group(cls=CommandGroup)
 def quota() -> None:
-    """Show what the plan lacks of a quota, and ask AWS for it.
+    """Compare the plan with its quota, and request an increase.
 
-    On EC2 the quota is the one for the plan's instance family, region and purchase option. The other engines of
-    trn:stacks have quotas of their own services. `request` asks AWS for more of EC2's; nothing else that `trn` does
-    changes a quota.
+    The EC2 quota is that of the plan's instance family, region and purchase option. SageMaker and HyperPod in
+    trn:stacks have separate quotas. `request` requests an increase of the EC2 quota; no other command changes a quota.
     """
 
 
@@ -43,9 +42,9 @@ def quota() -> None:
 @plan_options
 @pass_invocation
 def status(invocation: Invocation) -> ExitCode:
-    """Show the quota, what is used of it, and the requests for more.
+    """Show the quota, its usage, and requests for an increase.
 
-    Exit code 0: there is room for the plan. 1: there is none. 3: unknown.
+    Exit code 0: sufficient for the plan. 1: insufficient. 3: unknown.
     """
     plan = invocation.plan()
     state, result = _state_and_result(plan)
@@ -67,13 +66,13 @@ def status(invocation: Invocation) -> ExitCode:
 
 @quota.command()
 @plan_options
-@click.option("--yes", is_flag=True, help="Ask AWS without asking you first, for scripts.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 def request(invocation: Invocation, yes: bool) -> ExitCode:
-    """Ask AWS for what the plan lacks of its quota, and no more.
+    """Request the quota increase that the plan needs.
 
-    Shows the request and asks before it is made. Asks for nothing when there is room, or when a request is open.
-    Exit code 0: asked, or nothing to ask for. 1: not asked, though there is no room. 3: unknown.
+    Shows the request and asks for confirmation. Requests nothing if the quota is sufficient or a request is open. Exit
+    code 0: requested, or not needed. 1: needed but not requested. 3: unknown.
     """
     if invocation.as_json and not yes:
         raise click.UsageError("--json does not prompt: pass --yes as well")

@@ -47,10 +47,10 @@ class Diagnosis:
 def doctor(invocation: Invocation) -> ExitCode:
     """Show what this machine and the account lack.
 
-    Node and the CDK CLI, which a deployment needs; the AWS CLI with its Session Manager plugin, for a shell on a node;
-    credentials; and whether the CDK has its own stack in the region.
+    Checks Node.js and the CDK CLI (needed for a deployment), the AWS CLI and its Session Manager plugin (for a shell on
+    a node), credentials, and the CDK bootstrap stack.
 
-    Exit code 0: nothing is missing that a deployment needs. 1: something is. 3: unknown.
+    Exit code 0: a deployment has everything it needs. 1: something is missing. 3: unknown.
     """
     region = None
     if invocation.has_plan:

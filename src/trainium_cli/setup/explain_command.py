@@ -16,9 +16,9 @@ from trainium_core.support.known_errors import known_error, known_errors
 @json_option
 @pass_invocation
 def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
-    """Show the cause of an error, and what helps.
+    """Show the cause of an error and the fix.
 
-    TEXT is the error as it was printed, in quotes; without it, standard input is read. Works offline.
+    TEXT is the error message, in quotes. Default: standard input. Works offline.
 
     Exit code 0: the error is known. 1: it is not.
     """

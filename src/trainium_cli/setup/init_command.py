@@ -49,9 +49,9 @@ _NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation
 def init(folder: Path, yes: bool, **given: str | None) -> ExitCode:
     """Write a plan, a CDK app and a first job into a folder.
 
-    Asks for what is not given, says the price by list prices, and changes nothing on AWS. Overwrites no file.
+    Prompts for missing options, shows the list price, and changes nothing on AWS. Never overwrites a file.
 
-    Exit code 0: written. 1: not wanted. 2: a mistake, or there is something already.
+    Exit code 0: written. 1: declined. 2: invalid option, or a file exists.
     """
     there = [name for name in ("cdk.json", *_FILES) if (folder / name).exists()]
     if there:

@@ -22,14 +22,14 @@ _MEANINGS = {
 @click.argument("role", required=False, type=click.Choice(tuple(roles())))
 @plan_options
 @click.option(
-    "--account", metavar="ID", default="*", show_default="any", help="The account that ARNs name, such as 123456789012."
+    "--account", metavar="ID", default="*", show_default="any", help="Account ID in the ARNs, such as 123456789012."
 )
 @pass_invocation
 def permissions(invocation: Invocation, role: str | None, account: str) -> None:
     """Show the IAM policies that people and CloudFormation need.
 
-    Without ROLE those of all. Asks nothing of AWS. Permissions are narrowed to what is named after the plan's stacks,
-    as far as CloudFormation names it so; docs/reference/permissions.md says what was tried with them.
+    Default: the policies of all roles. Works offline. Permissions are limited to resources that CloudFormation names
+    after the plan's stacks, where it does; docs/reference/permissions.md describes how they were tested.
     """
     if not re.fullmatch(r"[0-9]{12}|\*", account):
         raise click.UsageError(f"--account: got {account}; give the 12 digits of an account")

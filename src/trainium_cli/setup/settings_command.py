@@ -19,8 +19,8 @@ from trainium_core.setting_schema.setting import Setting
 def settings(invocation: Invocation, names: tuple[str, ...]) -> None:
     """Show every setting of a plan, or some.
 
-    NAME is that of a setting or of a group, or a word that its name or meaning holds. A setting stands in the context
-    of cdk.json, or is given with -c to `cdk` and `trn` alike.
+    NAME is a setting, a group, or a word to search for in names and descriptions. Set settings in the context of
+    cdk.json, or with -c for `cdk` and `trn`.
     """
     chosen = {key: SETTINGS[key] for name in names for key in _matching(name)} if names else SETTINGS
     if invocation.as_json:

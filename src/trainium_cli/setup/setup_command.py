@@ -30,10 +30,10 @@ _NODE_PROGRAMS = {
 def setup() -> None:
     """Install Node and the CDK CLI where they are missing.
 
-    Each only where it is missing: Node from PyPI, the CDK CLI from npm's registry, in the versions that this package is
-    tested with. Both go into the virtual environment that `trn` is in, and with it.
+    Installs Node.js from PyPI and the CDK CLI from the npm registry, in the versions that this package is tested with,
+    into the virtual environment of `trn`.
 
-    Exit code 0: both are there. 1: one could not be installed. 2: `trn` does not run in a virtual environment.
+    Exit code 0: both are installed. 1: an installation failed. 2: `trn` does not run in a virtual environment.
     """
     node, cdk = supported_node(), cdk_path(Path.cwd())
     if (node is None or cdk is None) and sys.prefix == sys.base_prefix:

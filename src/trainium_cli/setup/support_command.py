@@ -50,17 +50,17 @@ _MOST_JOBS = 20
 @click.option(
     "--include-logs", is_flag=True, help="Add raw logs of functions and nodes, and consoles. They may hold secrets."
 )
-@click.option("--yes", is_flag=True, help="Write the logs without asking first, for scripts.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 def support(invocation: Invocation, stack: str | None, output: Path | None, include_logs: bool, yes: bool) -> ExitCode:
-    """Write an archive for the person who helps.
+    """Write an archive for a support request.
 
-    It is sent nowhere. It holds structured records: settings, versions, preflight's findings, events of the stacks,
-    records of nodes and jobs, the audit. With --include-logs, logs and consoles as they are: their names and sizes are
-    shown, and you are asked.
+    Nothing is sent. The archive contains structured records: settings, versions, preflight findings, stack events,
+    records of nodes and jobs, and the audit. --include-logs adds raw logs and consoles, after showing their names and
+    sizes and asking for confirmation.
 
-    What the account does not return is named with the reason, and the rest is there. Exit code 0: an archive was
-    written. 1: not, by your answer. 2: the file cannot be written.
+    Parts that could not be read are listed with the reason. Exit code 0: written. 1: declined. 2: the file cannot be
+    written.
     """
     if invocation.as_json and include_logs and not yes:
         raise click.UsageError("--json does not prompt: pass --yes to include the logs")

@@ -22,7 +22,7 @@ from trainium_core.catalog.instance_type import InstanceType
 def types(invocation: Invocation, region: str | None, overlay: Path | None) -> None:
     """Show the instance types a plan can name.
 
-    That a zone offers a type does not mean that it has one free.
+    A zone that offers a type may have no capacity free.
     """
     try:
         catalog = load_catalog(overlay)

@@ -60,7 +60,7 @@ class PlanValues:
         "reservation_id",
         resource_id("cr", "a Capacity Block or Capacity Reservation"),
         default=None,
-        meaning="what capacity-block and reservation launch into",
+        meaning="Capacity Block or reservation to launch into",
         replaces_nodes=True,
     )
     availability_zone_id: str | None = setting(
@@ -76,13 +76,13 @@ class PlanValues:
         Pattern(f"/[A-Za-z0-9_./-]+|ami-{HEX_ID}", "an SSM parameter name that begins with /, or an AMI id"),
         default=_IMAGE["ssm_parameter"],
         left_out="the SSM parameter {}",
-        meaning="image of the nodes",
+        meaning="machine image of the nodes",
     )
     ami_parameter: str | None = setting(
         "ami_parameter",
         Pattern("/[A-Za-z0-9_./-]+", "the name of an SSM parameter, which begins with /"),
         default=None,
-        meaning="parameter that the AMI id in trn:ami was taken from; preflight shows when it has moved on",
+        meaning="SSM parameter that the AMI ID in trn:ami came from; preflight shows when it names a newer image",
     )
     cluster_name: str = setting(
         "cluster_name",
@@ -92,21 +92,21 @@ class PlanValues:
         ),
         default=DEFAULT_CLUSTER_NAME,
         meaning="name of the cluster: the tag trn:cluster on everything, and the beginning of its stacks' names unless "
-        f"it is {DEFAULT_CLUSTER_NAME}; whoever deploys the same name changes the same cluster",
+        f"it is {DEFAULT_CLUSTER_NAME}. A deployment with the same name changes the same cluster",
     )
     network: Network = field(default_factory=Network)
     root_volume_gib: int = setting(
         "root_volume_gib",
         WholeNumber(facts()["smallest_root_volume"]["gib"], facts()["gp3"]["largest_gib"]),
         default=facts()["root_volume"]["default_gib"],
-        meaning="size of the encrypted gp3 root volume in GiB",
+        meaning="size of the encrypted gp3 root volume, in GiB",
         replaces_nodes=True,
     )
     root_volume_throughput: int = setting(
         "root_volume_throughput",
         WholeNumber(facts()["gp3_throughput"]["included"], facts()["gp3_throughput"]["largest"]),
         default=_SPEED["default_mib_per_second"],
-        meaning="throughput of the root volume in MiB/s; what is above 125 is billed",
+        meaning="throughput of the root volume in MiB/s; throughput above 125 is billed",
         replaces_nodes=True,
     )
     root_volume_initialization: int | None = setting(
@@ -114,7 +114,7 @@ class PlanValues:
         WholeNumber(_SPEED["slowest_initialization"], _SPEED["fastest_initialization"]),
         default=None,
         left_out="what EBS gives, which varies",
-        meaning="MiB/s at which the image's blocks come to a new root volume; billed per GiB at every launch",
+        meaning="MiB/s at which a new root volume loads the image's blocks; billed per GiB at every launch",
         replaces_nodes=True,
     )
     root_device_name: str = setting(
@@ -141,13 +141,13 @@ class PlanValues:
         "quota_gate",
         Switch(),
         default=True,
-        meaning="whether a deployment asks for the quota before any instance, and fails if there is no room",
+        meaning="whether a deployment checks the quota before it launches instances, and fails if it is insufficient",
     )
     setup_script: str | None = setting(
         "setup_script",
         TextFile("a bash script, by its path from the folder of cdk.json"),
         default=None,
-        meaning="run on every node after its devices are verified; a failure fails the node",
+        meaning="bash script that every node runs after its devices are verified; a failure fails the node",
         replaces_nodes=True,
     )
     catalog: Catalog = setting(
@@ -155,15 +155,15 @@ class PlanValues:
         FilePath("a TOML file in the form of the built-in catalogue, by its path from the folder of cdk.json"),
         default_factory=builtin_catalog,
         left_out="the built-in catalogue",
-        meaning="instance types of your own, laid over the built-in ones",
+        meaning="additional instance types, or changes to built-in ones",
         repr=False,
     )
     prices: PriceTable = setting(
         "prices",
         FilePath("a CSV file in the form of the built-in snapshot, by its path from the folder of cdk.json"),
         default_factory=no_prices,
-        left_out="what AWS says, else the snapshot",
-        meaning="prices of your own for `trn estimate`, such as negotiated ones or a Capacity Block you bought",
+        left_out="AWS's prices, or the snapshot",
+        meaning="your prices for `trn estimate`, such as negotiated prices or the price of a Capacity Block",
         repr=False,
     )
     tags: Mapping[str, str] = setting(
@@ -171,7 +171,7 @@ class PlanValues:
         TagMap(),
         default_factory=dict[str, str],
         left_out="none",
-        meaning="tags on every resource, besides trn:cluster, but on no placement group: its tags cannot change",
+        meaning="tags on every resource, in addition to trn:cluster; not on placement groups, whose tags cannot change",
     )
     stacks: tuple[str, ...] = setting(
         "stacks",

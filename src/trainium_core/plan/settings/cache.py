@@ -14,7 +14,7 @@ class Cache:
         Pattern(BUCKET_NAME, "the name of an existing S3 bucket in the region"),
         default=None,
         left_out="a new bucket",
-        meaning="bucket of your own for the compile cache, such as one that an earlier cluster left",
+        meaning="existing bucket for the compile cache, such as one that an earlier cluster left",
     )
     at_destroy: AtDestroy | None = setting(
         "cache_at_destroy",
@@ -35,8 +35,8 @@ class Cache:
         Choice(tuple(facts()["precompile"]["hosts"])),
         default=None,
         left_out="none: `trn precompile` is refused",
-        meaning="type without Neuron devices of the host of `trn precompile`, which is there, and billed, only while "
-        "it compiles",
+        meaning="instance type of the host of `trn precompile`, without Neuron devices; it exists and is billed only "
+        "while it compiles",
     )
 
     @property

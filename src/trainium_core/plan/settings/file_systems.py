@@ -32,14 +32,15 @@ class FileSystems:
         Pattern("[A-Za-z0-9_-]{1,8}", "the mount name of the file system, as FSx shows it"),
         default=None,
         left_out="that of the new file system",
-        meaning="mount name of an FSx for Lustre file system of your own",
+        meaning="mount name of an existing FSx for Lustre file system",
     )
     fsx_lustre_security_group: str | None = setting(
         "fsx_lustre_security_group",
         resource_id("sg", "a security group of the file system"),
         default=None,
         left_out="that of the new file system",
-        meaning="group of an FSx for Lustre file system of your own; rules for the nodes are added, and go again",
+        meaning="security group of an existing FSx for Lustre file system; rules for the nodes are added and later "
+        "removed",
     )
     efs: str | None = setting(
         "efs",
@@ -52,7 +53,8 @@ class FileSystems:
         resource_id("sg", "a security group of the mount target in the nodes' zone"),
         default=None,
         left_out="that of a new mount target",
-        meaning="group of a mount target of your own EFS file system; rules for the nodes are added, and go again",
+        meaning="security group of a mount target of an existing EFS file system; rules for the nodes are added and "
+        "later removed",
     )
     at_destroy: AtDestroy = setting(
         "file_systems_at_destroy",

@@ -20,13 +20,13 @@ class HyperPodSettings:
         "hyperpod_orchestrator",
         Choice(ORCHESTRATORS),
         default="slurm",
-        meaning="what schedules jobs on the HyperPod cluster",
+        meaning="scheduler of the HyperPod cluster",
     )
     eks_cluster: str | None = setting(
         "hyperpod_eks_cluster",
         regional_arn("eks", "cluster/[A-Za-z0-9_-]+", "the ARN of an EKS cluster"),
         default=None,
-        meaning="EKS cluster that orchestrates; it must be prepared for HyperPod already",
+        meaning="EKS cluster that orchestrates; it must already be prepared for HyperPod",
     )
     eks_security_group: str | None = setting(
         "hyperpod_eks_security_group",
@@ -46,11 +46,11 @@ class HyperPodSettings:
         default=None,
         left_out="none: on demand",
         regional=True,
-        meaning="training plan that the HyperPod nodes are taken from; bought for hyperpod-cluster",
+        meaning="training plan for the HyperPod nodes, bought for hyperpod-cluster",
     )
     deep_health_checks: bool = setting(
         "hyperpod_deep_health_checks",
         Switch(),
         default=True,
-        meaning="whether SageMaker stresses and connects new nodes before they are used",
+        meaning="whether SageMaker runs deep health checks on new nodes before they are used",
     )

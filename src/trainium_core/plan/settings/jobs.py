@@ -20,21 +20,21 @@ class JobAccess:
         "job_inputs",
         Patterns(S3_FOLDER, "folders in S3, such as s3://my-data/tokens"),
         default=(),
-        left_out="none: inputs are uploaded from your machine",
-        meaning="folders in S3 of your own, in the plan's region, that the nodes may read as inputs of jobs",
+        left_out="none: only uploads from your machine",
+        meaning="S3 folders in the plan's region that nodes may read as inputs of jobs",
     )
     checkpoints: str | None = setting(
         "job_checkpoints",
         Pattern(S3_FOLDER, "a folder in S3, such as s3://my-models/checkpoints"),
         default=None,
-        left_out="the bucket of the cluster, which goes with it",
-        meaning="folder in S3 of your own, in the plan's region, that jobs keep their checkpoints in; it outlives the "
-        "cluster, and the nodes may read and write it",
+        left_out="the cluster's bucket, which is deleted with the cluster",
+        meaning="S3 folder in the plan's region for checkpoints of jobs; it outlives the cluster, and nodes may read "
+        "and write it",
     )
     secrets: tuple[str, ...] = setting(
         "job_secrets",
         Patterns(SECRET_ARN, "ARNs of secrets of Secrets Manager and parameters of Systems Manager"),
         default=(),
         left_out="none",
-        meaning="secrets and parameters that the nodes may read, for the environment of jobs",
+        meaning="secrets and parameters that nodes may read for the environment of jobs",
     )

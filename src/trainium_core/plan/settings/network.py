@@ -23,21 +23,21 @@ class Network:
         resource_id("vpc", "a VPC"),
         default=None,
         left_out="a new VPC",
-        meaning="VPC of your own to put the nodes in",
+        meaning="existing VPC for the nodes",
     )
     subnet_id: str | None = setting(
         "subnet_id",
         resource_id("subnet", "a subnet"),
         default=None,
         left_out="a new private subnet",
-        meaning="subnet of your own VPC, in a zone that offers the type",
+        meaning="subnet of the existing VPC, in a zone that offers the type",
     )
     route_table_id: str | None = setting(
         "route_table_id",
         resource_id("rtb", "a route table"),
         default=None,
-        left_out="none: your subnet must reach S3 already",
-        meaning="route table of your own subnet; an S3 gateway endpoint is added to it",
+        left_out="none: the subnet must already reach S3",
+        meaning="route table of the existing subnet; an S3 gateway endpoint is added to it",
     )
     vpc_cidr: str = setting(
         "vpc_cidr",
@@ -50,14 +50,14 @@ class Network:
         Choice(EGRESS),
         default=None,
         left_out=f"{DEFAULT_EGRESS} (sessions and S3 only, no internet)",
-        meaning="how nodes in the new VPC reach the outside; none leaves S3 only, without sessions",
+        meaning="what nodes in the new VPC can reach; none: S3 only, without sessions",
     )
     dns_servers: tuple[str, ...] = setting(
         "dns_servers",
         Addresses(most=facts()["dns"]["most_servers"]),
         default=(),
-        left_out="Amazon's own, which no security group filters",
-        meaning="resolvers of your own VPC, by its DHCP options; nodes may reach them on port 53",
+        left_out="Amazon's resolver, which security groups do not filter",
+        meaning="DNS resolvers of the existing VPC, from its DHCP options; nodes may reach them on port 53",
     )
     secondary_interface_type: CardInterfaceType = setting(
         "secondary_interface_type",
@@ -71,7 +71,7 @@ class Network:
         Pattern(r"[\x21-\x7e ]{1,255}", "the name of an existing cluster placement group"),
         default=None,
         left_out="a new one for EFA types on demand or spot, none with capacity-block or reservation",
-        meaning="placement group of your own, such as the one a reservation was made in",
+        meaning="existing placement group, such as the one of a reservation",
     )
 
     @property

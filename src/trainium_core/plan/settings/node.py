@@ -21,14 +21,14 @@ class Node:
         "node_timeout_minutes",
         WholeNumber(1, facts()["custom_resource"]["timeout_minutes"] - 5),
         default=50,
-        meaning="minutes the deployment waits for every node to prove itself, replacements included",
+        meaning="minutes that a deployment waits until every node is proven, including replacements",
     )
     neuron_software: NeuronSoftware = setting(
         "neuron_software",
         Choice(NEURON_SOFTWARE),
         default="image",
         left_out="{} (a Neuron DLAMI has everything; nothing is downloaded)",
-        meaning="where driver, runtime and tools are from; install is for a bare Ubuntu 24.04 or Amazon Linux 2023",
+        meaning="source of driver, runtime and tools; install is for a bare Ubuntu 24.04 or Amazon Linux 2023",
         replaces_nodes=True,
     )
     suppress_checks: tuple[str, ...] = setting(
@@ -36,37 +36,39 @@ class Node:
         Names(tuple(NODE_CHECKS)),
         default=(),
         left_out="none",
-        meaning="checks of a node that are made and shown, but do not fail it",
+        meaning="node checks that run and are shown, but do not fail the node",
     )
     verification: Verification = setting(
         "verification",
         Choice(VERIFICATION),
         default="enforce",
-        meaning="observe: only missing devices, missing cores and wrong numbers fail a node, all else is a warning",
+        meaning="observe: only missing devices, missing cores and wrong numbers fail a node; other failures are "
+        "warnings",
     )
     recovery: bool = setting(
         "node_recovery",
         Switch(),
         default=True,
-        meaning="whether a node that fails is replaced, at deployment and after",
+        meaning="whether failed nodes are replaced, during a deployment and after it",
     )
     replacements: int = setting(
         "node_replacements",
         WholeNumber(0, 100),
         default=2,
-        meaning="failed nodes that are replaced within 24 hours; the next one fails the deployment, and stays",
+        meaning="number of failed nodes to replace within 24 hours; the next failed node fails the deployment and is "
+        "not replaced",
     )
     internode_ssh: bool = setting(
         "internode_ssh",
         Switch(),
         default=False,
-        meaning="whether nodes may log on to each other over SSH, for MPI and nccom-test across nodes",
+        meaning="whether nodes can connect to each other by SSH, for MPI and nccom-test across nodes",
         replaces_nodes=True,
     )
     generation: int = setting(
         "node_generation",
         WholeNumber(1),
         default=1,
-        meaning="another number replaces all nodes at the next deployment: newest image, node program and tags",
+        meaning="a new number replaces all nodes at the next deployment, with the newest image, node program and tags",
         replaces_nodes=True,
     )

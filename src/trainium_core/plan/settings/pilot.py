@@ -22,7 +22,7 @@ class Pilot:
         "ends",
         EndForm(),
         default=None,
-        left_out="none: the nodes run, and are billed, until somebody stops them",
+        left_out="none: the nodes run and are billed until you stop them",
         meaning="when the pilot ends: a date and time, or a duration from the first deployment",
     )
     ends_action: EndsAction | None = setting(
@@ -30,42 +30,42 @@ class Pilot:
         Choice(ENDS_ACTIONS),
         default=None,
         left_out="sleep (no nodes; cache and file systems stay); HyperPodStack, which cannot sleep, is destroyed",
-        meaning="what happens at the end: sleep, or destroy as cdk destroy does; HyperPodStack takes destroy alone",
+        meaning="what happens at the end: sleep, or destroy as with cdk destroy; HyperPodStack accepts only destroy",
     )
     warning_hours: int = setting(
         "warning_hours",
         WholeNumber(1, 336),
         default=24,
         left_out="{}; a pilot shorter than twice that is warned of at half time",
-        meaning="hours before the end at which a warning is sent",
+        meaning="hours before the end at which SNS sends a warning",
     )
     notify_email: str | None = setting(
         "notify_email",
         email_address(),
         default=None,
         left_out="none: subscribe to the topic in the stack's outputs",
-        meaning="where SNS sends warnings of end and budget; the address must confirm once",
+        meaning="e-mail address for warnings about end and budget; its owner must confirm the subscription",
     )
     budget_usd: int | None = setting(
         "budget_usd",
         WholeNumber(1),
         default=None,
-        meaning="US dollars that the cluster may cost in a calendar year, by AWS Budgets, which lags by up to a day",
+        meaning="budget in US dollars per calendar year, in AWS Budgets, which lags by up to a day",
     )
     budget_action: BudgetAction = setting(
         "budget_action",
         Choice(BUDGET_ACTIONS),
         default="notify",
         left_out="{} (at 80 % and 100 % spent, and 100 % forecast)",
-        meaning="what happens once the budget is spent: a message alone, or no nodes until it is raised",
+        meaning="what happens when the budget is spent: a message only, or no nodes until you raise it",
     )
 
     idle_minutes: int | None = setting(
         "idle_minutes",
         WholeNumber(_IDLE["shortest_idle_minutes"], _IDLE["longest_idle_minutes"]),
         default=None,
-        left_out="none: nodes run on while nobody uses them",
-        meaning="minutes without a job and without a process that holds a Neuron device, after which the nodes end; "
+        left_out="none: unused nodes keep running",
+        meaning="minutes without a job and without a process that uses a Neuron device, after which the nodes end; "
         "`trn wake` brings them back",
     )
 

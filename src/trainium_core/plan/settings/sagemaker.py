@@ -29,43 +29,43 @@ class SageMakerSettings:
         "sagemaker_image",
         Pattern(_IMAGE, "the URI of an image in ECR, with a tag or a digest"),
         default=None,
-        left_out="AWS's last image for PyTorch on Neuron",
+        left_out="AWS's latest image for PyTorch on Neuron",
         regional=True,
-        meaning="container image of your own that training jobs may use in place of AWS's",
+        meaning="container image that training jobs use instead of AWS's",
     )
     data: str | None = setting(
         "sagemaker_data",
         Pattern(rf"s3://{BUCKET_NAME}(/[A-Za-z0-9._/=-]*)?", "an S3 URL, such as s3://bucket/folder"),
         default=None,
-        meaning="training data of your own that jobs may read, besides what the stack holds",
+        meaning="training data that jobs may read, in addition to the stack's bucket",
     )
     budget_hours: int = setting(
         "sagemaker_budget_hours",
         WholeNumber(1),
         default=24,
-        meaning="hours after which the state machine stops a training job, whatever the job asks for",
+        meaning="hours after which the state machine stops a training job, even if the job requests more",
     )
     capacity_retries: int = setting(
         "sagemaker_capacity_retries",
         WholeNumber(0, 20),
         default=5,
-        meaning="times the state machine tries again without capacity or quota, after 5, 10, 20 ... minutes",
+        meaning="retries of the state machine when capacity or quota is missing, after 5, 10, 20 ... minutes",
     )
     report_email: str | None = setting(
         "sagemaker_report_email",
         email_address(),
         default=None,
         left_out="none: subscribe to the topic in the stack's outputs",
-        meaning="where SNS reports the end of a run and every failed job; the address must confirm once",
+        meaning="e-mail address for the end of each run and every failed job; its owner must confirm the subscription",
     )
     kms_key: str | None = setting(
         "sagemaker_kms_key",
         regional_arn("kms", "key/[A-Za-z0-9-]+", "the ARN of a KMS key"),
         default=None,
-        left_out="none: encrypted with keys of S3's own",
+        left_out="none: encryption with S3-managed keys",
         regional=True,
-        meaning="key of your own for source, checkpoints, output and a new compile cache; its policy must let the "
-        "account use it",
+        meaning="KMS key for source, checkpoints, output and a new compile cache; its policy must let the account "
+        "use it",
     )
     output_at_destroy: AtDestroy = setting(
         "sagemaker_output_at_destroy",

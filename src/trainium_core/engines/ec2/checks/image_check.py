@@ -1,4 +1,4 @@
-"""Whether the image of the nodes is there, boots on them, and holds the framework."""
+"""Whether the machine image of the nodes is there, boots on them, and holds the framework."""
 
 from collections.abc import Iterator
 from dataclasses import replace
