@@ -137,14 +137,11 @@ def test_it_is_obsolete_once_the_stack_was_updated_otherwise(stacks: Stacks) -> 
         stacks.api.execute_change_set(ChangeSetName=change_set["ChangeSetId"])
 
 
-def test_deleting_one_that_is_not_there_succeeds_if_the_stack_is(stacks: Stacks) -> None:
+def test_unknown_change_set_is_not_found_and_deleted_only_with_a_stack(stacks: Stacks) -> None:
     name = stacks.deploy(template({"M": parameter()}))
     stacks.api.delete_change_set(ChangeSetName="none", StackName=name)
     with pytest.raises(ClientError, match="does not exist"):
         stacks.api.delete_change_set(ChangeSetName="none", StackName="none")
-
-
-def test_one_that_does_not_exist_is_not_found(stacks: Stacks) -> None:
     with pytest.raises(ClientError) as refusal:
         stacks.api.describe_change_set(ChangeSetName="none", StackName="none")
     assert refusal.value.response["Error"]["Code"] == "ChangeSetNotFound"

@@ -20,33 +20,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     lifecycle.stop(made)
 
 
-def test_the_state_folder_is_the_one_named_for_it() -> None:
+def test_the_state_folder_is_named_or_of_the_user() -> None:
     assert lifecycle.home({"TRN_LOCAL_HOME": "/a", "XDG_STATE_HOME": "/b", "HOME": "/c"}) == Path("/a")
-
-
-def test_the_state_folder_is_in_the_state_home() -> None:
     assert lifecycle.home({"XDG_STATE_HOME": "/b", "HOME": "/c"}) == Path("/b/trn")
-
-
-def test_the_state_folder_is_in_the_home_by_default() -> None:
     assert lifecycle.home({"HOME": "/c"}) == Path("/c/.local/state/trn")
 
 
-def test_a_started_server_answers_with_its_settings(folder: Path) -> None:
-    started = lifecycle.start(folder, Settings(region="us-east-2", quotas={"L-2C3B7624": 384}))
-    assert not started.already
-    assert (started.health.region, started.health.quotas["L-2C3B7624"]) == ("us-east-2", 384)
-
-
-def test_starting_again_finds_the_one_that_runs(folder: Path) -> None:
-    first = lifecycle.start(folder, Settings())
-    again = lifecycle.start(folder, Settings())
-    assert again.already
-    assert again.health == first.health
-
-
-def test_status_is_what_the_server_says(folder: Path) -> None:
-    assert lifecycle.status(folder) == lifecycle.start(folder, Settings()).health
+def test_a_started_server_has_its_settings_and_is_found_again(tmp_path: Path) -> None:
+    started = lifecycle.start(tmp_path, Settings(region="us-east-2", quotas={"L-2C3B7624": 384}))
+    try:
+        assert not started.already
+        assert (started.health.region, started.health.quotas["L-2C3B7624"]) == ("us-east-2", 384)
+        again = lifecycle.start(tmp_path, Settings())
+        assert (again.already, again.health) == (True, started.health)
+        assert lifecycle.status(tmp_path) == started.health
+    finally:
+        lifecycle.stop(tmp_path)
 
 
 def test_the_port_of_an_embedded_aws_of_another_folder_is_not_taken_over(folder: Path, tmp_path: Path) -> None:

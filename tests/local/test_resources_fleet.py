@@ -71,28 +71,17 @@ def test_the_nodes_of_a_group_have_an_interface_on_each_card(stacks: Stacks) -> 
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-def test_a_group_grows_and_shrinks(stacks: Stacks) -> None:
-    name = stacks.deploy(template(fleet(2)))
-    for nodes in (4, 1):
-        assert stacks.update(name, template(fleet(nodes))) == "UPDATE_COMPLETE"
-        assert len(instances(stacks, name)) == nodes
-
-
-def test_tags_of_the_group_and_of_the_stack_reach_the_nodes(stacks: Stacks) -> None:
+def test_a_group_grows_and_shrinks_with_tags_of_its_own_and_of_the_stack(stacks: Stacks) -> None:
     own = [{"Key": "own", "Value": "1", "PropagateAtLaunch": True}]
-    name = stacks.deploy(template(fleet(1, Tags=own)), Tags=[{"Key": "trn:cluster", "Value": "c"}])
-    (node,) = instances(stacks, name)
-    tags = {tag["Key"]: tag["Value"] for tag in node["Tags"]}
-    assert {"own": "1", "trn:cluster": "c"}.items() <= tags.items()
-
-
-def test_an_update_of_the_launch_template_adds_a_version(stacks: Stacks) -> None:
-    name = stacks.deploy(template(fleet(1)))
-    launch_template = stacks.physical_id(name, "L")
-    stacks.update(name, template(fleet(1, user_data="y")))
-    assert stacks.physical_id(name, "L") == launch_template
-    found = stacks.aws.client("ec2").describe_launch_templates(LaunchTemplateIds=[launch_template])
-    assert found["LaunchTemplates"][0]["LatestVersionNumber"] == 2
+    of_stack = [{"Key": "trn:cluster", "Value": "c"}]
+    name = stacks.deploy(template(fleet(2, Tags=own)), Tags=of_stack)
+    for nodes in (4, 1):
+        assert stacks.update(name, template(fleet(nodes, Tags=own)), Tags=of_stack) == "UPDATE_COMPLETE"
+        found = instances(stacks, name)
+        assert len(found) == nodes
+        for node in found:
+            tags = {tag["Key"]: tag["Value"] for tag in node["Tags"]}
+            assert {"own": "1", "trn:cluster": "c"}.items() <= tags.items()
 
 
 @pytest.mark.parametrize(("policy", "replaced"), [({}, False), ({"AutoScalingRollingUpdate": {}}, True)])
@@ -100,8 +89,12 @@ def test_a_new_version_replaces_the_nodes_if_the_update_policy_says_so(
     stacks: Stacks, policy: dict[str, Any], replaced: bool
 ) -> None:
     name = stacks.deploy(template(fleet(2, UpdatePolicy=policy)))
-    before = {node["InstanceId"] for node in instances(stacks, name)}
+    before, launch_template = {node["InstanceId"] for node in instances(stacks, name)}, stacks.physical_id(name, "L")
     stacks.update(name, template(fleet(2, user_data="y", UpdatePolicy=policy)))
+    (shown,) = stacks.aws.client("ec2").describe_launch_templates(LaunchTemplateIds=[launch_template])[
+        "LaunchTemplates"
+    ]
+    assert (shown["LatestVersionNumber"], stacks.physical_id(name, "L")) == (2, launch_template)
     after = {node["InstanceId"] for node in instances(stacks, name)}
     assert len(after) == 2
     assert (not before & after) is replaced

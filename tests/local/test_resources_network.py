@@ -62,15 +62,11 @@ def left(stacks: Stacks) -> dict[str, int]:
     }
 
 
-def test_a_subnet_is_made_in_the_zone_of_its_zone_id(stacks: Stacks) -> None:
-    name = stacks.deploy(template(network()))
-    subnet = stacks.aws.client("ec2").describe_subnets(SubnetIds=[stacks.physical_id(name, "S")])["Subnets"][0]
-    assert subnet["AvailabilityZoneId"] == "usw2-az4"
-
-
-def test_dns_settings_of_a_vpc_are_set_and_change(stacks: Stacks) -> None:
+def test_zone_of_a_subnet_and_dns_settings_of_a_vpc_are_set(stacks: Stacks) -> None:
     name = stacks.deploy(template(network()))
     ec2, vpc = stacks.aws.client("ec2"), stacks.physical_id(name, "V")
+    (subnet,) = ec2.describe_subnets(SubnetIds=[stacks.physical_id(name, "S")])["Subnets"]
+    assert subnet["AvailabilityZoneId"] == "usw2-az4"
 
     def host_names() -> bool:
         found = ec2.describe_vpc_attribute(VpcId=vpc, Attribute="enableDnsHostnames")
@@ -164,25 +160,18 @@ class TestSecurityGroup:
         group = resource("SecurityGroup", GroupDescription="g", VpcId={"Ref": "V"}, **properties)
         return network(G=group)
 
-    def test_without_rules_of_its_own_everything_may_go_out(self, stacks: Stacks) -> None:
-        _, outward = self.rules(stacks, stacks.deploy(template(self.with_group())))
-        assert [rule["IpRanges"][0]["CidrIp"] for rule in outward] == ["0.0.0.0/0"]
-
-    def test_its_own_outward_rules_replace_that(self, stacks: Stacks) -> None:
-        only = {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "CidrIp": "10.0.0.0/16"}
-        _, outward = self.rules(stacks, stacks.deploy(template(self.with_group(SecurityGroupEgress=[only]))))
-        assert [rule["IpRanges"][0]["CidrIp"] for rule in outward] == ["10.0.0.0/16"]
-
-    def test_its_inline_rules_change_in_place(self, stacks: Stacks) -> None:
+    def test_inline_rules_replace_the_default_and_change_in_place(self, stacks: Stacks) -> None:
         def opened(port: int) -> dict[str, Any]:
             rule = {"IpProtocol": "tcp", "FromPort": port, "ToPort": port, "CidrIp": "10.0.0.0/16"}
-            return template(self.with_group(SecurityGroupIngress=[rule]))
+            return template(self.with_group(SecurityGroupIngress=[rule], SecurityGroupEgress=[rule]))
 
-        name = stacks.deploy(opened(1))
+        name = stacks.deploy(template(self.with_group()))
         group = stacks.physical_id(name, "G")
-        stacks.update(name, opened(2))
-        assert stacks.physical_id(name, "G") == group
-        assert [rule["FromPort"] for rule in self.rules(stacks, name)[0]] == [2]
+        assert [rule["IpRanges"][0]["CidrIp"] for rule in self.rules(stacks, name)[1]] == ["0.0.0.0/0"]
+        for port in (1, 2):
+            stacks.update(name, opened(port))
+            ports = [[rule["FromPort"] for rule in rules] for rules in self.rules(stacks, name)]
+            assert (ports, stacks.physical_id(name, "G")) == ([[port], [port]], group)
 
     def test_rules_from_and_to_itself_are_resources_that_come_and_go(self, stacks: Stacks) -> None:
         me = {"Fn::GetAtt": ["G", "GroupId"]}
@@ -201,23 +190,17 @@ class TestSecurityGroup:
         assert inward == []
         assert not any(rule["UserIdGroupPairs"] for rule in outward)
 
-    def test_it_is_not_deleted_while_an_interface_uses_it(self, stacks: Stacks) -> None:
+    def test_group_and_vpc_are_not_deleted_while_in_use(self, stacks: Stacks) -> None:
         name = stacks.deploy(template(self.with_group()))
         ec2 = stacks.aws.client("ec2")
+        other = ec2.create_security_group(GroupName="other", Description="d", VpcId=stacks.physical_id(name, "V"))
         used = ec2.create_network_interface(
             SubnetId=stacks.physical_id(name, "S"), Groups=[stacks.physical_id(name, "G")]
         )["NetworkInterface"]["NetworkInterfaceId"]
         assert stacks.delete(name) == "DELETE_FAILED"
         assert "has a dependent object" in stacks.failures(name)
         ec2.delete_network_interface(NetworkInterfaceId=used)
+        assert stacks.delete(name) == "DELETE_FAILED"
+        assert "has dependencies and cannot be deleted" in stacks.failures(name)
+        ec2.delete_security_group(GroupId=other["GroupId"])
         assert stacks.delete(name) == "DELETE_COMPLETE"
-
-
-def test_a_vpc_is_not_deleted_while_something_stands_in_it(stacks: Stacks) -> None:
-    name = stacks.deploy(template(network()))
-    ec2 = stacks.aws.client("ec2")
-    group = ec2.create_security_group(GroupName="other", Description="d", VpcId=stacks.physical_id(name, "V"))
-    assert stacks.delete(name) == "DELETE_FAILED"
-    assert "has dependencies and cannot be deleted" in stacks.failures(name)
-    ec2.delete_security_group(GroupId=group["GroupId"])
-    assert stacks.delete(name) == "DELETE_COMPLETE"

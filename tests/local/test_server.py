@@ -8,11 +8,6 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.local.conftest import EmbeddedAws
-from trainium_local.server import HEALTH_PATH
-
-
-def test_it_is_account_123456789012(embedded_aws: EmbeddedAws) -> None:
-    assert embedded_aws.client("sts").get_caller_identity()["Account"] == "123456789012"
 
 
 def test_it_listens_on_127_0_0_1_only(embedded_aws: EmbeddedAws) -> None:
@@ -20,11 +15,6 @@ def test_it_listens_on_127_0_0_1_only(embedded_aws: EmbeddedAws) -> None:
     sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
     listening = {local for _, local, _, state, *_ in sockets if state == "0A"}
     assert {address for address in listening if address.endswith(f":{port:04X}")} == {f"0100007F:{port:04X}"}
-
-
-def test_health_lists_the_types_with_an_adapter(embedded_aws: EmbeddedAws) -> None:
-    health = embedded_aws.connection.send("GET", HEALTH_PATH).decode()
-    assert "AWS::EC2::VPC" in health
 
 
 def test_no_setting_of_its_caller_makes_it_another_account(chosen_aws: EmbeddedAws) -> None:

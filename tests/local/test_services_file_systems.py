@@ -64,18 +64,6 @@ def test_a_lustre_file_system_has_a_state_a_network_and_a_mount_name_until_it_go
     assert not interfaces(embedded_aws, subnet)
 
 
-@pytest.mark.parametrize("ports", [None, (1018, 1023)])
-def test_a_group_that_keeps_the_file_servers_apart_is_refused(
-    embedded_aws: EmbeddedAws, subnet: dict[str, Any], group: str, ports: tuple[int, int] | None
-) -> None:
-    if ports:
-        open_port(embedded_aws, group, *ports)
-    with pytest.raises(ClientError, match="do not permit Lustre LNET network traffic on port 988"):
-        embedded_aws.client("fsx").create_file_system(
-            **LUSTRE, SubnetIds=[subnet["SubnetId"]], SecurityGroupIds=[group]
-        )
-
-
 @pytest.mark.parametrize(("service", "argument"), [("fsx", "FileSystemIds"), ("efs", "FileSystemId")])
 def test_an_unknown_file_system_is_an_error(embedded_aws: EmbeddedAws, service: str, argument: str) -> None:
     parameters = {argument: [UNKNOWN] if argument.endswith("s") else UNKNOWN}

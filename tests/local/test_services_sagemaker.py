@@ -15,21 +15,7 @@ def test_an_endpoint_can_be_configured_on_a_trainium_type(embedded_aws: Embedded
     assert shown["InstanceType"] == "ml.trn1.32xlarge"
 
 
-def test_a_cluster_needs_no_threads_per_core(embedded_aws: EmbeddedAws) -> None:
-    sagemaker = embedded_aws.client("sagemaker")
-    group = {
-        "InstanceCount": 1,
-        "InstanceGroupName": "nodes",
-        "InstanceType": "ml.trn1.32xlarge",
-        "ExecutionRole": ROLE,
-        "LifeCycleConfig": {"SourceS3Uri": "s3://sagemaker-scripts/", "OnCreate": "on_create.sh"},
-    }
-    sagemaker.create_cluster(ClusterName="c", InstanceGroups=[group])
-    assert sagemaker.describe_cluster(ClusterName="c")["ClusterName"] == "c"
-    sagemaker.delete_cluster(ClusterName="c")
-
-
-def test_an_instance_group_needs_no_lifecycle_scripts_and_shows_none(embedded_aws: EmbeddedAws) -> None:
+def test_an_instance_group_needs_neither_threads_per_core_nor_scripts(embedded_aws: EmbeddedAws) -> None:
     sagemaker = embedded_aws.client("sagemaker")
     group = {
         "InstanceCount": 1,
