@@ -61,7 +61,7 @@ BLOCKS = blocks(CHECKLIST)
 
 
 @pytest.mark.parametrize("line", TYPED)
-def test_what_a_page_has_one_type_is_a_command_with_options_that_exist(line: str) -> None:
+def test_commands_in_pages_have_existing_options(line: str) -> None:
     ended = run(*shlex.split(line)[1:], "--help")
     assert ended.exit_code == 0, ended.output
 
@@ -81,7 +81,7 @@ def words(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("page", "command", "output"), SHOWN, ids=[f"{page.name}: {line}" for page, line, _ in SHOWN])
-def test_what_a_page_shows_is_what_is_printed(
+def test_output_in_pages_is_what_is_printed(
     page: Path, command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copy(ROOT / "cdk.json", tmp_path)
@@ -89,7 +89,7 @@ def test_what_a_page_shows_is_what_is_printed(
     assert words(run(*shlex.split(command)[1:]).output) == words(output), f"{page}: {command}"
 
 
-def test_the_plan_of_the_checklist_is_valid_also_with_what_its_commands_change() -> None:
+def test_plan_of_the_checklist_is_valid_with_its_changes() -> None:
     settings, *later = [json.loads(f"{{{block}}}") for kind, block in BLOCKS if kind == "json"]
     plan_from_context(settings, ROOT)
     for change in later:

@@ -82,7 +82,7 @@ def test_every_option_of_every_command_has_help(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "local"])
-def test_the_summary_in_the_list_is_the_first_line_of_the_commands_own_help(name: str) -> None:
+def test_summary_is_the_first_line_of_the_help(name: str) -> None:
     assert (command(name).help or "").splitlines()[0] == COMMANDS[name].summary
 
 

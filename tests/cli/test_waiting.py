@@ -52,7 +52,7 @@ def test_on_a_terminal_a_long_wait_is_explained(monkeypatch: pytest.MonkeyPatch)
     assert "Asking AWS ..." in shown(monkeypatch, Terminal(), delay=0.01, takes=0.4)
 
 
-def test_it_says_for_how_long_it_goes_on_although_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spinner_shows_how_long_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(module.time, "monotonic", clock)
     line = Spinner("Asking AWS ...")
@@ -62,7 +62,7 @@ def test_it_says_for_how_long_it_goes_on_although_nothing_happens(monkeypatch: p
     assert str(line.__rich__()) == "resources: 60 of 63 done (3 min 20 s)"
 
 
-def test_off_a_terminal_a_step_in_which_nothing_happens_is_told_again_and_again(
+def test_quiet_step_is_repeated_off_a_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stderr = TwoLineStream()

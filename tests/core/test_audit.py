@@ -76,23 +76,23 @@ def test_a_thing_is_found_in_each_way(found: Audit, found_by: str) -> None:
         "in its VPC, with another's tag",
     ],
 )
-def test_what_is_somebody_elses_is_not_listed(found: Audit) -> None:
+def test_resource_of_another_cluster_is_not_listed(found: Audit) -> None:
     assert set(left(found)) <= {"vpc-1"}
 
 
-def test_what_is_part_of_a_part_is_found_too() -> None:
+def test_part_of_a_part_is_found() -> None:
     found = audit_with(thing("c", parents=("b",)), thing("b", parents=("a",)), thing("a", cluster=CLUSTER))
     assert sorted(left(found)) == ["a", "b", "c"]
 
 
-def test_what_a_stack_retains_is_kept_and_not_left() -> None:
+def test_retained_resource_is_kept_and_not_left() -> None:
     found = audit_with(thing("vol-1", cluster=CLUSTER), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})])
     assert (left(found), [one.resource.name for one in found.of("kept")]) == ([], ["vol-1"])
     assert found.verdict == "nothing left"
 
 
 @pytest.mark.parametrize(("status", "group"), [("DELETE_FAILED", "left"), ("DELETE_SKIPPED", "kept")])
-def test_what_a_stack_did_not_delete_is_reported_although_no_listing_has_its_kind(status: str, group: str) -> None:
+def test_undeleted_resource_without_a_listing_is_reported(status: str, group: str) -> None:
     found = audit_with(stacks=[stack(made={("AWS::SQS::Queue", "https://queue"): status})])
     (one,) = found.resources
     assert (one.group, one.kind, one.resource.name, one.usd_per_month) == (
@@ -103,12 +103,12 @@ def test_what_a_stack_did_not_delete_is_reported_although_no_listing_has_its_kin
     )
 
 
-def test_what_only_the_index_of_tags_knows_is_left_with_an_unknown_price() -> None:
+def test_resource_only_in_the_tag_index_has_an_unknown_price() -> None:
     (one,) = audit_with(tags={"arn:aws:sqs:us-west-2:123456789012:queue": CLUSTER}).of("left")
     assert (one.kind, one.resource.name, one.usd_per_month) == ("sqs", "queue", None)
 
 
-def test_what_the_index_knows_is_left_when_its_listing_was_denied() -> None:
+def test_resource_in_the_tag_index_is_left_without_its_listing() -> None:
     found = audited(FakeAuditedAccount(lister=FakeLister(found=None), tags={thing("vol-1").arn: CLUSTER}))
     assert left(found) == ["vol-1"]
 
@@ -128,14 +128,14 @@ def test_one_denied_call_makes_the_verdict_unknown(account: FakeAuditedAccount, 
     assert permission in found.not_read[0].reason
 
 
-def test_what_cannot_be_measured_is_still_listed() -> None:
+def test_unmeasured_resource_is_still_listed() -> None:
     lister = FakeLister(found=[thing("vol-1", cluster=CLUSTER)], denied=["vol-1"])
     found = audited(FakeAuditedAccount(lister=lister))
     assert left(found) == ["vol-1"]
     assert [one.what for one in found.not_read] == ["EBS volume vol-1"]
 
 
-def test_what_the_bootstrap_made_is_shared_and_does_not_count() -> None:
+def test_bootstrap_resource_is_shared_and_does_not_count() -> None:
     bootstrap = stack("CDKToolkit", cluster=None, made={(VOLUME, "vol-1"): "CREATE_COMPLETE"}, deleted=False)
     found = audit_with(thing("vol-1"), stacks=[bootstrap])
     assert [one.resource.name for one in found.of("shared")] == ["vol-1"]

@@ -131,7 +131,7 @@ def test_a_capacity_block_was_paid_when_it_was_bought() -> None:
         ("VPC", {"Vpcs": [{"VpcId": "v", "IsDefault": True, "State": "available", "CidrBlock": "10.0.0.0/16"}]}),
     ],
 )
-def test_what_is_gone_or_comes_with_something_else_is_not_listed(kind: str, answer: dict[str, Any]) -> None:
+def test_deleted_or_implicit_resource_is_not_listed(kind: str, answer: dict[str, Any]) -> None:
     assert seen(kind, answer) == []
 
 
@@ -171,7 +171,7 @@ def test_of_file_systems_for_lustre_only_scratch_on_ssd_has_a_price(lustre: dict
     assert (bool(one.charge.items), bool(one.charge.unpriced)) == (priced, not priced)
 
 
-def test_what_efs_moved_to_cheaper_storage_makes_its_price_unknown() -> None:
+def test_efs_in_cheaper_storage_has_an_unknown_price() -> None:
     size = {"Value": 3 * 2**30, "ValueInIA": 2**30}
     file_system = {"OwnerId": "1", "CreationToken": "t", "FileSystemId": "fs-1", "CreationTime": "2026-11-21T00:00:00Z"}
     more = {"LifeCycleState": "available", "NumberOfMountTargets": 0, "PerformanceMode": "generalPurpose", "Tags": []}
@@ -225,7 +225,7 @@ class Stacks:
         return found
 
 
-def test_a_stack_without_tags_is_one_of_the_cluster_that_its_template_names() -> None:
+def test_untagged_stack_belongs_to_the_cluster_of_its_template() -> None:
     tags = [{"Key": "trn:cluster", "Value": "another"}]
     template = {"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"Tags": tags}}}}
     assert Stacks("CREATE_COMPLETE", template=template).record.cluster == "another"
@@ -241,7 +241,7 @@ def test_of_the_events_of_a_stack_the_newest_about_each_thing_counts() -> None:
     assert Stacks("CREATE_COMPLETE", events).record.made == {("AWS::S3::Bucket", "b"): "DELETE_SKIPPED"}
 
 
-def test_a_job_that_stops_and_instances_that_an_ended_one_keeps_are_found_and_an_ended_job_is_not() -> None:
+def test_stopping_job_and_warm_pool_are_found() -> None:
     arn = "arn:aws:sagemaker:us-west-2:123456789012:training-job/"
 
     def job(name: str, status: str, **more: Any) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def subnet_id(ec2: Any, vpc_id: str) -> str:
     return made["Subnet"]["SubnetId"]
 
 
-def test_what_is_not_there_is_none(account: AwsAccount) -> None:
+def test_missing_network_parts_are_none(account: AwsAccount) -> None:
     assert account.subnet("subnet-0123456789abcdef0") is None
     assert account.vpc("vpc-0123456789abcdef0") is None
     assert account.route_table(subnet_id="subnet-0123456789abcdef0", vpc_id="vpc-0123456789abcdef0") is None

@@ -89,7 +89,7 @@ def test_an_unhealthy_instance_is_leaving(account: AwsNodes, stack: Stubber, nod
     assert [node.leaving for node in found.instances] == [False, True]
 
 
-def test_a_record_is_read_again_only_when_it_changed_and_one_that_was_deleted_is_gone(nodes: list[str]) -> None:
+def test_record_is_read_again_only_when_it_changed(nodes: list[str]) -> None:
     s3 = boto3.client("s3", REGION)
     read: list[str] = []
     s3.meta.events.register("provide-client-params.s3.GetObject", lambda params, **_: read.append(params["Key"]))
@@ -102,7 +102,7 @@ def test_a_record_is_read_again_only_when_it_changed_and_one_that_was_deleted_is
     assert store.records() == {}
 
 
-def test_a_group_that_somebody_deleted_is_reported(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:  # noqa: ARG001
+def test_deleted_group_is_reported(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:  # noqa: ARG001
     with_outputs(stack, Group="gone", NodeRecords=BUCKET)
     with pytest.raises(UnavailableError, match="no Auto Scaling group gone, though the stack has one"):
         account.nodes(STACK)

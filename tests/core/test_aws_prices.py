@@ -78,7 +78,7 @@ def price_of(item: PricedItem, *documents: str) -> Decimal | None:
     return prices.price(item).usd
 
 
-def test_an_instance_is_requested_as_linux_on_shared_hardware_bought_on_demand() -> None:
+def test_instance_price_is_of_shared_linux_on_demand() -> None:
     prices, stub = price_list()
     wanted = {
         "instanceType": "trn1.32xlarge",
@@ -99,7 +99,7 @@ def test_an_instance_is_requested_as_linux_on_shared_hardware_bought_on_demand()
 
 
 @pytest.mark.parametrize("key", [k for k, entry in products().items() if entry.service and not entry.of_instance_type])
-def test_every_other_product_is_requested_in_its_region_and_found_by_its_usage_type(key: str) -> None:
+def test_product_is_found_by_region_and_usage_type(key: str) -> None:
     prices, stub = price_list()
     entry = products()[key]
     stub.add_response(
@@ -188,7 +188,7 @@ def test_a_refusal_of_the_price_list_is_reported(code: str, says: str) -> None:
 
 
 @pytest.mark.parametrize("item", [NAT, SPOT])
-def test_what_is_not_aws_knows_no_prices_and_is_not_queried(monkeypatch: pytest.MonkeyPatch, item: PricedItem) -> None:
+def test_other_endpoint_is_not_asked_for_prices(monkeypatch: pytest.MonkeyPatch, item: PricedItem) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9 is not AWS, and knows no prices"):
         AwsPrices(REGION).price(item)

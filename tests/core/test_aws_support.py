@@ -44,9 +44,7 @@ def has_event(stub: Stubber, name: str) -> None:
     stub.add_response("describe_stack_events", {"StackEvents": [event]}, {"StackName": name})
 
 
-def test_the_events_of_a_stack_that_was_deleted_are_those_of_the_last_of_its_name(
-    account: AwsSupport, stack: Stubber
-) -> None:
+def test_events_of_a_deleted_stack_are_of_its_last_deployment(account: AwsSupport, stack: Stubber) -> None:
     stack.add_client_error("describe_stacks", "ValidationError", ABSENT)
     gone = {"StackName": STACK, "StackId": STACK_ID, "CreationTime": NOON, "StackStatus": "DELETE_COMPLETE"}
     stack.add_response("list_stacks", {"StackSummaries": [gone]}, {"StackStatusFilter": ["DELETE_COMPLETE"]})

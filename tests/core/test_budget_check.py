@@ -21,7 +21,7 @@ class Refused(FakeAccount):
         return budgets.budgets_enabled(account)
 
 
-def test_without_permission_the_result_is_unknown_and_names_the_access_to_billing() -> None:
+def test_denied_budgets_are_unknown_and_name_billing_access() -> None:
     finding = of_budget(Refused())
     assert finding.outcome == "unknown"
     assert "budgets:ViewBudget" in finding.found

@@ -28,9 +28,7 @@ def packed(release: str, hours_ago: float) -> CachedObject:
     ],
 )
 @pytest.mark.parametrize("above", ["", "direct/neuronx-cc-2.21.2-a1/trn2-lnc2/xla/world-64/"])
-def test_an_entry_of_pytorch_xla_itself_is_finished_with_its_mark_and_its_result(
-    above: str, files: list[str], state: str
-) -> None:
+def test_xla_entry_is_finished_with_marker_and_result(above: str, files: list[str], state: str) -> None:
     objects = [CachedObject(key=f"{above}{DIRECT}/{file}", size=1, modified=NOON) for file in files]
     (entry,) = contents_of(objects).entries
     assert (entry.state, entry.path, entry.release) == (state, f"{above}{DIRECT}", "neuronx-cc-2.21.2-a1")
@@ -64,7 +62,7 @@ def test_a_cache_is_named_by_its_bucket_or_url(text: str, expected: CacheLocatio
 
 
 @pytest.mark.parametrize("text", ["", "s3://", "No_Bucket", "s3://a//b", "https://team-cache"])
-def test_what_names_no_bucket_is_refused(text: str) -> None:
+def test_invalid_cache_location_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="neither the name of a bucket"):
         cache_location(text)
 

@@ -33,12 +33,12 @@ def test_the_cheaper_comes_first_and_an_unknown_price_last() -> None:
     assert ranked([unknown, dear, cheap]) == (cheap, dear, unknown)
 
 
-def test_what_is_paid_for_comes_before_what_costs() -> None:
+def test_paid_capacity_comes_first() -> None:
     paid = replace(SPOT, capacity="reservation", hourly=None, paid_for=True)
     assert ranked([SPOT, paid]) == (paid, SPOT)
 
 
-def test_what_starts_after_the_latest_start_is_not_to_be_had() -> None:
+def test_start_after_the_latest_start_is_ruled_out() -> None:
     (option,) = ranked([BLOCK], start_by=NOW)
     assert (option.prospect, option.note) == ("no", "starts after 2026-11-21")
 

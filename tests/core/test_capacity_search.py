@@ -42,7 +42,7 @@ def test_on_demand_could_start_now_in_each_zone_that_offers_the_type() -> None:
     assert [(option.zone_id, option.prospect) for option in found] == [("usw2-az1", "now"), ("usw2-az4", "now")]
 
 
-def test_what_is_sold_by_the_hour_costs_its_price_for_all_nodes_and_hours() -> None:
+def test_hourly_capacity_costs_all_nodes_and_hours() -> None:
     account = FakeAccount(usd={"on-demand": Decimal("21.5")}, zones=["usw2-az4"])
     option = the_option(account, "on-demand", nodes=3)
     assert (option.hours, option.hourly, option.total) == (24, Decimal("21.5"), Decimal(1548))
@@ -62,7 +62,7 @@ def test_spot_without_a_score_is_unknown() -> None:
     assert (option.prospect, option.note) == ("unknown", "AWS gave no spot placement score")
 
 
-def test_a_block_costs_its_fee_and_by_the_hour_what_that_is_for_one_instance() -> None:
+def test_block_costs_its_fee_and_a_rate_per_instance() -> None:
     block = replace(BLOCK, instances=2, upfront_fee=Decimal(1440))
     option = the_option(FakeAccount(blocks=[block]), "capacity-block", nodes=2)
     assert (option.prospect, option.start, option.hours) == ("later", TOMORROW, 24)
@@ -93,7 +93,7 @@ def test_a_reservation_with_room_is_paid_for_and_could_start_now() -> None:
     assert (option.zone_id, option.hours, option.note) == ("usw2-az1", None, "4 of 4 instances are left")
 
 
-def test_a_scheduled_block_could_start_later_and_runs_until_the_nodes_leave_it() -> None:
+def test_scheduled_block_starts_later_and_has_an_end() -> None:
     option = next(o for o in search(FakeAccount(in_hand=[SCHEDULED_BLOCK])).options if o.paid_for)
     assert (option.capacity, option.prospect, option.start) == ("capacity-block", "later", TOMORROW)
     assert (option.end, option.hours) == (TOMORROW + timedelta(days=2, minutes=-45), Decimal("47.25"))

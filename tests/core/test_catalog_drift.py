@@ -100,7 +100,7 @@ def stated_by_us(name: str) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("name", sorted(api_types()))
-def test_the_catalogue_says_what_the_api_says_but_for_the_known_differences(name: str) -> None:
+def test_catalog_equals_the_api_except_known_differences(name: str) -> None:
     ours, theirs = stated_by_us(name), stated_by_the_api(name)
     differing = {key for key in theirs if ours[key] != theirs[key]}
     assert differing == {key for type_name, key in KNOWN_DIFFERENCES if type_name == name}
@@ -113,7 +113,7 @@ def test_efa_is_on_every_card_or_on_none(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(api_types()))
-def test_every_value_that_names_the_api_as_its_source_is_compared_and_equal(name: str) -> None:
+def test_values_sourced_from_the_api_equal_it(name: str) -> None:
     from_the_api = {key for key, fact in builtin_catalog().facts[name].items() if fact.source == "ec2-api"}
     assert from_the_api <= set(stated_by_the_api(name))
     assert from_the_api.isdisjoint(key for type_name, key in KNOWN_DIFFERENCES if type_name == name)

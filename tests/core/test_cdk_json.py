@@ -38,9 +38,7 @@ def test_a_context_that_is_empty_or_missing_is_made(text: str, written: str) -> 
 
 
 @given(document=documents, context=contexts, indent=st.sampled_from([None, 0, 1, 2, 4, "\t"]))
-def test_what_is_read_back_is_what_was_there_and_the_settings(
-    document: dict[str, Any], context: dict[str, Any] | None, indent: Any
-) -> None:
+def test_written_settings_are_read_back(document: dict[str, Any], context: dict[str, Any] | None, indent: Any) -> None:
     whole = document if context is None else {"context": context, **document}
     for text in (json.dumps(whole, indent=indent), json.dumps(whole, indent=indent, ensure_ascii=False) + "\n"):
         read = json.loads(with_settings(text, SETTINGS))

@@ -15,7 +15,7 @@ def detail(name: str, evaluation: str, **values: str) -> dict[str, object]:
 
 
 @pytest.mark.usefixtures("credentials_of_nobody")
-def test_changes_are_read_to_the_last_page_with_what_is_known_of_their_values() -> None:
+def test_changes_of_all_pages_have_their_values() -> None:
     account = AwsChangeSets("us-west-2")
     details = [
         detail("A", "Static", AfterValue="2", BeforeValue="1"),

@@ -122,7 +122,7 @@ def test_the_reason_and_the_way_on_are_named(
         (PilotTerms(nodes=2, idle=timedelta(hours=1)), Memory(), "nobody used them since 2026-11-23T10:00Z"),
     ],
 )
-def test_what_the_clock_remembers_is_understood(terms: PilotTerms, memory: Memory, why: str) -> None:
+def test_reason_stored_by_the_clock_is_understood(terms: PilotTerms, memory: Memory, why: str) -> None:
     decided = clock_decision(
         now=NOW,
         terms=terms,

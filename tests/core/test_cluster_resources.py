@@ -60,7 +60,7 @@ OF_AN_APP = {
 }
 
 
-def test_a_resource_is_the_clusters_by_its_tag_or_by_what_it_is_attached_to() -> None:
+def test_resource_belongs_by_tag_or_attachment() -> None:
     others = OF_AN_APP.keys() - resources_of(OF_AN_APP, "web-train")
     assert others == {"Vpc", "Route", "Site", "Dataset", "DatasetPolicy"}
 

@@ -44,7 +44,7 @@ def test_a_context_too_large_for_the_environment_is_read_from_its_file(
     assert plan_from_cdk(folder).nodes == 6
 
 
-def test_what_cdk_json_leaves_open_is_taken_from_where_the_cdk_cli_takes_it(folder: Path) -> None:
+def test_context_falls_back_to_the_files_of_the_cdk_cli(folder: Path) -> None:
     """~/.cdk.json after cdk.context.json after cdk.json, as in the CLI's Context."""
     in_home = {"context": {"trn:nodes": 7, "trn:capacity": "reservation", "trn:cluster_name": "mine"}}
     (folder / "home" / ".cdk.json").write_text(json.dumps(in_home))
@@ -93,7 +93,7 @@ def test_keys_of_other_libraries_are_left_alone() -> None:
     ("key", "meant"),
     [("nodes", "trn:nodes"), ("TRN:nodes", "trn:nodes"), ("trn.nodes", "trn:nodes"), ("tnr:nodes", "trn:nodes")],
 )
-def test_a_key_that_means_a_setting_is_refused_before_a_default_is_deployed(key: str, meant: str) -> None:
+def test_misspelt_setting_key_is_refused(key: str, meant: str) -> None:
     (problem,) = problems({key: "4"})
     assert (problem.nearest, problem.got, problem.fix) == (meant, f"{key}=4", f"write {meant}")
 

@@ -150,6 +150,6 @@ def test_a_training_plan_is_shown_as_paid_for() -> None:
 
 
 @pytest.mark.parametrize("product", ["s3-storage", "nat-gateway"])
-def test_what_two_stacks_have_is_billed_twice_unless_it_is_billed_by_use(product: str) -> None:
+def test_fixed_costs_of_two_stacks_are_billed_twice(product: str) -> None:
     found = products(stacks=("cluster", "hyperpod"), egress="nat-gateway")
     assert found.count(product) == (1 if product == "s3-storage" else 2)

@@ -34,7 +34,7 @@ def test_a_price_that_is_unknown_is_a_warning_and_not_a_low_total() -> None:
     assert "trn:prices" in answer.fix
 
 
-def test_a_type_that_aws_sells_in_blocks_only_is_a_warning_with_the_way_out() -> None:
+def test_type_sold_only_in_blocks_is_a_warning() -> None:
     answer = check(FakePrices(usd={**CHEAP, "on-demand": None}), instance_type="trn2.48xlarge", region="us-east-2")
     assert answer.outcome == "warn"
     assert answer.found.startswith("AWS lists no on-demand price for trn2.48xlarge in us-east-2")

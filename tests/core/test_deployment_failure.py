@@ -29,12 +29,12 @@ def failed_with(reason: str, *, status: str = "ROLLBACK_COMPLETE") -> Deployment
     return failure
 
 
-def test_the_message_of_a_gate_is_reported_without_what_cloudformation_wraps_it_in() -> None:
+def test_gate_message_is_unwrapped() -> None:
     (reason,) = failed_with(GATE).reasons
     assert reason == "Gate (Custom::TrnFleetGate): node i-0: neuron-ls shows 15 of 16 Neuron devices (missing 7)."
 
 
-def test_what_was_cancelled_because_of_a_failure_is_no_reason() -> None:
+def test_cancelled_resource_is_not_a_reason() -> None:
     events = [
         event("CREATE_FAILED", "it broke"),
         event("CREATE_FAILED", "Resource creation cancelled", logical_id="Other"),

@@ -79,7 +79,7 @@ def test_nodes_that_end_are_counted_with_the_reason(changes: list[ResourceChange
 
 
 @pytest.mark.parametrize(("name", "count"), [("LaunchTemplate", 0), ("AutoScalingGroupName", 2)])
-def test_conditional_replacement_of_a_group_by_its_launch_template_ends_no_node(name: str, count: int) -> None:
+def test_conditional_replacement_by_launch_template_ends_no_node(name: str, count: int) -> None:
     changed = replace(GROUP, replacement="Conditional", properties={name: ChangedProperty()})
     assert ending_nodes([changed], running=2).count == count
 
@@ -130,9 +130,7 @@ def test_the_settings_that_need_other_nodes_are_named() -> None:
     ],
     ids=["another bucket of one's own", "without a file system"],
 )
-def test_what_nodes_use_by_its_name_and_is_another_ends_them(
-    before: dict[str, str], after: dict[str, str], keys: str
-) -> None:
+def test_replaced_dependency_ends_nodes(before: dict[str, str], after: dict[str, str], keys: str) -> None:
     shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after), certain=True)
     removed = ResourceChange(kind="AWS::FSx::FileSystem", action="Remove")
     ending = ending_nodes([of(version(), Uses=shown), removed], running=2)

@@ -40,9 +40,7 @@ def test_a_file_system_of_your_own_cannot_be_reached_from_a_new_vpc(file_system:
     ],
 )
 @pytest.mark.parametrize("new", [{}, {"fsx_lustre": 1200, "efs": "new"}])
-def test_what_belongs_to_a_file_system_of_your_own_is_refused_without_one(
-    settings: dict[str, Any], key: str, new: dict[str, Any]
-) -> None:
+def test_existing_file_system_settings_require_one(settings: dict[str, Any], key: str, new: dict[str, Any]) -> None:
     problem = the_problem(**settings, **new)
     assert problem.key == key
     assert ("a new file system has its own" in problem.fix) == bool(new)

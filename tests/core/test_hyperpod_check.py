@@ -29,7 +29,7 @@ def findings(limits: dict[str, int], **settings: Any) -> dict[str, Finding]:
     return {finding.check: finding for finding in preflight(plan, FakeAccount(sagemaker=quotas))}
 
 
-def test_a_hyperpod_cluster_within_its_quota_is_ready_and_no_ec2_check_runs() -> None:
+def test_hyperpod_runs_no_ec2_check() -> None:
     printed = findings(ROOM)
     assert set(printed) == {"identity", "network", "limits", "hyperpod", "bootstrap", "stack", "cost"}
     assert printed["hyperpod"].outcome == "pass"

@@ -67,7 +67,7 @@ def test_native_pytorch_is_known_by_the_images_name(
     assert says in finding.found
 
 
-def test_a_release_that_is_not_named_is_unknown_to_who_wants_pytorch_and_a_warning_to_others() -> None:
+def test_unnamed_release_is_unknown_for_pytorch() -> None:
     account = FakeAccount(found_image=replace(IMAGE, description=""))
     assert found("image", account).outcome == "unknown"
     assert found("image", account, ami=IMAGE.image_id).outcome == "warn"
@@ -82,7 +82,7 @@ def test_who_names_no_pytorch_image_is_warned_that_it_holds_none(ami: str) -> No
 
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("verification", ["enforce", "observe"])
-def test_a_pair_of_image_and_type_that_nobody_has_proven_is_to_be_observed_first(
+def test_untested_image_and_type_are_to_be_observed_first(
     monkeypatch: pytest.MonkeyPatch, known: bool, verification: str
 ) -> None:
     monkeypatch.setitem(facts()["verification"], "known", [["trn1.32xlarge", "2.31.1"]] if known else [])

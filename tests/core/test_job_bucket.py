@@ -61,7 +61,7 @@ def test_an_id_that_is_taken_is_refused(jobs: AwsJobs) -> None:
         jobs.submit(JOB, b"other", over=jobs.current())
 
 
-def test_inputs_of_this_machine_are_uploaded_and_what_may_hold_a_secret_is_not(jobs: AwsJobs, tmp_path: Path) -> None:
+def test_local_inputs_are_uploaded_without_secrets(jobs: AwsJobs, tmp_path: Path) -> None:
     for name in ("a.txt", "deep/b.txt", ".env"):
         (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "data" / name).write_text(name)
@@ -72,7 +72,7 @@ def test_inputs_of_this_machine_are_uploaded_and_what_may_hold_a_secret_is_not(j
     assert jobs.files(JOB.id, "inputs/fol") == {}
 
 
-def test_what_a_resumed_job_did_not_save_is_what_it_began_with(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_resumed_job_without_checkpoints_has_its_origin(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     nodes.put("checkpoints/step-7.json", {"world_size": 4})
     second, third = (replace(JOB, id=name, resume_from=earlier) for name, earlier in (("b", JOB.id), ("c", "b")))
     for job in (second, third):
@@ -116,7 +116,7 @@ def test_where_a_job_stands_follows_from_what_the_nodes_wrote(jobs: AwsJobs, nod
 
 
 @pytest.mark.parametrize(("result", "exit_code", "changes", "retried"), RETRY_CASES)
-def test_a_job_waits_for_the_nodes_after_an_attempt_that_is_tried_again_and_ends_after_any_other(
+def test_job_waits_only_after_a_retried_attempt(
     result: str, exit_code: int | None, changes: Mapping[str, Any], retried: bool
 ) -> None:
     settings = {**RETRY_SETTINGS, **changes}
@@ -127,7 +127,7 @@ def test_a_job_waits_for_the_nodes_after_an_attempt_that_is_tried_again_and_ends
 
 
 @pytest.mark.parametrize("content", ["", '{"result": 3}', '{"result": "\x1b[31m", "node": true}'])
-def test_what_a_node_writes_is_not_trusted(jobs: AwsJobs, nodes: NodesOfAJob, content: str) -> None:
+def test_malformed_node_records_are_tolerated(jobs: AwsJobs, nodes: NodesOfAJob, content: str) -> None:
     nodes.put("attempts/1/start.json", content)
     nodes.put("attempts/1/nodes/0.json", content)
     nodes.put("end.json", content)

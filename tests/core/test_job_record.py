@@ -65,7 +65,7 @@ def events(state: JobState, event: str, usd_per_hour: Decimal | None = USD_PER_H
     return [dict(line) for line in record_of(state, usd_per_hour) if line["event"] == event]
 
 
-def test_each_phase_has_the_seconds_of_its_slowest_node_and_what_the_cluster_cost_meanwhile() -> None:
+def test_phase_has_the_slowest_nodes_seconds_and_cost() -> None:
     phases = events(RESTARTED, "phase")
     found = [(line["attempt"], line["phase"], line["seconds"], line["usd"]) for line in phases]
     assert found[:5] == [
@@ -78,7 +78,7 @@ def test_each_phase_has_the_seconds_of_its_slowest_node_and_what_the_cluster_cos
     assert {line["phase"] for line in phases if line.get("within") == "running"} == {"first_step"}
 
 
-def test_a_restart_costs_the_work_since_the_checkpoint_the_wait_and_the_time_to_the_next_step() -> None:
+def test_restart_costs_lost_work_wait_and_first_step() -> None:
     [restart] = events(RESTARTED, "restart")
     assert restart == {
         "event": "restart",

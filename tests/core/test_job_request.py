@@ -70,12 +70,12 @@ def test_everything_wrong_is_reported_at_once() -> None:
         ({"checkpoints": "/tmp"}, "a folder in S3"),
     ],
 )
-def test_what_is_wrong_is_reported_with_its_fix(given: dict[str, Any], fix: str) -> None:
+def test_invalid_request_is_reported_with_its_fix(given: dict[str, Any], fix: str) -> None:
     assert any(fix in problem for problem in problems_of(given))
 
 
 @given(plans())
-def test_every_node_is_given_the_same_line_with_the_ranks_of_the_membership(plan: Plan) -> None:
+def test_every_node_gets_the_same_command(plan: Plan) -> None:
     job = new_job(plan, JobRequest(script=Path("a/train me.py")), script="a/train me.py", now=NOON)
     assert f"--nproc_per_node={plan.neuron_cores_per_node} " in job.command
     assert "--node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE " in job.command
@@ -92,14 +92,14 @@ def test_the_id_of_a_job_is_one_whatever_the_script_is_called(name: str) -> None
 DATA = {"inputs": {"t": "s3://data/tokens/a/"}, "secrets": {"T": PARAMETER}, "checkpoints": "s3://mine/kept/lm"}
 
 
-def test_a_stack_that_does_not_run_on_the_nodes_is_refused_with_those_that_do() -> None:
+def test_unsupported_framework_is_refused() -> None:
     any_stack = replace(PLAN, ami="ami-0123456789abcdef0")
     assert new_job(any_stack, JobRequest(stack="jax"), script="train.py", now=NOON).stack == "jax"
     with pytest.raises(JobError, match=r"allowed: xla or jax, on trn1\.32xlarge"):
         new_job(any_stack, JobRequest(stack="native"), script="train.py", now=NOON)
 
 
-def test_what_the_plan_lets_nodes_reach_may_be_named() -> None:
+def test_job_may_name_data_that_the_plan_allows() -> None:
     access = JobAccess(inputs=("s3://data/tokens",), secrets=(PARAMETER,), checkpoints="s3://mine/kept/")
     plan = Plan(instance_type="trn1.32xlarge", region="us-west-2", network=Network(egress="nat-gateway"), jobs=access)
     job = new_job(plan, JobRequest(**DATA), script="train.py", now=NOON)
@@ -109,7 +109,7 @@ def test_what_the_plan_lets_nodes_reach_may_be_named() -> None:
     assert new_job(plan, JobRequest(), script="train.py", now=NOON).checkpoints == "s3://mine/kept"
 
 
-def test_what_the_plan_does_not_let_nodes_reach_is_refused_with_the_setting_that_does() -> None:
+def test_data_outside_the_plan_is_refused_with_its_setting() -> None:
     with pytest.raises(JobError) as caught:
         new_job(PLAN, JobRequest(**DATA), script="train.py", now=NOON)
     shown = str(caught.value)

@@ -71,7 +71,7 @@ def test_addresses_and_nat_gateways_are_checked_where_one_is_made() -> None:
 
 @given(plan=plans(), used=st.integers(0, 6000), limit=st.integers(0, 6000), complete=st.booleans())
 @pytest.mark.parametrize("key", ["gp3_storage", "network_interfaces"])
-def test_it_passes_only_with_room_and_the_nodes_it_suggests_fit(
+def test_limit_passes_only_with_room_and_suggests_what_fits(
     key: str, plan: Plan, used: int, limit: int, complete: bool
 ) -> None:
     quota = Quota(code="L-1", name="x", limit=limit)

@@ -94,7 +94,7 @@ def test_a_resolver_that_the_security_group_does_not_let_through_fails() -> None
     assert finding.fix == "set trn:dns_servers to 10.1.0.2"
 
 
-def test_dhcp_options_that_are_not_to_be_seen_are_unknown_and_without_resolvers_a_warning() -> None:
+def test_unreadable_dhcp_options_are_unknown() -> None:
     assert network(found_vpc=replace(VPC, dns_servers=None)).outcome == "unknown"
     assert network(found_vpc=replace(VPC, dns_servers=[])).outcome == "warn"
 
@@ -136,7 +136,7 @@ def test_buckets_of_a_policy_are_named_as_those_of_least_privilege() -> None:
     assert {need.resource for need in s3_needs(plan) if need.action == "s3:ListBucket"} == set(named)
 
 
-def test_without_a_way_to_s3_nobody_can_report() -> None:
+def test_network_without_a_route_to_s3_fails() -> None:
     finding = network(table=CLOSED, vpc_endpoints=SESSIONS)
     assert finding.outcome == "fail"
     assert finding.fix.startswith("set trn:route_table_id to rtb-0123456789abcdef0")
@@ -153,7 +153,7 @@ def test_an_interface_endpoint_of_s3_is_a_way() -> None:
     assert network(table=CLOSED, vpc_endpoints=[replace(s3, private_dns=False), *SESSIONS]).outcome == "fail"
 
 
-def test_what_lies_behind_a_transit_gateway_is_unknown() -> None:
+def test_network_behind_a_transit_gateway_is_unknown() -> None:
     behind = replace(TABLE, default_target="tgw-1")
     assert network(table=behind).outcome == "unknown"
     assert network(table=behind, vpc_endpoints=[S3_GATEWAY]).outcome == "warn"

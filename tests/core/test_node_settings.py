@@ -42,7 +42,7 @@ def script(folder: Path, text: bytes) -> str:
     return str(folder / "setup.sh")
 
 
-def test_a_script_that_bash_cannot_read_is_refused_with_the_message_of_bash(tmp_path: Path) -> None:
+def test_setup_script_with_a_syntax_error_is_refused(tmp_path: Path) -> None:
     problem = the_problem(setup_script=script(tmp_path, BROKEN.encode()))
     assert problem.key == "setup_script"
     assert "line 3: syntax error: unexpected end of file" in problem.allowed

@@ -78,7 +78,7 @@ def test_every_documented_action_is_in_the_reference() -> None:
     assert missing == [], "add these with `python -m tools.permissions.service_authorization`, which says how"
 
 
-def test_every_command_that_asks_aws_is_somebodys() -> None:
+def test_every_command_that_calls_aws_has_a_role() -> None:
     named = {word for role in PEOPLE for name in commands(role) for word in re.split("[ ,]+", name)}
     assert named & ASKING_NOBODY == set()
     missing = set(COMMANDS) - named - ASKING_NOBODY

@@ -81,7 +81,7 @@ def test_an_action_that_one_resource_is_denied_is_denied() -> None:
     assert simulate(page) == [Denial(action="s3:GetObject", missing_keys=("aws:SourceIp",))]
 
 
-def test_what_stops_an_action_is_read() -> None:
+def test_denying_policy_kind_is_read() -> None:
     stopped = {
         "OrganizationsDecisionDetail": {"AllowedByOrganizations": False},
         "PermissionsBoundaryDecisionDetail": {"AllowedByPermissionsBoundary": False},

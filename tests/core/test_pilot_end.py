@@ -55,16 +55,14 @@ def test_a_date_time_is_one_instant(text: str, utc: str) -> None:
         ("0001-01-01T00:00+23:00", "give a duration"),
     ],
 )
-def test_what_means_no_single_instant_is_refused_with_what_to_write(text: str, says: str) -> None:
+def test_ambiguous_end_is_refused_with_what_to_write(text: str, says: str) -> None:
     with pytest.raises(UnreadableError) as error:
         read_pilot_end(text)
     assert says in str(error.value)
 
 
 @given(instant=instants, zone=st.sampled_from(ZONES))
-def test_the_time_on_any_wall_is_read_as_the_instant_it_shows_or_refused_when_it_shows_two(
-    instant: datetime, zone: str
-) -> None:
+def test_local_time_is_one_instant_or_refused(instant: datetime, zone: str) -> None:
     local = instant.astimezone(ZoneInfo(zone))
     text = f"{local.replace(tzinfo=None).isoformat()} {zone}"
     both = {local.replace(fold=fold).astimezone(UTC) for fold in (0, 1)}
@@ -102,12 +100,12 @@ HOUR = timedelta(hours=1)
         ("40h", None, NOON + 48 * HOUR),  # not deployed yet: from now
     ],
 )
-def test_it_counts_from_the_end_that_is_set_or_from_now(ends: str, deployed: datetime | None, new: datetime) -> None:
+def test_extension_counts_from_the_end_or_from_now(ends: str, deployed: datetime | None, new: datetime) -> None:
     assert extended_end(ends, by=8 * HOUR, deployed=deployed, now=NOON) == new
 
 
 @given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)), st.integers(1, 500))
-def test_it_is_never_earlier_than_promised_and_reads_back_as_it_was(now: datetime, hours: int) -> None:
+def test_extended_end_is_never_early_and_reads_back(now: datetime, hours: int) -> None:
     by, now = timedelta(hours=hours), now.replace(tzinfo=UTC)
     new = extended_end("2026-06-01T00:00Z", by=by, deployed=None, now=now)
     assert new >= now + by

@@ -14,7 +14,7 @@ BLOCK = {"capacity": "capacity-block", "reservation_id": RESERVATION}
     [{"ends": "40h"}, {"budget_usd": "500", "budget_action": "stop"}, {"idle_minutes": "60"}, BLOCK],
     ids=str,
 )
-def test_an_end_a_budget_that_stops_idleness_and_a_capacity_block_need_a_clock(settings: dict[str, Any]) -> None:
+def test_end_budget_idleness_and_block_need_a_clock(settings: dict[str, Any]) -> None:
     assert from_settings(**settings).ends_by_itself
 
 
@@ -26,7 +26,7 @@ def test_an_end_a_budget_that_stops_idleness_and_a_capacity_block_need_a_clock(s
         ("budget_action", "stop", "trn:budget_usd"),
     ],
 )
-def test_what_happens_at_an_end_needs_one(key: str, value: str, needs: str) -> None:
+def test_end_options_require_an_end(key: str, value: str, needs: str) -> None:
     problem = the_problem(**{key: value})
     assert problem.key == key
     assert problem.fix == f"give {needs} too, or remove it"

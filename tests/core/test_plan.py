@@ -52,7 +52,7 @@ def test_any_settings_give_a_plan_or_a_plan_error(settings: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize(("name", "region", "zone", "capacity"), SELLABLE)
-def test_what_the_catalogue_says_is_sold_can_be_planned(name: str, region: str, zone: str, capacity: str) -> None:
+def test_everything_sold_in_the_catalog_can_be_planned(name: str, region: str, zone: str, capacity: str) -> None:
     reservation = RESERVATION if capacity in ("capacity-block", "reservation") else None
     plan = Plan(
         instance_type=name, region=region, availability_zone_id=zone, capacity=capacity, reservation_id=reservation

@@ -37,7 +37,7 @@ def test_fewer_than_one_node_is_refused(got: Any) -> None:
 
 
 @pytest.mark.parametrize("got", [1.5, "1.5", "four", "", "1e3", True, None, "²", "٣"])
-def test_what_is_no_whole_number_is_refused_as_a_count(got: Any) -> None:
+def test_count_that_is_not_a_whole_number_is_refused(got: Any) -> None:
     problem = the_problem(nodes=got)
     assert (problem.key, problem.got) == ("nodes", got)
     assert problem.fix == "write the number in digits, such as 1"
@@ -94,7 +94,7 @@ def test_a_reservation_needs_reserved_capacity(capacity: str) -> None:
     assert "choose capacity-block or reservation" in problem.fix
 
 
-def test_capacity_that_a_type_is_not_sold_as_is_refused_with_the_types_that_are() -> None:
+def test_capacity_that_a_type_lacks_is_refused() -> None:
     problem = the_problem(instance_type="trn1n.32xlarge", capacity="capacity-block", reservation_id=RESERVATION)
     assert problem.key == "capacity"
     assert problem.allowed == "what trn1n.32xlarge supports: on-demand, spot"
@@ -146,7 +146,7 @@ def test_dns_servers_are_up_to_four_addresses(given: Any) -> None:
 
 
 @pytest.mark.parametrize(("key", "got"), [("egress", "nat-gateway"), ("vpc_cidr", "10.9.0.0/16")])
-def test_what_only_a_new_vpc_has_is_refused_with_an_own_one(key: str, got: str) -> None:
+def test_new_vpc_settings_are_refused_with_an_existing_vpc(key: str, got: str) -> None:
     problem = the_problem(**VPC, **{key: got})
     assert (problem.key, problem.got, problem.allowed) == (key, got, "nothing with trn:vpc_id")
 

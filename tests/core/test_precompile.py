@@ -80,9 +80,7 @@ def printed(command: str, folder: Path) -> list[str]:
     return sorted([*ran.stdout.splitlines(), f"exit code {ran.returncode}"])
 
 
-def test_every_nodes_part_runs_beside_the_others_under_the_stacks_own_precompilation(
-    request_: JobRequest, tmp_path: Path
-) -> None:
+def test_host_runs_the_part_of_every_node(request_: JobRequest, tmp_path: Path) -> None:
     first, second, *rest = printed(ahead(request_).command, tmp_path)
     assert first.startswith("0 of 2 at 127.0.0.1: --nnodes=2 --nproc_per_node=32 --node_rank=0 --master_addr=127.0.0.1")
     assert second.startswith("1 of 2 at 127.0.0.1: ")
@@ -96,7 +94,7 @@ def refusal(request: JobRequest, plan: Plan) -> str:
     return "\n".join(map(str, caught.value.problems))
 
 
-def test_a_script_of_the_native_stack_is_refused_with_what_neurons_documentation_says(request_: JobRequest) -> None:
+def test_native_script_is_refused_on_a_cpu_host(request_: JobRequest) -> None:
     plan = Plan.of(
         instance_type="trn2.48xlarge",
         region="us-east-2",
@@ -129,7 +127,7 @@ def compiled_by(request: JobRequest, *earlier: tuple[Job, str | None]) -> str | 
     return seems_compiled(job, ahead(request, source_sha256="a"), Earlier(*earlier))
 
 
-def test_what_a_host_or_a_job_of_the_same_work_compiled_is_not_compiled_again(request_: JobRequest) -> None:
+def test_same_work_is_not_compiled_again(request_: JobRequest) -> None:
     job = new_job(PLAN, request_, script="train.py", now=NOON, source_sha256="a")
     host = ahead(request_, source_sha256="a")
     assert compiled_by(request_, (host, "succeeded")) == host.id
@@ -218,7 +216,7 @@ def finding_of(**account: Any) -> Any:
     return found("precompile", FakeAccount(**account), precompile_instance_type=HOST)
 
 
-def test_a_host_that_could_not_be_launched_is_a_warning_and_keeps_no_cluster_from_being_deployed() -> None:
+def test_host_without_quota_is_only_a_warning() -> None:
     assert finding_of().outcome == "pass"
     assert STANDARD["code"] in finding_of().found
     small = finding_of(limit=64)

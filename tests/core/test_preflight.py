@@ -42,7 +42,7 @@ def test_ready_needs_every_finding_to_pass_or_warn(kinds: list[Any]) -> None:
 
 
 @given(kinds=st.lists(outcomes, min_size=1, max_size=6))
-def test_several_answers_are_as_bad_as_their_worst_and_hide_none_that_did_not_pass(kinds: list[Any]) -> None:
+def test_combined_result_is_as_bad_as_its_worst(kinds: list[Any]) -> None:
     answers = [CheckResult(outcome=kind, found=f"found {number}") for number, kind in enumerate(kinds)]
     results = worst_of(answers)
     assert verdict([Finding(check="x", outcome=results.outcome, found="")]) == verdict(

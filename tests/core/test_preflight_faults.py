@@ -234,7 +234,7 @@ def test_without_a_fault_the_plan_is_ready(without_a_fault: Mapping[str, tuple[F
 
 
 @pytest.mark.parametrize(("denied", "kind", "permission", "checks"), QUESTIONS)
-def test_a_denied_question_makes_its_check_unknown_and_changes_nothing_else(
+def test_denied_call_makes_only_its_check_unknown(
     plans: Mapping[str, Plan],
     without_a_fault: Mapping[str, tuple[Finding, ...]],
     denied: str,
@@ -254,9 +254,7 @@ def test_a_denied_question_makes_its_check_unknown_and_changes_nothing_else(
 
 
 @pytest.mark.parametrize("code", ["OptInRequired", "UnrecognizedClientException"])
-def test_a_region_that_is_not_enabled_is_unknown_and_says_what_may_be_wrong(
-    plans: Mapping[str, Plan], code: str
-) -> None:
+def test_region_that_is_not_enabled_is_unknown(plans: Mapping[str, Plan], code: str) -> None:
     findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error(code, "not for you")))
     assert nothing_passes(findings)
     hint = "either the credentials are not valid, or the account has not enabled this region"

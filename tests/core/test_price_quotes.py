@@ -21,7 +21,7 @@ def test_a_price_of_your_own_comes_before_that_of_aws() -> None:
     assert find_quotes(own=OWN, aws=FakePrices()).prices[NAT].origin == "yours"
 
 
-def test_what_aws_says_comes_before_the_snapshot() -> None:
+def test_price_of_aws_comes_before_the_snapshot() -> None:
     assert find_quotes(aws=FakePrices()).prices[NAT].origin == "AWS"
 
 
@@ -37,5 +37,5 @@ def test_a_silent_aws_leaves_the_snapshot_and_its_reason_once() -> None:
     assert found.unavailable == ("no answer about price",)
 
 
-def test_that_aws_lists_no_price_is_an_answer_and_the_snapshot_is_not_queried() -> None:
+def test_absent_price_of_aws_is_an_answer() -> None:
     assert find_quotes(aws=FakePrices(usd={"nat-gateway": None})).prices[NAT].usd is None

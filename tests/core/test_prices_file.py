@@ -41,12 +41,12 @@ OF_NO_CATALOGUE = ("", *facts()["precompile"]["hosts"])
 
 
 @pytest.mark.parametrize("item", [item for item in snapshot_prices() if item.instance_type not in OF_NO_CATALOGUE])
-def test_an_instance_price_of_the_snapshot_is_for_a_type_where_it_is_offered(item: PricedItem) -> None:
+def test_snapshot_prices_are_of_offered_types(item: PricedItem) -> None:
     zones = builtin_catalog()[item.instance_type].zones[item.region]
     assert not item.zone_id or item.zone_id in zones
 
 
-def test_every_type_has_a_row_wherever_it_is_offered_if_only_to_say_that_none_is_listed() -> None:
+def test_snapshot_has_a_row_for_every_offered_type() -> None:
     on_demand = {
         PricedItem(product="on-demand", region=region, instance_type=entry.name)
         for entry in builtin_catalog().values()

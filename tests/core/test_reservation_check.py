@@ -89,7 +89,7 @@ def test_there_is_room_only_for_nodes_that_are_left_or_run_already(nodes: int, a
     assert (answer.outcome == "pass") == (nodes <= available + own)
 
 
-def test_the_answer_is_about_the_reservation_of_the_plan_and_the_nodes_in_it() -> None:
+def test_nodes_in_the_reservation_need_no_room() -> None:
     account = FakeAccount(in_hand=[replace(ACTIVE, available=0)], nodes_in_reservation=2)
     answer = check_reservation(from_settings(nodes=2, **RESERVED), account)
     assert answer is not None

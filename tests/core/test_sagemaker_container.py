@@ -56,7 +56,7 @@ def first_run(tmp_path_factory: pytest.TempPathFactory, torch_python: Path) -> R
     return Run(node=node, code=code, printed=printed)
 
 
-def test_the_example_trains_in_two_processes_and_leaves_model_and_checkpoint(first_run: Run) -> None:
+def test_example_trains_and_leaves_model_and_checkpoint(first_run: Run) -> None:
     ml = first_run.node.ml
     assert first_run.code == 0, first_run.printed
     assert "processes: 2" in first_run.printed
@@ -66,7 +66,7 @@ def test_the_example_trains_in_two_processes_and_leaves_model_and_checkpoint(fir
     assert not (ml / "output" / "failure").exists()
 
 
-def test_a_second_job_goes_on_from_the_checkpoints_of_the_first(first_run: Run, torch_python: Path) -> None:
+def test_second_job_continues_from_the_checkpoints(first_run: Run, torch_python: Path) -> None:
     request = dict(first_run.node.request)
     arguments = [*TINY, "--steps", "30"]
     request["AlgorithmSpecification"] = {**request["AlgorithmSpecification"], "ContainerArguments": arguments}
@@ -127,9 +127,7 @@ def test_stopping_the_job_reaches_the_script(tmp_path: Path, torch_python: Path)
 
 
 @pytest.mark.parametrize(("cores", "expected"), [(1, "2"), (4, "2")])
-def test_a_node_with_another_number_of_cores_than_the_plan_expects_is_refused(
-    tmp_path: Path, cores: int, expected: str
-) -> None:
+def test_unexpected_number_of_cores_is_refused(tmp_path: Path, cores: int, expected: str) -> None:
     refused = of_script(tmp_path, "", cores=cores)
     assert refused.run()[0] == 1
     assert refused.failure == f"neuron-ls shows {cores} logical NeuronCores, the plan expects {expected}"
@@ -151,7 +149,7 @@ def test_the_logical_cores_follow_the_lnc_of_the_job_and_not_of_the_host(tmp_pat
     assert "--nproc_per_node=8" in node.run()[1]
 
 
-def test_nodes_are_numbered_alike_everywhere_whatever_the_order_they_are_listed_in(tmp_path: Path) -> None:
+def test_node_ranks_do_not_depend_on_the_listed_order(tmp_path: Path) -> None:
     hosts = ("localhost", "127.0.0.1", "127.0.0.11")
     node = of_script(tmp_path, "", hosts=hosts, current="127.0.0.11")
     _, printed = node.run()

@@ -233,7 +233,7 @@ def test_a_refusal_to_start_says_why(code: str, says: str) -> None:
 
 
 @pytest.mark.parametrize(("code", "status"), [("InternalFailure", 500), ("ResourceInUse", 400)])
-def test_what_may_have_been_started_is_not_reported_as_refused(code: str, status: int) -> None:
+def test_unclear_start_is_not_reported_as_refused(code: str, status: int) -> None:
     jobs, stub = stubbed("sagemaker")
     stub.add_client_error("create_training_job", code, http_status_code=status)
     with pytest.raises(StartUnknownError, match=code):

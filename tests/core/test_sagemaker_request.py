@@ -109,7 +109,7 @@ def test_time_limits_are_in_seconds_and_spot_waits_as_long_again() -> None:
     assert spot == {"MaxRuntimeInSeconds": 7200, "MaxWaitTimeInSeconds": 14400}
 
 
-def test_a_training_plan_is_what_the_job_runs_in_even_where_the_plan_says_spot() -> None:
+def test_training_plan_overrides_spot() -> None:
     made = request(from_settings(capacity="spot"), training_plan_arn=TRAINING_PLAN)
     assert made["ResourceConfig"]["TrainingPlanArn"] == TRAINING_PLAN
     assert made["EnableManagedSpotTraining"] is False

@@ -13,7 +13,7 @@ PLAN = from_settings(nodes=2)
 
 
 @pytest.mark.parametrize("capacity", ["capacity-block", "reservation"])
-def test_what_ec2_reserved_is_of_no_use_to_a_job(capacity: str) -> None:
+def test_ec2_reservation_is_refused_for_a_job(capacity: str) -> None:
     problem = the_job_problem(from_settings(capacity=capacity, reservation_id=RESERVATION))
     assert (problem.key, problem.got) == ("capacity", capacity)
     assert "--training-plan" in problem.fix

@@ -65,7 +65,7 @@ def test_times_and_the_order_of_files_do_not_count(source: Path, tmp_path: Path)
     assert (second.archive, channel_digest(second)) == (first.archive, channel_digest(first))
 
 
-def test_what_is_not_packed_though_a_training_may_miss_it_is_reported(source: Path, tmp_path: Path) -> None:
+def test_left_out_files_are_reported(source: Path, tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "net.py").write_text("linked")
     (source / "shared").symlink_to(tmp_path / "shared")
@@ -90,7 +90,7 @@ def test_what_is_not_packed_though_a_training_may_miss_it_is_reported(source: Pa
     )
 
 
-def test_a_source_that_is_too_large_names_its_largest_files_and_the_way_for_data(source: Path) -> None:
+def test_large_source_names_its_largest_files(source: Path) -> None:
     with (source / "data.bin").open("wb") as data:
         data.truncate((LARGEST_SOURCE_MIB + 1) * 2**20)
     with pytest.raises(JobError) as raised:
@@ -101,7 +101,7 @@ def test_a_source_that_is_too_large_names_its_largest_files_and_the_way_for_data
 
 
 @pytest.mark.parametrize("unreadable", ["models", "models/net.py"])
-def test_what_cannot_be_read_is_refused_and_not_left_out(
+def test_unreadable_file_is_refused_and_not_left_out(
     source: Path, unreadable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _nobody_may_read(source / unreadable, monkeypatch)
@@ -160,9 +160,7 @@ def test_the_entry_keeps_compiled_graphs_apart_by_release(
 
 
 @given(script=st.text(min_size=1, max_size=80), cluster=cluster_names)
-def test_a_name_made_for_a_job_is_one_that_sagemaker_takes_and_begins_with_the_cluster(
-    script: str, cluster: str
-) -> None:
+def test_job_name_is_valid_and_begins_with_the_cluster(script: str, cluster: str) -> None:
     plan = from_settings(cluster_name=cluster)
     name = job_name(plan, script, datetime(2026, 11, 21, 13, 30, tzinfo=UTC))
     assert re.fullmatch(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}", name)

@@ -61,7 +61,7 @@ def test_nodes_cost_from_their_launch_to_their_termination_or_until_now() -> Non
 SIX_WEEKS = 24 * 42
 
 
-def test_a_node_that_runs_longer_than_auto_scaling_remembers_costs_since_ec2_launched_it() -> None:
+def test_old_node_costs_since_its_launch_in_ec2() -> None:
     old = replace(instance(FIRST), created=NOW - timedelta(hours=2 * SIX_WEEKS))
     lister = FakeLister(found=[old], kind="EC2 instance", arn_type="ec2:instance")
     found = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], lister=lister))
@@ -69,7 +69,7 @@ def test_a_node_that_runs_longer_than_auto_scaling_remembers_costs_since_ec2_lau
     assert found.estimated_total.unknown == 1  # others may have run then, and be gone
 
 
-def test_it_costs_so_once_however_many_groups_the_cluster_has_had() -> None:
+def test_old_node_costs_once_for_several_groups() -> None:
     old = replace(instance(FIRST), created=NOW - timedelta(hours=5))
     lister = FakeLister(found=[old], kind="EC2 instance", arn_type="ec2:instance")
     stacks = [cluster_stack(), cluster_stack(deleted=NOW - timedelta(hours=9))]
@@ -78,7 +78,7 @@ def test_it_costs_so_once_however_many_groups_the_cluster_has_had() -> None:
     assert "7.00 node-hours" in found.estimated[0].how
 
 
-def test_a_node_that_was_launched_before_auto_scaling_remembers_costs_from_then_to_its_end() -> None:
+def test_unremembered_launch_costs_from_the_oldest_record() -> None:
     found = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], activities=[terminated(FIRST, 2)]))
     assert cents(found.estimated_total.usd) == cents((SIX_WEEKS - 2) * HOURLY)
     assert found.estimated_total.unknown == 1
@@ -92,7 +92,7 @@ def test_a_launch_that_failed_costs_nothing() -> None:
     assert found.estimated_total.unknown == 0
 
 
-def test_what_a_group_still_had_ran_until_its_stack_was_deleted() -> None:
+def test_node_of_a_deleted_stack_ran_until_the_deletion() -> None:
     stacks = [cluster_stack(deleted=NOW - timedelta(hours=4))]
     found = spent(account(stacks=stacks, activities=[launched(FIRST, 10)]))
     assert cents(found.estimated_total.usd) == cents(6 * HOURLY)
@@ -115,7 +115,7 @@ def test_activities_older_than_the_history_are_unknown(answers: dict[str, Any]) 
     assert not found.is_complete
 
 
-def test_what_exists_costs_since_it_was_made() -> None:
+def test_resource_costs_since_its_creation() -> None:
     endpoints = Charge(items=(ChargedItem(product="interface-endpoint", quantity=Decimal(200)),))
     made = replace(thing("vpce-1", cluster=CLUSTER, charge=endpoints), created=NOW - timedelta(hours=5))
     found = spent(account(lister=FakeLister(found=[made], kind="VPC endpoint")))
@@ -131,7 +131,7 @@ def test_cost_explorer_is_queried_once_from_the_first_deployment_to_today() -> N
     assert (found.billed_total, found.not_billed) == (13, "")
 
 
-def test_cost_explorer_is_not_queried_when_it_is_not_wanted_or_nobody_knows_since_when() -> None:
+def test_cost_explorer_is_not_asked_without_a_start() -> None:
     unwanted, unknown = account(), account(stacks=[])
     assert spent(unwanted, ask=False).not_billed == "not asked"
     assert "no stack" in spent(unknown).not_billed
@@ -147,7 +147,7 @@ def test_a_bill_without_an_amount_is_unknown_and_not_zero(bill: dict[str, Decima
     assert why in found.not_billed
 
 
-def test_the_forecast_goes_on_as_now_until_the_end_of_the_plan() -> None:
+def test_forecast_extends_the_rate_to_the_end() -> None:
     found = spent(account(activities=[launched(FIRST, 10)], lister=running(FIRST)), ends="40h")
     forecast = found.forecast
     assert forecast is not None

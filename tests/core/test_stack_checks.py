@@ -17,7 +17,7 @@ def test_a_bootstrap_must_be_new_enough(version: str, outcome: str) -> None:
     assert (finding.outcome, finding.needed) == (outcome, "version 6 or newer")
 
 
-def test_a_bootstrap_with_a_qualifier_of_your_own_is_reported_with_what_to_do() -> None:
+def test_custom_bootstrap_qualifier_is_reported() -> None:
     account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"])
     finding = found("bootstrap", account)
     assert finding.found == "there is no stack CDKToolkit, but a bootstrap with the qualifier team"
@@ -100,7 +100,7 @@ def test_the_data_of_a_file_system_are_not_deleted_by_another_vpc(settings: dict
     assert found("stack", deployed(), **settings).outcome == "pass"
 
 
-def test_a_cluster_that_an_older_version_deployed_under_the_common_name_is_not_deployed_twice() -> None:
+def test_stack_of_the_old_name_blocks_a_second_deployment() -> None:
     account = FakeAccount(
         stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster="team-a")}
     )
@@ -112,7 +112,7 @@ def test_a_cluster_that_an_older_version_deployed_under_the_common_name_is_not_d
     assert "team-a-TrnClusterStack" in finding.found
 
 
-def test_a_stack_of_the_common_name_of_another_cluster_does_not_block_a_deployment() -> None:
+def test_old_name_of_another_cluster_does_not_block() -> None:
     account = FakeAccount(
         stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster="trn-pilot")}
     )

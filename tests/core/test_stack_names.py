@@ -16,7 +16,7 @@ LONGER = st.tuples(cluster_names, cluster_names).map(lambda two: (two[0], f"{two
 
 
 @given(LONGER | st.tuples(cluster_names, cluster_names))
-def test_no_name_that_begins_with_a_stack_of_one_cluster_begins_with_one_of_another(names: tuple[str, str]) -> None:
+def test_stack_name_prefixes_of_clusters_differ(names: tuple[str, str]) -> None:
     assume(names[0] != names[1])
     for one, other in product(*(stack_names(name).values() for name in names)):
         assert not f"{other}-Resource".startswith(f"{one}-")
@@ -39,7 +39,7 @@ def test_a_cluster_has_no_name_by_which_it_could_be_taken_for_another(name: str)
     assert [problem.key for problem in problems_of(cluster_name=name)] == ["cluster_name"]
 
 
-def test_of_the_common_name_only_the_own_stack_of_an_older_version_is_taken() -> None:
+def test_old_name_is_taken_only_for_the_same_cluster() -> None:
     account = FakeTeardown()
     own_stack = cluster_stack(name="team-a-TrnClusterStack", stack_id="stack/new", cluster="team-a")
     old = cluster_stack(stack_id="stack/old", cluster="team-a")

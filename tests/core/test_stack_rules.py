@@ -50,7 +50,7 @@ def test_slurm_has_no_use_for_the_security_group_of_an_eks_cluster() -> None:
     assert problem.allowed == "nothing with trn:hyperpod_orchestrator=slurm"
 
 
-def test_eks_nodes_need_the_network_of_their_cluster_since_they_cannot_move_later() -> None:
+def test_eks_nodes_require_the_network_of_their_cluster() -> None:
     eks = {"stacks": "hyperpod", "hyperpod_orchestrator": "eks", "hyperpod_eks_cluster": EKS_CLUSTER}
     problem = the_problem(**eks)
     assert problem.key == "vpc_id"
@@ -71,7 +71,7 @@ IMAGE = "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0"
     ("key", "named"),
     [("hyperpod_training_plan", TRAINING_PLAN), ("sagemaker_kms_key", KMS_KEY), ("sagemaker_image", IMAGE)],
 )
-def test_what_is_of_another_region_is_refused(key: str, named: str) -> None:
+def test_arn_of_another_region_is_refused(key: str, named: str) -> None:
     problem = the_problem(**{key: named.replace("us-west-2", "us-east-1")})
     assert (problem.key, problem.allowed) == (key, "something in us-west-2, the plan's region")
 

@@ -58,7 +58,7 @@ def test_nothing_is_left_but_what_is_retained_and_what_is_not_ours() -> None:
     assert len(account.foreign) == len(FakeTeardown().foreign)
 
 
-def test_jobs_stop_before_nodes_end_before_buckets_are_emptied_before_stacks_go_before_the_rest() -> None:
+def test_steps_are_taken_in_order() -> None:
     run(account := FakeTeardown())
     kinds = list(dict.fromkeys(change.partition(" ")[0] for change in account.changes if "eni-1" not in change))
     assert kinds == ["stop", "announce", "empty_group", "delete_some", "delete_stack", "delete_leftover"]
@@ -134,7 +134,7 @@ def test_nothing_outside_the_stacks_goes_before_they_are_gone() -> None:
     assert "delete_leftover snap-1" not in account.changes
 
 
-def test_nothing_is_touched_while_a_stack_is_protected_and_the_way_to_lift_it_is_reported() -> None:
+def test_protected_stack_stops_everything() -> None:
     account = FakeTeardown(stacks=[cluster_stack(protected=True), training_stack()])
     outcomes = run(account)
     assert verdict(outcomes) == "left"
@@ -149,7 +149,7 @@ def test_a_stack_of_our_name_that_belongs_to_another_cluster_is_left_alone() -> 
     assert account.changes == []
 
 
-def test_what_a_living_stack_has_is_no_leftover_whatever_its_tags_are() -> None:
+def test_resource_of_a_living_stack_is_no_leftover() -> None:
     account = FakeTeardown(owned={"snap-1": "Other"})
     run(account)
     assert account.leftovers == [leftover("snapshot", "snap-1")]
@@ -182,7 +182,7 @@ def test_a_bucket_whose_consent_has_gone_is_not_touched() -> None:
 
 
 @pytest.mark.parametrize("kind", ["snapshot"])
-def test_what_cannot_be_read_is_unknown_and_everything_else_goes(kind: str) -> None:
+def test_unreadable_kind_is_unknown_and_the_rest_goes(kind: str) -> None:
     account = FakeTeardown(denied=frozenset({kind}))
     outcomes = run(account)
     assert verdict(outcomes) == "unknown"
@@ -207,7 +207,7 @@ def test_one_poll_without_an_answer_is_retried() -> None:
     assert "stacks: no answer, asking again: not allowed: stack_progress" in messages
 
 
-def test_a_stack_that_is_being_updated_goes_once_that_has_ended() -> None:
+def test_updating_stack_is_deleted_after_the_update() -> None:
     account = FakeTeardown(stacks=[cluster_stack(status="UPDATE_IN_PROGRESS")], refused=frozenset({"delete_stack"}))
     messages: list[str] = []
 
@@ -236,7 +236,7 @@ def test_nodes_that_a_group_does_not_end_are_left_to_cloudformation() -> None:
     assert verdict(outcomes) == "gone"
 
 
-def test_the_log_group_that_hyperpod_made_for_a_cluster_of_ours_goes_and_no_other() -> None:
+def test_only_own_hyperpod_log_group_goes() -> None:
     arn = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc123"
     pod = MadeResource(kind="AWS::SageMaker::Cluster", resource_id=arn, gone=True)
     deleted = [cluster_stack(name="HyperPodStack", status="DELETE_COMPLETE", resources=(pod,))]
@@ -282,7 +282,7 @@ class TestNotice:
         assert verdict(run(account, pause=clock.pause, now=clock.now)) == "gone"
         assert clock.now() - begun < timedelta(minutes=1)
 
-    def test_one_that_is_refused_is_reported_and_the_rest_goes_on(self) -> None:
+    def test_refused_notice_is_reported_and_the_rest_continues(self) -> None:
         account, message = FakeTeardown(refused=frozenset({"announce"})), list[str]()
         assert verdict(run(account, message)) == "gone"
         assert "notice to the nodes: refused: announce" in message

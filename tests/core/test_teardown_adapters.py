@@ -175,7 +175,7 @@ def stored_membership() -> Membership:
     return Membership.from_json(client("s3").get_object(Bucket="records", Key=MEMBERSHIP_KEY)["Body"].read().decode())
 
 
-def test_a_notice_is_written_beside_the_members_and_other_notices_and_taken_back_alone(aws: AwsTeardown) -> None:
+def test_notice_leaves_members_and_other_notices(aws: AwsTeardown) -> None:
     before = Membership.of({"i-1": "10.0.0.4"}, (OTHER_NOTICE,))
     deployed_with_records(before)
     assert aws.announce("Cluster", NOTICE)

@@ -14,7 +14,7 @@ IN_HYDERABAD = {"instance_type": "trn2.48xlarge", "region": "ap-south-2"}
 PILOT = {"ends": "5d", "notify_email": "someone@example.com"}
 
 
-def test_a_plan_with_an_end_that_somebody_is_warned_of_has_none() -> None:
+def test_plan_with_end_and_email_has_no_warning() -> None:
     assert cluster_warnings(from_settings(nodes=2, **PILOT)) == {}
 
 
@@ -42,7 +42,7 @@ def test_an_unexpected_error_is_reported_under_its_setting(setting: str, setting
         {**VPC, "route_table_id": "rtb-0123456789abcdef0"},
     ],
 )
-def test_what_was_cared_for_is_not_warned_about(settings: dict[str, str]) -> None:
+def test_settings_that_avoid_a_warning(settings: dict[str, str]) -> None:
     assert cluster_warnings(from_settings(**PILOT, **settings)) == {}
 
 

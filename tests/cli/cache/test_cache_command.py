@@ -83,9 +83,7 @@ def test_status_shows_size_cost_and_releases(stored: Stored) -> None:
     assert (as_json["bytes"], as_json["requests"], as_json["jobs"]) == (16, 1, None)
 
 
-def test_the_cache_of_a_cluster_is_found_by_its_stack_and_its_jobs_say_the_hit_rate(
-    stored: Stored, cluster: Cluster
-) -> None:
+def test_status_finds_the_cache_of_the_stack_and_its_hit_rate(stored: Stored, cluster: Cluster) -> None:
     outputs = {"CompileCache": {"Value": f"s3://{BUCKET}/{FOLDER}"}}
     template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": outputs}
     assert run("cache", "status", *TWO).exit_code == ExitCode.NOT_READY
@@ -145,7 +143,7 @@ def test_clean_shows_first_and_asks(stored: Stored) -> None:
     assert len(stored.keys) == 1
 
 
-def test_what_says_that_an_entry_is_finished_is_deleted_first(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clean_deletes_the_done_marker_first(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     stored.direct("compile_flags.json", "model.done", "model.neff")
     deleted: list[list[str]] = []
     monkeypatch.setattr(
@@ -203,15 +201,13 @@ def count_requests(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> list[str]
 
 
 @pytest.mark.parametrize("name", ["../../x", ".hidden", "a\u202eb"], ids=ascii)
-def test_what_no_node_would_take_for_an_entry_is_none(stored: Stored, name: str) -> None:
+def test_unsafe_key_is_not_an_entry(stored: Stored, name: str) -> None:
     stored.packed(name)
     assert shown(run("cache", "status", *NAMED, "--json"))["entries"] == 0
     assert "There is no entry" in run("cache", "list", *NAMED).stdout
 
 
-def test_clean_without_a_choice_proposes_places_that_nobody_uses(
-    stored: Stored, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clean_without_conditions_chooses_unused_places(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Nothing to delete" in run("cache", "clean", *NAMED, "--yes").stdout
     key = stored.packed("a")
     stored.direct("model.neff", "model.done")

@@ -67,7 +67,7 @@ def test_the_last_line_is_the_outcome_and_the_exit_code_says_the_same(
     assert ended.stdout.splitlines()[-1].startswith(says)
 
 
-def test_what_is_left_is_shown_with_how_it_was_found_and_its_price(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_left_resource_is_shown_with_its_evidence_and_price(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = invoke(monkeypatch, LEFT).stdout
     volume, snapshot = (next(line for line in shown.splitlines() if name in line) for name in ("vol-1", "snap-1"))
     assert volume.split()[-3:] == ["tag", "trn:cluster", "$8.00"]
@@ -101,7 +101,7 @@ def test_json_says_what_the_report_says(monkeypatch: pytest.MonkeyPatch, folder:
 @pytest.mark.parametrize(
     ("account", "code"), [(EMPTY, ExitCode.UNKNOWN), (LEFT, ExitCode.NOT_READY)], ids=["nothing left", "left"]
 )
-def test_what_was_found_is_shown_though_it_cannot_be_written(
+def test_unwritable_report_still_shows_the_findings(
     monkeypatch: pytest.MonkeyPatch, account: FakeAuditedAccount, code: ExitCode
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -114,7 +114,7 @@ def test_what_was_found_is_shown_though_it_cannot_be_written(
     assert " left of trn-pilot in us-west-2" in ended.stdout.splitlines()[-1]
 
 
-def test_a_cluster_without_stacks_is_searched_by_its_name_and_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_without_stacks_is_searched_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_command, "AwsAuditedAccount", lambda _region, **_: EMPTY)
     ended = run("audit", "--region", "us-west-2", "--cluster", CLUSTER)
     assert ended.exit_code == ExitCode.OK

@@ -63,14 +63,14 @@ def deploy(*options: str) -> Result:
     return CliRunner().invoke(trn, ["deploy", *options], prog_name="trn")
 
 
-def test_the_cdk_cli_gets_the_plans_stacks_and_the_overrides_and_makes_no_request(cdk: Path) -> None:
+def test_cdk_cli_gets_the_stacks_and_overrides(cdk: Path) -> None:
     ended = deploy("--yes", "-c", "trn:nodes=1")
     assert ended.exit_code == ExitCode.OK, ended.output
     called = cdk.read_text()
     assert called.startswith("deploy TrnClusterStack --context trn:nodes=1 --require-approval never ")
 
 
-def test_it_runs_in_the_folder_of_cdk_json(cdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cdk_cli_runs_in_the_folder_of_cdk_json(cdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert deploy("--yes", "--file", "../cdk.json").exit_code == ExitCode.OK
@@ -141,7 +141,7 @@ def test_without_the_cdk_cli_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPat
     ],
 )
 @pytest.mark.usefixtures("cdk")
-def test_where_the_cdk_cli_ends_before_the_stack_it_is_told_what_goes_on(
+def test_state_is_shown_when_the_cdk_cli_ends_before_the_stack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statuses: Sequence[str], said: str, quoted: bool
 ) -> None:
     class Events(NoEvents):

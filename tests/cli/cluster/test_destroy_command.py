@@ -32,7 +32,7 @@ def destroy(monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, *options: st
     return CliRunner().invoke(trn, ["destroy", *GOOD, *grace, *options], prog_name="trn", input=typed)
 
 
-def test_what_goes_and_what_stays_is_shown_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompt_shows_deleted_and_retained_resources(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeTeardown()
     ended = destroy(monkeypatch, account, typed="n\n")
     assert account.changes == []
@@ -70,7 +70,7 @@ def test_nothing_to_destroy_is_shown_and_succeeds(monkeypatch: pytest.MonkeyPatc
         (FakeTeardown(denied=frozenset({"snapshot"})), ExitCode.UNKNOWN, "unknown: not allowed: snapshot"),
     ],
 )
-def test_what_is_left_or_unknown_is_reported_and_decides_the_exit_code(
+def test_left_or_unknown_resources_decide_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, account: FakeTeardown, code: ExitCode, message: str
 ) -> None:
     ended = destroy(monkeypatch, account, "--yes")

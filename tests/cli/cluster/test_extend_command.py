@@ -61,7 +61,7 @@ def written(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "cdk.json").read_text())["context"]
 
 
-def test_it_writes_the_new_end_and_deploys_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_extend_writes_the_new_end_and_deploys_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     account = FakeStacks()
     ended = extend(monkeypatch, tmp_path, account)
     assert (ended.exit_code, account.deployed) == (ExitCode.OK, [["TrnClusterStack"]])
@@ -69,9 +69,7 @@ def test_it_writes_the_new_end_and_deploys_it(monkeypatch: pytest.MonkeyPatch, t
     assert written(tmp_path)["trn:ami"] == PARAMETER
 
 
-def test_stacks_that_were_deployed_at_different_times_all_get_the_latest_end(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_stacks_of_different_ages_get_the_latest_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     later = datetime(2098, 1, 1, tzinfo=UTC)
     stacks = {"TrnClusterStack": deployed_stack(), "HyperPodStack": deployed_stack(created=later)}
     extend(monkeypatch, tmp_path, FakeStacks(stacks=stacks), ends="40h")
@@ -97,7 +95,7 @@ def extend_elsewhere(monkeypatch: pytest.MonkeyPatch, plan: Plan, stacks: FakeSt
 
 
 @pytest.mark.parametrize("context", [None, {}, {f"trn:{name}": value for name, value in PLAN.items()}])
-def test_of_a_cluster_of_another_app_it_shows_the_end_and_what_to_change_there(
+def test_extend_of_another_app_shows_the_code_to_change(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, context: Mapping[str, str] | None
 ) -> None:
     if context is not None:

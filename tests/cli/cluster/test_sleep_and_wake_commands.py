@@ -106,7 +106,7 @@ ASLEEP = SleepState(status="UPDATE_COMPLETE", asleep=True, cluster="trn-pilot")
 
 
 @pytest.mark.parametrize(("command", "state", "asleep"), [("sleep", None, True), ("wake", ASLEEP, False)])
-def test_it_changes_what_it_says_and_ends_when_that_is_done(
+def test_sleep_and_wake_wait_for_the_update(
     monkeypatch: pytest.MonkeyPatch, command: str, state: SleepState | None, asleep: bool
 ) -> None:
     account = FakeSleepAccount(state=state) if state else FakeSleepAccount()
@@ -121,7 +121,7 @@ def test_it_changes_what_it_says_and_ends_when_that_is_done(
 
 
 @pytest.mark.parametrize(("command", "price"), [("sleep", "asleep: $"), ("wake", "awake:  $")])
-def test_it_shows_the_price_and_prompts(monkeypatch: pytest.MonkeyPatch, command: str, price: str) -> None:
+def test_prompt_shows_the_price(monkeypatch: pytest.MonkeyPatch, command: str, price: str) -> None:
     account = FakeSleepAccount(state=ASLEEP) if command == "wake" else FakeSleepAccount()
     ended = run(monkeypatch, command, account, typed="n\n")
     assert price in ended.stdout
@@ -179,7 +179,7 @@ EMPTY = DeployedNodes(wanted=0, instances=(), records={}, membership=PROVEN.memb
 AWAKE = SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="trn-pilot", groups=("nodes",))
 
 
-def test_running_nodes_have_notice_of_their_sleep_and_none_of_it_is_left_for_the_next(
+def test_sleep_gives_nodes_notice_and_withdraws_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     messages: list[tuple[str, str]] = []
@@ -201,7 +201,7 @@ def test_running_nodes_have_notice_of_their_sleep_and_none_of_it_is_left_for_the
     assert account.given_notices == []
 
 
-def test_an_interruption_during_the_notice_keeps_the_nodes_and_withdraws_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_notice_keeps_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 

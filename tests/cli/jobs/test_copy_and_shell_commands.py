@@ -17,7 +17,7 @@ from trainium_core.nodes.report import DeployedNodes
 # Copies
 
 
-def test_what_a_job_left_is_copied_also_while_the_cluster_sleeps(cluster: Cluster) -> None:
+def test_job_files_are_copied_without_nodes(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.writes.put("outputs/model/weights.bin", "weights")
     cluster.writes.put("outputs/v1./note", "weights")

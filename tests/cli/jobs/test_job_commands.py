@@ -75,7 +75,7 @@ def test_a_job_is_started_followed_and_its_result_is_the_exit_code(cluster: Clus
     assert f"Started {job.id}." in ended.stderr
 
 
-def test_outputs_are_fetched_also_from_a_job_that_failed_and_never_outside_the_folder(cluster: Cluster) -> None:
+def test_outputs_of_a_failed_job_stay_inside_the_folder(cluster: Cluster) -> None:
     ended, job = run_to_the_end(cluster, "failed", "--outputs", "results")
     assert (Path("results") / job.id / "model" / "weights.bin").read_text() == "weights"
     assert not Path("../evil").exists()
@@ -173,7 +173,7 @@ def test_ctrl_c_leaves_the_job_running_and_says_how_to_come_back(cluster: Cluste
     assert f"trn logs {current.job.id} --follow" in ended.stderr
 
 
-def test_a_checkpoint_of_another_world_size_is_refused_before_anything_is_uploaded(cluster: Cluster) -> None:
+def test_checkpoint_of_another_world_size_is_refused(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.writes.end("interrupted")
     cluster.writes.put("checkpoints/step-10.json", {"world_size": 4})
@@ -184,7 +184,7 @@ def test_a_checkpoint_of_another_world_size_is_refused_before_anything_is_upload
     assert cluster.jobs.job_ids() == [JOB.id]
 
 
-def test_secrets_and_inputs_are_shown_by_name_in_a_dry_run_and_given_to_the_nodes(cluster: Cluster) -> None:
+def test_secrets_and_inputs_reach_the_nodes(cluster: Cluster) -> None:
     arn = "arn:aws:ssm:us-west-2:123456789012:parameter/token"
     Path("words").write_text("a b")
     given = ("-c", f"trn:job_secrets={arn}", "--secret", f"T={arn}", "--input", "words=words")

@@ -106,7 +106,7 @@ def precompile(*words: str, fails: str = "", code: int = 0) -> Any:
     return run(*(words or ("precompile",)), *TWO, *own, "--yes", "job.toml")
 
 
-def test_it_says_modules_seconds_bytes_and_dollars(host: Host, nodes: JobNodes) -> None:
+def test_report_has_modules_seconds_bytes_and_dollars(host: Host, nodes: JobNodes) -> None:
     ended = precompile()
     assert ended.exit_code == ExitCode.OK, ended.output
     seconds = re.search(rf"xla +{len(MODULES)} modules compiled, (\d+) s of compiling, ", ended.stdout)
@@ -130,7 +130,7 @@ def test_of_modules_that_failed_it_says_which_and_why(host: Host) -> None:
     assert host.is_ended
 
 
-def test_run_starts_the_job_after_what_no_earlier_one_compiled_was_compiled(cluster: Cluster, host: Host) -> None:
+def test_run_precompiles_before_the_job_starts(cluster: Cluster, host: Host) -> None:
     started: list[str] = []
 
     def nodes_work() -> None:

@@ -86,9 +86,7 @@ def test_a_dry_run_prints_the_request_and_uploads_only_on_demand() -> None:
         (GOOD, ["--on", "hyperpod"], "`trn run` does not support hyperpod yet"),
     ],
 )
-def test_what_an_engine_does_not_take_is_refused_by_its_name(
-    on: tuple[str, ...], options: list[str], message: str
-) -> None:
+def test_option_of_another_engine_is_refused_by_name(on: tuple[str, ...], options: list[str], message: str) -> None:
     ended = run("run", *on, "--yes", *options, "train.py")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert message in ended.stderr

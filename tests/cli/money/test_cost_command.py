@@ -19,7 +19,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch, account: FakeSpendingAccount, *argum
     return run("cost", *GOOD, *arguments)
 
 
-def test_what_nodes_cost_is_shown_as_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_node_cost_is_shown_as_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = invoke(monkeypatch, FakeSpendingAccount(**RAN))
     assert ended.exit_code == ExitCode.OK
     line = next(line for line in ended.stdout.splitlines() if line.startswith("instance, on demand"))
@@ -27,7 +27,7 @@ def test_what_nodes_cost_is_shown_as_an_estimate(monkeypatch: pytest.MonkeyPatch
     assert "estimated: 2.00 node-hours" in line
 
 
-def test_the_price_of_asking_is_reported_before_and_nothing_is_queried_when_it_is_not_wanted(
+def test_cost_explorer_is_optional_and_its_price_is_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with_bill, without_bill = FakeSpendingAccount(**RAN), FakeSpendingAccount(**RAN)
@@ -36,7 +36,7 @@ def test_the_price_of_asking_is_reported_before_and_nothing_is_queried_when_it_i
     assert (len(with_bill.requests), len(without_bill.requests)) == (1, 0)
 
 
-def test_what_is_not_known_ends_with_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unread_activities_exit_with_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = invoke(monkeypatch, FakeSpendingAccount(stacks=[cluster_stack()], activities=None))
     assert ended.exit_code == ExitCode.UNKNOWN
     assert "when the nodes of group ran: the permission autoscaling:DescribeScalingActivities" in ended.stdout

@@ -61,7 +61,7 @@ def test_with_both_answers_it_buys_just_that_offering_once(shop: Shop) -> None:
     assert (ended.exit_code, shop.bought) == (ExitCode.OK, [("us-west-2", OFFERING.offering_id)])
 
 
-def test_it_prints_the_settings_to_use(shop: Shop) -> None:
+def test_purchase_prints_the_settings_to_use(shop: Shop) -> None:
     shown = shop.buy("y", "858.26").stdout
     assert "cr-0123456789abcdef0 is payment-pending" in shown
     for setting in (

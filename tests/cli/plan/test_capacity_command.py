@@ -82,7 +82,7 @@ def commands(ended: Result) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in whole.splitlines() if " trn preflight " in line or " buy " in line]
 
 
-def test_what_to_type_next_is_a_good_plan(capacity: CapacityCommand) -> None:
+def test_next_commands_are_valid_plans(capacity: CapacityCommand) -> None:
     for command in commands(capacity(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE]), *HERE)):
         overrides = [word for flag, word in pairwise(command) if flag == "-c"]
         assert plan_from_file(None, overrides).region == "us-west-2"

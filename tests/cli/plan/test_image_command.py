@@ -104,7 +104,7 @@ def test_pinning_again_follows_the_parameter(monkeypatch: pytest.MonkeyPatch, tm
         (FakeAccount(unavailable={"parameter"}), ExitCode.UNKNOWN, "Unknown: no answer about parameter"),
     ],
 )
-def test_what_is_not_there_is_not_pinned(
+def test_missing_image_is_not_pinned(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, account: FakeAccount, code: ExitCode, says: str
 ) -> None:
     file = write(tmp_path)

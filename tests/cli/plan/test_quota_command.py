@@ -112,7 +112,7 @@ def test_with_room_there_is_nothing_to_request(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.parametrize("question", ["quota", "requests"])
-def test_what_is_not_known_is_not_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, question: str) -> None:
+def test_unknown_use_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws, question: str) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0, unavailable={question})], "request", "--yes")
     assert (ended.exit_code, aws.requests) == (ExitCode.UNKNOWN, [])
     assert f"no answer about {question}" in ended.stdout
@@ -127,7 +127,7 @@ def test_an_open_request_is_reported_and_not_repeated(
     assert f"open already: r-1 for {desired} vCPUs, CASE_OPENED since 2026-11-20, case 170001" in ended.stdout
 
 
-def test_a_request_that_somebody_made_meanwhile_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+def test_concurrent_request_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     aws.error = AlreadyRequestedError()
     accounts = [FakeQuotas(limit=0), FakeQuotas(limit=0, requests=[request(256)])]
     ended = run(monkeypatch, accounts, "request", "--yes")

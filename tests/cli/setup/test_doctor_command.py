@@ -48,7 +48,7 @@ def diagnosed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, account: FakeAcco
     return {one["what"]: one for one in json.loads(ended.stdout)}
 
 
-def test_what_is_missing_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_programs_are_named_with_a_fix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = diagnosed(monkeypatch, tmp_path, FakeAccount())
     outcomes = {what: one["outcome"] for what, one in found.items()}
     assert outcomes == {

@@ -43,7 +43,7 @@ def test_cause_fix_and_source_are_shown() -> None:
     assert all(text.split()[0] in ended.stdout for text in (known.cause, known.fix, known.source))
 
 
-def test_what_is_not_known_is_reported_as_unknown() -> None:
+def test_unknown_error_exits_with_not_ready() -> None:
     ended = run("explain", "the cat is on the keyboard")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Unknown error." in ended.stderr

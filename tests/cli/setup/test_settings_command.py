@@ -27,7 +27,7 @@ def test_a_group_is_shown_by_its_name(group: str) -> None:
     assert shown_names(group) == {f"trn:{name}" for name, of in GROUP_OF.items() if of == group}
 
 
-def test_a_name_that_nothing_has_is_refused_with_the_nearest_and_the_groups() -> None:
+def test_unknown_setting_is_refused_with_the_nearest() -> None:
     ended = run("settings", "capcity")
     assert ended.exit_code == 2
     assert "nearest: capacity; groups: cluster, network" in ended.stderr

@@ -55,7 +55,7 @@ def test_the_versions_are_those_that_this_repository_uses() -> None:
     assert [str(major) for major in facts()["nodejs"]["majors"]] == re.findall("[0-9]+", package["engines"]["node"])
 
 
-def test_with_a_supported_node_the_cdk_cli_alone_is_installed_into_the_environment(environment: Path) -> None:
+def test_supported_node_is_kept_and_the_cdk_cli_installed(environment: Path) -> None:
     put_node(environment / "machine", "v24.1.0")
     ended = set_up()
     assert ended.exit_code == ExitCode.OK, ended.output
