@@ -149,6 +149,33 @@ def test_a_stack_of_our_name_that_belongs_to_another_cluster_is_left_alone() -> 
     assert account.changes == []
 
 
+def test_a_stack_without_the_tag_is_left_alone() -> None:
+    account = FakeTeardown(stacks=[cluster_stack(cluster=None)], leftovers=[], work=[])
+    run(account)
+    assert account.changes == []
+
+
+def test_a_stack_that_has_nothing_but_change_sets_goes() -> None:
+    bare = cluster_stack(cluster=None, status="REVIEW_IN_PROGRESS", resources=())
+    account = FakeTeardown(stacks=[bare], leftovers=[], work=[])
+    run(account)
+    assert account.changes == ["delete_stack stack/cluster"]
+
+
+def test_a_log_group_of_another_clusters_deleted_stack_is_not_ours() -> None:
+    other = cluster_stack(status="DELETE_COMPLETE", cluster=OTHER_CLUSTER)
+    account = FakeTeardown(stacks=[], deleted=[other], work=[])
+    run(account)
+    assert [one.resource_id for one in account.leftovers] == [f"/aws/lambda/{FUNCTION}"]
+
+
+def test_log_groups_of_a_stack_whose_name_begins_like_ours_are_not_ours() -> None:
+    account = FakeTeardown()
+    run(account)
+    assert any(one.resource_id == f"/aws/lambda/{STACK_NAME}-dev-Gate" for one in account.foreign)
+    assert not [change for change in account.changes if f"{STACK_NAME}-dev" in change]
+
+
 def test_resource_of_a_living_stack_is_no_leftover() -> None:
     account = FakeTeardown(owned={"snap-1": "Other"})
     run(account)
