@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.core.fake_teardown import (
     CACHE,
     CONSENT,
+    FUNCTION,
     GROUP,
     OTHER_CLUSTER,
     OWN_CLUSTER,
@@ -22,6 +23,7 @@ from tests.core.fake_teardown import (
     leftover,
     training_stack,
 )
+from trainium_core.naming import STACK_NAME
 from trainium_core.nodes.groups import NodeGroup
 from trainium_core.stacks.description import MadeResource
 from trainium_core.teardown.account import Leftover, Workload
@@ -174,6 +176,10 @@ def test_log_groups_of_a_stack_whose_name_begins_like_ours_are_not_ours() -> Non
     run(account)
     assert any(one.resource_id == f"/aws/lambda/{STACK_NAME}-dev-Gate" for one in account.foreign)
     assert not [change for change in account.changes if f"{STACK_NAME}-dev" in change]
+
+
+def test_jobs_that_cannot_be_read_count_even_when_the_stack_is_gone() -> None:
+    assert verdict(run(FakeTeardown(denied=frozenset({"running_work"})))) == "unknown"
 
 
 def test_resource_of_a_living_stack_is_no_leftover() -> None:
