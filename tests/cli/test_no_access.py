@@ -18,17 +18,12 @@ COMMANDS = (
     "cost --no-cost-explorer",
     "destroy --yes",
     "jobs",
-    "list",
     "list --all-regions",
-    "logs",
     "nodes",
     "preflight",
-    "preflight --every-region",
     "quota status",
     "sleep --yes",
     "status",
-    "stop",
-    "wake --yes",
 )
 ASKED_MUCH = ("capacity", "preflight")
 _WHO = (
