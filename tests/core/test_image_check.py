@@ -28,6 +28,8 @@ def with_release(release: str) -> FakeAccount:
     [
         (FakeAccount(parameter_value=None), "no SSM parameter /aws/service/neuron"),
         (FakeAccount(found_image=None), "no image ami-0123456789abcdef0 in us-west-2"),
+        (FakeAccount(found_image=replace(IMAGE, state="pending")), "ami-0123456789abcdef0 is pending"),
+        (FakeAccount(found_image=replace(IMAGE, root_device_name="/dev/xvda")), "is /dev/xvda, not /dev/sda1"),
         (FakeAccount(found_image=replace(IMAGE, architecture="arm64")), "ami-0123456789abcdef0 is for arm64"),
         (FakeAccount(found_image=replace(IMAGE, root_volume_gib=600)), "takes 600 GiB, more than 512"),
     ],

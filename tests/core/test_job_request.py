@@ -61,6 +61,7 @@ def test_everything_wrong_is_reported_at_once() -> None:
 @pytest.mark.parametrize(
     ("given", "fix"),
     [
+        ({}, "give script"),
         ({"command": "true"}, "give name"),
         ({"command": "true", "name": "x", "arguments": ["a"]}, "write them into the command"),
         ({"command": "true", "name": "x", "retry_on_exit_codes": [0]}, "1 to 255"),
@@ -162,3 +163,8 @@ def test_job_with_a_field_of_another_type_is_refused(name: str, value: object) -
     job = Job(id="train-1", nodes=1, processes_per_node=1, command="true")
     with pytest.raises(ValueError, match=f"not a job: {name} is "):
         Job.from_json(json.dumps({**job.as_record(), name: value}))
+
+
+def test_a_script_and_a_command_exclude_each_other(script: Path) -> None:
+    (problem,) = problems_of({"script": str(script), "command": "true"})
+    assert "leave command out, or script" in problem

@@ -71,3 +71,9 @@ def test_a_vpc_that_resolves_no_names_fails(off: str, file_system: dict[str, Any
     finding = found("lustre", account, **OWN_VPC, **file_system)
     assert finding.outcome == "fail"
     assert finding.fix.startswith("turn enableDns")
+
+
+def test_one_in_another_subnet_of_the_zone_passes() -> None:
+    near = replace(ELSEWHERE, zone_id=SUBNET.zone_id)
+    finding = own(found_lustre=replace(LUSTRE, subnet_id=near.subnet_id), other_subnets={near.subnet_id: near})
+    assert finding.outcome == "pass"

@@ -186,3 +186,7 @@ def test_a_new_vpc_needs_room_for_one_more(others: int, limit: int) -> None:
     finding = found("network", FakeAccount(other_vpcs=others, vpc_limit=limit))
     assert finding.outcome == ("pass" if others + 1 <= limit else "fail")
     assert f"{others} of {limit} VPCs" in finding.found
+
+
+def test_a_vpc_without_dns_is_a_warning() -> None:
+    assert network(found_vpc=replace(VPC, dns_support=False)).outcome == "warn"

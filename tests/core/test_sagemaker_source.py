@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.core.plans import cluster_names, from_settings
@@ -159,6 +159,7 @@ def test_the_entry_keeps_compiled_graphs_apart_by_release(
     assert container_entry_module.compile_cache(url, processes=64) == expected
 
 
+@example(script="x" * 80, cluster="c" * 32)
 @given(script=st.text(min_size=1, max_size=80), cluster=cluster_names)
 def test_job_name_is_valid_and_begins_with_the_cluster(script: str, cluster: str) -> None:
     plan = from_settings(cluster_name=cluster)

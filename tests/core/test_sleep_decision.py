@@ -1,7 +1,7 @@
 """What `trn sleep` and `trn wake` decide, for every state of a stack."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -93,3 +93,11 @@ def test_every_decision_is_safe(state: SleepState, nodes: bool, host: bool, has_
         assert made.action == "refuse"
     if want == "asleep" and nodes and state.cluster == "pilot":
         assert made.action in ("update stack", "end nodes")
+
+
+@pytest.mark.parametrize("state", [ASLEEP, AWAKE, WITHOUT_SWITCH])
+def test_wake_after_the_end_of_the_pilot_is_refused(state: SleepState) -> None:
+    refused = decided("awake", state, nodes=False, ends=NOW)
+    assert refused.action == "refuse"
+    assert "trn extend 8h" in refused.message
+    assert decided("awake", state, nodes=False, ends=NOW + timedelta(hours=1)).action != "refuse"

@@ -106,8 +106,12 @@ def test_a_node_that_went_without_a_trace_makes_the_total_a_lower_bound() -> Non
 
 @pytest.mark.parametrize(
     "answers",
-    [{"activities": (), "stacks": [cluster_stack(hours_ago=24 * 50)]}, {"lister": FakeLister(found=None)}],
-    ids=["older than Auto Scaling remembers", "instances denied"],
+    [
+        {"activities": (), "stacks": [cluster_stack(deleted=NOW)]},
+        {"activities": (), "stacks": [cluster_stack(hours_ago=24 * 50)]},
+        {"lister": FakeLister(found=None)},
+    ],
+    ids=["a group that is gone and forgotten", "older than Auto Scaling remembers", "instances denied"],
 )
 def test_activities_older_than_the_history_are_unknown(answers: dict[str, Any]) -> None:
     found = spent(account(**answers))
