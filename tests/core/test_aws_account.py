@@ -114,3 +114,12 @@ def test_a_file_system_of_a_stack_is_known_by_its_template(
     network = account.stack_contents(stack).network
     assert network is not None
     assert network.has_lustre
+
+
+def test_an_image_that_is_not_there_is_none(account: AwsAccount) -> None:
+    assert account.image("ami-0123456789abcdef0") is None
+
+
+def test_parameters_are_found_in_folders_of_a_folder(account: AwsAccount) -> None:
+    client("ssm").put_parameter(Name="/cdk-bootstrap/team/version", Value="21", Type="String")
+    assert list(account.parameters_under("/cdk-bootstrap")) == ["/cdk-bootstrap/team/version"]

@@ -106,3 +106,8 @@ def test_deleted_group_is_reported(account: AwsNodes, stack: Stubber, nodes: lis
     with_outputs(stack, Group="gone", NodeRecords=BUCKET)
     with pytest.raises(UnavailableError, match="no Auto Scaling group gone, though the stack has one"):
         account.nodes(STACK)
+
+
+def test_without_a_stack_there_are_no_nodes(account: AwsNodes, stack: Stubber) -> None:
+    stack.add_client_error("describe_stacks", "ValidationError", f"Stack with id {STACK} does not exist")
+    assert account.nodes(STACK) is None

@@ -192,3 +192,15 @@ def test_other_endpoint_is_not_asked_for_prices(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9 is not AWS, and knows no prices"):
         AwsPrices(REGION).price(item)
+
+
+@pytest.mark.parametrize("document", ["no json", "[]", "{}", '{"product": null}', '{"product": {"attributes": {}}}'])
+def test_a_document_in_another_form_is_no_answer(document: str) -> None:
+    with pytest.raises(UnavailableError, match="not in the form that is known"):
+        price_of(NAT, document)
+
+
+def test_a_zone_without_spot_history_lists_no_price() -> None:
+    prices, stub = ec2()
+    stub.add_response("describe_spot_price_history", {"SpotPriceHistory": []})
+    assert prices.price(SPOT).usd is None

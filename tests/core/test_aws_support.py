@@ -83,3 +83,8 @@ def test_the_end_of_each_nodes_log_is_read(account: AwsSupport, stack: Stubber) 
     (log,) = account.node_logs(STACK).values()
     assert len(log) == 100_000
     assert log.endswith("the end")
+
+
+def test_console_of_a_missing_instance_says_so(account: AwsSupport) -> None:
+    shown = account.consoles(["i-0123456789abcdef0"])
+    assert shown["i-0123456789abcdef0.txt"].startswith("not available: AWS answered InvalidInstanceID.NotFound")

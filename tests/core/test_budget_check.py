@@ -33,3 +33,9 @@ def test_a_linked_account_without_budgets_is_recognised_by_what_aws_says() -> No
     message = "Account 123456789012 is a linked account. To enable budgets for your account, ask the payer account."
     stub.add_client_error("describe_budgets", "AccessDeniedException", message)
     assert account.budgets_enabled(ACCOUNT) is False
+
+
+def test_an_account_that_may_have_none_fails() -> None:
+    finding = of_budget(FakeAccount(has_budgets=False))
+    assert finding.outcome == "fail"
+    assert "management account" in finding.fix

@@ -102,6 +102,7 @@ def test_scheduled_block_starts_later_and_has_an_end() -> None:
 @pytest.mark.parametrize(
     ("reservation", "prospect", "note"),
     [
+        (replace(ACTIVE, platform="Windows"), "no", "for Windows"),
         (replace(ACTIVE, available=1), "no", "1 of 4 instances are left; 2 are needed"),
         (
             replace(SCHEDULED_BLOCK, state="active", available=4, start=NOW, end=NOW + timedelta(minutes=30)),
@@ -159,3 +160,14 @@ def test_no_total_is_less_than_its_parts_and_no_way_is_dropped(
         if option.total is not None and option.hourly is not None
     )
     assert all((option.total is None) == (option.hourly is None) for option in found)
+
+
+def test_type_has_options_only_for_ways_it_is_sold() -> None:
+    ways = {option.capacity for option in search(FakeAccount(blocks=[BLOCK]), instance_type="trn1.2xlarge").options}
+    assert ways == {"on-demand", "spot"}
+
+
+def test_region_without_the_type_says_so() -> None:
+    assert {o.note for o in search(FakeAccount(zones=())).options if o.capacity in ("on-demand", "spot")} == {
+        "no zone offers the type to this account"
+    }

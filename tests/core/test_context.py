@@ -104,3 +104,17 @@ def test_a_setting_beside_the_context_is_refused_with_where_it_goes(folder: Path
         plan_from_file(None, [])
     (problem,) = refused.value.problems
     assert (problem.key, problem.fix) == ("nodes", 'move "trn:nodes" into the object "context"')
+
+
+def test_another_file_than_cdk_json_stands_alone(folder: Path) -> None:
+    (folder / "cdk.context.json").write_text(json.dumps({"trn:capacity": "spot"}))
+    (folder / "cdk.json").rename(folder / "other.json")
+    assert plan_from_file(folder / "other.json", []).capacity == "on-demand"
+
+
+def test_a_file_that_is_named_must_be_there(folder: Path) -> None:
+    with pytest.raises(PlanError) as refused:
+        plan_from_file(folder / "ckd.json", [f"{key}={value}" for key, value in GOOD.items()])
+    (problem,) = refused.value.problems
+    assert str(problem).startswith(f"cdk.json: got {str(folder / 'ckd.json')!r}")
+    assert "No such file or directory" in problem.fix

@@ -153,3 +153,8 @@ def test_a_training_plan_is_shown_as_paid_for() -> None:
 def test_fixed_costs_of_two_stacks_are_billed_twice(product: str) -> None:
     found = products(stacks=("cluster", "hyperpod"), egress="nat-gateway")
     assert found.count(product) == (1 if product == "s3-storage" else 2)
+
+
+def test_an_initialization_rate_is_billed_by_what_is_launched() -> None:
+    line = line_of(estimated(root_volume_initialization=300), "volume-initialization")
+    assert (line.billed, line.unit) == ("by use", "GB")

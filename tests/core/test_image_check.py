@@ -128,3 +128,15 @@ def test_a_release_holds_pytorch_up_to_the_last_one_whatever_its_patch(major: in
     release = NeuronRelease((major, minor, patch))
     assert release.may_hold(frameworks()["xla"]) == ((major, minor) <= (2, 31))
     assert release.may_hold(frameworks()["native"]) == ((major, minor) >= (2, 33))
+
+
+def test_a_copy_of_your_own_is_a_warning() -> None:
+    finding = found("image", FakeAccount(found_image=replace(IMAGE, owner="210987654321")), ami=IMAGE.image_id)
+    assert finding.outcome == "warn"
+    assert "belongs to account 210987654321, not to Amazon" in finding.found
+
+
+def test_a_pin_whose_parameter_is_gone_warns() -> None:
+    finding = found("image", FakeAccount(parameter_value=None), ami=IMAGE.image_id, ami_parameter=PYTORCH)
+    assert finding.outcome == "warn"
+    assert f"{PYTORCH}, which {IMAGE.image_id} was taken from, is gone" in finding.found

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.job_bucket import BUCKET, JOB, NodesOfAJob, job_bucket
+from tests.core.job_bucket import BUCKET, JOB, NOON, NodesOfAJob, job_bucket
 from tests.retry_cases import RETRY_CASES, RETRY_SETTINGS
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.follow import (
@@ -17,6 +17,7 @@ from trainium_core.jobs.follow import (
 )
 from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_wire.formats import moment
 from trainium_wire.job_progress import attempt_of
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
@@ -175,3 +176,31 @@ def test_following_ends_when_s3_does_not_answer(jobs: AwsJobs) -> None:
     with pytest.raises(UnavailableError):
         list(follower.events())
     assert len(pauses) == UNANSWERED - 1
+
+
+def test_attempt_knows_when_its_checkpoint_was_saved(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    nodes.put("checkpoints/step-7.json", {"world_size": 4, "at": NOON})
+    nodes.start()
+    nodes.end_attempt("node-lost")
+    nodes.start(2, resume_from="step-7", resume_job=JOB.id)
+    state = jobs.state(JOB.id, every_node=True)
+    assert state
+    assert [attempt.checkpoint_at for attempt in state.attempts] == [None, moment(NOON)]
+
+
+def test_following_a_rank_reads_the_log_of_its_node(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    nodes.start()
+    nodes.log(1, "[rank 2] mine\n[rank 3] next\n", node=1)
+    nodes.log(1, "[rank 0] first\n", node=0)
+    nodes.end("succeeded")
+    assert followed(jobs, rank=2)[0] == ["mine"]
+
+
+def test_following_goes_through_all_attempts(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    for attempt in (1, 2):
+        nodes.start(attempt)
+        nodes.log(1, f"[rank 0] of {attempt}\n", attempt=attempt)
+        nodes.end_attempt("node-lost" if attempt == 1 else "succeeded", attempt)
+    nodes.end("succeeded")
+    assert followed(jobs)[0] == ["of 1", "of 2"]
+    assert followed(jobs, attempt=2)[0] == ["of 2"]

@@ -168,3 +168,19 @@ def test_job_with_a_field_of_another_type_is_refused(name: str, value: object) -
 def test_a_script_and_a_command_exclude_each_other(script: Path) -> None:
     (problem,) = problems_of({"script": str(script), "command": "true"})
     assert "leave command out, or script" in problem
+
+
+def test_a_script_is_named_by_its_path_in_the_source_as_well(script: Path) -> None:
+    assert job_request({"script": "train.py", "source": str(script.parent)}).script == script
+
+
+def test_a_file_that_is_no_toml_is_reported_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "job.toml"
+    file.write_text("nodes = = 2\n")
+    with pytest.raises(JobError, match="line 1"):
+        read_job_file(file)
+
+
+def test_more_nodes_than_the_cluster_has_are_refused() -> None:
+    with pytest.raises(JobError, match="nodes: got 5"):
+        new_job(PLAN, JobRequest(nodes=5), script="train.py", now=NOON)

@@ -77,3 +77,11 @@ def test_one_in_another_subnet_of_the_zone_passes() -> None:
     near = replace(ELSEWHERE, zone_id=SUBNET.zone_id)
     finding = own(found_lustre=replace(LUSTRE, subnet_id=near.subnet_id), other_subnets={near.subnet_id: near})
     assert finding.outcome == "pass"
+
+
+def test_one_that_does_not_exist_fails() -> None:
+    finding = own(found_lustre=None)
+    assert (finding.outcome, finding.found) == (
+        "fail",
+        f"no {LUSTRE.file_system_id} in us-west-2 that this account may see",
+    )

@@ -190,3 +190,21 @@ def test_a_new_vpc_needs_room_for_one_more(others: int, limit: int) -> None:
 
 def test_a_vpc_without_dns_is_a_warning() -> None:
     assert network(found_vpc=replace(VPC, dns_support=False)).outcome == "warn"
+
+
+def test_allowed_custom_resolver_is_a_warning() -> None:
+    finding = found("network", FakeAccount(found_vpc=OWN_RESOLVER), **OWN_VPC, dns_servers="10.1.0.2")
+    assert finding.outcome == "warn"
+    assert "not to be seen from here" in finding.found
+
+
+def test_an_endpoint_whose_policy_is_not_shown_is_unknown() -> None:
+    assert network(table=CLOSED, vpc_endpoints=[replace(S3_GATEWAY, policy=None), *SESSIONS]).outcome == "unknown"
+
+
+def test_a_subnet_without_any_route_table_is_unknown() -> None:
+    assert network(table=None).outcome == "unknown"
+
+
+def test_without_a_vpc_quota_it_is_unknown() -> None:
+    assert found("network", FakeAccount(vpc_limit=None)).outcome == "unknown"

@@ -56,3 +56,15 @@ def test_a_group_that_is_to_have_no_nodes_is_asleep_and_not_ready() -> None:
     assert shown.verdict.state == "waiting"
     assert shown.asleep
     assert shown.final
+
+
+def test_a_node_that_has_not_met_the_others_says_so() -> None:
+    assert message(report(stored("i-a"), stored("i-b", membership="")))[1] == (
+        "proven",
+        "has not yet reached all others",
+    )
+
+
+def test_proven_node_being_replaced_is_leaving() -> None:
+    shown = report(stored("i-a"), stored("i-b"), instances=(instance("i-a"), instance("i-b", leaving=True)))
+    assert message(shown)[1] == ("leaving", "Auto Scaling replaces it")

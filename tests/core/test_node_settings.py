@@ -55,3 +55,7 @@ def test_a_script_is_read_and_not_run(tmp_path: Path) -> None:
 
 def test_a_file_with_carriage_returns_is_taken_with_line_feeds(tmp_path: Path) -> None:
     assert from_settings(setup_script=script(tmp_path, b"echo a\r\necho b\r\n")).setup_script == "echo a\necho b\n"
+
+
+def test_replacements_without_recovery_are_refused() -> None:
+    assert the_problem(node_recovery="off", node_replacements=5).key == "node_replacements"

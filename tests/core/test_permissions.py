@@ -204,3 +204,9 @@ def test_actions_are_on_the_types_of_the_newer_reference(prefix: str) -> None:
         found = action(name)
         if not found.any_type:
             assert {kind.lower() for kind in (*found.required, *found.optional)} == newer_types(name), name
+
+
+def test_existing_cache_bucket_may_be_read() -> None:
+    statements = documents("look", cache_bucket="team-cache")[0]["Statement"]
+    found = [one for one in statements if "s3:ListBucket" in one["Action"]]
+    assert "arn:aws:s3:::team-cache" in found[0]["Resource"]

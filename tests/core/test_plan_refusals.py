@@ -215,3 +215,7 @@ def test_the_message_has_everything_a_person_needs() -> None:
 def test_python_code_gets_the_form_of_its_value() -> None:
     with pytest.raises(PlanError, match=r"give 4, of type int"):
         Plan(**GOOD, nodes="4")  # type: ignore[arg-type]
+
+
+def test_dns_servers_require_an_existing_vpc() -> None:
+    assert the_problem(dns_servers="10.1.0.2").allowed == "nothing without trn:vpc_id"

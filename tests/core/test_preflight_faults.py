@@ -18,7 +18,7 @@ from tests.forked import start_server
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import Finding, verdict
-from trainium_core.preflight.runner import CHECKS, preflight
+from trainium_core.preflight.runner import CHECKS, no_access, preflight
 from trainium_local import lifecycle
 from trainium_local.environment import safe_environment
 from trainium_local.server import Settings
@@ -312,3 +312,10 @@ def test_missing_credentials_are_reported_once_with_what_to_do(
 def test_every_check_is_put_to_the_test() -> None:
     tried = {check for _, _, _, checks in QUESTIONS for check in checks.split()}
     assert CHECKS.keys() - tried - {PRICES} == set()
+
+
+def test_expired_credentials_are_reported_once(plans: Mapping[str, Plan]) -> None:
+    findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error("ExpiredToken", "it is expired")))
+    assert nothing_passes(findings)
+    assert (no_access(findings) or "").startswith("the credentials have expired: sign in with `aws sso login`")
+    assert by_check(findings)["offering"].found == "not asked: see identity"

@@ -81,6 +81,8 @@ def test_a_zone_without_a_price_does_not_take_that_of_another() -> None:
     [
         ("", "the header lacks product, region, usd, date, source"),
         (HEADER + NEGOTIATED.replace("on-demand", "on-demnd"), "unknown product 'on-demnd'; nearest: on-demand"),
+        (HEADER + NEGOTIATED.replace("us-west-2", ""), "line 2: names no region"),
+        (HEADER + NEGOTIATED.replace("our agreement", ""), "names no source"),
         (HEADER + NEGOTIATED.replace("trn1.32xlarge", ""), "on-demand needs an instance_type"),
         (HEADER + NEGOTIATED.replace("on-demand", "nat-gateway"), "nat-gateway takes no instance_type"),
         (HEADER + NEGOTIATED.replace("18.50", "0"), "usd is '0', must be"),

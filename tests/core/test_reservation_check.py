@@ -100,3 +100,9 @@ def test_a_subnet_that_is_not_there_leaves_the_zone_unknown() -> None:
     account = FakeAccount(in_hand=[ACTIVE], found_subnet=None)
     with pytest.raises(UnavailableError, match="which zone the nodes go to is not known"):
         check_reservation(from_settings(**RESERVED, **OWN_SUBNET), account)
+
+
+def test_one_that_is_not_there_fails() -> None:
+    answer = check_reservation(from_settings(**RESERVED), FakeAccount())
+    assert answer is not None
+    assert (answer.outcome, answer.found) == ("fail", f"no {RESERVATION} in us-west-2 that this account may see")

@@ -257,3 +257,9 @@ def test_equal_source_is_uploaded_once(jobs: SageMakerJobs, monkeypatch: pytest.
     jobs.put("s3://trn-bucket/source/abc/", {"a": b"x"})
     with pytest.raises(RequestRefusedError, match="NoSuchBucket"):
         SageMakerJobs(PLAN, STACK, Clients()).put("s3://no-such-bucket/x", {"a": b""})
+
+
+def test_after_an_interruption_another_attempt_begins() -> None:
+    state = ended("Starting", "Training", "Interrupted", "Starting", "Training")
+    outcomes = [attempt.outcome.result if attempt.outcome else None for attempt in state.attempts]
+    assert outcomes == ["interrupted", "succeeded"]

@@ -168,3 +168,20 @@ def test_job_name_is_valid_and_begins_with_the_cluster(script: str, cluster: str
     assert len(name) <= 63
     assert name.startswith(f"{cluster}--")
     assert name.endswith("-20261121-133000")
+
+
+def test_missing_script_is_reported_with_the_nearest(source: Path) -> None:
+    with pytest.raises(JobError) as raised:
+        pack_source(source / "trian.py", source)
+    (problem,) = raised.value.problems
+    assert (problem.key, problem.nearest) == ("--script", "train.py")
+
+
+def test_a_script_outside_of_the_directory_is_refused(source: Path) -> None:
+    with pytest.raises(JobError, match="--source"):
+        pack_source(source / "train.py", source / "models")
+
+
+def test_a_directory_that_is_not_there_is_refused(source: Path) -> None:
+    with pytest.raises(JobError, match="--source"):
+        pack_source(source / "train.py", source / "nothing")

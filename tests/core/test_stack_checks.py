@@ -28,6 +28,7 @@ def test_custom_bootstrap_qualifier_is_reported() -> None:
     ("status", "outcome"),
     [
         (None, "pass"),
+        ("REVIEW_IN_PROGRESS", "pass"),
         ("CREATE_COMPLETE", "pass"),
         ("ROLLBACK_COMPLETE", "warn"),
         ("DELETE_FAILED", "fail"),
@@ -118,3 +119,15 @@ def test_old_name_of_another_cluster_does_not_block() -> None:
     )
     finding = check_stack(from_settings(cluster_name="team-a"), account)
     assert finding.found == "team-a-TrnClusterStack is not there yet"
+
+
+def test_a_stack_that_names_no_cluster_is_judged_by_its_state() -> None:
+    account = FakeAccount(
+        stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster=None)}
+    )
+    assert found("stack", account).outcome == "pass"
+
+
+def test_bootstrap_is_missing_without_a_search_for_others() -> None:
+    account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"], unavailable={"parameters"})
+    assert found("bootstrap", account).found == "there is no stack CDKToolkit"

@@ -88,3 +88,16 @@ def test_arn_of_another_region_is_refused(key: str, named: str) -> None:
 def test_a_malformed_value_is_refused(key: str, raw: Any) -> None:
     problem = the_problem(**{key: raw})
     assert (problem.key, problem.got) == (key, raw)
+
+
+def test_an_app_without_a_stack_is_refused() -> None:
+    assert the_problem(stacks="").key == "stacks"
+
+
+def test_eks_needs_the_cluster_that_orchestrates() -> None:
+    problem = the_problem(hyperpod_orchestrator="eks")
+    assert (problem.key, problem.got) == ("hyperpod_eks_cluster", None)
+
+
+def test_slurm_has_no_use_for_an_eks_cluster() -> None:
+    assert the_problem(hyperpod_eks_cluster=EKS_CLUSTER).allowed == "nothing with trn:hyperpod_orchestrator=slurm"

@@ -376,3 +376,25 @@ def test_a_stack_that_has_other_things_goes_if_that_is_asked_for() -> None:
     outcomes = take_down(account, scope, on_progress=on_progress, pause=clock.pause, now=clock.now)
     assert verdict(outcomes) == "gone"
     assert "empty_group website" not in account.changes
+
+
+def test_workload_that_does_not_report_stopping_is_stopped_once() -> None:
+    class Slow(FakeTeardown):
+        polls = 0
+
+        def running_workloads(self, **_asked: object) -> Sequence[Workload]:
+            self.polls += 1
+            return [Workload(kind="warm pool", work_id="pool")] if self.polls <= 5 else []
+
+        def stop(self, work: Workload) -> None:
+            self.changes.append(f"stop {work.work_id}")
+
+    account = Slow()
+    assert verdict(run(account)) == "gone"
+    assert account.changes.count("stop pool") == 1
+
+
+def test_a_group_that_wants_instances_and_has_none_yet_is_not_empty() -> None:
+    account = FakeTeardown(group=NodeGroup(name=GROUP, wanted=2, instances={}))
+    run(account)
+    assert f"empty_group {GROUP}" in account.changes

@@ -12,9 +12,9 @@ from moto import mock_aws
 from tests.core.aws_stubs import REGION
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.naming import RECORDS_OUTPUT
-from trainium_core.teardown.account import Workload
+from trainium_core.teardown.account import StoredBytes, Workload
 from trainium_core.teardown.aws_account import AwsTeardown
-from trainium_runtime.errors import UnavailableError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.node_store import NodeStore, StoredMembership
 from trainium_wire.keys import MEMBERSHIP_KEY
@@ -208,3 +208,38 @@ def test_a_notice_overwrites_nothing_that_the_keeper_writes_meanwhile(
     monkeypatch.setattr(NodeStore, "write_membership", disturbed)
     assert aws.announce("Cluster", NOTICE)
     assert stored_membership() == Membership.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"}, (NOTICE,))
+
+
+def test_stopping_a_job_that_is_over_is_no_failure() -> None:
+    aws, stub = stubbed("sagemaker")
+    message = "The request was rejected because the training job is in status Completed."
+    stub.add_client_error("stop_training_job", "ValidationException", message)
+    aws.stop(Workload(kind="training job", work_id="trn-pilot--a"))
+
+
+def test_an_object_that_s3_does_not_delete_is_reported() -> None:
+    aws, stub = stubbed("s3")
+    stub.add_response("list_object_versions", {"Versions": [{"Key": "graph", "VersionId": "1"}]})
+    stub.add_response("delete_objects", {"Errors": [{"Key": "graph", "Message": "it is locked"}]})
+    with pytest.raises(RequestRefusedError, match="graph: it is locked"):
+        aws.delete_some("cache")
+
+
+def test_a_bucket_holds_the_bytes_of_all_its_versions(aws: AwsTeardown) -> None:
+    s3 = client("s3")
+    s3.create_bucket(Bucket="cache", CreateBucketConfiguration={"LocationConstraint": REGION})
+    s3.put_bucket_versioning(Bucket="cache", VersioningConfiguration={"Status": "Enabled"})
+    for body in (b"123", b"45"):
+        s3.put_object(Bucket="cache", Key="graph", Body=body)
+    assert aws.stored("AWS::S3::Bucket", "cache") == StoredBytes(count=5)
+
+
+def test_missing_bucket_or_file_system_has_no_size(aws: AwsTeardown) -> None:
+    assert aws.stored("AWS::S3::Bucket", "gone") is None
+    assert aws.stored("AWS::EFS::FileSystem", "fs-01234567") is None
+
+
+def test_an_fsx_file_system_is_billed_for_its_capacity() -> None:
+    aws, stub = stubbed("fsx")
+    stub.add_response("describe_file_systems", {"FileSystems": [{"StorageCapacity": 1200}]})
+    assert aws.stored("AWS::FSx::FileSystem", "fs-0123456789abcdef0") == StoredBytes(count=1200 * 1024**3)

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.cli.running import GOOD
-from tests.core.fake_teardown import CACHE, OWN_CLUSTER, RECORDS, FakeTeardown
+from tests.core.fake_teardown import CACHE, OTHER_CLUSTER, OWN_CLUSTER, RECORDS, FakeTeardown, cluster_stack
 from trainium_cli.cluster import destroy_command
 from trainium_cli.cluster.destroy_command import show_inventory
 from trainium_cli.exit_codes import ExitCode
@@ -146,3 +146,10 @@ def test_of_a_stack_that_stays_nodes_are_said_to_end_where_there_are_some(
     shown = capsys.readouterr().out
     assert "The stack Web stays: it also has 1 AWS::EC2::VPC" in shown
     assert ("Its nodes end." in shown) is nodes_end
+
+
+def test_a_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeTeardown(stacks=[cluster_stack(cluster=OTHER_CLUSTER)], leftovers=[], work=[])
+    ended = destroy(monkeypatch, account, "--yes")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert f"belongs to the cluster {OTHER_CLUSTER}, not to {OWN_CLUSTER}: it is left alone" in ended.stdout

@@ -102,3 +102,9 @@ def test_failed_nodes_that_are_gone_are_shown_with_what_was_wrong(account: FakeN
     shown = run("nodes", *GOOD).stdout
     assert "Failed nodes that are gone, 0 in 24 hours" in shown
     assert "core 3 computes wrong numbers" in shown
+
+
+def test_a_stack_whose_group_is_gone_is_not_watched(account: FakeNodes) -> None:
+    account.answers = [NodesNotMadeError("TrnClusterStack", "DELETE_IN_PROGRESS")]
+    ended = run("nodes", *GOOD, "--watch")
+    assert (ended.exit_code, len(account.requests)) == (ExitCode.UNKNOWN, 1)

@@ -260,3 +260,17 @@ def test_the_host_that_compiles_ahead_ends_with_the_nodes_or_without_them(
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.emptied == [HOST]
     assert "The host of `trn precompile` is there, and ends as well" in ended.stdout
+
+
+def test_nodes_end_also_when_the_update_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as when the image's parameter is gone, which CloudFormation resolves at every update."""
+    account = FakeSleepAccount(state=AWAKE, running=2, refusal="Unable to fetch parameters [/image]")
+    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    assert (answer.exit_code, account.emptied) == (ExitCode.NOT_READY, ["nodes"])
+    assert "Unable to fetch parameters [/image]" in answer.stderr
+
+
+def test_nodes_of_a_sleeping_cluster_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = FakeSleepAccount(state=replace(ASLEEP, groups=("nodes",)), running=1)
+    answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
+    assert (answer.exit_code, account.emptied, account.updates) == (ExitCode.OK, ["nodes"], [])

@@ -229,3 +229,25 @@ def test_stop_asks_the_nodes_and_waits_for_the_end(cluster: Cluster) -> None:
     assert ended.exit_code == ExitCode.OK
     assert ended.stdout == f"{JOB.id} is over: stopped.\n"
     assert run("stop", *TWO).exit_code == ExitCode.OK
+
+
+def test_failed_job_shows_its_traceback_with_node_and_rank(cluster: Cluster) -> None:
+    failure = {"reason": "ValueError: no", "traceback": "Traceback ...\nValueError: no", "node": 1, "rank": 33}
+    ended, _ = run_to_the_end(cluster, "failed", **failure)
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "Traceback ...\nValueError: no\n" in ended.stdout
+    assert "node 1, rank 33" in ended.stdout
+
+
+def test_resumed_job_continues_from_the_origin_checkpoint(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.writes.put("checkpoints/step-10.json", {"world_size": 64})
+    second = replace(JOB, id="second", resume_from=JOB.id)
+    assert cluster.jobs.submit(second, b"", over=cluster.jobs.current())
+    replace(cluster.writes, job=second).end("interrupted")
+    ended = run("run", *TWO, "--detach", "--resume", "second", "train.py")
+    assert ended.exit_code == ExitCode.OK, ended.stderr
+    assert f"continues from step-10 of {JOB.id}" in ended.stderr
+    current = cluster.jobs.current()
+    assert current
+    assert current.job.resume_from == JOB.id

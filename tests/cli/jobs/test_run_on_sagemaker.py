@@ -91,3 +91,11 @@ def test_option_of_another_engine_is_refused_by_name(on: tuple[str, ...], option
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert message in ended.stderr
     assert started() == []
+
+
+def test_job_output_is_copied() -> None:
+    submit("--detach")
+    (name,) = started()
+    client("s3").put_object(Bucket="trn-bucket", Key=f"output/{name}/output/model.tar.gz", Body=b"model")
+    assert run("cp", *ON, f"{name}:outputs", "results").exit_code == ExitCode.OK
+    assert Path("results/model.tar.gz").read_bytes() == b"model"

@@ -1,6 +1,7 @@
 """`trn cost`: the numbers, what each was got from, and the exit code. The arithmetic is tested in tests/core."""
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -51,3 +52,8 @@ def test_json_has_every_number_and_null_where_none_is_known(monkeypatch: pytest.
     assert [round(line["usd"], 2) for line in printed["estimated"]] == [43.0, 0.11, 0.04]
     assert printed["per_hour_total"] == {"at_least": 0.0, "unknown_amounts": 0}
     assert round(printed["forecast"]["total"]["at_least"], 2) == 43.15
+
+
+def test_a_bill_is_shown_with_its_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = invoke(monkeypatch, FakeSpendingAccount(**RAN, bill={"Amazon EC2": Decimal(12)})).stdout
+    assert "$12.00, by Cost Explorer. Cost Explorer lags by up to a day" in shown

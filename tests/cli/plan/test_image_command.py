@@ -120,3 +120,11 @@ def test_options_before_the_subcommand_are_not_lost_silently(tmp_path: Path) -> 
     ended = run("image", *GOOD, "pin")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "give the options after 'pin'" in ended.stderr
+
+
+def test_a_pin_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
+    file = write(tmp_path, ami=IMAGE.image_id, ami_parameter=PARAMETER)
+    before = file.read_text()
+    ended = pin()
+    assert (ended.exit_code, file.read_text()) == (ExitCode.OK, before)
+    assert "Pinned already" in ended.stdout

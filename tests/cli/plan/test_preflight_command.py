@@ -125,3 +125,10 @@ def test_without_credentials_the_verdict_is_unknown() -> None:
     assert ended.stdout == ""
     assert ended.stderr.startswith("Unknown: The config profile (none-such) could not be found: sign in with ")
     assert ended.stderr.count("\n") == 1
+
+
+def test_suppressed_check_is_shown_as_suppressed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = invoke(monkeypatch, NOT_READY, "--suppress", "quota")
+    assert ended.exit_code == ExitCode.OK
+    assert "suppressed" in next(line for line in ended.stdout.splitlines() if line.startswith("quota"))
+    assert ended.stdout.splitlines()[-1] == "ready: 1 x trn1.32xlarge in us-west-2 (8 pass, 1 suppressed)"

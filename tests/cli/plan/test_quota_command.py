@@ -144,3 +144,27 @@ def test_a_request_as_json(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
 def test_json_does_not_prompt(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--json")
     assert (ended.exit_code, aws.requests) == (ExitCode.BAD_INPUT, [])
+
+
+def test_status_shows_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = [request(256), request(64, "DENIED")]
+    shown = run(monkeypatch, [FakeQuotas(limit=0, requests=requests)], "status").stdout
+    rows = [line.split() for line in shown.splitlines() if line.startswith("2026-11-20")]
+    assert [row[2:4] for row in rows] == [["256", "CASE_OPENED"], ["64", "DENIED"]]
+    assert rows[0][-2:] == ["170001", "r-1"]
+
+
+@pytest.mark.parametrize("typed", ["n\n"])
+def test_without_a_yes_nothing_is_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, typed: str) -> None:
+    ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed=typed)
+    assert (ended.exit_code, aws.requests) == (ExitCode.NOT_READY, [])
+    assert "Nothing was asked for." in ended.stdout
+
+
+@pytest.mark.parametrize("again", [FakeQuotas(limit=0), FakeQuotas(limit=0, unavailable={"requests"})])
+def test_open_request_that_is_not_shown_is_unknown(
+    monkeypatch: pytest.MonkeyPatch, aws: Aws, again: FakeQuotas
+) -> None:
+    aws.error = AlreadyRequestedError()
+    ended = run(monkeypatch, [FakeQuotas(limit=0), again], "request", "--yes")
+    assert ended.exit_code == ExitCode.UNKNOWN
