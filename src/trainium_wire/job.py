@@ -20,6 +20,9 @@ CHECKPOINT_SECONDS = 30
 
 SUCCEEDED, FAILED, NODE_LOST = "succeeded", "failed", "node-lost"
 HUNG, STOPPED, INTERRUPTED, TIME_LIMIT = "hung", "stopped", "interrupted", "time-limit"
+ALL_FILES, OWN_FILES = "all", "own"
+"""Which files of a checkpoint a node gets when it resumes: those of all nodes, or its own and those of node 0."""
+
 RESULTS_LOST = "results-lost"
 """Every process ended with 0, and checkpoints or outputs did not reach S3."""
 RESULTS = (SUCCEEDED, FAILED, NODE_LOST, HUNG, STOPPED, INTERRUPTED, TIME_LIMIT, RESULTS_LOST)
@@ -54,7 +57,7 @@ class Job:
     runs no other. secrets: ARNs by the names of their variables. inputs: S3 URLs by name; those of what was uploaded
     are relative to the folder of the job; that of a folder ends with a slash. checkpoints: S3 URL of the folder that
     all jobs keep theirs in; None: the cluster's own. waking_seconds: how long the cluster was woken before it.
-    compile_cache: whether the nodes use the cluster's.
+    compile_cache: whether the nodes use the cluster's. resume_files: ALL_FILES or OWN_FILES.
     """
 
     id: str
@@ -75,6 +78,7 @@ class Job:
     checkpoint_seconds: int = CHECKPOINT_SECONDS
     compile_cache: bool = True
     resume_from: str | None = None
+    resume_files: str = ALL_FILES
     retries: int = 0
     retry_on_exit_codes: tuple[int, ...] = ()
     retry_on_hang: bool = False
@@ -221,6 +225,20 @@ def start_record(
         "resume_job": checkpoint_job if checkpoint else None,
         "seconds_left": seconds_left,
     }
+
+
+def checkpoint_part(attempt: int, rank: int, version: int) -> str:
+    """The name of a node's part of a checkpoint. version: how often it was saved under its name in the attempt."""
+    return f"{attempt}-{rank}-{version}"
+
+
+def rank_of_part(part: str) -> int:
+    """The node that has stored it."""
+    return int(part.split("-")[1])
+
+
+def version_of_part(part: str) -> int:
+    return int(part.split("-")[2])
 
 
 def checkpoint_names(keys: Iterable[str]) -> list[str]:

@@ -93,8 +93,13 @@ class JobKeys(NamedTuple):
         """The manifest of a checkpoint, which is written last: one without is not complete."""
         return f"{self.checkpoints}{name}.json"
 
-    def checkpoint_file(self, name: str, path: str) -> str:
-        return f"{self.checkpoints}{name}/{path}"
+    def checkpoint_part(self, name: str, part: str) -> str:
+        """What a node has stored of a checkpoint: its files, with their sizes and digests."""
+        return f"{self.checkpoints}{name}/{part}.json"
+
+    def checkpoint_file(self, name: str, part: str, path: str) -> str:
+        """path: below the folder of checkpoints of the node."""
+        return f"{self.checkpoints}{name}/{part}/{path}"
 
     def output(self, path: str) -> str:
         return f"{self.folder}/outputs/{path}"

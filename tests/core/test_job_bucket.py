@@ -146,6 +146,39 @@ def test_only_checkpoints_with_a_manifest_are_whole(jobs: AwsJobs, nodes: NodesO
     assert jobs.checkpoints(JOB.id) == ["step-10"]
 
 
+def test_checkpoints_are_fetched_as_their_script_saved_them(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
+    nodes.put("checkpoints/step-10.json", {"parts": ["1-0-1", "1-1-1", "../evil", 3]})
+    for rank in (0, 1):
+        nodes.put(f"checkpoints/step-10/1-{rank}-1.json", {"files": {}})
+        nodes.put(f"checkpoints/step-10/1-{rank}-1/step-10/meta", f"of {rank}")
+        nodes.put(f"checkpoints/step-10/1-{rank}-1/step-10/shard-{rank}", "x")
+    nodes.put("checkpoints/step-20/1-0-1/step-20/model", "not whole")
+    assert set(jobs.files(JOB.id, "checkpoints")) == {
+        "checkpoints/step-10/meta",
+        "checkpoints/step-10/shard-0",
+        "checkpoints/step-10/shard-1",
+        "checkpoints/node-1/step-10/meta",
+    }
+    assert jobs.files(JOB.id, "checkpoints/step-10/shard-1") == {"checkpoints/step-10/shard-1": 1}
+    jobs.download(JOB.id, "checkpoints/node-1/step-10/meta", str(tmp_path / "meta"))
+    assert (tmp_path / "meta").read_text() == "of 1"
+
+
+def test_loser_of_two_submissions_is_no_job(jobs: AwsJobs) -> None:
+    winner, loser = replace(JOB, id="winner-20261122-120000"), replace(JOB, id="loser-20261122-120000")
+    over = jobs.current()
+    assert [jobs.submit(one, b"", over=over) for one in (winner, loser)] == [True, False]
+    assert [state.job.id for state in jobs.newest(9)] == [winner.id]
+    assert jobs.state(loser.id) is None
+
+
+def test_job_that_was_given_out_and_not_noted_is_found(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+    nodes.s3.delete_object(Bucket=BUCKET, Key=f"jobs/{JOB.id}/job.json")
+    state = AwsJobs(jobs.region, BUCKET).state(JOB.id)
+    assert state
+    assert state.status == "waiting for the nodes"
+
+
 def followed(jobs: AwsJobs, **options: int) -> tuple[list[str], list[str]]:
     """The lines and the states until the end."""
     events = list(JobFollower(JOB.id, jobs, pause=lambda _: None, **options).events())

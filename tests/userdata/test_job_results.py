@@ -89,12 +89,58 @@ def test_attempt_resumes_from_a_checkpoint_of_the_one_before(
     nodes.start(SAVES + "raise SystemExit(5)", **kept)
     nodes.wait()
     names = {key.partition("/checkpoints/")[::2] for key in nodes.aws.records if "/checkpoints/" in key}
-    files = {name for step in (1, 2, 3) for name in (f"step-{step}.json", f"step-{step}/step")}
+    files = {
+        name
+        for step in (1, 2, 3)
+        for name in (f"step-{step}.json", f"step-{step}/1-0-1.json", f"step-{step}/1-0-1/step-{step}/step")
+    }
     assert names == {(f"{folder}/{JOB}", name) for name in files}
     nodes.next_attempt()
     nodes.start(SAVES, resume_from="step-2", resume_job=JOB, **kept)
     assert nodes.wait() == [0]
     assert "begins at 2\n" in nodes.log()
+
+
+SHARDS = """
+import os, pathlib
+folder, rank = pathlib.Path(os.environ["TRN_CHECKPOINT_DIR"]), os.environ["TRN_NODE_RANK"]
+found = [(path.name, sorted(file.name for file in path.iterdir())) for path in sorted(folder.iterdir())]
+print("finds", found, os.environ.get("TRN_RESUME_FROM") in (None, str(folder / "checkpoint-500")), flush=True)
+if not found:
+    new = folder / ".checkpoint-500"
+    new.mkdir()
+    (new / f"shard-{rank}").write_text(rank)
+    new.rename(folder / "checkpoint-500")
+"""
+
+
+def test_shards_of_all_nodes_are_kept_and_resumed_where_scripts_look(nodes: JobNodes) -> None:
+    nodes.start(SHARDS, nodes=2)
+    assert nodes.wait() == [0, 0]
+    assert nodes.content("checkpoints/checkpoint-500.json")["parts"] == ["1-0-1", "1-1-1"]
+    nodes.next_attempt()
+    nodes.start(SHARDS, nodes=2, resume_from="checkpoint-500", resume_job=JOB)
+    assert nodes.wait() == [0, 0]
+    for rank in (0, 1):
+        assert "finds [('checkpoint-500', ['shard-0', 'shard-1'])] True\n" in nodes.log(rank)
+
+
+def test_shards_of_an_interrupted_job_are_complete(nodes: JobNodes) -> None:
+    interrupted = SHARDS + "import time\nprint('ready', flush=True)\nwhile True: time.sleep(1)\n"
+    nodes.start(interrupted, nodes=2, checkpoint_seconds=60)
+    nodes.await_(lambda: all("ready" in nodes.log(rank) for rank in (0, 1)))
+    nodes.put("stop.json", {"at": "2026-11-22T19:05:01Z", "reason": "trn stop"})
+    assert nodes.wait() == [1, 1]
+    assert nodes.content("checkpoints/checkpoint-500.json")["parts"] == ["1-0-1", "1-1-1"]
+
+
+def test_a_shard_that_does_not_reach_s3_makes_the_results_lost(nodes: JobNodes) -> None:
+    nodes.aws.put_status = lambda name: 403 if "/1-1-1/" in name else 200
+    nodes.start(SHARDS, nodes=2, timing={"refused": 0})
+    assert nodes.wait() == [1, 1]
+    assert nodes.end["result"] == "results-lost"
+    assert nodes.end["node"] == 1
+    assert not nodes.content("checkpoints/checkpoint-500.json")
 
 
 def test_a_checkpoint_of_another_world_size_is_refused_in_a_sentence(nodes: JobNodes) -> None:

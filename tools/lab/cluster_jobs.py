@@ -141,7 +141,8 @@ class ClusterJobs:
         """The manifests of those that are whole."""
         prefix = f"{CHECKPOINTS}/{job}/checkpoints/"
         found = self._s3.list_objects_v2(Bucket=OWN_BUCKET, Prefix=prefix).get("Contents", [])
-        return [item["Key"] for item in found if item["Key"].endswith(".json")]
+        keys = [item["Key"] for item in found]
+        return [key for key in keys if key.endswith(".json") and "/" not in key.removeprefix(prefix)]
 
     def objects(self, job: str) -> Mapping[str, bytes]:
         """All that is in the cluster's bucket of a job, by key."""

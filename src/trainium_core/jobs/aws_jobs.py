@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
@@ -27,6 +28,7 @@ from trainium_wire.job import (
     is_job_id,
     job_end_record,
     jobs_url,
+    rank_of_part,
 )
 from trainium_wire.job_keys import job_keys
 from trainium_wire.job_progress import Attempt, NodeProgress, attempt_of, node_progress
@@ -36,6 +38,8 @@ _ABSENT = ("NoSuchKey", "404", "NotFound")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 _READERS = 16
 _LARGEST_JSON = 262_144
+_CHECKPOINTS = "checkpoints"
+_PART = re.compile(r"[0-9]{1,9}-[0-9]{1,9}-[0-9]{1,9}")
 _LARGEST_LOG_PART = 4_194_304
 
 
@@ -68,6 +72,7 @@ class AwsJobs(AwsService):
         self._submitted: dict[str, Job] = {}
         self._starts: dict[tuple[str, int], Mapping[str, Any]] = {}
         self._ended: dict[tuple[str, int], Attempt] = {}
+        self._saved: dict[tuple[str, str], str] = {}
 
     def current(self) -> CurrentJob | None:
         """None when there has been no job yet. Raises UnavailableError also for one that cannot be read."""
@@ -92,9 +97,13 @@ class AwsJobs(AwsService):
             raise RequestRefusedError(f"there is a job {job.id} already: try again, or give another name")
         for name, path in (uploads or {}).items():
             self._upload(f"{job_keys(job.id).inputs}/{name}", path)
-        self._put(job_keys(job.id).job, body)
         unchanged = {"IfMatch": over.etag} if over else {"IfNoneMatch": "*"}
-        return self._put(self._current_key, body, **unchanged)
+        if not self._put(self._current_key, body, **unchanged):
+            return False
+        # Not before: a job that was not given out is none. Until then `job` finds it as the current one.
+        with suppress(RequestRefusedError):
+            self._put(job_keys(job.id).job, body)
+        return True
 
     def stop(self, job_id: str, reason: str, at: str) -> None:
         """Ask the nodes to end a job."""
@@ -120,7 +129,8 @@ class AwsJobs(AwsService):
         if job_id not in self._submitted:
             found = self._get(job_keys(job_id).job)
             if found is None:
-                return None
+                current = self.current()
+                return current.job if current and current.job.id == job_id else None
             try:
                 self._submitted[job_id] = Job.from_json(found[0])
             except ValueError as error:
@@ -204,11 +214,34 @@ class AwsJobs(AwsService):
         return place.netloc, job_keys(job_id, place.path.strip("/")).checkpoints
 
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
-        """What is below a folder of a job, or is the file itself: sizes in bytes by the path in the job's folder."""
-        prefix = f"{job_keys(job_id).folder}/"
+        """What is below a folder of a job, or is the file itself: sizes in bytes by the path in the job's folder.
+
+        Checkpoints are shown as their script saved them, and only those that are whole.
+        """
         wanted = folder.strip("/")
-        found = {entry["Key"].removeprefix(prefix): entry["Size"] for entry in self._entries(f"{prefix}{wanted}")}
+        if wanted.partition("/")[0] == _CHECKPOINTS:
+            found = self._checkpoint_files(job_id)
+        else:
+            prefix = f"{job_keys(job_id).folder}/"
+            found = {entry["Key"].removeprefix(prefix): entry["Size"] for entry in self._entries(f"{prefix}{wanted}")}
         return {name: size for name, size in found.items() if not wanted or f"{name}/".startswith(f"{wanted}/")}
+
+    def _checkpoint_files(self, job_id: str) -> Mapping[str, int]:
+        """Of a file that several nodes have saved, that of the lowest rank has its own name."""
+        keys, found = job_keys(job_id), dict[str, int]()
+        for name in self.checkpoints(job_id):
+            parts = (self._json(keys.checkpoint(name)) or {}).get("parts")
+            listed = cast("list[Any]", parts) if isinstance(parts, list) else []
+            for part in sorted((one for one in listed if _PART.fullmatch(str(one))), key=rank_of_part):
+                prefix = keys.checkpoint_file(name, part, "")
+                for entry in self._entries(prefix):
+                    relative = entry["Key"].removeprefix(prefix)
+                    path = f"{_CHECKPOINTS}/{relative}"
+                    if path in found:
+                        path = f"{_CHECKPOINTS}/node-{rank_of_part(part)}/{relative}"
+                    found[path] = entry["Size"]
+                    self._saved[job_id, path] = entry["Key"]
+        return found
 
     @property
     def _transfers(self) -> Any:
@@ -216,9 +249,10 @@ class AwsJobs(AwsService):
         return import_module("boto3.s3.inject")
 
     def download(self, job_id: str, name: str, path: str) -> None:
-        """A file of a job, by its path in the job's folder."""
+        """A file of a job, by its path as of `files`."""
+        key = self._saved.get((job_id, name), f"{job_keys(job_id).folder}/{name}")
         with read_errors(self._permission("s3:GetObject")):
-            self._transfers.download_file(self.client("s3"), self.bucket, f"{job_keys(job_id).folder}/{name}", path)
+            self._transfers.download_file(self.client("s3"), self.bucket, key, path)
 
     def _upload(self, key: str, path: Path) -> None:
         files = {key: path}

@@ -63,6 +63,7 @@ def new_job(
         checkpoint_seconds=request.checkpoint_seconds,
         compile_cache=request.compile_cache,
         resume_from=request.resume,
+        resume_files=request.resume_files,
         retries=request.retries,
         retry_on_exit_codes=request.retry_on_exit_codes,
         retry_on_hang=request.retry_on_hang,

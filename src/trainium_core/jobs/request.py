@@ -15,7 +15,7 @@ from trainium_core.plan.settings.jobs import S3_FOLDER
 from trainium_core.problems import nearest
 from trainium_core.setting_schema.forms import Choice, FilePath, Form, Pattern, UnreadableError, WholeNumber
 from trainium_core.setting_schema.setting import METADATA_KEY, Setting, section, setting
-from trainium_wire.job import CHECKPOINT_SECONDS
+from trainium_wire.job import ALL_FILES, CHECKPOINT_SECONDS, OWN_FILES
 
 LONGEST_NAME = 40
 
@@ -185,6 +185,13 @@ class JobRequest:
         Choice(("File", "FastFile")),
         meaning="Whether inputs are copied before the start, or read from S3 when they are needed. SageMaker only.",
         default="File",
+    )
+    resume_files: str = setting(
+        "resume_files",
+        Choice((ALL_FILES, OWN_FILES)),
+        meaning="Which files of a checkpoint each node gets when the job resumes: those of all nodes, or its own and "
+        "those of node 0.",
+        default=ALL_FILES,
     )
     resume: str | None = setting(
         "resume",

@@ -69,6 +69,7 @@ class SageMakerJobs(AwsService):
         "retry_on_hang": _NO_RESTART,
         "hang_minutes": "leave it out, and give a time limit",
         "checkpoint_seconds": "leave it out: SageMaker copies checkpoints when they change",
+        "resume_files": "leave it out: each instance gets all checkpoints",
         "rank": "leave it out: the log does not tell which process printed a line",
         "attempt": "leave it out: the log does not tell which start of the job printed a line",
         "wake": _OF_NODES,

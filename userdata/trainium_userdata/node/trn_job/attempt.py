@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import shutil
 import signal
 import time
 from collections.abc import Callable, Generator
@@ -17,11 +16,11 @@ from . import checkpoints, inputs, processes, source
 from .command import Command, variables
 from .compile_caches import CompileCaches
 from .end import End
-from .failure import Failure, Finder
+from .failure import Failure, Finder, full_disk
 from .launch import Launch
 from .logs import Log
 from .notices import Notices
-from .peers import Listener, Neighbours
+from .peers import Listener, Neighbours, has_succeeded
 from .periodic_thread import PeriodicThread
 from .progress import Compiling, Progress
 from .results import Results
@@ -30,7 +29,6 @@ from .stacks import print_stacks
 from .store import Store
 
 FINAL_ATTEMPTS = 3
-LEAST_FREE_BYTES = 1024 * 1024
 
 
 class _AttemptEndedError(Exception):
@@ -78,7 +76,11 @@ class Attempt:
         try:
             with contextlib.suppress(_AttemptEndedError):
                 self._prepare()
-                uploading = PeriodicThread("checkpoints", self._upload_beside, lambda: every)
+                soon = min(every, launch.timing.report)
+                pending = self._results.checkpoints
+                uploading = PeriodicThread(
+                    "checkpoints", self._upload_beside, lambda: soon if pending.pending else every
+                )
                 uploading.start()
                 threads.append(uploading)
                 if self._caches.is_wanted:
@@ -136,6 +138,7 @@ class Attempt:
             "peer_port": self.peer_port,
             "log_parts": self._log.parts,
             "lost": self._results.lost,
+            "checkpoints": self._results.checkpoints.as_record(),
         }
         self._store.write(launch.keys.node(launch.rank), record)
 
@@ -190,8 +193,8 @@ class Attempt:
             source.unpack(archive, place / "source")
             archive.unlink()
             if launch.resume_from:
-                (place / "resume").mkdir()
-                resumed = checkpoints.download(launch, self._store, place / "resume")
+                resumed = checkpoints.download(launch, self._store, place / "checkpoints")
+                self._results.checkpoints.add_resumed(resumed)
                 self._variables["TRN_RESUME_FROM"] = str(resumed)
                 self._log.say(f"goes on from checkpoint {launch.resume_from}")
         if launch.spec.inputs:
@@ -265,13 +268,17 @@ class Attempt:
         else:
             # Before it is said: when all nodes have succeeded the job is over, and the cluster may go.
             self._store_results(self._end.over.is_set)
-            if self._results.lost and not self._end.over.is_set():
-                self._final_state = RESULTS_LOST
-                self._end.declare(RESULTS_LOST, f"{launch.name}: {self._results.lost}", exit_code=0)
-            elif not self._results.lost:
+            if not self._declare_lost_results():
                 self._state = self._final_state = "succeeded"
                 self._reporting.soon()
                 self._wait_for_others()
+
+    def _declare_lost_results(self) -> bool:
+        """Whether there are any."""
+        if self._results.lost and not self._end.over.is_set():
+            self._final_state = RESULTS_LOST
+            self._end.declare(RESULTS_LOST, f"{self._launch.name}: {self._results.lost}", exit_code=0)
+        return bool(self._results.lost)
 
     def _check_time(self) -> None:
         """What node 0 decides for all: whether the job hangs, or has taken too long."""
@@ -293,19 +300,12 @@ class Attempt:
         while not self._end.over.is_set():
             if self._terminated:
                 self._declare_termination()
-            pending = [rank for rank in pending if not self._has_succeeded(rank)]
+            pending = [rank for rank in pending if rank < 0 or not has_succeeded(self._launch, self._store, rank)]
             if not pending:
-                self._end.declare("succeeded", "", exit_code=0)
+                self._results.complete_checkpoints()
+                if not self._declare_lost_results():
+                    self._end.declare("succeeded", "", exit_code=0)
             self._end.over.wait(timing.poll if self._launch.rank else timing.others)
-
-    def _has_succeeded(self, rank: int) -> bool:
-        if rank < 0 or self._end.over.is_set():
-            return False
-        try:
-            record = self._store.read(self._launch.keys.node(rank))
-        except OSError:
-            return False
-        return bool(record) and record["state"] == "succeeded"
 
     # How it ended.
 
@@ -342,16 +342,11 @@ class Attempt:
         where = launch.name if failure.rank is None else f"rank {failure.rank} on {launch.name}"
         self._end.declare(
             "failed",
-            f"{where}: {failure.sentence}{self._full_disk()}",
+            f"{where}: {failure.sentence}{full_disk(launch.place)}",
             rank=failure.rank,
             exit_code=failure.exit_code,
             traceback=failure.traceback,
         )
-
-    def _full_disk(self) -> str:
-        """What a process may have had no room left to say: its output passes through files of torchrun."""
-        full = shutil.disk_usage(self._launch.place).free < LEAST_FREE_BYTES
-        return "; no space is left on the disk of the job" if full else ""
 
     def _finish(self, threads: list[PeriodicThread]) -> None:
         """End what still runs, and store what is left: checkpoints first."""
@@ -371,6 +366,7 @@ class Attempt:
             thread.stop()
         if self._final_state not in ("succeeded", RESULTS_LOST):
             self._store_results(lambda: False)
+            self._results.checkpoints.await_parts(lambda: self._terminated)
         self._state = self._final_state
         self._retry_at_end("log", self._log.send)
         self._retry_at_end("record", self._report)
@@ -385,7 +381,7 @@ class Attempt:
         """While the command runs: the phase `checkpoints` is part of `running`."""
         start = time.monotonic()
         try:
-            self._results.upload_checkpoints()
+            self._results.checkpoints.upload()
         finally:
             end = self._command_ended or time.monotonic()
             self._phases["checkpoints"] = self._phases.get("checkpoints", 0) + max(0.0, end - start)

@@ -1,17 +1,37 @@
-"""Checkpoints on their way to S3 and back. One without a manifest, which is written last, does not exist."""
+"""Checkpoints on their way to S3 and back.
+
+Each node stores its part of a checkpoint: its files, then a record of them. Node 0 writes the manifest when all parts
+are there. A checkpoint without a manifest does not exist.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from pathlib import Path
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from trainium_wire.formats import now_text
+from trainium_wire.job import ALL_FILES, RESULTS_LOST, checkpoint_part, rank_of_part, version_of_part
 from trainium_wire.job_keys import job_keys
 from trn_node.objects import sha256_of
 
 from .launch import Launch
 from .store import Store
+
+READERS = 8
+CLOCK_MARGIN_SECONDS = 2
+"""By which the clocks of two nodes may differ."""
+MOST_PARTS_TOLD = 100
+"""In a node's record: those that were stored last."""
+
+OVER = ("succeeded", RESULTS_LOST, "failed", "ended")
+"""States of a node that stores nothing any more."""
+
+Signature = tuple[tuple[str, int, int], ...]
 
 
 class CheckpointError(Exception):
@@ -19,104 +39,201 @@ class CheckpointError(Exception):
 
 
 class Checkpoints:
-    """Uploads what node 0 has completed in the job's checkpoint folder."""
+    """Stores what the script has completed in the job's checkpoint folder. say: takes a line for the log."""
 
-    def __init__(self, launch: Launch, store: Store, folder: Path) -> None:
-        self._launch, self._store, self._folder = launch, store, folder
+    def __init__(self, launch: Launch, store: Store, folder: Path, say: Callable[[str], None]) -> None:
+        self._launch, self._store, self._folder, self._say = launch, store, folder, say
         self._kept = store.at(launch.checkpoints_url)
-        self._known: dict[str, tuple[tuple[str, int, int], ...]] = {}
-        self._versions: dict[str, int] = {}
+        self._known: dict[str, Signature] = {}
+        self._parts: dict[str, str] = {}
+        self._pending: dict[str, float] = {}
+        self._holds = self._is_sharded = False
         self._uploading = threading.Lock()
 
-    @property
-    def unwanted(self) -> bool:
-        """Whether this is another node than 0, and has checkpoints, which are not kept."""
-        return bool(self._launch.rank and self._complete_paths())
+    def add_resumed(self, path: Path) -> None:
+        """Say that a checkpoint in the folder is the one that the job resumes from: it is stored already."""
+        self._known[path.name] = signature(path)
 
     def upload(self) -> None:
-        """What is new, the oldest first. Raises OSError; the next call goes on."""
-        if self._launch.rank:
-            return
+        """Store what is new, the oldest first. Raises OSError; the next call continues."""
         with self._uploading:
             for path in self._complete_paths():
                 before = signature(path)
                 if before and before != self._known.get(path.name):
                     self._upload(path, before)
+            if self._pending:
+                self._complete(self._told(), final=False)
+
+    def as_record(self) -> dict[str, Any]:
+        """For the record of this node: whether it saves anything, and the parts that it has stored, by checkpoint."""
+        looked = time.time()
+        if not self._holds and self._folder.is_dir():
+            self._holds = any(
+                signature(path) not in ((), self._known.get(path.name)) for path in self._folder.iterdir()
+            )
+        parts = list(self._parts.items())[-MOST_PARTS_TOLD:]
+        return {"looked": looked, "holds": self._holds or bool(parts), "parts": dict(parts)}
+
+    @property
+    def pending(self) -> list[str]:
+        """Checkpoints whose parts of this node are stored and whose manifests are not."""
+        return list(self._pending)
+
+    def complete_all(self) -> None:
+        """On node 0, write the manifests of all that is complete, once every node has stored its last part.
+
+        Raises OSError; the next call continues.
+        """
+        with self._uploading:
+            self._complete(self._told(), final=True)
+
+    def await_parts(self, is_cancelled: Callable[[], bool]) -> None:
+        """Complete what other nodes still store their parts of, until they are over or `timing.parts` is."""
+        timing = self._launch.timing
+        ends, are_over = time.monotonic() + timing.parts, False
+        while self._pending and not (are_over or is_cancelled() or time.monotonic() > ends):
+            time.sleep(timing.others)
+            with contextlib.suppress(OSError), self._uploading:
+                told = self._told()
+                self._complete(told, final=False)
+                are_over = all(record.get("is_over") for record in told.values())
+        for name in self._pending:
+            self._say(f"checkpoint {name} is not complete: parts of other nodes are missing")
 
     def _complete_paths(self) -> list[Path]:
         """By the time at which they were saved. Scripts rename a checkpoint into place when it is whole."""
+        if not self._folder.is_dir():
+            return []
         found = [
             path for path in self._folder.iterdir() if not path.name.startswith(".") and not path.name.endswith(".tmp")
         ]
         return sorted(found, key=lambda path: max((entry[2] for entry in signature(path)), default=0))
 
-    def _upload(self, path: Path, before: tuple[tuple[str, int, int], ...]) -> None:
-        version = self._versions.get(path.name, 0) + 1
+    def _upload(self, path: Path, before: Signature) -> None:
+        name, launch = path.name, self._launch
+        version = version_of_part(self._parts[name]) + 1 if name in self._parts else 1
         # What is saved again under the same name must not change what an earlier manifest promises.
-        name = path.name if version == 1 else f"{path.name}.{version}"
+        part = checkpoint_part(launch.attempt, launch.rank, version)
         stored: dict[str, Any] = {}
         try:
             for relative, size, _ in before:
-                file = path / relative if relative else path
-                digest = sha256_of(file)
-                stored[relative or path.name] = {"size": size, "sha256": digest}
-                self._kept.upload(self._launch.job_keys.checkpoint_file(name, relative or path.name), file, digest)
+                digest = sha256_of(self._folder / relative)
+                stored[relative] = {"size": size, "sha256": digest}
+                key = launch.job_keys.checkpoint_file(name, part, relative)
+                self._kept.upload(key, self._folder / relative, digest)
         except FileNotFoundError:
             # The script deleted it meanwhile.
             return
         if signature(path) != before:
             return
-        manifest = {
-            "name": name,
-            "saved_as": path.name,
-            "is_file": path.is_file(),
-            "at": now_text(),
-            "world_size": self._launch.world_size,
-            "files": stored,
-        }
-        self._kept.write(self._launch.job_keys.checkpoint(name), manifest)
-        self._known[path.name], self._versions[path.name] = before, version
+        self._kept.write(launch.job_keys.checkpoint_part(name, part), {"files": stored})
+        self._known[name], self._parts[name] = before, part
+        if not launch.rank:
+            self._pending[name] = time.time()
+
+    def _complete(self, told: Mapping[int, Mapping[str, Any]], *, final: bool) -> None:
+        """told: by the other nodes. final: whether nothing comes after that."""
+        launch = self._launch
+        owners: dict[str, dict[int, str]] = {name: {0: self._parts[name]} for name in self._pending}
+        for rank, record in told.items():
+            for name, part in record.get("parts", {}).items():
+                if name in owners or (final and name not in self._parts):
+                    owners.setdefault(name, {})[rank] = part
+        self._is_sharded |= any(len(parts) > 1 for parts in owners.values())
+        for name, parts in owners.items():
+            if final:
+                missing = [rank for rank, record in told.items() if rank not in parts and record.get("holds")]
+                if 0 not in parts and self._holds:
+                    missing.insert(0, 0)
+                # Where no two nodes save under one name, each of them saves checkpoints of its own.
+                is_whole = not missing or (len(parts) == 1 and not self._is_sharded)
+                if not is_whole:
+                    self._say(f"checkpoint {name} is not complete: node {missing[0]} has no part of it")
+            else:
+                since = self._pending[name] + CLOCK_MARGIN_SECONDS
+                silent = [rank for rank in range(1, len(launch.nodes)) if rank not in parts]
+                is_whole = all(_saves_nothing(told.get(rank, {}), since) for rank in silent)
+                # Parts of a name that is saved again and again may be of different steps.
+                is_whole &= len(parts) == 1 or all(version_of_part(part) == 1 for part in parts.values())
+            if is_whole:
+                manifest = {
+                    "name": name,
+                    "at": now_text(),
+                    "world_size": launch.world_size,
+                    "nodes": len(launch.nodes),
+                    "parts": [parts[rank] for rank in sorted(parts)],
+                }
+                self._kept.write(launch.job_keys.checkpoint(name), manifest)
+            if is_whole or final:
+                self._pending.pop(name, None)
+
+    def _told(self) -> dict[int, dict[str, Any]]:
+        """What the other nodes say of their checkpoints. Raises OSError."""
+        ranks = range(1, len(self._launch.nodes))
+        with ThreadPoolExecutor(READERS) as readers:
+            records = readers.map(lambda rank: self._store.read(self._launch.keys.node(rank)), ranks)
+            return {rank: _of_record(record or {}) for rank, record in zip(ranks, records)}
 
 
-def signature(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and times of its files; empty when it is gone."""
+def _saves_nothing(told: Mapping[str, Any], since: float) -> bool:
+    """Whether a node has never had anything in its folder, by a look after that moment or its last. Unknown is no."""
+    return told.get("holds") is False and (told["is_over"] or told.get("looked", 0) >= since)
+
+
+def _of_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {**record.get("checkpoints", {}), "is_over": record.get("state") in OVER}
+
+
+def signature(path: Path) -> Signature:
+    """Names, with its own, sizes and times of its files; empty when it is gone."""
     try:
-        if path.is_file():
-            stat = path.stat()
-            return (("", stat.st_size, stat.st_mtime_ns),)
-        files = sorted(file for file in path.rglob("*") if file.is_file() and not file.is_symlink())
-        stats = [(str(file.relative_to(path)), file.stat()) for file in files]
+        found = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+        stats = [(str(file.relative_to(path.parent)), file.stat()) for file in found if not file.is_symlink()]
         return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
     except FileNotFoundError:
         return ()
 
 
 def download(launch: Launch, store: Store, folder: Path) -> Path:
-    """The checkpoint that the launch names, as its script saved it. Raises CheckpointError, and OSError without S3."""
+    """The checkpoint that the launch names, below a folder as its script saved it.
+
+    Where several nodes have saved a file of one name, a node gets its own, or that of the lowest rank.
+
+    Raises CheckpointError, and OSError without S3.
+    """
     job, name, store = launch.resume_job or "", launch.resume_from or "", store.at(launch.checkpoints_url)
-    keys = job_keys(job, "")
+    keys, what = job_keys(job, ""), f"checkpoint {name} of job {job}"
     manifest = store.read(keys.checkpoint(name))
     if not manifest:
         raise CheckpointError(f"there is no complete checkpoint {name} of job {job}")
     if manifest["world_size"] != launch.world_size:
         raise CheckpointError(
-            f"checkpoint {name} of job {job} was saved by {manifest['world_size']} processes, and this job has "
-            f"{launch.world_size}: run it with as many, or convert the checkpoint"
+            f"{what} was saved by {manifest['world_size']} processes, and this job has {launch.world_size}: run it "
+            "with as many, or convert the checkpoint"
         )
-    saved_as = manifest["saved_as"]
-    if saved_as in ("", "..") or "/" in saved_as:
-        raise CheckpointError(f"checkpoint {name} of job {job} was saved as {saved_as!r}, which is no name of a file")
-    target = folder / saved_as
-    for relative, entry in manifest["files"].items():
-        file = folder / relative if manifest["is_file"] else target / relative
-        if (
-            ".." in Path(relative).parts
-            or Path(relative).is_absolute()
-            or not store.download(keys.checkpoint_file(name, relative), file)
-        ):
-            raise CheckpointError(f"checkpoint {name} of job {job} lacks its file {relative}")
+    if name in ("", "..") or "/" in name:
+        raise CheckpointError(f"{name!r} is not the name of a checkpoint")
+    parts = sorted(manifest["parts"], key=lambda part: (rank_of_part(part) != launch.rank, rank_of_part(part)))
+    if launch.spec.resume_files != ALL_FILES:
+        own = [part for part in parts if rank_of_part(part) in (0, launch.rank)]
+        parts = own or parts
+    files: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    for part in parts:
+        record = store.read(keys.checkpoint_part(name, part))
+        if not record:
+            raise CheckpointError(f"{what} lacks the part of node {rank_of_part(part)}")
+        for relative, entry in record["files"].items():
+            files.setdefault(relative, (part, entry))
+
+    def fetch(relative: str) -> None:
+        part, entry = files[relative]
+        path, file = PurePosixPath(relative), folder / relative
+        is_inside = path.parts[:1] == (name,) and ".." not in path.parts
+        if not is_inside or not store.download(keys.checkpoint_file(name, part, relative), file):
+            raise CheckpointError(f"{what} lacks its file {relative}")
         if file.stat().st_size != entry["size"] or sha256_of(file) != entry["sha256"]:
-            raise CheckpointError(
-                f"the file {relative} of checkpoint {name} of job {job} is not the one that was saved"
-            )
-    return target
+            raise CheckpointError(f"the file {relative} of {what} is not the one that was saved")
+
+    with ThreadPoolExecutor(READERS) as readers:
+        list(readers.map(fetch, files))
+    return folder / name

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
+from pathlib import Path
 from typing import NamedTuple
 
 RANK = re.compile(r"^\[rank (\d+)\] ?(.*)$")
@@ -21,6 +23,7 @@ OF_TORCHRUN = (
 )
 MOST_LINES = 200
 LONGEST_LINE = 500
+LEAST_FREE_BYTES = 1024 * 1024
 
 CONSEQUENCE = re.compile(
     r"connection (was )?(reset|closed|refused|aborted)|broken pipe|closed by peer|reset by peer|socket timeout"
@@ -109,6 +112,12 @@ class Finder:
             return Failure(rank, code, f"ended by signal {_signal(-code)}", None)
         last = f"; its last line: {self._last_line}" if self._last_line and rank is None else ""
         return Failure(rank, code, f"ended with exit code {code}{last}", None)
+
+
+def full_disk(folder: Path) -> str:
+    """What a process may have had no room left to say: its output passes through files of torchrun."""
+    full = shutil.disk_usage(folder).free < LEAST_FREE_BYTES
+    return "; no space is left on the disk of the job" if full else ""
 
 
 def _signal(number: int) -> str:

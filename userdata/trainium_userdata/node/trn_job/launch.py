@@ -18,6 +18,7 @@ class Timing(NamedTuple):
     of node 0; `log_others` of the other nodes; `report` between records of how it goes. `give_way`: how long a
     failure that another node may have caused waits for that node to report it. `stacks`: for processes that hang to
     print theirs. `results`: for which checkpoints and outputs wait for S3 at the end; `refused`: if S3 refuses them.
+    `parts`: for which node 0 then waits for the other nodes' parts of checkpoints.
     """
 
     poll: float = 2.5
@@ -32,6 +33,7 @@ class Timing(NamedTuple):
     stacks: float = 3
     results: float = 900
     refused: float = 60
+    parts: float = 60
 
 
 class Launch(NamedTuple):

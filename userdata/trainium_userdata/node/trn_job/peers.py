@@ -80,3 +80,12 @@ class Neighbours:
         except OSError:
             return {}
         return {rank: int(record["peer_port"])} if record and record.get("peer_port") else {}
+
+
+def has_succeeded(launch: Launch, store: Store, rank: int) -> bool:
+    """Whether a node says that its part has; no while S3 does not answer."""
+    try:
+        record = store.read(launch.keys.node(rank))
+    except OSError:
+        return False
+    return bool(record) and record["state"] == "succeeded"

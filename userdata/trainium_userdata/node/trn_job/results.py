@@ -24,22 +24,25 @@ class Results:
 
     def __init__(self, launch: Launch, store: Store, log: Log) -> None:
         self._launch, self._log = launch, log
-        self._checkpoints = Checkpoints(launch, store, launch.place / "checkpoints")
+        self.checkpoints = Checkpoints(launch, store, launch.place / "checkpoints", log.say)
         self._outputs = Outputs(launch, store, launch.place / "outputs")
         self._began: float | None = None
         self.lost = ""
 
-    def upload_checkpoints(self) -> None:
-        self._checkpoints.upload()
-
     def store(self, is_cancelled: Callable[[], bool]) -> None:
         """Store what is left, within the time that all calls share."""
+        works = {"checkpoints": self.checkpoints.upload, "outputs": self._outputs.upload, "log": self._log.send}
+        self._deliver(works, is_cancelled)
+
+    def complete_checkpoints(self) -> None:
+        """On node 0, when all nodes have stored their parts: within the time that all calls share."""
+        self._deliver({"checkpoints": self.checkpoints.complete_all}, lambda: False)
+
+    def _deliver(self, works: Mapping[str, Callable[[], object]], is_cancelled: Callable[[], bool]) -> None:
         timing, place = self._launch.timing, self._launch.place
-        if self._checkpoints.unwanted:
-            self._log.say("checkpoints of this node are not kept: only those of node 0 are")
         self._began = self._began or time.monotonic()
         left = deliver(
-            {"checkpoints": self._checkpoints.upload, "outputs": self._outputs.upload, "log": self._log.send},
+            works,
             self._log.say,
             is_cancelled,
             began=self._began,
