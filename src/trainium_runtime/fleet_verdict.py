@@ -13,17 +13,17 @@ from trainium_wire.node_record import NodeRecord
 # instance profile takes a while to be known everywhere: those are waited out. Client.InternalError is what an instance
 # ends with whose volume's key may not be used (AWS re:Post, "kms-iam-ec2-permission", read 2026-11-22).
 _PERMANENT = re.compile(
-    r"VcpuLimitExceeded|vCPU limit|MaxSpotInstanceCountExceeded|Max spot instance count|"
+    r"VcpuLimitExceeded|vCPU limit|current instance limit|MaxSpotInstanceCountExceeded|Max spot instance count|"
     r"not supported|Unsupported|InvalidParameter|InvalidAMIID|image id .* does not exist|"
     r"InvalidCapacityReservation|capacity reservation ID .* does not exist|"
-    r"Client\.InternalError|Client error on launch|InvalidKMSKey|KMS key .* incorrect state|"
+    r"Client\.InternalError|Client error on launch|InvalidKMSKey|KMS key .* incorrect state|inaccessible AWS KMS key|"
     r"not authorized|UnauthorizedOperation|AccessDenied",
     re.IGNORECASE,
 )
 # The same codes come with these words when waiting does help.
 _TRANSIENT = re.compile(r"InsufficientInstanceCapacity|IAM ?Instance ?Profile", re.IGNORECASE)
 
-_QUOTA = re.compile(r"vCPU ?Limit|Spot ?Instance ?Count", re.IGNORECASE)
+_QUOTA = re.compile(r"vCPU ?Limit|instance limit|Spot ?Instance ?Count", re.IGNORECASE)
 
 # Without these no node comes, or a failed one does not go. AWS suspends some when launches fail for 24 hours.
 _NEEDED_PROCESSES = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")

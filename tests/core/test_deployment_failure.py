@@ -49,7 +49,6 @@ def test_cancelled_resource_is_not_a_reason() -> None:
     ("reason", "command"),
     [
         ("L-2C3B7624 allows 128 vCPUs, 256 vCPUs are needed", "trn quota request"),
-        ("We currently do not have sufficient capacity (InsufficientInstanceCapacity)", "trn capacity"),
         (GATE, "trn deploy` again: it gets other instances"),
         ("something else", "trn preflight"),
     ],
@@ -63,7 +62,7 @@ def test_the_advice_fits_the_reason(reason: str, command: str) -> None:
     [
         ("with an explicit deny in a service control policy", "AWS organization"),
         ("because no permissions boundary allows the ec2:CreateVpc action", "let the permissions boundary"),
-        ("because no identity-based policy allows the ec2:CreateVpc action", "give whoever deploys"),
+        ("because no identity-based policy allows the ec2:CreateVpc action", "give whoever is named"),
     ],
 )
 def test_the_advice_on_a_denial_names_the_kind_of_policy_that_denies(because: str, advice: str) -> None:

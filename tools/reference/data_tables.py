@@ -4,7 +4,7 @@ from tools.reference.markdown import code, table, text
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.prices.file import snapshot_prices
-from trainium_core.support.known_errors import KnownError, known_errors
+from trainium_core.stacks.known_errors import KnownError, known_errors
 
 
 def errors() -> str:

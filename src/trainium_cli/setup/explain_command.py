@@ -8,7 +8,7 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.terminal import console, echo, pairs, print_json
-from trainium_core.support.known_errors import known_error, known_errors
+from trainium_core.stacks.known_errors import known_error, known_errors
 
 
 @click.command()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trainium_core.stacks.events import StackEvent
+from trainium_core.stacks.known_errors import known_error
 
 _CANCELLED = re.compile("cancelled", re.IGNORECASE)
 _REQUEST = re.compile(
@@ -14,23 +15,6 @@ _REQUEST = re.compile(
 )
 """How CloudFormation wraps what a custom resource, such as a gate, has said."""
 
-_ADVICE = (
-    (
-        r"PendingVerification|pending verification|currently being verified|in this region is being validated",
-        "wait for the e-mail in which AWS says that it has verified the account for this region (minutes, up to 4 "
-        "hours), then run `trn deploy` again; if none comes, open a support case about it",
-    ),
-    (r"is a linked account", "have the management account enable AWS Budgets, or remove trn:budget_usd"),
-    (r"L-[0-9A-F]{8}|VcpuLimitExceeded|ResourceLimitExceeded", "run `trn quota request`: it asks AWS for the rest"),
-    (r"InsufficientInstanceCapacity|Insufficient.*[Cc]apacity", "run `trn capacity`: where and when there is some"),
-    (r"node i-|nodes? proven", "run `trn deploy` again: it gets other instances"),
-    (
-        r"(service|resource) control policy",
-        "ask whoever runs your AWS organization: no permission given in this account overrides that policy",
-    ),
-    (r"permissions boundary", "let the permissions boundary of whoever is named above allow that action too"),
-    (r"AccessDenied|not authorized|UnauthorizedOperation", "give whoever deploys the permission that is named above"),
-)
 _OTHERWISE = "run `trn preflight`, mend what it finds, and run `trn deploy` again"
 
 _STATES: Mapping[str, str] = {
@@ -81,4 +65,5 @@ def _message(event: StackEvent) -> str:
 
 
 def _advice(reasons: str) -> str:
-    return next((advice for sign, advice in _ADVICE if re.search(sign, reasons)), _OTHERWISE)
+    known = known_error(reasons)
+    return known.fix if known else _OTHERWISE

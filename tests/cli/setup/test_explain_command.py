@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.running import run
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.support.known_errors import known_error, known_errors
+from trainium_core.stacks.known_errors import known_error, known_errors
 
 PASTED = {
     "You have requested more vCPU capacity than your current vCPU limit of 0 allows": "quota of vCPUs",

@@ -1,0 +1,39 @@
+"""The words that AWS really uses are known: by `trn explain`, the advice after a deployment, and the fleet gate."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core.test_deployment_failure import failed_with
+from trainium_core.stacks.known_errors import known_error
+from trainium_runtime.fleet_verdict import FleetView, fleet_verdict
+from trainium_runtime.recovery import Recovery
+
+SAID: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("aws_words.toml").read_text())["said"]
+LAUNCHES = [one for one in SAID if "gate" in one]
+
+
+def thread(one: dict[str, Any]) -> str:
+    return one["thread"].removeprefix("https://github.com/")
+
+
+@pytest.mark.parametrize("said", SAID, ids=thread)
+def test_explain_knows_the_words_of_aws(said: dict[str, Any]) -> None:
+    found = known_error(said["text"])
+    assert found is not None
+    assert found.name == said["name"]
+
+
+@pytest.mark.parametrize("said", SAID, ids=thread)
+def test_the_advice_after_a_deployment_fits_the_words_of_aws(said: dict[str, Any]) -> None:
+    gate = f"after 50 minutes: 0 of 2 nodes proven, 0 launched; last failed launch: {said['text']}"
+    reason = gate if "gate" in said else said["text"]
+    assert f"`{said['command']}" in failed_with(reason).advice
+
+
+@pytest.mark.parametrize("said", LAUNCHES, ids=thread)
+def test_the_gate_waits_only_for_what_waiting_can_mend(said: dict[str, Any]) -> None:
+    failed = FleetView(nodes=2, instances=(), records={}, recovery=Recovery(limit=0), failed_launches=[said["text"]])
+    assert fleet_verdict(failed).state == {"fails": "failed", "waits": "waiting"}[said["gate"]]
