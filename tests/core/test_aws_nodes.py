@@ -1,5 +1,6 @@
 """What is asked about the nodes of a stack: moto has the services, a stub the stack and the refusals."""
 
+import json
 from collections.abc import Iterator
 
 import boto3
@@ -111,3 +112,11 @@ def test_deleted_group_is_reported(account: AwsNodes, stack: Stubber, nodes: lis
 def test_without_a_stack_there_are_no_nodes(account: AwsNodes, stack: Stubber) -> None:
     stack.add_client_error("describe_stacks", "ValidationError", f"Stack with id {STACK} does not exist")
     assert account.nodes(STACK) is None
+
+
+def test_a_stack_of_something_else_is_reported(account: AwsNodes, stack: Stubber) -> None:
+    with_outputs(stack, Other="x")
+    stack.add_response("get_template", {"TemplateBody": json.dumps({"Resources": {}})})
+    stack.add_response("list_stack_resources", {"StackResourceSummaries": []})
+    with pytest.raises(UnavailableError, match="has no nodes"):
+        account.nodes(STACK)

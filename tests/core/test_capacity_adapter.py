@@ -40,11 +40,11 @@ RESERVED: dict[str, Any] = {
     "AvailableInstanceCount": 3,
     "StartDate": START,
 }
-REQUEST = {"InstanceType": TYPE, "InstanceCount": 2, "CapacityDurationHours": 48}
+REQUEST = {"InstanceType": TYPE, "InstanceCount": 2, "CapacityDurationHours": 48, "EndDateRange": END}
 
 
 def offerings(account: AwsCapacity) -> Any:
-    return account.block_offerings(instance_type=TYPE, instances=2, hours=48)
+    return account.block_offerings(instance_type=TYPE, instances=2, hours=48, latest_end=END)
 
 
 def scores(account: AwsCapacity) -> Any:

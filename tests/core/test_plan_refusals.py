@@ -1,5 +1,6 @@
 """What a plan refuses before anything is asked of AWS, and how it says so: key, value got, allowed, nearest, fix."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -219,3 +220,12 @@ def test_python_code_gets_the_form_of_its_value() -> None:
 
 def test_dns_servers_require_an_existing_vpc() -> None:
     assert the_problem(dns_servers="10.1.0.2").allowed == "nothing without trn:vpc_id"
+
+
+def test_the_block_of_dockers_bridge_is_refused() -> None:
+    assert "Docker's own bridge" in the_problem(vpc_cidr="172.17.0.0/16").fix
+
+
+def test_a_script_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "setup.sh").write_bytes(b"\xff\xfe")
+    assert "cannot be read as text" in the_problem(setup_script=str(tmp_path / "setup.sh")).fix

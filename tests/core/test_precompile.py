@@ -222,3 +222,8 @@ def test_host_without_quota_is_only_a_warning() -> None:
     small = finding_of(limit=64)
     assert (small.outcome, STANDARD["code"] in small.fix) == ("warn", True)
     assert finding_of(zones=("usw2-az3",)).found.endswith(f"does not offer {HOST}")
+
+
+def test_a_plan_without_a_host_is_refused_with_its_setting(request_: JobRequest) -> None:
+    plan = Plan.of(instance_type="trn1.32xlarge", region="us-west-2")
+    assert "trn:precompile_instance_type" in refusal(request_, plan)

@@ -109,3 +109,9 @@ def test_whatever_the_file_holds_it_is_read_or_refused(tmp_path_factory: pytest.
     file.write_text(HEADER + text)
     with suppress(PricesError):
         assert all(price.usd is None or price.usd > 0 for price in load_prices(file).values())
+
+
+def test_a_file_that_is_no_text_is_reported_as_unreadable(tmp_path: Path) -> None:
+    (tmp_path / "prices.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PricesError, match="cannot be read"):
+        load_prices(tmp_path / "prices.csv")

@@ -38,6 +38,13 @@ def test_default_quota_counts_where_none_is_applied() -> None:
     assert (quota.limit, quota.is_default) == (0, True)
 
 
+def test_missing_quota_is_none() -> None:
+    account, stub = stubbed("service-quotas")
+    stub.add_client_error("get_service_quota", "NoSuchResourceException")
+    stub.add_client_error("get_aws_default_service_quota", "NoSuchResourceException")
+    assert account.quota("ec2", ON_DEMAND) is None
+
+
 def test_quota_without_a_value_is_unknown() -> None:
     account, stub = stubbed("service-quotas")
     reason = {"ErrorCode": "DEPENDENCY_THROTTLING_ERROR", "ErrorMessage": "EC2 is busy"}

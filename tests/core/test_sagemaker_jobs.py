@@ -25,8 +25,9 @@ from trainium_core.engines.sagemaker.jobs.states import (
     TIME_LIMIT_STAGES,
     job_state,
 )
-from trainium_core.jobs.engine import StartUnknownError
+from trainium_core.jobs.engine import NoStackError, StartUnknownError
 from trainium_core.jobs.follow import JobFollower, LogLine
+from trainium_core.jobs.problems import JobError
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import record_of
 from trainium_core.jobs.request import JobRequest
@@ -263,3 +264,11 @@ def test_after_an_interruption_another_attempt_begins() -> None:
     state = ended("Starting", "Training", "Interrupted", "Starting", "Training")
     outcomes = [attempt.outcome.result if attempt.outcome else None for attempt in state.attempts]
     assert outcomes == ["interrupted", "succeeded"]
+
+
+def test_a_stack_that_is_not_there_or_another_one_is_named(jobs: SageMakerJobs, package: SourcePackage) -> None:
+    with pytest.raises(NoStackError, match="There is no stack SageMakerTrainingStack"):
+        prepared(jobs, package)
+    deploy({"RoleArn": ROLE})
+    with pytest.raises(JobError, match="it lacks SourceUrl, OutputUrl"):
+        prepared(jobs, package)

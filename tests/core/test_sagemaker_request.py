@@ -139,3 +139,10 @@ def test_our_list_of_types_is_that_of_awss_model() -> None:
     assert of_trainium["ReservedCapacityInstanceType"] == set(training_facts()["types"]["training_plan"])
     keep_alive = model.shape_for("KeepAlivePeriodInSeconds").metadata["max"]
     assert keep_alive == training_facts()["time"]["longest_warm_pool_minutes"] * 60
+
+
+def test_checkpoints_and_compiled_graphs_go_where_the_job_says() -> None:
+    made = request()
+    assert made["CheckpointConfig"]["S3Uri"] == JOB.checkpoint_url
+    assert made["Environment"]["TRN_CHECKPOINT_DIR"] == made["CheckpointConfig"]["LocalPath"]
+    assert made["Environment"]["NEURON_COMPILE_CACHE_URL"] == f"{JOB.cache_url}/direct"

@@ -251,3 +251,25 @@ def test_resumed_job_continues_from_the_origin_checkpoint(cluster: Cluster) -> N
     current = cluster.jobs.current()
     assert current
     assert current.job.resume_from == JOB.id
+
+
+def test_a_job_resumes_only_what_has_a_whole_checkpoint(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    cluster.writes.end("interrupted")
+    resumed = ("run", *TWO, "--detach", "--resume", JOB.id, "train.py")
+    ended = run(*resumed)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "has no whole checkpoint" in ended.stderr
+    cluster.writes.put("checkpoints/step-10.json", {})
+    assert run(*resumed).exit_code == ExitCode.OK
+    current = cluster.jobs.current()
+    assert current
+    assert current.job.resume_from == JOB.id
+
+
+@pytest.mark.usefixtures("cluster")
+def test_problems_are_named_by_the_options_that_were_given() -> None:
+    ended = run("run", *TWO, "--input", "data=s3://other/data/", "--nodes", "3", "train.py")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "add its folder to trn:job_inputs and deploy" in ended.stderr
+    assert all(f"  {option}: got" in ended.stderr for option in ("--input", "--nodes"))

@@ -76,3 +76,10 @@ def test_nothing_is_installed_into_the_python_of_the_system(monkeypatch: pytest.
 def test_a_node_that_is_too_old_is_not_taken(environment: Path, version: str) -> None:
     put_node(environment / "machine", version)
     assert setup_command.supported_node() is None
+
+
+def test_an_installer_that_fails_is_quoted(environment: Path) -> None:
+    put_node(environment / "machine", "v24.1.0")
+    put_program(environment / "machine", "npm", "echo 'npm error ENOTFOUND' >&2; exit 1")
+    ended = set_up()
+    assert (ended.exit_code, "npm error ENOTFOUND" in ended.stderr) == (ExitCode.NOT_READY, True)
