@@ -152,6 +152,7 @@ def test_after_a_refusal_nothing_more_is_asked(
         raise OSError("S3 refuses: AccessDenied")
 
     monkeypatch.setattr(Entries, "renew", refuse)
+    monkeypatch.setattr(renewal, "MOST_AT_ONCE", 1)
     later(OLD)
     filled.result("a")
     renewing = Renewal(filled.cache, filled.s3, records_reads=True)

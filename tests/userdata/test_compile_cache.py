@@ -42,6 +42,17 @@ def test_only_entries_that_are_not_stored_yet_are_stored(new_node: Callable[...,
     assert (s3.requests - before, other.cache.report.stored) == (2, 1)
 
 
+def test_failed_compilation_is_a_miss_with_the_compilers_last_line(
+    new_node: Callable[..., CacheNode], s3: Entries
+) -> None:
+    node = new_node()
+    node.begin()
+    fake_compiler.fail("xla", node.cache.root, "a")
+    used = Use(node.cache, s3, URL).as_record()
+    name = fake_compiler.name_of("xla", "a")
+    assert (used["misses"], used["failed"]) == (1, [f"{name}: failed: [F137] neuronx-cc was forcibly killed"])
+
+
 def packed(*members: tuple[str, bytes, bytes]) -> bytes:
     """A tar of these names, kinds and contents."""
     file = io.BytesIO()

@@ -100,16 +100,6 @@ def test_what_a_stopped_job_has_compiled_is_kept(nodes: JobNodes) -> None:
     assert len(stored(nodes)) == 2
 
 
-def test_a_module_that_could_not_be_compiled_is_a_miss_and_shown(nodes: JobNodes) -> None:
-    nodes.start(COMPILES, environment={"FAIL": "b"}, compile_cache=cache_of(nodes.folder))
-    assert nodes.wait() == [1]
-    (found,) = nodes.record()["compile_caches"]
-    assert (found["hits"], found["misses"], found["stored"]) == (0, 2, 1)
-    assert found["reasons"] == {"first time": 2}
-    failed = fake_compiler.name_of("xla", "b")
-    assert found["failed"] == [f"{failed}: failed: [F137] neuronx-cc was forcibly killed"]
-
-
 def test_leftovers_of_dead_compilers_delay_no_job(nodes: JobNodes) -> None:
     given = cache_of(nodes.folder)
     root = Path(given["folder"], place(world_size=1).path)
