@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
+from tools.bench.assess_speed import assess_speed
 from tools.bench.node_requests import requests_of_nodes
 from tools.demo.private_aws import PrivateAws, private_aws
 from trainium_cli.terminal import console, table
@@ -66,7 +67,7 @@ def deployment(aws: PrivateAws) -> Iterator[Figure]:
     yield "cdk deploy, cdk destroy on the embedded AWS", f"{deploy:.1f} s, {destroy:.1f} s, medians of {RUNS}"
 
 
-ALL = (template_size, synthesis, deployment, requests_of_nodes)
+ALL = (template_size, synthesis, deployment, requests_of_nodes, assess_speed)
 
 
 def main() -> int:

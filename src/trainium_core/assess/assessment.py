@@ -259,7 +259,9 @@ def _library(name: str, path: Path, line: int, project: ProjectFiles, found: Fil
 
 
 def _unknown(found: FileFindings, name: str, place: str, project: ProjectFiles) -> None:
-    if normalised(name) not in libraries().neutral and name.replace("-", "_") not in project.roots:
+    module = name.replace("-", "_")
+    is_known = normalised(name) in libraries().neutral or module in project.roots or module in sys.stdlib_module_names
+    if not is_known:
         found.unknown.setdefault(normalised(name), place)
 
 

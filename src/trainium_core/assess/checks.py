@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from trainium_core.assess import kinds
-from trainium_core.assess.kinds import BOOL_TENSOR, INT_TENSOR, TENSORS
+from trainium_core.assess.kinds import BOOL_TENSOR, INT_TENSOR, TENSOR, TENSORS
 from trainium_core.assess.listener import CallSite
 from trainium_core.assess.resolver import Resolver
 
@@ -37,7 +37,6 @@ _MAKERS = frozenset(
 _REDUCTIONS = frozenset(("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor"))
 _PRODUCTS = frozenset(("matmul", "mm", "bmm", "dot", "mv", "einsum"))
 _SCATTERS = frozenset(("scatter_add", "scatter_add_", "index_add", "index_add_", "scatter_reduce", "scatter_reduce_"))
-_SET_UP = frozenset(["init_weights", "_init_weights", "extra_repr", "build", "setup"])
 _DECODERS = re.compile(r"generate|decode|sample|beam_search|greedy")
 _LOADER = "torch.utils.data.DataLoader"
 
@@ -45,23 +44,24 @@ _LOADER = "torch.utils.data.DataLoader"
 def host_sync(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
     """A value that the host waits for, in each pass of a loop."""
     del text
-    place = reader.place
-    if not place.loops or place.periodic:
+    if not reader.place.loops:
         return False
     if site.method in ("item", "cpu") and not site.path.startswith("torch."):
-        return not kinds.is_host(site.receiver) and not node.args
-    if site.method in ("tolist", "numpy"):
-        return site.receiver in TENSORS
-    return site.path in ("builtins.float", "builtins.int", "builtins.print") and any(
-        given in TENSORS for given in site.arguments
-    )
+        waits = not kinds.is_host(site.receiver) and not node.args
+    elif site.method in ("tolist", "numpy"):
+        waits = site.receiver in TENSORS
+    else:
+        waits = site.path in ("builtins.float", "builtins.int", "builtins.print") and any(
+            given in TENSORS for given in site.arguments
+        )
+    return waits and not reader.place.is_periodic
 
 
 def no_device(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
     """A tensor that a module makes on the CPU while it computes."""
-    del text
+    del node, text
     is_made = site.path == f"torch.{site.method or site.path[6:]}" and not {"device", "**", "out"} & set(site.keywords)
-    return is_made and reader.place.in_forward and not reader.is_moved(node) and reader.place.function not in _SET_UP
+    return is_made and reader.place.in_forward and not reader.place.moved
 
 
 def integer_reduction(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
@@ -101,7 +101,7 @@ def unbucketed_loader(reader: Resolver, node: ast.Call, site: CallSite, *, text:
     del reader, text
     if site.path != _LOADER or {"drop_last", "batch_sampler", "**"} & set(site.keywords):
         return site.path == _LOADER and _keyword(node, "drop_last") is False
-    if _keyword(node, "shuffle") is False:
+    if _keyword(node, "shuffle") is False and "sampler" not in site.keywords:
         return False
     first = ast.unparse(node.args[0]) if node.args else ast.unparse(_keyword_node(node, "dataset") or ast.Constant(""))
     return bool({"shuffle", "sampler"} & set(site.keywords)) or "train" in first.lower()
@@ -124,12 +124,12 @@ def slice_update(reader: Resolver, node: ast.Call, site: CallSite, *, text: str)
     """A method that changes part of a tensor in place, such as `x[:, 0].add_(1)`."""
     del reader, text
     is_part = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Subscript)
-    return is_part and site.receiver in TENSORS and re.fullmatch(r"[a-z]\w*[a-z]_", site.method) is not None
+    return is_part and site.receiver == TENSOR and re.fullmatch(r"[a-z]\w*[a-z]_", site.method) is not None
 
 
 def slice_assignment(reader: Resolver, node: ast.Subscript, base: str, index: str, *, text: str) -> bool:
     del text
-    is_stored = isinstance(node.ctx, ast.Store) and base in TENSORS and index != BOOL_TENSOR
+    is_stored = isinstance(node.ctx, ast.Store) and base == TENSOR and index != BOOL_TENSOR
     parts: Sequence[ast.expr] = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     is_part = any(isinstance(one, ast.Slice) or (isinstance(one, ast.Constant) and one.value is ...) for one in parts)
     return is_stored and is_part and reader.place.function not in ("", "__init__")
@@ -162,9 +162,9 @@ def step_loop(reader: Resolver, node: ast.For | ast.While, *, text: str) -> bool
     del text
     if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
         return False
-    iterated = ast.unparse(node.iter)
-    if not iterated.startswith(("range(", "tqdm(range(", "trange(")):
+    if not isinstance(node.iter.func, ast.Name) or node.iter.func.id not in ("range", "tqdm", "trange"):
         return False
+    iterated = ast.unparse(node.iter)
     if reader.place.in_forward and re.search(r"\.(shape|size)\b|seq|steps|time", iterated):
         return _calls_something_of_self(node)
     return bool(_DECODERS.search(reader.place.function)) and _calls_a_model(node)

@@ -29,13 +29,12 @@ class Expressions:
         self.scopes: list[Scope] = [self.globals]
         self.functions: dict[str, Function] = {}
         self.classes: dict[str, Class] = {}
-        self._moved: set[int] = set()
         self._expressions: dict[type, Callable[[Any], str]] = {
             kind: getattr(self, f"_{kind.__name__.lower()}")
             for kind in (
                 ast.Name, ast.Attribute, ast.Call, ast.Constant, ast.Subscript, ast.BinOp, ast.Compare, ast.UnaryOp,
                 ast.BoolOp, ast.IfExp, ast.Tuple, ast.List, ast.JoinedStr, ast.ListComp, ast.SetComp, ast.GeneratorExp,
-                ast.DictComp, ast.Lambda, ast.NamedExpr, ast.Starred, ast.Await,
+                ast.DictComp, ast.Lambda, ast.NamedExpr, ast.Starred, ast.Await, ast.Dict, ast.Slice,
             )
         }  # fmt: skip
 
@@ -123,9 +122,10 @@ class Expressions:
         receiver = method = UNKNOWN
         if isinstance(node.func, ast.Attribute):
             method = node.func.attr
-            if method in ("to", "type_as", "cuda") and isinstance(node.func.value, ast.Call):
-                self._moved.add(id(node.func.value))
+            moves = method in ("to", "type_as", "cuda")
+            self.place.moved += moves
             receiver = self.value(node.func.value)
+            self.place.moved -= moves
             path = self._attribute_of(receiver, node.func)
         else:
             path = self.value(node.func)
@@ -134,10 +134,6 @@ class Expressions:
         site = CallSite(node=node, path=path, receiver=receiver, method=method, arguments=arguments, keywords=keywords)
         self.listener.call(site)
         return self._result(site)
-
-    def is_moved(self, node: ast.Call) -> bool:
-        """Whether what a call returns is sent to a device in the same expression."""
-        return id(node) in self._moved
 
     def _result(self, site: CallSite) -> str:
         path, receiver = site.path, site.receiver
@@ -261,6 +257,19 @@ class Expressions:
         return self.value(node.value)
 
     _await = _starred
+
+    def _dict(self, node: ast.Dict) -> str:
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key:
+                self.value(key)
+            self.value(value)
+        return PYTHON
+
+    def _slice(self, node: ast.Slice) -> str:
+        for part in (node.lower, node.upper, node.step):
+            if part:
+                self.value(part)
+        return UNKNOWN
 
 
 def element_of(value: str, node: ast.expr) -> str:

@@ -194,8 +194,8 @@ _INTEGER_TYPES = frozenset(
     for name in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "int", "long", "short"]
 )
 
-UNKNOWN_RECEIVERS = {"numpy": ARRAY, "detach": TENSOR, "long": INT_TENSOR, "eq": BOOL_TENSOR}
-"""What methods return whatever their object is."""
+UNKNOWN_RECEIVERS = {"numpy": ARRAY, "cpu": ARRAY, "detach": TENSOR, "long": INT_TENSOR, "eq": BOOL_TENSOR}
+"""What methods return whatever their object is. A tensor on the CPU counts as an array."""
 
 
 def is_tensor(value: str) -> bool:
@@ -223,8 +223,8 @@ def attribute_of(kind: str, name: str) -> str:
 def method_result(kind: str, method: str, arguments: Sequence[str]) -> str:
     """What a method of a tensor or array returns."""
     if kind == ARRAY:
-        return ARRAY
-    if method == "numpy":
+        return TENSOR if method in ("to", "cuda") else ARRAY
+    if method in ("numpy", "cpu"):
         return ARRAY
     if method in _HOST_METHODS:
         return PYTHON

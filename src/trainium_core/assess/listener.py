@@ -79,15 +79,27 @@ class Function:
 class Place:
     """Where in a module the reader is.
 
-    loops: how many loops it is in, or per-step functions. guarded: conditions that hold on CUDA only. periodic:
-    conditions that hold each so many steps.
+    Attributes:
+        loops: How many loops it is in, or per-step functions.
+        guarded: How many conditions that hold on CUDA only.
+        tests: All conditions that hold here.
+        sets_up: Whether __init__ is running.
+        moved: How many calls send what is made here to a device.
     """
 
     loops: int = 0
     guarded: int = 0
-    periodic: int = 0
+    tests: list[ast.expr] = field(default_factory=list[ast.expr])
     function: str = ""
+    sets_up: bool = False
+    moved: int = 0
     owner: Class | None = None
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether this runs each so many steps only, by a condition with a remainder."""
+        nodes = (node for test in self.tests for node in ast.walk(test))
+        return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in nodes)
 
     @property
     def in_forward(self) -> bool:

@@ -73,11 +73,11 @@ def installed_by(line: str) -> Iterator[tuple[str, int]]:
     command = _PIP.search(line)
     if not command:
         return
-    words = re.finditer(r"[^\s;&|\"'\\]+", re.split(r"&&|\|\||;", command[1])[0])
+    words = re.finditer(r"[^\s;&|\"'\\]+", re.split(r"&&|\|\||;|\s#", command[1])[0])
     skips = False
     for word in words:
         if skips or word[0].startswith("-"):
-            skips = not skips and word[0] in _OPTIONS_WITH_VALUE
+            skips = not skips and (word[0] in _OPTIONS_WITH_VALUE or re.fullmatch(r"-\w*r", word[0]) is not None)
             continue
         if (found := _of_line(word[0])) and "$" not in word[0] and not word[0].startswith("."):
             yield found, command.start(1) + word.start()

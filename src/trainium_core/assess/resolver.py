@@ -5,6 +5,7 @@ then have, or at the end.
 """
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,6 +18,12 @@ PER_STEP = frozenset(
     ("forward", "training_step", "validation_step", "test_step", "train_step", "eval_step", "compute_loss")
 )
 """Names of functions that run once for each batch."""
+
+SET_UP = frozenset(("__init__", "reset_parameters", "init_weights", "_init_weights", "extra_repr", "setup"))
+"""Names of methods of a module that run before it computes."""
+
+_FLAGS = re.compile(r"(is|use|return|output|do|with|no)_|train|mode|name|layer|idx|index|mask_type|step")
+"""Parameters of `forward` that seldom are tensors."""
 
 DEEPEST_CALLS = 12
 
@@ -187,12 +194,12 @@ class Resolver(Expressions):
     def _if(self, node: ast.If) -> None:
         test = self.value(node.test)
         self.listener.branch(node.test, test)
-        guards, periodic = test == GUARD, _is_periodic(node.test)
+        guards = test == GUARD
         self.place.guarded += guards
-        self.place.periodic += periodic
+        self.place.tests.append(node.test)
         self.block(node.body)
         self.place.guarded -= guards
-        self.place.periodic -= periodic
+        self.place.tests.pop()
         self.block(node.orelse)
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
@@ -233,7 +240,8 @@ class Resolver(Expressions):
         node = one.node
         saved = self.scopes, self.place, self.results
         per_step = node.name in PER_STEP or bool(saved[1].loops and saved[1].function)
-        self.place = Place(loops=int(per_step), function=node.name, owner=one.owner)
+        sets_up = node.name in SET_UP or saved[1].sets_up
+        self.place = Place(loops=int(per_step), function=node.name, sets_up=sets_up, owner=one.owner)
         self.scopes, self.results = [*one.scopes, self._parameters(one, arguments)], []
         self._depth += 1
         self.block(node.body)
@@ -251,10 +259,12 @@ class Resolver(Expressions):
             scope[parameters[0].arg] = SELF
             parameters = parameters[1:]
         computes = one.is_method and one.node.name == "forward" and one.owner is not None and one.owner.is_module
+        without_default = len(parameters) - len(given.defaults)
         for at, parameter in enumerate([*parameters, *given.kwonlyargs]):
             declared = self._annotated(parameter.annotation)
             called = arguments[at] if at < len(arguments) else UNKNOWN
-            assumed = TENSOR if computes and parameter.annotation is None and at < len(parameters) else UNKNOWN
+            is_input = computes and at < without_default and not _FLAGS.match(parameter.arg)
+            assumed = TENSOR if is_input and parameter.annotation is None else UNKNOWN
             scope[parameter.arg] = declared or called or assumed
         for rest in (given.vararg, given.kwarg):
             if rest:
@@ -286,8 +296,3 @@ class Resolver(Expressions):
         return (
             PYTHON if name.removeprefix("builtins.") in ("float", "bool", "str", "list", "dict", "tuple") else UNKNOWN
         )
-
-
-def _is_periodic(test: ast.expr) -> bool:
-    """Whether a condition holds each so many steps."""
-    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in ast.walk(test))

@@ -1,0 +1,61 @@
+"""How long `trn assess` takes beside `ast.parse` and a walk over the same files, and the memory of a process."""
+
+import ast
+import os
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from importlib.util import find_spec
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+
+from tools.demo.private_aws import PrivateAws
+from trainium_core.assess.assessment import assess
+
+RUNS = 3
+
+
+def assess_speed(aws: PrivateAws) -> Iterator[tuple[str, str]]:
+    """moto's code, once as it is and once with a word in each file that has every rule tried."""
+    plain, with_torch = aws.folder / "plain", aws.folder / "torch"
+    spec = find_spec("moto")
+    assert spec is not None
+    assert spec.origin is not None
+    files = sorted(Path(spec.origin).parent.rglob("*.py"))
+    lines = 0
+    for number, file in enumerate(files):
+        text = file.read_text()
+        lines += text.count("\n")
+        for folder, head in ((plain, "# nothing\n"), (with_torch, "# torch\n")):
+            copied = folder / f"part{number % 16}" / f"m{number}.py"
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            copied.write_text(head + text)
+    copies = sorted(plain.rglob("*.py"))
+    rounds = [(_parsed(copies), _assessed(plain), _assessed(with_torch)) for _ in range(RUNS)]
+    parsed, no_rule, all_rules = (median(times) for times in zip(*rounds, strict=True))
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+    yield (
+        f"trn assess of {lines:,} lines, of ast.parse and a walk",
+        f"{all_rules:.1f} s where each file mentions torch, {no_rule:.1f} s where none does, {parsed:.1f} s: "
+        f"{all_rules / parsed:.2f} and {no_rule / parsed:.2f} times; at most {memory} MB in a process",
+    )
+
+
+def _parsed(files: Sequence[Path]) -> float:
+    started = time.monotonic()
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        list(pool.map(_walk, files, chunksize=64))
+    return time.monotonic() - started
+
+
+def _walk(file: Path) -> None:
+    for _ in ast.walk(ast.parse(file.read_bytes())):
+        pass
+
+
+def _assessed(folder: Path) -> float:
+    started = time.monotonic()
+    assess([folder])
+    return time.monotonic() - started
