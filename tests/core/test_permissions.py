@@ -40,7 +40,7 @@ WITHOUT_A_LABEL = {
 }
 """Actions that no call of ours is named by, and why they are needed."""
 
-ASKING_NOBODY = {"types", "settings", "plan", "permissions", "local", "init", "setup", "explain"}
+ASKING_NOBODY = {"types", "settings", "plan", "permissions", "local", "init", "setup", "explain", "assess"}
 """Commands that need no permission."""
 
 
