@@ -26,7 +26,7 @@ class ExitCode(IntEnum):
 
 _MEANING = {
     ExitCode.OK: "done, or ready",
-    ExitCode.NOT_READY: "not ready: something was found that stands in the way",
+    ExitCode.NOT_READY: "not ready, or failed",
     ExitCode.BAD_INPUT: "bad usage, or a plan that cannot be deployed",
     ExitCode.UNKNOWN: "unknown: AWS did not answer, or the answer is incomplete",
     ExitCode.NODES_WOULD_END: "nothing was deployed: running nodes would end",

@@ -102,7 +102,7 @@ def _unavailable(error: Exception, permission: str, *, denied: str) -> Unavailab
     if isinstance(error, UNREACHED):
         return OfflineError(_first_line(error))
     if isinstance(error, ResponseParserError):  # such as a proxy's page in place of an answer
-        return UnavailableError(f"the answer to {permission} is not AWS's: {str(error).splitlines()[0]}")
+        return UnavailableError(f"the response to {permission} is not from AWS: {str(error).splitlines()[0]}")
     if not isinstance(error, ClientError):
         return UnavailableError(str(error))
     code, message = error_code(error), error.response["Error"].get("Message", "")

@@ -1,10 +1,10 @@
 """Errors of calls to AWS: one that reads fails as unavailable, one that changes as refused."""
 
-SIGN_IN = "sign in with `aws sso login` or `aws configure`, or name a profile that works in AWS_PROFILE"
+SIGN_IN = "sign in with `aws sso login` or `aws configure`, or set AWS_PROFILE to a working profile"
 
-REACH_AWS = "look at the network, the proxy (HTTPS_PROXY) and the name of the region"
+REACH_AWS = "check the network, the proxy (HTTPS_PROXY) and the region name"
 SIGN_IN_OR_ENABLE = f"{SIGN_IN}, or enable the region"
-BE_ALLOWED = "sign in as somebody who has it (AWS_PROFILE), or have it added: `trn permissions` prints the policies"
+BE_ALLOWED = "use a profile with this permission (AWS_PROFILE), or have it added: `trn permissions` prints the policies"
 REMEDIES = (SIGN_IN, SIGN_IN_OR_ENABLE, REACH_AWS, BE_ALLOWED)
 """What helps where no question is answered."""
 

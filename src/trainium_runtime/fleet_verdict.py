@@ -160,7 +160,7 @@ def _pending(view: FleetView) -> Iterator[str]:
     if launched > view.nodes:
         yield f"{launched - view.nodes} more than wanted are still there"
     if launched == view.nodes == len(view.in_state("proven")) and (unconnected := _unconnected(view)):
-        yield f"not yet known to have reached the others: {_listed(unconnected)}"
+        yield f"has not reached the others yet: {_listed(unconnected)}"
     if view.failed_launches and launched < view.nodes:
         yield f"last failed launch: {view.failed_launches[0]}"
 
@@ -180,7 +180,7 @@ def _grouped(sentences: Mapping[str, str]) -> str:
         nodes.setdefault(sentence, []).append(instance)
     groups = [f"node{'s' if len(ids) > 1 else ''} {_listed(ids)}: {sentence}" for sentence, ids in nodes.items()]
     rest = sum(len(ids) for ids in list(nodes.values())[_NAMED:])
-    return "; ".join([*groups[:_NAMED], *([f"and {rest} more nodes, each for its own reason"] if rest else [])])
+    return "; ".join([*groups[:_NAMED], *([f"and {rest} more nodes, for different reasons"] if rest else [])])
 
 
 def _listed(instances: Sequence[str]) -> str:

@@ -269,15 +269,15 @@ def _notice(
 def _unusable_block(block: CapacityBlock | None, now: datetime) -> str | None:
     """Why no node can run in the Capacity Block now; None while nodes can."""
     if block is None:
-        return "EC2 does not know the Capacity Block (any more)"
+        return "EC2 has no such Capacity Block"
     name = f"Capacity Block {block.block_id}"
     if now >= block.ends - stops_before_block_end(block.instance_type):
         minutes = stops_before_block_end(block.instance_type) // timedelta(minutes=1)
         return f"{name} ends at {utc_text(block.ends)}; nodes stop {minutes} minutes before"
     if now < block.begins:
-        return f"{name} begins at {utc_text(block.begins)}; the nodes come up by themselves then"
+        return f"{name} begins at {utc_text(block.begins)}; the nodes launch then"
     if block.state != "active":
-        return f"{name} is {block.state}, not yet active; the nodes come up by themselves then"
+        return f"{name} is {block.state}, not yet active; the nodes launch then"
     return None
 
 

@@ -22,7 +22,7 @@ def check_need(need: QuotaNeed, account: Quotas) -> CheckResult:
     except UnavailableError as error:
         # That there is no room is certain whether more is asked for or not.
         result = evaluate_quota(state)
-        return replace(result, found=f"{result.found}; whether an increase is requested already: {error.reason}")
+        return replace(result, found=f"{result.found}; whether an increase has been requested: {error.reason}")
     return evaluate_quota(replace(state, requests=requests))
 
 
@@ -34,7 +34,7 @@ def quota_state(need: QuotaNeed, account: Quotas) -> QuotaState:
         reserving = threads.submit(account.unused_reserved_vcpus, need.family) if on_demand else None
         quota = account.quota(SERVICE, need.code)
         if quota is None:
-            raise UnavailableError(f"Service Quotas in {need.region} knows no {need.code}, {need.name}")
+            raise UnavailableError(f"Service Quotas in {need.region} has no quota {need.code}, {need.name}")
         metered = (account.metered_use(quota.usage_metric) if quota.usage_metric else None) or 0
         instances, reserved = running.result(), reserving.result() if reserving else 0
     use = quota_use(need, instances=instances, reserved=reserved, metered=metered)
@@ -66,9 +66,9 @@ def _found(state: QuotaState) -> Iterator[str]:
         + (f" ({', '.join(_users(state))})" if use.certain else "")
     )
     if use.own:
-        yield f"{use.own} of those needed are the cluster's own already"
+        yield f"{use.own} of those needed are already in use by the cluster"
     if quota.is_default:
-        yield "that limit is AWS's default: no other is applied to this account"
+        yield "that limit is AWS's default; this account has no applied value"
     if use.in_blocks and not state.has_room_whatever_counts:
         yield f"{use.in_blocks} more run in Capacity Blocks, which may count as well"
     if state.open_request:
@@ -89,11 +89,11 @@ def _users(state: QuotaState) -> Iterator[str]:
 def _fix(state: QuotaState) -> str:
     limit, request = state.sufficient_limit, state.open_request
     if request is None:
-        ways = [f"run `trn quota request`: it asks for {plain(limit)} vCPUs"]
+        ways = [f"run `trn quota request`: it requests {plain(limit)} vCPUs"]
     elif request.desired >= limit:
         ways = ["wait for the increase: `trn quota status` follows it"]
     else:
-        ways = [f"ask AWS Support to make it {plain(limit)}: there can be one request at a time"]
+        ways = [f"ask AWS Support to make it {plain(limit)}: only one request can be open"]
     if state.nodes_that_fit:
         ways.append(f"set trn:nodes to {state.nodes_that_fit}")
     if state.use.reserved:

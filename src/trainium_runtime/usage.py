@@ -55,7 +55,7 @@ def cluster_usage(
 def _current(usage: NodeUsage | None, now: datetime) -> NodeUsage:
     """What was written, unless it is old, or from the future."""
     if usage is None:
-        return NodeUsage(state="unknown", at=now, detail="has not written whether it is in use")
+        return NodeUsage(state="unknown", at=now, detail="has not reported whether it is in use")
     known_for = timedelta(minutes=facts()["pilot"]["minutes_of_usage"])
     if abs(now - usage.at) > known_for:
         return NodeUsage(state="unknown", at=now, detail=f"wrote last at {utc_text(_minute(usage.at))} of its use")

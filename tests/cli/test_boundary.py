@@ -15,7 +15,7 @@ from trainium_runtime.errors import DeniedError, RequestRefusedError, Unavailabl
 ERRORS = {
     CliError("not ready yet", ExitCode.NOT_READY): (ExitCode.NOT_READY, "not ready yet"),
     UnavailableError("no answer", remedy="sign in"): (ExitCode.UNKNOWN, "Unknown: no answer: sign in"),
-    DeniedError("x is missing"): (ExitCode.UNKNOWN, "Unknown: x is missing: sign in as"),
+    DeniedError("x is missing"): (ExitCode.UNKNOWN, "Unknown: x is missing: use a profile"),
     RequestRefusedError("AWS says no"): (ExitCode.NOT_READY, "AWS says no"),
     FileNotFoundError(2, "No such file", "plan.json"): (ExitCode.BAD_INPUT, "trn: plan.json: No such file"),
     KeyError("x"): (ExitCode.UNKNOWN, "trn: KeyError: 'x'\nUnexpected error. Set TRN_DEBUG=1 for a traceback."),

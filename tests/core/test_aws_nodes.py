@@ -105,7 +105,7 @@ def test_record_is_read_again_only_when_it_changed(nodes: list[str]) -> None:
 
 def test_deleted_group_is_reported(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:  # noqa: ARG001
     with_outputs(stack, Group="gone", NodeRecords=BUCKET)
-    with pytest.raises(UnavailableError, match="no Auto Scaling group gone, though the stack has one"):
+    with pytest.raises(UnavailableError, match="no Auto Scaling group gone, although the stack has one"):
         account.nodes(STACK)
 
 

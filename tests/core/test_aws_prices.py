@@ -190,7 +190,7 @@ def test_a_refusal_of_the_price_list_is_reported(code: str, says: str) -> None:
 @pytest.mark.parametrize("item", [NAT, SPOT])
 def test_other_endpoint_is_not_asked_for_prices(monkeypatch: pytest.MonkeyPatch, item: PricedItem) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9 is not AWS, and knows no prices"):
+    with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9 is not AWS, and has no prices"):
         AwsPrices(REGION).price(item)
 
 

@@ -7,7 +7,7 @@ from tests.core.findings import found
 def test_a_bucket_that_is_not_there_is_reported() -> None:
     finding = found("cache", FakeAccount(), cache_bucket="our-cache")
     assert (finding.outcome, finding.found) == ("fail", "there is no bucket our-cache")
-    assert finding.fix.startswith("set trn:cache_bucket to one that is there")
+    assert finding.fix.startswith("set trn:cache_bucket to an existing bucket")
 
 
 def test_a_bucket_of_another_region_is_out_of_the_nodes_reach() -> None:

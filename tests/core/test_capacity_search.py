@@ -78,7 +78,7 @@ def test_a_fee_in_another_currency_is_reported_and_not_taken_for_dollars() -> No
     ("blocks", "settings", "note"),
     [
         ((), {}, "none for 1 x 24 h"),
-        (None, {}, "AWS sells none of this type here"),
+        (None, {}, "AWS does not sell this type here"),
         ((BLOCK,), {"nodes": 65}, "a block holds up to 64 instances"),
     ],
 )
@@ -109,7 +109,7 @@ def test_scheduled_block_starts_later_and_has_an_end() -> None:
             "no",
             "its instances are being terminated",
         ),
-        (replace(SCHEDULED_BLOCK, total=0), "unknown", "its size is not shown before it starts"),
+        (replace(SCHEDULED_BLOCK, total=0), "unknown", "its size is known only after it starts"),
     ],
 )
 def test_a_reservation_that_is_of_no_use_says_why(reservation: Any, prospect: str, note: str) -> None:

@@ -49,7 +49,7 @@ def test_cancelled_resource_is_not_a_reason() -> None:
     ("reason", "command"),
     [
         ("L-2C3B7624 allows 128 vCPUs, 256 vCPUs are needed", "trn quota request"),
-        (GATE, "trn deploy` again: it gets other instances"),
+        (GATE, "trn deploy` again: it launches other instances"),
         ("something else", "trn preflight"),
     ],
 )
@@ -61,7 +61,10 @@ def test_the_advice_fits_the_reason(reason: str, command: str) -> None:
     ("because", "advice"),
     [
         ("with an explicit deny in a service control policy", "AWS organization"),
-        ("because no permissions boundary allows the ec2:CreateVpc action", "let the permissions boundary"),
+        (
+            "because no permissions boundary allows the ec2:CreateVpc action",
+            "allow the action in the permissions boundary",
+        ),
         ("because no identity-based policy allows the ec2:CreateVpc action", "give whoever is named"),
     ],
 )

@@ -45,8 +45,8 @@ def test_one_with_a_mount_target_in_the_nodes_zone_passes() -> None:
     [
         (None, "no fs-0fedcba9876543210 in us-west-2", "set trn:efs to another, or to new"),
         (replace(EFS, state="deleting"), "is deleting", "wait"),
-        (with_targets(), "has no mount target in usw2-az4", "leave trn:efs_security_group out"),
-        (with_targets(replace(TARGET, zone_id="usw2-az1")), "has no mount target in usw2-az4", "leave trn:efs_sec"),
+        (with_targets(), "has no mount target in usw2-az4", "leave out trn:efs_security_group"),
+        (with_targets(replace(TARGET, zone_id="usw2-az1")), "has no mount target in usw2-az4", "leave out trn:efs_sec"),
         (with_targets(replace(TARGET, state="creating")), "in usw2-az4 is creating", "wait until it is available"),
         (with_targets(replace(TARGET, security_group_ids=["sg-1"])), "is not in sg-0", "efs_security_group to sg-1"),
     ],

@@ -31,7 +31,10 @@ def with_release(release: str) -> FakeAccount:
         (FakeAccount(found_image=replace(IMAGE, state="pending")), "ami-0123456789abcdef0 is pending"),
         (FakeAccount(found_image=replace(IMAGE, root_device_name="/dev/xvda")), "is /dev/xvda, not /dev/sda1"),
         (FakeAccount(found_image=replace(IMAGE, architecture="arm64")), "ami-0123456789abcdef0 is for arm64"),
-        (FakeAccount(found_image=replace(IMAGE, root_volume_gib=600)), "takes 600 GiB, more than 512"),
+        (
+            FakeAccount(found_image=replace(IMAGE, root_volume_gib=600)),
+            "needs 600 GiB, more than trn:root_volume_gib 512",
+        ),
     ],
 )
 def test_an_image_that_cannot_be_booted_from_fails_with_a_fix(account: FakeAccount, says: str) -> None:
@@ -56,7 +59,7 @@ TRN2 = {"instance_type": "trn2.48xlarge", "region": "us-east-2", "ami": IMAGE.im
     ("settings", "release", "outcome", "says"),
     [
         (TRN2, "2.33.1", "pass", "is available"),
-        (TRN2, "2.32.0", "fail", "which holds no native PyTorch (TorchNeuron, device neuron)"),
+        (TRN2, "2.32.0", "fail", "which does not include native PyTorch (TorchNeuron, device neuron)"),
         ({"ami": IMAGE.image_id}, "2.33.1", "fail", "does not run on Trainium"),
     ],
 )
@@ -79,7 +82,7 @@ def test_unnamed_release_is_unknown_for_pytorch() -> None:
 def test_who_names_no_pytorch_image_is_warned_that_it_holds_none(ami: str) -> None:
     finding = found("image", with_release("2.32.0"), ami=ami)
     assert finding.outcome == "warn"
-    assert "nothing says that ami-0123456789abcdef0, with Neuron SDK 2.32.0, holds PyTorch" in finding.found
+    assert "unknown whether ami-0123456789abcdef0, with Neuron SDK 2.32.0, includes PyTorch" in finding.found
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -90,7 +93,7 @@ def test_untested_image_and_type_are_to_be_observed_first(
     monkeypatch.setitem(facts()["verification"], "known", [["trn1.32xlarge", "2.31.1"]] if known else [])
     finding = found("image", FakeAccount(), verification=verification)
     assert finding.outcome == "pass"
-    assert ("trn:verification=observe" in finding.fix) == (not known and verification == "enforce")
+    assert ("set trn:verification to observe" in finding.fix) == (not known and verification == "enforce")
 
 
 def test_an_image_is_deprecated_from_its_day_on() -> None:
@@ -139,4 +142,4 @@ def test_a_copy_of_your_own_is_a_warning() -> None:
 def test_a_pin_whose_parameter_is_gone_warns() -> None:
     finding = found("image", FakeAccount(parameter_value=None), ami=IMAGE.image_id, ami_parameter=PYTORCH)
     assert finding.outcome == "warn"
-    assert f"{PYTORCH}, which {IMAGE.image_id} was taken from, is gone" in finding.found
+    assert f"{PYTORCH}, the source of {IMAGE.image_id}, does not exist" in finding.found

@@ -58,7 +58,7 @@ def test_of_two_that_are_submitted_at_the_same_time_one_is_refused(jobs: AwsJobs
 
 @pytest.mark.usefixtures("nodes")
 def test_an_id_that_is_taken_is_refused(jobs: AwsJobs) -> None:
-    with pytest.raises(RequestRefusedError, match=f"there is a job {JOB.id} already: try again, or give another name"):
+    with pytest.raises(RequestRefusedError, match=f"a job {JOB.id} exists: try again, or give another name"):
         jobs.submit(JOB, b"other", over=jobs.current())
 
 

@@ -40,7 +40,8 @@ def test_a_quota_that_is_not_there_is_unknown(key: str) -> None:
     assert finding.outcome == "unknown"
     assert (
         finding.found
-        == f"Service Quotas in us-west-2 knows no {facts()['limits'][key]['code']}, " + (facts()["limits"][key]["name"])
+        == f"Service Quotas in us-west-2 has no quota {facts()['limits'][key]['code']}, "
+        + (facts()["limits"][key]["name"])
     )
 
 

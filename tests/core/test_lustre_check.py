@@ -35,7 +35,7 @@ def test_one_of_your_own_that_is_available_in_the_nodes_subnet_passes() -> None:
     ("change", "says", "fix"),
     [
         ({"kind": "ONTAP"}, "is of ONTAP", "set trn:fsx_lustre to another"),
-        ({"state": "FAILED"}, "is FAILED", "wait, or look at it"),
+        ({"state": "FAILED"}, "is FAILED", "wait, or check it"),
         ({"vpc_id": "vpc-1"}, f"is in vpc-1, not in {VPC.vpc_id}", "set trn:vpc_id to vpc-1"),
         ({"mount_name": "zyxw"}, "is zyxw, not abcdefgh", "set trn:fsx_lustre_mount_name to zyxw"),
         (
@@ -83,5 +83,5 @@ def test_one_that_does_not_exist_fails() -> None:
     finding = own(found_lustre=None)
     assert (finding.outcome, finding.found) == (
         "fail",
-        f"no {LUSTRE.file_system_id} in us-west-2 that this account may see",
+        f"no {LUSTRE.file_system_id} in us-west-2 that this account can access",
     )

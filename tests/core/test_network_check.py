@@ -195,7 +195,7 @@ def test_a_vpc_without_dns_is_a_warning() -> None:
 def test_allowed_custom_resolver_is_a_warning() -> None:
     finding = found("network", FakeAccount(found_vpc=OWN_RESOLVER), **OWN_VPC, dns_servers="10.1.0.2")
     assert finding.outcome == "warn"
-    assert "not to be seen from here" in finding.found
+    assert "cannot be checked here" in finding.found
 
 
 def test_an_endpoint_whose_policy_is_not_shown_is_unknown() -> None:

@@ -11,13 +11,13 @@ from tests.core.plans import OWN_VPC
 def test_a_zone_that_offers_the_type_passes_and_promises_nothing() -> None:
     finding = found("offering", FakeAccount(), availability_zone_id="usw2-az4")
     assert finding.outcome == "pass"
-    assert finding.found == "usw2-az4 offers trn1.32xlarge, which is no promise that one is free"
+    assert finding.found == "usw2-az4 offers trn1.32xlarge, but capacity is not guaranteed"
 
 
 def test_a_zone_that_lacks_the_type_fails_with_the_zones_that_have_it() -> None:
     finding = found("offering", FakeAccount(zones=["usw2-az4", "usw2-az2"]), availability_zone_id="usw2-az1")
     assert finding.outcome == "fail"
-    assert finding.found.endswith("in us-west-2 these zones do: usw2-az2, usw2-az4")
+    assert finding.found.endswith("zones of us-west-2 that do: usw2-az2, usw2-az4")
 
 
 def test_the_zone_of_an_own_subnet_is_what_counts() -> None:

@@ -22,7 +22,7 @@ def own(there: PlacementGroup | None) -> Finding:
 @pytest.mark.parametrize(
     ("there", "says", "fix"),
     [
-        (None, "there is no placement group ours in us-west-2", NEW_ONE),
+        (None, "no placement group ours in us-west-2", NEW_ONE),
         (group(strategy="spread"), "ours is a spread placement group", NEW_ONE),
         (group(state="deleting"), "ours is deleting", NEW_ONE),
         (group(state="pending"), "ours is pending", "wait until it is available"),

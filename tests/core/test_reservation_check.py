@@ -34,7 +34,7 @@ def test_one_that_is_active_fits_and_has_room_passes() -> None:
 
 def test_a_scheduled_block_is_a_warning_with_its_start() -> None:
     answer = judge(SCHEDULED_BLOCK, **IN_A_BLOCK)
-    assert (answer.outcome, answer.fix) == ("warn", "deploy when you like: the nodes come up by themselves then")
+    assert (answer.outcome, answer.fix) == ("warn", "deploy at any time: the nodes launch when it begins")
     assert "no node can launch before 2026-11-22 11:30 UTC" in answer.found
     assert "nodes can run until 2026-11-24 10:45 UTC" in answer.found
 
@@ -80,7 +80,7 @@ def test_a_reservation_must_leave_the_nodes_time_before_its_end(minutes: int, ou
 
 def test_a_scheduled_block_of_unknown_size_is_unknown() -> None:
     answer = judge(replace(SCHEDULED_BLOCK, total=0), **IN_A_BLOCK)
-    assert (answer.outcome, "is not shown before it starts" in answer.found) == ("unknown", True)
+    assert (answer.outcome, "is known only after it starts" in answer.found) == ("unknown", True)
 
 
 @given(nodes=st.integers(1, 64), available=st.integers(0, 64), own=st.integers(0, 64))
@@ -98,11 +98,11 @@ def test_nodes_in_the_reservation_need_no_room() -> None:
 
 def test_a_subnet_that_is_not_there_leaves_the_zone_unknown() -> None:
     account = FakeAccount(in_hand=[ACTIVE], found_subnet=None)
-    with pytest.raises(UnavailableError, match="which zone the nodes go to is not known"):
+    with pytest.raises(UnavailableError, match="the zone of the nodes is unknown"):
         check_reservation(from_settings(**RESERVED, **OWN_SUBNET), account)
 
 
 def test_one_that_is_not_there_fails() -> None:
     answer = check_reservation(from_settings(**RESERVED), FakeAccount())
     assert answer is not None
-    assert (answer.outcome, answer.found) == ("fail", f"no {RESERVATION} in us-west-2 that this account may see")
+    assert (answer.outcome, answer.found) == ("fail", f"no {RESERVATION} in us-west-2 that this account can access")

@@ -20,7 +20,7 @@ def test_a_bootstrap_must_be_new_enough(version: str, outcome: str) -> None:
 def test_custom_bootstrap_qualifier_is_reported() -> None:
     account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"])
     finding = found("bootstrap", account)
-    assert finding.found == "there is no stack CDKToolkit, but a bootstrap with the qualifier team"
+    assert finding.found == "the stack CDKToolkit does not exist, but a bootstrap with the qualifier team"
     assert finding.fix.endswith("give --suppress bootstrap")
 
 
@@ -130,4 +130,4 @@ def test_a_stack_that_names_no_cluster_is_judged_by_its_state() -> None:
 
 def test_bootstrap_is_missing_without_a_search_for_others() -> None:
     account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"], unavailable={"parameters"})
-    assert found("bootstrap", account).found == "there is no stack CDKToolkit"
+    assert found("bootstrap", account).found == "the stack CDKToolkit does not exist"

@@ -192,7 +192,7 @@ def test_a_capacity_block_is_followed_by_itself(start_account: Callable[[Setting
     pilot = a_pilot(account, clock, **settings)
     assert pilot.nodes == 0
     assert outputs(account.cluster())["Fleet"] == (
-        f"no nodes, as wanted: Capacity Block {name} begins at {utc_text(begins)}; the nodes come up by themselves then"
+        f"no nodes, as wanted: Capacity Block {name} begins at {utc_text(begins)}; the nodes launch then"
     )
     clock.forward_to(begins - timedelta(minutes=1))
     assert pilot.nodes == 0

@@ -92,7 +92,7 @@ def test_a_record_counts_more_than_an_old_line_on_the_console() -> None:
 def test_proven_nodes_that_have_not_reached_each_other_are_waited_for() -> None:
     verdict = judge(2, ["a", "b"], [record("a"), record("b", version="older")])
     assert verdict.state == "waiting"
-    assert verdict.reason.endswith("not yet known to have reached the others: b")
+    assert verdict.reason.endswith("has not reached the others yet: b")
 
 
 def test_a_membership_of_other_nodes_than_are_there_is_not_enough() -> None:

@@ -105,7 +105,7 @@ def test_a_block_that_is_late_is_waited_for(state: str) -> None:
 
 def test_a_block_that_is_gone_has_no_nodes() -> None:
     found = decision(11, terms(in_capacity_block=True), block=None)
-    assert (found.nodes, found.why) == (0, "EC2 does not know the Capacity Block (any more)")
+    assert (found.nodes, found.why) == (0, "EC2 has no such Capacity Block")
 
 
 @pytest.mark.parametrize(("after", "notified"), [(99.74, False), (99.75, True), (99.99, True), (100, False)])

@@ -44,14 +44,14 @@ def test_just_enough_room_passes_with_the_numbers() -> None:
 def test_a_vcpu_too_few_fails_and_says_what_to_request_and_how_many_nodes_fit() -> None:
     answer = checked(FakeQuotas(limit=383, running=[running(128)]))
     assert (answer.outcome, answer.needed) == ("fail", "256 vCPUs")
-    assert answer.fix == "run `trn quota request`: it asks for 384 vCPUs; or set trn:nodes to 1"
+    assert answer.fix == "run `trn quota request`: it requests 384 vCPUs; or set trn:nodes to 1"
 
 
 def test_nodes_of_the_same_cluster_are_not_counted_twice() -> None:
     answer = checked(FakeQuotas(running=[running(256, cluster="trn-pilot")]))
     assert answer.outcome == "pass"
     assert answer.found.startswith("0 of 256 vCPUs are free")
-    assert answer.found.endswith("; 256 of those needed are the cluster's own already")
+    assert answer.found.endswith("; 256 of those needed are already in use by the cluster")
     assert checked(FakeQuotas(running=[running(256, cluster="another")])).outcome == "fail"
 
 
@@ -62,7 +62,7 @@ def test_room_that_capacity_blocks_may_take_is_unknown() -> None:
     answer = checked(FakeQuotas(limit=256, running=in_block))
     assert answer.outcome == "unknown"
     assert "128 more run in Capacity Blocks, which may count as well" in answer.found
-    assert "asks for 384 vCPUs" in answer.fix
+    assert "requests 384 vCPUs" in answer.fix
 
 
 def test_reserved_capacity_that_nobody_uses_counts_on_demand_and_can_be_launched_into() -> None:
@@ -88,7 +88,7 @@ def test_a_metric_that_still_counts_what_has_ended_is_no_obstacle() -> None:
     ("open_request", "fix"),
     [
         (request(256), "wait for the increase: `trn quota status` follows it"),
-        (request(128), "ask AWS Support to make it 256: there can be one request at a time"),
+        (request(128), "ask AWS Support to make it 256: only one request can be open"),
     ],
 )
 def test_a_requested_increase_is_shown_and_waited_for(open_request: QuotaRequest, fix: str) -> None:
@@ -100,7 +100,7 @@ def test_a_requested_increase_is_shown_and_waited_for(open_request: QuotaRequest
 def test_that_there_is_no_room_is_certain_without_knowing_the_requests() -> None:
     answer = checked(FakeQuotas(limit=0, unavailable={"requests"}))
     assert answer.outcome == "fail"
-    assert answer.found.endswith("whether an increase is requested already: no answer about requests")
+    assert answer.found.endswith("whether an increase has been requested: no answer about requests")
 
 
 def test_with_enough_quota_no_open_requests_are_read() -> None:
@@ -119,7 +119,7 @@ def test_a_metric_that_cannot_be_explained_for_want_of_an_answer_is_no_pass() ->
 
 
 def test_a_region_without_such_a_quota_is_unknown() -> None:
-    with pytest.raises(UnavailableError, match="Service Quotas in us-west-2 knows no L-2C3B7624"):
+    with pytest.raises(UnavailableError, match="Service Quotas in us-west-2 has no quota L-2C3B7624"):
         checked(FakeQuotas(limit=None))
 
 

@@ -32,7 +32,7 @@ def test_nodes_are_idle_since_the_last_of_them_is() -> None:
     [
         (NodeUsage(state="in-use", at=NOON, detail="python (7)"), "in-use", "i-2: python (7)"),
         (NodeUsage(state="unknown", at=NOON, detail="no driver"), "unknown", "i-2: no driver"),
-        (None, "unknown", "i-2: has not written whether it is in use"),
+        (None, "unknown", "i-2: has not reported whether it is in use"),
         (idle(90, written=16), "unknown", "i-2: wrote last at 2026-11-21T11:44Z of its use"),
         (idle(90, written=-16), "unknown", "i-2: wrote last at 2026-11-21T12:16Z of its use"),
     ],

@@ -139,7 +139,7 @@ def _explain_failures(
         try:
             events = account.stack_events(stack, after=before[stack])
         except UnavailableError as error:
-            echo(f"\nCould not determine why {stack} failed: {error}", err=True)
+            echo(f"\nUnknown why {stack} failed: {error}", err=True)
             continue
         failure, status = deployment_failure(events), stack_status(events)
         if failure is None and status.endswith("_IN_PROGRESS") and status != _ONLY_PREPARED:
@@ -189,7 +189,7 @@ def ask_about_ending_nodes(
         prepare = ["deploy", construct_id, *context, "--method", "prepare-change-set", "--change-set-name", _CHANGE_SET]
         run = CdkRun(program, [*prepare, "--require-approval", "never"], folder)
         if run.in_few_lines() != 0:
-            message = f"\nNothing was deployed: the change set could not be made.\n{run.output_tail}"
+            message = f"\nNothing was deployed: the change set could not be created.\n{run.output_tail}"
             raise CliError(message, ExitCode.NOT_READY)
         changes = account.changes(stack, _CHANGE_SET)
         ending = ending_nodes(changes, running=running)

@@ -144,7 +144,7 @@ def show_kept(kept: Sequence[RetainedResource], region: str) -> None:
 
 
 def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bool) -> None:
-    """What stands in the way, if anything does, and the verdict. kept: whether something is retained."""
+    """Findings, if anything does, and the verdict. kept: whether something is retained."""
     screen = console()
     for outcome in outcomes:
         if outcome.counts and outcome.state != "done":
@@ -152,7 +152,8 @@ def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bo
     but = " but what is retained" if kept else ""
     sentences = {
         "gone": f"Nothing of {cluster} is left in {region}{but}. `trn audit` looks through every service.",
-        "left": f"Something of {cluster} is left in {region}: do what stands above, then run `trn destroy` again.",
+        "left": f"Something of {cluster} is left in {region}: follow the instructions above, then run `trn "
+        "destroy` again.",
         "unknown": f"Not all of {cluster} in {region} could be read, see above. `trn destroy` continues.",
     }
     screen.print(f"\n{sentences[verdict(outcomes)]}", style="bold")

@@ -166,6 +166,6 @@ def _as_json(cluster: Cluster, absence: Absence | None) -> dict[str, Any]:
 
 def _end(cluster: Cluster, now: datetime) -> str:
     if cluster.ends is None:
-        return "never by itself"
+        return "never automatically"
     moment = minute_text(cluster.ends)
     return f"ended {moment}" if cluster.ends <= now else moment

@@ -172,7 +172,7 @@ def _usage(usage: ClusterUsage, idle_minutes: int | None) -> str:
 
 def _end(ends: datetime | None, now: datetime) -> str:
     if ends is None:
-        return "none: nothing ends it by itself"
+        return "none: nothing ends it automatically"
     moment = minute_text(ends)
     left = (ends - now).total_seconds()
     return f"{moment}, in {duration(left)}" if left > 0 else f"{moment}, which has passed"

@@ -9,7 +9,7 @@ import click
 from trainium_cli.evidence.assess_text import show_assessment
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.progress_reporter import ProgressReporter
-from trainium_cli.terminal import print_json
+from trainium_cli.terminal import echo, print_json
 from trainium_core.assess.assessment import assess as assess_paths
 from trainium_core.assess.findings import Assessment
 from trainium_core.assess.html_report import as_html
@@ -57,7 +57,7 @@ def assess(paths: tuple[Path, ...], stack: str, shape: str, fail_on: str) -> Exi
     elif shape == "sarif":
         print_json(as_sarif(found, shown, version("trainium-cdk")))
     elif shape == "html":
-        click.echo(as_html(found, shown, version("trainium-cdk"), datetime.now(UTC).date()))
+        echo(as_html(found, shown, version("trainium-cdk"), datetime.now(UTC).date()))
     else:
         show_assessment(found, shown)
     if fail_on == "never":

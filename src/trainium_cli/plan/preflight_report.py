@@ -36,7 +36,7 @@ def findings_table(findings: Sequence[Finding]) -> Table:
 def show_regions(plan: Plan, regions: Mapping[str, Sequence[Finding]]) -> None:
     """One row for each region: the verdict, and what stands in the way of the plan there."""
     rows = [(region, _verdict(findings), _obstacles(findings)) for region, findings in regions.items()]
-    console().print(table(["Region", "Verdict", "What stands in the way"], rows, wrapping=["What stands in the way"]))
+    console().print(table(["Region", "Verdict", "Findings"], rows, wrapping=["Findings"]))
     ready = [region for region, findings in regions.items() if verdict(findings) == "ready"]
     if any(region != plan.region for region in regions):
         _remind(f"The plan is for {plan.region}: for another region, add -c trn:region=REGION to what you type.")

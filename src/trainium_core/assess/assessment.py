@@ -43,7 +43,7 @@ Progress = Callable[[int, int], None]
 
 
 def assess(paths: Sequence[Path], progress: Progress = lambda *_: None) -> Assessment:
-    """What stands in the way in files and folders.
+    """Findings in files and folders.
 
     Raises OSError for a path that cannot be listed.
     """

@@ -185,7 +185,7 @@ def _answers(
             raise
     if not reported:
         first, more = unanswered[0], len(unanswered) - 1
-        raise UnavailableError(f"{first.reason}, and {more} more questions have no answer either", remedy=first.remedy)
+        raise UnavailableError(f"{first.reason}, and {more} more questions have no answer", remedy=first.remedy)
     return _Answers(
         listers=listers,
         answered=[*(lister for lister in listers if lister.kind in reported), *left_out],

@@ -11,7 +11,7 @@ Prospect = Literal["now", "later", "unlikely", "unknown", "no"]
 PROSPECTS: dict[Prospect, str] = {
     "now": "could start now",
     "later": "could start later",
-    "unlikely": "AWS sells it, but gives it next to no chance",
+    "unlikely": "for sale, but very unlikely",
     "unknown": "AWS gave no answer",
     "no": "not to be had",
 }

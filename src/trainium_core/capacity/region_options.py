@@ -68,7 +68,7 @@ def _reservation_option(request: CapacityRequest, region: str, reservation: Rese
     last, remaining = last_moment(reservation), f"{reservation.launchable} of {reservation.total} instances are left"
     prospect, note = "later" if start else "now", remaining
     if start and not reservation.total:
-        prospect, note = "unknown", "its size is not shown before it starts"
+        prospect, note = "unknown", "its size is known only after it starts"
     elif reservation.launchable < request.plan.nodes:
         prospect, note = "no", f"{remaining}; {request.plan.nodes} are needed"
     elif reservation.platform != INSTANCE_PLATFORM:
@@ -150,7 +150,7 @@ def _blocks(request: CapacityRequest, answers: RegionAnswers) -> Iterator[Capaci
         nodes, largest = request.plan.nodes, facts()["capacity_blocks"]["instances_per_block"]
         reason = f"none for {nodes} x {request.hours} h"
         if not answers.sells_blocks:
-            reason = "AWS sells none of this type here"
+            reason = "AWS does not sell this type here"
             if request.plan.type.instances_per_ultraserver > 1:
                 reason += ", but whole UltraServers to accounts that AWS Support has enabled"
         elif nodes > largest:

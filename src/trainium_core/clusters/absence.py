@@ -92,7 +92,7 @@ def _of_the_block(fleet: DeployedFleet | None, account: AbsenceAccount, now: dat
     block, name = account.reservation(fleet.reservation_id), fleet.reservation_id
     another = "`trn capacity` finds another: set trn:reservation_id, and run `trn deploy`"
     if block is None:
-        return Absence(why=f"EC2 knows no reservation {name} (any more)", way_on=another)
+        return Absence(why=f"EC2 has no reservation {name}", way_on=another)
     if block.start and now < block.start and block.state != "active":
         return Absence(why=f"{name} begins at {utc_text(block.start)}", way_on="they come by themselves then")
     if block.state in ("expired", "cancelled", "failed", "unsupported") or (block.end and block.end <= now):
@@ -105,7 +105,7 @@ def _of_the_group(fleet: DeployedFleet | None, account: AbsenceAccount) -> Absen
     if group is None:
         return None
     if group.wanted == 0:
-        return Absence(why="their Auto Scaling group is to have none", way_on=_WAKE)
+        return Absence(why="the desired size of their Auto Scaling group is 0", way_on=_WAKE)
     if not group.refusal:
         return Absence(why="none of them is launched yet", way_on="`trn nodes --watch` follows them")
     known = known_error(group.refusal)

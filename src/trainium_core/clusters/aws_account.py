@@ -53,7 +53,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
                 except NoAccessError:
                     raise
                 except UnavailableError as error:
-                    not_read.append(f"the stacks of apps of one's own, by what they made: {error}")
+                    not_read.append(f"stacks of other apps, by their resources: {error}")
             existing = [stack for stack in there if stack["StackStatus"] != "DELETE_COMPLETE"]
             answers = list(threads.map(partial(self._stack, made), existing))
         return ClusterStacks(

@@ -27,7 +27,7 @@ def chosen_engine(plan: Plan, on: str | None) -> str:
     running = running_engines(plan)
     if on in running or (on is None and running):
         return on or running[0]
-    allowed = ", ".join(running) or "none of the plan's engines runs jobs"
+    allowed = ", ".join(running) or "no engine of the plan runs jobs"
     fix = f"add {on or CLUSTER.key} to trn:stacks, and run `trn deploy`"
     if on is not None and on not in JOB_ENGINES:
         fix = f"submit it on the head node of {ENGINES[on].construct_id}: `trn run` does not support {on} yet"

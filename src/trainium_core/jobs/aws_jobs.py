@@ -94,7 +94,7 @@ class AwsJobs(AwsService):
         """
         body = job.to_json().encode()
         if not self._put(job_keys(job.id).source, archive, "application/gzip", IfNoneMatch="*"):
-            raise RequestRefusedError(f"there is a job {job.id} already: try again, or give another name")
+            raise RequestRefusedError(f"a job {job.id} exists: try again, or give another name")
         for name, path in (uploads or {}).items():
             self._upload(f"{job_keys(job.id).inputs}/{name}", path)
         unchanged = {"IfMatch": over.etag} if over else {"IfNoneMatch": "*"}

@@ -128,7 +128,7 @@ def _without_host(plan: Plan) -> list[JobProblem]:
     if plan.cache.precompile_instance_type is not None:
         return []
     hosts = ", ".join(facts()["precompile"]["hosts"])
-    fix = "set it, and deploy: it costs nothing while nothing is compiled"
+    fix = "set it, and deploy: the host is billed only while it compiles"
     return [JobProblem(key="trn:precompile_instance_type", got=None, allowed=hosts, fix=fix)]
 
 

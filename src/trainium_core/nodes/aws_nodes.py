@@ -56,7 +56,9 @@ class AwsNodes(AwsFleets):
             try:
                 return describe_group(self.client("autoscaling"), name)
             except NoGroupError as error:
-                raise UnavailableError(f"{error}, though the stack has one: somebody deleted it") from error
+                raise UnavailableError(
+                    f"{error}, although the stack has one: it was deleted outside CloudFormation"
+                ) from error
 
     def _instances(self, group_name: str, group: Group) -> tuple[NodeInstance, ...]:
         if not group.instances:

@@ -44,7 +44,7 @@ class AwsNodeNotices(AwsFleets):
                 wanted = replace(there.membership, notices=change(there.membership.notices))
                 if wanted == there.membership or store.write_membership(wanted, replacing=there):
                     return True
-            raise RequestRefusedError(f"the membership was changed by others {_ATTEMPTS} times in a row")
+            raise RequestRefusedError(f"the membership changed {_ATTEMPTS} times meanwhile")
         return False
 
     def _records(self, stack: str) -> str | None:

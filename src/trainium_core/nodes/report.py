@@ -16,7 +16,7 @@ class NodesNotMadeError(UnavailableError):
     """CloudFormation has not made the nodes' group yet, or has deleted it. status: of the stack."""
 
     def __init__(self, stack: str, status: str) -> None:
-        super().__init__(f"the stack {stack} is in {status}: the group of its nodes is not there yet, or no more")
+        super().__init__(f"the stack {stack} is in {status}: the group of its nodes does not exist yet, or no longer")
         self.status = status
 
 
@@ -118,7 +118,7 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int, now: datetime | 
     )
     asleep = deployed.wanted == 0 and not instances
     if asleep:
-        verdict = FleetVerdict(state="waiting", reason="asleep: the group is to have no nodes")
+        verdict = FleetVerdict(state="waiting", reason="asleep: the group has no nodes")
     nodes = tuple(_status(node, deployed, recovery) for node in deployed.instances)
     gone = sorted(
         (

@@ -18,17 +18,13 @@ def check_budget(plan: Plan, account: Account) -> CheckResult | None:
     try:
         enabled = account.budgets_enabled(number)
     except BudgetsDeniedError as error:
-        fix = (
-            "ask for that permission; if you have it, the root user must activate IAM access to billing, once for the "
-            f"account: {facts()['budgets']['activate_iam_access']}"
-        )
+        fix = "request that permission; if you have it, the root user must activate IAM access to billing "
+        fix += f"once for the account: {facts()['budgets']['activate_iam_access']}"
         return CheckResult(outcome="unknown", found=str(error), fix=fix)
     if not enabled:
-        found = f"AWS lets account {number} have no budgets: whoever pays for it has not enabled them"
-        fix = (
-            "have the management account enable AWS Budgets, such as by a first budget of its own, and wait for up to "
-            "a day; or remove trn:budget_usd"
-        )
+        found = f"AWS lets account {number} have no budgets: the account's payer has not enabled them"
+        fix = "have the management account enable AWS Budgets, such as by creating a first budget, and wait "
+        fix += "up to a day; or remove trn:budget_usd"
         return CheckResult(outcome="fail", found=found, fix=fix)
-    found = "AWS Budgets can be read, which is no promise that the role that deploys may make one"
+    found = "AWS Budgets is readable; whether the deployment role may create a budget is not checked"
     return CheckResult(outcome="pass", found=found)

@@ -6,7 +6,7 @@ from trainium_core.plan import Plan
 from trainium_core.prices.price import Prices
 from trainium_runtime.check_result import CheckResult
 
-_OWN_PRICES = "give your own price in a file: trn:prices; `trn estimate` shows line by line what is missing"
+_OWN_PRICES = "give your price in a file (trn:prices); `trn estimate` shows the missing prices"
 
 
 def check_cost(plan: Plan, aws: Prices) -> CheckResult:

@@ -63,7 +63,7 @@ def check_session_policies(endpoints: Iterable[VpcEndpoint]) -> CheckResult:
     return CheckResult(outcome="warn", found=f"sessions may not work: {worst.found}", fix=worst.fix)
 
 
-_NO_POLICY = CheckResult(outcome="pass", found="no endpoint of one's own is in the way")
+_NO_POLICY = CheckResult(outcome="pass", found="no existing endpoint restricts it")
 
 
 def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> CheckResult:
@@ -74,12 +74,12 @@ def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> CheckResult:
     )
     statements = _statements(endpoint.policy)
     if statements is None:
-        return CheckResult(outcome="unknown", found=f"{name} is not to be read", fix=fix)
+        return CheckResult(outcome="unknown", found=f"{name} cannot be read", fix=fix)
     verdicts = {need: _verdict(statements, need) for need in needs}
     if refused := [need for need in needs if verdicts[need] == "refused"]:
         return CheckResult(outcome="fail", found=f"{name} does not allow {_listed(refused)}", fix=fix)
     if unclear := [need for need in needs if verdicts[need] == "unknown"]:
-        found = f"whether {name} allows {_listed(unclear)} depends on what is not known here: its conditions, "
+        found = f"whether {name} allows {_listed(unclear)} depends on unknown parts of it: its conditions, "
         found += "its principals or names"
         return CheckResult(outcome="unknown", found=found, fix=fix)
     return CheckResult(outcome="pass", found=f"{name} allows what nodes ask")

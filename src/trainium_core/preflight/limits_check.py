@@ -66,7 +66,7 @@ def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> Check
     """Whether there is room beside what others use for what the plan needs. Raises UnavailableError without a quota."""
     limit, need, fact = LIMITS[key], LIMITS[key].need(plan), facts()["limits"][key]
     if quota is None:
-        raise UnavailableError(f"Service Quotas in {plan.region} knows no {fact['code']}, {fact['name']}")
+        raise UnavailableError(f"Service Quotas in {plan.region} has no quota {fact['code']}, {fact['name']}")
     used = f"{'' if use.complete else 'at least '}{_number(use.amount)}"
     found, needed = f"{used} of {_counted(quota.limit, limit)}", _counted(need, limit)
     if use.amount + need > quota.limit:
@@ -79,7 +79,7 @@ def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> Check
 def _ways(limit: Limit, plan: Plan, quota: Quota, use: Use) -> Iterator[str]:
     """What helps beside a higher quota."""
     if not limit.by_nodes:
-        yield "use a VPC of your own: trn:vpc_id"
+        yield "use an existing VPC: trn:vpc_id"
     elif fitting := math.floor(max(0, quota.limit - use.amount) / (limit.need(plan) / plan.nodes)):
         yield f"set trn:nodes to {fitting}"
 

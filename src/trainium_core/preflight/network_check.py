@@ -25,7 +25,7 @@ def check_dns(plan: Plan, vpc: Vpc, *, has_nat: bool) -> CheckResult:
 
 def _attributes(vpc: Vpc, *, has_nat: bool) -> CheckResult:
     if not vpc.dns_support:
-        found = f"AWS's DNS is off in {vpc.vpc_id}: unless yours answers, nodes cannot find S3"
+        found = f"AWS's DNS is off in {vpc.vpc_id}: without another resolver nodes cannot find S3"
         return CheckResult(outcome="warn", found=found, fix="turn enableDnsSupport on")
     if not vpc.dns_hostnames and not has_nat:
         found = f"enableDnsHostnames is off in {vpc.vpc_id}: private names of endpoints do not work"
@@ -36,20 +36,20 @@ def _attributes(vpc: Vpc, *, has_nat: bool) -> CheckResult:
 def _servers(plan: Plan, vpc: Vpc) -> Iterator[CheckResult]:
     setting, opened = f"{SETTING_PREFIX}dns_servers", plan.network.dns_servers
     if vpc.dns_servers is None:
-        yield CheckResult(outcome="unknown", found=f"EC2 does not show the DHCP options of {vpc.vpc_id}")
+        yield CheckResult(outcome="unknown", found=f"EC2 did not return the DHCP options of {vpc.vpc_id}")
         return
     if not vpc.dns_servers:
-        found = f"the DHCP options of {vpc.vpc_id} name no DNS server; no source says which one nodes then ask"
+        found = f"the DHCP options of {vpc.vpc_id} name no DNS server; which one nodes use then is not documented"
         yield CheckResult(outcome="warn", found=found, fix="add domain-name-servers, such as AmazonProvidedDNS")
     amazon = {*facts()["dns"]["amazon"], str(ipaddress.IPv4Network(vpc.cidr).network_address + 2)}
     others = [server for server in vpc.dns_servers if server not in amazon]
     if closed := [server for server in others if server not in opened]:
-        found = f"nodes would ask the DNS servers {', '.join(closed)} ({vpc.vpc_id}'s DHCP options), which their "
-        found += "security group does not let them reach: they could not find S3"
+        found = f"nodes would use the DNS servers {', '.join(closed)} ({vpc.vpc_id}'s DHCP options), which their "
+        found += "security group does not allow: they could not find S3"
         yield CheckResult(outcome="fail", found=found, fix=f"set {setting} to {','.join(others)}")
     elif others:
-        found = f"nodes ask the DNS servers {', '.join(others)}; whether those know the names of AWS, and the private "
-        found += "names of endpoints, is not to be seen from here"
+        found = f"nodes use the DNS servers {', '.join(others)}; whether these resolve AWS names and private "
+        found += "endpoint names cannot be checked here"
         yield CheckResult(outcome="warn", found=found)
     if unused := [server for server in opened if server not in others]:
         found = f"{setting} opens port 53 to {', '.join(unused)}, which {vpc.vpc_id}'s DHCP options do not name"
@@ -127,11 +127,13 @@ def _room_for_vpcs(count: int, plan: Plan, account: Account) -> CheckResult:
         others = threads.submit(account.vpcs_excluding, plan.cluster_name)
     quota, used = limit.result(), others.result()
     if quota is None:
-        return CheckResult(outcome="unknown", found=f"{used} VPCs; Service Quotas knows no {code} here", needed=needed)
-    found = f"{used} of {quota.limit:g} VPCs are there, without the plan's own"
+        return CheckResult(
+            outcome="unknown", found=f"{used} VPCs; Service Quotas has no quota {code} here", needed=needed
+        )
+    found = f"{used} of {quota.limit:g} VPCs are in use, without the plan's"
     if used + count <= quota.limit:
         return CheckResult(outcome="pass", found=found, needed=needed)
-    fix = f"ask Service Quotas for more of {code}, or use a VPC of your own: trn:vpc_id"
+    fix = f"ask Service Quotas for more of {code}, or use an existing VPC: trn:vpc_id"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
@@ -154,7 +156,7 @@ def _judge(
         fix = f"set trn:vpc_id to {subnet.vpc_id}, or trn:subnet_id to a subnet of {vpc.vpc_id}"
         return CheckResult(outcome="fail", found=found, fix=fix)
     if table is None:
-        return CheckResult(outcome="unknown", found=f"EC2 shows no route table of {subnet.subnet_id}")
+        return CheckResult(outcome="unknown", found=f"EC2 returned no route table of {subnet.subnet_id}")
     network = _OwnNetwork(vpc=vpc, subnet=subnet, table=table, endpoints=endpoints, addresses_held=held)
     return worst_of(
         [
@@ -173,7 +175,7 @@ def _addresses(plan: Plan, network: _OwnNetwork) -> CheckResult:
     free = subnet.free_addresses + network.addresses_held
     found = f"{subnet.subnet_id} in {subnet.zone_id} has {subnet.free_addresses} free addresses"
     if network.addresses_held:
-        found += f", and {network.addresses_held} more that the cluster's own nodes hold"
+        found += f", and {network.addresses_held} more are in use by the cluster's nodes"
     needed = f"{need} addresses"
     if need <= free:
         return CheckResult(outcome="pass", found=found, needed=needed)
@@ -194,9 +196,9 @@ def _way_to_s3(plan: Plan, network: _OwnNetwork) -> CheckResult:
     if network.has_interface("s3"):
         return CheckResult(outcome="pass", found="S3 has an interface endpoint")
     fix = f"set trn:route_table_id to {table}: an S3 gateway endpoint, which is free, is added to it"
-    needed = "a way to S3, where nodes report"
+    needed = "a route to S3, where nodes write their records"
     if network.leads_somewhere_else:
-        found = f"{table} leads to {network.table.default_target}; whether that leads to S3 is not to be seen from here"
+        found = f"{table} leads to {network.table.default_target}; whether that leads to S3 cannot be checked here"
         return CheckResult(outcome="unknown", found=found, needed=needed, fix=fix)
     return CheckResult(outcome="fail", found=f"{table} does not lead to S3", needed=needed, fix=fix)
 
@@ -207,7 +209,7 @@ def _room_for_s3_gateway(plan: Plan, network: _OwnNetwork) -> CheckResult:
         found = f"the route table of {network.subnet.subnet_id} is {table}, not {plan.network.route_table_id}"
         return CheckResult(outcome="fail", found=found, fix=f"set trn:route_table_id to {table}")
     if any(endpoint.cluster != plan.cluster_name for endpoint in network.s3_gateways):
-        found = f"{table} leads to S3 by a gateway endpoint already, and takes no second"
+        found = f"{table} already leads to S3 by a gateway endpoint, and cannot have a second"
         return CheckResult(outcome="fail", found=found, fix="leave trn:route_table_id out")
     return CheckResult(outcome="pass", found=f"{table} takes an S3 gateway endpoint")
 
@@ -218,9 +220,11 @@ def _way_of_sessions(plan: Plan, network: _OwnNetwork) -> CheckResult:
     target, services = network.table.default_target, " and ".join(SESSION_SERVICES)
     vpc_id = plan.network.vpc_id
     if network.leads_somewhere_else:
-        found = f"no endpoints for sessions in {vpc_id}; whether {target} leads to Session Manager is not seen here"
+        found = (
+            f"no endpoints for sessions in {vpc_id}; whether {target} leads to Session Manager cannot be checked here"
+        )
     elif target is not None:
-        found = f"no sessions: {target} serves public addresses only, and nodes have none"
+        found = f"no sessions: {target} serves only public addresses, which nodes do not have"
     else:
         found = f"no sessions: {vpc_id} has neither a NAT gateway for the subnet nor endpoints for {services}"
     return CheckResult(outcome="warn", found=found, fix=f"add interface endpoints for {services}, or a NAT gateway")

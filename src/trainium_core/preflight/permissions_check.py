@@ -29,9 +29,10 @@ def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: 
     if not certain:
         keys = sorted({key for denial in denials for key in denial.missing_keys})
         found = f"IAM's simulation denies {arn['name']} {_named(denials)}, without values for {', '.join(keys)}"
-        return CheckResult(outcome="unknown", found=found, needed=needed, fix="read its policies for these keys")
+        return CheckResult(outcome="unknown", found=found, needed=needed, fix="check its policies for these keys")
     found = f"IAM's simulation denies {arn['name']} {_named(certain)}{_stopped_by(certain)}"
-    fix = f"allow them, or leave --role out: a simulation is no deployment; `trn permissions {role}` prints policies"
+    fix = "allow them, or leave out --role: a simulation can differ from a deployment; `trn permissions "
+    fix += f"{role}` prints policies"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 

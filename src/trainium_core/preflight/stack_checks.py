@@ -15,7 +15,7 @@ from trainium_runtime.errors import UnavailableError
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 """States in which CloudFormation takes an update of a stack."""
 
-_DESTROY = "run: cdk destroy {stack}; what cannot be deleted stands in the stack's events"
+_DESTROY = "run: cdk destroy {stack}; the stack's events name what cannot be deleted"
 _ROLL_BACK = "run: cdk rollback {stack}"
 
 _WAYS_OUT: Mapping[str, str] = {
@@ -38,14 +38,14 @@ def bootstrap_of(region: str, account: Account) -> CheckResult:
     version = account.parameter(bootstrap["version_parameter"])
     needed = f"version {bootstrap['version']} or newer"
     if version is not None and not version.isdecimal():
-        found = f"{bootstrap['version_parameter']} is {version!r}, which is no version"
+        found = f"{bootstrap['version_parameter']} is {version!r}, which is not a version"
         return CheckResult(outcome="unknown", found=found, needed=needed)
     if version is not None and int(version) >= bootstrap["version"]:
         return CheckResult(outcome="pass", found=f"bootstrapped, version {version}", needed=needed)
     with ThreadPoolExecutor() as threads:
         identity = threads.submit(account.identity)
         others = threads.submit(_other_qualifiers, account) if version is None else None
-        found = f"the bootstrap is of version {version}" if version else _missing_bootstrap(account)
+        found = f"the bootstrap has version {version}" if version else _missing_bootstrap(account)
     fix = f"run: cdk bootstrap aws://{identity.result().account}/{region}"
     if others is not None and others.result():
         found += f", but a bootstrap with the qualifier {' or '.join(others.result())}"
@@ -69,19 +69,19 @@ def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Ch
         return CheckResult(outcome="pass", found=f"{stack} is not there yet")
     status = deployed.status
     if status == "REVIEW_IN_PROGRESS":
-        return CheckResult(outcome="pass", found=f"{stack} has change sets and nothing else ({status})")
+        return CheckResult(outcome="pass", found=f"{stack} has only change sets ({status})")
     contents = account.stack_contents(deployed)
     cluster = contents.cluster
     if cluster not in (None, plan.cluster_name):
         found = f"{stack} belongs to cluster {cluster}, and not to {plan.cluster_name}: cdk deploy would replace it"
-        fix = f"set trn:cluster_name to {cluster} to change that one, or to a name of your own"
+        fix = f"set trn:cluster_name to {cluster} to change that one, or to another name"
         return CheckResult(outcome="fail", found=found, fix=fix)
     if status in _STEADY:
         if contents.network and (refusal := _network_that_cannot_change(stack, construct_id, plan, contents.network)):
             return refusal
-        return CheckResult(outcome="pass", found=f"{stack} is there ({status}) and will be updated")
+        return CheckResult(outcome="pass", found=f"{stack} exists ({status}) and will be updated")
     if status == "ROLLBACK_COMPLETE":
-        found = f"{stack} failed to be made before ({status}): cdk deploy deletes the rest first"
+        found = f"{stack} could not be created before ({status}): cdk deploy deletes the rest first"
         return CheckResult(outcome="warn", found=found)
     if status.endswith("_IN_PROGRESS"):
         return CheckResult(outcome="fail", found=f"{stack} is in {status}", fix="wait until that has ended")
@@ -106,7 +106,7 @@ def _network_that_cannot_change(stack: str, construct_id: str, plan: Plan, there
         found = (
             f"{stack} has its VPC at {there.cidr}: {wanted} replaces its FSx for Lustre file system with an empty one"
         )
-        fix = f"set trn:vpc_cidr to {there.cidr} and no trn:vpc_id; or copy what matters to S3, and {destroy}"
+        fix = f"set trn:vpc_cidr to {there.cidr} and remove trn:vpc_id; or copy your data to S3, and {destroy}"
         return CheckResult(outcome="fail", found=found, fix=fix)
     return None
 
@@ -124,5 +124,7 @@ def _other_qualifiers(account: Account) -> list[str]:
 def _missing_bootstrap(account: Account) -> str:
     deployed = account.deployed_stack(BOOTSTRAP_STACK_NAME)
     return (
-        f"{BOOTSTRAP_STACK_NAME} is in {deployed.status}" if deployed else f"there is no stack {BOOTSTRAP_STACK_NAME}"
+        f"{BOOTSTRAP_STACK_NAME} is in {deployed.status}"
+        if deployed
+        else f"the stack {BOOTSTRAP_STACK_NAME} does not exist"
     )

@@ -107,7 +107,7 @@ class AwsPrices(AwsService):
 def _of_aws(client: Any) -> Any:
     endpoint = str(client.meta.endpoint_url)
     if not is_aws(endpoint):
-        raise UnavailableError(f"{endpoint} is not AWS, and knows no prices")
+        raise UnavailableError(f"{endpoint} is not AWS, and has no prices")
     return client
 
 

@@ -30,7 +30,7 @@ def quota_of_sagemaker(name: str, code: str | None, account: Quotas) -> Quota | 
     return account.quota_named(SERVICE, name)
 
 
-_NOT_COUNTED = "what runs already is not counted"
+_NOT_COUNTED = "running instances are not counted"
 
 
 def check_instance_quota(plan: Plan, instance_type: str, usage: str, count: int, account: Quotas) -> CheckResult:

@@ -115,7 +115,7 @@ def _after_the_end(observed: Observed) -> Switch | None:
     if observed.ends is None or observed.ends > observed.now:
         return None
     ended = minute_text(observed.ends)
-    return _refuse(f"The pilot ended at {ended}: no nodes would come. `trn extend 8h` moves the end; then wake it.")
+    return _refuse(f"The pilot ended at {ended}. Run `trn extend 8h` first, then wake it.")
 
 
 def _refuse(message: str) -> Switch:

@@ -15,13 +15,13 @@ _REQUEST = re.compile(
 )
 """How CloudFormation wraps what a custom resource, such as a gate, has said."""
 
-_OTHERWISE = "run `trn preflight`, mend what it finds, and run `trn deploy` again"
+_OTHERWISE = "run `trn preflight`, fix its findings, and run `trn deploy` again"
 
 _STATES: Mapping[str, str] = {
-    "ROLLBACK_COMPLETE": "everything it made is deleted again; nothing runs",
+    "ROLLBACK_COMPLETE": "everything it created was deleted; nothing runs",
     "UPDATE_ROLLBACK_COMPLETE": "the stack is as it was before",
-    "ROLLBACK_FAILED": "not everything it made could be deleted: run `trn destroy`",
-    "CREATE_FAILED": "what it made is still there, and billed: run `trn destroy`",
+    "ROLLBACK_FAILED": "some resources could not be deleted: run `trn destroy`",
+    "CREATE_FAILED": "its resources still exist and are billed: run `trn destroy`",
     "UPDATE_ROLLBACK_FAILED": "the stack is between two states: run `cdk rollback`, or `trn destroy`",
 }
 

@@ -46,7 +46,7 @@ class NotifyNodes:
             return Progress(state="done", message="no node runs")
         self.ends = self.ends or self._announced_end() or self._announce()
         if self.ends is None:
-            return Progress(state="done", message="none: no node was ever proven, so none reads a membership")
+            return Progress(state="done", message="none: no node was ever proven, so none can be notified")
         left = (self.ends - self.now()).total_seconds()
         if left <= 0:
             return Progress(state="done", message=f"{count(running, 'node')} had notice")

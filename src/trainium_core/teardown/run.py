@@ -26,7 +26,9 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _LIFT = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
 
-_HOW_TO_GO_ON = "remove the cluster from its app and deploy that, or have `trn destroy --whole-stacks` delete all of it"
+_HOW_TO_GO_ON = (
+    "remove the cluster from its app and deploy the app, or run `trn destroy --whole-stacks` to delete the whole stack"
+)
 _SHOWN = 4
 """Types of resources that are named."""
 
@@ -125,7 +127,7 @@ def _not_counted(outcome: Outcome) -> Outcome:
 
 
 def _protected(stack: str) -> Outcome:
-    message = f"{stack} is protected against deletion, so nothing was touched; to lift that, run: {_LIFT} {stack}"
+    message = f"{stack} has termination protection, so nothing was deleted; to disable it, run: {_LIFT} {stack}"
     return Outcome(step="stacks", state="stuck", message=message)
 
 

@@ -103,7 +103,7 @@ class EmptyGroups:
         self.idle = 0 if ends else self.idle + 1
         if self.idle == _IDLE_LIMIT:
             why = "protected from scale-in, or in standby?"
-            return Progress(state="stuck", message=f"{message}, though the group is to have none: {why}")
+            return Progress(state="stuck", message=f"{message}, although the desired size of the group is 0: {why}")
         return Progress(state="waiting", message=f"{message}; Trainium nodes may take more than 15 minutes to end")
 
 

@@ -224,7 +224,9 @@ class _FleetMonitor:
         elif self._restores and group.desired == nodes:
             return FleetVerdict(state="ready", reason=f"{nodes} nodes of before are launched")
         elif self._is_resized_by_others(group.desired, nodes):
-            summary = f"the group was set to {group.desired} nodes while the deployment waited for {nodes}"
+            summary = (
+                f"the desired size of the group became {group.desired} while the deployment waited for {nodes} nodes"
+            )
             return FleetVerdict(state="ready", reason=summary)
         self._launched = self._launched or (nodes > 0 and self.replacement.is_over)
         verdict = self._evaluate(group, nodes)

@@ -62,7 +62,7 @@ class NodeReconciler:
         for attempt in range(_ATTEMPTS):
             if self._reconcile_once(event, now, first=attempt == 0):
                 return
-        raise RuntimeError(f"the membership was changed by others {_ATTEMPTS} times in a row")
+        raise RuntimeError(f"the membership changed {_ATTEMPTS} times meanwhile")
 
     def _reconcile_once(self, event: Mapping[str, Any], now: datetime, *, first: bool) -> bool:
         """False when another invocation wrote the membership meanwhile: that one may have seen more of the group."""

@@ -206,7 +206,7 @@ class Clock:
         """People alone: of nodes that nobody uses, no job could act on it."""
         if decision.idle:
             soon = f"The nodes are terminated at {utc_text(decision.idle.at)}: {decision.idle.reason}."
-            use = "A job of trn run, or any process that holds a Neuron device, keeps them."
+            use = "A job of trn run, or any process that uses a Neuron device, keeps them."
             snapshot.notices.publish_idle(decision.idle.at, "is idle", soon, use)
 
     def _notify_nodes_left(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
@@ -220,8 +220,8 @@ class Clock:
             snapshot.notices.publish_once(
                 f"nodes left: {decision.stopped}",
                 "nodes are left",
-                f"{snapshot.nodes_left} nodes are still there, and may be billed: {decision.why}.",
-                "See in the Auto Scaling group whether they are in standby or protected from scale-in, or whether "
+                f"{snapshot.nodes_left} nodes still exist, and may be billed: {decision.why}.",
+                "Check in the Auto Scaling group whether they are in standby or protected from scale-in, or whether "
                 "Terminate is suspended.",
             )
 
@@ -252,8 +252,8 @@ class Clock:
         snapshot.notices.publish_once(
             _not_deleted(decision),
             "could not be deleted",
-            f"The stack is still there, and what is in it may be billed: {reason}",
-            f"It is tried again every {minutes} minutes, without another message. `trn destroy` shows more.",
+            f"The stack still exists, and its resources may be billed: {reason}",
+            f"The deletion is retried every {minutes} minutes without another message. Run `trn destroy` for details.",
         )
 
     def _resize(self, nodes: int) -> None:
@@ -266,9 +266,11 @@ class Clock:
         return "" if self._terms.in_capacity_block else _EXTEND
 
 
-_EXTEND = "To go on: trn extend 8h, in the folder of cdk.json; after a spent budget, raise trn:budget_usd and deploy."
+_EXTEND = (
+    "To continue: run trn extend 8h in the folder of cdk.json. After a spent budget, raise trn:budget_usd and deploy."
+)
 
-_WAKE = "To go on: trn wake, in the folder of cdk.json, or trn run --wake. Network and file systems are still there."
+_WAKE = "To continue: run trn wake in the folder of cdk.json, or trn run --wake. Network and file systems still exist."
 
 
 def _terms(settings: Mapping[str, str]) -> PilotTerms:

@@ -87,7 +87,7 @@ def _reason(event: Mapping[str, Any], s3: Any, settings: Mapping[str, str]) -> s
         return one_line(f"EC2 launched no host: {detail.get('StatusMessage') or 'no reason given'}", _LONGEST_REASON)
     report = _read(s3, settings["BUCKET"], instance_key(settings["REPORTS"], detail["EC2InstanceId"]))
     if report is not None and report.get("state") == "failed":
-        return one_line(f"the host could not begin: {report.get('reason')}", _LONGEST_REASON)
+        return one_line(f"the host could not start: {report.get('reason')}", _LONGEST_REASON)
     cause = f" ({detail['Cause']})" if detail.get("Cause") else ""
     return one_line(f"the host was ended before its job{cause}", _LONGEST_REASON)
 

@@ -53,7 +53,7 @@ def failure(event: dict[str, Any]) -> str | None:
     """The failure of check_need, if any. An unknown result is checked again for a minute."""
     need = QuotaNeed.from_properties(event["ResourceProperties"])
     if event["RequestType"] == "Update" and not need.exceeds(QuotaNeed.from_properties(event["OldResourceProperties"])):
-        log("the update needs no more than the cluster has already")
+        log("the update needs no more than the cluster already has")
         return None
     if is_rolling_back(event["StackId"]):
         log("a rollback is not checked for room")
@@ -65,9 +65,9 @@ def failure(event: dict[str, Any]) -> str | None:
         if result.outcome == "pass":
             return None
         if result.outcome == "fail":
-            return f"quota: {result.found}; {result.needed} are needed. To go on: {result.fix}"
+            return f"quota: {result.found}; {result.needed} are needed. To continue: {result.fix}"
         if time.monotonic() + _PAUSE_S > deadline:
-            return f"quota: it is not known whether there is room: {result.found}. {_SWITCH_OFF}"
+            return f"quota: unknown whether it is sufficient: {result.found}. {_SWITCH_OFF}"
         time.sleep(_PAUSE_S)
 
 

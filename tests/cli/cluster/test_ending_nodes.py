@@ -95,5 +95,5 @@ def test_an_unknown_number_of_ending_nodes_deploys_nothing(cdk: Path) -> None:
         confirm(FakeChangeSets(silent=True), cdk)
     assert unknown.value.exit_code is ExitCode.UNKNOWN
     (cdk.parent / "code").write_text("1")
-    with pytest.raises(CliError, match="the change set could not be made"):
+    with pytest.raises(CliError, match="the change set could not be created"):
         confirm(FakeChangeSets(), cdk)

@@ -28,7 +28,7 @@ def test_nodes_stopped_by_hand_end_the_waiting_deployment(
 
     clock.when_asleep = stop
     gate()
-    sent = "the group was set to 0 nodes while the deployment waited for 2"
+    sent = "the desired size of the group became 0 while the deployment waited for 2 nodes"
     assert (cloudformation.response["Status"], cloudformation.response["Data"]) == ("SUCCESS", {"Summary": sent})
     assert fleet.sizes == []
 

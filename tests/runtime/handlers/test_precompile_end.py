@@ -77,7 +77,7 @@ def test_the_last_message_of_the_host_is_the_reason() -> None:
     put("precompile.json", {"id": "precompile-a", "submitted_at": BEFORE})
     put("precompile/i-1.json", {"state": "failed", "reason": "setup.sh: exit 3"})
     assert close(ended())
-    assert end_of_job()["reason"] == "the host could not begin: setup.sh: exit 3"
+    assert end_of_job()["reason"] == "the host could not start: setup.sh: exit 3"
 
 
 @pytest.mark.usefixtures("host")

@@ -101,7 +101,9 @@ class Ec2Jobs:
         report = nodes_report(deployed, replacements=self.plan.node.replacements if self.plan.node.recovery else 0)
         if report.asleep:
             name = self.plan.cluster_name
-            raise NotStartedError(f"{name} is asleep: `trn run --wake` wakes it, and puts it to sleep after the job.")
+            raise NotStartedError(
+                f"{name} is asleep: `trn run --wake` wakes it for the job and puts it to sleep afterwards."
+            )
         if report.verdict.state != "ready":
             raise NotStartedError(f"not all nodes are proven: {report.verdict.reason}. See `trn nodes`.")
         current = jobs.current()
@@ -131,7 +133,7 @@ def jobs_of_stack(plan: Plan, stack: str, clients: Clients) -> AwsJobs:
         raise NoStackError(stack, plan.region)
     bucket = account.fleet_resources(stack, deployed).records_bucket
     if bucket is None:
-        raise UnavailableError(f"the stack {stack} is in {deployed.status}: the bucket of its records is not there")
+        raise UnavailableError(f"the stack {stack} is in {deployed.status}: the bucket of its records does not exist")
     return AwsJobs(plan.region, bucket, clients=clients)
 
 
@@ -161,7 +163,7 @@ class PreparedClusterJob:
         ready = self.jobs.ready()
         self._over = ready.current
         if self.job.nodes > len(ready.members):
-            raise NotStartedError(f"the cluster has {len(ready.members)} nodes, and the job wants {self.job.nodes}.")
+            raise NotStartedError(f"the cluster has {len(ready.members)} nodes, and the job needs {self.job.nodes}.")
         earlier = self.job.resume_from
         told = list(self._left_out())
         if earlier is not None:
@@ -190,7 +192,7 @@ class PreparedClusterJob:
         return [row for row in rows if row[1]]
 
     def upload(self) -> None:
-        raise NotImplementedError("`upload` is refused by its name")
+        raise NotImplementedError("`upload` is refused by name")
 
     def submit(self) -> None:
         jobs = self.jobs.bucket_jobs
@@ -211,7 +213,7 @@ def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
         problem = JobProblem(
             key="--resume",
             got=earlier,
-            allowed=", ".join(sorted(known)) or "none: the cluster has had no job",
+            allowed=", ".join(sorted(known)) or "none: the cluster has run no job",
             fix=f"{earlier} {there}{where}: leave --resume out, or name another",
         )
         raise JobError([problem])

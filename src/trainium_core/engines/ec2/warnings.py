@@ -24,7 +24,7 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.network.effective_egress == "none":
         yield (
             "egress",
-            "with trn:egress=none nodes reach S3 and nothing else: no sessions, no packages; what a job needs must be "
+            "with trn:egress=none nodes reach only S3: no sessions, no packages; everything a job needs must be "
             "in the image or in S3",
         )
     egress = plan.network.effective_egress
@@ -45,7 +45,7 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
             "or the stack is destroyed; give trn:ends, such as 5d",
         )
     if plan.pilot.idle_minutes is not None and plan.capacity == "reservation":
-        yield ("idle_minutes", "a reservation is billed on while its nodes sleep: cancel it when it is not needed")
+        yield ("idle_minutes", "a reservation is billed while its nodes sleep: cancel it when you no longer need it")
     yield from pilot_warnings(plan)
     for text in root_volume_warnings(plan.root_volume_gib):
         yield "root_volume_gib", text

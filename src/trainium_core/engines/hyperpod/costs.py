@@ -29,9 +29,9 @@ def cost_notes(plan: Plan) -> Iterator[str]:
     hyperpod = plan.hyperpod
     yield f"{CONSTRUCT_IDS['hyperpod']} is billed whether its nodes run or not: `trn sleep` does not affect it"
     if hyperpod.training_plan is not None:
-        yield "the training plan is paid for when it is bought, and not in this estimate"
+        yield "the training plan is prepaid, and not in this estimate"
     if hyperpod.eks_cluster is not None:
-        yield "the EKS cluster is yours, and not in this estimate"
+        yield "the EKS cluster exists already, and is not in this estimate"
 
 
 def _instances(plan: Plan, count: int, instance_type: str) -> CostItem:

@@ -49,7 +49,7 @@ _READERS = 8
 _ABSENT = ("404", "NoSuchKey", "NotFound")
 _NO_JOB = ("not found", "not find", "ResourceNotFound")
 _NO_RESTART = "leave it out: SageMaker does not start a job again, and --resume JOB continues from its checkpoints"
-_OF_NODES = "leave it out: there are no nodes to wake or to compile ahead for"
+_OF_NODES = "leave it out: SageMaker has no nodes to wake or to precompile for"
 
 
 class SageMakerJobs(AwsService):
@@ -70,8 +70,8 @@ class SageMakerJobs(AwsService):
         "hang_minutes": "leave it out, and give a time limit",
         "checkpoint_seconds": "leave it out: SageMaker copies checkpoints when they change",
         "resume_files": "leave it out: each instance gets all checkpoints",
-        "rank": "leave it out: the log does not tell which process printed a line",
-        "attempt": "leave it out: the log does not tell which start of the job printed a line",
+        "rank": "leave it out: the log does not show which process printed a line",
+        "attempt": "leave it out: the log does not show which attempt printed a line",
         "wake": _OF_NODES,
         "precompile": _OF_NODES,
     }
@@ -131,7 +131,7 @@ class SageMakerJobs(AwsService):
 
     def open_log(self, job_id: str, *, rank: int | None = None, attempt: int | None = None) -> "TrainingLog":
         assert rank is None, "the log does not tell ranks"
-        assert attempt is None, "the log does not tell attempts"
+        assert attempt is None, "the log does not show attempts"
         return TrainingLog(job_id, self)
 
     def stop(self, job_id: str) -> None:
@@ -318,7 +318,7 @@ class PreparedTrainingJob:
         plan = self.jobs.plan
         hour = self.jobs.price(plan.instance_type, plan.nodes, spot=spot)
         if hour.unknown:
-            return f"per hour: {hour}; your own price goes into a file: trn:prices"
+            return f"per hour: {hour}; give your price in a file: trn:prices"
         minutes = self.job.max_minutes + self.job.warm_pool_minutes
         return f"per hour: {hour}; at most, in {minutes / 60:g} h: {dollars(hour.usd * minutes / 60)}"
 

@@ -17,5 +17,5 @@ def own_cache_bucket_is_kept(plan: PlanValues) -> Iterator[Problem]:
             key="cache_at_destroy",
             got=plan.cache.at_destroy,
             allowed="retain with trn:cache_bucket",
-            fix="remove it: a bucket of your own is never deleted",
+            fix="remove it: an existing bucket is never deleted",
         )

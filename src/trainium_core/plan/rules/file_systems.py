@@ -60,7 +60,7 @@ def own_file_system_is_in_an_own_vpc(plan: PlanValues) -> Iterator[Problem]:
             yield Problem(
                 key=key,
                 got=setting_value(plan, key),
-                allowed="a new file system in a new VPC: nothing leads from there to one of your own",
+                allowed="a new file system in a new VPC: the VPC has no route to an existing one",
                 fix="set trn:vpc_id and trn:subnet_id to the network of the file system",
             )
 
@@ -73,7 +73,7 @@ def a_retained_lustre_file_system_keeps_its_subnet(plan: PlanValues) -> Iterator
             key="file_systems_at_destroy",
             got=wanted.at_destroy,
             allowed="destroy for a new FSx for Lustre file system in a new VPC: its subnet could not be deleted",
-            fix="set trn:vpc_id and trn:subnet_id to a network that stays, or keep what matters in S3 or EFS",
+            fix="set trn:vpc_id and trn:subnet_id to an existing network, or keep the data in S3 or EFS",
         )
 
 
@@ -85,5 +85,5 @@ def only_new_file_systems_have_a_fate(plan: PlanValues) -> Iterator[Problem]:
             key="file_systems_at_destroy",
             got=wanted.at_destroy,
             allowed="nothing without a new file system",
-            fix="remove it: a file system of your own is never deleted",
+            fix="remove it: an existing file system is never deleted",
         )

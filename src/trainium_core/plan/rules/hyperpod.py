@@ -79,7 +79,7 @@ def a_hyperpod_cluster_ends_with_its_stack(plan: PlanValues) -> Iterator[Problem
         yield Problem(
             key="ends_action",
             got=plan.pilot.ends_action,
-            allowed="destroy, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep, it is there or not",
+            allowed="destroy, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep",
             fix="remove trn:ends_action, or set it to destroy",
         )
 
@@ -90,7 +90,7 @@ def no_budget_stops_a_hyperpod_cluster(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(
             key="budget_action",
             got=plan.pilot.budget_action,
-            allowed="notify, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep, it is there or not",
+            allowed="notify, with hyperpod in trn:stacks: a HyperPod cluster cannot sleep",
             fix="set trn:budget_action to notify, or deploy TrnClusterStack instead",
         )
 
@@ -101,7 +101,7 @@ def no_idleness_stops_a_hyperpod_cluster(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(
             key="idle_minutes",
             got=plan.pilot.idle_minutes,
-            allowed="nothing with hyperpod in trn:stacks: a HyperPod cluster cannot sleep, it is there or not",
+            allowed="nothing with hyperpod in trn:stacks: a HyperPod cluster cannot sleep",
             fix="remove it, or deploy TrnClusterStack instead",
         )
 

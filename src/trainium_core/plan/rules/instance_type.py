@@ -27,7 +27,7 @@ def known_type(name: str, catalog: Catalog, *, field: str, catalog_field: str) -
         allowed=", ".join(catalog),
         nearest=close,
         fix=(f"write {close}" if close else "choose a type with Trainium devices")
-        + f"; a type that AWS has announced since goes into a file of your own: {catalog_field}",
+        + f"; for a newer type, add a file: {catalog_field}",
     )
 
 

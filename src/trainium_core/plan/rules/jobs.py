@@ -32,7 +32,6 @@ def secrets_are_reached(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(
             key="job_secrets",
             got=", ".join(away),
-            allowed=f"with egress {egress}: {'parameters of Systems Manager' if reached else 'none'}; nodes reach "
-            "nothing else",
+            allowed=f"with egress {egress}: {'parameters of Systems Manager' if reached else 'none'}",
             fix=f"set trn:egress to nat-gateway{others}",
         )

@@ -38,7 +38,7 @@ def parts_of_an_own_vpc_need_it(plan: PlanValues) -> Iterator[Problem]:
 @rule("vpc_id", "dns_servers")
 def dns_servers_are_of_an_own_vpc(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is None and plan.network.dns_servers:
-        fix = "remove it: nodes in a new VPC ask Amazon's DNS server"
+        fix = "remove it: nodes in a new VPC use Amazon's DNS server"
         got = ",".join(plan.network.dns_servers)
         yield Problem(key="dns_servers", got=got, allowed="nothing without trn:vpc_id", fix=fix)
 
@@ -46,14 +46,14 @@ def dns_servers_are_of_an_own_vpc(plan: PlanValues) -> Iterator[Problem]:
 @rule("vpc_id", "egress")
 def own_vpc_keeps_its_egress(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.egress is not None:
-        fix = "remove it: endpoints and gateways of your own VPC are yours"
+        fix = "remove it: an existing VPC keeps its endpoints and gateways"
         yield Problem(key="egress", got=plan.network.egress, allowed="nothing with trn:vpc_id", fix=fix)
 
 
 @rule("vpc_cidr", "egress", "vpc_id")
 def vpc_cidr_is_of_use(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.vpc_cidr != SETTINGS["vpc_cidr"].default:
-        fix = "remove it: your own VPC has its addresses"
+        fix = "remove it: an existing VPC has its addresses"
         yield Problem(key="vpc_cidr", got=plan.network.vpc_cidr, allowed="nothing with trn:vpc_id", fix=fix)
     elif overlaps_docker(plan.network.vpc_cidr):
         fix = "choose another block: 172.17.0.0/16 is Docker's own bridge on every node"

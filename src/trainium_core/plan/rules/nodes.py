@@ -35,7 +35,7 @@ def reservation_given(capacity: CapacityKind, reservation_id: str | None, *, fie
     """That reserved capacity has the id of what was bought, and other capacity none."""
     reserved = capacity in ("capacity-block", "reservation")
     if reserved and reservation_id is None:
-        fix = f"{capacity} launches into something bought before: give its id, or choose on-demand or spot"
+        fix = f"{capacity} needs a reservation: give its ID, or choose on-demand or spot"
         yield Problem(key=field, got=None, allowed=SETTINGS["reservation_id"].form.allowed, fix=fix)
     if not reserved and reservation_id is not None:
         fix = "choose capacity-block or reservation, or remove the id"
@@ -53,7 +53,7 @@ def nodes_of_block(nodes: int, capacity: CapacityKind, *, field: str) -> Iterato
 def placement_of_block(group: str | None, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:
     """That a Capacity Block has no placement group."""
     if capacity == "capacity-block" and group is not None:
-        fix = "remove it: a Capacity Block places its instances close together by itself"
+        fix = "remove it: a Capacity Block already places its instances close together"
         yield Problem(key=field, got=group, allowed="nothing with capacity capacity-block", fix=fix)
 
 
@@ -74,7 +74,7 @@ def script_for_bash(script: str | None, *, field: str) -> Iterator[Problem]:
     if script is None:
         return
     if "\r" in script:
-        wrong, fix = "has carriage returns", "write its lines with line feeds alone, as Linux does"
+        wrong, fix = "has carriage returns", "end its lines with line feeds only (LF)"
     else:
         wrong, fix = bash_syntax_error(script), "try it with: bash -n"
     if wrong is not None:

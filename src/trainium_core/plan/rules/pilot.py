@@ -35,8 +35,8 @@ def budget_in_region(budget: int | None, region: str, cluster_name: str, *, fiel
         yield Problem(
             key=field,
             got=budget,
-            allowed=f"nothing in {region}: CloudFormation makes no budgets from there",
-            fix=f"remove it, and make a budget on the tag {CLUSTER_TAG}={cluster_name} by hand",
+            allowed=f"nothing in {region}: CloudFormation has no budgets there",
+            fix=f"remove it, and create a budget on the tag {CLUSTER_TAG}={cluster_name} yourself",
         )
 
 

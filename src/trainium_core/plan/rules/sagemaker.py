@@ -25,7 +25,7 @@ def budget_is_no_longer_than_a_job_may_run(plan: PlanValues) -> Iterator[Problem
         yield Problem(
             key="sagemaker_budget_hours",
             got=plan.sagemaker.budget_hours,
-            allowed=f"up to {longest}: SageMaker runs no job longer",
+            allowed=f"up to {longest}: the longest SageMaker job",
             fix=f"give {longest} or less; a longer training resumes from its checkpoints in a second job",
         )
 

@@ -29,12 +29,12 @@ def check_efs(plan: Plan, account: Account) -> CheckResult | None:
 def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckResult]:
     found = account.efs_file_system(file_system_id)
     if found is None:
-        text = f"no {file_system_id} in {plan.region} that this account may see"
+        text = f"no {file_system_id} in {plan.region} that this account can access"
         yield CheckResult(outcome="fail", found=text, fix=f"set trn:efs to another, or to {NEW_EFS}")
         return
     text = f"{file_system_id} is {found.state}"
     if found.state != _USABLE:
-        yield CheckResult(outcome="fail", found=text, needed=_USABLE, fix="wait, or look at it in the console of EFS")
+        yield CheckResult(outcome="fail", found=text, needed=_USABLE, fix="wait, or check it in the EFS console")
         return
     yield CheckResult(outcome="pass", found=text)
     zone = zone_of_the_nodes(plan, account)
@@ -48,8 +48,9 @@ def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckR
 def _mount_target_to_use(plan: Plan, found: EfsFileSystem, zone: str) -> CheckResult:
     here = [one for one in found.mount_targets if (one.zone_id, one.vpc_id) == (zone, plan.network.vpc_id)]
     if not here:
-        text = f"{found.file_system_id} has no mount target in {zone} of {plan.network.vpc_id}, and no name there"
-        return CheckResult(outcome="fail", found=text, fix="leave trn:efs_security_group out: one is made then")
+        text = f"{found.file_system_id} has no mount target in {zone} of {plan.network.vpc_id}, so its name "
+        text += "does not resolve there"
+        return CheckResult(outcome="fail", found=text, fix="leave out trn:efs_security_group, so that one is created")
     (target,) = here
     if target.state != _USABLE:
         text = f"the mount target of {found.file_system_id} in {zone} is {target.state}"
@@ -71,10 +72,10 @@ def _room_for_a_mount_target(
     elsewhere = {one.vpc_id for one in own if one.vpc_id != plan.network.vpc_id}
     if elsewhere:
         vpc = " and ".join(sorted(elsewhere))
-        text = f"{found.file_system_id} has mount targets in {vpc}, and EFS takes them in one VPC at a time"
+        text = f"{found.file_system_id} has mount targets in {vpc}, and EFS allows them in only one VPC"
         yield CheckResult(outcome="fail", found=text, fix=f"set trn:vpc_id to {vpc}, or delete them")
     for target in own:
         if target.zone_id == zone and target.vpc_id == plan.network.vpc_id:
             groups = " or ".join(sorted(target.security_group_ids))
-            text = f"{found.file_system_id} has a mount target in {zone} already, and takes no second"
+            text = f"{found.file_system_id} already has a mount target in {zone}, and cannot have a second"
             yield CheckResult(outcome="fail", found=text, fix=f"set trn:efs_security_group to {groups}")

@@ -20,7 +20,7 @@ def check_image(plan: Plan, account: Images) -> CheckResult:
     image_id = current if plan.ami_is_parameter and current else plan.ami
     image = account.image(image_id)
     if image is None:
-        found = f"no image {image_id} in {plan.region} that this account may see"
+        found = f"no image {image_id} in {plan.region} that this account can access"
         return CheckResult(outcome="fail", found=found, fix="set trn:ami to another one")
     results = [*_what_keeps_it_from_booting(plan, image), _framework(plan, image), *_doubts(image)]
     if plan.ami_parameter is not None and current != image_id:
@@ -28,9 +28,8 @@ def check_image(plan: Plan, account: Images) -> CheckResult:
     result = worst_of(results)
     if result.outcome == "fail" or plan.node.verification == "observe" or _is_known(plan, image):
         return result
-    suggestion = (
-        "for a first deployment, trn:verification=observe keeps a check that is wrong about it from failing nodes"
-    )
+    suggestion = "for the first deployment of an image, set trn:verification to observe: node checks that may be "
+    suggestion += "wrong about it then only warn"
     return replace(result, fix="; ".join(part for part in (result.fix, suggestion) if part))
 
 
@@ -57,7 +56,9 @@ def _what_keeps_it_from_booting(plan: Plan, image: Image) -> Iterator[CheckResul
         found = f"the root device of {image.image_id} is {image.root_device_name}, not {plan.root_device_name}"
         yield CheckResult(outcome="fail", found=found, fix=f"set trn:root_device_name to {image.root_device_name}")
     if image.root_volume_gib > plan.root_volume_gib:
-        found = f"{image.image_id} takes {image.root_volume_gib} GiB, more than {plan.root_volume_gib}"
+        found = (
+            f"{image.image_id} needs {image.root_volume_gib} GiB, more than trn:root_volume_gib {plan.root_volume_gib}"
+        )
         fix = f"set trn:root_volume_gib to {image.root_volume_gib} or more"
         yield CheckResult(outcome="fail", found=found, needed=f"{image.root_volume_gib} GiB", fix=fix)
 
@@ -72,18 +73,18 @@ def _framework(plan: Plan, image: Image) -> CheckResult:
         return CheckResult(outcome="fail", found=found, fix=f"set trn:ami to an image with {_for(plan).title}")
     if release is None:
         found = f"the description of {image.image_id} names no Neuron SDK release"
-        fix = "make sure that the image holds what training needs"
+        fix = "make sure that the image contains what training needs"
         return CheckResult(outcome="unknown" if wanted else "warn", found=found, needed=needed, fix=fix)
     oldest = facts()["neuron_images"]["oldest_release"]["value"]
     if release < NeuronRelease.from_text(oldest):
-        found = f"{image.image_id} has Neuron SDK {release}, whose nccom-test cannot report what proves a node"
+        found = f"{image.image_id} has Neuron SDK {release}, whose nccom-test cannot report results"
         fix = f"set trn:ami to an image with Neuron SDK {oldest} or newer"
         return CheckResult(outcome="fail", found=found, needed=f"Neuron SDK {oldest} or newer", fix=fix)
     if wanted and not release.may_hold(wanted):
-        found = f"{image.image_id} has Neuron SDK {release}, which holds no {wanted.title}"
+        found = f"{image.image_id} has Neuron SDK {release}, which does not include {wanted.title}"
         return CheckResult(outcome="fail", found=found, needed=needed, fix=f"set trn:ami to an image with {needed}")
     if not wanted and not release.may_hold(frameworks()["xla"]):
-        found = f"nothing says that {image.image_id}, with Neuron SDK {release}, holds PyTorch for Trainium"
+        found = f"unknown whether {image.image_id}, with Neuron SDK {release}, includes PyTorch for Trainium"
         fix = f"if training needs PyTorch, set trn:ami to an image with {_for(plan).title}"
         return CheckResult(outcome="warn", found=found, fix=fix)
     content = other_content(plan.image_parameter)
@@ -109,7 +110,7 @@ def _doubts(image: Image) -> Iterator[CheckResult]:
         yield CheckResult(outcome="warn", found=found, fix="make sure that you trust it")
     if not image.name.startswith(neuron["name_prefix"]):
         found = f"{image.image_id} is called {image.name or 'nothing'}, not {neuron['name_prefix']}..."
-        fix = "make sure that it brings the Neuron driver, EFA and the framework"
+        fix = "make sure that it contains the Neuron driver, EFA and the framework"
         yield CheckResult(outcome="warn", found=found, fix=fix)
     if image.deprecated is not None and image.deprecated <= datetime.now(UTC):
         found = f"{image.image_id} is deprecated since {image.deprecated:%Y-%m-%d}, and may be withdrawn"
@@ -118,8 +119,8 @@ def _doubts(image: Image) -> Iterator[CheckResult]:
 
 def _pin_is_behind(parameter: str, pinned: Image, current: str | None, account: Images) -> CheckResult:
     if current is None:
-        found = f"{parameter}, which {pinned.image_id} was taken from, is gone"
+        found = f"{parameter}, the source of {pinned.image_id}, does not exist"
         return CheckResult(outcome="warn", found=found, fix="set trn:ami_parameter to another, or remove it")
     newer = account.image(current)
     found = f"pinned is {described(pinned)}; {parameter} is now {described(newer) if newer else current}"
-    return CheckResult(outcome="warn", found=found, fix="run: trn image pin, if you want what it names now")
+    return CheckResult(outcome="warn", found=found, fix="run: trn image pin, to use the newer image")

@@ -30,7 +30,7 @@ def check_lustre(plan: Plan, account: Account) -> CheckResult | None:
 def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckResult]:
     found = account.fsx_file_system(file_system_id)
     if found is None:
-        text = f"no {file_system_id} in {plan.region} that this account may see"
+        text = f"no {file_system_id} in {plan.region} that this account can access"
         yield CheckResult(outcome="fail", found=text, fix="set trn:fsx_lustre to another, or to the GiB of a new one")
         return
     if found.kind != _LUSTRE:
@@ -48,9 +48,7 @@ def _state(found: FsxFileSystem) -> Iterator[CheckResult]:
     if found.state in _USABLE:
         yield CheckResult(outcome="pass", found=text)
     else:
-        yield CheckResult(
-            outcome="fail", found=text, needed=_USABLE[0], fix="wait, or look at it in the console of FSx"
-        )
+        yield CheckResult(outcome="fail", found=text, needed=_USABLE[0], fix="wait, or check it in the FSx console")
 
 
 def _place(plan: Plan, found: FsxFileSystem, account: Account) -> Iterator[CheckResult]:
@@ -64,9 +62,7 @@ def _place(plan: Plan, found: FsxFileSystem, account: Account) -> Iterator[Check
         return
     nodes, subnet = zone_of_the_nodes(plan, account), account.subnet(found.subnet_id)
     if subnet is None:
-        yield CheckResult(
-            outcome="unknown", found=f"the zone of {found.subnet_id}, where the file system is, is not seen"
-        )
+        yield CheckResult(outcome="unknown", found=f"the zone of {found.subnet_id}, of the file system, is unknown")
     elif subnet.zone_id != nodes:
         text = f"{found.file_system_id} is in {subnet.zone_id}, the nodes in {nodes}: slower, and billed by the GB"
         yield CheckResult(outcome="warn", found=text, fix=f"choose a subnet in {subnet.zone_id}, if it offers the type")

@@ -22,8 +22,8 @@ def check_offering(plan: Plan, account: Network) -> CheckResult:
             )
     offering = account.zones_offering(plan.instance_type)
     if zone_id in offering:
-        found = f"{zone_id} offers {plan.instance_type}, which is no promise that one is free"
+        found = f"{zone_id} offers {plan.instance_type}, but capacity is not guaranteed"
         return CheckResult(outcome="pass", found=found)
-    elsewhere = f"in {plan.region} these zones do: {', '.join(sorted(offering)) or 'none'}"
+    elsewhere = f"zones of {plan.region} that do: {', '.join(sorted(offering)) or 'none'}"
     found = f"{zone_id} does not offer {plan.instance_type}; {elsewhere}"
     return CheckResult(outcome="fail", found=found, fix="choose another zone, or another type")

@@ -17,7 +17,7 @@ def zone_of_the_nodes(plan: Plan, account: Network) -> str:
         subnet = account.subnet(plan.network.subnet_id)
         zone_id = subnet.zone_id if subnet else None
     if zone_id is None:
-        raise UnavailableError(f"which zone the nodes go to is not known: no {plan.network.subnet_id} in {plan.region}")
+        raise UnavailableError(f"the zone of the nodes is unknown: no {plan.network.subnet_id} in {plan.region}")
     return zone_id
 
 
@@ -27,7 +27,7 @@ def region_has(name: str, service: str, plan: Plan, account: Images, *, setting:
     if account.parameter(parameter) is None:
         found = f"AWS lists no {name} in {plan.region}"
         return CheckResult(outcome="fail", found=found, fix=f"leave trn:{setting} out, or choose another region")
-    found = f"{plan.region} has {name}; that the nodes' zone has it shows when one is made"
+    found = f"{plan.region} has {name}; whether the nodes' zone has it is known only at deployment"
     return CheckResult(outcome="warn", found=found)
 
 

@@ -15,7 +15,7 @@ def check_placement(plan: Plan, account: PlacementGroups) -> CheckResult | None:
         return None
     group = account.placement_group(name)
     if group is None:
-        found = f"there is no placement group {name} in {plan.region}"
+        found = f"no placement group {name} in {plan.region}"
         return CheckResult(outcome="fail", found=found, needed=_NEEDED, fix=_ANOTHER)
     if group.strategy != "cluster":
         found = f"{name} is a {group.strategy} placement group"

@@ -12,9 +12,11 @@ def check_quota(plan: Plan, account: Quotas) -> CheckResult:
         return CheckResult(outcome="pass", found="reserved capacity counted against the quota when it was reserved")
     if plan.capacity == "capacity-block":
         return CheckResult(
-            outcome="warn", found="no source says whether a Capacity Block counts against the on-demand quota"
+            outcome="warn", found="AWS does not document whether a Capacity Block counts against the on-demand quota"
         )
     need = quota_need(plan)
     if need is None:
-        return CheckResult(outcome="unknown", found=f"no source says which quota {plan.instance_type} counts against")
+        return CheckResult(
+            outcome="unknown", found=f"AWS does not document which quota {plan.instance_type} counts against"
+        )
     return check_need(need, account)

@@ -27,7 +27,7 @@ def check_reservation(plan: Plan, account: Account) -> CheckResult | None:
         own = threads.submit(account.instances_in_reservation, plan.reservation_id, cluster=plan.cluster_name)
         reservation = account.reservation(plan.reservation_id)
     if reservation is None:
-        found = f"no {plan.reservation_id} in {plan.region} that this account may see"
+        found = f"no {plan.reservation_id} in {plan.region} that this account can access"
         fix = "set trn:reservation_id to another, or trn:region to its region; `trn capacity` lists what there is"
         return CheckResult(outcome="fail", found=found, fix=fix)
     return judge_reservation(plan, reservation, zone_id=zone.result(), own_nodes=own.result(), now=datetime.now(UTC))
@@ -90,7 +90,7 @@ def _state(plan: Plan, reservation: Reservation, now: datetime) -> CheckResult:
     if reservation.state == "scheduled":
         found = f"scheduled: no node can launch before {_time(start)}{until}"
         by_itself = plan.capacity == "capacity-block"
-        fix = "deploy when you like: the nodes come up by themselves then" if by_itself else "deploy after that"
+        fix = "deploy at any time: the nodes launch when it begins" if by_itself else "deploy after that"
         return CheckResult(outcome="warn", found=found, fix=fix)
     return CheckResult(outcome="pass", found=f"active{until}")
 
@@ -98,11 +98,11 @@ def _state(plan: Plan, reservation: Reservation, now: datetime) -> CheckResult:
 def _room(plan: Plan, reservation: Reservation, own_nodes: int) -> CheckResult:
     needed = max(0, plan.nodes - own_nodes)
     if not reservation.total and reservation.state == "scheduled":
-        found = "how many instances it will have is not shown before it starts"
+        found = "its number of instances is known only after it starts"
         return CheckResult(outcome="unknown", found=found, needed=f"{needed} instances")
     found = f"{reservation.launchable} of {reservation.total} instances are left"
     if own_nodes:
-        found += f", and {own_nodes} are the cluster's own nodes"
+        found += f", and {own_nodes} are nodes of the cluster"
     if needed <= reservation.launchable:
         return CheckResult(outcome="pass", found=found, needed=f"{needed} instances")
     launchable = reservation.launchable + own_nodes

@@ -17,7 +17,9 @@ def check_volumes(plan: Plan, account: Volumes) -> CheckResult | None:
     key = account.default_volume_key()
     if key is None:
         return None
-    found = f"{plan.region} encrypts new volumes with {key}, a key of your own: whether {_ROLE} may use it is not seen"
+    found = (
+        f"{plan.region} encrypts new volumes with {key}, a customer managed key: whether {_ROLE} may use it is unknown"
+    )
     fix = (
         f"make sure that the key's policy lets {_ROLE} use it and create grants: EC2 Auto Scaling user guide, "
         '"Required AWS KMS key policy for use with encrypted volumes"'

@@ -107,7 +107,7 @@ def process_count() -> int:
     except subprocess.CalledProcessError as error:
         raise EntryError(f"neuron-ls finds no device: {error.stderr.decode(errors='replace').strip()}") from error
     except (ValueError, TypeError, AttributeError) as error:
-        raise EntryError(f"neuron-ls answers in a form that is not known: {error!r}") from error
+        raise EntryError(f"neuron-ls printed an unknown format: {error!r}") from error
     if found != expected:
         raise EntryError(f"neuron-ls shows {found} logical NeuronCores, the plan expects {expected}")
     return found

@@ -50,7 +50,7 @@ def training_image(region: str, tag: str | None = None) -> str:
                     key="region",
                     got=region,
                     allowed=f"a region with AWS's training images: {', '.join(known['accounts'])}",
-                    fix="choose one of these, or give an image of your own: --image",
+                    fix="choose one of these",
                 )
             ]
         )

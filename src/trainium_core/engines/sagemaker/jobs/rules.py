@@ -26,7 +26,7 @@ def _capacity_is_one_of_sagemakers(plan: Plan, job: TrainingJob) -> Iterator[Pro
             key="capacity",
             got=plan.capacity,
             allowed="on-demand or spot for a training job",
-            fix="SageMaker cannot use what EC2 reserved: give --training-plan, or -c trn:capacity=on-demand",
+            fix="SageMaker cannot use EC2 reservations: give --training-plan, or -c trn:capacity=on-demand",
         )
 
 
@@ -67,7 +67,7 @@ def _warm_pool_is_allowed(plan: Plan, job: TrainingJob) -> Iterator[Problem]:
 def _arguments_are_lines(_: Plan, job: TrainingJob) -> Iterator[Problem]:
     for text in job.arguments:
         if "\n" in text:
-            fix = "SageMaker takes no line break: put the text into a file of the source folder"
+            fix = "SageMaker does not accept line breaks: put the text into a file of the source folder"
             yield JobProblem(key="ARGUMENTS", got=text, allowed="text of one line", fix=fix)
 
 
