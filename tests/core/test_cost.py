@@ -146,7 +146,7 @@ def test_prices_of_hyperpod_that_no_source_has_are_unknown() -> None:
 def test_a_training_plan_is_shown_as_paid_for() -> None:
     plan = from_settings(stacks=("hyperpod",), hyperpod_training_plan=TRAINING_PLAN)
     assert "trn1.32xlarge" not in [item.item.instance_type for item in stack_cost_items(plan)]
-    assert any("training plan is paid for" in note for note in stack_cost_notes(plan))
+    assert any("training plan is prepaid" in note for note in stack_cost_notes(plan))
 
 
 @pytest.mark.parametrize("product", ["s3-storage", "nat-gateway"])
