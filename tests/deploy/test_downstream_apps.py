@@ -67,7 +67,7 @@ def platform(account: Account) -> Mapping[str, str]:
 
 
 def readme_sample() -> str:
-    _, section = (ROOT / "README.md").read_text().split("\n## In an app of your own\n")
+    _, section = (ROOT / "README.md").read_text().split("\n## In your CDK app\n")
     (code,) = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], re.DOTALL)
     return code
 
