@@ -80,8 +80,9 @@ def client(service: str, region: str) -> Any:
 def _client(service: str, region: str, credentials: Credentials) -> Any:
     config = Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"})
     api = _session(credentials).client(service, region_name=region, endpoint_url=endpoint(), config=config)
-    # templates give user data in base64 already
-    api.meta.events.unregister("before-parameter-build.ec2.RunInstances", base64_encode_user_data)
+    for operation in ("ec2.RunInstances", "autoscaling.CreateLaunchConfiguration"):
+        # templates give user data in base64 already
+        api.meta.events.unregister(f"before-parameter-build.{operation}", base64_encode_user_data)
     return api
 
 
