@@ -12,7 +12,7 @@ from trainium_core.nodes.next_steps import destroy_command
 
 
 class HyperPodStack(Stack):
-    """The HyperPod cluster of a plan, in the plan's region and the account of whoever deploys."""
+    """The HyperPod cluster of a plan, in the plan's region and the account of the deploying credentials."""
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(

@@ -13,7 +13,7 @@ from trainium_core.nodes.next_steps import destroy_command, next_steps
 
 
 class TrnClusterStack(Stack):
-    """The cluster of a plan, in the plan's region and the account of whoever deploys."""
+    """The cluster of a plan, in the plan's region and the account of the deploying credentials."""
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(

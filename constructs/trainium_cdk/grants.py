@@ -1,4 +1,4 @@
-"""What is said of a grant that the CDK refuses, or that only somebody else can complete."""
+"""Errors for grants that the CDK refuses, and warnings for those that another account must complete."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

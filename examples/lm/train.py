@@ -1,10 +1,10 @@
-"""Trains a small language model on the bytes of a novel, data-parallel, and goes on where it was stopped.
+"""Trains a small language model on the bytes of a novel, data-parallel, and continues where it stopped.
 
     python train.py                                  one process
     torchrun --nproc_per_node=2 train.py             two, on this machine
     trn run train.py --source examples/lm            one per logical NeuronCore, on every node of the cluster
 
-docs/guides/example-lm.md explains the lines that somebody who comes from CUDA would not know.
+docs/guides/example-lm.md explains the lines that differ from CUDA.
 """
 
 import argparse
@@ -230,7 +230,7 @@ def on_cpu(state: Any) -> Any:
 
 
 def resume(options: argparse.Namespace, settings: dict[str, float], model: Any, optimizer: Any) -> int:
-    """The step after which to go on: that of the checkpoint named by `trn run`, else of the newest one, else 0."""
+    """The step to continue after: that of the checkpoint named by `trn run`, else of the newest one, else 0."""
     named = os.environ.get("TRN_RESUME_FROM")
     place = Path(named) if named else max(options.checkpoints.glob("step-*"), default=None)
     if place is None:
@@ -248,7 +248,7 @@ def resume(options: argparse.Namespace, settings: dict[str, float], model: Any, 
 
 
 def check_processes(step: int, device: torch.device) -> None:
-    """All take part and go on from the same step. Gradients would be averaged without an error if not."""
+    """All take part and continue from the same step. Gradients would be averaged without an error if not."""
     if PROCESSES == 1:
         return
     present = torch.ones(1).to(device)

@@ -1,4 +1,4 @@
-"""Who a request is from: the owner of this server, or somebody whom IAM or STS in it gave credentials."""
+"""Who sent a request: the owner of this server, or a principal with credentials from its IAM or STS."""
 
 import secrets
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _of_roles: dict[tuple[str, str], Credentials] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """Whoever signed a request. is_owner: with the credentials of this start, which may do everything."""
+    """The signer of a request. is_owner: signed with the credentials of this start, which may do everything."""
 
     access_key_id: str
     is_owner: bool
@@ -36,7 +36,7 @@ def owner() -> Credentials:
 
 
 def credentials_of(access_key_id: str) -> Credentials | None:
-    """All that belongs to an access key id, None if nobody here has it."""
+    """The data of an access key ID; None for an unknown one."""
     from moto.iam.models import iam_backends
     from moto.sts.models import sts_backends
 
@@ -75,7 +75,7 @@ def role_credentials(role_arn: str, *, session: str, region: str) -> Credentials
 
 
 def account_of(access_key_id: str) -> str:
-    """The account that has an access key id; this one for the owner's, which is nobody's."""
+    """The account that has an access key ID; this account for the owner's."""
     from moto.iam.models import iam_backends
 
     accounts: Any = iam_backends
@@ -86,7 +86,7 @@ def account_of(access_key_id: str) -> str:
 
 
 def random_secret(length: int) -> str:
-    """moto's own are foretold by whoever has seen enough of its other identifiers."""
+    """moto's own can be predicted from its other identifiers."""
     return secrets.token_urlsafe(length)[:length]
 
 

@@ -1,4 +1,4 @@
-"""The clock of the embedded AWS: the machine's, or as far ahead of it as somebody put it.
+"""The clock of the embedded AWS: the machine's, or moved forward on request.
 
 Stacks, Capacity Blocks, launches, schedules and functions go by it; what moto dates goes by the machine's.
 """

@@ -54,7 +54,7 @@ class Connection:
                 raise ValueError(f"{file} is not the state of an embedded AWS: {error!r}") from error
 
     def send(self, method: str, path: str, body: bytes = b"", *, seconds: float = 10) -> bytes:
-        """Request a path below /_trn_local, and check that the answer comes from whoever has these credentials too.
+        """Request a path below /_trn_local, and check that the responder has these credentials too.
 
         Raises NotTheEmbeddedAwsError for any other answer or none.
         """
@@ -79,12 +79,12 @@ class Connection:
 
 
 def open_private(path: str, flags: int) -> int:
-    """Opens for `open`: a new file is the user's alone, and no link of somebody else is followed."""
+    """Opener for `open`: only the user can read a new file, and links of other users are not followed."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def proof_of(credentials: Credentials, authorization: str, answer: bytes) -> str:
-    """What shows that whoever answers a request has its credentials."""
+    """Proof that the responder has the credentials."""
     return hmac.digest(credentials.secret_access_key.encode(), authorization.encode() + answer, "sha256").hex()
 
 
@@ -99,7 +99,7 @@ def safe_environment(own: Mapping[str, str], connection: Connection, *, tools: t
     refuse_unless_loopback(connection.endpoint)
     credentials, region = connection.credentials, connection.region
     token = {"AWS_SESSION_TOKEN": credentials.session_token} if credentials.session_token else {}
-    # A bare CDK makes the CDK CLI complain about an option that nobody gave.
+    # A bare CDK makes the CDK CLI complain about an option that was not given.
     kept = {k: value for k, value in own.items() if k != "CDK" and not k.upper().startswith(("AWS_", "CDK_"))}
     # The names are read in both cases, and the lower one wins.
     no_proxy = ",".join(filter(None, [LOOPBACK_NAMES, own.get("no_proxy") or own.get("NO_PROXY")]))

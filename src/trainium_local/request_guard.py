@@ -24,7 +24,7 @@ _HINT = "Each start of the embedded AWS has credentials of its own, which `trn l
 
 
 class RefusedError(Exception):
-    """A request that is not answered; the message is for whoever sent it."""
+    """A request that is refused; the message is for its sender."""
 
     def __init__(self, status: str, code: str, message: str) -> None:
         super().__init__(message)

@@ -85,7 +85,7 @@ def serve(settings: Settings, *, ready: Callable[[Health, Connection], None]) ->
     try:
         server.serve_forever()
     finally:
-        forget_code()  # while the port is still held: whoever stops the server waits for that
+        forget_code()  # while the port is still held: `trn local stop` waits for that
 
 
 def _load_images(region: str) -> None:
@@ -100,7 +100,7 @@ def _forget_the_callers_settings(*, region: str, port: int) -> None:
     for name in [name for name in os.environ if name.startswith(("AWS_", "MOTO_"))]:
         del os.environ[name]
     os.environ.update(
-        AWS_ACCESS_KEY_ID="nobody",  # what needs credentials is given them, and no child finds any here
+        AWS_ACCESS_KEY_ID="nobody",  # no child process finds credentials here
         AWS_SECRET_ACCESS_KEY="nothing",
         AWS_DEFAULT_REGION=region,
         AWS_CONFIG_FILE=os.devnull,
@@ -176,7 +176,7 @@ def share_loader() -> None:
 def with_retried_failures(application: WsgiApp) -> WsgiApp:
     """Answer what breaks off inside moto, such as two requests that meet in one dictionary, as AWS does: 500, no page.
 
-    SDKs ask again then; a page of HTML they take for an answer that nobody can read. The log has the traceback.
+    SDKs ask again then; they cannot parse an HTML page. The log has the traceback.
     """
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -27,7 +27,7 @@ class NoGroupError(Exception):
 class Group:
     """An Auto Scaling group now. instances: ids of those that are to stay. leaving: those of them it will replace.
 
-    suspended: its processes that somebody, or AWS itself, has suspended. launches: what it launches nodes from now.
+    suspended: its suspended processes. launches: what it launches nodes from now.
     launched: what each instance was launched from.
     """
 
@@ -48,7 +48,7 @@ class StoredMembership:
 
 
 def describe_group(autoscaling: Any, name: str) -> Group:
-    """Raises NoGroupError when there is no such group."""
+    """Raises NoGroupError if the group does not exist."""
     groups = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
     if not groups:
         raise NoGroupError(f"there is no Auto Scaling group {name}")

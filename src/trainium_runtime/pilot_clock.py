@@ -14,7 +14,7 @@ from trainium_runtime.pilot_end import PilotEnd, utc_text
 class PilotTerms:
     """What a plan says of a pilot's end. budget_usd: None unless the nodes stop once it is spent.
 
-    idle: for how long nobody uses the nodes before they stop; None: they do not stop for that.
+    idle: how long the nodes may be unused before they stop; None: without limit.
     """
 
     nodes: int
@@ -59,7 +59,7 @@ class Memory:
     """What earlier runs remembered.
 
     notified: the last notice about the end. stopped: why there are no nodes. spent: the budget that was spent.
-    idle: when nodes that nobody uses were to stop, of the last notice about that.
+    idle: the time at which unused nodes stop, of the last notice about that.
     """
 
     notified: str | None = None
@@ -74,7 +74,7 @@ class ClockDecision:
 
     warn_of: the end that people are to be warned of now. notice: for jobs, now. ended: when the pilot
     did. delete: whether the stack is to go, once the nodes are gone. spent: the budget to remember as spent.
-    idle: that people are to be notified of nodes that nobody uses, and when these stop.
+    idle: a notice about unused nodes, and when they stop.
     """
 
     nodes: int
@@ -90,7 +90,7 @@ class ClockDecision:
     @property
     def ends_all(self) -> bool:
         """Whether nothing of the pilot is to run any more, with the host that compiles ahead: not where nodes alone
-        stop, since nobody uses them or their Capacity Block is not there."""
+        stop, because they are unused or their Capacity Block is not active."""
         return self.ended is not None or (self.spent is not None and self.stopped == _stopped_by(self.spent))
 
 
@@ -129,7 +129,7 @@ def clock_decision(
 
 
 _IDLE = "idle "
-"""How what is remembered of nodes that nobody used begins."""
+"""Beginning of the remembered reason for stopping unused nodes."""
 
 
 def _unless_idle(
@@ -141,7 +141,7 @@ def _unless_idle(
     *,
     wanted: bool,
 ) -> ClockDecision:
-    """No nodes once nobody has used them for so long, until a person brings them back."""
+    """No nodes after so long without use, until a person brings them back."""
     minutes = limit // timedelta(minutes=1)
     unused = f"no job and no NeuronCore was in use for {minutes} minutes"
     if not wanted:
@@ -162,7 +162,7 @@ def _unless_idle(
 
 
 def is_idle_stop(stopped: str | None) -> bool:
-    """Whether that is what is remembered of nodes that were stopped since nobody used them."""
+    """Whether the remembered reason is that the nodes were unused."""
     return stopped is not None and stopped.startswith(_IDLE)
 
 

@@ -41,7 +41,7 @@ def plan_recovery(
     that Auto Scaling replaces already. limit: replacements within WINDOW; 0 for none.
 
     An instance is decided by what came before it and not by the time of the call: a second call decides the same.
-    What left the group is taken to have been replaced, also when somebody ended it by hand.
+    Instances that left the group count as replaced, also if a person ended them.
     """
     gone = {instance for instance in failures if instance not in instances or instance in leaving}
     replaced = set(gone)

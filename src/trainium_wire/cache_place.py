@@ -82,7 +82,7 @@ def place_of(
     """Where the entries of a job are. compiler: its version, such as 2.21.18209.0+043b1bf7. world_size: 0 where
     it is not known, as before a job.
 
-    Raises ValueError for what is no version, no instance type of Neuron or no stack.
+    Raises ValueError for an invalid version, instance type or stack.
     """
     release = RELEASE_PREFIX + compiler.strip().replace("+", "-")
     generation = re.match(r"(trn|inf)[0-9]+", instance_type)
@@ -114,7 +114,7 @@ def version_in(venv: Path, package: str) -> str:
 
 
 def parse_key(key: str) -> EntryKey | None:
-    """The entry of an object's key below the cache's URL; None for what is no entry."""
+    """The entry of an object's key below the cache's URL; None for another object."""
     found = _KEY.fullmatch(key)
     return EntryKey(_place(found), found["name"]) if found and is_name(found["name"]) else None
 

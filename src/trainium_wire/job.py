@@ -53,7 +53,7 @@ class Job:
 
     command: the bash line that each node runs in the unpacked source, after `setup`. stack: the software stack whose
     environment it finds; None: the login shell's.
-    resume_from: the earlier job whose last checkpoint it goes on from. source_sha256: of the packed source; a node
+    resume_from: the earlier job whose last checkpoint it continues from. source_sha256: of the packed source; a node
     runs no other. secrets: ARNs by the names of their variables. inputs: S3 URLs by name; those of what was uploaded
     are relative to the folder of the job; that of a folder ends with a slash. checkpoints: S3 URL of the folder that
     all jobs keep theirs in; None: the cluster's own. waking_seconds: how long the cluster was woken before it.
@@ -161,7 +161,7 @@ class Outcome:
 
     @classmethod
     def from_record(cls, raw: Mapping[str, Any]) -> Outcome:
-        """What a node wrote of an end, cut to what people can read; what is no result counts as failed."""
+        """The end that a node wrote, cut to a readable length; an unknown result counts as failed."""
         result = raw.get("result")
         return cls(
             result=cast(str, result) if result in RESULTS else FAILED,
@@ -214,7 +214,7 @@ def start_record(
 ) -> dict[str, Any]:
     """The start of an attempt. nodes: addresses by instance id, in the order of ranks; membership: its version.
 
-    checkpoint: the one that it goes on from, of checkpoint_job. seconds_left: of the job's time limit.
+    checkpoint: the one that it continues from, of checkpoint_job. seconds_left: of the job's time limit.
     """
     return {
         "attempt": number,

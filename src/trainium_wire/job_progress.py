@@ -17,7 +17,7 @@ _LONGEST_TEXT = 600
 
 @dataclass(frozen=True)
 class CacheUse:
-    """Of one stack's cache on one node. hits: entries that were used; None where the node cannot tell.
+    """Of one stack's cache on one node. hits: entries that were used; None if the node does not know.
 
     misses: entries that were compiled, or failed to; reasons: how many of them by their likeliest reason; missed: each
     of the first of them with its own. recompiled: of the misses, those after the first step. renewed: entries whose
@@ -66,8 +66,8 @@ class NodeProgress:
 class Attempt:
     """One start of the job on all its nodes. instance_ids: in the order of their ranks. outcome: None while it runs.
 
-    checkpoint_at: when the checkpoint that it goes on from was saved. reporting: how many nodes have written where they
-    stand. nodes: those of them that were read.
+    checkpoint_at: when the checkpoint that it continues from was saved. reporting: how many nodes have written where
+    they stand. nodes: those of them that were read.
     """
 
     number: int

@@ -108,7 +108,7 @@ class StoredRecord:
 
 
 def stored_record(instance_id: str, text: str | None, written: datetime) -> StoredRecord:
-    """What was stored for an instance; what is no record of it is a failed one that says so.
+    """The record that was stored for an instance; a failed record with the reason if it is invalid.
 
     text: None when it is larger than LARGEST_RECORD, and was not read.
     """

@@ -286,7 +286,7 @@ def test_a_job_goes_on_from_the_last_checkpoint_of_an_earlier_one(node: JobNode,
 def test_a_job_without_the_checkpoint_that_it_wants_fails_in_a_sentence(node: JobNode):
     node.submit(resume_from="earlier")
     node.settle()
-    assert node.object("end.json")["reason"] == "job earlier has no complete checkpoint to go on from"
+    assert node.object("end.json")["reason"] == "job earlier has no complete checkpoint to continue from"
 
 
 @pytest.mark.parametrize("changes", [{"format": 3}, {"id": "../../etc"}, {"nodes": 0}])

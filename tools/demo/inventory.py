@@ -47,7 +47,7 @@ KINDS = (
     _ec2(
         "instances",
         "describe_instances",
-        # AWS shows a terminated instance for an hour; nobody pays for it.
+        # AWS shows a terminated instance for an hour; it is not billed.
         "Reservations[].Instances[?State.Name != 'terminated'][].InstanceId",
     ),
     _ec2("volumes", "describe_volumes", "Volumes[].VolumeId"),

@@ -59,7 +59,7 @@ def _sources() -> Sequence[str]:
     lines = (target.split(maxsplit=1) for target in targets)
     found = sorted({line for origin, line in lines if origin in DISTRIBUTIONS}, key=lambda line: (len(line), line))
     if not found:
-        sys.exit(f"apt on this machine knows no packages of {' or '.join(DISTRIBUTIONS)}: run apt-get update")
+        sys.exit(f"apt on this machine has no packages of {' or '.join(DISTRIBUTIONS)}: run apt-get update")
     return found
 
 

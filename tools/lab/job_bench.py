@@ -1,6 +1,6 @@
 """python -m tools.lab tools.lab.job_bench: jobs of `trn run`, from the command on, against torchrun started by hand.
 
-By hand is at the same moment on all nodes, with the code there already: nobody types as fast.
+By hand means at the same moment on all nodes, with the code in place, faster than a person could.
 """
 
 import os

@@ -116,7 +116,7 @@ class _TlsServer(ThreadingHTTPServer):
         self._context.load_cert_chain(files.certificate, files.key)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """In the request's own thread, so that a slow handshake holds nobody up."""
+        """In the request's own thread, so that a slow handshake delays no other request."""
         with self._context.wrap_socket(request, server_side=True) as secure:
             super().finish_request(secure, client_address)
 

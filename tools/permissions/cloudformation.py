@@ -3,7 +3,7 @@
     python -m tools.permissions.cloudformation [TYPE...]
 
 Writes src/trainium_core/data/cloudformation_permissions.toml: the types that are in it already, and those that are
-named. The registry's schemas are those that cfn-lint brings; of the handlers, `list` is for whoever looks for resources
+named. The registry's schemas are those that cfn-lint brings; of the handlers, `list` is for looking for resources
 to import. Renew service_authorization.toml afterwards.
 """
 

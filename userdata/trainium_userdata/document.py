@@ -20,7 +20,7 @@ _LINE = 76
 def cloud_config(lines: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
     """A cloud-config document that writes the lines to LOCATIONS_FILE. They may hold CDK tokens: it is sent as it is.
 
-    environment: variables for ENVIRONMENT_FILE, their values in base64, as nobody else knows what a token becomes.
+    environment: variables for ENVIRONMENT_FILE, their values in base64, because a token resolves only later.
     Default: none, and no such file.
 
     At every boot it has cloud-init run the script of the other part again, if the node is not installed to the end: a

@@ -56,7 +56,11 @@ class FleetReadiness(Construct):
         function.allow(
             actions=[*(f"autoscaling:{action}" for action in actions), "ec2:DescribeInstances"], resources=["*"]
         )
-        justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
+        justify_wildcard(
+            function,
+            "*",
+            "these read-only actions have no resource-level permissions (Service Authorization Reference)",
+        )
         allow_resizing(function, group_name=group_name, cluster_name=cluster_name)
         function.allow_describing_its_stack()
         allow_reading_records(function, records)

@@ -22,4 +22,4 @@ def allow_resizing(function: HandlerFunction, *, group_name: str, cluster_name: 
     group = group_arn(function, group_name)
     of_cluster = {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": cluster_name}}
     function.allow(actions=["autoscaling:SetDesiredCapacity"], resources=[group], conditions=of_cluster)
-    justify_wildcard(function, group, "one group by its name; the rest of its ARN is known to nobody before")
+    justify_wildcard(function, group, "one group by its name; the rest of its ARN is unknown before it exists")

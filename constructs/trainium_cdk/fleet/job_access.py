@@ -33,7 +33,7 @@ def allow_sessions(role: iam.IRole) -> bool:
 def allow_jobs(scope: Construct, role: iam.IRole, access: JobAccess) -> None:
     """Allow a role to read the inputs and secrets of jobs, and to read and write their checkpoints: these, no others.
 
-    A secret or bucket with a key of the user's own in KMS needs a key policy that lets the role decrypt.
+    The policy of a customer managed KMS key must let the role decrypt.
     """
     for number, (url, actions) in enumerate(_folders(access)):
         place = urlsplit(url)

@@ -127,7 +127,7 @@ class NodeLaunchTemplate(Construct):
 
 
 class NeuronLaunchTemplate(NodeLaunchTemplate):
-    """A launch template for Trainium nodes of your own, with a network interface for each network card.
+    """A launch template for Trainium nodes, with a network interface for each network card.
 
     Tags of the app are on instances, volumes and network interfaces too. `template` is the CDK object, `image_id` what
     it boots.

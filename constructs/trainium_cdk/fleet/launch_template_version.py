@@ -35,7 +35,7 @@ class LaunchTemplateVersion(Construct):
         image_name: how the app names the image; empty for the newest Neuron DLAMI.
         settings: what a running node cannot take on, by name; another value means other nodes.
         uses: resources that nodes cannot do without, by name; another one means other nodes.
-        gives_image: whether somebody needs `image`, the image that the version boots. Default: False.
+        gives_image: whether `image`, the image that the version boots, is needed. Default: False.
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Chooser", handler="launch_template_version", timeout_minutes=1)

@@ -142,7 +142,7 @@ class NeuronFleet(Fleet):
             subnets of the VPC. Of several, one in a zone that offers the type.
         security_groups: groups besides the fleet's own EfaSecurityGroup. Default: none.
         dns_servers: IPv4 addresses of resolvers other than Amazon's, that nodes may reach. Default: none.
-        placement_group: a cluster placement group of your own. Default: a new one with EFA on demand or spot.
+        placement_group: an existing cluster placement group. Default: a new one with EFA on demand or spot.
         secondary_interface_type: of network cards after the first; efa-only takes no IP address. Default: efa.
         role: of the nodes, which EC2 may assume; gets the permissions that nodes need. Default: a new one.
         cache: the compile cache. Default: a new CompileCache that goes with the fleet.

@@ -26,7 +26,7 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None) -> str:
         allowed = "an image of Linux, on which Neuron runs"
         raise refuse(construct, "machine_image", "Windows", allowed=allowed, fix="leave it out for the Neuron DLAMI")
     if found.user_data.render() != ec2.UserData.for_linux().render():
-        fix = "leave out its user_data: what nodes run is a parameter of its own here"
+        fix = "leave out its user_data: `setup_script` and others say what nodes run"
         raise refuse(construct, "machine_image", "an image with user_data", allowed="an image alone", fix=fix)
     name = image_name(construct, found.image_id)
     if "arm64" in name:  # the parameter of Systems Manager that holds the id

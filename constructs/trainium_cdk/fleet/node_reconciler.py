@@ -57,13 +57,17 @@ class NodeReconciler(Construct):
         allow_reading_records(function, records)
         function.allow(actions=["s3:PutObject"], resources=[records.membership_arn])
         function.allow(actions=["autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"], resources=["*"])
-        justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
+        justify_wildcard(
+            function,
+            "*",
+            "these read-only actions have no resource-level permissions (Service Authorization Reference)",
+        )
         tags = {"ForAllValues:StringEquals": {"aws:TagKeys": [NODE_STATE_TAG, NODE_REASON_TAG]}}
         allow_on_nodes(function, actions=["ec2:CreateTags"], cluster_name=cluster_name, conditions=tags)
         if replacements:
             group = group_arn(self, group_name)
             function.allow(actions=["autoscaling:SetInstanceHealth"], resources=[group])
-            justify_wildcard(function, group, "one group by its name; the rest of its ARN is known to nobody before")
+            justify_wildcard(function, group, "one group by its name; the rest of its ARN is unknown before it exists")
         self._on(
             "Records",
             source="aws.s3",

@@ -27,14 +27,14 @@ from trainium_wire.keys import (
 
 _LOGS_KEPT = Duration.days(30)
 _JOBS_KEPT = Duration.days(90)
-_PARTS_KEPT = Duration.days(7)  # An upload goes on until its node or the network fails, or for as long as a job.
+_PARTS_KEPT = Duration.days(7)  # An upload lasts at most as long as its job.
 
 
 class NodeRecords(Construct):
     """A bucket for node records, logs and the membership; it goes with the cluster. `url` is the folder of the records.
 
     S3 and not an API of a scheduler or of CloudFormation: nodes without any way out reach it over the gateway endpoint.
-    EventBridge gets an event for every object. Raises PropsError where rights are granted to what is no grantee.
+    EventBridge gets an event for every object. Raises PropsError for a grant to an object that is not a grantee.
 
     Example:
 

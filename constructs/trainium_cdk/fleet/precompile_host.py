@@ -1,4 +1,4 @@
-"""The host of `trn precompile`: nothing until somebody asks for it, and ended whatever it does."""
+"""The host of `trn precompile`: launched on request, and always ended afterwards."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -111,7 +111,7 @@ class PrecompileHost(Construct):
                 launch_template_id=template.ref, version=template.attr_latest_version_number
             ),
         )
-        justify(self.group, cdk_nag={"AS3": "whoever starts a host follows it; the host reports its own end"})
+        justify(self.group, cdk_nag={"AS3": "`trn precompile` follows its host; the host reports its end"})
         self._end_on_report(cluster_name, records)
 
     def _end_on_report(self, cluster_name: str, records: NodeRecords) -> None:
@@ -131,7 +131,10 @@ class PrecompileHost(Construct):
         function.allow(actions=["autoscaling:DescribeAutoScalingGroups"], resources=["*"])
         justify(
             function,
-            cdk_nag={"IAM5[Resource::*]": "this read-only action knows no resources (Service Authorization Reference)"},
+            cdk_nag={
+                "IAM5[Resource::*]": "this read-only action has no resource-level permissions (Service Authorization "
+                "Reference)"
+            },
         )
         allow_resizing(function, group_name=self.group.ref, cluster_name=cluster_name)
         reports, ends = arn_of(bucket, f"{PRECOMPILE_PREFIX}/*"), arn_of(bucket, _ENDS)

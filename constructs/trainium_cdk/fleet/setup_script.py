@@ -11,7 +11,7 @@ from aws_cdk import Token
 class SetupScript:
     """A bash script that every node runs as root after its devices are verified; a failure fails the node.
 
-    text: the script. Raises ValueError for what is no text of a script, and for a CDK token in it, which only
+    text: the script. Raises ValueError for a text that is not a script, and for a CDK token in it, which only
     CloudFormation could resolve and the script, a file in S3, would hold unresolved: give such a value to the fleet's
     `environment`, and read the variable.
 

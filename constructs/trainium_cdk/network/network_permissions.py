@@ -54,4 +54,6 @@ def allow_interfaces(
             statement = iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions)
             role.add_to_principal_policy(statement)
     justify_wildcard(role, interfaces, "the ids of the interfaces are not known before")
-    justify_wildcard(role, "*", "read-only calls, which know no resources (Service Authorization Reference)")
+    justify_wildcard(
+        role, "*", "read-only actions without resource-level permissions (Service Authorization Reference)"
+    )

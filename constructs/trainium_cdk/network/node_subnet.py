@@ -78,7 +78,11 @@ class NeuronSubnet(Construct):
     def _chosen(self, subnet_ids: Sequence[str], instance_type: str) -> str:
         function = HandlerFunction(self, "Chooser", handler="node_subnet", timeout_minutes=2)
         function.allow(actions=["ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSubnets"], resources=["*"])
-        justify_wildcard(function, "*", "these read-only actions know no resources (Service Authorization Reference)")
+        justify_wildcard(
+            function,
+            "*",
+            "these read-only actions have no resource-level permissions (Service Authorization Reference)",
+        )
         choice = function.custom_resource(
             self,
             "Choice",

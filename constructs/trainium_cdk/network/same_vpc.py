@@ -30,7 +30,7 @@ def refuse_another_vpc(
 ) -> None:
     """Raise PropsError for a resource of the app whose VPC is another one than `vpc`.
 
-    vpc_id: of the resource. None: nobody knows.
+    vpc_id: of the resource. None: unknown.
     """
     if vpc_id is None or vpc_id == vpc.vpc_id:
         return

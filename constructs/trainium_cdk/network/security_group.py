@@ -46,7 +46,7 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         outbound_tcp_ports: ports open to any IPv4 address. Default: 443, for AWS's endpoints and S3.
         dns_servers: IPv4 addresses of resolvers other than Amazon's, open on port 53. Default: none.
 
-        Raises PropsError for what is not a TCP port or address.
+        Raises PropsError for an invalid TCP port or address.
         """
         super().__init__(
             scope,
@@ -72,7 +72,7 @@ class EfaSecurityGroup(ec2.SecurityGroup):
 
 
 def may_carry_efa(group: ec2.ISecurityGroup) -> bool:
-    """Whether a group has the rules that EFA needs; of an imported one nobody knows."""
+    """Whether a group has the rules that EFA needs; unknown for an imported one."""
     if isinstance(group, EfaSecurityGroup) or not isinstance(group, ec2.SecurityGroup):
         return True
     stack = Stack.of(group)

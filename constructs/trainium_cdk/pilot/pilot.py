@@ -133,7 +133,7 @@ def _let_publish(topic: sns.Topic, service: str, source: str) -> None:
 class PilotBudget(Construct):
     """A budget on the costs of everything that has the tag trn:cluster, by calendar year: a pilot is shorter.
 
-    The tag must be activated as a cost allocation tag by whoever pays for the account, or the budget sees nothing.
+    The payer of the account must activate the tag as a cost allocation tag, or the budget sees no costs.
     """
 
     def __init__(

@@ -117,7 +117,9 @@ class PilotClock(Construct):
     def _allow_on_group(self, group_name: str, cluster_name: str, *, in_block: bool) -> None:
         actions = ["autoscaling:DescribeAutoScalingGroups", *(["ec2:DescribeCapacityReservations"] if in_block else [])]
         self._function.allow(actions=actions, resources=["*"])
-        without_resources = "these read-only actions know no resources (Service Authorization Reference)"
+        without_resources = (
+            "these read-only actions have no resource-level permissions (Service Authorization Reference)"
+        )
         justify_wildcard(self._function, "*", without_resources)
         allow_resizing(self._function, group_name=group_name, cluster_name=cluster_name)
 

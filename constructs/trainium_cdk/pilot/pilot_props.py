@@ -106,7 +106,7 @@ def _end(construct: Construct, max_lifetime: Duration | None, end_time: datetime
 def _check_that_the_stack_can_go(construct: Construct) -> None:
     stack = Stack.of(construct)
     if stack.nested:
-        got, fix = "destroy in a nested stack", "put the fleet into a stack of its own, or choose sleep"
+        got, fix = "destroy in a nested stack", "put the fleet into a separate stack, or choose sleep"
     elif stack.termination_protection:
         got, fix = "destroy with termination_protection=True", "leave out that of the stack, or choose sleep"
     else:

@@ -6,7 +6,7 @@ from typing import Any
 State = dict[str, Any]
 
 ASIDE = "$.unused"
-"""Where answers go that nobody reads. Not None, which would drop them: the CDK's JSON leaves None out."""
+"""Path for responses that are not used. Not None, which would drop them: the CDK's JSON leaves None out."""
 
 
 def pass_state(parameters: Mapping[str, Any], following: str) -> State:

@@ -1,4 +1,4 @@
-"""The role that a SageMaker training job runs with: what a job does, and nothing for whoever is not a job."""
+"""The role that SageMaker training jobs run with."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from trainium_core.facts import training_facts
 class TrainingRole(Construct):
     """An execution role for training jobs whose names begin with a prefix. `role` is the CDK object.
 
-    SageMaker can take it only on behalf of this account (confused deputy). S3 is granted by whoever holds a bucket.
+    SageMaker can assume it only on behalf of this account (confused deputy). Owners of buckets grant access to S3.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, image: ContainerImage) -> None:
@@ -64,7 +64,9 @@ class TrainingRole(Construct):
         pulling = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
         self._allow(pulling, [repository])
         self._allow(["ecr:GetAuthorizationToken"], ["*"])
-        justify_wildcard(self.role, "*", "these actions know no resources (Service Authorization Reference)")
+        justify_wildcard(
+            self.role, "*", "these actions have no resource-level permissions (Service Authorization Reference)"
+        )
 
     def allow_network(self, *, subnet: ec2.ISubnet, security_group: ec2.ISecurityGroup) -> None:
         """Allow the job to have its interfaces in a subnet and a security group, and in no others."""

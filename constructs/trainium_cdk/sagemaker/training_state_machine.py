@@ -63,7 +63,9 @@ class TrainingStateMachine(Construct):
         self._allow_jobs(run)
         self._allow(["sns:Publish"], [run.topic_arn])
         self._allow(_LOG_DELIVERY, ["*"])
-        justify_wildcard(self._role, "*", "log delivery knows no resources (Step Functions documentation)")
+        justify_wildcard(
+            self._role, "*", "log delivery has no resource-level permissions (Step Functions documentation)"
+        )
         self.machine = stepfunctions.CfnStateMachine(
             self,
             "Machine",

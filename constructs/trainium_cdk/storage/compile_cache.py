@@ -66,7 +66,7 @@ class ICompileCache(Protocol):
     def grant_maintenance(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant what `trn cache clean` does: read, list and delete compiled graphs.
 
-        grantee: a role of whoever looks after the cache.
+        grantee: a role for maintenance of the cache.
         """
         ...
 
@@ -124,7 +124,7 @@ class CompileCache(Construct):
     ) -> ICompileCache:
         """A compile cache of another app or Stage.
 
-        bucket_name: its bucket, which must be in the region of whoever uses it. encryption_key: key that its objects
+        bucket_name: its bucket, which must be in the region of the nodes. encryption_key: key that its objects
         are encrypted with, on which rights are granted too. Default: S3's own.
         """
         return _ImportedCache(scope, construct_id, bucket_name=bucket_name, encryption_key=encryption_key)
@@ -158,7 +158,7 @@ class CompileCache(Construct):
     def grant_maintenance(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant what `trn cache clean` does, with the key: read, list and delete compiled graphs.
 
-        grantee: a role of whoever looks after the cache. Raises PropsError where the CDK cannot grant to it.
+        grantee: a role for maintenance of the cache. Raises PropsError where the CDK cannot grant to it.
         """
         return self._grant(grantee, {CACHE_PREFIX: (*_READING, *_DELETING)})
 

@@ -88,7 +88,7 @@ class ElasticFileSystem(NodeFileSystem):
             backup_policy=efs.CfnFileSystem.BackupPolicyProperty(status="DISABLED"),
         )
         keep_when_replaced(file_system, removal_policy)
-        own_key = "encrypted with the key of the account for EFS; a key of one's own is billed and outlives a delete"
+        own_key = "encrypted with the AWS managed key for EFS; a customer managed key is billed and outlives a delete"
         justify(file_system, checkov={"CKV_AWS_184": own_key})
         return file_system.attr_file_system_id
 

@@ -1,4 +1,4 @@
-"""No request is answered that whoever signed it has no permission for. The owner of the server may do everything."""
+"""Refuses requests that their signer has no permission for. The owner of the server may do everything."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def credentials_of_stack(caller: Caller, role_arn: str | None, region: str) -> C
 
 
 def refuse_invocation_by(credentials: Credentials | None, function: Any) -> None:
-    """Raise DeniedError unless whoever has the credentials may call the function."""
+    """Raise DeniedError unless the holder of the credentials may call the function."""
     identity = credentials and principal(credentials.access_key_id, function.account_id)
     if identity:
         _refuse_unless_one(identity, [_access("lambda:InvokeFunction", function.function_arn, identity.keys)])

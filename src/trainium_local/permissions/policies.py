@@ -44,7 +44,7 @@ def refusal(policies: Mapping[str, Sequence[Statement]], access: Access) -> str 
 
 
 def allows(policy: Iterable[Statement], access: Access, principals: set[str]) -> bool:
-    """Whether a resource-based policy lets in somebody who goes by these names: ARNs, account, service, `*`."""
+    """Whether a resource-based policy allows a principal with these names: ARNs, account, service, `*`."""
     return _effects((one for one in policy if _principals(one) & principals), access) == {"Allow"}
 
 

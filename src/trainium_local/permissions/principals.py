@@ -52,7 +52,7 @@ def find_role(role_arn: str) -> Any | None:
 
 
 def trusts(role_arn: str, names: frozenset[str], keys: Keys) -> bool:
-    """Whether the role lets somebody of these names assume it."""
+    """Whether a principal with these names may assume the role."""
     role = find_role(role_arn)
     access = Access(action="sts:AssumeRole", resource="", context=lambda key: keys.get(key, []))
     return role is not None and allows(statements(role.assume_role_policy_document), access, {*names, "*"})

@@ -188,7 +188,7 @@ def _tags(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _tags_of_resource(arn: str) -> dict[str, str] | None:
-    """What an EC2 resource or an Auto Scaling group is tagged with; None where nobody has looked."""
+    """The tags of an EC2 resource or an Auto Scaling group; None if not looked up."""
     _, _, service, region, account, *_ = f"{arn}:::::".split(":")
     name = arn.rpartition("/")[2]
     backends: Any = ec2_backends if service == "ec2" else autoscaling_backends

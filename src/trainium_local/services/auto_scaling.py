@@ -268,7 +268,7 @@ def _replace(backend: Any, group_name: str) -> None:
     if group is None or "ReplaceUnhealthy" in {process["ProcessName"] for process in group.suspended_processes}:
         return
     for state in list(group.instance_states):
-        # Asked anew for each: somebody else may have ended it since.
+        # Looked up for each: it may have ended since.
         if state.health_status == "Unhealthy" and _find(backend, state.instance.id)[0] is state:
             # First the one, then the other, as Auto Scaling does: a quota may have no room for both.
             backend.ec2_backend.terminate_instances([state.instance.id])

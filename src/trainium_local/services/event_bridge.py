@@ -1,6 +1,6 @@
 """EventBridge: rules that call Lambda functions, and what services say of themselves.
 
-moto's rules know no functions as targets, and what its S3 says differs from what AWS documents.
+moto's rules do not call functions, and its S3 events differ from those that AWS documents.
 """
 
 import threading

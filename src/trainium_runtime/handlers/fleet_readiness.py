@@ -72,7 +72,7 @@ def _continues_deletion(event: dict[str, Any], context: Any) -> bool:
         if end_of_invocation < deadline:
             _call_again(event, context)
             return True
-        log("the nodes were waited for as long as a deployment waits; the deletion goes on")
+        log("the nodes did not end within the time of a deployment; the deletion continues")
     except Exception as error:
         log(f"the nodes were not waited for: {error}")
     return False
@@ -121,12 +121,12 @@ def _roll_back(event: dict[str, Any], context: Any) -> str:
         if not monitor.replacement.is_over:
             _call_again({**event, **monitor.memory, _RESTORES: True}, context)
         return verdict.reason
-    except Exception as error:  # a rollback goes on, whatever it is
+    except Exception as error:  # a rollback continues after any error
         return f"the state of the fleet could not be read: {error}"
 
 
 def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
-    """Watch as long as this invocation may. The verdict is `waiting` when another invocation goes on watching."""
+    """Watch as long as this invocation may. The verdict is `waiting` when another invocation continues."""
     deadline, end_of_invocation = _deadline(event), _end_of_invocation(context)
     monitor = _monitor(event, in_rollback=bool(event.get(_RESTORES)))
     verdict = wait(monitor, until=min(deadline, end_of_invocation))
@@ -185,7 +185,7 @@ class _FleetMonitor:
 
     in_rollback: whether the stack is rolled back, for whose former nodes the group is then.
     memory: what other invocations for the same event need to know. SizedTo is the size that the group was seen to have
-    after this deployment gave it: from then on, another size was set by somebody else. Ended are the nodes that were
+    after this deployment gave it: from then on, another size came from elsewhere. Ended are the nodes that were
     ended for others; once those are Launched, none are ended any more.
     """
 
@@ -236,7 +236,7 @@ class _FleetMonitor:
         return verdict if nodes else replace(verdict, reason=f"{verdict.reason}: {why}")
 
     def _is_resized_by_others(self, desired: int, nodes: int) -> bool:
-        """Give the group its size once. Whether somebody has given it another since, as several polls in a row show."""
+        """Set the size of the group once. Returns whether it has another size since, in several polls in a row."""
         if desired == nodes:
             self._sized_to, self._resized_by_others = nodes, 0
             return False

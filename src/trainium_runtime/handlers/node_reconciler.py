@@ -83,7 +83,7 @@ class NodeReconciler:
         for step in (
             lambda: self._replace(group, recovery, records),
             lambda: self._update_membership(_members(group, instances, records), stored, instances, event, now),
-            # Last: EC2 throttles it, and nobody waits for it.
+            # Last: EC2 throttles it, and nothing depends on it.
             lambda: self._tag(instances, records, recovery),
         ):
             try:

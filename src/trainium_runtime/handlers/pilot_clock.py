@@ -102,7 +102,7 @@ class Clock:
         return decision
 
     def _idle_since(self, snapshot: ClusterSnapshot) -> datetime | None:
-        """From when on nobody used the nodes; None where somebody does, or where that is unknown."""
+        """Since when the nodes are unused; None if they are in use, or if that is unknown."""
         bucket, stack, group = self._settings.get("RECORDS_BUCKET"), snapshot.stack, snapshot.group
         if not (bucket and group and self._terms.idle and snapshot.settled) or snapshot.by_gate:
             return None
@@ -111,7 +111,7 @@ class Clock:
             return None
         usage = read_usage(self._s3, bucket, instances, now=snapshot.now)
         log(usage=usage.state, why=usage.why)
-        # Whoever deployed last is about to use them.
+        # The nodes of a new deployment are about to be used.
         return usage.idle_since and max(usage.idle_since, stack.get("LastUpdatedTime") or stack["CreationTime"])
 
     def _decide(self, snapshot: ClusterSnapshot, *, budget_reached: bool, idle_since: datetime | None) -> ClockDecision:
@@ -203,7 +203,7 @@ class Clock:
             self._functions.invoke(FunctionName=keeper, InvocationType="Event", Payload=payload)
 
     def _notify_idle(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
-        """People alone: of nodes that nobody uses, no job could act on it."""
+        """Only people: unused nodes have no job that could act on a notice."""
         if decision.idle:
             soon = f"The nodes are terminated at {utc_text(decision.idle.at)}: {decision.idle.reason}."
             use = "A job of trn run, or any process that uses a Neuron device, keeps them."

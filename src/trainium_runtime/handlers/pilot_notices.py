@@ -46,7 +46,7 @@ class PilotNotices:
             self._remember(NOTIFIED_TAG, event)
 
     def publish_idle(self, stop: datetime, subject: str, *sentences: str) -> None:
-        """Publish that nodes which nobody uses stop then, and remember it. It is apart from notices about the end."""
+        """Publish when unused nodes stop, and remember it, separately from notices about the end."""
         if not self.error:
             self.publish(subject, *sentences)
             self._remember(IDLE_NOTICE_TAG, utc_text(stop))

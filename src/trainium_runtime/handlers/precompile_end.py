@@ -2,7 +2,7 @@
 
 Called for every report of such a host: that its job is over, or that it could not begin. Only one that is in the group
 now ends it: a late or second report of an earlier host does not end the next. Called as well when Auto Scaling could
-not launch a host or has ended one, whoever wanted that: then nobody runs the job that it was launched for.
+not launch a host or has ended one: then its job cannot run.
 """
 
 import json

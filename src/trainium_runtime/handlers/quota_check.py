@@ -33,7 +33,7 @@ def handle(event: dict[str, Any], context: Any) -> None:
 
 
 def failure_in_time(event: dict[str, Any], seconds: float) -> str | None:
-    """Why the deployment must not go on; None when it may. Returns within `seconds`, whatever AWS does."""
+    """Why the deployment must stop; None if it may continue. Returns within `seconds` in every case."""
     results: queue.Queue[str | None] = queue.Queue()
 
     def check() -> None:

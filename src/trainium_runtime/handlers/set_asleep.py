@@ -1,7 +1,7 @@
 """Puts the function's own stack to sleep, or wakes it: called by `trn sleep` and `trn wake`.
 
-It updates the stack with the template that the stack has and one parameter. Whoever may call it needs no permission to
-update the stack, which would include any template.
+It updates the stack with its present template and one parameter. Callers need no permission to update the stack, which
+would include any template.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A node that has a fault reports which one to whoever deploys, in a sentence. All faulty nodes boot at once."""
+"""A node with a fault reports it in a sentence that the deployment shows. All faulty nodes boot at once."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

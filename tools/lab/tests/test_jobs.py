@@ -112,7 +112,7 @@ def story(cluster: ClusterJobs) -> Story:
         number = 1 + sum(one.job == job for one in attempts.values())
         cluster.await_step(job, number)
         if not attempts:
-            cluster.wait_for("something to go on from", lambda: cluster.checkpoints(job))
+            cluster.wait_for("a checkpoint", lambda: cluster.checkpoints(job))
         if before:
             before()
         began = time.time()

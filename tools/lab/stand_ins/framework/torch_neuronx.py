@@ -63,7 +63,7 @@ def _locked(path: Path) -> Iterator[None]:
         except BlockingIOError:
             time.sleep(0.01)
         if time.monotonic() > ends:
-            # Whoever holds the old file goes on, and so does the next waiter with this one.
+            # The holder of the old file continues, and so does the next waiter with this one.
             os.close(lock)
             path.unlink(missing_ok=True)
             lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

@@ -1,5 +1,6 @@
 """A compile cache on a node, filled from S3 and written back to it: Python 3.8 or later, standard library only.
 
-It knows nothing of jobs: whoever runs a compiler fills the folder before, stores what is new meanwhile and at the end,
+It knows nothing of jobs: the caller fills the folder before the compiler runs, stores new entries meanwhile and at the
+end,
 and asks what was used.
 """

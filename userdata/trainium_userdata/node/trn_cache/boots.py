@@ -24,7 +24,7 @@ _LINE = re.compile(r"([0-9a-f]{64}) (.+)")
 
 
 def this_boot() -> str:
-    """What is another after each boot; empty where nobody knows: then every start counts as one."""
+    """An ID that changes at each boot; empty if unknown: then every start counts as a boot."""
     try:
         return BOOT.read_text().strip()
     except OSError:
@@ -41,7 +41,7 @@ class Checksums:
         self._lock = threading.Lock()
 
     def torn(self, entries: Mapping[str, Entry]) -> list[Entry]:
-        """Those that are not what they were before a boot, or of which nobody knows what they were."""
+        """Entries that changed since before a boot, or whose earlier state is unknown."""
         boot, known = self._read()
         self._of = {name: digest for name, digest in known.items() if name in entries}
         self._changed = boot != self._boot

@@ -37,8 +37,8 @@ NOT_STORED = "not written to S3"
 class Cache:
     """`prepare` and `fill` before a compiler runs, `store` as often as one likes meanwhile, and once at the end.
 
-    folder: of this place alone; nobody else may write there before the compiler runs. urgent: whether new entries are
-    stored without a look at what others have stored. say: takes a line of text. boot: `this_boot` by default.
+    folder: of this place only; no other process may write there before the compiler runs. urgent: whether new entries
+    are stored without a look at what others have stored. say: takes a line of text. boot: `this_boot` by default.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Cache:
             _mark_unread(result)
 
     def store(self, *, settled: bool = False) -> None:
-        """Write back what is finished and not in S3. When S3 refuses there is a warning, and the next call goes on.
+        """Store finished entries that are not in S3. If S3 refuses, there is a warning and the next call continues.
 
         settled: nothing writes in the folder any more, and what did was not killed.
         """
@@ -196,7 +196,7 @@ class Cache:
         return self._clock() - since >= self.layout.settle_seconds
 
     def _remember_complete(self, names: Iterable[str]) -> None:
-        """For `prepare` after a crash, which cannot tell by a look whether they are."""
+        """For `prepare` after a crash, which cannot see whether they are complete."""
         if self.layout.settle_seconds and not self._complete.issuperset(names):
             self._complete.update(names)
             new = self.root / f"{COMPLETE}-new"
@@ -233,7 +233,7 @@ class Cache:
             except OSError:
                 if is_cancelled():
                     return 0
-                # What is being read meanwhile goes on.
+                # Reads that have started continue.
                 stop.set()
                 raise
 

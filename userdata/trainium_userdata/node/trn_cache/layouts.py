@@ -1,8 +1,8 @@
 """What the stacks' own caches look like in a folder, and which of their entries are finished.
 
 Of libneuronxla and torch-neuronx: optimum-neuron's cache/AGENTS.md and cleanup.py, and torch/reference/env-vars of AWS
-Neuron's documentation. JAX and vLLM do not mark what is finished: there an entry counts once nobody has written it for
-a while, and what nobody saw so before a crash is removed.
+Neuron's documentation. JAX and vLLM do not mark what is finished: there an entry counts once it has not changed for a
+while, and entries that had not settled before a crash are removed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LONGEST_LINE = 300
 
 
 class Entry(NamedTuple):
-    """A finished entry. name: its path in the folder. result: the file that whoever uses the entry reads."""
+    """A finished entry. name: its path in the folder. result: the file that a compiler reads when it uses the entry."""
 
     name: str
     path: Path
@@ -51,7 +51,7 @@ class Layout:
     below = ""
     """Folder of the cache below what the variable names."""
     settle_seconds = 0.0
-    """For how long nobody may have written a finished entry, where nothing marks it as such."""
+    """How long an entry must be unchanged to count as finished, where nothing marks it as such."""
 
     def environment(self, folder: Path) -> Mapping[str, str]:
         """What makes the stack use the folder."""
@@ -70,7 +70,7 @@ class Layout:
         raise NotImplementedError
 
     def finished(self, root: Path) -> dict[str, Entry]:
-        """By name. Those of a layout with settle_seconds are so only once nobody has written them for that long."""
+        """By name. Those of a layout with settle_seconds only once they are unchanged for that long."""
         found = (self.entry(root, path) for path in self.candidates(root))
         return {entry.name: entry for entry in found if entry}
 
@@ -83,7 +83,7 @@ class Layout:
             return None
 
     def unfinished(self, root: Path) -> dict[Path, str]:
-        """What is no finished entry nor part of one, and why: `locked`, `half-made`, or what the compiler said last."""
+        """Paths that are not part of a finished entry, and why: `locked`, `half-made`, or the compiler's last line."""
         finished = {path for path in self.candidates(root) if self.entry(root, path)}
         found = {path: _why(path) for path in self.candidates(root) if path not in finished}
         for file in (each for each in root.rglob("*") if not each.is_dir()):

@@ -1,6 +1,6 @@
 """Entries of a place that is used are renewed before a rule of the bucket deletes them, by copies onto themselves.
 
-The whole place is renewed, and at once: what is in use does not expire, and a place that nobody uses any more, such as
+The whole place is renewed, and at once: what is in use does not expire, and a place that is no longer used, such as
 that of an old release, expires as a whole and not by halves.
 """
 
@@ -18,7 +18,7 @@ FRESH = 0.1
 LIFETIME_SECONDS = 90 * 86400.0
 """Where no rule deletes anything: renewed all the same, as `trn cache clean` takes the age for what it is."""
 YOUNG_SECONDS = 43200.0
-"""A rule counts in days: nothing is due so early, and nobody asks."""
+"""A rule counts in days: nothing is due so early."""
 MOST, MOST_AT_ONCE = 1000, 100
 """Entries that one job renews, and that one call does: each takes two requests."""
 MOST_GONE = 5
@@ -67,7 +67,7 @@ class Renewal:
     def _renew(self, each: Stored) -> bool:
         url = self._cache.url + each.key
         kept = self._s3.head(url)
-        # Without a checksum nobody uses it.
+        # Without a checksum no node uses it.
         return bool(kept and kept.digest and self._s3.renew(url, kept))
 
 

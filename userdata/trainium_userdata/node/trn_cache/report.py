@@ -1,4 +1,4 @@
-"""What was done with a compile cache, for whoever ran the compiler."""
+"""What was done with a compile cache, for the caller that ran the compiler."""
 
 from __future__ import annotations
 

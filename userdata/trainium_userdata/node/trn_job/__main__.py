@@ -12,7 +12,7 @@ from .attempt import Attempt
 from .store import Store
 
 RETRIES = 3
-"""Of each request to S3: seven seconds. What matters is tried again later, by whoever asked."""
+"""Of each request to S3: seven seconds. Callers retry important requests later."""
 
 
 def main(arguments: list[str]) -> int:

@@ -63,7 +63,7 @@ class Attempt:
         self._command_ended: float | None = None
 
     def run(self) -> int:
-        """The exit code for whoever started it: 0 if the attempt succeeded."""
+        """The exit code of the program: 0 if the attempt succeeded."""
         launch = self._launch
         processes.adopt_orphans()
         signal.signal(signal.SIGTERM, self._terminate)
@@ -196,7 +196,7 @@ class Attempt:
                 resumed = checkpoints.download(launch, self._store, place / "checkpoints")
                 self._results.checkpoints.add_resumed(resumed)
                 self._variables["TRN_RESUME_FROM"] = str(resumed)
-                self._log.say(f"goes on from checkpoint {launch.resume_from}")
+                self._log.say(f"continues from checkpoint {launch.resume_from}")
         if launch.spec.inputs:
             with self._phase("inputs"):
                 inputs.download(launch.inputs, self._store, place / "inputs")

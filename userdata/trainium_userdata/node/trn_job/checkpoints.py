@@ -35,7 +35,7 @@ Signature = tuple[tuple[str, int, int], ...]
 
 
 class CheckpointError(Exception):
-    """Why the job cannot go on from a checkpoint, in a sentence."""
+    """Why the job cannot continue from a checkpoint, in a sentence."""
 
 
 class Checkpoints:

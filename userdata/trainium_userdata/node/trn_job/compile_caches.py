@@ -25,7 +25,7 @@ FLAGS_VARIABLE = "NEURON_CC_FLAGS"
 
 
 class CompileCaches:
-    """None of it fails the job: without S3, or a compiler whose version is known, the job goes on with a warning."""
+    """None of it fails the job: without S3, or a compiler whose version is known, the job continues with a warning."""
 
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
         self._launch, self._say = launch, say

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 RANK = re.compile(r"^\[rank (\d+)\] ?(.*)$")
 TORCH_RANK = re.compile(r"^\[rank(\d+)\]: ?")
-"""What torch.distributed puts before each line of an exception that nobody caught."""
+"""What torch.distributed puts before each line of an uncaught exception."""
 BEGIN = "Traceback (most recent call last):"
 CHAINED = (
     "During handling of the above exception, another exception occurred:",

@@ -30,7 +30,7 @@ class Notices:
     def poll(self) -> None:
         """Publish to the other nodes what is announced here, and signal the processes here otherwise.
 
-        Whoever wrote the file here has signalled this node's processes already. Raises OSError without S3.
+        The writer of the file here has already signalled this node's processes. Raises OSError without S3.
         """
         own = self._own()
         if own:

@@ -25,7 +25,7 @@ def print_stacks(say: Callable[[str], None], ended: Callable[[], bool], seconds:
     ranks = processes.ranks()
     say("stacks of the processes:")
     for process in ranks if not _has_py_spy() else _without_stack(ranks, say):
-        # A process that was stopped has to go on for that.
+        # A stopped process must continue for that.
         for number in (signal.SIGABRT, signal.SIGCONT):
             with contextlib.suppress(OSError):
                 os.kill(process, number)

@@ -259,7 +259,7 @@ class ClusterJob:
         if earlier and not checkpoint:
             checkpoint, job = self._newest_checkpoint(earlier), earlier
             if not checkpoint:
-                why = f"job {earlier} has no complete checkpoint to go on from"
+                why = f"job {earlier} has no complete checkpoint to continue from"
                 self._close(end_record("failed", why, instance_id=record["instance_id"], node=0))
                 return
         start = start_record(

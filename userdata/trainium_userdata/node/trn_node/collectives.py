@@ -30,7 +30,7 @@ something else."""
 def check_collectives(plan: dict[str, Any], cores: int) -> Check:
     expected = f"a correct all-reduce over {cores} cores"
     if cores < 2:
-        return Check("collectives", expected, "one core has nobody to reduce with", True)
+        return Check("collectives", expected, "one core has no other core to reduce with", True)
     ran, bandwidth = _all_reduce(plan, cores, OPTIONS, BYTES)
     if bandwidth is None and not WRONG.search(ran.out + ran.error):
         # A time-out or a crash is tried once more, as in the self-test; a wrong number is not.
@@ -83,7 +83,7 @@ def test_nodes(plan: dict[str, Any]) -> str:
         raise OSError("the nodes cannot start processes on each other: deploy with trn:internode_ssh=on")
     hosts = files.read(HOSTFILE).split()
     if len(hosts) < 2:
-        raise OSError("this node knows of no other node yet; see `trn-node status`")
+        raise OSError("this node has seen no other node yet; see `trn-node status`")
     changes = {
         "NEURON_RT_ROOT_COMM_ID": f"{hosts[0]}:{plan['root_comm_port']}",
         "FI_PROVIDER": "efa",

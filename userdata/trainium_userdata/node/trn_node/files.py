@@ -39,7 +39,7 @@ def write(name: str, text: str) -> None:
 
 
 def plan() -> dict[str, Any]:
-    """What the plan expects of the node. Raises OSError or ValueError when there is no such file or no JSON in it."""
+    """What the plan expects of the node. Raises OSError or ValueError if the file is missing or not JSON."""
     return cast("dict[str, Any]", json.loads(path(PLAN).read_text()))
 
 

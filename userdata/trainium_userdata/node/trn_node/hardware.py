@@ -128,7 +128,7 @@ def check_errors(before: dict[str, int], now: dict[str, int], unhealthy: list[st
     """Errors that the counters of devices and cores show before and after the tests.
 
     Those that the tests have added fail the node. What was there before, and what the firmware says, is a warning:
-    whether a sound node shows none of it at its first boot, nobody has documented.
+    whether a sound node shows none of it at its first boot is not documented.
     """
     increased = {key: count - before[key] for key, count in now.items() if count > before.get(key, count)}
     fatal = any(COUNTERS.get(key.rsplit("/", 1)[1], (FAILED,))[0] == FAILED for key in increased)

@@ -1,7 +1,7 @@
 """The test of an all-reduce over the cores of all nodes: groups of nodes, and what follows from their outcomes.
 
 All nodes compute together. If that is not right, each computes alone, which shows whether the test works there at all,
-and then in pairs, each time with another node, which shows an odd one. Wrong numbers fail somebody in any case. A test
+and then in pairs, each time with another node, which shows an odd one. Wrong numbers fail a node in any case. A test
 that comes to no numbers fails a node only if it works with others, for it may be the test that is at fault.
 """
 

@@ -18,7 +18,7 @@ UNITS = {"memlock": ("-l", "DefaultLimitMEMLOCKSoft", 1024), "nofile": ("-n", "D
 
 
 def check_limits(plan: dict[str, Any]) -> list[Check]:
-    """What a process gets today whom nobody helps: of a user who logs in, and of a service."""
+    """The default limits of processes: of a user who logs in, and of a service."""
     flags = "; ".join(f"ulimit -S {flag}" for flag, _, _ in UNITS.values())
     logins = last_lines(run("su", "-", login_user(), "-c", flags, seconds=SECONDS))
     properties = ",".join(setting for _, setting, _ in UNITS.values())

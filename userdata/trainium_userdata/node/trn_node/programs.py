@@ -71,7 +71,7 @@ def run(
         except subprocess.TimeoutExpired as late:
             out = late.output or b""
     finally:
-        # Whoever is ended meanwhile leaves nothing behind that holds NeuronCores.
+        # Processes that end meanwhile leave nothing behind that holds NeuronCores.
         if process.returncode is None:
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -17,7 +17,7 @@ SECONDS = 60
 """How often it is looked at."""
 
 SEND_SECONDS = 240
-"""How old what S3 holds becomes: whoever reads it takes older than some of these for unknown."""
+"""Maximum age of the stored state: readers treat an older one as unknown."""
 
 NAMED = 3
 """Processes that are named."""
@@ -27,7 +27,7 @@ OBSERVERS = {"neuron-monitor", "neuron-top", "neuron-ls"}
 
 
 class Usage:
-    """`poll` looks, and writes what changed, or is old. How long nobody used the node is counted by its looks, so that
+    """`poll` looks, and writes what changed, or is old. The time without use is counted in polls, so that
     a clock that is set does not end it."""
 
     def __init__(self, s3: Objects) -> None:
