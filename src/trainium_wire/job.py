@@ -52,7 +52,8 @@ class Job:
     """A job. Times are UTC, durations seconds; None: no limit. nodes: that many, the first of the membership.
 
     command: the bash line that each node runs in the unpacked source, after `setup`. stack: the software stack whose
-    environment it finds; None: the login shell's.
+    environment it finds; None: the login shell's. has_ranks: whether it is torchrun's, with processes_per_node on each
+    node; else the command decides how many it starts.
     resume_from: the earlier job whose last checkpoint it continues from. source_sha256: of the packed source; a node
     runs no other. secrets: ARNs by the names of their variables. inputs: S3 URLs by name; those of what was uploaded
     are relative to the folder of the job; that of a folder ends with a slash. checkpoints: S3 URL of the folder that
@@ -64,6 +65,7 @@ class Job:
     nodes: int
     processes_per_node: int
     command: str
+    has_ranks: bool = True
     name: str = ""
     cluster: str = ""
     submitted_at: str = ""
@@ -118,6 +120,11 @@ class Job:
             raise ValueError(f"nodes is {given['nodes']}")
         given["retry_on_exit_codes"] = tuple(given.get("retry_on_exit_codes", ()))
         return cls(**given)
+
+    @property
+    def world_size(self) -> int | None:
+        """How many processes it has; None where its command alone decides."""
+        return self.nodes * self.processes_per_node if self.has_ranks else None
 
     def checkpoints_folder(self, jobs_url: str) -> str:
         """S3 URL of the folder in which each job has its checkpoints. jobs_url: of the folder of all jobs."""
@@ -239,6 +246,15 @@ def rank_of_part(part: str) -> int:
 
 def version_of_part(part: str) -> int:
     return int(part.split("-")[2])
+
+
+def saved_otherwise(manifest: Mapping[str, Any], job: Job) -> str:
+    """How the number of processes that saved a checkpoint differs from the job's; empty: it does not, or is unknown."""
+    saved, own = _to_int(manifest.get("world_size")), job.world_size
+    if saved is not None and own is not None:
+        return f"was saved by {saved} processes, and this job has {own}" if saved != own else ""
+    nodes = _to_int(manifest.get("nodes"))
+    return f"was saved on {nodes} nodes, and this job has {job.nodes}" if nodes not in (None, job.nodes) else ""
 
 
 def checkpoint_names(keys: Iterable[str]) -> list[str]:

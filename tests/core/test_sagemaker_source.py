@@ -90,6 +90,18 @@ def test_left_out_files_are_reported(source: Path, tmp_path: Path) -> None:
     )
 
 
+def test_a_link_to_a_secret_is_left_out(tmp_path: Path, source: Path) -> None:
+    for name in (".aws/credentials", "keys/id_rsa"):
+        secret = tmp_path / name
+        secret.parent.mkdir()
+        secret.write_text("secret")
+        (source / f"my-{secret.name}").symlink_to(secret)
+    package = pack_source(source / "train.py", source)
+    left_out = {"my-credentials (may hold a secret)", "my-id_rsa (may hold a secret)"}
+    assert left_out <= set(package.left_out)
+    assert b"secret" not in unpacked(package).values()
+
+
 def test_large_source_names_its_largest_files(source: Path) -> None:
     with (source / "data.bin").open("wb") as data:
         data.truncate((LARGEST_SOURCE_MIB + 1) * 2**20)

@@ -1,5 +1,6 @@
 """An Auto Scaling group launches what its template version says; a refused launch is an activity, not an error."""
 
+import sys
 import time
 import uuid
 from base64 import b64encode
@@ -215,6 +216,7 @@ def test_stand_ins_run_a_job_as_processes_of_this_machine(
     script = tmp_path / "hello.sh"
     script.write_text(
         'echo "$TRN_NODE_RANK of $TRN_NODES"; echo "TRN step=1 loss=2"; echo done >"$TRN_OUTPUT_DIR/out"\n'
+        f"command -v {Path(sys.executable).name}; [ $TRN_ATTEMPT = 2 ] || exit 75\n"
     )
     job = Job(
         id="hello-20261122-120000",
@@ -224,6 +226,8 @@ def test_stand_ins_run_a_job_as_processes_of_this_machine(
         nodes=2,
         processes_per_node=1,
         command="bash hello.sh",
+        retries=1,
+        retry_on_exit_codes=(75,),
     )
     clients = Clients()
     monkeypatch.setattr(clients, "client", embedded_aws.client)
@@ -233,8 +237,11 @@ def test_stand_ins_run_a_job_as_processes_of_this_machine(
     state = last[-1]
     assert isinstance(state, JobState)
     assert state.status == "succeeded"
-    assert state.attempts[0].nodes[0].progress["loss"] == "2.0"
-    assert "0 of 2" in [event.text for event in last if isinstance(event, LogLine)]
+    assert len(state.attempts) == 2
+    assert state.attempts[1].nodes[0].progress["loss"] == "2.0"
+    lines = [event.text for event in last if isinstance(event, LogLine)]
+    assert {"0 of 2", sys.executable} <= {*lines}
+    assert any("Jobs get no notice (SIGUSR1) here" in line for line in lines)
     assert sorted(jobs.files(job.id, "outputs")) == ["outputs/node-1/out", "outputs/out"]
 
 

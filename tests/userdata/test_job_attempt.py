@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -150,6 +151,38 @@ def test_a_hang_ends_with_the_stacks_of_the_processes_in_the_log(nodes: JobNodes
     assert nodes.end["result"] == "hung"
     for rank in (0, 1):
         assert "in stands_still" in nodes.log(rank)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import sys, time\nfor step in range(30):\n    print('\\r', step, end='', flush=True)\n    time.sleep(0.1)\n",
+        "import subprocess, time\nsubprocess.run(['bash', '-c', 'exec -a neuronx-cc ./neuronx-cc 3'])\n",
+    ],
+    ids=["progress bar", "silent compiler"],
+)
+def test_a_job_that_prints_no_line_and_lives_is_not_ended(nodes: JobNodes, script: str) -> None:
+    link = f"ln -s {shutil.which('sleep')} neuronx-cc; "
+    nodes.start(script, hang_seconds=1, command=f"{link}{sys.executable} -S train.py")
+    assert nodes.wait() == [0], nodes.end
+
+
+def test_a_silent_compiler_on_another_node_is_no_hang(nodes: JobNodes) -> None:
+    script = ON_NODE + (
+        "import subprocess, time\nif node: subprocess.run(['./neuronx-cc', '5'])\nelse: time.sleep(4)\n"
+    )
+    link = f"ln -s {shutil.which('sleep')} neuronx-cc; "
+    nodes.start(script, nodes=2, hang_seconds=2, command=f"{link}{sys.executable} -S train.py")
+    assert nodes.wait() == [0, 0], nodes.end
+
+
+def test_a_long_line_keeps_its_rank_in_all_its_parts(nodes: JobNodes) -> None:
+    nodes.start("print('[rank 3] ' + 'x' * 100_000)")
+    nodes.wait()
+    parts = [line for line in nodes.log().splitlines() if "xxx" in line]
+    assert len(parts) > 1
+    assert all(line.startswith("[rank 3] ") for line in parts)
+    assert sum(line.count("x") for line in parts) == 100_000
 
 
 def test_a_hang_ends_with_the_stacks_of_py_spy_where_it_is_installed(nodes: JobNodes) -> None:

@@ -1,5 +1,6 @@
 """Jobs and their compile caches: the real wrapper, fake compilers, and S3 that checks signatures."""
 
+import base64
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -124,6 +125,26 @@ def test_the_environment_of_the_job_counts(nodes: JobNodes, environment: dict[st
     assert nodes.wait() == [0]
     caches = nodes.record()["compile_caches"]
     assert [each["place"].split("/")[1] for each in caches] == ([expected] if expected else [])
+
+
+def test_variables_of_the_plan_count_as_those_of_the_job(nodes: JobNodes) -> None:
+    (nodes.folder / "etc/trn/environment.base64").write_text(
+        f"NEURON_LOGICAL_NC_CONFIG={base64.b64encode(b'1').decode()}\n"
+    )
+    nodes.start("", compile_cache=cache_of(nodes.folder))
+    assert nodes.wait() == [0]
+    (found,) = nodes.record()["compile_caches"]
+    assert found["place"].split("/")[1] == "trn2-lnc1"
+
+
+@pytest.mark.parametrize("flags", ["--cache_dir=/tmp/mine -O1", "-O1 --no_cache"])
+def test_flags_that_name_another_cache_are_said_to(nodes: JobNodes, flags: str) -> None:
+    nodes.start("", environment={"NEURON_CC_FLAGS": flags}, compile_cache=cache_of(nodes.folder))
+    assert nodes.wait() == [0]
+    (found,) = nodes.record()["compile_caches"]
+    assert found["warnings"] == [
+        "no compile cache for xla: NEURON_CC_FLAGS names another with --cache_dir, or none at all"
+    ]
 
 
 def test_a_compiler_whose_version_is_unknown_has_no_cache(nodes: JobNodes) -> None:

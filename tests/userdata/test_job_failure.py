@@ -2,6 +2,7 @@
 
 import pytest
 
+from trn_job.command import split_rank
 from trn_job.failure import BEGIN, OF_TORCHRUN, Finder
 
 TORCHRUN = """\
@@ -46,6 +47,43 @@ def test_torchruns_summary_names_the_rank_whose_traceback_counts() -> None:
     assert failure.traceback
     assert failure.traceback.splitlines()[1] == '  File "train.py", line 3, in <module>'
     assert not failure.may_be_anothers
+
+
+@pytest.mark.parametrize(
+    ("line", "rank", "text"),
+    [
+        ("[rank 0] .[rank 0] .[rank 0] Traceback (most recent call last):", 0, BEGIN),
+        ("[rank 0] ..[rank 3] TRN step=1", 3, "TRN step=1"),
+        ("[rank 12] ...", 12, "..."),
+        ("[rank 0] see [rank 1] too", 0, "see [rank 1] too"),
+        ("...[rank 0] x", None, "...[rank 0] x"),
+    ],
+)
+def test_dots_of_a_compiler_hide_no_rank(line: str, rank: int | None, text: str) -> None:
+    assert split_rank(line) == (rank, text)
+
+
+def test_dots_of_a_compiler_hide_no_traceback() -> None:
+    finder = Finder()
+    for line in ("....Traceback (most recent call last):", "  File 'train.py', line 3", "RuntimeError: [F137] killed"):
+        finder.feed(0, line)
+    assert finder.failure(1).sentence == "RuntimeError: [F137] killed"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "RuntimeError: nrt_execute failed: NRT_TIMEOUT status_code=5",
+        "RuntimeError: status_code=1200 HW_ERR_COLLECTIVES: look at other workers",
+        "RuntimeError: suspected hang in collectives",
+        "RuntimeError: Timeout waiting for RX",
+    ],
+)
+def test_words_of_the_runtime_about_a_lost_neighbour_are_anothers_failure(words: str) -> None:
+    finder = Finder()
+    for line in (BEGIN, "  File 'train.py', line 3", words):
+        finder.feed(0, line)
+    assert finder.failure(1).may_be_anothers
 
 
 def test_the_ranks_of_torch_distributed_are_understood() -> None:

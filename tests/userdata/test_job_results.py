@@ -1,6 +1,7 @@
 """What an attempt of a job leaves in S3: checkpoints and outputs. Wrappers run for real; S3 is a stand-in."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -84,7 +85,7 @@ for step in range(start + 1, 4):
     ("kept", "folder"), [({}, f"{BUCKET}/jobs"), ({"checkpoints": "s3://mine/kept"}, "mine/kept")], ids=["jobs", "own"]
 )
 def test_attempt_resumes_from_a_checkpoint_of_the_one_before(
-    nodes: JobNodes, kept: dict[str, str], folder: str
+    nodes: JobNodes, kept: dict[str, Any], folder: str
 ) -> None:
     nodes.start(SAVES + "raise SystemExit(5)", **kept)
     nodes.wait()

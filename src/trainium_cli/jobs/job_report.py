@@ -186,7 +186,7 @@ def state_as_json(state: JobState, record: Sequence[Mapping[str, Any]] | None = 
 
 
 def _nodes(job: Job) -> str:
-    return f"{job.nodes}, {job.processes_per_node} processes each" if job.processes_per_node else str(job.nodes)
+    return f"{job.nodes}, {job.processes_per_node} processes each" if job.world_size else str(job.nodes)
 
 
 def _where(outcome: Outcome) -> str:

@@ -16,6 +16,7 @@ from trainium_core.jobs.follow import JobFollower, LogLine
 @click.command()
 @click.argument("job", required=False)
 @click.option("--rank", type=click.IntRange(min=0), help="Show the lines of this process. Default: the first.")
+@click.option("--node", type=click.IntRange(min=0), help="Show all lines of this node.")
 @click.option("--attempt", type=click.IntRange(min=1), help="Show the lines of this attempt. Default: all.")
 @click.option("--follow", is_flag=True, help="Follow the job until it ends; the exit code is its result.")
 @plan_options
@@ -37,6 +38,14 @@ def logs(
     given = {name: str(value) for name, value in choice.items() if value is not None}
     check_keys(engine, given, {name: f"--{name}" for name in given})
     rank, most = choice["rank"], state.job.nodes * state.job.processes_per_node
+    nodes = state.job.nodes
+    if choice["node"] is not None and (rank is not None or choice["node"] >= nodes):
+        got = "both --rank and --node" if rank is not None else f"--node {choice['node']}"
+        raise click.UsageError(f"--node: got {got}\n    allowed: 0 to {nodes - 1}, without --rank")
+    if rank is not None and not state.job.has_ranks:
+        raise click.UsageError(
+            "--rank: the job is a command, whose processes have no known ranks\n    fix: give --node"
+        )
     if rank is not None and rank >= most:
         raise click.UsageError(f"--rank: got {rank}\n    allowed: 0 to {most - 1}, the job's processes")
     follower = JobFollower(state.job.id, engine, **choice)

@@ -16,7 +16,7 @@ from trainium_cli.jobs.job_engines import asking, engine_options, read_engine
 from trainium_cli.jobs.job_files import fetch_outputs
 from trainium_cli.jobs.job_following import job_exit_code
 from trainium_cli.jobs.job_options import keys_as_given, packed_source, read_request, work_options
-from trainium_cli.jobs.job_submission import submit_and_follow
+from trainium_cli.jobs.job_submission import nothing_started, submit_and_follow
 from trainium_cli.terminal import echo, print_json, say
 from trainium_core.engines.ec2.aws_jobs import Ec2Jobs, PreparedClusterJob
 from trainium_core.jobs.engine import JobEngine, NoStackError, PreparedJob, check_keys
@@ -154,6 +154,10 @@ def _run_awake(
     outputs: Path | None,
 ) -> ExitCode:
     """Wake the cluster, run the job, and put the cluster to sleep."""
+    if job.job.resume_from:
+        with nothing_started(), asking(invocation, plan, "Looking for the checkpoint ..."):
+            for text in job.find_checkpoint():
+                echo(text, err=True)
     begun = time.monotonic()
     _switch(invocation, cluster.stack, "awake", yes=yes)
     job.job = replace(job.job, waking_seconds=round(time.monotonic() - begun, 1))

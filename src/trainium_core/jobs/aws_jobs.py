@@ -29,6 +29,7 @@ from trainium_wire.job import (
     job_end_record,
     jobs_url,
     rank_of_part,
+    saved_otherwise,
 )
 from trainium_wire.job_keys import job_keys
 from trainium_wire.job_progress import Attempt, NodeProgress, attempt_of, node_progress
@@ -168,9 +169,10 @@ class AwsJobs(AwsService):
                 found.append(state)
         return found
 
-    def open_log(self, job_id: str, *, rank: int | None = None, attempt: int | None = None) -> ChunkedLog:
-        """rank: the process whose lines are wanted. Default: the first, with the tracebacks of others on its node."""
-        return ChunkedLog(job_id, self, rank=rank, attempt=attempt)
+    def open_log(
+        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
+    ) -> ChunkedLog:
+        return ChunkedLog(job_id, self, rank=rank, node=node, attempt=attempt)
 
     def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]:
         """What a node has written of an attempt since the chunk with the key `after`; default since its beginning."""
@@ -203,11 +205,10 @@ class AwsJobs(AwsService):
             seen.add(current)
         return current, found
 
-    def world_size(self, job_id: str, checkpoint: str, kept: str | None = None) -> int | None:
-        """How many processes saved a checkpoint; None where its manifest does not say."""
-        bucket, prefix = self._checkpoint_place(job_id, kept)
-        size = (self._json(f"{prefix}{checkpoint}.json", bucket=bucket) or {}).get("world_size")
-        return size if isinstance(size, int) else None
+    def saved_otherwise(self, owner: str, checkpoint: str, job: Job) -> str:
+        """How the processes that saved a checkpoint differ from a job's; empty: they do not, or it is unknown."""
+        bucket, prefix = self._checkpoint_place(owner, job.checkpoints)
+        return saved_otherwise(self._json(f"{prefix}{checkpoint}.json", bucket=bucket) or {}, job)
 
     def _checkpoint_place(self, job_id: str, kept: str | None) -> tuple[str, str]:
         place = urlsplit(kept or jobs_url(self.bucket))

@@ -59,15 +59,20 @@ class FollowedJobs(Protocol):
         """None when there is no such job. every_node: of every node, and not of the first alone."""
         ...
 
-    def open_log(self, job_id: str, *, rank: int | None = None, attempt: int | None = None) -> JobLog:
-        """rank: the process whose lines are wanted. Default: the first, with the tracebacks of others on its node."""
+    def open_log(
+        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
+    ) -> JobLog:
+        """rank: the process whose lines are wanted. Default: the first, with the tracebacks of others on its node.
+
+        node: the node whose lines are wanted, all of them.
+        """
         ...
 
 
 class JobFollower:
     """Follows one job. It can be left and taken up again: `events` goes on where it was left.
 
-    rank, attempt: as of `open_log`.
+    rank, node, attempt: as of `open_log`.
     """
 
     def __init__(
@@ -76,6 +81,7 @@ class JobFollower:
         jobs: FollowedJobs,
         *,
         rank: int | None = None,
+        node: int | None = None,
         attempt: int | None = None,
         pause: Callable[[float], None] | None = None,
     ) -> None:
@@ -84,7 +90,7 @@ class JobFollower:
         self._pause = pause or time.sleep
         self._shown: JobState | None = None
         self._unchanged = 0
-        self._log = jobs.open_log(job_id, rank=rank, attempt=attempt)
+        self._log = jobs.open_log(job_id, rank=rank, node=node, attempt=attempt)
 
     def events(self, *, to_the_end: bool = True) -> Iterator[JobState | LogLine]:
         """Each line, and the job's state whenever that changes; the last one is of a job that is over.
@@ -145,12 +151,15 @@ class ReadsChunks(Protocol):
 class ChunkedLog:
     """The log that nodes write in chunks, each line with the rank that printed it. Implements JobLog."""
 
-    def __init__(self, job_id: str, jobs: ReadsChunks, *, rank: int | None, attempt: int | None) -> None:
-        self._job_id, self._jobs, self._rank, self._only_attempt = job_id, jobs, rank, attempt
+    def __init__(
+        self, job_id: str, jobs: ReadsChunks, *, rank: int | None, node: int | None, attempt: int | None
+    ) -> None:
+        self._job_id, self._jobs, self._rank, self._node, self._only_attempt = job_id, jobs, rank, node, attempt
         self._place = _Place(attempt=attempt or 1)
 
     def new_lines(self, state: JobState) -> Iterator[LogLine]:
-        node = 0 if self._rank is None else self._rank // state.job.processes_per_node
+        of_rank = 0 if self._rank is None else self._rank // state.job.processes_per_node
+        node = of_rank if self._node is None else self._node
         last = self._only_attempt or len(state.attempts)
         while self._place.attempt <= last:
             for chunk in self._jobs.log(self._job_id, self._place.attempt, node, after=self._place.after):
@@ -172,7 +181,13 @@ class ChunkedLog:
         match = _RANK.match(line)
         rank = int(match[1]) if match else None
         text = line[match.end() :] if match else line
-        if rank == (self._rank or 0) or (rank is None and self._rank is None) or self._is_of_traceback(rank, text):
+        is_all = self._node is not None
+        if (
+            is_all
+            or rank == (self._rank or 0)
+            or (rank is None and self._rank is None)
+            or self._is_of_traceback(rank, text)
+        ):
             yield LogLine(attempt=self._place.attempt, rank=rank, text=text.rstrip("\r"))
 
     def _is_of_traceback(self, rank: int | None, text: str) -> bool:

@@ -53,6 +53,7 @@ def new_job(
         source_sha256=source_sha256,
         nodes=nodes,
         processes_per_node=plan.neuron_cores_per_node,
+        has_ranks=request.command is None,
         stack=request.stack or (plan.framework.stack if plan.framework else None),
         command=_node_command(plan, request, script),
         setup=request.setup,

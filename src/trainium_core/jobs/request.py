@@ -128,7 +128,7 @@ class JobRequest:
     hang_minutes: int | None = setting(
         "hang_minutes",
         WholeNumber(1, _MOST_MINUTES),
-        meaning="Minutes without a line from any process of the first node after which the job counts as hung.",
+        meaning="Minutes without output of the first node after which the job counts as hung, unless a compiler runs.",
         default=None,
         left_out="never: a first compile may be silent for an hour",
     )

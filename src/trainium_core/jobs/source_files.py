@@ -48,7 +48,7 @@ def source_files(folder: Path) -> SourceFiles:
 
 
 def files_below(folder: Path) -> SourceFiles:
-    """Every file below a directory. Links to files are followed, links to directories are not.
+    """Every file below a directory. Links to files are followed, links to secrets or directories are not.
 
     Raises JobError for what cannot be read.
     """
@@ -87,7 +87,7 @@ def _candidates(folder: Path) -> Iterator[tuple[Path, str | None]]:
         for name in sorted(files):
             path = Path(directory, name)
             if not name.endswith(IGNORED_SUFFIXES):
-                yield path, _SECRET if _is_secret(name) else _no_file(path)
+                yield path, _SECRET if _is_secret(name) or _leads_to_secret(path) else _no_file(path)
 
 
 def _is_ignored(folder: str) -> bool:
@@ -96,6 +96,14 @@ def _is_ignored(folder: str) -> bool:
 
 def _is_secret(file: str) -> bool:
     return any(fnmatchcase(file, pattern) for pattern in SECRET_FILES)
+
+
+def _leads_to_secret(path: Path) -> bool:
+    """Whether it is a link to what would be left out by its own name."""
+    if not path.is_symlink():
+        return False
+    target = path.resolve()
+    return _is_secret(target.name) or not SECRET_FOLDERS.isdisjoint(target.parts)
 
 
 def _no_file(path: Path) -> str | None:

@@ -5,9 +5,10 @@ Runs `trn_job` as a node does, but asks the embedded AWS by boto3, since a stand
 
 import json
 import os
+import shutil
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+_PROGRAMS = {
+    "torchrun": "`pip install torch` into the environment of trn, then `trn local stop`",
+    "neuron_parallel_compile": "graphs are compiled on AWS only",
+}
 ABSENT = ("NoSuchKey", "404")
 CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 
@@ -99,7 +104,18 @@ def main(launch_file: str) -> int:
     threading.Thread(target=end_with_the_server, daemon=True).start()
     found = launch.read(launch_file)
     store: Any = Store(found.url)
-    return Attempt(found, store, secret_of).run()
+    attempt = Attempt(found, store, secret_of)
+    for text in _missing(found.spec.command, found.spec.environment.get("PATH", "")):
+        attempt.log.say(text)
+    return attempt.run()
+
+
+def _missing(command: str, path: str) -> Iterator[str]:
+    """What a stand-in does not do, and what this machine lacks for the command."""
+    yield "stand-in nodes: processes of this machine on its CPUs. Jobs get no notice (SIGUSR1) here."
+    program = command.partition(" ")[0]
+    if program in _PROGRAMS and not shutil.which(program, path=path):
+        yield f"this machine has no {program}, which Neuron's images have: {_PROGRAMS[program]}"
 
 
 if __name__ == "__main__":

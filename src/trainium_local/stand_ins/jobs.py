@@ -1,12 +1,13 @@
 """Jobs of a cluster whose nodes are stand-ins: the part of each node is a process on this machine, under its owner.
 
-It is the nodes' own program, `trn_job`, with loopback in place of the nodes' addresses. Of what the watch of a real
-node does besides there is one thing: the end of an instance ends its part of the job. No attempt follows one that
-failed.
+It is the nodes' own program, `trn_job`, with loopback in place of the nodes' addresses. What the watch of a real node
+does besides is done in part: the end of an instance ends its part of the job, and another attempt follows one that is
+to be retried on the same instances. There are no notices.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,17 @@ from trainium_core.nodes.aws_precompile_host import OVER
 from trainium_local.environment import HOST, safe_environment
 from trainium_local.resources import api
 from trainium_local.stand_ins.nodes import is_of_precompile_host, is_running, report_url
-from trainium_wire.job import NODE_LOST, checkpoint_names, end_record, job_end_record, jobs_url, start_record
+from trainium_userdata.node.trn_node.files import KEPT_MARK
+from trainium_wire.job import (
+    NODE_LOST,
+    Job,
+    Outcome,
+    checkpoint_names,
+    end_record,
+    job_end_record,
+    jobs_url,
+    start_record,
+)
 from trainium_wire.job_keys import job_keys
 from trainium_wire.keys import CURRENT_JOB_KEY, MEMBERSHIP_KEY, PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX, instance_key
 from trainium_wire.membership import Membership
@@ -60,9 +71,9 @@ class StandInJobs:
         """Run its job, and report that it is over."""
         try:
             spec = json.loads(bucket.read(PRECOMPILE_JOB_KEY))
-            end = _run_attempt(bucket, spec, [instance_id])
+            end = _run_attempts(bucket, spec, [instance_id])
             if is_running(instance_id, bucket.region):  # else a function of the cluster ends the job
-                bucket.write_end(spec, end)
+                bucket.write(job_keys(spec["id"]).end, end)
                 bucket.write(instance_key(PRECOMPILE_PREFIX, instance_id), {"instance_id": instance_id, "state": OVER})
         except (BotoCoreError, ClientError, ValueError, LookupError, TypeError, OSError) as error:
             print(f"stand-in nodes: the host of {bucket.name} did not run its job: {error}", flush=True)
@@ -73,7 +84,7 @@ class StandInJobs:
             members = Membership.from_json(bucket.read(MEMBERSHIP_KEY)).members[: spec["nodes"]]
             ids = [member.instance_id for member in members]
             if len(ids) == spec["nodes"] and all(map(self._is_stand_in, ids)):
-                bucket.write_end(spec, _run_attempt(bucket, spec, ids))
+                bucket.write(job_keys(spec["id"]).end, _run_attempts(bucket, spec, ids))
         except (BotoCoreError, ClientError, ValueError, LookupError, TypeError, OSError) as error:
             print(f"stand-in nodes: the job in {bucket.name} was not run: {error}", flush=True)
 
@@ -91,35 +102,54 @@ class _Bucket:
             "s3", "PutObject", self.region, {"Bucket": self.name, "Key": key, "Body": json.dumps(content).encode()}
         )
 
-    def write_end(self, spec: Mapping[str, Any], end: Mapping[str, Any]) -> None:
-        self.write(job_keys(spec["id"]).end, job_end_record(end, attempts=1))
-
     def names(self, prefix: str) -> list[str]:
         found = api.call("s3", "ListObjectsV2", self.region, {"Bucket": self.name, "Prefix": prefix, "Delimiter": "/"})
         return [entry["Key"].removeprefix(prefix) for entry in found.get("Contents", [])]
 
 
-def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str]) -> dict[str, Any]:
-    """How it ended."""
-    keys = job_keys(spec["id"]).attempt(1)
-    earlier = spec.get("resume_from") or ""
+def _run_attempts(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str]) -> dict[str, Any]:
+    """How the job ended."""
+    job, number = Job.from_record(spec), 1
+    while True:
+        end = _run_attempt(bucket, spec, instance_ids, number)
+        is_alive = all(is_running(instance_id, bucket.region) for instance_id in instance_ids)
+        is_stopped = "stop.json" in bucket.names(f"{job_keys(job.id).folder}/")
+        if is_stopped or not is_alive or not job.is_retried(Outcome.from_record(end), number):
+            return job_end_record(end, attempts=number)
+        number += 1
+
+
+def _checkpoint(bucket: _Bucket, spec: Mapping[str, Any], job_id: str) -> str | None:
+    """The last one of a job that is whole."""
     kept = urlsplit(spec.get("checkpoints") or jobs_url(bucket.name))
-    prefix = job_keys(earlier, kept.path.strip("/")).checkpoints
-    checkpoints = checkpoint_names(_Bucket(kept.netloc, bucket.region).names(prefix)) if earlier else []
+    prefix = job_keys(job_id, kept.path.strip("/")).checkpoints
+    return next(reversed(checkpoint_names(_Bucket(kept.netloc, bucket.region).names(prefix))), None)
+
+
+def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str], number: int) -> dict[str, Any]:
+    """How it ended."""
+    keys = job_keys(spec["id"]).attempt(number)
+    owners = [spec["id"] if number > 1 else "", spec.get("resume_from") or ""]
+    found = [(one, name) for one in owners if one and (name := _checkpoint(bucket, spec, one))]
+    owner, checkpoint = found[0] if found else (None, None)
     start = start_record(
-        1,
+        number,
         dict.fromkeys(instance_ids, HOST),
-        checkpoint=checkpoints[-1] if checkpoints else None,
-        checkpoint_job=earlier,
+        checkpoint=checkpoint,
+        checkpoint_job=owner,
         seconds_left=spec.get("time_limit_seconds"),
     )
     bucket.write(keys.start, start)
-    launch_content = {"url": jobs_url(bucket.name), "spec": spec, "timing": TIMING}
+    # The job's login shell would find what this machine's profile names, and not the programs of this environment.
+    environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **spec.get("environment", {})}
+    launch_content = {"url": jobs_url(bucket.name), "spec": {**spec, "environment": environment}, "timing": TIMING}
     launch_content |= {key: start[key] for key in ("attempt", "nodes", "resume_from", "resume_job", "seconds_left")}
-    with tempfile.TemporaryDirectory(prefix="trn-stand-in-job-") as folder:
-        parts = [_Part(Path(folder), launch_content, rank, one) for rank, one in enumerate(instance_ids)]
-        for part in parts:
-            part.wait(bucket.region)
+    folder = Path(tempfile.mkdtemp(prefix="trn-stand-in-job-"))
+    parts = [_Part(folder, launch_content, rank, one) for rank, one in enumerate(instance_ids)]
+    for part in parts:
+        part.wait(bucket.region)
+    if not any(folder.glob(f"*/{KEPT_MARK}")):
+        shutil.rmtree(folder, ignore_errors=True)
     if "end.json" not in bucket.names(f"{keys.folder}/"):
         # All of them were ended before they could say anything.
         reason = f"{instance_ids[0]} was terminated"

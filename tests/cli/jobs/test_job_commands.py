@@ -107,6 +107,16 @@ def test_wake_leaves_nodes_with_lost_results_awake(
     assert (f"stays awake and is billed: what {job.id} has left is on its nodes alone" in ended.stderr) != sleeps
 
 
+@pytest.mark.usefixtures("cluster")
+def test_wake_comes_after_the_checkpoint_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted: list[str] = []
+    monkeypatch.setattr(run_command, "switch", lambda *arguments, **_: wanted.append(arguments[-1]))
+    ended = run("run", *TWO, "--wake", "--yes", "--resume", "typo", "train.py")
+    assert ended.exit_code != ExitCode.OK
+    assert "typo is not a job of this cluster" in ended.stderr
+    assert wanted == []
+
+
 def test_json_on_standard_output_is_the_state(cluster: Cluster) -> None:
     ended, job = run_to_the_end(cluster, "succeeded", "--json")
     shown = json.loads(ended.stdout)
@@ -220,6 +230,26 @@ def test_logs_of_one_rank_are_those_of_its_node(cluster: Cluster) -> None:
     assert run("logs", *TWO, "--rank", "3").stdout == "[rank 3] of three\n"
     assert json.loads(run("logs", *TWO, "--rank", "3", "--json").stdout)[0]["text"] == "of three"
     assert "allowed: 0 to 3" in run("logs", *TWO, "--rank", "4").stderr
+
+
+def test_logs_of_a_node_are_all_its_lines(cluster: Cluster) -> None:
+    job = replace(JOB, has_ranks=False)
+    assert cluster.jobs.submit(job, b"", over=None)
+    cluster.writes.start()
+    cluster.writes.log(1, "no rank\n[rank 3] of three\n", node=1)
+    assert run("logs", *TWO, "--node", "1").stdout == "no rank\n[rank 3] of three\n"
+    assert "--rank: the job is a command" in run("logs", *TWO, "--rank", "1").stderr
+    assert "allowed: 0 to 1, without --rank" in run("logs", *TWO, "--node", "2").stderr
+    assert "processes each" not in run("jobs", *TWO, job.id).stdout
+
+
+def test_checkpoint_of_a_command_is_told_by_its_nodes(cluster: Cluster) -> None:
+    cluster.jobs.submit(replace(JOB, has_ranks=False), b"", over=None)
+    cluster.writes.put("checkpoints/step-10.json", {"world_size": None, "nodes": 4})
+    cluster.writes.end("failed")
+    ended = run("run", *TWO, "--resume", JOB.id, "train.py")
+    assert "whose checkpoint step-10 was saved on 4 nodes" in ended.stderr
+    assert "a checkpoint of 2 nodes, as many as this job has" in ended.stderr
 
 
 def test_stop_asks_the_nodes_and_waits_for_the_end(cluster: Cluster) -> None:

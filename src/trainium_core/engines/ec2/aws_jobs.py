@@ -74,8 +74,10 @@ class Ec2Jobs:
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
         return self.bucket_jobs.state(job_id, every_node=every_node)
 
-    def open_log(self, job_id: str, *, rank: int | None = None, attempt: int | None = None) -> JobLog:
-        return self.bucket_jobs.open_log(job_id, rank=rank, attempt=attempt)
+    def open_log(
+        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
+    ) -> JobLog:
+        return self.bucket_jobs.open_log(job_id, rank=rank, node=node, attempt=attempt)
 
     def stop(self, job_id: str) -> None:
         self.bucket_jobs.stop(job_id, "trn stop", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
@@ -164,14 +166,21 @@ class PreparedClusterJob:
         self._over = ready.current
         if self.job.nodes > len(ready.members):
             raise NotStartedError(f"the cluster has {len(ready.members)} nodes, and the job needs {self.job.nodes}.")
+        return [*self._left_out(), *self.find_checkpoint()]
+
+    def find_checkpoint(self) -> Sequence[str]:
+        """Find what the job resumes from, also while the cluster sleeps; what the user should know of it.
+
+        Raises JobError where there is nothing, and what reading raises.
+        """
         earlier = self.job.resume_from
-        told = list(self._left_out())
-        if earlier is not None:
-            owner, checkpoint = _resumed(self.job, earlier, self.jobs.bucket_jobs)
-            if owner != earlier:
-                told.append(f"{earlier} saved no checkpoint: {self.job.id} continues from {checkpoint} of {owner}.")
-            self.job = replace(self.job, resume_from=owner)
-        return told
+        if earlier is None:
+            return []
+        owner, checkpoint = _resumed(self.job, earlier, self.jobs.bucket_jobs)
+        self.job = replace(self.job, resume_from=owner)
+        if owner == earlier:
+            return []
+        return [f"{earlier} saved no checkpoint: {self.job.id} continues from {checkpoint} of {owner}."]
 
     def _left_out(self) -> Iterator[str]:
         """Raises JobError for what cannot be read."""
@@ -183,9 +192,10 @@ class PreparedClusterJob:
         plan, job = self.jobs.plan, self.job
         aws = AwsPrices(plan.region, clients=self.jobs.clients)
         hour = estimate(plan, aws=aws).running_hour
+        processes = f", {job.processes_per_node} processes each" if job.has_ranks else ""
         rows = [
             ("resumes", job.resume_from or ""),
-            ("nodes", f"{job.nodes} x {plan.instance_type}, {job.processes_per_node} processes each"),
+            ("nodes", f"{job.nodes} x {plan.instance_type}{processes}"),
             ("retries", _retries(job)),
             ("cluster", f"{hour} per hour, with or without a job"),
         ]
@@ -217,12 +227,13 @@ def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
             fix=f"{earlier} {there}{where}: leave --resume out, or name another",
         )
         raise JobError([problem])
-    saved_by, wanted = jobs.world_size(owner, checkpoints[-1], job.checkpoints), job.nodes * job.processes_per_node
-    if saved_by not in (None, wanted):
+    difference = jobs.saved_otherwise(owner, checkpoints[-1], job)
+    if difference:
+        of = f"{job.world_size} processes" if job.world_size and "processes" in difference else f"{job.nodes} nodes"
         problem = JobProblem(
             key="--resume",
-            got=f"{owner}, whose checkpoint {checkpoints[-1]} was saved by {saved_by} processes",
-            allowed=f"a checkpoint of {wanted} processes, as many as this job has",
+            got=f"{owner}, whose checkpoint {checkpoints[-1]} {difference.partition(',')[0]}",
+            allowed=f"a checkpoint of {of}, as many as this job has",
             fix="run it with as many, or convert the checkpoint",
         )
         raise JobError([problem])

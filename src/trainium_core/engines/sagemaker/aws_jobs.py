@@ -71,6 +71,7 @@ class SageMakerJobs(AwsService):
         "checkpoint_seconds": "leave it out: SageMaker copies checkpoints when they change",
         "resume_files": "leave it out: each instance gets all checkpoints",
         "rank": "leave it out: the log does not show which process printed a line",
+        "node": "leave it out: each line has the name of its node",
         "attempt": "leave it out: the log does not show which attempt printed a line",
         "wake": _OF_NODES,
         "precompile": _OF_NODES,
@@ -129,9 +130,11 @@ class SageMakerJobs(AwsService):
         described = self._described(job_id)
         return None if described is None else job_state(described)
 
-    def open_log(self, job_id: str, *, rank: int | None = None, attempt: int | None = None) -> "TrainingLog":
-        assert rank is None, "the log does not tell ranks"
-        assert attempt is None, "the log does not show attempts"
+    def open_log(
+        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
+    ) -> "TrainingLog":
+        assert rank is node is None, "the log has the lines of all nodes, and does not tell ranks"
+        assert attempt is None, "the log does not tell attempts"
         return TrainingLog(job_id, self)
 
     def stop(self, job_id: str) -> None:

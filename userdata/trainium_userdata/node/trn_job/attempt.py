@@ -20,7 +20,7 @@ from .failure import Failure, Finder, full_disk
 from .launch import Launch
 from .logs import Log
 from .notices import Notices
-from .peers import Listener, Neighbours, has_succeeded
+from .peers import Listener, Neighbours, any_compiles, has_succeeded
 from .periodic_thread import PeriodicThread
 from .progress import Compiling, Progress
 from .results import Results
@@ -41,22 +41,22 @@ class Attempt:
     def __init__(self, launch: Launch, store: Store, secret_of: Callable[[str], str]) -> None:
         self._launch, self._store = launch, store
         self._end = End(launch, store)
-        self._log = Log(lambda part, text: store.write_text(launch.keys.log(launch.rank, part), text))
+        self.log = Log(lambda part, text: store.write_text(launch.keys.log(launch.rank, part), text))
         self._notices = Notices(launch, store)
         self._neighbours = Neighbours(launch, store)
         self._progress = Progress()
         self._compiling = Compiling()
-        self._caches = CompileCaches(launch, self._log.say)
+        self._caches = CompileCaches(launch, self.log.say)
         self._secrets = Secrets(launch.spec.secrets, secret_of)
         self._finder = Finder()
-        self._last_line = time.monotonic()
+        self._last_life = time.monotonic()
         self._phases: dict[str, float] = {}
         self._state = "source"
         self._final_state = "ended"
         self._exit_code: int | None = None
         self._command: Command | None = None
         self._terminated = False
-        self._results = Results(launch, store, self._log)
+        self._results = Results(launch, store, self.log)
         self._reporting = PeriodicThread("record", self._report, lambda: launch.timing.report)
         self.peer_port = 0
         self._started = time.monotonic()
@@ -68,19 +68,15 @@ class Attempt:
         processes.adopt_orphans()
         signal.signal(signal.SIGTERM, self._terminate)
         self.peer_port = Listener(launch.nodes[launch.rank]["address"]).port
-        self._log.say(f"job {launch.job}, attempt {launch.attempt}: {launch.name} of {len(launch.nodes)}")
-        every = launch.spec.checkpoint_seconds
+        self.log.say(f"job {launch.job}, attempt {launch.attempt}: {launch.name} of {len(launch.nodes)}")
         threads = self.beside()
         for thread in threads:
             thread.start()
         try:
             with contextlib.suppress(_AttemptEndedError):
                 self._prepare()
-                soon = min(every, launch.timing.report)
-                pending = self._results.checkpoints
-                uploading = PeriodicThread(
-                    "checkpoints", self._upload_beside, lambda: soon if pending.pending else every
-                )
+                saved = self._results.checkpoints
+                uploading = PeriodicThread("checkpoints", self._upload_beside, lambda: saved.seconds)
                 uploading.start()
                 threads.append(uploading)
                 if self._caches.is_wanted:
@@ -100,7 +96,7 @@ class Attempt:
         threads = [
             PeriodicThread("other nodes", self._poll, lambda: timing.poll),
             self._reporting,
-            PeriodicThread("log", self._log.send, lambda: seconds),
+            PeriodicThread("log", self.log.send, lambda: seconds),
         ]
         if len(self._launch.nodes) > 1:
             threads.append(PeriodicThread("neighbours", self._test_neighbours, self._neighbour_seconds))
@@ -135,17 +131,17 @@ class Attempt:
             "graphs": self._compiling.counts(),
             "compile_caches": self._caches.as_record(has_first_step=self._progress.first is not None),
             "exit_code": self._exit_code,
+            "compiles": processes.compiles(),
             "peer_port": self.peer_port,
-            "log_parts": self._log.parts,
+            "log_parts": self.log.parts,
             "lost": self._results.lost,
             "checkpoints": self._results.checkpoints.as_record(),
         }
         self._store.write(launch.keys.node(launch.rank), record)
 
     def _add_line(self, rank: int | None, line: str) -> None:
-        self._last_line = time.monotonic()
         line = self._secrets.masked(line)
-        self._log.add(rank, line)
+        self.log.add(rank, line)
         self._compiling.feed(line)
         self._finder.feed(rank, line)
         if not rank:
@@ -196,7 +192,7 @@ class Attempt:
                 resumed = checkpoints.download(launch, self._store, place / "checkpoints")
                 self._results.checkpoints.add_resumed(resumed)
                 self._variables["TRN_RESUME_FROM"] = str(resumed)
-                self._log.say(f"continues from checkpoint {launch.resume_from}")
+                self.log.say(f"continues from checkpoint {launch.resume_from}")
         if launch.spec.inputs:
             with self._phase("inputs"):
                 inputs.download(launch.inputs, self._store, place / "inputs")
@@ -227,7 +223,7 @@ class Attempt:
             raise _AttemptEndedError
 
     def _start(self, name: str, text: str) -> Command:
-        self._last_line = time.monotonic()
+        self._last_life = time.monotonic()
         launch, place = self._launch, self._launch.place
         self._command = Command(
             text,
@@ -238,8 +234,12 @@ class Attempt:
             venv=launch.venv,
             unbroken=self._secrets.hidden,
             sink=self._add_line,
+            alive=self._note_life,
         )
         return self._command
+
+    def _note_life(self) -> None:
+        self._last_life = time.monotonic()
 
     def _compute(self) -> None:
         """Run the command, and return when the attempt is over."""
@@ -247,7 +247,7 @@ class Attempt:
         self._finder = Finder()
         stack = launch.spec.stack
         if stack and not launch.venv:
-            self._log.say(f"there is no environment of the stack {stack} here: the job has the login shell's")
+            self.log.say(f"there is no environment of the stack {stack} here: the job has the login shell's")
         with self._phase("running"):
             self._started = time.monotonic()
             command = self._start("command", launch.spec.command)
@@ -259,7 +259,7 @@ class Attempt:
             self._exit_code = command.exit_code
             command.end(0)
             self._command_ended = time.monotonic()
-        self._log.say(f"the command ended with {self._exit_code} on {launch.name}")
+        self.log.say(f"the command ended with {self._exit_code} on {launch.name}")
         if self._is_interrupted():
             self._declare_interruption()
         elif self._exit_code:
@@ -285,9 +285,12 @@ class Attempt:
         launch = self._launch
         if launch.rank:
             return
-        limit, quiet_seconds = launch.spec.hang_seconds, time.monotonic() - self._last_line
+        limit, quiet_seconds = launch.spec.hang_seconds, time.monotonic() - self._last_life
         if limit and quiet_seconds > limit:
-            self._end.declare("hung", f"no line of output and no progress on node 0 for {limit} seconds")
+            if processes.compiles() or any_compiles(launch, self._store):
+                self._note_life()
+            else:
+                self._end.declare("hung", f"no output and no compiler on node 0 for {limit} seconds")
         left = launch.seconds_left
         if left is not None and time.monotonic() - self._started > left:
             limit = launch.spec.time_limit_seconds
@@ -351,12 +354,12 @@ class Attempt:
     def _finish(self, threads: list[PeriodicThread]) -> None:
         """End what still runs, and store what is left: checkpoints first."""
         result = self._end.content["result"]
-        self._log.say(f"attempt {self._launch.attempt}: {result} {self._end.content['reason']}".rstrip())
+        self.log.say(f"attempt {self._launch.attempt}: {result} {self._end.content['reason']}".rstrip())
         command = self._command
         if command:
             if command.exit_code is None:
                 if result == "hung":
-                    print_stacks(self._log.say, lambda: command.exit_code is not None, self._launch.timing.stacks)
+                    print_stacks(self.log.say, lambda: command.exit_code is not None, self._launch.timing.stacks)
                 self._state = "ended"
             command.end(self._launch.timing.grace)
             self._command_ended = self._command_ended or time.monotonic()
@@ -368,7 +371,7 @@ class Attempt:
             self._store_results(lambda: False)
             self._results.checkpoints.await_parts(lambda: self._terminated)
         self._state = self._final_state
-        self._retry_at_end("log", self._log.send)
+        self._retry_at_end("log", self.log.send)
         self._retry_at_end("record", self._report)
 
     def _store_results(self, is_cancelled: Callable[[], bool]) -> None:
@@ -392,4 +395,4 @@ class Attempt:
                 work()
                 return
             except Exception as error:
-                self._log.say(f"{what}: {error}")
+                self.log.say(f"{what}: {error}")

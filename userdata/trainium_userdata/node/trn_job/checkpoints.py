@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from trainium_wire.formats import now_text
-from trainium_wire.job import ALL_FILES, RESULTS_LOST, checkpoint_part, rank_of_part, version_of_part
+from trainium_wire.job import ALL_FILES, RESULTS_LOST, checkpoint_part, rank_of_part, saved_otherwise, version_of_part
 from trainium_wire.job_keys import job_keys
 from trn_node.objects import sha256_of
 
@@ -75,9 +75,10 @@ class Checkpoints:
         return {"looked": looked, "holds": self._holds or bool(parts), "parts": dict(parts)}
 
     @property
-    def pending(self) -> list[str]:
-        """Checkpoints whose parts of this node are stored and whose manifests are not."""
-        return list(self._pending)
+    def seconds(self) -> float:
+        """Until the next look: sooner while parts of other nodes are waited for, which these report."""
+        every = self._launch.spec.checkpoint_seconds
+        return min(every, self._launch.timing.report) if self._pending else every
 
     def complete_all(self) -> None:
         """On node 0, write the manifests of all that is complete, once every node has stored its last part.
@@ -159,7 +160,7 @@ class Checkpoints:
                 manifest = {
                     "name": name,
                     "at": now_text(),
-                    "world_size": launch.world_size,
+                    "world_size": launch.spec.world_size,
                     "nodes": len(launch.nodes),
                     "parts": [parts[rank] for rank in sorted(parts)],
                 }
@@ -170,8 +171,9 @@ class Checkpoints:
     def _told(self) -> dict[int, dict[str, Any]]:
         """What the other nodes say of their checkpoints. Raises OSError."""
         ranks = range(1, len(self._launch.nodes))
+        keys = [self._launch.keys.node(rank) for rank in ranks]
         with ThreadPoolExecutor(READERS) as readers:
-            records = readers.map(lambda rank: self._store.read(self._launch.keys.node(rank)), ranks)
+            records = readers.map(self._store.read, keys)
             return {rank: _of_record(record or {}) for rank, record in zip(ranks, records)}
 
 
@@ -206,11 +208,9 @@ def download(launch: Launch, store: Store, folder: Path) -> Path:
     manifest = store.read(keys.checkpoint(name))
     if not manifest:
         raise CheckpointError(f"there is no complete checkpoint {name} of job {job}")
-    if manifest["world_size"] != launch.world_size:
-        raise CheckpointError(
-            f"{what} was saved by {manifest['world_size']} processes, and this job has {launch.world_size}: run it "
-            "with as many, or convert the checkpoint"
-        )
+    difference = saved_otherwise(manifest, launch.spec)
+    if difference:
+        raise CheckpointError(f"{what} {difference}: run it with as many, or convert the checkpoint")
     if name in ("", "..") or "/" in name:
         raise CheckpointError(f"{name!r} is not the name of a checkpoint")
     parts = sorted(manifest["parts"], key=lambda part: (rank_of_part(part) != launch.rank, rank_of_part(part)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -16,6 +17,8 @@ from . import processes
 from .failure import RANK
 
 LONGEST_LINE = 16384
+DOTS = re.compile(r"^(?:\[rank \d+\] ?[.\s]*)+(?=\[rank \d+\] )")
+WAITING = b"Another process must be compiling"
 KEPT = ("HOME", "LANG", "LOGNAME", "SHELL", "TZ", "USER")
 """Of this process's environment; all else is the login shell's business."""
 CLOSE_SECONDS = 5
@@ -27,7 +30,8 @@ class Command:
 
     secrets: variables that no file may hold. The profile may change them; others are set after it. venv: the virtual
     environment that the profile finds active. unbroken: texts that are kept whole in lines longer than LONGEST_LINE.
-    sink: takes the rank that a line begins with and the rest of the line, in a thread.
+    sink: takes the rank that a line begins with and the rest of the line, in a thread. alive: is called for output that
+    shows life, also where it is no whole line yet.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class Command:
         venv: str | None,
         unbroken: Sequence[str],
         sink: Callable[[int | None, str], None],
+        alive: Callable[[], None],
     ) -> None:
         # After the profile, which may set some of them.
         lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
@@ -53,7 +58,9 @@ class Command:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        self._sink, self._unbroken = sink, [text.encode() for text in unbroken]
+        self._sink, self._alive, self._unbroken = sink, alive, [text.encode() for text in unbroken]
+        self._is_rest = False
+        self._rank_of_rest: int | None = None
         self._reader = threading.Thread(target=self._read, name="output", daemon=True)
         self._reader.start()
 
@@ -93,20 +100,44 @@ class Command:
             block = os.read(descriptor, 65536)
             if not block:
                 break
+            if shows_life(block):
+                self._alive()
             *lines, left = (left + block).split(b"\n")
+            for line in lines:
+                self._pass_on(line, is_whole=True)
             while len(left) > longest:
                 end = end_of_part(left, LONGEST_LINE, self._unbroken)
-                lines.append(left[:end])
+                self._pass_on(left[:end], is_whole=False)
                 left = left[end:]
-            for line in lines:
-                self._pass_on(line)
         if left:
-            self._pass_on(left)
+            self._pass_on(left, is_whole=True)
 
-    def _pass_on(self, line: bytes) -> None:
+    def _pass_on(self, line: bytes, *, is_whole: bool) -> None:
+        """is_whole: whether the line ends with this part of it. All its parts have the rank that it begins with."""
         text = line.decode(errors="replace")
-        found = RANK.match(text)
-        self._sink(int(found[1]) if found else None, found[2] if found else text)
+        rank = self._rank_of_rest
+        if not self._is_rest:
+            rank, text = split_rank(text)
+        self._is_rest, self._rank_of_rest = not is_whole, None if is_whole else rank
+        self._sink(rank, text)
+
+
+def split_rank(line: str) -> tuple[int | None, str]:
+    """The rank that torchrun begins a line with, and the rest.
+
+    torchrun puts it before each write, and compilers write dots without ends of lines: `[rank 0] .[rank 0] Traceback`.
+    """
+    found = RANK.match(DOTS.sub("", line))
+    return (int(found[1]), found[2]) if found else (None, line)
+
+
+def shows_life(block: bytes) -> bool:
+    """Whether output is more than libneuronxla's word, each minute, that it waits for another process's compilation.
+
+    That process may be dead, and its lock stay for hours (aws-neuron-sdk issues of 2023 to 2025 show three and four).
+    """
+    lines = [line for line in re.split(rb"[\r\n]+", block) if line.strip()]
+    return not lines or not all(WAITING in line for line in lines)
 
 
 def end_of_part(line: bytes, most: int, unbroken: Sequence[bytes]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -14,6 +16,7 @@ from trn_cache.layouts import LAYOUTS
 from trn_cache.renewal import Renewal
 from trn_cache.room import make_room
 from trn_cache.use import Use
+from trn_node import files
 
 from .launch import Launch
 
@@ -22,6 +25,9 @@ SECONDS, SECONDS_OTHERS = 30.0, 90.0
 RETRIES = 1
 LNC_VARIABLES = ("NEURON_LOGICAL_NC_CONFIG", "NEURON_RT_VIRTUAL_CORE_SIZE")
 FLAGS_VARIABLE = "NEURON_CC_FLAGS"
+OWN_CACHE = re.compile(r"(^|\s)--(cache_dir|no_cache)\b")
+"""Flags that win over NEURON_COMPILE_CACHE_URL (AWS Neuron documentation, neuron-caching.rst)."""
+PLAN_VARIABLES = "etc/trn/environment.base64"
 
 
 class CompileCaches:
@@ -48,6 +54,7 @@ class CompileCaches:
         variables: dict[str, str] = {}
         if not self._given:
             return variables
+        environment = {**plan_variables(), **environment}
         venv = Path(environment.get("VIRTUAL_ENV") or self._given["venv"])
         stacks = [each for each in _stacks(self._given["stack"], venv) if LAYOUTS[each].variable not in environment]
         places: dict[str, Place] = {}
@@ -56,6 +63,9 @@ class CompileCaches:
                 places[stack] = self._place(stack, venv, environment)
             except ValueError as error:
                 self._warn(f"no compile cache for {stack}: {error}")
+        if "xla" in places and OWN_CACHE.search(environment.get(FLAGS_VARIABLE, "")):
+            self._warn(f"no compile cache for xla: {FLAGS_VARIABLE} names another with --cache_dir, or none at all")
+            del places["xla"]
         self._make_room(places.values())
         for stack, place in places.items():
             try:
@@ -122,6 +132,12 @@ class CompileCaches:
     def _warn(self, text: str) -> None:
         self._warnings.append(text)
         self._say(f"compile cache: warning: {text}")
+
+
+def plan_variables() -> dict[str, str]:
+    """The plan's own variables, which every login shell on the node has."""
+    pairs = (line.partition("=") for line in files.read(PLAN_VARIABLES).splitlines())
+    return {name: base64.b64decode(value).decode(errors="replace") for name, _, value in pairs}
 
 
 def _stacks(stack: str, venv: Path) -> list[str]:

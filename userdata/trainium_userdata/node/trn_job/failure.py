@@ -27,10 +27,12 @@ LEAST_FREE_BYTES = 1024 * 1024
 
 CONSEQUENCE = re.compile(
     r"connection (was )?(reset|closed|refused|aborted)|broken pipe|closed by peer|reset by peer|socket timeout"
-    r"|DistNetworkError|DistBackendError|DistStoreError|heartbeat|SIGTERM|SignalException|timed out waiting",
+    r"|DistNetworkError|DistBackendError|DistStoreError|heartbeat|SIGTERM|SignalException|timed out waiting"
+    r"|NRT_TIMEOUT|status_code=5\b|status_code=1200|HW_ERR_COLLECTIVES|hang in collectives|Timeout waiting for RX",
     re.IGNORECASE,
 )
-"""What a process says that lost the others: the cause is elsewhere, if another node has failed."""
+"""What a process says that lost the others: the cause is elsewhere, if another node has failed. Of Neuron's runtime:
+AWS Neuron documentation, neuron-runtime/nrt-troubleshoot.rst."""
 
 
 class Failure(NamedTuple):
@@ -68,7 +70,8 @@ class Finder:
         if line.strip():
             self._last_line = line.strip()
         block = self._open.get(rank)
-        if line == BEGIN:
+        if line.lstrip(".") == BEGIN:
+            line = BEGIN
             words = self._chained.pop(rank, "")
             self._open[rank] = [*self._last[rank][1], "", words, "", line] if words else [line]
         elif block is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from typing import Any
 
 from .launch import Launch
 from .store import Store
@@ -84,8 +85,17 @@ class Neighbours:
 
 def has_succeeded(launch: Launch, store: Store, rank: int) -> bool:
     """Whether a node says that its part has; no while S3 does not answer."""
+    return _record(launch, store, rank).get("state") == "succeeded"
+
+
+def any_compiles(launch: Launch, store: Store) -> bool:
+    """Whether another node than 0 said last that a compiler runs there, for which all others wait."""
+    return any(_record(launch, store, rank).get("compiles") for rank in range(1, len(launch.nodes)))
+
+
+def _record(launch: Launch, store: Store, rank: int) -> dict[str, Any]:
+    """Empty while S3 does not answer, or there is none."""
     try:
-        record = store.read(launch.keys.node(rank))
+        return store.read(launch.keys.node(rank)) or {}
     except OSError:
-        return False
-    return bool(record) and record["state"] == "succeeded"
+        return {}

@@ -15,6 +15,9 @@ PR_SET_CHILD_SUBREAPER = 36
 
 KILL_SECONDS = 10
 
+COMPILERS = ("neuronx-cc", "neuron-cc", "walrus_driver", "hlo2penguin", "hlo-opt")
+"""Programs of neuronx-cc."""
+
 
 def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -53,6 +56,11 @@ def signal_those_that_handle(number: signal.Signals) -> None:
                 os.kill(process, number)
 
 
+def compiles() -> bool:
+    """Whether a compiler of Neuron's runs: the first compilation of a large model may print nothing for an hour."""
+    return any(_name(process) in COMPILERS for process in descendants())
+
+
 def handles(process: int, number: signal.Signals) -> bool:
     """SigCgt in proc_pid_status(5): a mask whose lowest bit is signal 1. Raises OSError when the process has ended."""
     caught = re.search(r"SigCgt:\s*([0-9a-f]+)", Path(f"/proc/{process}/status").read_text())
@@ -78,6 +86,13 @@ def _environment(process: int) -> list[str]:
     except OSError:
         return []
     return [variable.split("=", 1)[0] for variable in text.split("\0")]
+
+
+def _name(process: int) -> str:
+    """Of its program, as the kernel has it: cut to 15 characters."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    return ""
 
 
 def _parent(process: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainium_wire.formats import now_text
 
-LINE = re.compile(r"(?:^|\s)TRN((?:\s+[A-Za-z][\w.-]*=\S*)+)\s*$")
+LINE = re.compile(r"(?:^|[\s.])TRN((?:\s+[A-Za-z][\w.-]*=\S*)+)\s*$")
 WINDOW = 50
 """Steps that rates are computed over: a few seconds or minutes of most scripts."""
 LONGEST_TEXT = 200
