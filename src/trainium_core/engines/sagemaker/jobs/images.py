@@ -36,11 +36,8 @@ def parsed_image(uri: str) -> ContainerImage | None:
     return ContainerImage(**{name: match[name] for name in ("account", "region", "repository", "tag", "digest")})
 
 
-def training_image(region: str, tag: str | None = None) -> str:
-    """The URI of AWS's PyTorch training image for Neuron; `tag`: one of image_tags, default the last one.
-
-    Raises JobError where no account is known that holds it.
-    """
+def training_image(region: str) -> str:
+    """The URI of AWS's newest PyTorch training image for Neuron. Raises JobError for a region without one."""
     known = _images()
     account = known["accounts"].get(region)
     if account is None:
@@ -54,12 +51,7 @@ def training_image(region: str, tag: str | None = None) -> str:
                 )
             ]
         )
-    return f"{account}.dkr.ecr.{region}.amazonaws.com/{known['repository']}:{tag or known['tags'][0]}"
-
-
-def image_tags() -> tuple[str, ...]:
-    """The tags that AWS has published of late, the last one first."""
-    return tuple(_images()["tags"])
+    return f"{account}.dkr.ecr.{region}.amazonaws.com/{known['repository']}:{known['tags'][0]}"
 
 
 @cache
