@@ -46,7 +46,8 @@ def main() -> None:
     signal.signal(signal.SIGUSR1, remember_notice)
     kind = find_kind_of_device(options.device)
     if PROCESSES > 1:
-        dist.init_process_group(BACKENDS[kind])  # before the device: XLA's runtime learns its rank here
+        # Before the device: XLA's runtime learns its rank here. By xla://, torch.distributed asks that runtime.
+        dist.init_process_group(BACKENDS[kind], init_method="xla://" if kind == "xla" else None)
     device = torch_xla.device() if kind == "xla" else torch.device(kind)
 
     data = read_data(options)
@@ -260,6 +261,8 @@ def check_processes(step: int, device: torch.device) -> None:
     latest, earliest = (abs(int(extreme)) for extreme in extremes.tolist())
     if latest != earliest:
         refuse(f"some process resumes after step {latest}, another after step {earliest}")
+    if device.type == "xla":
+        torch_xla.sync()  # or step 1 takes the token of these exchanges as an input: one more program to compile
 
 
 if __name__ == "__main__":

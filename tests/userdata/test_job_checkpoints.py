@@ -48,7 +48,7 @@ class SavingNodes:
     @property
     def whole(self) -> dict[str, list[str]]:
         """The parts of what has a manifest."""
-        prefix, found = "job/checkpoints/", {}
+        prefix, found = "job/checkpoints/", dict[str, list[str]]()
         for key, content in self.store.objects.items():
             if key.startswith(prefix) and "/" not in key.removeprefix(prefix):
                 found[content["name"]] = content["parts"]

@@ -101,6 +101,7 @@ def test_the_environment_holds_what_training_needs(node_for: NodeMaker):
         "AWS_REGION=us-west-2",
         "AWS_DEFAULT_REGION=us-west-2",
         "NEURON_COMPILE_CACHE_URL=s3://cluster-cache/neuron-compile-cache/direct",
+        "MALLOC_ARENA_MAX=64",
         "FI_PROVIDER=efa",
         "FI_EFA_USE_DEVICE_RDMA=1",
         "NEURON_LOGICAL_NC_CONFIG=2",

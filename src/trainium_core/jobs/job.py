@@ -42,6 +42,16 @@ def new_job(
         fix = f"leave it out, or name another image in {SETTING_PREFIX}ami"
         allowed = f"{' or '.join(stacks)}, on {plan.instance_type} with the plan's image"
         problems.append(JobProblem(key="stack", got=request.stack, allowed=allowed, fix=fix))
+    stack = request.stack or (plan.framework.stack if plan.framework else None)
+    if stack == "jax" and request.script is not None:
+        problems.append(
+            JobProblem(
+                key="script",
+                got=str(request.script),
+                allowed="a command: torchrun starts PyTorch's processes, and JAX wants one for each node",
+                fix='write command = "python ..." into a job file: it finds TRN_NODES, TRN_NODE_RANK and HEAD_NODE',
+            )
+        )
     if problems:
         raise JobError(problems)
     name = request.name or _name_of(script or "job")
@@ -54,7 +64,7 @@ def new_job(
         nodes=nodes,
         processes_per_node=plan.neuron_cores_per_node,
         has_ranks=request.command is None,
-        stack=request.stack or (plan.framework.stack if plan.framework else None),
+        stack=stack,
         command=_node_command(plan, request, script),
         setup=request.setup,
         environment=dict(request.environment),
