@@ -8,12 +8,14 @@ import sys
 import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
 
 from trainium_core.assess import manifests
 from trainium_core.assess.findings import Assessment, FileFindings, Finding, Problem
+from trainium_core.assess.listener import Located
 from trainium_core.assess.matching import Matcher, file_rules, may_match, text_rules
 from trainium_core.assess.project import ProjectFiles
 from trainium_core.assess.resolver import Resolver
@@ -42,7 +44,10 @@ Progress = Callable[[int, int], None]
 """Told how many files are read, of how many."""
 
 
-def assess(paths: Sequence[Path], progress: Progress = lambda *_: None) -> Assessment:
+def _no_progress(read: int, total: int) -> None: ...
+
+
+def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessment:
     """Findings in files and folders.
 
     Raises OSError for a path that cannot be listed.
@@ -135,7 +140,7 @@ def _assess_python(path: Path, kind: str, project: ProjectFiles, found: FileFind
     found.unreadable += [Problem(path=str(path), line=line, message=message) for message, line in source.unreadable]
     lines = _lines(source.text)
     found.lines = len(lines)
-    reported = list[tuple[Rule, ast.AST]]()
+    reported = list[tuple[Rule, Located]]()
     if whole or may_match(source.text):
         matcher = Matcher(source.text, lambda rule, node: reported.append((rule, node)))
         reader = Resolver(
@@ -266,12 +271,11 @@ def _unknown(found: FileFindings, name: str, place: str, project: ProjectFiles) 
 
 
 def _add_node(
-    found: FileFindings, rule: Rule, path: Path, source: PythonSource, lines: Sequence[str], node: ast.AST
+    found: FileFindings, rule: Rule, path: Path, source: PythonSource, lines: Sequence[str], node: Located
 ) -> None:
-    line: int = node.lineno  # pyright: ignore[reportAttributeAccessIssue]
-    end_line: int = node.end_lineno or line  # pyright: ignore[reportAttributeAccessIssue]
-    start = _characters(lines[line - 1], node.col_offset)  # pyright: ignore[reportAttributeAccessIssue]
-    end = _characters(lines[end_line - 1], node.end_col_offset)  # pyright: ignore[reportAttributeAccessIssue]
+    line, end_line = node.lineno, node.end_lineno or node.lineno
+    start = _characters(lines[line - 1], node.col_offset)
+    end = _characters(lines[end_line - 1], node.end_col_offset or node.col_offset)
     cell, number = source.place(line)
     _add(found, rule, path, lines[line - 1], number, start, end, cell, number + end_line - line)
 
@@ -328,7 +332,7 @@ def _finish(found: FileFindings, path: Path, lines: Sequence[str], source: Pytho
                 names, reason = comments.get(line, ((), ""))
                 if not one.cell and reason and any(name in (given, f"{LIBRARY_PREFIX}{given}") for given in names):
                     used.add(line)
-                    one = Finding(**{**vars(one), "reason": reason})
+                    one = replace(one, reason=reason)
                     break
             kept.append(one)
     found.findings = kept

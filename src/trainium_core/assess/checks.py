@@ -38,13 +38,13 @@ _REDUCTIONS = frozenset(("all_reduce", "reduce", "reduce_scatter", "reduce_scatt
 _PRODUCTS = frozenset(("matmul", "mm", "bmm", "dot", "mv", "einsum"))
 _SCATTERS = frozenset(("scatter_add", "scatter_add_", "index_add", "index_add_", "scatter_reduce", "scatter_reduce_"))
 _DECODERS = re.compile(r"generate|decode|sample|beam_search|greedy")
-_LOADER = "torch.utils.data.DataLoader"
+_LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
 
 def host_sync(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
     """A value that the host waits for, in each pass of a loop."""
     del text
-    if not reader.place.loops:
+    if not reader.place.loops or reader.place.sets_up:
         return False
     if site.method in ("item", "cpu") and not site.path.startswith("torch."):
         waits = not kinds.is_host(site.receiver) and not node.args
@@ -99,18 +99,22 @@ def tensor_sort(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) 
 def unbucketed_loader(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
     """A loader for training that gives the last, smaller batch."""
     del reader, text
-    if site.path != _LOADER or {"drop_last", "batch_sampler", "**"} & set(site.keywords):
-        return site.path == _LOADER and _keyword(node, "drop_last") is False
-    if _keyword(node, "shuffle") is False and "sampler" not in site.keywords:
+    if site.path not in _LOADERS or {"batch_sampler", "**"} & set(site.keywords):
         return False
-    first = ast.unparse(node.args[0]) if node.args else ast.unparse(_keyword_node(node, "dataset") or ast.Constant(""))
-    return bool({"shuffle", "sampler"} & set(site.keywords)) or "train" in first.lower()
+    if _keyword_node(node, "drop_last") and _keyword(node, "drop_last") is not False:
+        return False
+    dataset = node.args[0] if node.args else _keyword_node(node, "dataset")
+    name = ast.unparse(dataset).lower() if dataset else ""
+    if re.search(r"val|test|eval", name):
+        return False
+    shuffles = "shuffle" in site.keywords and _keyword(node, "shuffle") is not False
+    return shuffles or "sampler" in site.keywords or ("train" in name and _keyword(node, "shuffle") is not False)
 
 
 def lone_loader(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
     """A loader without workers."""
     del reader, text
-    if site.path != _LOADER or "**" in site.keywords:
+    if site.path not in _LOADERS or "**" in site.keywords:
         return False
     return len(node.args) < 6 and ("num_workers" not in site.keywords or _keyword(node, "num_workers") == 0)
 

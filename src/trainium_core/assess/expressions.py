@@ -24,7 +24,7 @@ class Expressions:
     def __init__(self, *, project: Project, listener: Listener) -> None:
         self.project = project
         self.listener = listener
-        self.place = Place()
+        self.place: Place = Place()
         self.globals: Scope = {}
         self.scopes: list[Scope] = [self.globals]
         self.functions: dict[str, Function] = {}
@@ -129,7 +129,10 @@ class Expressions:
             path = self._attribute_of(receiver, node.func)
         else:
             path = self.value(node.func)
+        compares = method in ("startswith", "endswith")
+        self.place.compared += compares
         arguments = [self.value(one) for one in node.args]
+        self.place.compared -= compares
         keywords = {one.arg or "**": self.value(one.value) for one in node.keywords}
         site = CallSite(node=node, path=path, receiver=receiver, method=method, arguments=arguments, keywords=keywords)
         self.listener.call(site)
@@ -192,8 +195,12 @@ class Expressions:
         return kinds.combined(left, right, divides=isinstance(node.op, ast.Div))
 
     def _compare(self, node: ast.Compare) -> str:
+        self.place.compared += 1
         values = [self.value(node.left), *map(self.value, node.comparators)]
+        self.place.compared -= 1
         by_identity = any(isinstance(one, ast.Is | ast.IsNot | ast.In | ast.NotIn) for one in node.ops)
+        if any(isinstance(one, ast.Eq) for one in node.ops) and any(map(_is_cuda, (node.left, *node.comparators))):
+            return GUARD
         return PYTHON if by_identity else kinds.compared(values)
 
     def _unaryop(self, node: ast.UnaryOp) -> str:
@@ -236,8 +243,10 @@ class Expressions:
             self.bind(one.target, element_of(self.value(one.iter), one.iter))
             for condition in one.ifs:
                 self.listener.branch(condition, self.value(condition))
+        self.place.loops += 1
         for each in made:
             self.value(each)
+        self.place.loops -= 1
         self.scopes.pop()
         return UNKNOWN
 
@@ -270,6 +279,10 @@ class Expressions:
             if part:
                 self.value(part)
         return UNKNOWN
+
+
+def _is_cuda(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "cuda"
 
 
 def element_of(value: str, node: ast.expr) -> str:

@@ -10,6 +10,9 @@ from trainium_core.assess.kinds import UNKNOWN
 Scope = dict[str, str]
 """Names and their values."""
 
+Located = ast.expr | ast.stmt
+"""Nodes that have a place in the file."""
+
 
 @dataclass(slots=True, kw_only=True)
 class CallSite:
@@ -85,6 +88,7 @@ class Place:
         tests: All conditions that hold here.
         sets_up: Whether __init__ is running.
         moved: How many calls send what is made here to a device.
+        compared: How many comparisons this is part of.
     """
 
     loops: int = 0
@@ -93,6 +97,7 @@ class Place:
     function: str = ""
     sets_up: bool = False
     moved: int = 0
+    compared: int = 0
     owner: Class | None = None
 
     @property
@@ -104,8 +109,4 @@ class Place:
     @property
     def in_forward(self) -> bool:
         """Whether this is a method of a torch module that computes."""
-        return (
-            self.owner is not None
-            and self.owner.is_module
-            and self.function not in ("", "__init__", "reset_parameters")
-        )
+        return self.owner is not None and self.owner.is_module and bool(self.function) and not self.sets_up

@@ -8,12 +8,12 @@ from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 
 from trainium_core.assess import checks, kinds
-from trainium_core.assess.listener import CallSite
+from trainium_core.assess.listener import CallSite, Located
 from trainium_core.assess.resolver import Resolver
 from trainium_core.assess.rules import Match, Rule, rules
 
 Row = tuple[Rule, Match]
-Report = Callable[[Rule, ast.AST], None]
+Report = Callable[[Rule, Located], None]
 
 
 @dataclass
@@ -102,6 +102,10 @@ _ENVIRONMENT_CALLS = frozenset(
 )
 
 
+_OF_MODULES = ("cuda", "half", "double")
+"""Methods that every module has: also one of the project."""
+
+
 class Matcher:
     """Listens to the reader of a module, and reports what fits a rule."""
 
@@ -184,7 +188,7 @@ class Matcher:
             self._check(checks.step_loop, node)
             self._check(checks.unmarked_xla_loop, node)
 
-    def _check(self, check: checks.Check, node: ast.AST, *given: object) -> None:
+    def _check(self, check: checks.Check, node: Located, *given: object) -> None:
         if check(self.reader, node, *given, text=self.text):
             for row in self.index.checks.get(check.__name__, ()):
                 self._report(row, node)
@@ -202,7 +206,8 @@ class Matcher:
             return False
         if receiver == kinds.SELF:
             return owner is not None and owner.is_module and site.method not in owner.methods
-        return not receiver or receiver[0] == "<" or kinds.is_instance(receiver)
+        is_torch = receiver.startswith("torch.") or site.method in _OF_MODULES
+        return not receiver or receiver[0] == "<" or (kinds.is_instance(receiver) and is_torch)
 
     def _report_call(self, row: Row, site: CallSite) -> None:
         match = row[1]
@@ -216,14 +221,20 @@ class Matcher:
             return
         self._report(row, site.node)
 
-    def _report(self, row: Row, node: ast.AST) -> None:
+    def _report(self, row: Row, node: Located) -> None:
         rule, match = row
         place = self.reader.place
-        if match.place == "loop" and not place.loops:
-            return
-        if match.place == "forward" and not place.in_forward:
+        is_there = {
+            "loop": place.loops,
+            "forward": place.in_forward,
+            "comparison": place.compared,
+            "value": not place.compared,
+        }
+        if match.place and not is_there[match.place]:
             return
         if match.unguarded and place.guarded:
+            return
+        if match.with_text and not re.search(match.with_text, self.text):
             return
         if match.unless_text and re.search(match.unless_text, self.text):
             return

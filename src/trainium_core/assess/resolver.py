@@ -14,9 +14,7 @@ from trainium_core.assess.expressions import Expressions, element_of, ends_with
 from trainium_core.assess.kinds import ARRAY, GUARD, INT, PYTHON, SELF, TENSOR, UNKNOWN
 from trainium_core.assess.listener import Class, Function, Listener, Place, Project, Scope
 
-PER_STEP = frozenset(
-    ("forward", "training_step", "validation_step", "test_step", "train_step", "eval_step", "compute_loss")
-)
+_PER_STEP = re.compile(r"^forward$|(training|validation|test|train|eval)_step|loss")
 """Names of functions that run once for each batch."""
 
 SET_UP = frozenset(("__init__", "reset_parameters", "init_weights", "_init_weights", "extra_repr", "setup"))
@@ -239,9 +237,11 @@ class Resolver(Expressions):
         one.is_read = True
         node = one.node
         saved = self.scopes, self.place, self.results
-        per_step = node.name in PER_STEP or bool(saved[1].loops and saved[1].function)
+        per_step = bool(_PER_STEP.search(node.name)) or bool(saved[1].loops and saved[1].function)
         sets_up = node.name in SET_UP or saved[1].sets_up
-        self.place = Place(loops=int(per_step), function=node.name, sets_up=sets_up, owner=one.owner)
+        self.place = Place(
+            loops=int(per_step), function=node.name, sets_up=sets_up, moved=saved[1].moved, owner=one.owner
+        )
         self.scopes, self.results = [*one.scopes, self._parameters(one, arguments)], []
         self._depth += 1
         self.block(node.body)

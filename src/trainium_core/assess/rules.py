@@ -69,8 +69,9 @@ class Match:
         arguments: What all of these arguments of the call are.
         absent: Arguments that the call lacks.
         fewer_arguments: How many it has less than, by position.
-        place: `loop` or `forward`: where in the code it has to be.
+        place: Where in the code it has to be: `loop`, `forward`, `comparison`, or `value`, which is no comparison.
         unguarded: Not below `torch.cuda.is_available()`.
+        with_text: An expression that the file must hold.
         unless_text: An expression that the file must not hold.
     """
 
@@ -90,6 +91,7 @@ class Match:
     absent: Sequence[str] = ()
     place: str = ""
     unguarded: bool = False
+    with_text: str = ""
     unless_text: str = ""
 
 
