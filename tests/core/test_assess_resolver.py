@@ -40,6 +40,8 @@ def test_alias_of_a_function_is_followed(source: str, tmp_path: Path) -> None:
         "import numpy as np\nimport torch\ndef boxes():\n    return np.zeros((3, 4))\ndef f():\n    x = boxes()\n"
         "    return x[x > 0]",
         "import numpy as np\nimport torch\ndef crop(x):\n    x[:2] = 0\n    return x[x > 1]\ncrop(np.zeros(3))",
+        "import torch\nx = torch.tensor([1, 2])\nfor y in x:\n    print(y.item(), x[x > y], x.sort())",
+        "import torch\nfor i in range(3):\n    n = torch.zeros(3).sum().item()",
         "import numpy as np\nimport torch\nfor i in range(3):\n    float(np.zeros(3).sum())",
     ],
 )
@@ -50,15 +52,15 @@ def test_array_is_not_taken_for_a_tensor(source: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "rule"),
     [
-        ("x = torch.zeros(3)\ndef f():\n    return x[x > 0]", "S03"),
-        ("def f(x: torch.Tensor):\n    x[:, :2] = 0", "O12"),
-        ("def make():\n    return torch.zeros(3)\ndef f():\n    x = make()\n    x[:2] = 0", "O12"),
-        ("def crop(x):\n    x[:2] = 0\ncrop(torch.zeros(3))", "O12"),
-        ("x = torch.from_numpy(array)\ndef f():\n    x[:2].add_(1)", "O12"),
+        ("x = torch.zeros(3, device=d)\ndef f():\n    return x[x > 0]", "S03"),
+        ("def f_loss(x: torch.Tensor):\n    x[:, :2] = 0", "O12"),
+        ("def make():\n    return torch.zeros(3, device=d)\ndef f():\n    x = make()\n    return x[x > 0]", "S03"),
+        ("def crop(x):\n    return x[x > 0]\ncrop(torch.zeros(3, device=d))", "S03"),
+        ("x = torch.from_numpy(array).to(d)\ndef loss():\n    x[:2].add_(1)", "O12"),
         ("for x in loader:\n    loss = model(x)\n    total += loss.item()", "S01"),
         ("class A(torch.nn.Module):\n    def __init__(self):\n        self.fc = torch.nn.Linear(2, 2)\n"
          "    def forward(self, x):\n        y = self.fc(x)\n        if y.max() > 1:\n            return x", "S02"),
-        ("for x in loader:\n    print(torch.ones(1).sum())", "S01"),
+        ("for x in loader:\n    print(torch.ones(1, device=d).sum())", "S01"),
         ("def step(x):\n    return x.loss.item()\ndef train():\n    for x in loader:\n        step(x)", "S01"),
         ("n = torch.zeros(1, dtype=torch.long)\ntorch.distributed.all_reduce(n)", "D05"),
         ("correct = 0\nfor x, y in loader:\n    correct += (model(x).argmax(1) == y.long()).sum().item()\n"
@@ -91,13 +93,13 @@ def test_function_of_another_module_is_followed(tmp_path: Path) -> None:
         tmp_path,
         {
             "lib/arrays.py": "import numpy as np\ndef boxes():\n    return np.zeros(3)",
-            "lib/tensors.py": "import torch\ndef boxes():\n    return torch.zeros(3)",
+            "lib/tensors.py": "import torch\ndef boxes():\n    return torch.zeros(3, device=d)",
             "lib/__init__.py": "from .tensors import boxes as made",
-            "a.py": "import torch\nfrom lib.arrays import boxes\ndef f():\n    boxes()[:2] = 0",
-            "b.py": "import torch\nfrom lib import made\ndef f():\n    made()[:2] = 0",
+            "a.py": "import torch\nfrom lib.arrays import boxes\ndef f(x):\n    return x[boxes() > 0]",
+            "b.py": "import torch\nfrom lib import made\ndef f(x):\n    return x[made() > 0]",
         },
     )
-    assert [Path(one.path).name for one in found.findings if one.rule == "O12"] == ["b.py"]
+    assert [Path(one.path).name for one in found.findings if one.rule == "S03"] == ["b.py"]
 
 
 def test_base_class_of_another_module_is_followed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from trainium_core.assess import kinds
-from trainium_core.assess.kinds import BOOL_TENSOR, INT_TENSOR, TENSOR, TENSORS
+from trainium_core.assess.kinds import BOOL_TENSOR, HOST_INTS, INT_TENSOR, TENSOR, TENSORS
 from trainium_core.assess.listener import CallSite
 from trainium_core.assess.resolver import Resolver
 
@@ -68,7 +68,7 @@ def integer_reduction(reader: Resolver, node: ast.Call, site: CallSite, *, text:
     """A collective operation on integers, such as on counters."""
     del reader, node, text
     return site.path.startswith("torch.distributed.") and any(
-        given in (INT_TENSOR, BOOL_TENSOR) for given in site.arguments
+        given in (INT_TENSOR, BOOL_TENSOR, HOST_INTS) for given in site.arguments
     )
 
 
@@ -126,9 +126,14 @@ def one_argument_where(reader: Resolver, node: ast.Call, site: CallSite, *, text
 
 def slice_update(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
     """A method that changes part of a tensor in place, such as `x[:, 0].add_(1)`."""
-    del reader, text
+    del text
     is_part = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Subscript)
-    return is_part and site.receiver == TENSOR and re.fullmatch(r"[a-z]\w*[a-z]_", site.method) is not None
+    return (
+        is_part
+        and site.receiver == TENSOR
+        and _is_trained(reader)
+        and re.fullmatch(r"[a-z]\w*[a-z]_", site.method) is not None
+    )
 
 
 def slice_assignment(reader: Resolver, node: ast.Subscript, base: str, index: str, *, text: str) -> bool:
@@ -136,7 +141,12 @@ def slice_assignment(reader: Resolver, node: ast.Subscript, base: str, index: st
     is_stored = isinstance(node.ctx, ast.Store) and base == TENSOR and index != BOOL_TENSOR
     parts: Sequence[ast.expr] = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     is_part = any(isinstance(one, ast.Slice) or (isinstance(one, ast.Constant) and one.value is ...) for one in parts)
-    return is_stored and is_part and reader.place.function not in ("", "__init__")
+    return is_stored and is_part and _is_trained(reader)
+
+
+def _is_trained(reader: Resolver) -> bool:
+    """Whether a gradient may flow here: a module computes, or a loss is."""
+    return reader.place.in_forward or "loss" in reader.place.function
 
 
 def boolean_mask(reader: Resolver, node: ast.Subscript, base: str, index: str, *, text: str) -> bool:

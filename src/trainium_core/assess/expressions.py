@@ -21,7 +21,8 @@ _HOLDERS = frozenset(("builtins.list", "builtins.tuple", "builtins.sorted", "bui
 class Expressions:
     """Evaluates expressions in the place where the reader is. `Resolver` brings the reader there."""
 
-    def __init__(self, *, project: Project, listener: Listener) -> None:
+    def __init__(self, *, text: str, project: Project, listener: Listener) -> None:
+        self.has_default_device = "set_default_device" in text or "set_default_tensor_type" in text
         self.project = project
         self.listener = listener
         self.place: Place = Place()
@@ -65,7 +66,13 @@ class Expressions:
             elif base and base[0] != "<":
                 self.listener.name(target, f"{base}.{target.attr}")
         elif isinstance(target, ast.Tuple | ast.List):
-            part = value if value in kinds.TENSORS or value in (ARRAY, PYTHON) else INT if value == INTS else UNKNOWN
+            part = (
+                value
+                if value in kinds.TENSORS or value in kinds.ARRAYS or value == PYTHON
+                else INT
+                if value == INTS
+                else UNKNOWN
+            )
             for one in target.elts:
                 self.bind(one.value if isinstance(one, ast.Starred) else one, part)
         else:
@@ -142,7 +149,7 @@ class Expressions:
         path, receiver = site.path, site.receiver
         if receiver == SELF and self.place.owner and site.method in self.place.owner.methods:
             return self.read_function(self.place.owner.methods[site.method], site.arguments)
-        if receiver in kinds.TENSORS or receiver == ARRAY:
+        if receiver in kinds.TENSORS or receiver in kinds.ARRAYS:
             given = [*site.arguments, site.keywords.get("dtype", UNKNOWN)]
             return kinds.method_result(receiver, site.method, given)
         if not path:
@@ -159,7 +166,13 @@ class Expressions:
         if root in kinds.ARRAY_LIBRARIES:
             return ARRAY
         if root == "torch":
-            return kinds.torch_result(path, site.arguments, site.keywords.get("dtype", UNKNOWN))
+            made = kinds.torch_result(path, site.arguments, site.keywords.get("dtype", UNKNOWN))
+            has_device = "device" in site.keywords or "**" in site.keywords or self.place.in_forward
+            if path in kinds.MAKERS:
+                return made if has_device or self.has_default_device else kinds.on_host(made)
+            tensors = [one for one in site.arguments if one in kinds.TENSORS]
+            on_host = site.arguments and site.arguments[0] in kinds.ARRAYS and not tensors
+            return kinds.on_host(made) if on_host else made
         if path in self.functions:
             return self.read_function(self.functions[path], site.arguments)
         if path in self.classes:
@@ -186,7 +199,7 @@ class Expressions:
     def _subscript(self, node: ast.Subscript) -> str:
         base, index = self.value(node.value), self.value(node.slice)
         self.listener.subscript(node, base, index)
-        return base if base in kinds.TENSORS or base == ARRAY else INT if base == INTS else UNKNOWN
+        return base if base in kinds.TENSORS or base in kinds.ARRAYS else INT if base == INTS else UNKNOWN
 
     def _binop(self, node: ast.BinOp) -> str:
         left, right = self.value(node.left), self.value(node.right)
@@ -287,7 +300,7 @@ def _is_cuda(node: ast.expr) -> bool:
 
 def element_of(value: str, node: ast.expr) -> str:
     """What iterating over a value gives."""
-    if value in kinds.TENSORS or value == ARRAY:
+    if value in kinds.TENSORS or value in kinds.ARRAYS:
         return value
     if value == INTS or (isinstance(node, ast.Call) and ends_with(node.func, "range")):
         return INT

@@ -11,12 +11,19 @@ TENSOR = "<tensor>"
 INT_TENSOR = "<integer tensor>"
 BOOL_TENSOR = "<boolean tensor>"
 ARRAY = "<array>"
+HOST_TENSOR = "<tensor on the host>"
+HOST_INTS = "<integer tensor on the host>"
 PYTHON = "<python>"
 INT = "<int>"
 INTS = "<ints>"
 SELF = "<self>"
 
 TENSORS = frozenset((TENSOR, INT_TENSOR, BOOL_TENSOR))
+"""Tensors on a device, or on one that is not known."""
+
+HOST_TENSORS = frozenset((HOST_TENSOR, HOST_INTS))
+ARRAYS = frozenset((ARRAY, *HOST_TENSORS))
+"""What lives on the host."""
 
 GUARD = "torch.cuda.is_available()"
 """The value of a condition that holds on CUDA only."""
@@ -150,6 +157,9 @@ _INTEGER = frozenset(
 )
 _FLOATING = frozenset(["float", "half", "bfloat16", "double", "softmax", "sigmoid", "mean", "true_divide", "div"])
 _SUMS = frozenset(["sum", "cumsum", "prod", "item"])
+_KEEPING = frozenset(("view", "reshape", "unsqueeze", "squeeze", "clone", "contiguous", "sum", "max", "min", "repeat"))
+"""Methods that leave integers integers."""
+
 _HOST_METHODS = frozenset(
     [
         "size",
@@ -194,7 +204,7 @@ _INTEGER_TYPES = frozenset(
     for name in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "int", "long", "short"]
 )
 
-UNKNOWN_RECEIVERS = {"numpy": ARRAY, "cpu": ARRAY, "detach": TENSOR, "long": INT_TENSOR, "eq": BOOL_TENSOR}
+UNKNOWN_RECEIVERS = {"numpy": ARRAY, "cpu": HOST_TENSOR, "detach": TENSOR, "long": INT_TENSOR, "eq": BOOL_TENSOR}
 """What methods return whatever their object is. A tensor on the CPU counts as an array."""
 
 
@@ -204,7 +214,7 @@ def is_tensor(value: str) -> bool:
 
 def is_host(value: str) -> bool:
     """Whether it certainly is no tensor and no module: an array, a value of Python, or what another library made."""
-    return value in (ARRAY, PYTHON, INT, INTS) or value.partition(".")[0] in ARRAY_LIBRARIES
+    return value in ARRAYS or value in (PYTHON, INT, INTS) or value.partition(".")[0] in ARRAY_LIBRARIES
 
 
 def is_instance(value: str) -> bool:
@@ -217,22 +227,43 @@ def attribute_of(kind: str, name: str) -> str:
         if name in _HOST_ATTRIBUTES:
             return PYTHON
         return kind if name in ("data", "T", "mT", "H", "real", "imag", "grad", "values", "indices") else UNKNOWN
-    return ARRAY if kind == ARRAY else UNKNOWN
+    return kind if kind in ARRAYS else UNKNOWN
 
 
 def method_result(kind: str, method: str, arguments: Sequence[str]) -> str:
     """What a method of a tensor or array returns."""
-    if kind == ARRAY:
-        return TENSOR if method in ("to", "cuda") else ARRAY
-    if method in ("numpy", "cpu"):
+    if kind in ARRAYS:
+        if method in ("to", "cuda", "type_as"):
+            return INT_TENSOR if kind == HOST_INTS else TENSOR
+        return ARRAY if method == "numpy" else kind if kind != HOST_INTS or method in _KEEPING else HOST_TENSOR
+    if method == "numpy":
         return ARRAY
+    if method == "cpu":
+        return on_host(kind)
     if method in _HOST_METHODS:
         return PYTHON
+    if method in ("items", "keys", "values", "get", "pop"):  # a dictionary after all
+        return UNKNOWN
     if method == "item":
         return INT if kind in (INT_TENSOR, BOOL_TENSOR) else PYTHON
     if method in ("to", "type", "new_tensor", "new_zeros", "new_ones", "new_full"):
         return _by_type(arguments) or kind
     return _by_name(method, kind) or TENSOR if kind == TENSOR else _by_name(method, kind) or kind
+
+
+MAKERS = frozenset(
+    f"torch.{name}"
+    for name in (
+        *("zeros", "ones", "empty", "full", "arange", "rand", "randn", "randint", "linspace", "eye", "tensor"),
+        *("as_tensor", "from_numpy", "randperm", "tril_indices", "triu_indices", "load", "fft.rfftfreq", "fft.fftfreq"),
+    )
+)
+"""Functions that make a tensor, on the CPU unless they are given a device."""
+
+
+def on_host(kind: str) -> str:
+    """What a tensor is that was made without a device."""
+    return HOST_INTS if kind in (INT_TENSOR, BOOL_TENSOR) else HOST_TENSOR if kind in TENSORS else kind
 
 
 def torch_result(path: str, arguments: Sequence[str], dtype: str) -> str:
@@ -286,8 +317,8 @@ def combined(left: str, right: str, *, divides: bool = False) -> str:
         if whole and left == right == BOOL_TENSOR:
             return BOOL_TENSOR
         return INT_TENSOR if whole and not divides else TENSOR
-    if ARRAY in both:
-        return ARRAY
+    if ARRAYS.intersection(both):
+        return HOST_TENSOR if HOST_TENSORS.intersection(both) else ARRAY
     if left == right == INT:
         return PYTHON if divides else INT
     return PYTHON if all(value in (PYTHON, INT) for value in both) else UNKNOWN
@@ -297,6 +328,6 @@ def compared(values: Sequence[str]) -> str:
     """What a comparison of values returns."""
     if any(value in TENSORS for value in values):
         return BOOL_TENSOR
-    if ARRAY in values:
+    if ARRAYS.intersection(values):
         return ARRAY
     return PYTHON if any(value in (PYTHON, INT) for value in values) else UNKNOWN

@@ -139,7 +139,7 @@ def _of_document(text: str) -> Iterator[str]:
 
 
 def _of_lock(text: str) -> Iterator[str]:
-    if text.lstrip().startswith("{"):
+    if text.lstrip().startswith("{"):  # Pipfile.lock
         try:
             document: Any = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -149,7 +149,8 @@ def _of_lock(text: str) -> Iterator[str]:
         return
     packages = _toml(text).get("package")
     for one in cast("list[object]", packages) if isinstance(packages, list) else []:
-        if isinstance(name := _table({"row": one}, "row").get("name"), str):
+        name = _table({"row": one}, "row").get("name")
+        if isinstance(name, str):
             yield name
 
 

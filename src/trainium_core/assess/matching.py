@@ -202,6 +202,8 @@ class Matcher:
     def _may_be_tensor(self, site: CallSite) -> bool:
         """Whether a method may be one of a tensor or a module: nothing says that its object is something else."""
         receiver, owner = site.receiver, self.reader.place.owner
+        if receiver in kinds.HOST_TENSORS:
+            return site.method in _OF_MODULES
         if kinds.is_host(receiver):
             return False
         if receiver == kinds.SELF:
@@ -215,6 +217,8 @@ class Matcher:
             given = argument_text(site, wanted.name, wanted.position)
             if given is None or not re.fullmatch(wanted.fits, given):
                 return
+        if match.on_device and site.arguments and kinds.is_host(site.arguments[0]):
+            return
         if match.fewer_arguments and len(site.node.args) >= match.fewer_arguments:
             return
         if match.absent and ("**" in site.keywords or any(name in site.keywords for name in match.absent)):

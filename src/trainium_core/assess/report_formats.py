@@ -1,7 +1,7 @@
 """An assessment for programs: JSON, and SARIF 2.1.0 for code scanning."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -154,5 +154,5 @@ def _notification(one: Problem) -> Mapping[str, Any]:
 
 
 def _uri(path: str) -> str:
-    given = PurePath(path)
+    given = Path(path)
     return given.as_uri() if given.is_absolute() else quote(given.as_posix())

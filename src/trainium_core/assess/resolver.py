@@ -30,7 +30,7 @@ class Resolver(Expressions):
     """Reads one module."""
 
     def __init__(self, module: str, *, is_package: bool, text: str, project: Project, listener: Listener) -> None:
-        super().__init__(project=project, listener=listener)
+        super().__init__(text=text, project=project, listener=listener)
         self.module = module
         self.package = module if is_package else module.rpartition(".")[0]
         self.results: list[str] = []
@@ -62,7 +62,9 @@ class Resolver(Expressions):
 
     def _order(self, one: Function) -> int:
         name = one.node.name
-        return 0 if name == "__init__" else 1 if self._text.count(f"{name}(") < 2 else 2
+        if name == "__init__":
+            return 0
+        return 1 if _PER_STEP.search(name) or self._text.count(f"{name}(") < 2 else 2
 
     def _bind_ahead(self, body: Sequence[ast.stmt]) -> None:
         """Names of classes and functions that code above their definition may use."""

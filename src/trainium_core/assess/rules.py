@@ -69,6 +69,7 @@ class Match:
         arguments: What all of these arguments of the call are.
         absent: Arguments that the call lacks.
         fewer_arguments: How many it has less than, by position.
+        on_device: The first argument is not known to be on the host.
         place: Where in the code it has to be: `loop`, `forward`, `comparison`, or `value`, which is no comparison.
         unguarded: Not below `torch.cuda.is_available()`.
         with_text: An expression that the file must hold.
@@ -89,6 +90,7 @@ class Match:
     arguments: Sequence[Argument] = ()
     fewer_arguments: int = 0
     absent: Sequence[str] = ()
+    on_device: bool = False
     place: str = ""
     unguarded: bool = False
     with_text: str = ""

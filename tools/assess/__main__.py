@@ -1,0 +1,164 @@
+"""How often `trn assess` is right: its findings against labels made by hand, for code bases by repository and commit.
+
+Labels are places and rules; nothing of the code is stored here. The code is cloned from GitHub into a folder, which is
+kept:
+
+    python -m tools.assess --checkouts build/assess --write
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from trainium_core.assess.assessment import assess
+from trainium_core.assess.rules import LIBRARY_PREFIX, rules
+
+LABELS = Path(__file__).parent / "labels"
+PAGE = Path(__file__).parents[2] / "docs" / "project" / "assess-accuracy.md"
+_MEASURED = re.compile(r"<!-- measured -->\n.*?<!-- end of measured -->", re.DOTALL)
+
+Place = tuple[str, int, str]
+"""A file, a line, and a rule."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeBase:
+    """paths: the files and folders that were labelled; of folders their Python files. places: what should be found."""
+
+    name: str
+    repository: str
+    commit: str
+    license: str
+    paths: Sequence[str]
+    places: frozenset[Place]
+
+
+@dataclass
+class Score:
+    """By rule: how many findings are right, wrong, and missing."""
+
+    right: Counter[str] = field(default_factory=Counter[str])
+    wrong: Counter[str] = field(default_factory=Counter[str])
+    missed: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, other: "Score") -> None:
+        self.right += other.right
+        self.wrong += other.wrong
+        self.missed += other.missed
+
+
+def code_bases() -> Iterator[CodeBase]:
+    for file in sorted(LABELS.glob("*.toml")):
+        document = tomllib.loads(file.read_text())
+        places = frozenset(
+            (path, int(line), rule)
+            for path, rows in document.pop("places").items()
+            for line, _, rule in (row.partition(" ") for row in rows)
+        )
+        yield CodeBase(name=file.stem, places=places, **document)
+
+
+def checked_out(one: CodeBase, folder: Path) -> Path:
+    """The folder of a code base at its commit; cloned if it is not there."""
+    place = folder / one.name
+    if not place.exists():
+        place.mkdir(parents=True)
+        for command in (
+            ("init", "--quiet"),
+            ("fetch", "--quiet", "--depth", "1", one.repository, one.commit),
+            ("checkout", "--quiet", "FETCH_HEAD"),
+        ):
+            subprocess.run(["git", *command], cwd=place, check=True)
+    return place
+
+
+def found_in(place: Path, paths: Sequence[str]) -> frozenset[Place]:
+    found = assess([place / path for path in paths]).counted()
+    relative = [(Path(one.path).relative_to(place).as_posix(), one.line, one.rule) for one in found]
+    return frozenset(one for one in relative if one[0].endswith(".py"))
+
+
+def score(found: frozenset[Place], labelled: frozenset[Place]) -> Score:
+    return Score(
+        right=Counter(rule for *_, rule in found & labelled),
+        wrong=Counter(rule for *_, rule in found - labelled),
+        missed=Counter(rule for *_, rule in labelled - found),
+    )
+
+
+def report(scores: Sequence[tuple[CodeBase, Score]]) -> str:
+    """The tables for the page."""
+    total = Score()
+    for _, one in scores:
+        total.add(one)
+    by_base = [
+        f"| [{base.name}]({base.repository}/tree/{base.commit}) | {base.license} | {_figures(one)} |"
+        for base, one in scores
+    ]
+    names = sorted({*total.right, *total.wrong, *total.missed})
+    by_rule = [f"| `{name}` | {rules()[name].title} | {_figures_of(total, (name,))} |" for name in names]
+    code = [name for name in names if not name.startswith(LIBRARY_PREFIX)]
+    header = "right | wrong | missed | precision | recall |"
+    rule = "---|---|---|---|---|"
+    return "\n".join(
+        [
+            f"Measured on {datetime.now(UTC).date()}:",
+            "",
+            f"| code base | license | {header}",
+            f"|---|---|{rule}",
+            *by_base,
+            f"| **all** | | {_figures(total)} |",
+            f"| **all, without libraries** | | {_figures_of(total, code)} |",
+            "",
+            f"| rule | finds | {header}",
+            f"|---|---|{rule}",
+            *by_rule,
+        ]
+    )
+
+
+def _figures(one: Score) -> str:
+    return _figures_of(one, sorted({*one.right, *one.wrong, *one.missed}))
+
+
+def _figures_of(one: Score, names: Sequence[str]) -> str:
+    right, wrong, missed = (sum(counts[name] for name in names) for counts in (one.right, one.wrong, one.missed))
+    return f"{right} | {wrong} | {missed} | {_percent(right, wrong)} | {_percent(right, missed)}"
+
+
+def _percent(right: int, other: int) -> str:
+    return f"{100 * right / (right + other):.0f}%" if right + other else ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.assess", description=__doc__)
+    parser.add_argument("--checkouts", type=Path, default=Path("build/assess"), help="where the code bases are cloned")
+    parser.add_argument("--write", action="store_true", help=f"renew {PAGE.name}")
+    parser.add_argument("--list", action="store_true", help="list what is wrong and what is missed")
+    given = parser.parse_args()
+    scores = list[tuple[CodeBase, Score]]()
+    for base in code_bases():
+        found = found_in(checked_out(base, given.checkouts), base.paths)
+        scores.append((base, score(found, base.places)))
+        if given.list:
+            for word, places in (("wrong", found - base.places), ("missed", base.places - found)):
+                for path, line, rule in sorted(places):
+                    print(f"{word} {base.name}/{path}:{line} {rule}")
+    text = report(scores)
+    print(text)
+    if given.write:
+        PAGE.write_text(
+            _MEASURED.sub(lambda _: f"<!-- measured -->\n\n{text}\n\n<!-- end of measured -->", PAGE.read_text())
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
