@@ -30,7 +30,11 @@ Place = tuple[str, int, str]
 
 @dataclass(frozen=True, kw_only=True)
 class CodeBase:
-    """paths: the files and folders that were labelled; of folders their Python files. places: what should be found."""
+    """A code base that was labelled.
+
+    paths: the files and folders that were read for it; of folders their Python files. places: what should be found.
+    held_out: whether no rule was changed after it was looked at.
+    """
 
     name: str
     repository: str
@@ -38,6 +42,7 @@ class CodeBase:
     license: str
     paths: Sequence[str]
     places: frozenset[Place]
+    held_out: bool = False
 
 
 @dataclass
@@ -99,7 +104,8 @@ def report(scores: Sequence[tuple[CodeBase, Score]]) -> str:
     for _, one in scores:
         total.add(one)
     by_base = [
-        f"| [{base.name}]({base.repository}/tree/{base.commit}) | {base.license} | {_figures(one)} |"
+        f"| [{base.name}]({base.repository}/tree/{base.commit}){' (held out)' if base.held_out else ''} "
+        f"| {base.license} | {_figures(one)} |"
         for base, one in scores
     ]
     names = sorted({*total.right, *total.wrong, *total.missed})

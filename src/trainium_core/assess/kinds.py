@@ -172,7 +172,6 @@ _HOST_METHODS = frozenset(
         "is_contiguous",
         "tolist",
         "backward",
-        "requires_grad_",
         "register_hook",
         "get_device",
         "data_ptr",
