@@ -84,6 +84,21 @@ def test_a_group_grows_and_shrinks_with_tags_of_its_own_and_of_the_stack(stacks:
             assert {"own": "1", "trn:cluster": "c"}.items() <= tags.items()
 
 
+def test_tags_of_a_launch_template_change_in_place(stacks: Stacks) -> None:
+    def tagged(**tags: str) -> dict[str, Any]:
+        resources = fleet(1)
+        given = [{"Key": key, "Value": value} for key, value in tags.items()]
+        specification = {"ResourceType": "launch-template", "Tags": given}
+        resources["L"]["Properties"]["TagSpecifications"] = [specification]
+        return template(resources)
+
+    name = stacks.deploy(tagged(team="ml", gone="soon"))
+    assert stacks.update(name, tagged(team="research")) == "UPDATE_COMPLETE", stacks.failures(name)
+    of_template = [{"Name": "resource-id", "Values": [stacks.physical_id(name, "L")]}]
+    tags = stacks.aws.client("ec2").describe_tags(Filters=of_template)["Tags"]
+    assert {tag["Key"]: tag["Value"] for tag in tags if not tag["Key"].startswith("aws:")} == {"team": "research"}
+
+
 @pytest.mark.parametrize(("policy", "replaced"), [({}, False), ({"AutoScalingRollingUpdate": {}}, True)])
 def test_a_new_version_replaces_the_nodes_if_the_update_policy_says_so(
     stacks: Stacks, policy: dict[str, Any], replaced: bool

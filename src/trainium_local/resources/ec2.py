@@ -81,6 +81,24 @@ class _Instance(ApiResource):
         }
 
 
+class _LaunchTemplate(ApiResource):
+    def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
+        """The template's own tags change in place: they are of the template, and not of a version."""
+        new, old = _own_tags(request.properties), _own_tags(previous)
+        template = {"Resources": [current.physical_id]}
+        if gone := [{"Key": key} for key in old.keys() - new.keys()]:
+            self.call(request, "DeleteTags", template | {"Tags": gone})
+        if new != old and new:
+            self.call(request, "CreateTags", template | {"Tags": [{"Key": k, "Value": v} for k, v in new.items()]})
+        tags = {name: value for name, value in request.properties.items() if name == "TagSpecifications"}
+        return super().update(request, current, {k: v for k, v in previous.items() if k != "TagSpecifications"} | tags)
+
+
+def _own_tags(properties: Properties) -> dict[str, str]:
+    specifications = properties.get("TagSpecifications") or []
+    return {tag["Key"]: tag["Value"] for one in specifications for tag in one.get("Tags") or []}
+
+
 class _SecurityGroup(ApiResource):
     def adapt(self, properties: Properties) -> Properties:
         inline = [name for name in ("SecurityGroupIngress", "SecurityGroupEgress") if name in properties]
@@ -112,6 +130,7 @@ class _Rule(ApiResource):
 KINDS: dict[str, type[ApiResource]] = {
     "AWS::EC2::EIP": _ElasticIp,
     "AWS::EC2::Instance": _Instance,
+    "AWS::EC2::LaunchTemplate": _LaunchTemplate,
     "AWS::EC2::SecurityGroup": _SecurityGroup,
     "AWS::EC2::SecurityGroupEgress": _Rule,
     "AWS::EC2::SecurityGroupIngress": _Rule,

@@ -1,0 +1,153 @@
+"""Nodes are replaced by the fleet gate, by the real CDK CLI, with the permissions of `trn permissions` and no others.
+
+One account: each test looks at one moment of the same story.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_cdk import aws_ssm as ssm
+from constructs import Construct
+
+from stacks.trn_cluster_stack import TrnClusterStack
+from tests.constructs.synth import cluster_template, template_of
+from tests.deploy.account import Account, Run, differences, instance_ids
+from tests.deploy.command import run_trn
+from tests.deploy.permitted import as_user, execution_policies
+from tools.demo.inventory import Inventory
+from trainium_core.naming import STACK_NAME
+from trainium_core.plan import Plan
+from trainium_local.server import Settings
+
+PLAN: Mapping[str, Any] = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "nodes": 2}
+OPTIONS = tuple(word for name, value in PLAN.items() for word in ("-c", f"trn:{name}={value}"))
+TAKEN = "/taken/already"
+TAGGED: Mapping[str, Any] = {"tags": {"team": "ml"}}
+LARGER = {**TAGGED, "root_volume_gib": 600}
+
+
+class StackThatFails(TrnClusterStack):
+    """With a parameter that exists already, which is made last."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        super().__init__(scope, construct_id, plan=plan)
+        refused = ssm.CfnParameter(self, "Refused", name=TAKEN, type="String", value="x")
+        refused.node.add_dependency(self.node.find_child("Cluster"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """How a command ended, and the nodes right after it."""
+
+    run: Run
+    nodes: frozenset[str]
+
+
+def a_moment(account: Account, run: Run) -> Moment:
+    return Moment(run=run, nodes=frozenset(instance_ids(account.cluster())))
+
+
+@pytest.fixture(scope="module")
+def account(start_account: Callable[..., Account]) -> Account:
+    started = start_account(Settings(iam="enforced"), execution_policies)
+    started.aws.client("ssm").put_parameter(Name=TAKEN, Type="String", Value="theirs")
+    return started
+
+
+@pytest.fixture(scope="module")
+def before(account: Account) -> Inventory:
+    return account.inventory()
+
+
+@pytest.fixture(scope="module")
+def deployer(account: Account) -> Account:
+    return as_user(account, "deploy")
+
+
+@pytest.fixture(scope="module")
+def app_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mapping[str, Any]], Path]:
+    """Make a folder with the cdk.json of a plan with some settings, which is synthesised already."""
+
+    def make(settings: Mapping[str, Any]) -> Path:
+        template = template_of(TrnClusterStack, STACK_NAME, settings)
+        folder = tmp_path_factory.mktemp("app")
+        context = {f"trn:{name}": value for name, value in {**PLAN, **settings}.items()}
+        (folder / "cdk.json").write_text(json.dumps({"app": str(template.file.parent), "context": context}))
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def deployed(account: Account, before: Inventory, deployer: Account) -> Moment:  # noqa: ARG001
+    return a_moment(account, deployer.cdk_deploy(cluster_template()))
+
+
+@pytest.fixture(scope="module")
+def tagged(account: Account, deployer: Account, deployed: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
+    """After `trn deploy --yes` of another tag."""
+    app = app_of(TAGGED)
+    return a_moment(account, run_trn(deployer, "deploy", "--yes", folder=app))
+
+
+@pytest.fixture(scope="module")
+def rolled_back(account: Account, deployer: Account, tagged: Moment) -> Moment:  # noqa: ARG001
+    """After a deployment that replaced the nodes and failed then, once its rollback has brought nodes back."""
+    run = deployer.try_to_deploy(template_of(StackThatFails, STACK_NAME, LARGER))
+    deadline = time.monotonic() + 90
+    while not proven(account) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return a_moment(account, run)
+
+
+def proven(account: Account) -> bool:
+    cluster = account.cluster()
+    records = {one.instance_id for one in cluster.records if one.state == "proven"}
+    return len(nodes := instance_ids(cluster)) == 2 and nodes <= records
+
+
+@pytest.fixture(scope="module")
+def replaced(account: Account, deployer: Account, rolled_back: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
+    """After `trn deploy --yes --replace-nodes` of larger disks."""
+    app = app_of(LARGER)
+    return a_moment(account, run_trn(deployer, "deploy", "--yes", "--replace-nodes", folder=app))
+
+
+@pytest.fixture(scope="module")
+def operated(account: Account, replaced: Moment) -> list[Run]:  # noqa: ARG001
+    """`trn sleep`, `trn wake` and `trn destroy`, by who operates."""
+    operator = as_user(account, "operate")
+    sleep = run_trn(operator, "sleep", "--yes", "--grace", "0", *OPTIONS)
+    wake = run_trn(operator, "wake", "--yes", *OPTIONS)
+    return [sleep, wake, run_trn(operator, "destroy", "--yes", "--grace", "0", *OPTIONS)]
+
+
+def test_a_tag_ends_no_node_and_needs_no_question(deployed: Moment, tagged: Moment) -> None:
+    assert tagged.run.code == 0, tagged.run.printed
+    assert "None of the 2 running nodes ends by this deployment." in tagged.run.printed
+    assert tagged.nodes == deployed.nodes
+
+
+def test_a_rollback_replaces_the_nodes_of_the_failed_deployment(deployed: Moment, rolled_back: Moment) -> None:
+    assert rolled_back.run.code == 1
+    assert TAKEN in rolled_back.run.printed
+    assert len(rolled_back.nodes) == 2
+    assert not rolled_back.nodes & deployed.nodes
+
+
+def test_a_changed_setting_replaces_all_nodes(rolled_back: Moment, replaced: Moment) -> None:
+    assert replaced.run.code == 0, replaced.run.printed
+    assert "2 of 2 running nodes would end, with what is on their disks: " in replaced.run.printed
+    assert len(replaced.nodes) == 2
+    assert not replaced.nodes & rolled_back.nodes
+    assert f"{STACK_NAME}.Fleet = 2 of 2 nodes proven" in replaced.run.printed
+
+
+def test_operators_may_do_all_that_follows(account: Account, before: Inventory, operated: list[Run]) -> None:
+    assert [run.code for run in operated] == [0, 0, 0], "\n".join(run.printed for run in operated)
+    assert differences(before, account.inventory()) == []
