@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicies, RemovalPolicy
 from aws_cdk import aws_s3 as s3
 
 from tests.constructs.synth import Json, Template, new_stack, statements, synthesize
@@ -44,21 +44,28 @@ def test_the_emptier_may_act_as_long_as_there_is_content() -> None:
     assert content["Properties"]["ServiceToken"] == {"Fn::GetAtt": [emptier, "Arn"]}
 
 
-def test_the_emptier_may_empty_this_bucket_and_do_no_more() -> None:
+def test_the_bucket_itself_lets_the_emptier_empty_it() -> None:
+    """A policy of the function loses what it allows on a removed bucket before that bucket is emptied."""
     arn = {"Fn::GetAtt": [bucket().logical_id("AWS::S3::Bucket"), "Arn"]}
-    on_s3 = [s for s in statements(bucket()) if not str(s["Action"]).startswith("['logs:")]
-    assert on_s3 == [
-        {
-            "Effect": "Allow",
-            "Action": ["s3:GetBucketTagging", "s3:ListBucketVersions"],
-            "Resource": arn,
-        },
-        {
-            "Effect": "Allow",
-            "Action": ["s3:DeleteObject", "s3:DeleteObjectVersion"],
-            "Resource": {"Fn::Join": ["", [arn, "/*"]]},
-        },
+    role = {"Fn::GetAtt": [bucket().logical_id("AWS::IAM::Role"), "Arn"]}
+    document = bucket().properties("AWS::S3::BucketPolicy")["PolicyDocument"]
+    assert [one for one in document["Statement"] if one["Effect"] == "Allow"] == [
+        {"Effect": "Allow", "Action": actions, "Principal": {"AWS": role}, "Resource": resource}
+        for actions, resource in (
+            (["s3:GetBucketTagging", "s3:ListBucketVersions"], arn),
+            (["s3:DeleteObject", "s3:DeleteObjectVersion"], {"Fn::Join": ["", [arn, "/*"]]}),
+        )
     ]
+    assert not [one for one in statements(bucket()) if "s3:" in str(one["Action"])]
+
+
+def test_a_bucket_that_the_app_retains_by_an_aspect_is_not_emptied() -> None:
+    stack = new_stack()
+    DisposableBucket(stack, "Kept")
+    RemovalPolicies.of(stack).retain(apply_to_resource_types=["AWS::S3::Bucket"])
+    template = synthesize(stack)
+    assert tags(template)[EMPTY_AT_DELETE_TAG] == "false"
+    assert tags(bucket())[EMPTY_AT_DELETE_TAG] == "true"
 
 
 def test_nothing_empties_a_kept_bucket() -> None:

@@ -118,6 +118,16 @@ def test_a_deny_wins_over_any_allow(aws: EmbeddedAws) -> None:
     session.client("ssm").describe_parameters()
 
 
+def test_the_policy_of_a_bucket_lets_a_role_in_but_for_what_its_own_denies(aws: EmbeddedAws) -> None:
+    name = bucket(aws)
+    let_in, denied, other = role(aws), role(aws, deny("s3:PutObject")), role(aws)
+    lets_in = allow("s3:PutObject", f"arn:aws:s3:::{name}/*", Principal={"AWS": [let_in, denied]})
+    aws.client("s3").put_bucket_policy(Bucket=name, Policy=policy(lets_in))
+    Session(aws, let_in).client("s3").put_object(Bucket=name, Key="k", Body=b"")
+    for arn in (denied, other):
+        assert refusal(Session(aws, arn).client("s3").put_object, Bucket=name, Key="k", Body=b"")[0] == "AccessDenied"
+
+
 def test_a_resource_is_matched_with_wildcards(aws: EmbeddedAws) -> None:
     Session(aws, role(aws, allow("ec2:DescribeVpcs"))).client("ec2").describe_vpcs()
     narrow = Session(aws, role(aws, allow("ec2:DescribeVpcs", f"arn:aws:ec2:*:{ACCOUNT}:vpc/*")))

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
-from aws_cdk import CfnResource, RemovalPolicy, Stack, Tags
+import jsii
+from aws_cdk import CfnDeletionPolicy, CfnResource, IStableStringProducer, Lazy, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -14,7 +15,7 @@ from constructs import Construct
 from trainium_cdk.cdk_types import Key
 from trainium_cdk.checks import refuse
 from trainium_cdk.handler_function import HandlerFunction
-from trainium_cdk.justification import justify, justify_wildcard, justify_wildcards
+from trainium_cdk.justification import justify, justify_wildcards
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 
 _EMPTIER = "TrainiumCdkBucketEmptier"
@@ -79,12 +80,13 @@ class DisposableBucket(Construct):
             self._empty_at_delete()
 
     def _empty_at_delete(self) -> None:
-        Tags.of(self.bucket).add(EMPTY_AT_DELETE_TAG, "true")
+        emptied: Any = _Emptied(_cfn_bucket(self.bucket))
+        Tags.of(self.bucket).add(EMPTY_AT_DELETE_TAG, Lazy.string(emptied))
         emptier = _emptier(Stack.of(self))
-        emptier.allow(actions=["s3:ListBucketVersions", "s3:GetBucketTagging"], resources=[arn_of(self.bucket)])
-        every_object = arn_of(self.bucket, "*")
-        emptier.allow(actions=["s3:DeleteObject", "s3:DeleteObjectVersion"], resources=[every_object])
-        justify_wildcard(emptier, every_object, "empties this bucket, whatever its objects are called")
+        # In the bucket's own policy, which lives as long as the bucket: an update that removes one of several buckets
+        # takes its permissions out of a policy of the function before the bucket is emptied.
+        self._allow(emptier, ["s3:ListBucketVersions", "s3:GetBucketTagging"], arn_of(self.bucket))
+        self._allow(emptier, ["s3:DeleteObject", "s3:DeleteObjectVersion"], arn_of(self.bucket, "*"))
         content = emptier.custom_resource(
             self,
             "Content",
@@ -93,6 +95,22 @@ class DisposableBucket(Construct):
         )
         # At delete the function must still be allowed to, by its own policy and the bucket's.
         content.node.add_dependency(self.bucket)
+
+    def _allow(self, emptier: HandlerFunction, actions: Sequence[str], resource: str) -> None:
+        role = iam.ArnPrincipal(emptier.role.role_arn)
+        statement = iam.PolicyStatement(actions=list(actions), resources=[resource], principals=[role])
+        self.bucket.add_to_resource_policy(statement)
+
+
+@jsii.implements(IStableStringProducer)
+class _Emptied:
+    """Whether a bucket is emptied at deletion: not if the app retains it after all, as by RemovalPolicies."""
+
+    def __init__(self, bucket: s3.CfnBucket) -> None:
+        self._bucket = bucket
+
+    def produce(self) -> str:
+        return "true" if self._bucket.cfn_options.deletion_policy == CfnDeletionPolicy.DELETE else "false"
 
 
 def check_bucket_policy(construct: Construct, policy: RemovalPolicy) -> None:

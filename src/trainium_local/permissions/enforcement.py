@@ -6,12 +6,13 @@ from moto.core.exceptions import ServiceException
 from moto.core.parse import XFormedDict
 from moto.core.responses import ActionResult, BaseResponse
 from moto.core.utils import get_service_model
+from moto.s3.models import s3_backends
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response
 
 from trainium_local import access
 from trainium_local.access import CALLER, Caller
-from trainium_local.permissions.policies import Access, allows, refusal
+from trainium_local.permissions.policies import Access, allows, refusal, statements
 from trainium_local.permissions.principals import Principal, principal, role_principal, trusts
 from trainium_local.permissions.requests import Request, accesses
 from trainium_local.signatures import Credentials
@@ -131,8 +132,22 @@ def _trusted_by_name(request: Request, identity: Principal | None) -> bool:
     raise DeniedError(f"User: {name} is not authorized to perform: sts:AssumeRole on resource: {arn}")
 
 
+def _refusal(identity: Principal, access: Access) -> str | None:
+    """Why an access is denied. The policy of a bucket alone can allow it, within the account of the bucket."""
+    reason = refusal(identity.policies, access)
+    if reason is None or "explicit deny" in reason or not access.action.startswith("s3:"):
+        return reason
+    policy = _bucket_policy(identity.arn.split(":")[4], access.resource.rpartition(":")[2].partition("/")[0])
+    return None if policy and allows(statements(policy), access, {*identity.names}) else reason
+
+
+def _bucket_policy(account: str, bucket: str) -> str | None:
+    found = s3_backends[account]["aws"].buckets.get(bucket)
+    return found.policy.decode() if found and found.policy else None
+
+
 def _refuse_unless_one(identity: Principal, alternatives: list[Access]) -> None:
-    reasons = [refusal(identity.policies, one) for one in alternatives]
+    reasons = [_refusal(identity, one) for one in alternatives]
     if None not in reasons:
         needed = alternatives[0]
         resource = f'"{needed.resource}"' if needed.action.startswith("s3:") else needed.resource or "*"
