@@ -48,7 +48,7 @@ def test_a_date_time_is_one_instant(text: str, utc: str) -> None:
         # by half an hour
         ("2026-12-01T18:00", "say in which zone: write 2026-12-01T18:00Z"),
         ("2026-12-01T18:00 Europe/Berln", "write Europe/Berlin"),
-        ("2026-12-01T18:00 ../../etc/passwd", "is no time zone"),
+        ("2026-12-01T18:00 ../../etc/passwd", "is not a time zone"),
         ("0h", "more than nothing"),
         ("367d", "at most 366d"),
         ("soon", "give a duration"),

@@ -15,7 +15,7 @@ BLOCK = {"capacity": "capacity-block", "reservation_id": RESERVATION}
     ids=str,
 )
 def test_end_budget_idleness_and_block_need_a_clock(settings: dict[str, Any]) -> None:
-    assert from_settings(**settings).ends_by_itself
+    assert from_settings(**settings).needs_clock
 
 
 @pytest.mark.parametrize(

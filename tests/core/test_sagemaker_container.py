@@ -138,7 +138,7 @@ def test_an_answer_of_neuron_ls_that_is_unknown_is_refused(tmp_path: Path, answe
     refused = of_script(tmp_path, "")
     (refused.bin / "neuron-ls").write_text(f"#!/bin/sh\necho '{answer}'")
     assert refused.run()[0] == 1
-    assert refused.failure.startswith("neuron-ls answers in a form that is not known")
+    assert refused.failure.startswith("neuron-ls printed an unknown format")
 
 
 def test_the_logical_cores_follow_the_lnc_of_the_job_and_not_of_the_host(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from constructs import Construct
 from trainium_cdk.checks import check, check_known, form
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
-from trainium_core.plan.rules.nodes import reservation_given, sold_that_way
+from trainium_core.plan.rules.nodes import reservation_given, usage_class_is_supported
 from trainium_core.plan.values import CapacityKind
 
 
@@ -57,7 +57,7 @@ def checked_capacity(
     check_known(construct, "capacity", reservation or "", why="what a reservation holds is bought before")
     check(
         construct,
-        sold_that_way(kind, bought.kind, catalog or builtin_catalog(), field="capacity"),
+        usage_class_is_supported(kind, bought.kind, catalog or builtin_catalog(), field="capacity"),
         form("reservation_id", reservation, field="capacity"),
         reservation_given(bought.kind, reservation, field="capacity"),
     )

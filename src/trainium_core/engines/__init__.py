@@ -1,1 +1,1 @@
-"""What runs the training: each engine is a package here, with one line in the registry."""
+"""Engines run the training. Each is a package here, with one line in the registry."""

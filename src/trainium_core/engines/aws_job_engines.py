@@ -1,4 +1,4 @@
-"""The engines that run jobs: one line for each."""
+"""The engines that run jobs, one line for each."""
 
 from collections.abc import Callable, Mapping
 
@@ -14,7 +14,7 @@ JOB_ENGINES: Mapping[str, Callable[[Plan, str, Clients], JobEngine]] = {
     Ec2Jobs.key: Ec2Jobs,
     SageMakerJobs.key: SageMakerJobs,
 }
-"""By what trn:stacks calls them. Each takes the plan, the name of its stack in CloudFormation, and clients."""
+"""By their key in trn:stacks. Each takes the plan, the name of its CloudFormation stack, and the clients."""
 
 
 def running_engines(plan: Plan) -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def running_engines(plan: Plan) -> tuple[str, ...]:
 
 
 def chosen_engine(plan: Plan, on: str | None) -> str:
-    """The engine that --on names, else the first of the plan that runs jobs. Raises JobError."""
+    """The engine that --on names. Default: the first engine of the plan that runs jobs. Raises JobError."""
     running = running_engines(plan)
     if on in running or (on is None and running):
         return on or running[0]

@@ -1,4 +1,4 @@
-"""What an engine answers about a plan, and what its service makes in an account besides the stack."""
+"""The interface of an engine: what it reports about a plan, and what its service creates outside the stack."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from trainium_runtime.aws_service import AwsService
 from trainium_runtime.check_result import CheckResult
 
 Check = Callable[[Plan, Account], CheckResult | None]
-"""The result of a check; None when the plan has nothing for it to check."""
+"""The result of a check; None if it does not apply to the plan."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,8 +21,8 @@ class ServiceLogs:
     """Log groups that a service creates.
 
     Attributes:
-        prefix: What their names begin with. They end in the id of a resource.
-        resource_type: The CloudFormation type of that resource.
+        prefix: Start of their names, which end in the ID of a resource.
+        resource_type: CloudFormation type of that resource.
     """
 
     prefix: str
@@ -31,12 +31,12 @@ class ServiceLogs:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceNodes:
-    """Nodes that a service runs in a resource of the stack, without an Auto Scaling group.
+    """Nodes that a service runs for a resource of the stack, without an Auto Scaling group.
 
     Attributes:
-        resource_type: The CloudFormation type of the resource.
-        called: What messages call the resource.
-        running: Returns how many nodes are billed, for the physical id of the resource.
+        resource_type: CloudFormation type of the resource.
+        called: Name of the resource in messages.
+        running: Returns the number of billed nodes, given the physical ID of the resource.
     """
 
     resource_type: str
@@ -49,8 +49,8 @@ class Workloads:
     """What runs on an engine and outlives its stack, such as jobs.
 
     Attributes:
-        running: Returns what runs for a cluster, by its name and the ARNs of its state machines.
-        stop: Stops one workload by its id, by kind. No two engines have a kind in common.
+        running: Returns the running workloads of a cluster, given its name and the ARNs of its state machines.
+        stop: Functions by kind, each of which stops one workload by its ID. Kinds are unique across engines.
     """
 
     running: Callable[[AwsService, str, Sequence[str]], Iterable[Workload]]
@@ -67,22 +67,22 @@ def _always(_plan: Plan) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """One engine. Its callables are only asked about plans whose trn:stacks has it.
+    """One engine. Its callables are only called with plans whose trn:stacks includes it.
 
     Attributes:
-        key: What trn:stacks calls it.
-        cost_items: What AWS bills its stack for.
-        cost_notes: What to know about that estimate.
-        warnings: What the author of a plan should know, by setting.
-        needs_vpc: Whether its stack is in a VPC, a new one unless trn:vpc_id is given.
-        checks: What preflight asks for it, by name, in the order of the findings. No two engines share a name.
-        listings: The kinds of resources that only this engine creates, for an audit.
-        workloads: What outlives its stack; None if nothing does.
+        key: Its name in trn:stacks.
+        cost_items: The billed items of its stack.
+        cost_notes: Notes on that estimate.
+        warnings: Warnings for the author of a plan, by setting.
+        needs_vpc: Whether its stack is in a VPC. The VPC is new unless trn:vpc_id is set.
+        checks: Its preflight checks by name, in the order of the findings. Names are unique across engines.
+        listings: Resource kinds that only this engine creates, for `trn audit`.
+        workloads: Workloads that outlive its stack; None if there are none.
         service_logs: Log groups that its service creates; None if it creates none.
         service_nodes: Nodes that its service runs; None if an Auto Scaling group runs them.
-        ec2_shows_nodes: Whether its nodes are instances of the account.
+        ec2_shows_nodes: Whether its nodes are EC2 instances of the account.
         ends_with_pilot: Whether trn:ends ends its stack.
-        can_sleep: Whether its stack stays without nodes then, unless trn:ends_action says otherwise.
+        can_sleep: Whether its stack stays without nodes at the end of the pilot, unless trn:ends_action is destroy.
     """
 
     key: str
@@ -101,5 +101,5 @@ class Engine:
 
     @property
     def construct_id(self) -> str:
-        """Id of its stack in the app."""
+        """The ID of its stack in the app."""
         return CONSTRUCT_IDS[self.key]

@@ -10,10 +10,10 @@ from trainium_core.plan import Plan
 from trainium_core.plan.warnings import merged
 
 CLUSTER = EC2
-"""The engine whose settings are the plan's own, and whose stack is the cluster."""
+"""The engine of the cluster stack. Its settings have no section of their own in the plan."""
 
 ENGINES: Mapping[str, Engine] = {engine.key: engine for engine in (EC2, SAGEMAKER, HYPERPOD)}
-"""By what trn:stacks calls them."""
+"""By their key in trn:stacks."""
 
 SERVICE_LOGS = tuple(engine.service_logs for engine in ENGINES.values() if engine.service_logs is not None)
 SERVICE_NODES = tuple(engine.service_nodes for engine in ENGINES.values() if engine.service_nodes is not None)
@@ -25,6 +25,6 @@ def engines_of(plan: Plan) -> tuple[Engine, ...]:
 
 
 def plan_warnings(plan: Plan) -> Mapping[str, str]:
-    """Warnings by setting: of the cluster, whose plan it is in any case, and of the stacks beside it."""
+    """Warnings by setting: those of the cluster, which apply to every plan, and those of the other stacks."""
     engines = dict.fromkeys((CLUSTER.key, *plan.stacks))
     return merged(warning for key in engines for warning in ENGINES[key].warnings(plan).items())

@@ -1,4 +1,4 @@
-"""Writing settings into the text of a cdk.json, with everything else in it left as it is."""
+"""Writes settings into the text of a cdk.json, and leaves the rest of the text unchanged."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, kw_only=True)
 class _Member:
-    """A member of a JSON object, by where its key begins and its value begins and ends in the text."""
+    """A member of a JSON object, with the positions of its key and its value in the text."""
 
     key: str
     key_start: int
@@ -23,9 +23,11 @@ class _Member:
 
 
 def with_settings(text: str, settings: Mapping[str, str]) -> str:
-    """The text with settings (names without their prefix) in its context: replaced in place, else after the others.
+    """The text with settings added to its context, or replaced in place.
 
-    The text must be JSON, an object that holds an object as its context if it has one.
+    Args:
+        text: A JSON object. Its context, if there is one, must be an object too.
+        settings: Values by setting, without the prefix `trn:`.
     """
     root = _skip_space(text, 0)
     if all(member.key != _CONTEXT for member in _members(text, root)):
@@ -37,7 +39,7 @@ def with_settings(text: str, settings: Mapping[str, str]) -> str:
 
 
 def _set(text: str, start: int, key: str, value: str) -> str:
-    """Set a member of the object that begins at `start`; `value` is JSON."""
+    """Set a member of the object at `start`. `value` is JSON."""
     members = list(_members(text, start))
     for member in reversed(members):  # the last of equal keys is the one that counts
         if member.key == key:

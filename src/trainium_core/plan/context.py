@@ -1,4 +1,4 @@
-"""Where settings come from: the context of cdk.json and of `-c`, as the CDK CLI or `trn` hands it over."""
+"""Reads settings from the context of cdk.json and of `-c`, as the CDK CLI or `trn` provides it."""
 
 import json
 import os
@@ -15,10 +15,10 @@ _PROJECT_FILE = "cdk.json"
 
 
 def plan_from_cdk(folder: Path) -> Plan:
-    """The plan for an app that the CDK CLI runs, or that is run by hand in the folder of cdk.json.
+    """The plan of an app that the CDK CLI runs, or that runs in the folder of cdk.json.
 
-    Reads what the CLI passes in the environment, so that a mistake is shown before aws_cdk is even imported.
-    Raises PlanError.
+    Reads the context from the environment of the CDK CLI, so that mistakes are shown before aws_cdk is imported. Raises
+    PlanError.
     """
     passed = os.environ.get("CDK_CONTEXT_JSON")
     context: dict[str, Any] = json.loads(passed) if passed is not None else _context_of(folder / _PROJECT_FILE)
@@ -29,11 +29,15 @@ def plan_from_cdk(folder: Path) -> Plan:
 
 
 def plan_from_file(cdk_json: Path | None, overrides: Sequence[str], *, ignoring: Collection[str] = ()) -> Plan:
-    """The plan that cdk.json describes with `key=value` overrides as `-c` takes them.
+    """The plan of cdk.json, with `key=value` overrides as `-c` takes them.
 
-    cdk_json: default the one of the working directory, which may be missing when there are overrides.
-    ignoring: settings whose default is taken, whatever is given for them.
-    Raises PlanError, also for a missing or broken file and for an override without `=`.
+    Args:
+        cdk_json: Default: cdk.json in the working directory, which may be missing if there are overrides.
+        overrides: Settings that replace those of cdk.json.
+        ignoring: Settings that keep their default even if they are given.
+
+    Raises:
+        PlanError: A setting is invalid, the file is missing or invalid, or an override has no `=`.
     """
     file = cdk_json or Path(_PROJECT_FILE)
     needless = cdk_json is None and overrides and not file.exists()
@@ -44,9 +48,14 @@ def plan_from_file(cdk_json: Path | None, overrides: Sequence[str], *, ignoring:
 
 
 def settings_given(cdk_json: Path | None, overrides: Sequence[str]) -> Mapping[str, Any]:
-    """The settings that cdk.json and overrides hold, by name and as they are written; what is misspelt by its key.
+    """The settings in cdk.json and the overrides, unparsed, by name. Misspelt settings keep their key.
 
-    cdk_json: default the one of the working directory, if there is one. Raises PlanError as plan_from_file does.
+    Args:
+        cdk_json: Default: cdk.json in the working directory, if it exists.
+        overrides: Settings that replace those of cdk.json.
+
+    Raises:
+        PlanError: As plan_from_file.
     """
     file = cdk_json or Path(_PROJECT_FILE)
     context = _overridden(_context_of(file) if cdk_json or file.exists() else {}, overrides)
@@ -64,7 +73,7 @@ def _overridden(context: dict[str, Any], overrides: Sequence[str]) -> dict[str, 
 
 
 def plan_from_context(context: Mapping[str, Any], folder: Path) -> Plan:
-    """The plan that a CDK context describes. Keys of other libraries are left alone; one that means ours is refused.
+    """The plan of a CDK context. Keys of other libraries are ignored; misspelt settings are refused.
 
     Raises PlanError.
     """
@@ -81,7 +90,7 @@ def plan_from_context(context: Mapping[str, Any], folder: Path) -> Plan:
 
 
 def _context_of(cdk_json: Path) -> dict[str, Any]:
-    """As the CDK CLI puts it together: cdk.json first, then what the CLI looked up, then the user's own defaults."""
+    """The context in the CDK CLI's order: cdk.json, then cached lookups, then the user's defaults."""
     context = _object_in(cdk_json, "context")
     if cdk_json.name == _PROJECT_FILE:
         looked_up = cdk_json.with_name("cdk.context.json")
@@ -92,7 +101,7 @@ def _context_of(cdk_json: Path) -> dict[str, Any]:
 
 
 def _object_in(file: Path, key: str | None = None) -> dict[str, Any]:
-    """The object that a JSON file holds, or that it has under a key; empty without the key."""
+    """The object in a JSON file, or below one of its keys; empty if the key is missing."""
     try:
         document = _object(json.loads(file.read_text(encoding="utf-8")))
         if key is None:
@@ -122,13 +131,13 @@ def _outside_context(name: str, value: Any, file: Path) -> Problem:
     return Problem(
         key=name.strip().casefold().removeprefix(SETTING_PREFIX),
         got=value,
-        allowed=f'in {file.name} only inside "context": beside it, nobody reads it',
+        allowed=f'in {file.name} only inside "context": elsewhere it is ignored',
         fix=f'move "{name}" into the object "context"',
     )
 
 
 def _where(error: json.JSONDecodeError) -> str:
-    """What is no JSON, and where; comments, and a comma after the last member, are the common mistakes."""
+    """The position and cause of a JSON error; comments and trailing commas are common causes."""
     lines = error.doc.splitlines() or [""]
     at = lines[min(error.lineno, len(lines)) - 1].strip()
     return f"line {error.lineno}, column {error.colno}: {error.msg}{f', in: {at}' if at else ''}"
@@ -157,7 +166,7 @@ def _unclear_override(override: str) -> Problem:
 
 
 def _is_misspelt_setting(key: str) -> bool:
-    """Whether the key means a setting: bare, with another separator or case, or with a prefix much like ours."""
+    """Whether the key means a setting: without prefix, in another case, or with a similar prefix."""
     if key.startswith(SETTING_PREFIX):
         return False
     prefix, bare = _split_key(key)

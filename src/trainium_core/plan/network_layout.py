@@ -1,4 +1,4 @@
-"""Which network interfaces a node has, and how many addresses that takes."""
+"""The network interfaces of a node, and the number of addresses that they need."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from trainium_core.plan.values import PlanValues
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkInterface:
-    """One network interface of the launch template. `interface_type` is None for an ordinary ENA interface."""
+    """One network interface of the launch template. `interface_type`: None for an ordinary ENA interface."""
 
     card: int
     device: int
@@ -23,12 +23,14 @@ class NetworkInterface:
 
 
 def interfaces_of(kind: InstanceType, secondary: CardInterfaceType) -> tuple[NetworkInterface, ...]:
-    """The interfaces of one node: one on each network card that takes EFA, else one ordinary interface.
+    """The interfaces of a node: one on each network card that supports EFA, else one ordinary interface.
 
-    secondary: type of the interfaces on network cards after the first.
+    Card 0 is device 0 and carries IP traffic, so it is never efa-only; further cards are device 1 (EC2 documentation,
+    EFA on accelerated instance types).
 
-    Card 0 is device 0 and carries IP traffic, so it is never efa-only; further cards are device 1
-    (EC2 documentation, EFA on accelerated instance types).
+    Args:
+        kind: The instance type.
+        secondary: Type of the interfaces on network cards after the first.
     """
     if not kind.efa_interfaces:
         return (NetworkInterface(card=0, device=0, interface_type=None),)
@@ -48,16 +50,16 @@ def network_interfaces(plan: PlanValues) -> tuple[NetworkInterface, ...]:
 
 
 def addresses_needed(plan: PlanValues) -> int:
-    """Subnet addresses that all nodes together take."""
+    """The number of subnet addresses that all nodes need."""
     return plan.nodes * sum(interface.has_address for interface in network_interfaces(plan))
 
 
 def node_subnet_prefix(plan: PlanValues) -> int:
-    """Prefix length of the private subnet in a new VPC: half of the block; a public subnet takes of the other half."""
+    """Prefix length of a new VPC's private subnet: half of the block. The rest is for a public subnet."""
     return ipaddress.IPv4Network(plan.network.vpc_cidr).prefixlen + 1
 
 
 def node_subnet_addresses(plan: PlanValues) -> int:
-    """Addresses of the private subnet that AWS leaves to us; of the largest subnet there is, in a VPC of your own."""
+    """Usable addresses of the private subnet; in an existing VPC, those of the largest possible subnet."""
     prefix = facts()["subnet"]["largest_prefix"] if plan.network.vpc_id else node_subnet_prefix(plan)
     return 2 ** (32 - prefix) - facts()["subnet"]["reserved_addresses"]

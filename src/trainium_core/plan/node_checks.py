@@ -1,4 +1,4 @@
-"""What a node checks before it is proven: the names that records, settings and tables share."""
+"""The checks of a node, by the names that records, settings and tables use."""
 
 from collections.abc import Mapping
 
@@ -25,4 +25,4 @@ NODE_CHECKS: Mapping[str, str] = {
     "peers": "every other node of the cluster can be reached",
     "internode-collectives": "an all-reduce over the cores of all nodes, over EFA, gives what the CPU gives",
 }
-"""Name of each check and what it finds out."""
+"""The name of each check, and what it verifies."""

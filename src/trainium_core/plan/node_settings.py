@@ -1,4 +1,4 @@
-"""What is alike on every node of a cluster, as values: of a plan, or of the parameters of a construct."""
+"""The settings that all nodes of a cluster share, from a plan or from the parameters of a construct."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,10 +15,12 @@ Mount = Literal["lustre", "efs"]
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSettings:
-    """What a node is and does. Nothing here depends on how many nodes there are.
+    """The settings of a node. None of them depends on the number of nodes.
 
-    framework: what the image promises, None for any. mounts: kinds of file systems that the node mounts.
-    recovery: whether a node that fails is replaced.
+    Attributes:
+        framework: Framework that the image's parameter promises; None for any.
+        mounts: Kinds of file systems that the node mounts.
+        recovery: Whether a failed node is replaced.
     """
 
     cluster_name: str
@@ -40,7 +42,7 @@ class NodeSettings:
 
     @property
     def lnc(self) -> int:
-        """Physical NeuronCores per logical core (LNC)."""
+        """Physical NeuronCores per logical NeuronCore (LNC)."""
         return self.logical_neuroncore_config or self.type.default_logical_neuroncore_config
 
     @property
@@ -54,12 +56,12 @@ class NodeSettings:
 
     @property
     def addresses(self) -> int:
-        """Subnet addresses that the node takes."""
+        """The number of subnet addresses of the node."""
         return sum(interface.has_address for interface in self.network_interfaces)
 
 
 def node_settings(plan: PlanValues) -> NodeSettings:
-    """What a plan says of each of its nodes."""
+    """The settings of each node of a plan."""
     mounted: tuple[tuple[Mount, object], ...] = (
         ("lustre", plan.file_systems.fsx_lustre),
         ("efs", plan.file_systems.efs),

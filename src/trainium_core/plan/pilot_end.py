@@ -1,4 +1,4 @@
-"""When a pilot ends: a duration from its deployment, or a date-time that means the same instant to everybody."""
+"""The end of a pilot: a duration from its first deployment, or a date and time with a time zone."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,12 +11,12 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 _LONGEST = timedelta(days=366)
 
 LATER = "run `trn extend 8h`, or set trn:ends to a later time"
-"""What to do about an end that has passed, or that is too near."""
+"""The advice for an end that has passed or is too near."""
 
 
 @dataclass(frozen=True)
 class EndForm:
-    """A duration such as 40h, 5d or 2w, or a date-time with its offset or time zone."""
+    """A duration such as 40h, 5d or 2w, or a date and time with an offset or time zone."""
 
     allowed: str = (
         "a duration such as 40h, 5d or 2w, or a date and time with offset or time zone, "
@@ -31,7 +31,11 @@ class EndForm:
 
 
 def read_pilot_end(text: str) -> PilotEnd:
-    """Raises UnreadableError when the text is neither, or is a local time that does not exist, or exists twice."""
+    """Parse an end.
+
+    Raises:
+        UnreadableError: The text has neither form, or is a local time that a clock change skips or repeats.
+    """
     after = read_duration(text, _UNITS)
     if after is not None:
         if not timedelta() < after <= _LONGEST:
@@ -52,14 +56,14 @@ def read_pilot_end(text: str) -> PilotEnd:
 
 
 def minute_text(instant: datetime) -> str:
-    """An instant as people read it, to the minute: `2026-12-01T17:00Z`."""
+    """An instant to the minute, such as `2026-12-01T17:00Z`."""
     return utc_text(instant.replace(second=0, microsecond=0))
 
 
 def passed_end(text: str, *, now: datetime) -> Problem | None:
-    """What is wrong with an end at an instant that has passed; a duration counts from a deployment.
+    """The problem of an end that has passed; None for a duration, which starts at a deployment.
 
-    No rule of plans: a cluster whose pilot has ended is still looked at, extended and destroyed.
+    This is not a rule of plans: a cluster can still be inspected, extended and destroyed after its end.
     """
     at = read_pilot_end(text).at
     if at is None or at > now:
@@ -68,13 +72,13 @@ def passed_end(text: str, *, now: datetime) -> Problem | None:
 
 
 def _in_zone(local: datetime, zone_name: str) -> datetime:
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones  # most plans name no time zone
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones  # late: few plans name a time zone
 
     try:
         zone = ZoneInfo(zone_name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         close = nearest(zone_name, tuple(available_timezones()))
-        raise UnreadableError(f"{zone_name!r} is no time zone" + (f"; write {close}" if close else "")) from None
+        raise UnreadableError(f"{zone_name!r} is not a time zone" + (f"; write {close}" if close else "")) from None
     earlier, later = (_in_utc(local.replace(tzinfo=zone, fold=fold)) for fold in (0, 1))
     if earlier.astimezone(zone).replace(tzinfo=None) != local:
         raise UnreadableError(f"clocks in {zone_name} skip {local:%H:%M} that day; give another time, or one in UTC")
@@ -94,11 +98,15 @@ def _in_utc(local: datetime) -> datetime:
 
 
 def extended_end(ends: str, *, by: timedelta, deployed: datetime | None, now: datetime) -> datetime:
-    """The new end, in UTC: so much after the end that the setting names, or after now if that has passed.
+    """The new end, in UTC: `by` after the current end, or after `now` if that has passed.
 
-    deployed: when the cluster was first deployed; None when it is not, and a duration would count from now.
+    Args:
+        ends: The current setting.
+        by: The extension.
+        deployed: Time of the first deployment; None if the cluster is not deployed, and a duration counts from `now`.
+        now: The current time.
     """
     current = read_pilot_end(ends).instant(deployed or now)
     later = max(current, now) + by
-    # Whole minutes, as people write them; never earlier than promised.
+    # Rounded up to whole minutes.
     return (later + timedelta(minutes=1) - timedelta(microseconds=1)).astimezone(UTC).replace(second=0, microsecond=0)

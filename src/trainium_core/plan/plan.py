@@ -1,4 +1,4 @@
-"""The plan: values that are known to be sound together."""
+"""The plan: settings that are validated together."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,9 +18,9 @@ from trainium_core.setting_schema.setting import section
 
 @section
 class Plan(PlanValues):
-    """What cluster is wanted, validated and immutable. Everything else is a projection of it.
+    """An immutable, validated description of a cluster, from which everything else is derived.
 
-    Each field is a setting or a section of settings, such as `network`. Raises PlanError with every problem found.
+    Each field is a setting, or a section of settings such as `network`. Raises PlanError with every problem.
     """
 
     def __post_init__(self) -> None:
@@ -32,21 +32,21 @@ class Plan(PlanValues):
 
     @classmethod
     def of(cls, **values: Any) -> "Plan":
-        """The plan of values by the keys of their settings: of(vpc_id=...) for network=Network(vpc_id=...).
+        """The plan of settings by their keys: of(vpc_id=...) sets network=Network(vpc_id=...).
 
         Raises PlanError as the constructor does, and KeyError for an unknown key.
         """
         return cls(**constructor_arguments(values))
 
     def but(self, **values: Any) -> "Plan":
-        """This plan with other values by the keys of their settings. Raises as of() does."""
+        """A copy of this plan with other settings, by their keys. Raises as of() does."""
         return Plan.of(**{key: setting_value(self, key) for key in SETTINGS} | values)
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], folder: Path) -> "Plan":
-        """The plan that settings without their prefix describe; paths in them are relative to `folder`.
+        """The plan of settings without their prefix. Paths are relative to `folder`.
 
-        Raises PlanError with every problem found, those of single values and those between values together.
+        Raises PlanError with every problem, of single values and between values.
         """
         problems = [_unknown_setting(name, value) for name, value in settings.items() if name not in SETTINGS]
         values: dict[str, Any] = {}
@@ -71,7 +71,7 @@ class Plan(PlanValues):
 
 
 _LOADED: Mapping[str, Callable[[Any], Any]] = {"setup_script": str, "catalog": load_catalog, "prices": load_prices}
-"""What is made of a file; the settings are its path."""
+"""The parsed content of a file whose path the setting holds."""
 
 
 def _unknown_setting(name: str, value: Any) -> Problem:

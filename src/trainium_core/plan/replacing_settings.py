@@ -1,4 +1,4 @@
-"""The settings that a node cannot take on while it runs."""
+"""The settings that a running node cannot adopt."""
 
 import hashlib
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ _LONGEST = 64
 
 
 def replacing_settings(plan: Plan) -> Mapping[str, str]:
-    """The settings whose change replaces the nodes, as text by their keys; long text by its SHA-256.
+    """The settings whose change replaces the nodes, as text by key. Long texts are SHA-256 digests.
 
-    Those at their default are left out: a package with another default replaces no node.
+    Defaults are left out, so a package version with another default does not replace nodes.
     """
     return replacing_values(
         {key: setting_value(plan, key) for key, setting in SETTINGS.items() if setting.replaces_nodes}
@@ -21,12 +21,12 @@ def replacing_settings(plan: Plan) -> Mapping[str, str]:
 
 
 def replacing_values(values: Mapping[str, object]) -> Mapping[str, str]:
-    """Values by the keys of their settings as replacing_settings() has them."""
+    """Values by the keys of their settings, in the form of replacing_settings()."""
     return {key: _text(value) for key, value in values.items() if value not in (None, SETTINGS[key].default)}
 
 
 def image_setting(plan: Plan) -> str:
-    """What the plan says of the image, an id or a parameter; empty for the default."""
+    """The plan's image, an ID or a parameter; empty for the default."""
     return "" if plan.ami == SETTINGS["ami"].default else plan.ami
 
 

@@ -1,4 +1,4 @@
-"""Every setting of a plan by its key in cdk.json: rules, command line and documentation all follow this table."""
+"""All settings of a plan by their keys in cdk.json, the source of rules, command line and reference."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
@@ -9,11 +9,11 @@ from trainium_core.problems import Problem
 from trainium_core.setting_schema.setting import METADATA_KEY, Setting
 
 _Owner = str | None
-"""What has a setting: a section of the plan by its field, or None for the plan itself."""
+"""The owner of a setting: the field of a section of the plan, or None for the plan itself."""
 
 
 def _fields() -> Iterator[tuple[Setting, _Owner, str]]:
-    """Each setting with its owner, and the name of its field there."""
+    """Each setting with its owner and its field name."""
     for known in fields(PlanValues):
         if METADATA_KEY in known.metadata:
             yield known.metadata[METADATA_KEY], None, known.name
@@ -29,12 +29,12 @@ SETTINGS: Mapping[str, Setting] = {setting.key: setting for setting, _, _ in _fi
 
 
 CLUSTER_GROUP = "cluster"
-"""Name of the group of the settings that are in no section."""
+"""The group of settings without a section."""
 
 GROUP_OF: Mapping[str, str] = {
     key: owner.replace("_", "-") if owner else CLUSTER_GROUP for key, (owner, _) in _OWNERS.items()
 }
-"""The group of each setting: its section of the plan."""
+"""The group of each setting, which is its section."""
 
 GROUPS: tuple[str, ...] = tuple(dict.fromkeys(GROUP_OF.values()))
 
@@ -42,7 +42,7 @@ _POSITIONS: Mapping[str, int] = {key: position for position, key in enumerate(SE
 
 
 def setting_value(values: PlanValues, key: str) -> Any:
-    """The value of the setting that cdk.json calls `key`."""
+    """The value of a setting, by its key in cdk.json."""
     owner, name = _OWNERS[key]
     return getattr(values if owner is None else getattr(values, owner), name)
 
@@ -58,5 +58,5 @@ def constructor_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Problems in the order of the settings, those of none first; of one setting, in the order in which they come."""
+    """Problems in the order of the settings, starting with those of no setting. The order within a setting is kept."""
     return sorted(problems, key=lambda problem: _POSITIONS.get(problem.key, -1))

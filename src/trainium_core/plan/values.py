@@ -1,4 +1,4 @@
-"""What cluster is wanted, as values: the settings, and what follows from them. Nothing here is validated."""
+"""The values of a plan: its settings and what derives from them, without validation."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -34,7 +34,7 @@ _SPEED = facts()["root_volume_speed"]
 class PlanValues:
     """The settings by section, in the order in which they are shown.
 
-    `setup_script` is the script's text, `catalog` and `prices` what the files hold, where the settings are paths.
+    `setup_script` is the script's text; `catalog` and `prices` are parsed files. The settings themselves are paths.
     """
 
     instance_type: str = setting(
@@ -185,7 +185,7 @@ class PlanValues:
 
     @property
     def stack_names(self) -> Mapping[str, str]:
-        """The names of the cluster's stacks in CloudFormation, by what trn:stacks calls them."""
+        """The cluster's CloudFormation stack names, by their key in trn:stacks."""
         return stack_names(self.cluster_name)
 
     @property
@@ -195,14 +195,14 @@ class PlanValues:
 
     @property
     def zone_id(self) -> str | None:
-        """The Availability Zone id of a new subnet; None in a VPC of your own whose zone the subnet alone knows."""
+        """The Availability Zone ID of a new subnet; None in an existing VPC if only the subnet determines it."""
         if self.availability_zone_id or self.network.vpc_id:
             return self.availability_zone_id
         return self.type.zones[self.region][0]
 
     @property
-    def ends_by_itself(self) -> bool:
-        """Whether a clock must turn the nodes off, or on: for an end, a budget, idleness or a Capacity Block."""
+    def needs_clock(self) -> bool:
+        """Whether a clock has to switch the nodes: for an end, a budget, idleness or a Capacity Block."""
         pilot = self.pilot
         stops = pilot.ends is not None or pilot.stops_at_budget or pilot.idle_minutes is not None
         return stops or self.capacity == "capacity-block"
@@ -213,21 +213,21 @@ class PlanValues:
 
     @property
     def creates_placement_group(self) -> bool:
-        """Whether a cluster placement group of the plan's own is wanted.
+        """Whether the plan creates a cluster placement group.
 
-        Never with a Capacity Block, and not with a reservation: instances in a placement group only match a
-        reservation that was made in that group.
+        Never with a Capacity Block, and not with a reservation: instances in a placement group match only reservations
+        created in that group.
         """
         return self.uses_efa and self.capacity in ("on-demand", "spot") and self.network.placement_group is None
 
     @property
     def lnc(self) -> int:
-        """Physical NeuronCores per logical core (LNC)."""
+        """Physical NeuronCores per logical NeuronCore (LNC)."""
         return self.logical_neuroncore_config or self.type.default_logical_neuroncore_config
 
     @property
     def neuron_cores_per_node(self) -> int:
-        """Logical NeuronCores per node: what torchrun starts a process for."""
+        """Logical NeuronCores per node, each with one torchrun process."""
         return self.type.logical_neuron_cores(self.lnc)
 
     @property
@@ -236,10 +236,10 @@ class PlanValues:
 
     @property
     def framework(self) -> Framework | None:
-        """The framework that the image's parameter promises; None when it promises none, or more than one."""
+        """The framework that the image's parameter promises; None if it promises none or several."""
         return framework_of_parameter(self.image_parameter)
 
     @property
     def image_parameter(self) -> str | None:
-        """The SSM parameter that names the image, or that a pinned image was taken from; None when there is none."""
+        """The SSM parameter of the image, or the source of a pinned image; None if there is none."""
         return self.ami if self.ami_is_parameter else self.ami_parameter

@@ -1,4 +1,4 @@
-"""Warnings of plans and constructs: each a fact, its consequence and what to do. The caller names the field."""
+"""Warnings of plans and constructs: a fact, its consequence, and what to do. The caller names the field."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -9,20 +9,20 @@ from trainium_core.plan.values import CapacityKind
 from trainium_runtime.naming import CLUSTER_TAG
 
 LUSTRE_CLIENT = (
-    "no source says that Neuron images hold the Lustre client (mount.lustre): a node without it fails; install it into "
-    "an image of your own first, and use that"
+    "no source says that Neuron images hold the Lustre client (mount.lustre): a node without it fails; use "
+    "an image with it installed"
 )
 UNANNOUNCED_END = (
     "no e-mail announces the end of the pilot: give notify_email, or subscribe to the topic in the outputs"
 )
 LATE_BUDGET = (
-    "AWS Budgets sees nothing until the payer of the account has activated the cost allocation tag "
+    "AWS Budgets records nothing until the account's payer has activated the cost allocation tag "
     f"{CLUSTER_TAG}, and then up to a day late: an end is what stops the nodes in time"
 )
 
 
 def merged(warnings: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """One text for each field; what is said twice is said once."""
+    """One text for each field, without duplicates."""
     texts: dict[str, dict[str, None]] = {}
     for field, warning in warnings:
         texts.setdefault(field, {})[warning] = None
@@ -30,7 +30,7 @@ def merged(warnings: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def pilot_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Of the end and the budget of a pilot whose nodes run until they are stopped."""
+    """Warnings about the end and the budget of a pilot whose nodes run until they are stopped."""
     if plan.pilot.ends is not None and plan.pilot.notify_email is None:
         yield "notify_email", UNANNOUNCED_END
     if plan.pilot.budget_usd is not None:
@@ -38,7 +38,7 @@ def pilot_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def image_warnings(image: str, region: str, framework: Framework | None, accelerator: str) -> Iterator[str]:
-    """Of an image by its id or SSM parameter. framework: what the parameter promises."""
+    """Warnings about an image, given its ID or SSM parameter. `framework`: what the parameter promises."""
     if image.startswith("/aws/service/neuron/") and region in facts()["image"]["regions_without_parameters"]:
         yield (
             f"{region} had no /aws/service/neuron parameters when last seen (2026-10-03): if the deployment cannot "
@@ -59,13 +59,13 @@ def image_warnings(image: str, region: str, framework: Framework | None, acceler
 
 
 def capacity_warnings(capacity: CapacityKind) -> Iterator[str]:
-    """Of how instances are bought."""
+    """Warnings about how instances are bought."""
     if capacity == "capacity-block":
         yield "no source says whether a Capacity Block counts against the on-demand vCPU quota: leave room for it"
 
 
 def root_volume_warnings(gib: int) -> Iterator[str]:
-    """Of the size of a root volume."""
+    """Warnings about the size of a root volume."""
     advised = facts()["root_volume"]["default_gib"]
     if gib < advised:
         yield f"the Neuron documentation advises {advised} GiB or more; {gib} may fill up with compiled graphs"

@@ -1,1 +1,1 @@
-"""The checks of an account before a deployment, in runner.py; those of one engine are in its folder."""
+"""Checks of an account before a deployment. The checks of an engine are in its folder."""

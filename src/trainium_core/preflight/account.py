@@ -1,6 +1,6 @@
-"""What the checks ask of an AWS account in one region: answered by preflight.aws_account, or by a fake in tests.
+"""The AWS requests of the checks, as protocols. `aws_account` and the fakes of the tests implement them.
 
-Every method raises UnavailableError when there is no answer; None means that the thing does not exist.
+Methods raise UnavailableError if AWS does not answer, and return None if the resource does not exist.
 """
 
 from typing import Protocol
@@ -35,4 +35,4 @@ class Account(
     Buckets,
     Protocol,
 ):
-    """All that can be asked, each part in a module of its own."""
+    """All requests of the checks."""

@@ -1,4 +1,4 @@
-"""An AWS account in one region, read through boto3. Nothing here changes anything."""
+"""An AWS account in one region, read with boto3."""
 
 from trainium_core.capacity.aws_capacity import AwsCapacity
 from trainium_core.identity.aws_caller import AwsIdentities
@@ -29,4 +29,4 @@ class AwsAccount(
     AwsFileSystems,
     AwsBuckets,
 ):
-    """Implements trainium_core.preflight.account.Account for the credentials that boto3 finds."""
+    """Implements trainium_core.preflight.account.Account with boto3's default credentials."""

@@ -1,6 +1,6 @@
-"""Whether AWS Budgets lets the signed-in user read: an indication that the plan's budget can be made.
+"""Whether AWS Budgets is readable for the signed-in user, which suggests that the plan's budget can be created.
 
-It is made by the role that CloudFormation works with, which may be allowed more, or less.
+CloudFormation's role creates the budget, and its permissions may differ.
 """
 
 from trainium_core.facts import facts

@@ -1,4 +1,4 @@
-"""Whether a bucket of the user's own can hold the compile cache."""
+"""Whether an existing bucket can hold the compile cache."""
 
 from trainium_core.plan import Plan
 from trainium_core.storage.storage import Buckets
@@ -6,7 +6,7 @@ from trainium_runtime.check_result import CheckResult
 
 
 def check_cache(plan: Plan, account: Buckets) -> CheckResult | None:
-    """None where the bucket is new."""
+    """None for a new bucket."""
     bucket = plan.cache.bucket
     if bucket is None:
         return None

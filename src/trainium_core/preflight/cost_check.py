@@ -1,4 +1,4 @@
-"""What the plan costs. No price stands in the way of a deployment: what is not known is a warning, and never cheap."""
+"""The cost of the plan. A price never blocks a deployment; an unknown price is a warning."""
 
 from trainium_core.costs.estimate import Estimate, estimate, sales_warning
 from trainium_core.costs.stacks import stack_cost_items, stack_cost_notes

@@ -1,4 +1,4 @@
-"""Whether the pilot ends after it has begun."""
+"""Whether the pilot ends long enough after its deployment."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,7 +12,7 @@ _AFTER_THE_END = {"sleep": "no nodes would come", "destroy": "the stack would be
 
 
 def check_end(plan: Plan, account: Stacks) -> CheckResult | None:
-    """None for a plan without an end, and for one of training jobs alone, which end by themselves."""
+    """None for a plan without an end, and for plans with training jobs only, which have their own time limits."""
     stacks = [plan.stack_names[key] for key in plan.stacks if ENGINES[key].ends_with_pilot]
     if plan.pilot.ends is None or not stacks:
         return None
@@ -23,7 +23,7 @@ def check_end(plan: Plan, account: Stacks) -> CheckResult | None:
 
 
 def judge_end(plan: Plan, *, deployed: datetime | None, now: datetime) -> CheckResult:
-    """deployed: when the first stack was; None before that, and where it does not matter."""
+    """The result for an end. `deployed`: time of the first deployment; None before it, or if it does not matter."""
     ends = read_pilot_end(plan.pilot.ends or "").instant(deployed or now)
     left = ends - now
     if left <= timedelta():

@@ -1,7 +1,7 @@
-"""Whether the policy of an endpoint of the user's own lets through what nodes ask of the service.
+"""Whether the policies of existing VPC endpoints allow the nodes' requests.
 
-Only what holds for every caller: a statement with conditions, or for some principals, may or may not
-apply to the nodes.
+Only statements that apply to every caller are judged: statements with conditions, or for some principals, may or may
+not apply to the nodes.
 """
 
 import json
@@ -22,14 +22,14 @@ Statement = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """An action on resources: an ARN whose `*` stands for what is not known before."""
+    """An action on resources. `*` in the ARN stands for parts that are not known before the deployment."""
 
     action: str
     resource: str
 
 
 def s3_needs(plan: Plan) -> Sequence[Need]:
-    """What nodes ask of S3: the buckets that CloudFormation names, the assets of the CDK, and a cache of one's own."""
+    """The S3 requests of nodes: CloudFormation's buckets, the CDK's assets, and an existing cache bucket."""
     buckets = [f"{physical_name_prefix(plan.stack_names[key]).lower()}-*" for key in plan.stacks]
     buckets += [plan.cache.bucket] if plan.cache.bucket else []
     own = [
@@ -50,12 +50,12 @@ _SESSION_NEEDS = {
 
 
 def check_s3_policies(plan: Plan, endpoints: Iterable[VpcEndpoint]) -> CheckResult:
-    """endpoints: those on the nodes' way to S3."""
+    """`endpoints`: those on the nodes' route to S3."""
     return worst_of([_judge(one, s3_needs(plan)) for one in endpoints] or [_NO_POLICY])
 
 
 def check_session_policies(endpoints: Iterable[VpcEndpoint]) -> CheckResult:
-    """Sessions are a convenience: without them there is a warning."""
+    """Sessions are optional, so a failure is a warning."""
     found = [_judge(one, _SESSION_NEEDS[one.service]) for one in endpoints if one.service in SESSION_SERVICES]
     worst = worst_of(found or [_NO_POLICY])
     if worst.outcome == "pass":
@@ -82,7 +82,7 @@ def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> CheckResult:
         found = f"whether {name} allows {_listed(unclear)} depends on unknown parts of it: its conditions, "
         found += "its principals or names"
         return CheckResult(outcome="unknown", found=found, fix=fix)
-    return CheckResult(outcome="pass", found=f"{name} allows what nodes ask")
+    return CheckResult(outcome="pass", found=f"{name} allows the nodes' requests")
 
 
 def _listed(needs: Sequence[Need]) -> str:
@@ -97,19 +97,19 @@ def _statements(policy: str | None) -> Sequence[Statement] | None:
 
 
 def _verdict(statements: Iterable[Statement], need: Need) -> Literal["allowed", "refused", "unknown"]:
-    """Refused only if no statement can allow it, or one denies it to everybody."""
+    """Refused only if no statement can allow it, or if a statement denies it to every caller."""
     found = [one for one in statements if _may_concern(one, need)]
     allowing = [one for one in found if one.get("Effect") == "Allow"]
     denying = [one for one in found if one.get("Effect") == "Deny"]
-    if not allowing or any(_concerns_everybody(one, need) for one in denying):
+    if not allowing or any(_applies_to_every_caller(one, need) for one in denying):
         return "refused"
-    if denying or not any(_concerns_everybody(one, need) for one in allowing):
+    if denying or not any(_applies_to_every_caller(one, need) for one in allowing):
         return "unknown"
     return "allowed"
 
 
-def _concerns_everybody(statement: Statement, need: Need) -> bool:
-    """Whether it is about all that the need stands for, for every caller."""
+def _applies_to_every_caller(statement: Statement, need: Need) -> bool:
+    """Whether a statement covers the whole need, for every caller."""
     principal = statement.get("Principal")
     return (
         not statement.get("Condition")
@@ -129,7 +129,7 @@ def _may_concern(statement: Statement, need: Need) -> bool:
 
 
 def _may_overlap(one: str, other: str) -> bool:
-    """Whether two patterns can stand for the same: up to the first `*` of either, and after the last, they agree."""
+    """Whether two patterns can match the same text: compares them up to the first `*`, and after the last."""
     start = min(len(one.partition("*")[0]), len(other.partition("*")[0]))
     end = min(len(one.rpartition("*")[2]), len(other.rpartition("*")[2]))
     if "*" not in one and "*" not in other:

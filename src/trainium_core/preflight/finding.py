@@ -1,4 +1,4 @@
-"""Findings of checks, and the verdict of all of them."""
+"""Findings of checks, and their combined verdict."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _FROM_GOOD_TO_BAD: tuple[Outcome, ...] = ("pass", "warn", "unknown", "fail")
 
 
 def worst_of(results: Iterable[CheckResult]) -> CheckResult:
-    """Several results as one: the worst outcome there is, and everything about those that did not pass."""
+    """Several results as one: the worst outcome, with the texts of those that did not pass."""
     given = list(results)
     shown = [result for result in given if result.outcome != "pass"] or given
     return CheckResult(
@@ -25,14 +25,14 @@ def worst_of(results: Iterable[CheckResult]) -> CheckResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding(CheckResult):
-    """The result of the check of that name. A suppressed one is shown, and does not count."""
+    """The result of a check, by its name. A suppressed finding is shown, but does not count."""
 
     check: str
     suppressed: bool = False
 
 
 def verdict(findings: Iterable[Finding]) -> Verdict:
-    """A warning does not stand in the way; what is unknown is never ready."""
+    """The combined verdict. Warnings pass; an unknown result never does."""
     outcomes = {finding.outcome for finding in findings if not finding.suppressed}
     if "fail" in outcomes:
         return "not ready"

@@ -1,4 +1,4 @@
-"""Whose account is asked."""
+"""The account and identity that the checks use."""
 
 from trainium_core.identity.caller import Identities
 from trainium_core.plan import Plan

@@ -1,7 +1,7 @@
-"""Whether quotas other than those on instances and VPCs have room for what the plan makes: used + needed <= limit.
+"""Whether other quotas than those of instances and VPCs allow the plan: used + needed <= limit.
 
-The interfaces of nodes are counted; the few of endpoints, NAT gateways and file systems come on top of them, and so do
-those that HyperPod makes: no source says how many.
+Only the network interfaces of nodes are counted. Endpoints, NAT gateways and file systems need a few more, and HyperPod
+an unknown number.
 """
 
 import math
@@ -16,7 +16,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.network_layout import network_interfaces
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
-from trainium_core.preflight.network_check import stacks_in_a_vpc
+from trainium_core.preflight.network_check import vpc_stack_count
 from trainium_core.quotas.resource_use import GIB_PER_TIB, Use
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import NoAccessError, UnavailableError
@@ -25,7 +25,7 @@ from trainium_runtime.quota import Quota
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """One quota. `one`, `many`: what it counts. `by_nodes`: whether fewer nodes need less of it."""
+    """One quota. `one`, `many`: names of what it counts. `by_nodes`: whether fewer nodes need less of it."""
 
     one: str
     many: str
@@ -35,7 +35,7 @@ class Limit:
 
 
 def check_limits(plan: Plan, account: Account) -> CheckResult | None:
-    """None for a plan that makes nothing of the kind."""
+    """None if the plan creates nothing that the quota counts."""
     needs = {key: need for key, limit in LIMITS.items() if (need := limit.need(plan))}
     if not needs:
         return None
@@ -63,7 +63,7 @@ def check_limits(plan: Plan, account: Account) -> CheckResult | None:
 
 
 def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> CheckResult:
-    """Whether there is room beside what others use for what the plan needs. Raises UnavailableError without a quota."""
+    """Whether the quota has room for the plan. Raises UnavailableError if the quota does not exist."""
     limit, need, fact = LIMITS[key], LIMITS[key].need(plan), facts()["limits"][key]
     if quota is None:
         raise UnavailableError(f"Service Quotas in {plan.region} has no quota {fact['code']}, {fact['name']}")
@@ -77,7 +77,7 @@ def judge_limit(key: str, plan: Plan, *, quota: Quota | None, use: Use) -> Check
 
 
 def _ways(limit: Limit, plan: Plan, quota: Quota, use: Use) -> Iterator[str]:
-    """What helps beside a higher quota."""
+    """Alternatives to a higher quota."""
     if not limit.by_nodes:
         yield "use an existing VPC: trn:vpc_id"
     elif fitting := math.floor(max(0, quota.limit - use.amount) / (limit.need(plan) / plan.nodes)):
@@ -89,12 +89,12 @@ def _counted(amount: float, limit: Limit) -> str:
 
 
 def _number(amount: float) -> str:
-    """With two digits at most after the point."""
+    """With at most two decimals."""
     return f"{round(amount, 2):.15g}"
 
 
 def _billed(plan: Plan, product: str) -> float:
-    """How much of a product the stacks are billed for: as many as are made."""
+    """The amount of a product that the stacks are billed for."""
     return float(sum(item.quantity for item in stack_cost_items(plan) if item.item.product == product))
 
 
@@ -108,7 +108,7 @@ def _interfaces(plan: Plan) -> float:
 
 def _gateway_endpoints(plan: Plan) -> float:
     makes_one = plan.network.vpc_id is None or plan.network.route_table_id is not None
-    return stacks_in_a_vpc(plan) if makes_one else 0
+    return vpc_stack_count(plan) if makes_one else 0
 
 
 LIMITS: Mapping[str, Limit] = {
@@ -145,4 +145,4 @@ LIMITS: Mapping[str, Limit] = {
         use=lambda plan, account: account.gateway_endpoints_excluding(plan.cluster_name),
     ),
 }
-"""The limits of the facts, by their keys."""
+"""Limits by their keys in facts.toml."""

@@ -1,4 +1,4 @@
-"""Whether the nodes find a network: one of the user's own that leads to S3, or room for a new one."""
+"""Whether the existing network of the nodes leads to S3, or a new one can be created."""
 
 import ipaddress
 from collections.abc import Collection, Iterator, Sequence
@@ -19,7 +19,7 @@ from trainium_runtime.check_result import CheckResult
 
 
 def check_dns(plan: Plan, vpc: Vpc, *, has_nat: bool) -> CheckResult:
-    """has_nat: whether the nodes reach AWS without private names of endpoints."""
+    """`has_nat`: whether the nodes reach AWS without private names of endpoints."""
     return worst_of([_attributes(vpc, has_nat=has_nat), *_servers(plan, vpc)])
 
 
@@ -53,12 +53,12 @@ def _servers(plan: Plan, vpc: Vpc) -> Iterator[CheckResult]:
         yield CheckResult(outcome="warn", found=found)
     if unused := [server for server in opened if server not in others]:
         found = f"{setting} opens port 53 to {', '.join(unused)}, which {vpc.vpc_id}'s DHCP options do not name"
-        yield CheckResult(outcome="warn", found=found, fix="remove what nodes do not ask")
+        yield CheckResult(outcome="warn", found=found, fix="remove the servers that nodes do not use")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OwnNetwork:
-    """What there is where the nodes would go. `addresses_held`: by nodes of the same cluster."""
+class _ExistingNetwork:
+    """The existing network of the nodes. `addresses_held`: addresses in use by nodes of the same cluster."""
 
     vpc: Vpc
     subnet: Subnet
@@ -71,25 +71,25 @@ class _OwnNetwork:
         return (self.table.default_target or "").startswith("nat-")
 
     @property
-    def leads_somewhere_else(self) -> bool:
-        """Whether a way out is there whose end is not to be seen. Without public addresses an igw- is none."""
+    def leads_to_unverifiable_target(self) -> bool:
+        """Whether the default route's target cannot be checked. NAT and internet gateways can."""
         return self.table.default_target is not None and not self.table.default_target.startswith(("nat-", "igw-"))
 
     def interfaces(self, services: Collection[str]) -> Sequence[VpcEndpoint]:
-        """Interface endpoints that answer to the names of the services."""
+        """Interface endpoints for the services."""
         return [e for e in self.endpoints if e.service in services and e.kind == "interface" and e.private_dns]
 
     def has_interface(self, service: str) -> bool:
         return bool(self.interfaces([service]))
 
-    def on_the_way_to_s3(self, plan: Plan) -> Sequence[VpcEndpoint]:
-        """The user's own endpoints that requests to S3 go through; the plan's own has the policy that allows all."""
+    def existing_s3_endpoints(self, plan: Plan) -> Sequence[VpcEndpoint]:
+        """Existing endpoints that requests to S3 pass. The plan's new endpoint has a policy that allows everything."""
         found = [*self.s3_gateways, *self.interfaces(["s3"])]
         return [endpoint for endpoint in found if endpoint.cluster != plan.cluster_name]
 
     @property
     def s3_gateways(self) -> Sequence[VpcEndpoint]:
-        """The S3 gateway endpoints on the subnet's route table."""
+        """The S3 gateway endpoints of the subnet's route table."""
         return [
             endpoint
             for endpoint in self.endpoints
@@ -100,7 +100,7 @@ class _OwnNetwork:
 
 
 def check_network(plan: Plan, account: Account) -> CheckResult | None:
-    vpcs = stacks_in_a_vpc(plan)
+    vpcs = vpc_stack_count(plan)
     if not vpcs:
         return None
     if plan.network.vpc_id is None or plan.network.subnet_id is None:
@@ -114,8 +114,8 @@ def check_network(plan: Plan, account: Account) -> CheckResult | None:
     return _judge(plan, vpc.result(), subnet.result(), table.result(), endpoints.result(), held.result())
 
 
-def stacks_in_a_vpc(plan: Plan) -> int:
-    """How many stacks of trn:stacks have a network: a new one each, unless trn:vpc_id is given."""
+def vpc_stack_count(plan: Plan) -> int:
+    """The number of stacks in a VPC. Each creates one unless trn:vpc_id is set."""
     return sum(engine.needs_vpc(plan) for engine in engines_of(plan))
 
 
@@ -157,20 +157,20 @@ def _judge(
         return CheckResult(outcome="fail", found=found, fix=fix)
     if table is None:
         return CheckResult(outcome="unknown", found=f"EC2 returned no route table of {subnet.subnet_id}")
-    network = _OwnNetwork(vpc=vpc, subnet=subnet, table=table, endpoints=endpoints, addresses_held=held)
+    network = _ExistingNetwork(vpc=vpc, subnet=subnet, table=table, endpoints=endpoints, addresses_held=held)
     return worst_of(
         [
             _addresses(plan, network),
             check_dns(plan, vpc, has_nat=network.has_nat),
             _way_to_s3(plan, network),
-            check_s3_policies(plan, network.on_the_way_to_s3(plan)),
+            check_s3_policies(plan, network.existing_s3_endpoints(plan)),
             _way_of_sessions(plan, network),
             check_session_policies(network.interfaces(SESSION_SERVICES)),
         ]
     )
 
 
-def _addresses(plan: Plan, network: _OwnNetwork) -> CheckResult:
+def _addresses(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     need, subnet = addresses_needed(plan), network.subnet
     free = subnet.free_addresses + network.addresses_held
     found = f"{subnet.subnet_id} in {subnet.zone_id} has {subnet.free_addresses} free addresses"
@@ -185,7 +185,7 @@ def _addresses(plan: Plan, network: _OwnNetwork) -> CheckResult:
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
-def _way_to_s3(plan: Plan, network: _OwnNetwork) -> CheckResult:
+def _way_to_s3(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     table = network.table.route_table_id
     if plan.network.route_table_id is not None:
         return _room_for_s3_gateway(plan, network)
@@ -197,13 +197,13 @@ def _way_to_s3(plan: Plan, network: _OwnNetwork) -> CheckResult:
         return CheckResult(outcome="pass", found="S3 has an interface endpoint")
     fix = f"set trn:route_table_id to {table}: an S3 gateway endpoint, which is free, is added to it"
     needed = "a route to S3, where nodes write their records"
-    if network.leads_somewhere_else:
+    if network.leads_to_unverifiable_target:
         found = f"{table} leads to {network.table.default_target}; whether that leads to S3 cannot be checked here"
         return CheckResult(outcome="unknown", found=found, needed=needed, fix=fix)
     return CheckResult(outcome="fail", found=f"{table} does not lead to S3", needed=needed, fix=fix)
 
 
-def _room_for_s3_gateway(plan: Plan, network: _OwnNetwork) -> CheckResult:
+def _room_for_s3_gateway(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     table = network.table.route_table_id
     if plan.network.route_table_id != table:
         found = f"the route table of {network.subnet.subnet_id} is {table}, not {plan.network.route_table_id}"
@@ -214,12 +214,12 @@ def _room_for_s3_gateway(plan: Plan, network: _OwnNetwork) -> CheckResult:
     return CheckResult(outcome="pass", found=f"{table} takes an S3 gateway endpoint")
 
 
-def _way_of_sessions(plan: Plan, network: _OwnNetwork) -> CheckResult:
+def _way_of_sessions(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     if network.has_nat or all(network.has_interface(service) for service in SESSION_SERVICES):
         return CheckResult(outcome="pass", found="Session Manager is reached")
     target, services = network.table.default_target, " and ".join(SESSION_SERVICES)
     vpc_id = plan.network.vpc_id
-    if network.leads_somewhere_else:
+    if network.leads_to_unverifiable_target:
         found = (
             f"no endpoints for sessions in {vpc_id}; whether {target} leads to Session Manager cannot be checked here"
         )

@@ -1,4 +1,4 @@
-"""Whether a principal may do what a role of `trn permissions` must, as far as IAM's simulation tells."""
+"""Whether IAM's simulation allows a principal the actions of a `trn permissions` role."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,14 +9,14 @@ from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
 
 PRINCIPAL = re.compile(r"arn:(?P<partition>aws[a-z-]*):iam::(?P<account>[0-9]{12}):(role|user|group)/(?P<name>.+)")
-"""ARNs that IAM simulates: sessions of a role, arn:aws:sts::...:assumed-role/..., are none of them."""
+"""ARNs that IAM can simulate. It does not accept role sessions (arn:aws:sts::...:assumed-role/...)."""
 
 _SHOWN = 6
 _SOME_NAME = "simulated"
 
 
 def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: str = CLOUDFORMATION) -> CheckResult:
-    """principal: an ARN that PRINCIPAL matches. role: one of `trn permissions`."""
+    """`principal`: an ARN that matches PRINCIPAL. `role`: a role of `trn permissions`."""
     arn = PRINCIPAL.fullmatch(principal)
     assert arn is not None
     wanted = list(_calls(plan, role, account=arn["account"], partition=arn["partition"]))
@@ -37,9 +37,9 @@ def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: 
 
 
 def _calls(plan: Plan, role: str, *, account: str, partition: str) -> Iterator[Calls]:
-    """Each statement of the role's policies, with a name where it has a wildcard, once for each value of a condition.
+    """The actions and resources to simulate, once for each value of a condition.
 
-    Without actions that are patterns, which are not simulated.
+    Wildcards in resources are replaced by a name. Actions with wildcards cannot be simulated, and are left out.
     """
     region = {"aws:RequestedRegion": plan.region}
     for document in policies(role, scope_of(plan, account=account, partition=partition)):

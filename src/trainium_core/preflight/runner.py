@@ -1,4 +1,4 @@
-"""Makes all checks at once, each on a thread of its own, about a plan in one region or in several."""
+"""Runs all checks concurrently, for a plan in one region or in several."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,15 +35,15 @@ CHECKS: Mapping[str, Check] = {
     "budget": check_budget,
     "cost": check_cost,
 }
-"""Every check by its name, in the order its finding is shown. Those of an engine are made if trn:stacks has it."""
+"""All checks by name, in the order of the findings. An engine's checks run if trn:stacks includes it."""
 
-_BEGUN_FIRST = ("bootstrap", "quota", "image")
-"""Checks whose questions wait for each other: what is begun first is not what all wait for in the end."""
+_STARTED_FIRST = ("bootstrap", "quota", "image")
+"""Checks with sequential requests, which start first because they take longest."""
 
 NO_MORE: Mapping[str, Check] = {}
 
-_WITHOUT_AN_ACCOUNT = ("cost",)
-"""Checks that have a finding, by what this package knows, also where nothing could be asked."""
+_LOCAL_CHECKS = ("cost",)
+"""Checks that produce a finding from local data even if AWS does not answer."""
 
 _WITHOUT_PERMISSION = frozenset({"identity"})
 """Checks that need no permission."""
@@ -54,9 +54,13 @@ _SUPPRESSED = CheckResult(outcome="unknown", found="not asked: suppressed")
 def preflight(
     plan: Plan, account: Account, *, suppressed: Collection[str] = (), more: Mapping[str, Check] = NO_MORE
 ) -> tuple[Finding, ...]:
-    """Ask the account everything about the plan. A suppressed check is not asked, and its finding says so.
+    """Run the checks of a plan.
 
-    more: checks by name that are asked besides.
+    Args:
+        plan: The plan.
+        account: The account and region to check.
+        suppressed: Checks that do not run; their findings say so.
+        more: Additional checks by name.
     """
     (findings,) = preflight_each([(plan, account)], suppressed=suppressed, more=more)
     return findings
@@ -68,9 +72,9 @@ def preflight_each(
     suppressed: Collection[str] = (),
     more: Mapping[str, Check] = NO_MORE,
 ) -> tuple[tuple[Finding, ...], ...]:
-    """The findings about several plans, each with the account it is asked of, in their order."""
+    """The findings of several plans, each with its account, in their order."""
     to_run = {**CHECKS, **more}
-    names = [name for name in dict.fromkeys((*_BEGUN_FIRST, *to_run)) if name not in suppressed]
+    names = [name for name in dict.fromkeys((*_STARTED_FIRST, *to_run)) if name not in suppressed]
     with ThreadPoolExecutor(max(1, len(names) * len(plans))) as threads:
         running = {
             (name, index): threads.submit(_run_check, name, to_run[name], plan, account)
@@ -93,8 +97,8 @@ def _run_check(name: str, check: Check, plan: Plan, account: Account) -> CheckRe
 
 
 def no_access(findings: Sequence[Finding]) -> str | None:
-    """Why nothing could be asked at all, and what helps; None where something was answered."""
-    answered = [finding for finding in findings if not finding.suppressed and finding.check not in _WITHOUT_AN_ACCOUNT]
+    """Why no check could read anything, and what helps; None if one could."""
+    answered = [finding for finding in findings if not finding.suppressed and finding.check not in _LOCAL_CHECKS]
     unknown = [finding for finding in answered if finding.outcome == "unknown"]
     remedied = [finding for finding in unknown if finding.fix in REMEDIES]
     if not remedied or {finding.check for finding in answered if finding not in unknown} - _WITHOUT_PERMISSION:
@@ -113,7 +117,7 @@ def _findings(results: Mapping[str, CheckResult | None]) -> Iterator[Finding]:
     said = False
     for name, given in results.items():
         result = given
-        if result is not None and result.fix == SIGN_IN:  # the same for all: shown once
+        if result is not None and result.fix == SIGN_IN:  # the same reason for all is shown once
             result = result if without_access is None else _not_run(without_access)
             without_access = without_access or name
         elif result is not None and result.fix == BE_ALLOWED:
@@ -137,16 +141,16 @@ def preflight_in_regions(
     suppressed: Collection[str] = (),
     more: Mapping[str, Check] = NO_MORE,
 ) -> Mapping[str, tuple[Finding, ...]]:
-    """The findings by region, of all checks and of `more`. Raises PlanError for a region that lacks the type."""
+    """The findings by region, including those of `more`. Raises PlanError if a region lacks the type."""
     plans = [(plan_in(plan, region), account_in(region)) for region in regions]
     return dict(zip(regions, preflight_each(plans, suppressed=suppressed, more=more), strict=True))
 
 
 def plan_in(plan: Plan, region: str) -> Plan:
-    """The plan as it would be elsewhere: without what means something in its own region alone, such as a zone.
+    """The plan for another region, without settings that are valid in one region only, such as a zone.
 
-    Of a pinned image its parameter is taken. A VPC or reservation of the user's own stays, and will not be found.
-    Raises PlanError when the region does not offer the type, or the plan names an EKS cluster.
+    A pinned image is replaced by its parameter. An existing VPC or reservation stays in the plan, and will not be
+    found. Raises PlanError if the region does not offer the type, or if the plan names an EKS cluster.
     """
     if region == plan.region:
         return plan

@@ -1,4 +1,4 @@
-"""Whether the stacks that a deployment builds on, or becomes, are in a state that takes it."""
+"""Whether the bootstrap and the plan's stacks are in a state that allows a deployment."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
-"""States in which CloudFormation takes an update of a stack."""
+"""States in which CloudFormation accepts an update."""
 
 _DESTROY = "run: cdk destroy {stack}; the stack's events name what cannot be deleted"
 _ROLL_BACK = "run: cdk rollback {stack}"
@@ -25,7 +25,7 @@ _WAYS_OUT: Mapping[str, str] = {
     "ROLLBACK_FAILED": _DESTROY,
     "DELETE_FAILED": _DESTROY,
 }
-"""What leads out of a state in which a stack takes no update."""
+"""The advice for each state in which a stack cannot be updated."""
 
 
 def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
@@ -33,7 +33,7 @@ def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
 
 
 def bootstrap_of(region: str, account: Account) -> CheckResult:
-    """Asks for what `cdk deploy` asks for: the version that the bootstrap left, whatever its stack is called."""
+    """Reads the bootstrap version that `cdk deploy` reads, independent of the bootstrap stack's name."""
     bootstrap = facts()["bootstrap"]
     version = account.parameter(bootstrap["version_parameter"])
     needed = f"version {bootstrap['version']} or newer"
@@ -54,7 +54,7 @@ def bootstrap_of(region: str, account: Account) -> CheckResult:
 
 
 def check_stack(plan: Plan, account: Account) -> CheckResult:
-    """Every stack of trn:stacks."""
+    """Checks every stack of trn:stacks."""
     return worst_of([_of_stack(plan.stack_names[key], CONSTRUCT_IDS[key], plan, account) for key in plan.stacks])
 
 
@@ -77,7 +77,7 @@ def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Ch
         fix = f"set trn:cluster_name to {cluster} to change that one, or to another name"
         return CheckResult(outcome="fail", found=found, fix=fix)
     if status in _STEADY:
-        if contents.network and (refusal := _network_that_cannot_change(stack, construct_id, plan, contents.network)):
+        if contents.network and (refusal := _unsupported_network_change(stack, construct_id, plan, contents.network)):
             return refusal
         return CheckResult(outcome="pass", found=f"{stack} exists ({status}) and will be updated")
     if status == "ROLLBACK_COMPLETE":
@@ -89,8 +89,8 @@ def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Ch
     return CheckResult(outcome="fail", found=f"{stack} is in {status}", fix=fix)
 
 
-def _network_that_cannot_change(stack: str, construct_id: str, plan: Plan, there: StackNetwork) -> CheckResult | None:
-    """Why CloudFormation could not put the plan's network in the place of the one that is there, or must not."""
+def _unsupported_network_change(stack: str, construct_id: str, plan: Plan, there: StackNetwork) -> CheckResult | None:
+    """Why CloudFormation cannot, or must not, replace the existing network by the plan's."""
     destroy = f"destroy the cluster first: trn destroy, or cdk destroy {construct_id}"
     own = plan.network.vpc_id is not None
     if not own and there.zone_id != plan.zone_id and there.cidr == plan.network.vpc_cidr:
@@ -112,11 +112,11 @@ def _network_that_cannot_change(stack: str, construct_id: str, plan: Plan, there
 
 
 def _other_qualifiers(account: Account) -> list[str]:
-    """An organisation may bootstrap with a qualifier of its own: /cdk-bootstrap/<qualifier>/version."""
+    """Qualifiers of other bootstraps, from /cdk-bootstrap/<qualifier>/version."""
     folder = facts()["bootstrap"]["parameter_folder"]
     try:
         found = account.parameters_under(folder)
-    except UnavailableError:  # that the default one is not there is certain all the same
+    except UnavailableError:  # the default bootstrap is missing in any case
         return []
     return sorted(name.removeprefix(f"{folder}/").partition("/")[0] for name in found)
 

@@ -50,7 +50,7 @@ class Ec2Jobs:
 
     @cached_property
     def bucket_jobs(self) -> AwsJobs:
-        """The jobs in the bucket of the cluster's records. Raises UnavailableError and NoStackError."""
+        """The jobs in the bucket of the cluster's node records. Raises UnavailableError and NoStackError."""
         return jobs_of_stack(self.plan, self.stack, self.clients)
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedClusterJob":
@@ -94,7 +94,12 @@ class Ec2Jobs:
         return precompile_host_hour(self.plan, estimated) if of_host else estimated.running_hour
 
     def ready(self) -> "ReadyCluster":
-        """The cluster, if all its nodes are proven and run no job. Raises NotStartedError besides what reading does."""
+        """The cluster, if all its nodes are proven and no job runs on it.
+
+        Raises:
+            NotStartedError: A node is not proven, the cluster is asleep, or a job runs.
+            UnavailableError, NoStackError: Reading failed.
+        """
         account = AwsNodes(self.plan.region, clients=self.clients)
         jobs = self.bucket_jobs
         deployed = account.nodes(self.stack)
@@ -121,14 +126,19 @@ class Ec2Jobs:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadyCluster:
-    """members: the instance ids of the nodes in the order of ranks. current: the job before, if there was one."""
+    """A cluster that can start a job.
+
+    Attributes:
+        members: Instance IDs of the nodes, ordered by rank.
+        current: The previous job; None if there was none.
+    """
 
     current: CurrentJob | None
     members: Sequence[str]
 
 
 def jobs_of_stack(plan: Plan, stack: str, clients: Clients) -> AwsJobs:
-    """The jobs in the bucket of a stack's records. Raises UnavailableError and NoStackError."""
+    """The jobs in the bucket of a stack's node records. Raises UnavailableError and NoStackError."""
     account = AwsFleets(plan.region, clients=clients)
     deployed = account.deployed_stack(stack)
     if deployed is None:
@@ -141,7 +151,7 @@ def jobs_of_stack(plan: Plan, stack: str, clients: Clients) -> AwsJobs:
 
 @dataclass
 class PreparedClusterJob:
-    """Implements trainium_core.jobs.engine.PreparedJob. `check` comes before `submit`."""
+    """Implements trainium_core.jobs.engine.PreparedJob. Call `check` before `submit`."""
 
     jobs: Ec2Jobs
     job: Job
@@ -183,7 +193,7 @@ class PreparedClusterJob:
         return [f"{earlier} saved no checkpoint: {self.job.id} continues from {checkpoint} of {owner}."]
 
     def _left_out(self) -> Iterator[str]:
-        """Raises JobError for what cannot be read."""
+        """Raises JobError for files that cannot be read."""
         for path in self.uploads.values():
             if path.is_dir() and (left_out := files_below(path).left_out):
                 yield f"Left out of {path}: {', '.join(f'{name} ({why})' for name, why in left_out.items())}"
@@ -211,9 +221,10 @@ class PreparedClusterJob:
 
 
 def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
-    """The job whose checkpoint a job continues from, and that checkpoint. Raises JobError and UnavailableError.
+    """The job whose checkpoint a job continues from, and that checkpoint.
 
-    It is that of an earlier job, if the one that it resumes saved none.
+    If the resumed job saved no checkpoint, this is the job that it continued from. Raises JobError and
+    UnavailableError.
     """
     owner, checkpoints = jobs.resumable(earlier, job.checkpoints)
     if not checkpoints:

@@ -1,4 +1,4 @@
-"""What AWS bills the cluster of a plan for: the one list, which a test compares with the resources of the template."""
+"""The billed items of a cluster. A test compares this list with the resources of the template."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -11,19 +11,19 @@ from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedIt
 
 
 def cost_items(plan: Plan) -> tuple[CostItem, ...]:
-    """Everything the cluster is billed for, whatever its price. What the user had before is billed to them already."""
+    """All billed items of the cluster, with or without a known price. Existing resources are not included."""
     return (
         _instances(plan),
         *_precompile_host(plan),
         *_storage(plan),
         *_file_systems(plan),
         *network_items(plan, plan.network.effective_egress),
-        *alarms_item(plan, plan.ends_by_itself + (plan.ends_by_itself or plan.pilot.budget_usd is not None)),
+        *alarms_item(plan, plan.needs_clock + (plan.needs_clock or plan.pilot.budget_usd is not None)),
     )
 
 
 def _instances(plan: Plan) -> CostItem:
-    # A reservation costs the on-demand rate, whether instances run in it or not.
+    # A reservation is billed at the on-demand rate even while it is unused.
     product = ON_DEMAND if plan.capacity == "reservation" else plan.capacity
     billed: dict[str, Billed] = {"reservation": "always", CAPACITY_BLOCK: "prepaid"}
     return CostItem(
@@ -41,7 +41,7 @@ def _instances(plan: Plan) -> CostItem:
 
 
 def _precompile_host(plan: Plan) -> Iterator[CostItem]:
-    """Its volume costs a hundredth of it."""
+    """The host. Its volume is left out: it costs about a hundredth of the instance."""
     kind = plan.cache.precompile_instance_type
     if kind is not None:
         group = "AWS::AutoScaling::AutoScalingGroup"

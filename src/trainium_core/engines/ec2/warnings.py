@@ -1,4 +1,4 @@
-"""What the author of a plan for a cluster of EC2 instances should know although it can be deployed."""
+"""Warnings for the author of a plan for a cluster of EC2 instances."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +14,7 @@ from trainium_core.plan.warnings import (
 
 
 def cluster_warnings(plan: Plan) -> Mapping[str, str]:
-    """By the setting they are about."""
+    """Warnings by setting."""
     return merged(_warnings(plan))
 
 

@@ -1,4 +1,4 @@
-"""What AWS bills HyperPodStack for."""
+"""The billed items of HyperPodStack."""
 
 from collections.abc import Iterator
 

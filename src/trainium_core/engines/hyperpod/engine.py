@@ -1,4 +1,4 @@
-"""SageMaker HyperPod: a cluster whose nodes SageMaker watches and replaces, orchestrated by Slurm or EKS."""
+"""SageMaker HyperPod: a Slurm or EKS cluster whose nodes SageMaker monitors and replaces."""
 
 from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.listings.models import INSTANCES, of_sagemaker

@@ -1,4 +1,4 @@
-"""Whether SageMaker's quotas let the HyperPod cluster of a plan have its instances."""
+"""Whether SageMaker's quotas allow the instances of the HyperPod cluster."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What the author of a plan for a HyperPod cluster should know although it can be deployed."""
+"""Warnings for the author of a plan for a HyperPod cluster."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from trainium_core.plan.warnings import pilot_warnings
 
 
 def hyperpod_warnings(plan: Plan) -> Mapping[str, str]:
-    """What the author of a plan for a HyperPod cluster should know of its end and budget, by setting."""
+    """Warnings about its end, budget and network, by setting."""
     warnings = dict(pilot_warnings(plan))
     if plan.pilot.ends is None:
         warnings["ends"] = (

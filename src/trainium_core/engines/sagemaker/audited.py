@@ -1,4 +1,4 @@
-"""The training jobs that an audit looks for."""
+"""SageMaker training jobs as an audit lists them."""
 
 from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.listings.models import INSTANCES, of_sagemaker
@@ -8,7 +8,7 @@ _RUNNING, _WARM = ("InProgress", "Stopping"), "Available"
 
 
 def _job(entry: Entry, _location: Location) -> Resource | None:
-    """None for one that has ended, which costs nothing and stays as history, unless it keeps its instances."""
+    """None for a job that has ended and keeps no instances: it is history, and not billed."""
     state, warm = entry["TrainingJobStatus"], entry.get("WarmPoolStatus", {}).get("Status") == _WARM
     if state not in _RUNNING and not warm:
         return None

@@ -1,4 +1,4 @@
-"""The training jobs of a cluster in SageMaker, and what they wrote to CloudWatch Logs and S3."""
+"""The training jobs of a cluster in SageMaker, with their logs in CloudWatch and their files in S3."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _LARGEST_PAGE = 100  # of ListTrainingJobs
-_PAGES_AT_ONCE = 20  # of one log stream: a talkative job must not keep its status from being looked at
+_PAGES_AT_ONCE = 20  # of one log stream: a job with much output must not delay the check of its status
 _READERS = 8
 _ABSENT = ("404", "NoSuchKey", "NotFound")
 _NO_JOB = ("not found", "not find", "ResourceNotFound")
@@ -152,7 +152,7 @@ class SageMakerJobs(AwsService):
             import_module("boto3.s3.inject").download_file(self.client("s3"), bucket, key, path)
 
     def _objects(self, job_id: str) -> Iterator[tuple[str, str, str, int]]:
-        """Bucket, key, path such as outputs/model.tar.gz, and size of each file that a job has left."""
+        """The files that a job has left, each with its bucket, key, path (such as outputs/model.tar.gz) and size."""
         described = self._described(job_id) or {}
         folders: dict[str, str | None] = {"checkpoints": described.get("CheckpointConfig", {}).get("S3Uri")}
         output = described.get("OutputDataConfig", {}).get("S3OutputPath")
@@ -179,7 +179,7 @@ class SageMakerJobs(AwsService):
         )
 
     def price(self, instance_type: str, count: int, *, spot: bool) -> Total:
-        """What so many instances cost by the hour."""
+        """The hourly price of `count` instances."""
         product = SPOT_TRAINING if spot else TRAINING
         item = PricedItem(product=product, region=self.region, instance_type=instance_type)
         aws = AwsPrices(self.region, clients=self._clients)
@@ -189,7 +189,7 @@ class SageMakerJobs(AwsService):
         return Total(usd=price.usd * count, unknown=0)
 
     def put(self, folder_url: str, files: Mapping[str, bytes]) -> None:
-        """Put files below an S3 URL, but for those that are there already."""
+        """Upload files below an S3 URL, except those that already exist."""
         place = urlsplit(folder_url)
         for name, content in files.items():
             key = f"{place.path.strip('/')}/{name}".lstrip("/")
@@ -198,24 +198,24 @@ class SageMakerJobs(AwsService):
                     self.client("s3").put_object(Bucket=place.netloc, Key=key, Body=content)
 
     def _is_there(self, bucket: str, key: str, size: int) -> bool:
-        # Without s3:ListBucket S3 answers 403 for what does not exist: uploading it has the better error.
+        # Without s3:ListBucket, S3 returns 403 for a missing object. The error of the upload is clearer.
         with write_errors("s3:GetObject", absent=(*_ABSENT, *DENIED)):
             return self.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] == size
         return False
 
     def create(self, request: Mapping[str, Any]) -> None:
-        """Raises StartUnknownError besides RequestRefusedError."""
-        # A name is used once: a request that boto3 sends again, for want of an answer, starts no second job.
+        """Create the job. Raises RequestRefusedError, and StartUnknownError if AWS did not confirm the start."""
+        # Job names are unique, so a request that boto3 retries cannot start a second job.
         try:
             with write_errors("sagemaker:CreateTrainingJob"):
                 self.client("sagemaker").create_training_job(**request)
         except RequestRefusedError as error:
-            if _may_have_been_taken(error.__cause__):
+            if _may_have_reached_aws(error.__cause__):
                 raise StartUnknownError(str(error)) from error
             raise
 
     def log_streams(self, job_id: str) -> Sequence[str]:
-        """A stream for each node and attempt: `<job>/<node>-<time>`. The group comes with the first job of a region."""
+        """One stream per node and attempt: `<job>/<node>-<time>`. A region's first job creates the log group."""
         with read_errors("logs:DescribeLogStreams", absent=("ResourceNotFoundException",)):
             pages = self.client("logs").get_paginator("describe_log_streams")
             return [
@@ -226,7 +226,7 @@ class SageMakerJobs(AwsService):
         return []
 
     def log_events(self, stream: str, token: str | None) -> tuple[list[Mapping[str, Any]], str]:
-        """The events after a token, and the token after them. CloudWatch answers the same token at the end."""
+        """The events after a token, and the next token. At the end, CloudWatch returns the same token."""
         events: list[Mapping[str, Any]] = []
         for _ in range(_PAGES_AT_ONCE):
             arguments: dict[str, Any] = {"logGroupName": _group(), "logStreamName": stream, "startFromHead": True}
@@ -241,21 +241,21 @@ class SageMakerJobs(AwsService):
 
 
 class TrainingLog:
-    """What the nodes of a training job printed. Implements trainium_core.jobs.follow.JobLog."""
+    """The output of a training job's nodes. Implements trainium_core.jobs.follow.JobLog."""
 
     def __init__(self, job_id: str, jobs: SageMakerJobs) -> None:
         self._job_id, self._jobs = job_id, jobs
         self._tokens: dict[str, str] = {}
 
     def new_lines(self, state: JobState) -> Iterator[LogLine]:
-        """In the order of their times. Of an ended job all; of one that runs, with a bound for each call."""
+        """New lines, ordered by time: all of them if the job has ended, else a limited number per call."""
         while True:
             before, unread = dict(self._tokens), None
             events: list[tuple[int, str, str]] = []
             for stream in self._jobs.log_streams(self._job_id):
                 try:
                     found, self._tokens[stream] = self._jobs.log_events(stream, self._tokens.get(stream))
-                except UnavailableError as error:  # such as a throttled one of many: the others are not read again
+                except UnavailableError as error:  # such as one throttled stream: the other streams are not read again
                     unread = error
                     continue
                 node = stream.partition("/")[2].rpartition("-")[0]
@@ -293,7 +293,7 @@ class PreparedTrainingJob:
         return json.dumps(self.request, indent=2)
 
     def check(self) -> Sequence[str]:
-        """Nothing: SageMaker refuses at once what quota, role and network do not allow."""
+        """Does nothing: SageMaker itself validates quota, role and network at once."""
         return ()
 
     def rows(self) -> Sequence[tuple[str, str]]:
@@ -337,8 +337,8 @@ def _group() -> str:
     return training_facts()["container"]["log_group"]
 
 
-def _may_have_been_taken(cause: BaseException | None) -> bool:
-    """Whether the order may have reached AWS all the same; a name that is in use may be that of the first attempt."""
+def _may_have_reached_aws(cause: BaseException | None) -> bool:
+    """Whether the request may have reached AWS. A name in use may come from a first attempt."""
     if isinstance(cause, ClientError):
         status = cast(Any, cause).response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return status >= 500 or error_code(cause) == "ResourceInUse"

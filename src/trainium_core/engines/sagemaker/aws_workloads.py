@@ -1,4 +1,4 @@
-"""Finds what runs of a cluster in SageMaker and Step Functions, and stops it."""
+"""Finds and stops the cluster's running jobs in SageMaker and executions in Step Functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
 
 _EXECUTION, _JOB, _WARM_POOL = "execution", "training job", "warm pool"
-"""An execution is one of a state machine; a warm pool is the instances that an ended job keeps, and has its name."""
+"""An execution belongs to a state machine. A warm pool: instances that an ended job keeps, with its name."""
 
 _RUNNING = ("InProgress", "Stopping")
 _WARM = "Available"
 _OVER = ("is in status", "ExecutionDoesNotExist")
-"""What the services answer when what is to be stopped has ended by itself meanwhile."""
+"""Errors of the services if the workload ended before it was stopped."""
 
 
 def _running(account: AwsService, cluster: str, state_machines: Sequence[str]) -> Iterator[Workload]:
@@ -41,7 +41,7 @@ def _executions(account: AwsService, machine: str) -> Iterator[Workload]:
 
 
 def _jobs(account: AwsService, cluster: str, **condition: str) -> Iterator[Mapping[str, Any]]:
-    """Jobs by name and by tag: the name of another cluster may begin with that of this one."""
+    """Jobs selected by name and tag: another cluster's name may start with this cluster's name."""
     prefix = training_job_prefix(cluster)
     with read_errors("sagemaker:ListTrainingJobs"):
         pages = account.client("sagemaker").get_paginator("list_training_jobs")

@@ -1,4 +1,4 @@
-"""What AWS bills SageMakerTrainingStack and its jobs for."""
+"""The billed items of SageMakerTrainingStack and its jobs."""
 
 from collections.abc import Iterator
 

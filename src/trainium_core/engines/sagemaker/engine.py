@@ -1,4 +1,4 @@
-"""SageMaker training: the same plan as jobs, without machines to keep."""
+"""SageMaker training: runs the plan as training jobs, without nodes that stay."""
 
 from trainium_core.engines.engine import Engine
 from trainium_core.engines.sagemaker.audited import LISTINGS

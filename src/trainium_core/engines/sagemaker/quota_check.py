@@ -1,4 +1,4 @@
-"""Whether SageMaker's quotas let a training job of the plan have its instances, its time and its volume."""
+"""Whether SageMaker's quotas allow a training job's instances, run time and volume."""
 
 from collections.abc import Iterator
 
@@ -41,6 +41,6 @@ def _volume(plan: Plan, account: Quotas) -> Iterator[CheckResult]:
     elif size > quota.limit:
         found = f"a volume may have {quota.limit:g} GB by {quota.code}, {facts['volume']}"
         fix = f"set trn:root_volume_gib to {quota.limit:g} or less"
-        # No source says whether the quota counts for a type with disks of its own, which gets no volume.
+        # No source says whether the quota applies to types with local disks, which get no volume.
         outcome = "warn" if plan.type.nvme_disks else "fail"
         yield CheckResult(outcome=outcome, found=found, needed=f"{size} GB", fix=fix)

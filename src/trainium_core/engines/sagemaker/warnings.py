@@ -1,4 +1,4 @@
-"""What the author of a plan for training jobs should know although it can be deployed."""
+"""Warnings for the author of a plan for training jobs."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from trainium_core.plan import Plan
 
 
 def training_warnings(plan: Plan) -> Mapping[str, str]:
-    """What the author of a plan for training jobs should know of its end, by setting."""
+    """Warnings about its end, by setting."""
     if plan.pilot.ends is None:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""What must hold between the values of a plan: what AWS would refuse minutes later, or would bill for in vain."""
+"""Rules between the values of a plan: what AWS would refuse minutes later, or bill for without effect."""
 
 from collections.abc import Collection, Iterable
 
@@ -30,9 +30,9 @@ _OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, HYPERPOD_RULES)
 
 
 def broken_rules(values: PlanValues, unusable: Collection[str] = ()) -> list[Problem]:
-    """Every rule the values break, but for those that read an unusable setting or one refused by an earlier rule.
+    """Every violated rule, except rules that read an unusable setting or one that an earlier rule refused.
 
-    What one engine refuses keeps no rule of another from being checked.
+    A violated rule of one engine does not prevent checks of another engine's rules.
     """
     refused = set(unusable)
     problems = _broken(_OF_EVERY_PLAN, values, refused)
@@ -42,7 +42,7 @@ def broken_rules(values: PlanValues, unusable: Collection[str] = ()) -> list[Pro
 
 
 def _broken(rules: Iterable[Rule], values: PlanValues, refused: set[str]) -> list[Problem]:
-    """Adds what is refused to `refused`."""
+    """Adds the refused settings to `refused`."""
     problems: list[Problem] = []
     for known in rules:
         if refused.isdisjoint(known.reads):

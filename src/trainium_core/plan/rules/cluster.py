@@ -1,4 +1,4 @@
-"""What must hold between capacity, placement, image and nodes of a cluster of EC2 instances."""
+"""Rules between capacity, placement, image and nodes of a cluster of EC2 instances."""
 
 from collections.abc import Iterator
 
@@ -15,22 +15,22 @@ rule = rule_of(RULES)
 
 
 @rule("instance_type", "catalog", "capacity")
-def type_is_sold_that_way(plan: PlanValues) -> Iterator[Problem]:
-    yield from nodes.sold_that_way(plan.type, plan.capacity, plan.catalog, field="capacity")
+def type_supports_capacity(plan: PlanValues) -> Iterator[Problem]:
+    yield from nodes.usage_class_is_supported(plan.type, plan.capacity, plan.catalog, field="capacity")
 
 
 @rule("capacity", "reservation_id")
-def reservation_goes_with_reserved_capacity(plan: PlanValues) -> Iterator[Problem]:
+def reservation_matches_capacity(plan: PlanValues) -> Iterator[Problem]:
     yield from nodes.reservation_given(plan.capacity, plan.reservation_id, field="reservation_id")
 
 
 @rule("capacity", "nodes")
-def nodes_fit_a_capacity_block(plan: PlanValues) -> Iterator[Problem]:
+def nodes_fit_capacity_block(plan: PlanValues) -> Iterator[Problem]:
     yield from nodes.nodes_of_block(plan.nodes, plan.capacity, field="nodes")
 
 
 @rule("capacity", "placement_group")
-def no_placement_group_with_a_capacity_block(plan: PlanValues) -> Iterator[Problem]:
+def placement_group_excludes_capacity_block(plan: PlanValues) -> Iterator[Problem]:
     yield from nodes.placement_of_block(plan.network.placement_group, plan.capacity, field="placement_group")
 
 
@@ -40,7 +40,7 @@ def several_nodes_need_efa(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("instance_type", "catalog", "nodes", "vpc_id", "vpc_cidr", "secondary_interface_type")
-def nodes_fit_the_subnet(plan: PlanValues) -> Iterator[Problem]:
+def nodes_fit_subnet(plan: PlanValues) -> Iterator[Problem]:
     need, have = addresses_needed(plan), node_subnet_addresses(plan)
     if need > have:
         per_node = need // plan.nodes
@@ -55,14 +55,14 @@ def nodes_fit_the_subnet(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("ami", "ami_parameter")
-def pinned_image_is_an_id(plan: PlanValues) -> Iterator[Problem]:
+def image_parameter_requires_image_id(plan: PlanValues) -> Iterator[Problem]:
     if plan.ami_parameter is not None and plan.ami_is_parameter:
         fix = "remove it, or let `trn image pin` write the id of the image into trn:ami"
         yield Problem(key="ami_parameter", got=plan.ami_parameter, allowed="nothing unless trn:ami is an id", fix=fix)
 
 
 @rule("neuron_software", "egress", "vpc_id")
-def installing_needs_the_internet(plan: PlanValues) -> Iterator[Problem]:
+def install_requires_internet(plan: PlanValues) -> Iterator[Problem]:
     if plan.node.neuron_software == "install" and plan.network.effective_egress not in ("nat-gateway", "existing"):
         yield Problem(
             key="neuron_software",
@@ -73,7 +73,7 @@ def installing_needs_the_internet(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("neuron_software", "ami")
-def installing_needs_a_bare_image(plan: PlanValues) -> Iterator[Problem]:
+def install_requires_bare_image(plan: PlanValues) -> Iterator[Problem]:
     if plan.node.neuron_software == "install" and plan.ami.startswith(facts()["neuron_images"]["parameter_prefix"]):
         bare = facts()["bare_images"]["parameters"]
         yield Problem(
@@ -96,5 +96,5 @@ def replacements_need_recovery(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("setup_script")
-def setup_script_is_one_that_bash_can_read(plan: PlanValues) -> Iterator[Problem]:
+def setup_script_is_valid_bash(plan: PlanValues) -> Iterator[Problem]:
     yield from nodes.script_for_bash(plan.setup_script, field="setup_script")

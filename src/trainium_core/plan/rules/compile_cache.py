@@ -1,4 +1,4 @@
-"""What must hold for the compile cache."""
+"""Rules for the compile cache."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ rule = rule_of(CACHE_RULES)
 
 
 @rule("cache_bucket", "cache_at_destroy")
-def own_cache_bucket_is_kept(plan: PlanValues) -> Iterator[Problem]:
+def existing_cache_bucket_is_kept(plan: PlanValues) -> Iterator[Problem]:
     if plan.cache.bucket is not None and plan.cache.at_destroy == "destroy":
         yield Problem(
             key="cache_at_destroy",

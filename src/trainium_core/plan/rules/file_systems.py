@@ -1,4 +1,4 @@
-"""What must hold for the shared file systems of a plan."""
+"""Rules for the shared file systems."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ rule = rule_of(FILE_SYSTEM_RULES)
 
 
 @rule("fsx_lustre", "fsx_lustre_mount_name", "fsx_lustre_security_group", "region")
-def own_lustre_file_system_comes_with_what_reaches_it(plan: PlanValues) -> Iterator[Problem]:
+def existing_lustre_requires_mount_name_and_group(plan: PlanValues) -> Iterator[Problem]:
     describe = f"aws fsx describe-file-systems --region {plan.region} --file-system-ids {plan.file_systems.fsx_lustre}"
     for key, fix in (
         ("fsx_lustre_mount_name", f"give LustreConfiguration.MountName of: {describe}"),
@@ -30,7 +30,7 @@ def own_lustre_file_system_comes_with_what_reaches_it(plan: PlanValues) -> Itera
 
 
 @rule("efs", "efs_security_group")
-def mount_target_of_ones_own_is_of_an_own_efs(plan: PlanValues) -> Iterator[Problem]:
+def efs_security_group_requires_existing_efs(plan: PlanValues) -> Iterator[Problem]:
     if plan.file_systems.efs_security_group is not None and plan.file_systems.efs in (None, NEW_EFS):
         yield _of_an_own_one_only(plan, "efs", "efs_security_group")
 
@@ -48,15 +48,15 @@ def _of_an_own_one_only(plan: PlanValues, of: str, key: str) -> Problem:
 
 
 @rule("fsx_lustre", "efs", "efs_security_group", "vpc_id")
-def own_file_system_is_in_an_own_vpc(plan: PlanValues) -> Iterator[Problem]:
-    """An EFS file system without a mount target is in no VPC yet: it gets one in the new VPC."""
+def existing_file_system_requires_existing_vpc(plan: PlanValues) -> Iterator[Problem]:
+    """An EFS file system without a mount target belongs to no VPC yet, and can be mounted in a new one."""
     if plan.network.vpc_id is not None:
         return
-    for key, has_a_place in (
+    for key, is_in_a_vpc in (
         ("fsx_lustre", isinstance(plan.file_systems.fsx_lustre, str)),
         ("efs", plan.file_systems.efs_security_group is not None),
     ):
-        if has_a_place:
+        if is_in_a_vpc:
             yield Problem(
                 key=key,
                 got=setting_value(plan, key),
@@ -66,7 +66,7 @@ def own_file_system_is_in_an_own_vpc(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("file_systems_at_destroy", "fsx_lustre", "vpc_id")
-def a_retained_lustre_file_system_keeps_its_subnet(plan: PlanValues) -> Iterator[Problem]:
+def retained_lustre_requires_existing_vpc(plan: PlanValues) -> Iterator[Problem]:
     wanted = plan.file_systems
     if wanted.at_destroy == "retain" and isinstance(wanted.fsx_lustre, int) and plan.network.vpc_id is None:
         yield Problem(
@@ -78,7 +78,7 @@ def a_retained_lustre_file_system_keeps_its_subnet(plan: PlanValues) -> Iterator
 
 
 @rule("file_systems_at_destroy", "fsx_lustre", "efs")
-def only_new_file_systems_have_a_fate(plan: PlanValues) -> Iterator[Problem]:
+def file_systems_at_destroy_requires_new(plan: PlanValues) -> Iterator[Problem]:
     wanted = plan.file_systems
     if wanted.at_destroy == "retain" and not isinstance(wanted.fsx_lustre, int) and wanted.efs != NEW_EFS:
         yield Problem(

@@ -1,4 +1,4 @@
-"""Whether one value has the form of a setting, whoever gives it and whatever they call it."""
+"""Whether a value has the form of a setting. The caller names the field."""
 
 import re
 from collections.abc import Iterator
@@ -9,13 +9,16 @@ from trainium_core.problems import Problem, nearest
 from trainium_core.setting_schema.forms import UnreadableError, WholeNumber, as_written
 
 _ZONE_NAME = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9][a-z]")
-"""Such as us-west-2a, the common mistake for a zone id."""
+"""Such as us-west-2a, often given in place of a zone ID."""
 
 
 def form_problems(setting: str, value: Any, *, field: str | None = None) -> Iterator[Problem]:
-    """What is wrong with a value that Python code gives: it must be just what the setting's form would read it as.
+    """The problems of a value from Python code, which must equal what the setting's form parses it to.
 
-    field: what the caller calls it. Default: the setting.
+    Args:
+        setting: Key of the setting.
+        value: The given value.
+        field: Name of the field in the problem. Default: the setting.
     """
     try:
         read = SETTINGS[setting].form.read(as_written(value))
@@ -37,7 +40,7 @@ def malformed(setting: str, got: Any, fix: str, *, field: str | None = None) -> 
 
 
 def range_problems(setting: str, value: int, unit: str, *, field: str) -> Iterator[Problem]:
-    """Whether a number is in the range of a setting. unit: of the number, such as minutes."""
+    """The problem of a number outside the range of a setting. `unit`: its unit, such as minutes."""
     form = SETTINGS[setting].form
     assert isinstance(form, WholeNumber)
     if value < form.smallest or (form.largest is not None and value > form.largest):

@@ -1,9 +1,9 @@
-"""What must hold for a HyperPod cluster. What concerns other settings counts only if trn:stacks has it."""
+"""Rules for a HyperPod cluster. Those about other settings apply only if trn:stacks includes hyperpod."""
 
 from collections.abc import Iterator
 
 from trainium_core.facts import facts
-from trainium_core.plan.rules.rule import Rule, in_the_region, rule_of, type_is_one_of
+from trainium_core.plan.rules.rule import Rule, engine_supports_type, resource_in_region, rule_of
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
@@ -13,8 +13,8 @@ rule = rule_of(RULES)
 
 
 @rule("stacks", "instance_type", "catalog")
-def type_is_one_that_hyperpod_has(plan: PlanValues) -> Iterator[Problem]:
-    yield from type_is_one_of(facts()["hyperpod"]["instance_types"], plan, stack="hyperpod")
+def hyperpod_supports_type(plan: PlanValues) -> Iterator[Problem]:
+    yield from engine_supports_type(facts()["hyperpod"]["instance_types"], plan, stack="hyperpod")
 
 
 @rule("hyperpod_orchestrator", "hyperpod_eks_cluster")
@@ -37,7 +37,7 @@ def eks_comes_with_its_cluster(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("hyperpod_orchestrator", "hyperpod_eks_security_group")
-def only_eks_has_a_cluster_security_group(plan: PlanValues) -> Iterator[Problem]:
+def eks_security_group_requires_eks(plan: PlanValues) -> Iterator[Problem]:
     hyperpod = plan.hyperpod
     if hyperpod.orchestrator == "slurm" and hyperpod.eks_security_group is not None:
         yield Problem(
@@ -49,7 +49,7 @@ def only_eks_has_a_cluster_security_group(plan: PlanValues) -> Iterator[Problem]
 
 
 @rule("hyperpod_orchestrator", "vpc_id", "stacks")
-def eks_nodes_join_the_vpc_of_their_cluster(plan: PlanValues) -> Iterator[Problem]:
+def eks_requires_existing_vpc(plan: PlanValues) -> Iterator[Problem]:
     hyperpod = plan.hyperpod
     if "hyperpod" in plan.stacks and hyperpod.orchestrator == "eks" and plan.network.vpc_id is None:
         yield Problem(
@@ -74,7 +74,7 @@ def training_plans_are_sold_for_some_types(plan: PlanValues) -> Iterator[Problem
 
 
 @rule("stacks", "ends_action")
-def a_hyperpod_cluster_ends_with_its_stack(plan: PlanValues) -> Iterator[Problem]:
+def hyperpod_end_requires_destroy(plan: PlanValues) -> Iterator[Problem]:
     if "hyperpod" in plan.stacks and plan.pilot.ends_action == "sleep":
         yield Problem(
             key="ends_action",
@@ -85,7 +85,7 @@ def a_hyperpod_cluster_ends_with_its_stack(plan: PlanValues) -> Iterator[Problem
 
 
 @rule("stacks", "budget_usd", "budget_action")
-def no_budget_stops_a_hyperpod_cluster(plan: PlanValues) -> Iterator[Problem]:
+def budget_sleep_excludes_hyperpod(plan: PlanValues) -> Iterator[Problem]:
     if "hyperpod" in plan.stacks and plan.pilot.stops_at_budget:
         yield Problem(
             key="budget_action",
@@ -96,7 +96,7 @@ def no_budget_stops_a_hyperpod_cluster(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("stacks", "idle_minutes")
-def no_idleness_stops_a_hyperpod_cluster(plan: PlanValues) -> Iterator[Problem]:
+def idle_end_excludes_hyperpod(plan: PlanValues) -> Iterator[Problem]:
     if "hyperpod" in plan.stacks and plan.pilot.idle_minutes is not None:
         yield Problem(
             key="idle_minutes",
@@ -107,11 +107,11 @@ def no_idleness_stops_a_hyperpod_cluster(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("hyperpod_training_plan", "hyperpod_eks_cluster", "region")
-def what_is_named_is_in_the_region(plan: PlanValues) -> Iterator[Problem]:
+def named_resources_match_region(plan: PlanValues) -> Iterator[Problem]:
     hyperpod = plan.hyperpod
     for key, arn in (
         ("hyperpod_training_plan", hyperpod.training_plan),
         ("hyperpod_eks_cluster", hyperpod.eks_cluster),
     ):
         if arn is not None:
-            yield from in_the_region(plan, key, arn, region=arn.split(":")[3])
+            yield from resource_in_region(plan, key, arn, region=arn.split(":")[3])

@@ -1,4 +1,4 @@
-"""What must hold between type, region and zone, whatever the engine."""
+"""Rules between instance type, region and zone, for every engine."""
 
 import re
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ rule = rule_of(INSTANCE_TYPE_RULES)
 
 
 def known_type(name: str, catalog: Catalog, *, field: str, catalog_field: str) -> Iterator[Problem]:
-    """That an instance type is in the catalogue. catalog_field: what gives a catalogue of the user's own."""
+    """The instance type must be in the catalogue. `catalog_field`: the field of a user's catalogue."""
     if name in catalog:
         return
-    # Sizes alone resemble each other: p5.48xlarge does not mean trn2.48xlarge.
+    # Equal sizes are no match: p5.48xlarge does not mean trn2.48xlarge.
     words = re.split(r"[^a-z0-9]+", name.casefold())
     resembling = [known for known in catalog if any(nearest(word, (known.split(".")[0],)) for word in words)]
     close = nearest(name, resembling)
@@ -32,7 +32,7 @@ def known_type(name: str, catalog: Catalog, *, field: str, catalog_field: str) -
 
 
 def region_with_trainium(region: str, catalog: Catalog, *, field: str) -> Iterator[Problem]:
-    """That a region offers any type of the catalogue."""
+    """The region must offer a type of the catalogue."""
     if region not in catalog.regions:
         close = nearest_region(region, catalog.regions)
         fix = f"choose {close}" if close else "choose one of the allowed regions"
@@ -40,7 +40,7 @@ def region_with_trainium(region: str, catalog: Catalog, *, field: str) -> Iterat
 
 
 def region_with_type(kind: InstanceType, region: str, catalog: Catalog, *, field: str) -> Iterator[Problem]:
-    """That a region offers a type."""
+    """The region must offer the type."""
     if region not in kind.zones:
         yield Problem(
             key=field,
@@ -51,7 +51,7 @@ def region_with_type(kind: InstanceType, region: str, catalog: Catalog, *, field
 
 
 def core_config(config: int | None, kind: InstanceType, *, field: str) -> Iterator[Problem]:
-    """That a type can have so many physical NeuronCores per logical core."""
+    """The type must support this number of physical NeuronCores per logical NeuronCore."""
     allowed = kind.logical_neuroncore_configs or (1,)
     if config is not None and config not in allowed:
         yield Problem(
@@ -63,7 +63,7 @@ def core_config(config: int | None, kind: InstanceType, *, field: str) -> Iterat
 
 
 @rule("instance_type", "catalog")
-def type_is_in_the_catalogue(plan: PlanValues) -> Iterator[Problem]:
+def type_is_known(plan: PlanValues) -> Iterator[Problem]:
     yield from known_type(plan.instance_type, plan.catalog, field="instance_type", catalog_field="trn:catalog")
 
 
@@ -73,12 +73,12 @@ def region_offers_trainium(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("instance_type", "region", "catalog")
-def region_offers_the_type(plan: PlanValues) -> Iterator[Problem]:
+def region_offers_type(plan: PlanValues) -> Iterator[Problem]:
     yield from region_with_type(plan.type, plan.region, plan.catalog, field="region")
 
 
 @rule("instance_type", "region", "catalog", "availability_zone_id")
-def zone_offers_the_type(plan: PlanValues) -> Iterator[Problem]:
+def zone_offers_type(plan: PlanValues) -> Iterator[Problem]:
     zone, offering = plan.availability_zone_id, plan.type.zones[plan.region]
     if zone is not None and zone not in offering:
         elsewhere = next((region for region, zones in plan.type.zones.items() if zone in zones), None)
@@ -94,5 +94,5 @@ def zone_offers_the_type(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("instance_type", "catalog", "logical_neuroncore_config")
-def logical_core_config_is_one_of_the_types(plan: PlanValues) -> Iterator[Problem]:
+def logical_core_config_fits_type(plan: PlanValues) -> Iterator[Problem]:
     yield from core_config(plan.logical_neuroncore_config, plan.type, field="logical_neuroncore_config")

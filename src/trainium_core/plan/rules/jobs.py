@@ -1,8 +1,8 @@
-"""What must hold for what jobs may reach."""
+"""Rules for what jobs may access."""
 
 from collections.abc import Iterator
 
-from trainium_core.plan.rules.rule import Rule, in_the_region, rule_of
+from trainium_core.plan.rules.rule import Rule, resource_in_region, rule_of
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
@@ -14,14 +14,14 @@ _PARAMETERS = "ssm"
 
 
 @rule("job_secrets", "region")
-def secrets_are_in_the_region(plan: PlanValues) -> Iterator[Problem]:
+def secrets_match_region(plan: PlanValues) -> Iterator[Problem]:
     for arn in plan.jobs.secrets:
-        yield from in_the_region(plan, "job_secrets", arn, region=arn.split(":")[_REGION])
+        yield from resource_in_region(plan, "job_secrets", arn, region=arn.split(":")[_REGION])
 
 
 @rule("job_secrets", "egress", "vpc_id")
-def secrets_are_reached(plan: PlanValues) -> Iterator[Problem]:
-    """In a VPC of the user's own nobody knows here what is reached."""
+def secrets_match_egress(plan: PlanValues) -> Iterator[Problem]:
+    """Whether nodes can reach the services of the secrets. Unknown in an existing VPC, so not checked there."""
     egress = plan.network.effective_egress
     if egress not in ("none", "vpc-endpoints"):
         return

@@ -1,4 +1,4 @@
-"""What must hold for the network of a plan, new or of the user's own."""
+"""Rules for the network, new or existing."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ rule = rule_of(NETWORK_RULES)
 
 
 def overlaps_docker(cidr: str) -> bool:
-    """Whether a block has addresses of Docker's own bridge, which is on every node."""
+    """Whether a block overlaps with Docker's default bridge, which exists on every node."""
     return ipaddress.IPv4Network(cidr).overlaps(ipaddress.IPv4Network("172.17.0.0/16"))
 
 
 @rule("vpc_id", "subnet_id")
-def own_vpc_comes_with_its_subnet(plan: PlanValues) -> Iterator[Problem]:
+def existing_vpc_requires_subnet(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.subnet_id is None:
         allowed = SETTINGS["subnet_id"].form.allowed
         fix = f"name the subnet of {plan.network.vpc_id} that the nodes go to, in a zone that offers the type"
@@ -26,7 +26,7 @@ def own_vpc_comes_with_its_subnet(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("vpc_id", "subnet_id", "route_table_id")
-def parts_of_an_own_vpc_need_it(plan: PlanValues) -> Iterator[Problem]:
+def network_ids_require_vpc(plan: PlanValues) -> Iterator[Problem]:
     for key in ("subnet_id", "route_table_id"):
         got = setting_value(plan, key)
         if plan.network.vpc_id is None and got is not None:
@@ -36,7 +36,7 @@ def parts_of_an_own_vpc_need_it(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("vpc_id", "dns_servers")
-def dns_servers_are_of_an_own_vpc(plan: PlanValues) -> Iterator[Problem]:
+def dns_servers_require_existing_vpc(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is None and plan.network.dns_servers:
         fix = "remove it: nodes in a new VPC use Amazon's DNS server"
         got = ",".join(plan.network.dns_servers)
@@ -44,14 +44,14 @@ def dns_servers_are_of_an_own_vpc(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("vpc_id", "egress")
-def own_vpc_keeps_its_egress(plan: PlanValues) -> Iterator[Problem]:
+def egress_requires_new_vpc(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.egress is not None:
         fix = "remove it: an existing VPC keeps its endpoints and gateways"
         yield Problem(key="egress", got=plan.network.egress, allowed="nothing with trn:vpc_id", fix=fix)
 
 
 @rule("vpc_cidr", "egress", "vpc_id")
-def vpc_cidr_is_of_use(plan: PlanValues) -> Iterator[Problem]:
+def vpc_cidr_is_usable(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.vpc_cidr != SETTINGS["vpc_cidr"].default:
         fix = "remove it: an existing VPC has its addresses"
         yield Problem(key="vpc_cidr", got=plan.network.vpc_cidr, allowed="nothing with trn:vpc_id", fix=fix)

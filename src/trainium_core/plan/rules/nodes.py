@@ -1,6 +1,6 @@
-"""What must hold between capacity, placement, image and number of EC2 instances: rules on values.
+"""Rules between capacity, placement, image and number of EC2 instances.
 
-engines/ec2/rules.py applies them to plans, the constructs to their parameters. field: what the caller calls a value.
+Plans and constructs share these rules. `field` is the caller's name of a value.
 """
 
 import subprocess
@@ -18,8 +18,10 @@ from trainium_core.problems import Problem
 _BASH_SECONDS = 10
 
 
-def sold_that_way(kind: InstanceType, capacity: CapacityKind, catalog: Catalog, *, field: str) -> Iterator[Problem]:
-    """That a type is sold the way that the instances are bought."""
+def usage_class_is_supported(
+    kind: InstanceType, capacity: CapacityKind, catalog: Catalog, *, field: str
+) -> Iterator[Problem]:
+    """The type must support the way in which the instances are bought."""
     usage_class = "on-demand" if capacity == "reservation" else capacity
     if usage_class not in kind.usage_classes:
         others = ", ".join(name for name, one in catalog.items() if usage_class in one.usage_classes) or "none"
@@ -32,7 +34,7 @@ def sold_that_way(kind: InstanceType, capacity: CapacityKind, catalog: Catalog, 
 
 
 def reservation_given(capacity: CapacityKind, reservation_id: str | None, *, field: str) -> Iterator[Problem]:
-    """That reserved capacity has the id of what was bought, and other capacity none."""
+    """Reserved capacity requires a reservation ID; other capacity must not have one."""
     reserved = capacity in ("capacity-block", "reservation")
     if reserved and reservation_id is None:
         fix = f"{capacity} needs a reservation: give its ID, or choose on-demand or spot"
@@ -43,7 +45,7 @@ def reservation_given(capacity: CapacityKind, reservation_id: str | None, *, fie
 
 
 def nodes_of_block(nodes: int, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:
-    """That a Capacity Block can hold the nodes."""
+    """A Capacity Block must be able to hold the nodes."""
     largest = facts()["capacity_blocks"]["instances_per_block"]
     if capacity == "capacity-block" and nodes > largest:
         allowed = f"up to {largest}: a Capacity Block holds no more instances"
@@ -51,14 +53,14 @@ def nodes_of_block(nodes: int, capacity: CapacityKind, *, field: str) -> Iterato
 
 
 def placement_of_block(group: str | None, capacity: CapacityKind, *, field: str) -> Iterator[Problem]:
-    """That a Capacity Block has no placement group."""
+    """A Capacity Block must not have a placement group."""
     if capacity == "capacity-block" and group is not None:
         fix = "remove it: a Capacity Block already places its instances close together"
         yield Problem(key=field, got=group, allowed="nothing with capacity capacity-block", fix=fix)
 
 
 def nodes_with_efa(nodes: int, kind: InstanceType, catalog: Catalog, *, field: str) -> Iterator[Problem]:
-    """That several nodes are of a type with EFA."""
+    """Several nodes require a type with EFA."""
     if nodes > 1 and not kind.efa_interfaces:
         with_efa = [name for name, entry in catalog.items() if entry.efa_interfaces]
         yield Problem(
@@ -70,7 +72,7 @@ def nodes_with_efa(nodes: int, kind: InstanceType, catalog: Catalog, *, field: s
 
 
 def script_for_bash(script: str | None, *, field: str) -> Iterator[Problem]:
-    """That bash can read a script."""
+    """bash must be able to parse the script."""
     if script is None:
         return
     if "\r" in script:
@@ -83,7 +85,7 @@ def script_for_bash(script: str | None, *, field: str) -> Iterator[Problem]:
 
 @cache
 def bash_syntax_error(script: str) -> str | None:
-    """The first complaint of `bash -n`; None when it has none, and where there is no bash."""
+    """The first error of `bash -n`; None if there is none, or no bash."""
     bash = which("bash")
     if bash is None:
         return None

@@ -1,4 +1,4 @@
-"""What must hold between the settings of a pilot's end and budget."""
+"""Rules between the settings of a pilot's end and budget."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -17,20 +17,20 @@ LONGEST_LIFETIME = timedelta(days=366)
 
 
 def lifetime(after: timedelta, *, field: str) -> Iterator[Problem]:
-    """That a pilot lasts for a time, and not for ever."""
+    """The lifetime of a pilot must be positive and limited."""
     if not timedelta() < after <= LONGEST_LIFETIME:
         allowed = f"more than nothing and at most {LONGEST_LIFETIME.days} days"
         yield Problem(key=field, got=str(after), allowed=allowed, fix="choose a duration in this range")
 
 
 def pointless(value: object, *, field: str, without: str) -> Iterator[Problem]:
-    """That a value of a field is left out where the field that it belongs to is."""
+    """A value must be left out if the field that it depends on is missing."""
     fix = f"give {without} too, or remove it"
     yield Problem(key=field, got=value, allowed=f"nothing without {without}", fix=fix)
 
 
 def budget_in_region(budget: int | None, region: str, cluster_name: str, *, field: str) -> Iterator[Problem]:
-    """That CloudFormation can make a budget from the region."""
+    """CloudFormation must support budgets in the region."""
     if budget is not None and region in facts()["budgets"]["regions_without_cloudformation_type"]:
         yield Problem(
             key=field,
@@ -41,26 +41,26 @@ def budget_in_region(budget: int | None, region: str, cluster_name: str, *, fiel
 
 
 @rule("ends", "ends_action", "warning_hours")
-def what_happens_at_the_end_needs_an_end(plan: PlanValues) -> Iterator[Problem]:
+def ends_action_requires_end(plan: PlanValues) -> Iterator[Problem]:
     if plan.pilot.ends is None:
         yield from _without(plan, "ends_action", needs="ends")
         yield from _without(plan, "warning_hours", needs="ends")
 
 
 @rule("budget_usd", "budget_action")
-def what_happens_at_the_budget_needs_a_budget(plan: PlanValues) -> Iterator[Problem]:
+def budget_action_requires_budget(plan: PlanValues) -> Iterator[Problem]:
     if plan.pilot.budget_usd is None:
         yield from _without(plan, "budget_action", needs="budget_usd")
 
 
 @rule("ends", "budget_usd", "idle_minutes", "notify_email", "capacity")
-def mail_is_about_an_end_or_a_budget(plan: PlanValues) -> Iterator[Problem]:
-    if not plan.ends_by_itself and plan.pilot.budget_usd is None:
+def notify_email_requires_end_or_budget(plan: PlanValues) -> Iterator[Problem]:
+    if not plan.needs_clock and plan.pilot.budget_usd is None:
         yield from _without(plan, "notify_email", needs="ends")
 
 
 @rule("idle_minutes", "capacity")
-def a_capacity_block_is_paid_whether_it_is_used_or_not(plan: PlanValues) -> Iterator[Problem]:
+def idle_end_excludes_capacity_block(plan: PlanValues) -> Iterator[Problem]:
     if plan.pilot.idle_minutes is not None and plan.capacity == "capacity-block":
         yield Problem(
             key="idle_minutes",
@@ -71,7 +71,7 @@ def a_capacity_block_is_paid_whether_it_is_used_or_not(plan: PlanValues) -> Iter
 
 
 @rule("budget_usd", "region")
-def budgets_can_be_made_from_the_region(plan: PlanValues) -> Iterator[Problem]:
+def region_supports_budgets(plan: PlanValues) -> Iterator[Problem]:
     yield from budget_in_region(plan.pilot.budget_usd, plan.region, plan.cluster_name, field="budget_usd")
 
 

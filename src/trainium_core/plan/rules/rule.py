@@ -1,4 +1,4 @@
-"""What a rule between settings is, how modules list theirs, and the problems that rules of several engines find."""
+"""Rules between settings: their type, their registration, and problems that several engines share."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ Check = Callable[[PlanValues], Iterator[Problem]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A check that can be made once the settings it reads are readable."""
+    """A check that runs once the settings that it reads are parsed."""
 
     reads: tuple[str, ...]
     check: Check
 
 
 def rule_of(rules: list[Rule]) -> Callable[..., Callable[[Check], Check]]:
-    """A decorator that adds a check to a list of rules, with the keys of the settings it reads."""
+    """A decorator that adds a check to a list of rules, with the keys of the settings that it reads."""
 
     def rule(*reads: str) -> Callable[[Check], Check]:
         def register(check: Check) -> Check:
@@ -30,8 +30,8 @@ def rule_of(rules: list[Rule]) -> Callable[..., Callable[[Check], Check]]:
     return rule
 
 
-def type_is_one_of(types: Sequence[str], plan: PlanValues, *, stack: str) -> Iterator[Problem]:
-    """That the instance type is one that the engine of a stack has, if trn:stacks has the stack."""
+def engine_supports_type(types: Sequence[str], plan: PlanValues, *, stack: str) -> Iterator[Problem]:
+    """The engine of the stack must support the instance type, if trn:stacks includes the stack."""
     if stack in plan.stacks and plan.instance_type not in types:
         yield Problem(
             key="instance_type",
@@ -42,8 +42,8 @@ def type_is_one_of(types: Sequence[str], plan: PlanValues, *, stack: str) -> Ite
         )
 
 
-def in_the_region(plan: PlanValues, key: str, got: str, *, region: str) -> Iterator[Problem]:
-    """That what a setting names, which is in `region`, is where the plan is."""
+def resource_in_region(plan: PlanValues, key: str, got: str, *, region: str) -> Iterator[Problem]:
+    """A resource in `region` must be in the plan's region."""
     if region != plan.region:
         yield Problem(
             key=key,

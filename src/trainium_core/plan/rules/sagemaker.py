@@ -1,9 +1,9 @@
-"""What must hold for training jobs of SageMaker. What concerns other settings counts only if trn:stacks has it."""
+"""Rules for SageMaker training jobs. Those about other settings apply only if trn:stacks includes sagemaker."""
 
 from collections.abc import Iterator
 
 from trainium_core.facts import training_facts
-from trainium_core.plan.rules.rule import Rule, in_the_region, rule_of, type_is_one_of
+from trainium_core.plan.rules.rule import Rule, engine_supports_type, resource_in_region, rule_of
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
@@ -12,12 +12,12 @@ rule = rule_of(RULES)
 
 
 @rule("stacks", "instance_type", "catalog")
-def type_is_one_that_sagemaker_has(plan: PlanValues) -> Iterator[Problem]:
-    yield from type_is_one_of(training_facts()["types"]["training"], plan, stack="sagemaker")
+def sagemaker_supports_type(plan: PlanValues) -> Iterator[Problem]:
+    yield from engine_supports_type(training_facts()["types"]["training"], plan, stack="sagemaker")
 
 
 @rule("stacks", "sagemaker_budget_hours")
-def budget_is_no_longer_than_a_job_may_run(plan: PlanValues) -> Iterator[Problem]:
+def budget_hours_fit_longest_job(plan: PlanValues) -> Iterator[Problem]:
     if "sagemaker" not in plan.stacks:
         return
     longest = training_facts()["time"]["longest_hours"]
@@ -31,9 +31,11 @@ def budget_is_no_longer_than_a_job_may_run(plan: PlanValues) -> Iterator[Problem
 
 
 @rule("sagemaker_kms_key", "sagemaker_image", "region")
-def what_is_named_is_in_the_region(plan: PlanValues) -> Iterator[Problem]:
+def named_resources_match_region(plan: PlanValues) -> Iterator[Problem]:
     sagemaker = plan.sagemaker
     if sagemaker.kms_key is not None:
-        yield from in_the_region(plan, "sagemaker_kms_key", sagemaker.kms_key, region=sagemaker.kms_key.split(":")[3])
+        yield from resource_in_region(
+            plan, "sagemaker_kms_key", sagemaker.kms_key, region=sagemaker.kms_key.split(":")[3]
+        )
     if sagemaker.image is not None:
-        yield from in_the_region(plan, "sagemaker_image", sagemaker.image, region=sagemaker.image.split(".")[3])
+        yield from resource_in_region(plan, "sagemaker_image", sagemaker.image, region=sagemaker.image.split(".")[3])

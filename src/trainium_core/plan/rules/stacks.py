@@ -1,4 +1,4 @@
-"""What must hold for the stacks of the app."""
+"""Rules for the stacks of the app."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ rule = rule_of(STACK_RULES)
 
 
 @rule("stacks")
-def an_app_has_a_stack(plan: PlanValues) -> Iterator[Problem]:
+def stacks_are_not_empty(plan: PlanValues) -> Iterator[Problem]:
     if not plan.stacks:
         fix = f"name one of {', '.join(STACKS)}, or leave the setting out"
         yield Problem(key="stacks", got="", allowed=SETTINGS["stacks"].form.allowed, fix=fix)

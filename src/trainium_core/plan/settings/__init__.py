@@ -1,1 +1,1 @@
-"""The settings of a plan by theme: each section is a frozen dataclass whose fields are settings."""
+"""The settings of a plan by theme. Each section is a frozen dataclass whose fields are settings."""

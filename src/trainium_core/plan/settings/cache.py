@@ -1,4 +1,4 @@
-"""The compile cache: the bucket that nodes share compiled graphs in."""
+"""The compile cache: the bucket in which nodes share compiled graphs."""
 
 from trainium_core.facts import facts
 from trainium_core.setting_schema.forms import Choice, Pattern, WholeNumber
@@ -7,7 +7,7 @@ from trainium_core.setting_schema.setting import AT_DESTROY, BUCKET_NAME, AtDest
 
 @section
 class Cache:
-    """A new bucket, or one of the user's own."""
+    """A new or an existing bucket."""
 
     bucket: str | None = setting(
         "cache_bucket",
@@ -41,5 +41,5 @@ class Cache:
 
     @property
     def outlives_cluster(self) -> bool:
-        """Whether the cache is kept at destroy; a bucket of your own always is."""
+        """Whether the cache is kept when the cluster is destroyed. An existing bucket always is."""
         return self.bucket is not None or self.at_destroy == "retain"

@@ -1,4 +1,4 @@
-"""The shared file systems that nodes mount: FSx for Lustre and EFS, new or of the user's own."""
+"""The shared file systems of the nodes: FSx for Lustre and EFS, new or existing."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def _lustre_size_or_id(lustre: Any) -> SizeOrId:
 
 @section
 class FileSystems:
-    """`fsx_lustre` is the GiB of a new file system or the id of one; `efs` is NEW_EFS or an id."""
+    """`fsx_lustre`: GiB of a new file system, or the ID of an existing one. `efs`: NEW_EFS or an ID."""
 
     fsx_lustre: int | str | None = setting(
         "fsx_lustre",

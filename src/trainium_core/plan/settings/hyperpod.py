@@ -1,4 +1,4 @@
-"""HyperPodStack: what schedules jobs on the cluster, and how its nodes are bought and checked."""
+"""HyperPodStack: its orchestrator, and how its nodes are bought and checked."""
 
 from typing import Literal, get_args
 
@@ -14,7 +14,7 @@ _CONTROLLER_TYPES: tuple[str, ...] = tuple(facts()["hyperpod"]["controller_types
 
 @section
 class HyperPodSettings:
-    """`eks_cluster` and `training_plan` are ARNs, `eks_security_group` is an id."""
+    """`eks_cluster` and `training_plan` are ARNs, `eks_security_group` is an ID."""
 
     orchestrator: Orchestrator = setting(
         "hyperpod_orchestrator",

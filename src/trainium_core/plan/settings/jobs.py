@@ -1,10 +1,10 @@
-"""What the jobs of `trn run` may reach besides the cluster's own bucket."""
+"""What the jobs of `trn run` may access in addition to the cluster's bucket."""
 
 from trainium_core.setting_schema.forms import Pattern, Patterns
 from trainium_core.setting_schema.setting import BUCKET_NAME, section, setting
 
 S3_FOLDER = rf"s3://{BUCKET_NAME}(/[A-Za-z0-9!_.'()=-]+)+/?"
-"""A folder in a bucket, whose name needs no escapes in a URL; never a whole bucket."""
+"""A folder in a bucket, with a name that needs no URL escapes. A whole bucket does not match."""
 
 SECRET_ARN = (
     r"arn:aws[a-z-]*:(secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]+-[A-Za-z0-9]{6}"
@@ -14,7 +14,7 @@ SECRET_ARN = (
 
 @section
 class JobAccess:
-    """What the role of the nodes is allowed for jobs. A job that names anything else is refused before it starts."""
+    """The access of the nodes' role for jobs. A job that names anything else is refused before it starts."""
 
     inputs: tuple[str, ...] = setting(
         "job_inputs",

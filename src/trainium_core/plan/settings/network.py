@@ -1,4 +1,4 @@
-"""The network of the nodes: a VPC of the plan's own or of the user's, the way out, and the interfaces in it."""
+"""The network of the nodes: a new or existing VPC, its egress, and the network interfaces."""
 
 from typing import Literal, get_args
 
@@ -16,7 +16,7 @@ DEFAULT_EGRESS: Egress = "vpc-endpoints"
 
 @section
 class Network:
-    """Where the nodes are. Fields of an own VPC are ids; all but `vpc_cidr` and `egress` are None for a new one."""
+    """The network of the nodes. The fields of an existing VPC are IDs, and None for a new VPC."""
 
     vpc_id: str | None = setting(
         "vpc_id",
@@ -76,5 +76,5 @@ class Network:
 
     @property
     def effective_egress(self) -> Egress | Literal["existing"]:
-        """The cluster's way out of a new VPC; `existing` in a VPC of your own."""
+        """The egress of a new VPC; `existing` in an existing VPC."""
         return "existing" if self.vpc_id else self.egress or DEFAULT_EGRESS

@@ -1,4 +1,4 @@
-"""What is done on a node, how long it may take, and what happens to a node that fails."""
+"""The setup of a node, its time limit, and what happens to a failed node."""
 
 from typing import Literal, get_args
 
@@ -15,7 +15,7 @@ VERIFICATION: tuple[Verification, ...] = get_args(Verification)
 
 @section
 class Node:
-    """Alike for every node."""
+    """Settings that apply to every node."""
 
     timeout_minutes: int = setting(
         "node_timeout_minutes",

@@ -1,4 +1,4 @@
-"""A pilot's end: when it is, what happens then, who is notified, and what it may cost."""
+"""A pilot's end and budget: when it ends, what happens then, who is notified, and what it may cost."""
 
 from typing import Literal, get_args
 
@@ -16,7 +16,7 @@ _IDLE = facts()["pilot"]
 
 @section
 class Pilot:
-    """`ends` is text that read_pilot_end reads."""
+    """`ends` is text for read_pilot_end()."""
 
     ends: str | None = setting(
         "ends",
@@ -70,7 +70,7 @@ class Pilot:
     )
 
     def action_at_end(self, *, can_sleep: bool) -> EndsAction:
-        """`sleep` or `destroy`, of a stack that can sleep or not."""
+        """`sleep` or `destroy`, for a stack that can sleep or cannot."""
         return self.ends_action or ("sleep" if can_sleep else "destroy")
 
     @property

@@ -1,4 +1,4 @@
-"""SageMakerTrainingStack: the network, image, data and files of training jobs, and what stops them."""
+"""SageMakerTrainingStack: network, image, data and files of training jobs, and their limits."""
 
 from trainium_core.setting_schema.forms import Choice, Pattern, Switch, WholeNumber
 from trainium_core.setting_schema.setting import (
@@ -16,7 +16,7 @@ _IMAGE = r"[0-9]{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com/[a-z0-9._/-]+(:[A-Za-
 
 @section
 class SageMakerSettings:
-    """`vpc`: whether jobs run in a VPC; `data` is an S3 URL, `kms_key` an ARN."""
+    """`vpc`: whether jobs run in a VPC. `data` is an S3 URL, `kms_key` an ARN."""
 
     vpc: bool = setting(
         "sagemaker_vpc",

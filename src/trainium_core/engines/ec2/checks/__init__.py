@@ -1,4 +1,4 @@
-"""What preflight asks an account about the nodes of a cluster."""
+"""The preflight checks of a cluster of EC2 instances."""
 
 from collections.abc import Mapping
 

@@ -1,8 +1,8 @@
-"""Whether the EFS file system of a plan can be made, or is one that the nodes can mount."""
+"""Whether the nodes can mount the plan's EFS file system, new or existing."""
 
 from collections.abc import Iterator
 
-from trainium_core.engines.ec2.checks.place import names_of_file_systems, region_has, zone_of_the_nodes
+from trainium_core.engines.ec2.checks.place import check_file_system_dns, check_region_service, node_zone_id
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.settings.file_systems import NEW_EFS
@@ -15,12 +15,12 @@ _USABLE = "available"
 
 
 def check_efs(plan: Plan, account: Account) -> CheckResult | None:
-    """None for a plan without one."""
+    """None for a plan without EFS."""
     if plan.file_systems.efs is None:
         return None
-    results = [*names_of_file_systems(plan, account)]
+    results = [*check_file_system_dns(plan, account)]
     if plan.file_systems.efs == NEW_EFS:
-        results.append(region_has("EFS", facts()["efs"]["service"], plan, account, setting="efs"))
+        results.append(check_region_service("EFS", facts()["efs"]["service"], plan, account, setting="efs"))
     else:
         results += _judge(plan, plan.file_systems.efs, account)
     return worst_of(results)
@@ -37,7 +37,7 @@ def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckR
         yield CheckResult(outcome="fail", found=text, needed=_USABLE, fix="wait, or check it in the EFS console")
         return
     yield CheckResult(outcome="pass", found=text)
-    zone = zone_of_the_nodes(plan, account)
+    zone = node_zone_id(plan, account)
     own = [one for one in found.mount_targets if plan.cluster_name not in one.clusters]
     if plan.file_systems.efs_security_group is None:
         yield from _room_for_a_mount_target(plan, found, own, zone)
@@ -65,7 +65,7 @@ def _mount_target_to_use(plan: Plan, found: EfsFileSystem, zone: str) -> CheckRe
 def _room_for_a_mount_target(
     plan: Plan, found: EfsFileSystem, own: list[MountTarget], zone: str
 ) -> Iterator[CheckResult]:
-    """`own` are the mount targets that were not made by the cluster itself."""
+    """Whether a mount target can be created. `own`: mount targets that the cluster did not create."""
     if found.only_zone_id not in (None, zone):
         text = f"{found.file_system_id} is in {found.only_zone_id} alone, the nodes in {zone}"
         yield CheckResult(outcome="fail", found=text, fix="set trn:efs to another, or use a zone that has both")

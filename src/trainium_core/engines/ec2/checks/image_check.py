@@ -1,4 +1,4 @@
-"""Whether the machine image of the nodes is there, boots on them, and holds the framework."""
+"""Whether the machine image of the nodes exists, boots on their type, and contains the framework."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -34,12 +34,12 @@ def check_image(plan: Plan, account: Images) -> CheckResult:
 
 
 def _is_known(plan: Plan, image: Image) -> bool:
-    """Whether nodes of this type and release have proven themselves before."""
+    """Whether nodes of this type have been proven with this release before."""
     return [plan.instance_type, str(neuron_release(image))] in facts()["verification"]["known"]
 
 
 def described(image: Image) -> str:
-    """The image in a few words: its id and the release it says it has."""
+    """The image's ID and the Neuron SDK release that its description states."""
     release = neuron_release(image)
     return f"{image.image_id} ({f'Neuron SDK {release}' if release else 'no Neuron SDK release named'})"
 
@@ -64,7 +64,7 @@ def _what_keeps_it_from_booting(plan: Plan, image: Image) -> Iterator[CheckResul
 
 
 def _framework(plan: Plan, image: Image) -> CheckResult:
-    """A plan that names a PyTorch parameter needs PyTorch; of any other, what the image holds is shown."""
+    """Fails if the plan requires PyTorch and the image lacks it; for other plans, reports what the image contains."""
     promised = framework_of_parameter(plan.image_parameter) or framework_of_image_name(image.name)
     wanted = promised if promised and promised.is_pytorch else None
     release, needed = neuron_release(image), _releases(wanted) if wanted else ""
@@ -99,7 +99,7 @@ def _releases(framework: Framework) -> str:
 
 
 def _for(plan: Plan) -> Framework:
-    """The PyTorch that is supported on the plan's accelerator."""
+    """The PyTorch release that supports the plan's accelerator."""
     return next(one for one in frameworks().values() if one.is_pytorch and one.runs_on(plan.type.accelerator))
 
 

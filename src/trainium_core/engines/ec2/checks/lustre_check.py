@@ -1,8 +1,8 @@
-"""Whether the FSx for Lustre file system of a plan can be made, or is one that the nodes can mount."""
+"""Whether the nodes can mount the plan's FSx for Lustre file system, new or existing."""
 
 from collections.abc import Iterator
 
-from trainium_core.engines.ec2.checks.place import names_of_file_systems, region_has, zone_of_the_nodes
+from trainium_core.engines.ec2.checks.place import check_file_system_dns, check_region_service, node_zone_id
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
@@ -15,13 +15,13 @@ _USABLE = ("AVAILABLE", "UPDATING")
 
 
 def check_lustre(plan: Plan, account: Account) -> CheckResult | None:
-    """None for a plan without one."""
+    """None for a plan without FSx for Lustre."""
     if plan.file_systems.fsx_lustre is None:
         return None
-    results = [*names_of_file_systems(plan, account)]
+    results = [*check_file_system_dns(plan, account)]
     if isinstance(plan.file_systems.fsx_lustre, int):
         service = facts()["fsx_lustre"]["service"]
-        results.append(region_has("FSx for Lustre", service, plan, account, setting="fsx_lustre"))
+        results.append(check_region_service("FSx for Lustre", service, plan, account, setting="fsx_lustre"))
     else:
         results += _judge(plan, plan.file_systems.fsx_lustre, account)
     return worst_of(results)
@@ -60,7 +60,7 @@ def _place(plan: Plan, found: FsxFileSystem, account: Account) -> Iterator[Check
         return
     if found.subnet_id == plan.network.subnet_id:
         return
-    nodes, subnet = zone_of_the_nodes(plan, account), account.subnet(found.subnet_id)
+    nodes, subnet = node_zone_id(plan, account), account.subnet(found.subnet_id)
     if subnet is None:
         yield CheckResult(outcome="unknown", found=f"the zone of {found.subnet_id}, of the file system, is unknown")
     elif subnet.zone_id != nodes:

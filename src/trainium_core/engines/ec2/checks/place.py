@@ -1,4 +1,4 @@
-"""The zone of the nodes, and what file systems need there: a region with the service, and DNS."""
+"""The zone of the nodes, and what file systems need there: the service in the region, and DNS."""
 
 from collections.abc import Iterator
 
@@ -10,8 +10,8 @@ from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
 
 
-def zone_of_the_nodes(plan: Plan, account: Network) -> str:
-    """Its id; the subnet's in a VPC of the user's own. Raises UnavailableError when there is no such subnet."""
+def node_zone_id(plan: Plan, account: Network) -> str:
+    """Availability Zone ID of the nodes. Raises UnavailableError if the existing subnet is not found."""
     zone_id = plan.zone_id
     if plan.network.subnet_id is not None:
         subnet = account.subnet(plan.network.subnet_id)
@@ -21,8 +21,11 @@ def zone_of_the_nodes(plan: Plan, account: Network) -> str:
     return zone_id
 
 
-def region_has(name: str, service: str, plan: Plan, account: Images, *, setting: str) -> CheckResult:
-    """Whether AWS lists the service in the region. Which zones have it is nowhere to be asked: that is a warning."""
+def check_region_service(name: str, service: str, plan: Plan, account: Images, *, setting: str) -> CheckResult:
+    """Whether AWS lists the service in the region.
+
+    AWS does not publish which zones have the service, so a listed service is still a warning.
+    """
     parameter = facts()["services_of_a_region"]["parameter"].format(region=plan.region, service=service)
     if account.parameter(parameter) is None:
         found = f"AWS lists no {name} in {plan.region}"
@@ -31,8 +34,11 @@ def region_has(name: str, service: str, plan: Plan, account: Images, *, setting:
     return CheckResult(outcome="warn", found=found)
 
 
-def names_of_file_systems(plan: Plan, account: Network) -> Iterator[CheckResult]:
-    """Nodes mount by name, which AWS's resolver knows in a VPC that has both kinds of DNS; a new VPC has them."""
+def check_file_system_dns(plan: Plan, account: Network) -> Iterator[CheckResult]:
+    """Whether nodes can resolve the DNS names of file systems.
+
+    Amazon's resolver needs both DNS settings of the VPC. A new VPC has them.
+    """
     if plan.network.vpc_id is None:
         return
     vpc = account.vpc(plan.network.vpc_id)

@@ -1,4 +1,4 @@
-"""Whether a placement group of the user's own can hold the nodes."""
+"""Whether an existing placement group can hold the nodes."""
 
 from trainium_core.network.vpc import PlacementGroups
 from trainium_core.plan import Plan
@@ -9,7 +9,7 @@ _ANOTHER = "set trn:placement_group to another, or leave it out for a new one"
 
 
 def check_placement(plan: Plan, account: PlacementGroups) -> CheckResult | None:
-    """None for a plan that names no placement group."""
+    """None for a plan that does not name a placement group."""
     name = plan.network.placement_group
     if name is None:
         return None

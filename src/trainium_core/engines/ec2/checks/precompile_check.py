@@ -1,11 +1,11 @@
-"""Whether `trn precompile` could launch its host: the type in the zone of the nodes, and room in its own quota.
+"""Whether `trn precompile` can launch its host: the zone offers its type, and its quota has room.
 
-A cluster can be deployed without: what is missing is a warning.
+The host is not needed to deploy a cluster, so failures are warnings.
 """
 
 from dataclasses import replace
 
-from trainium_core.engines.ec2.checks.place import zone_of_the_nodes
+from trainium_core.engines.ec2.checks.place import node_zone_id
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
@@ -17,11 +17,11 @@ _CAPACITY = "on-demand"
 
 
 def check_precompile(plan: Plan, account: Account) -> CheckResult | None:
-    """None for a plan without a host."""
+    """None for a plan without a precompile host."""
     kind = plan.cache.precompile_instance_type
     if kind is None:
         return None
-    zone = zone_of_the_nodes(plan, account)
+    zone = node_zone_id(plan, account)
     if zone not in account.zones_offering(kind):
         fix = "set trn:precompile_instance_type to another type, or leave it out"
         return CheckResult(outcome="warn", found=f"{zone} does not offer {kind}", fix=fix)

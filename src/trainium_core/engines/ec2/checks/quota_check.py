@@ -1,4 +1,4 @@
-"""Whether the quota that the plan's instances count against has room."""
+"""Whether the quota for the plan's instances has room."""
 
 from trainium_core.plan import Plan
 from trainium_core.quotas.ec2 import quota_need

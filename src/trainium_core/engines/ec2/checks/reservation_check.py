@@ -1,4 +1,4 @@
-"""Whether the Capacity Block or reservation that the nodes launch into is there, fits, and has room."""
+"""Whether the Capacity Block or reservation of the nodes exists, matches the plan, and has room."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
 from trainium_core.capacity.region_options import last_moment
-from trainium_core.engines.ec2.checks.place import zone_of_the_nodes
+from trainium_core.engines.ec2.checks.place import node_zone_id
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
@@ -19,11 +19,11 @@ _BECOMING_USABLE = ("pending", "assessing", "payment-pending", "delayed")
 
 
 def check_reservation(plan: Plan, account: Account) -> CheckResult | None:
-    """None for a plan that launches into no reservation."""
+    """None for a plan without a reservation."""
     if plan.reservation_id is None:
         return None
     with ThreadPoolExecutor() as threads:
-        zone = threads.submit(zone_of_the_nodes, plan, account)
+        zone = threads.submit(node_zone_id, plan, account)
         own = threads.submit(account.instances_in_reservation, plan.reservation_id, cluster=plan.cluster_name)
         reservation = account.reservation(plan.reservation_id)
     if reservation is None:
@@ -36,7 +36,7 @@ def check_reservation(plan: Plan, account: Account) -> CheckResult | None:
 def judge_reservation(
     plan: Plan, reservation: Reservation, *, zone_id: str, own_nodes: int, now: datetime
 ) -> CheckResult:
-    """The result for a reservation that exists. `own_nodes` of the plan's cluster run in it already."""
+    """The result for an existing reservation. `own_nodes`: instances of this cluster that already run in it."""
     results = [*_mismatches(plan, reservation, zone_id), _state(plan, reservation, now)]
     if reservation.state in USABLE:
         results.append(_room(plan, reservation, own_nodes))
@@ -45,7 +45,7 @@ def judge_reservation(
 
 
 def _mismatches(plan: Plan, reservation: Reservation, zone_id: str) -> Iterator[CheckResult]:
-    """What never changes about a reservation, where the plan asks for something else."""
+    """The immutable properties of a reservation that differ from the plan."""
     for what, got, wanted, fix in (
         ("kind", reservation.capacity, plan.capacity, _setting("capacity", reservation.capacity)),
         ("type", reservation.instance_type, plan.instance_type, _setting("instance_type", reservation.instance_type)),

@@ -1,4 +1,4 @@
-"""Whether Auto Scaling can launch instances whose volumes are encrypted."""
+"""Whether Auto Scaling can launch instances with encrypted volumes."""
 
 from trainium_core.plan import Plan
 from trainium_core.storage.storage import Volumes
@@ -8,11 +8,10 @@ _ROLE = "AWSServiceRoleForAutoScaling"
 
 
 def check_volumes(plan: Plan, account: Volumes) -> CheckResult | None:
-    """None where volumes are encrypted with AWS's own key, which everybody of the account may use.
+    """None if volumes are encrypted with the AWS managed key, which all principals of the account may use.
 
-    With a key of the customer's whose policy does not know Auto Scaling's role, instances end as they start, and EC2
-    says no more than "Client error on launch" (EC2 Auto Scaling user guide, required KMS key policy for encrypted
-    volumes).
+    With a customer managed key whose policy omits Auto Scaling's role, instances end as they start, and EC2 reports
+    only "Client error on launch" (EC2 Auto Scaling user guide, required KMS key policy for encrypted volumes).
     """
     key = account.default_volume_key()
     if key is None:

@@ -1,1 +1,1 @@
-"""Training jobs of SageMaker: the same plan, without machines to keep."""
+"""SageMaker training jobs: the request, its rules, and the entry point of the container."""

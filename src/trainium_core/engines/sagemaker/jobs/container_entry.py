@@ -1,8 +1,8 @@
-"""What the container of a SageMaker training job starts: `python3 container_entry.py SCRIPT [ARGUMENT...]`.
+"""Entry point of a SageMaker training container: `python3 container_entry.py SCRIPT [ARGUMENT...]`.
 
-Unpacks the source that lies beside it, finds out which node of how many this is, counts the NeuronCores, and starts
-torchrun with one process for each. Uses the standard library alone (Python 3.9 and later) and no SageMaker toolkit.
-What went wrong is written where SageMaker reads the reason of a failure from.
+Unpacks the source next to this file, determines the node's rank and the number of nodes, counts the NeuronCores, and
+starts torchrun with one process for each. Uses only the standard library (Python 3.9 and later), no SageMaker toolkit.
+On failure it writes the reason to the file that SageMaker reads.
 """
 
 import json
@@ -24,17 +24,17 @@ ROOT = Path(__file__).resolve().parents[3]
 """/opt/ml: this file is /opt/ml/input/data/code/container_entry.py."""
 
 SOURCE = "source.tar.gz"
-NAME_SECONDS = 300  # until the names of all nodes are known, in their own network
+NAME_SECONDS = 300  # until the names of all nodes resolve
 KEPT_LINES = 400
 REASON_CHARACTERS = 1024  # SageMaker shows no more
 
 
 class EntryError(Exception):
-    """Why training cannot start, in words for the one who started the job."""
+    """Training cannot start. The message is for the user who submitted the job."""
 
 
 def main(script: str, arguments: "list[str]") -> int:
-    """Run the script on this node; the exit code is that of torchrun."""
+    """Run the script on this node. Returns torchrun's exit code."""
     try:
         nodes, rank = place(read_json("input/config/resourceconfig.json"))
         folder = unpack()
@@ -52,7 +52,7 @@ def main(script: str, arguments: "list[str]") -> int:
 
 
 def read_json(name: str) -> Any:
-    """A file that SageMaker wrote; {} for one that it did not."""
+    """The content of a file that SageMaker wrote; {} if it does not exist."""
     try:
         return json.loads((ROOT / name).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -62,7 +62,7 @@ def read_json(name: str) -> Any:
 
 
 def place(resources: "dict[str, Any]") -> "tuple[list[str], int]":
-    """The names of all nodes, in the order that every node finds, and which of them this is."""
+    """The names of all nodes, in an order that is the same on every node, and this node's rank."""
     try:
         nodes = sorted(resources["hosts"], key=lambda name: (len(name), name))
         return nodes, nodes.index(resources["current_host"])
@@ -80,7 +80,7 @@ def unpack() -> Path:
 
 
 def install_requirements(folder: Path) -> None:
-    """Install requirements.txt of the source, if it has one; this needs a way to a package index."""
+    """Install requirements.txt of the source, if there is one. Requires access to a package index."""
     if not (folder / "requirements.txt").is_file():
         return
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--requirement", "requirements.txt"]
@@ -93,9 +93,9 @@ def install_requirements(folder: Path) -> None:
 
 
 def process_count() -> int:
-    """One process for each logical NeuronCore that neuron-ls sees; what the plan expects where there is no neuron-ls.
+    """One process for each logical NeuronCore that neuron-ls shows; the plan's number if neuron-ls is missing.
 
-    A node that has another number than the plan expects is refused: the others would wait for it in vain.
+    Raises EntryError if the numbers differ: the other nodes would wait for the missing processes.
     """
     expected = int(os.environ["TRN_EXPECTED_PROCESSES"])
     try:
@@ -114,7 +114,7 @@ def process_count() -> int:
 
 
 def logical_cores(devices: "list[dict[str, Any]]") -> int:
-    """What the runtime makes of the devices: neuron-ls counts by the LNC of the host, and the job's may be another."""
+    """The logical NeuronCores of the devices. neuron-ls counts with the host's LNC; the job's LNC may differ."""
     wanted = os.environ.get("NEURON_LOGICAL_NC_CONFIG")
     total = 0
     for device in devices:
@@ -125,7 +125,7 @@ def logical_cores(devices: "list[dict[str, Any]]") -> int:
 
 
 def wait_for_names(nodes: "list[str]") -> None:
-    """SageMaker makes the nodes' names known while it starts them."""
+    """Wait until the nodes' names resolve. SageMaker publishes them while it starts the nodes."""
     deadline = time.monotonic() + NAME_SECONDS
     for name in nodes if len(nodes) > 1 else []:
         while True:
@@ -144,7 +144,7 @@ def hyperparameters() -> "list[str]":
 
 
 def torchrun(script: str, arguments: "list[str]", *, nodes: "list[str]", rank: int, processes: int) -> "list[str]":
-    """The module that `torchrun` is, with the Python that runs this."""
+    """The command of torchrun's module, with the current Python."""
     address = nodes[0] if len(nodes) > 1 else "127.0.0.1"
     return [
         *(sys.executable, "-m", "torch.distributed.run"),
@@ -159,14 +159,14 @@ def torchrun(script: str, arguments: "list[str]", *, nodes: "list[str]", rank: i
 
 
 def environment(nodes: "list[str]", rank: int) -> "dict[str, str]":
-    """What scripts for SageMaker look for, and the network interface that it names."""
+    """The variables that scripts for SageMaker expect, and the network interface that SageMaker names."""
     config = read_json("input/config/resourceconfig.json")
     named = {
         "SM_MODEL_DIR": str(ROOT / "model"),
         "SM_OUTPUT_DATA_DIR": str(ROOT / "output" / "data"),
         "SM_HOSTS": json.dumps(nodes),
         "SM_CURRENT_HOST": nodes[rank],
-        # As on a cluster: the same script finds them by the same names.
+        # The same names as on a cluster, so that a script works on both.
         "TRN_INPUT_DIR": str(ROOT / "input" / "data"),
         "TRN_OUTPUT_DIR": str(ROOT / "model"),
         "TRN_NODES": str(len(nodes)),
@@ -184,12 +184,12 @@ def environment(nodes: "list[str]", rank: int) -> "dict[str, str]":
 
 
 def compile_cache(url: "str | None", *, processes: int) -> "dict[str, str]":
-    """Where PyTorch/XLA keeps compiled graphs, unless the job names another place (url) than the plan does."""
+    """The variables that separate PyTorch/XLA's compiled graphs by release; {} if the job sets another cache URL."""
     given = json.loads(os.environ.get("TRN_COMPILE_CACHE", "{}"))
     if not given or url != f"{given['url']}/direct":
         return {}
     try:
-        # Beside this file, of the cluster's nodes.
+        # Next to this file: a module of the cluster's node program.
         import compile_cache_place  # pyright: ignore
 
         module: Any = compile_cache_place
@@ -201,13 +201,13 @@ def compile_cache(url: "str | None", *, processes: int) -> "dict[str, str]":
             world_size=processes,
         )
     except (ImportError, ValueError) as error:
-        print(f"trn: the compile cache is not apart for each release: {error}", flush=True)
+        print(f"trn: the compile cache is not separated by release: {error}", flush=True)
         return {}
     return {"NEURON_COMPILE_CACHE_URL": found}
 
 
 def run(command: "list[str]", folder: Path, variables: "dict[str, str]") -> "tuple[int, deque[str]]":
-    """Run to the end, passing on what it says and the signal by which SageMaker stops a job."""
+    """Run to the end, forwarding the output, and the signal with which SageMaker stops a job."""
     child = subprocess.Popen(
         command,
         cwd=folder,
@@ -231,7 +231,7 @@ def run(command: "list[str]", folder: Path, variables: "dict[str, str]") -> "tup
 
 
 def reason(lines: "deque[str]", code: int) -> str:
-    """The script's own last error; torchrun's summary, which follows it, holds less."""
+    """The last error of the script. torchrun's summary after it has less detail."""
     errors = [line for line in lines if re.search(r"^(\[rank\d+\]:\s*)?[\w.]*(Error|Exception|Interrupt)\b", line)]
     own = [line for line in errors if "ChildFailedError" not in line]
     last = own or errors or [line for line in lines if line.strip()]

@@ -1,4 +1,4 @@
-"""What is wanted of one training job, beside the plan: everything else about it is a projection of the two."""
+"""What a training job needs in addition to the plan. Everything else is derived from the two."""
 
 import re
 from collections.abc import Mapping
@@ -20,13 +20,19 @@ _MINUTES_PER_HOUR = 60
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJob:
-    """One training job. Type, number of instances, capacity, region and tags are the plan's.
+    """One training job. Type, number of instances, capacity, region and tags come from the plan.
 
-    script: path of the script in its source directory, which is packed below `source_url`. arguments: given to it.
-    inputs: S3 URLs by the name of their channel, the folder below /opt/ml/input/data; `input_mode`: File or FastFile.
-    max_minutes: how long it may run; spot_wait_minutes: how much longer with waiting for spot capacity.
-    warm_pool_minutes: how long the instances are kept, and paid for, after the job.
-    cache_url, checkpoint_url: None for none. kms_key: for what the job writes.
+    Attributes:
+        script: Path of the script in its source directory, which is packed below `source_url`.
+        arguments: Arguments of the script.
+        inputs: S3 URLs by the name of their channel, the folder below /opt/ml/input/data.
+        input_mode: File or FastFile.
+        max_minutes: Maximum run time.
+        spot_wait_minutes: Additional time to wait for spot capacity.
+        warm_pool_minutes: How long the instances are kept, and billed, after the job.
+        cache_url: Compile cache; None for none.
+        checkpoint_url: Checkpoints; None for none.
+        kms_key: Encrypts what the job writes.
     """
 
     name: str
@@ -55,21 +61,21 @@ class TrainingJob:
 
 
 REQUIRED_OUTPUTS = ("RoleArn", "SourceUrl", "OutputUrl", "CheckpointUrl", "CacheUrl")
-"""Of the stack: where a job finds its role and its folders in S3."""
+"""Outputs of the stack with the role of a job and its folders in S3."""
 
 
 def new_training_job(
     plan: Plan, request: JobRequest, outputs: Mapping[str, str], *, script: str, source_folder: str, now: datetime
 ) -> TrainingJob:
-    """The training job that a request comes to in the plan's stack.
+    """The training job of a request in the plan's stack.
 
     Args:
-        plan: the plan of the stack.
-        request: of which `check_keys` has refused what SageMaker does not take.
-        outputs: of the stack, all REQUIRED_OUTPUTS among them.
-        script: its path in the packed source.
-        source_folder: the folder of the packed source below the stack's own.
-        now: the time of the job's name.
+        plan: The plan of the stack.
+        request: The request, already validated by `check_keys`.
+        outputs: Outputs of the stack, including REQUIRED_OUTPUTS.
+        script: Path of the script in the packed source.
+        source_folder: Folder of the packed source below the stack's folder.
+        now: Time in the job's name.
     """
     settings = plan.sagemaker
     name = job_name(plan, request.name or script, now)
@@ -94,18 +100,18 @@ def new_training_job(
         training_plan_arn=request.training_plan,
         subnet_ids=_list(outputs.get("SubnetIds", "")),
         security_group_ids=_list(outputs.get("SecurityGroupIds", "")),
-        # Without a key SageMaker encrypts with one of AWS's own, whatever the bucket's default is.
+        # Without a key, SageMaker uses the AWS managed key and ignores the bucket's default key.
         kms_key=settings.kms_key or outputs.get("KmsKeyArn"),
     )
 
 
 def on_spot(plan: Plan, training_plan_arn: str | None = None) -> bool:
-    """Whether jobs run on spot capacity. That of a training plan never is."""
+    """Whether jobs run on spot capacity. Jobs in a training plan never do."""
     return plan.capacity == "spot" and training_plan_arn is None
 
 
 def job_name(plan: Plan, script: str, now: datetime) -> str:
-    """A name for a job that starts now, such as `trn-pilot--train-20261121-133000`: the cluster, the script, UTC."""
+    """A unique name, such as `trn-pilot--train-20261121-133000`: the cluster, the script and the time in UTC."""
     stem = re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(script).stem).strip("-") or "job"
     time = f"{now:%Y%m%d-%H%M%S}"
     begin = f"{training_job_prefix(plan.cluster_name)}{stem}"[: LONGEST_NAME - len(time) - 1].rstrip("-")

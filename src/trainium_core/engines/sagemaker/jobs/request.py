@@ -1,4 +1,4 @@
-"""The CreateTrainingJob request that a plan and a job come to."""
+"""The CreateTrainingJob request of a plan and a job."""
 
 import hashlib
 import json
@@ -18,25 +18,25 @@ from trainium_wire.cache_place import DIRECT
 from trainium_wire.job_keys import SOURCE_FILE
 
 ENTRY_FILE, PLACE_FILE = "container_entry.py", "compile_cache_place.py"
-"""Beside the packed source: what the container starts, and the module that tells it where compiled graphs are."""
+"""Files next to the packed source: the entry point, and the module that locates compiled graphs."""
 
 CHECKPOINT_FOLDER = f"{training_facts()['container']['root']}/checkpoints"
 EXPECTED_PROCESSES = "TRN_EXPECTED_PROCESSES"
-"""Variable that the container entry reads, and that tells afterwards how many processes each node has had."""
+"""Number of processes per node. The container entry reads it; `trn jobs` reads it back from the job's description."""
 
 _SECONDS_PER_MINUTE = 60
 _DIGEST_CHARACTERS = 16
 
 
 def channel_files(package: SourcePackage) -> Mapping[str, bytes]:
-    """What the source channel of a job holds, by name: the archive, our container entry, and what it imports."""
+    """The files of a job's source channel by name: the archive, our container entry, and what it imports."""
     entry = Path(__file__).with_name(ENTRY_FILE).read_bytes()
     place = (files(trainium_wire) / "cache_place.py").read_bytes()
     return {SOURCE_FILE: package.archive, ENTRY_FILE: entry, PLACE_FILE: place}
 
 
 def channel_digest(package: SourcePackage) -> str:
-    """Begin of the SHA-256 digest of all files: names the folder, so that equal sources are uploaded once."""
+    """Start of the SHA-256 digest of all files. It names the folder, so that equal sources are uploaded once."""
     digest = hashlib.sha256()
     for name, content in channel_files(package).items():
         digest.update(f"{name} {len(content)}\n".encode() + content)
@@ -44,11 +44,10 @@ def channel_digest(package: SourcePackage) -> str:
 
 
 def training_job_request(plan: Plan, job: TrainingJob) -> dict[str, Any]:
-    """The request as boto3 takes it. Raises JobError with every rule that plan and job break.
+    """The request for boto3. Raises JobError with every violated rule.
 
-    The container starts our own entry from the source channel, which starts torchrun: the request depends on nothing
-    that an image may or may not hold but Python and torch. SageMaker's debugger and profiler do not work with
-    Trainium; both are off.
+    The container starts our own entry from the source channel, which starts torchrun. So the image needs only Python
+    and torch. SageMaker's debugger and profiler do not support Trainium; both are off.
     """
     check_job(plan, job)
     request: dict[str, Any] = {
@@ -98,7 +97,7 @@ def _resources(plan: Plan, job: TrainingJob) -> dict[str, Any]:
         "VolumeSizeInGB": volume_gib(plan),
     }
     if job.kms_key is not None and not plan.type.nvme_disks:
-        # SageMaker refuses a key for instances with local disks, which encrypt by themselves.
+        # SageMaker refuses a key for instances with local disks, which are always encrypted.
         resources["VolumeKmsKeyId"] = job.kms_key
     if job.warm_pool_minutes:
         resources["KeepAlivePeriodInSeconds"] = job.warm_pool_minutes * _SECONDS_PER_MINUTE
@@ -108,7 +107,7 @@ def _resources(plan: Plan, job: TrainingJob) -> dict[str, Any]:
 
 
 def volume_gib(plan: Plan) -> int:
-    """The plan's root volume, but no more than local disks hold: SageMaker adds none to them, and refuses more."""
+    """The plan's root volume, limited to the size of the local disks: SageMaker adds no volume to them."""
     local = plan.type.nvme_disks * plan.type.nvme_disk_gb * 10**9 // 2**30
     return min(plan.root_volume_gib, local) if local else plan.root_volume_gib
 
@@ -116,16 +115,16 @@ def volume_gib(plan: Plan) -> int:
 def _stopping(plan: Plan, job: TrainingJob) -> dict[str, int]:
     stopping = {"MaxRuntimeInSeconds": job.max_minutes * _SECONDS_PER_MINUTE}
     if on_spot(plan, job.training_plan_arn):
-        # SageMaker counts waiting and running together.
+        # SageMaker's limit includes waiting and running.
         minutes = job.max_minutes + job.effective_wait_minutes
         stopping["MaxWaitTimeInSeconds"] = minutes * _SECONDS_PER_MINUTE
     return stopping
 
 
 def launch_environment(plan: Plan, job: TrainingJob) -> dict[str, str]:
-    """Every variable of the container, as the plan's nodes would have them; what the job itself gives wins.
+    """All variables of the container, as on the plan's nodes. Variables of the job override them.
 
-    EFA is switched on for every type that has it: SageMaker's own launcher knows ml.trn1.32xlarge alone.
+    EFA is enabled for every type that has it: SageMaker's own launcher supports only ml.trn1.32xlarge.
     """
     ours = {
         EXPECTED_PROCESSES: str(plan.neuron_cores_per_node),
@@ -137,7 +136,7 @@ def launch_environment(plan: Plan, job: TrainingJob) -> dict[str, str]:
 def _network(plan: Plan) -> dict[str, str]:
     if not plan.uses_efa:
         return {}
-    # Fork safety is needed on kernels before 5.15, and which one SageMaker's hosts have is not ours to know.
+    # Fork safety is needed on kernels before 5.15. The kernel of SageMaker's hosts is unknown.
     return {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1", "FI_EFA_FORK_SAFE": "1"}
 
 
@@ -146,7 +145,7 @@ def _neuron(plan: Plan, job: TrainingJob) -> dict[str, str]:
     if plan.type.logical_neuroncore_configs:
         chosen["NEURON_LOGICAL_NC_CONFIG"] = str(plan.lnc)
     if job.cache_url is not None:
-        # What a release's entries must have in common, but for the compiler, whose version only the container knows.
+        # The key of a release's entries, except the compiler version, which is known only in the container.
         known = {"url": job.cache_url, "instance_type": plan.instance_type, "lnc": plan.lnc or 1}
         chosen["TRN_COMPILE_CACHE"] = json.dumps(known)
         chosen["NEURON_COMPILE_CACHE_URL"] = f"{job.cache_url}/{DIRECT}"

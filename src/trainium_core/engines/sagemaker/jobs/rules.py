@@ -1,4 +1,4 @@
-"""What must hold between a plan and a training job: what SageMaker would refuse, or would bill for in vain."""
+"""Rules between a plan and a training job: what SageMaker would refuse, or bill for without effect."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ SOURCE_CHANNEL = "code"
 
 
 def check_job(plan: Plan, job: TrainingJob) -> None:
-    """Raises JobError with every rule that plan and job break."""
+    """Raises JobError with every violated rule."""
     problems = [problem for rule in _RULES for problem in rule(plan, job)]
     if problems:
         raise JobError(problems)

@@ -1,4 +1,4 @@
-"""A training job as SageMaker describes it, in the words of all jobs."""
+"""Translates SageMaker's description of a training job into a JobState."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ TIME_LIMIT_STAGES = ("MaxRuntimeExceeded", "MaxWaitTimeExceeded")
 
 
 def job_state(entry: Mapping[str, Any]) -> JobState:
-    """Of what DescribeTrainingJob answers."""
+    """The state, from the response of DescribeTrainingJob."""
     stages: Sequence[Mapping[str, Any]] = entry.get("SecondaryStatusTransitions") or ()
     outcome = _outcome(entry, stages)
     is_over = outcome is not None
@@ -69,7 +69,7 @@ def _job(entry: Mapping[str, Any]) -> Job:
 
 
 def _attempts(stages: Sequence[Mapping[str, Any]], outcome: Outcome | None) -> Iterator[Attempt]:
-    """One begins with the first stage that is no waiting; the next, after spot instances were taken away."""
+    """An attempt begins with the first stage that is not waiting, and again after spot instances were reclaimed."""
     found: list[list[Mapping[str, Any]]] = []
     broken: list[Mapping[str, Any]] = []
     begins = True
@@ -95,7 +95,7 @@ def _attempts(stages: Sequence[Mapping[str, Any]], outcome: Outcome | None) -> I
 
 
 def _phases(stages: Iterable[Mapping[str, Any]]) -> Mapping[str, float]:
-    """Of the stages that have ended."""
+    """The phases of the stages that have ended."""
     seconds: dict[str, float] = {}
     for stage in stages:
         if (ended := stage.get("EndTime")) is not None:
