@@ -35,6 +35,9 @@ BACKENDS = {"neuron": "neuron", "xla": "xla", "cpu": "gloo"}
 RANK = int(os.environ.get("RANK", "0"))  # as torchrun sets them
 PROCESSES = int(os.environ.get("WORLD_SIZE", "1"))
 
+COLLECTING = os.environ.get("NEURON_EXTRACT_GRAPHS_ONLY") == "1"
+"""neuron_parallel_compile collects graphs: all numbers are zeros, so none is compared or saved."""
+
 CHECKPOINT_NAME = "step-{:08d}"
 STATE_FILE = "state.pt"
 
@@ -87,14 +90,15 @@ def main() -> None:
                 rate = tokens / (now - report_time)
                 print(f"TRN step={step} loss={mean_loss:.6f} tokens={tokens} tokens_per_second={rate:.0f}", flush=True)
                 reported, report_time = step, now
-        if RANK == 0 and (step % options.checkpoint_every == 0 or step == options.steps or stopping):
+        is_due = step % options.checkpoint_every == 0 or step == options.steps or stopping
+        if RANK == 0 and is_due and not COLLECTING:
             save_checkpoint(options.checkpoints, step, settings, model, optimizer)
         if stopping and step < options.steps:
             if RANK == 0:
                 print(f"stopped by SIGUSR1, saved after step {step}", flush=True)
             break
     else:
-        if RANK == 0:
+        if RANK == 0 and not COLLECTING:
             options.outputs.mkdir(parents=True, exist_ok=True)
             torch.save({"shape": shape, "model": on_cpu(model.state_dict())}, options.outputs / "model.pt")
     if PROCESSES > 1:
@@ -254,7 +258,7 @@ def check_processes(step: int, device: torch.device) -> None:
         return
     present = torch.ones(1).to(device)
     dist.all_reduce(present)
-    if present.item() != PROCESSES:
+    if present.item() != PROCESSES and not COLLECTING:
         refuse(f"{present.item():.0f} of {PROCESSES} processes take part in an all-reduce on {device.type}")
     extremes = torch.tensor([step, -step], dtype=torch.float32).to(device)
     dist.all_reduce(extremes, op=dist.ReduceOp.MAX)

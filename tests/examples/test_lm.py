@@ -203,6 +203,12 @@ def test_interrupted_and_resumed_it_ends_with_the_very_same_weights(trained: Tra
     assert job.checkpoints()[-1] == f"step-{STEPS:08d}"
 
 
+def test_nothing_is_saved_while_graphs_are_collected(tmp_path: Path) -> None:
+    job = Job(folder=tmp_path / "collecting")
+    assert job.run(environment={"NEURON_EXTRACT_GRAPHS_ONLY": "1"}, steps=2).codes == [0]
+    assert [folder for folder in ("checkpoints", "outputs") if (job.folder / folder).exists()] == []
+
+
 def test_one_process_resumes_a_checkpoint_of_two_with_equal_batches(by_two: Trained, tmp_path: Path) -> None:
     checkpoint = by_two.job.folder / "checkpoints" / "step-00000100"
     run = Job(folder=tmp_path / "job").run(environment={"TRN_RESUME_FROM": str(checkpoint)})

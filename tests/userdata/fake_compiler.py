@@ -1,6 +1,7 @@
 """Workers that compile modules into a cache as the stacks do: python3 fake_compiler.py STACK FOLDER MODULE ...
 
-They keep the documented layouts and locks; what they compile is text. Prints a line for each module that it compiled.
+They keep the documented layouts and locks; what they compile is text. FAIL names a module at which a worker fails as the
+compiler does. Prints a line for each module that it compiled.
 """
 
 import hashlib
@@ -91,6 +92,10 @@ def work(stack: str, folder: Path, module: str) -> None:
             time.sleep(0.002)
             continue
         if not is_there(stack, folder, module):
+            if module == os.environ.get("FAIL"):
+                fail(stack, folder, module)
+                lock.unlink()
+                sys.exit(70)
             compile_into(stack, folder, module)
             print(f"compiled {module}", flush=True)
         lock.unlink()

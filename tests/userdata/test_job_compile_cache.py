@@ -192,7 +192,6 @@ def test_a_node_knows_its_compile_cache(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_job_of_several_nodes_finds_what_a_host_compiled_ahead(nodes: JobNodes) -> None:
-    """The host has all processes of the job, under neuron_parallel_compile; here that only starts what it is given."""
     plan = Plan.of(instance_type="trn2.48xlarge", region="us-east-2", nodes=2, precompile_instance_type="r7i.24xlarge")
     request = JobRequest(command=f"exec {sys.executable} train.py", name="train")
     ahead = precompile_job(plan, request, script=None, now=datetime(2026, 11, 23, tzinfo=UTC))

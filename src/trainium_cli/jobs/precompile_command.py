@@ -47,11 +47,11 @@ def precompile(
     yes: bool,
     **options: Any,
 ) -> ExitCode:
-    """Compile a script's graphs on a host without devices.
+    """Compile a job's graphs on a host without devices.
 
-    SCRIPT and what follows -- are those of `trn run`; so is a job file. The host is launched for it, has the nodes'
-    image, and runs as many processes as the whole job would have; the cluster may sleep meanwhile. A script of PyTorch/
-    XLA runs under neuron_parallel_compile: let it do a few steps and no more, and neither save nor compare numbers.
+    SCRIPT is a job file, as of `trn run`, whose command compiles without a device, such as vLLM's with
+    VLLM_NEURON_CPU_COMPILE=1. Scripts are refused: PyTorch and JAX trace graphs on a Neuron device only. The host is
+    launched for it, has the nodes' image, and runs the parts of all nodes; the cluster may sleep meanwhile.
 
     The host ends with the compilation, at its time limit at the latest, even if this command is interrupted. `trn
     logs`, `trn jobs` and `trn stop` accept its job.

@@ -228,6 +228,6 @@ def _result_rows(state: JobState, hourly: Total) -> list[tuple[str, str]]:
 
 
 _NOTHING = (
-    "no graph was found: the script has to get as far as its first steps without a Neuron device, which some do not; "
-    "what it printed says why. Then only a node can compile it: `trn run` keeps what that compiles"
+    "no graph was found: the command has to compile without a Neuron device, and its output says why it did not. Then "
+    "only a node can compile it: `trn run` keeps what that compiles"
 )

@@ -1,7 +1,6 @@
-"""A job compiled ahead: the user's own command under its stack's precompilation, on one host without Neuron devices."""
+"""A job compiled ahead: the user's own command, on one host without Neuron devices."""
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -20,7 +19,6 @@ _NAME = "precompile"
 _LONGEST_NAME = 29
 """What an id has room for besides."""
 
-_COMPILER = "neuron_parallel_compile"
 _LOOPBACK = "127.0.0.1"
 _SAME = ("source_sha256", "setup", "stack")
 _MOST_JOBS = 20
@@ -44,9 +42,8 @@ def precompile_job(
 ) -> Job:
     """The job of a host that compiles what a job of this request would compile on the plan's cluster.
 
-    All of that job's processes run on the one host, so that graphs are those of as many processes. A script of PyTorch/
-    XLA runs under neuron_parallel_compile, which lets it go through its steps, collects the graphs without computing,
-    and compiles them at once; a command of the user's own runs as it is, and must compile by itself.
+    All of that job's parts run on the one host, so that graphs are those of as many processes. The command runs as it
+    is, and must compile by itself and without a device. Scripts are refused.
 
     Raises JobError for what cannot be compiled ahead, and for a plan without a host.
     """
@@ -66,7 +63,7 @@ def precompile_job(
         nodes=1,
         processes_per_node=job.nodes * job.processes_per_node,
         stack=_stack(plan),
-        command=_command(job, compiles=request.command is None),
+        command=_command(job),
         environment={known["target"]: generation[0], **job.environment},
         checkpoints=None,
         resume_from=None,
@@ -117,11 +114,12 @@ def _stack(plan: Plan) -> str:
 
 
 def _not_ahead(plan: Plan, request: JobRequest) -> list[JobProblem]:
-    reason = facts()["precompile"]["not_ahead"].get(_stack(plan))
-    if reason is None or request.command is not None:
+    if request.command is not None:
         return []
+    reason = facts()["precompile"]["not_ahead"][_stack(plan)]
     fix = "leave it to `trn run`, which keeps what it compiles, or name what compiles as `command` of a job file"
-    return [JobProblem(key="script", got=str(request.script), allowed=f"scripts of PyTorch/XLA: {reason}", fix=fix)]
+    allowed = f"a command that compiles without a device: {reason}"
+    return [JobProblem(key="script", got=str(request.script), allowed=allowed, fix=fix)]
 
 
 def _without_host(plan: Plan) -> list[JobProblem]:
@@ -132,7 +130,7 @@ def _without_host(plan: Plan) -> list[JobProblem]:
     return [JobProblem(key="trn:precompile_instance_type", got=None, allowed=hosts, fix=fix)]
 
 
-def _command(job: Job, *, compiles: bool) -> str:
+def _command(job: Job) -> str:
     """One bash line. With several nodes, each node's part of the job runs beside the others."""
     text = job.command
     if job.nodes > 1:
@@ -142,4 +140,4 @@ def _command(job: Job, *, compiles: bool) -> str:
             f"for TRN_NODE_RANK in {ranks}; do export TRN_NODE_RANK; ( {text} ) & parts+=($!); done; "
             'code=0; for part in "${parts[@]}"; do wait "$part" || code=$?; done; exit $code'
         )
-    return f"{_COMPILER} bash -c {shlex.quote(text)}" if compiles else text
+    return text

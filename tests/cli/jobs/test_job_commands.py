@@ -36,7 +36,9 @@ CACHE_USE = {
 """As a node writes it, with values that are none."""
 
 
-def run_to_the_end(cluster: Cluster, result: str, *arguments: str, **more: Any) -> tuple[Result, Job]:
+def run_to_the_end(
+    cluster: Cluster, result: str, *arguments: str, script: str = "train.py", **more: Any
+) -> tuple[Result, Job]:
     """`trn run` with nodes that start the job, print two lines and end it so."""
     started: list[Job] = []
 
@@ -56,7 +58,7 @@ def run_to_the_end(cluster: Cluster, result: str, *arguments: str, **more: Any) 
         writes.end(result, **more)
 
     cluster.while_paused = nodes_work
-    ended = run("run", *TWO, *arguments, "train.py")
+    ended = run("run", *TWO, *arguments, script)
     return ended, started[0]
 
 

@@ -19,31 +19,30 @@ HOST = ("-c", "trn:precompile_instance_type=r7i.24xlarge")
 
 
 @pytest.fixture
-def script(tmp_path: Path) -> str:
-    path = tmp_path / "train.py"
-    path.write_text("print('hello')\n")
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "job.toml"
+    path.write_text('name = "graphs"\ncommand = "python compile.py --steps 5"\n')
     return str(path)
 
 
-def test_a_dry_run_shows_what_the_host_would_execute(script: str) -> None:
-    shown = run("precompile", *TWO, *HOST, "--dry-run", script, "--", "--steps", "5")
+def test_a_dry_run_shows_what_the_host_would_execute(file: str) -> None:
+    shown = run("precompile", *TWO, *HOST, "--dry-run", file)
     assert shown.exit_code == ExitCode.OK, shown.output
     assert "export NEURON_PLATFORM_TARGET_OVERRIDE=" in shown.stdout
-    assert "neuron_parallel_compile bash -c " in shown.stdout
-    assert "train.py --steps 5" in shown.stdout
+    assert "python compile.py --steps 5" in shown.stdout
 
 
 def test_run_does_not_precompile_what_an_earlier_job_compiled(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
     def earlier(*_: object) -> str:
         return "train-20261122-110000"
 
     monkeypatch.setattr(precompiling, "seems_compiled", earlier)
-    ended, job = run_to_the_end(cluster, "succeeded", *HOST, "--precompile")
+    ended, job = run_to_the_end(cluster, "succeeded", *HOST, "--precompile", script=file)
     assert ended.exit_code == ExitCode.OK, ended.output
     assert "Not precompiled: train-20261122-110000 compiled the same" in ended.stderr
-    assert job.name == "train"
+    assert job.name == "graphs"
 
 
 class Host:
