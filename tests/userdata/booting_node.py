@@ -75,6 +75,7 @@ class BootingNode:
         self.write("proc/sys/net/ipv4/ip_local_reserved_ports", "\n")
         self.write("var/lib/cloud/data/instance-id", INSTANCE_ID + "\n")
         self.calls("systemctl", '[[ "$1" != is-enabled ]]')
+        self.calls("systemd-sysusers")
         self.calls("mount")
         self.calls("mount.lustre")
         self.calls("mount.nfs4")

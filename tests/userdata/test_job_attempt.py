@@ -5,8 +5,10 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,38 @@ def test_the_command_finds_the_documented_variables(nodes: JobNodes) -> None:
     )
     nodes.wait()
     assert f'{JOB} 1 1 0 127.0.0.2 1 1 /opt/venv it\'s "mine" $HOME False False\n' in nodes.log()
+
+
+def wheel(folder: Path, version: str) -> Path:
+    """A package of one module that prints its version."""
+    file = folder / f"tool-{version}-py3-none-any.whl"
+    wheel = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    metadata = f"Metadata-Version: 2.1\nName: tool\nVersion: {version}\n"
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("tool.py", f"print('tool {version}')\n")
+        for name, text in (("METADATA", metadata), ("WHEEL", wheel), ("RECORD", "")):
+            packed.writestr(f"tool-{version}.dist-info/{name}", text)
+    return file
+
+
+def test_setup_installs_over_the_image_and_never_into_it(nodes: JobNodes, tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    subprocess.run([sys.executable, "-m", "venv", image], check=True)
+    subprocess.run([image / "bin/pip", "install", "--quiet", "--no-index", wheel(tmp_path, "1.0")], check=True)
+    (image / "bin/torchrun").write_text(f"#!{image}/bin/python\nimport tool")
+    before = sorted(image.rglob("*"))
+    nodes.start(
+        "",
+        setup=f"$VIRTUAL_ENV/bin/torchrun && $VIRTUAL_ENV/bin/pip install --no-index {wheel(tmp_path, '2.0')}",
+        command="$VIRTUAL_ENV/bin/torchrun",
+        venv=str(image),
+    )
+    assert nodes.wait() == [0], nodes.log()
+    printed = [line for line in nodes.log().splitlines() if line.startswith("tool")]
+    assert printed == ["tool 1.0", "tool 2.0"]
+    assert [path for path in sorted(image.rglob("*")) if "__pycache__" not in path.parts] == [
+        path for path in before if "__pycache__" not in path.parts
+    ]
 
 
 def test_progress_and_phases_are_recorded(nodes: JobNodes) -> None:

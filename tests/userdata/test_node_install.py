@@ -14,6 +14,7 @@ from trainium_wire.node_record import NodeRecord
 PLAN = plan_for("trn2.48xlarge", nodes=2, setup_script="echo hello\n")
 RECORD = "cluster-records/nodes/i-0123456789abcdef0.json"
 START = [
+    "systemd-sysusers trn-job.conf",
     "systemctl enable --quiet --no-reload trn-node.service",
     "systemctl daemon-reload",
     "systemctl restart trn-node.service",

@@ -81,7 +81,7 @@ def test_computations_are_those_of_the_jobs_user(node: VerifiedNode):
     assert self_tested(node) == ""
     programs = {Path(line.split()[3]).name for line in node.read("runuser.calls").splitlines()}
     assert programs == {"python", "nccom-test"}
-    assert (node.root / self_test.CACHE).stat().st_uid == 1000
+    assert (node.root / self_test.CACHE).stat().st_uid == 60800
 
 
 def test_native_pytorch_without_a_device_is_reported(native_node: VerifiedNode):

@@ -10,7 +10,7 @@ from tests.retry_cases import RETRY_CASES
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.watch_job_node import FIRST, JOB, LATER, SECOND, JobNode
 from tests.userdata.watch_node import BUCKET, NOON
-from trainium_userdata.node.trn_node import cluster, files, limits, notices
+from trainium_userdata.node.trn_node import cluster, files, notices
 from trainium_userdata.node.trn_node.cluster_job import CLOSE_SECONDS
 from trainium_userdata.node.trn_node.job_unit import LAUNCH
 
@@ -65,14 +65,17 @@ def test_the_watch_notices_at_once_that_the_job_has_ended_here(node: JobNode):
     assert node.object("end.json")["result"] == "succeeded"
 
 
-def test_the_part_of_this_node_runs_as_the_user_of_the_image_without_more_rights(node: JobNode):
+def test_a_job_has_no_way_to_root_and_leaves_nothing(node: JobNode):
     node.membership(SECOND)
     node.submit()
     node.started_by_another(SECOND)
     node.settle()
     [words] = node.starts
-    assert "--uid=daemon" in words
-    assert "NoNewPrivileges=yes" in words
+    assert "--uid=trn-job" in words
+    assert f" env HOME={node.launch['folder']} " in words
+    for name in ("NoNewPrivileges", "RestrictSUIDSGID", "ProtectHome", "PrivateTmp", "RemoveIPC"):
+        assert f" --property={name}=yes " in words
+    assert " --property=KillMode=control-group " in words
     assert "WatchdogSec=120" in words
     assert words.endswith(f"python3 -m trn_job {files.path(LAUNCH)}")
     assert (node.launch["rank"], node.launch["attempt"], node.launch["spec"]["id"]) == (1, 1, JOB)
@@ -114,8 +117,8 @@ def test_a_node_that_is_not_proven_starts_nothing_and_says_why(node: JobNode):
     assert end["reason"] == f"node 1 ({INSTANCE_ID}) is not proven: failed 15 of 16 Neuron devices"
 
 
-def test_jobs_do_not_run_as_root(node: JobNode, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(limits, "login_user", lambda: "root")
+def test_jobs_do_not_run_as_root(node: JobNode):
+    files.write("etc/passwd", "root:x:0:0::/root:/bin/bash\nubuntu:x:1000:1000::/home/ubuntu:/bin/bash\n")
     node.submit()
     node.settle()
     assert node.starts == []

@@ -9,7 +9,7 @@ import pytest
 from tests.retry_cases import RETRY_SETTINGS
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.watch_node import BUCKET, NOON, WatchNode
-from trainium_userdata.node.trn_node import files, limits, notices
+from trainium_userdata.node.trn_node import files, notices
 from trainium_userdata.node.trn_node.job_unit import LAUNCH
 
 JOB = "train-20261122-190501"
@@ -34,7 +34,7 @@ class JobNode(WatchNode):
 
     def __init__(self, root: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(root, aws, monkeypatch)
-        monkeypatch.setattr(limits, "login_user", lambda: "daemon")
+        files.write("etc/passwd", "trn-job:x:60800:60800::/nonexistent:/usr/sbin/nologin\n")
         self.program("systemd-run", f'echo "$*" >>{root}/started; echo ActiveState=active >{root}/state')
         self.program("systemctl", f'echo "$(<{root}/state)"')
         self.unit("inactive")

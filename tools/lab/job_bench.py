@@ -24,7 +24,7 @@ from tools.lab.pytorch import with_torchrun
 
 RUNS = 5
 AIM_SECONDS = 5
-LOGIN_UID = 1000
+JOB_UID = 60800
 SCRIPT = "empty.py"
 FOLDER = "srv/by-hand"
 
@@ -70,7 +70,7 @@ def _by_hand(cluster: ClusterJobs, source: Path, line: str, environment: Mapping
         folder = node.root / FOLDER
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(source, folder)
-        shutil.chown(folder, LOGIN_UID, LOGIN_UID)
+        shutil.chown(folder, JOB_UID, JOB_UID)
     # Among the node's own processes, which have their share of the CPUs beside those of this machine.
     shell = (
         "systemd-run",
@@ -78,7 +78,7 @@ def _by_hand(cluster: ClusterJobs, source: Path, line: str, environment: Mapping
         "--pipe",
         "--wait",
         "--collect",
-        f"--uid={LOGIN_UID}",
+        f"--uid={JOB_UID}",
         "env",
         "--ignore-environment",
     )

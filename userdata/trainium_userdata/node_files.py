@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_userdata.expectations import node_expectations
+from trainium_userdata.node.trn_node.limits import JOB_UID, JOB_USER
 
 _REPORTING_MODULES = {
     "trainium_wire": ("__init__", "formats", "keys"),
@@ -48,6 +49,9 @@ def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[
         _command(constant_text),
         _file("/etc/profile.d/trn.sh", constant_text("profile.sh")),
         _file("/etc/needrestart/conf.d/trn-node.conf", constant_text("needrestart.conf")),
+        _file(
+            f"/etc/sysusers.d/{JOB_USER}.conf", f'u {JOB_USER} {JOB_UID} "Jobs of trn" /nonexistent /usr/sbin/nologin'
+        ),
         # Later than Ubuntu's own, whose list it extends.
         _file("/etc/apt/apt.conf.d/60trn-node", constant_text("unattended.conf")),
         *setup,

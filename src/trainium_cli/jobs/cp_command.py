@@ -40,8 +40,8 @@ def cp(
 
     \b
         trn cp train-20261122-190501:outputs results
-        trn cp tokens.bin all:/opt/data/
-        trn cp 0:/var/log/syslog .
+        trn cp tokens.bin all:/scratch/data/
+        trn cp 0:/scratch/profile .
 
     WHERE is a job ID, with outputs, checkpoints or (on a cluster) attempts/1/logs as PATH; a rank or instance ID; or
     all.
@@ -50,8 +50,8 @@ def cp(
     Existing files are replaced only with --overwrite.
 
     Copies go through S3, so nodes need no open port, and files of jobs are available while the cluster sleeps. A copy
-    to or from nodes is a small job: it runs as the image's default user, and not while another job runs. A relative
-    PATH is in that user's home directory; a PATH that ends with / is a directory.
+    to or from nodes is a small job: it runs as the user of jobs, and not while another job runs. That user can write to
+    /scratch and to file systems that allow it. PATH is absolute on nodes; one that ends with / is a directory.
 
     Exit code 0: copied. 1: not copied, or not found. 3: unknown.
     """
@@ -59,7 +59,7 @@ def cp(
     upload = there is None
     if upload:
         there, here = remote(destination), source
-    if there is None or (not upload and remote(destination)) or not (there.path or upload or there.is_job):
+    if there is None or (not upload and remote(destination)):
         got = f"{source} {destination}"
         fix = "write the path on this machine as ./PATH if it holds a colon"
         raise mistake("SOURCE DESTINATION", got, allowed=f"a path of this machine, and {_REMOTE}", fix=fix)
@@ -69,6 +69,9 @@ def cp(
         raise mistake("DESTINATION", destination, allowed=f"{allowed}, before the colon", fix=fix)
     if upload and not Path(here).exists():
         raise mistake("SOURCE", here, allowed="a file or directory that exists", fix="give the path of one")
+    if not there.is_job and not there.path.startswith("/"):
+        fix = "jobs have no home directory on nodes; use /scratch or a file system"
+        raise mistake("PATH", there.path, allowed="an absolute path of the node", fix=fix)
     engines = read_engines(invocation, on, stack)
     if there.is_job:
         engine, state = engines.known(there.where)

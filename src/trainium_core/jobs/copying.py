@@ -47,7 +47,7 @@ def remote(text: str) -> Remote | None:
 
 def copy_to(file: Path, path: str, rank: int | None) -> JobRequest:
     """A job that copies a file or directory to a path of each node, or of one. A path that ends with / is a folder."""
-    target = f"{path}{file.name}" if not path or path.endswith("/") else path
+    target = f"{path}{file.name}" if path.endswith("/") else path
     parent = shlex.quote(str(PurePosixPath(target).parent))
     copying = f'mkdir -p -- {parent} && cp -rT -- "$TRN_INPUT_DIR/{_INPUT}" {shlex.quote(target)}'
     return _request(copying, rank, {_INPUT: str(file)})
@@ -67,9 +67,8 @@ def output_folder(path: str, rank: int | None) -> str:
 
 
 def _request(copying: str, rank: int | None, inputs: dict[str, str]) -> JobRequest:
-    """Paths that are not absolute are in the home directory of the user that jobs run as."""
     only = "" if rank is None else f"[ $TRN_NODE_RANK = {rank} ] || exit 0; "
     # The nodes before it take part, and do nothing: a job runs on the first nodes of the membership.
     nodes = None if rank is None else rank + 1
-    command = f"{only}cd && {copying}"
+    command = f"{only}{copying}"
     return JobRequest(name=_NAME, command=command, nodes=nodes, inputs=inputs, retries=0, compile_cache=False)

@@ -40,7 +40,10 @@ KILLED = 137
 MOST_SECONDS = 30
 """Of the looks at S3, of the grace of ten seconds that processes have, and of a machine with other work."""
 
-SETUP = "id --user; cd $TRN_INPUT_DIR; cat tokens/first/part; head -1 words; echo $TOKEN; printf %s $TOKEN | sha256sum"
+SETUP = (
+    "id --user; sudo -n true || echo no sudo; ls /home/* || echo no homes; "
+    "cd $TRN_INPUT_DIR; cat tokens/first/part; head -1 words; echo $TOKEN; printf %s $TOKEN | sha256sum"
+)
 INPUTS = {"tokens": f"s3://{OWN_BUCKET}/{TOKENS}/", "words": str(EXAMPLE / "NOTICE.md")}
 
 ENDS = {
@@ -225,10 +228,12 @@ def test_a_training_over_all_nodes_succeeds(cluster: ClusterJobs, uninterrupted:
     assert set(cluster.first_steps(uninterrupted, 1)) == set(range(cluster.count))
 
 
-def test_setup_runs_on_every_node_as_the_image_user(cluster: ClusterJobs, uninterrupted: str) -> None:
+def test_setup_runs_on_every_node_as_the_user_of_jobs(cluster: ClusterJobs, uninterrupted: str) -> None:
     first_line = (EXAMPLE / "NOTICE.md").read_text().splitlines()[0]
     for node in range(cluster.count):
-        assert {"1000", PART, first_line} <= set(cluster.log(uninterrupted, 1, node).splitlines())
+        assert {"60800", "no sudo", "no homes", PART, first_line} <= set(
+            cluster.log(uninterrupted, 1, node).splitlines()
+        )
 
 
 def test_a_secret_is_in_the_environment_and_in_nothing_that_is_left(cluster: ClusterJobs, uninterrupted: str) -> None:

@@ -7,6 +7,7 @@ import hashlib
 import signal
 import time
 from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import Any
 
 from trainium_wire.formats import now_text
@@ -20,6 +21,7 @@ from .failure import Failure, Finder, full_disk
 from .launch import Launch
 from .logs import Log
 from .notices import Notices
+from .overlay import make_overlay
 from .peers import Listener, Neighbours, any_compiles, has_succeeded
 from .periodic_thread import PeriodicThread
 from .progress import Compiling, Progress
@@ -55,6 +57,7 @@ class Attempt:
         self._final_state = "ended"
         self._exit_code: int | None = None
         self._command: Command | None = None
+        self._venv = launch.venv
         self._terminated = False
         self._results = Results(launch, store, self.log)
         self._reporting = PeriodicThread("record", self._report, lambda: launch.timing.report)
@@ -200,6 +203,8 @@ class Attempt:
         self._secrets.fetch()
         if launch.spec.setup:
             with self._phase("setup"):
+                overlay = make_overlay(Path(launch.venv), place / "venv") if launch.venv else None
+                self._venv = str(overlay) if overlay else launch.venv
                 setup = self._start("setup", launch.spec.setup)
                 while setup.exit_code is None:
                     self._raise_if_over()
@@ -212,9 +217,12 @@ class Attempt:
         if self._caches.is_wanted:
             # After the setup, which may install another compiler.
             with self._phase("compile_cache"):
-                found = self._caches.prepare(self._variables, lambda: self._terminated or self._end.over.is_set())
+                found = self._caches.prepare(self._variables, self._venv, self._is_ending)
                 self._variables = {**found, **self._variables}
         self._raise_if_over()
+
+    def _is_ending(self) -> bool:
+        return self._terminated or self._end.over.is_set()
 
     def _raise_if_over(self) -> None:
         if self._terminated:
@@ -224,14 +232,14 @@ class Attempt:
 
     def _start(self, name: str, text: str) -> Command:
         self._last_life = time.monotonic()
-        launch, place = self._launch, self._launch.place
+        place = self._launch.place
         self._command = Command(
             text,
             script=place / f"{name}.sh",
             folder=place / "source",
             variables=self._variables,
             secrets=self._secrets.environment,
-            venv=launch.venv,
+            venv=self._venv,
             unbroken=self._secrets.hidden,
             sink=self._add_line,
             alive=self._note_life,

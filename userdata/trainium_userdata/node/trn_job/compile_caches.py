@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,18 +49,24 @@ class CompileCaches:
     def is_wanted(self) -> bool:
         return bool(self._given)
 
-    def prepare(self, environment: Mapping[str, str], is_cancelled: Callable[[], bool]) -> dict[str, str]:
-        """Fill them, but for a cache that the environment names: the variables that make the stacks use them."""
+    def prepare(
+        self, environment: Mapping[str, str], venv: str | None, is_cancelled: Callable[[], bool]
+    ) -> dict[str, str]:
+        """Fill them, but for a cache that the environment names: the variables that make the stacks use them.
+
+        venv: the environment of the command, whose packages come before those of the image's.
+        """
         variables: dict[str, str] = {}
         if not self._given:
             return variables
         environment = {**plan_variables(), **environment}
-        venv = Path(environment.get("VIRTUAL_ENV") or self._given["venv"])
-        stacks = [each for each in _stacks(self._given["stack"], venv) if LAYOUTS[each].variable not in environment]
+        named = environment.get("VIRTUAL_ENV")
+        venvs = [Path(named)] if named else [Path(each) for each in (venv, self._given["venv"]) if each]
+        stacks = [each for each in _stacks(self._given["stack"], venvs) if LAYOUTS[each].variable not in environment]
         places: dict[str, Place] = {}
         for stack in stacks:
             try:
-                places[stack] = self._place(stack, venv, environment)
+                places[stack] = self._place(stack, venvs, environment)
             except ValueError as error:
                 self._warn(f"no compile cache for {stack}: {error}")
         if "xla" in places and OWN_CACHE.search(environment.get(FLAGS_VARIABLE, "")):
@@ -93,11 +99,11 @@ class CompileCaches:
             records = [use.as_record(explain=not self._launch.rank) for _, use in self._caches]
         return records + ([{"stack": self._given["stack"], "warnings": self._warnings}] if self._warnings else [])
 
-    def _place(self, stack: str, venv: Path, environment: Mapping[str, str]) -> Place:
+    def _place(self, stack: str, venvs: Sequence[Path], environment: Mapping[str, str]) -> Place:
         given = self._given
         lnc = next((environment[name] for name in LNC_VARIABLES if environment.get(name)), given["lnc"])
         return place_of(
-            compiler=version_in(venv, "neuronx_cc"),
+            compiler=_version(venvs, "neuronx_cc"),
             instance_type=given["instance_type"],
             lnc=int(lnc),
             stack=stack,
@@ -140,7 +146,11 @@ def plan_variables() -> dict[str, str]:
     return {name: base64.b64decode(value).decode(errors="replace") for name, _, value in pairs}
 
 
-def _stacks(stack: str, venv: Path) -> list[str]:
+def _version(venvs: Iterable[Path], package: str) -> str:
+    return next(filter(None, (version_in(venv, package) for venv in venvs)), "")
+
+
+def _stacks(stack: str, venvs: Sequence[Path]) -> list[str]:
     """JAX compiles by libneuronxla, and has a cache of its own above that one."""
     found = ["xla", "jax"] if stack == "jax" else [stack]
-    return [*found, "vllm"] if version_in(venv, "vllm") or version_in(venv, "vllm_neuron") else found
+    return [*found, "vllm"] if _version(venvs, "vllm") or _version(venvs, "vllm_neuron") else found

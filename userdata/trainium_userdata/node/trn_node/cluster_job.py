@@ -203,7 +203,7 @@ class ClusterJob:
 
     def _launch(self, rank: int) -> dict[str, Any]:
         stack = self._wanted.stack
-        environment = job_cache.framework_environment(stack) if stack else None
+        environment = job_cache.framework_environment(stack)
         return {
             "url": f"{folder()}/{JOBS_PREFIX}",
             "spec": self._wanted.as_record(),

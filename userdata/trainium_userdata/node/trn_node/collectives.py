@@ -11,7 +11,7 @@ from typing import Any
 
 from . import files
 from .check import Check
-from .limits import login_user, login_users_folder
+from .limits import JOB_USER, job_users_folder, login_user
 from .programs import Run, run
 
 SECONDS = 300
@@ -57,12 +57,12 @@ def check_collectives(plan: dict[str, Any], cores: int) -> Check:
 def _all_reduce(plan: dict[str, Any], cores: int, options: Sequence[str], size: int) -> tuple[Run, float | None]:
     """How nccom-test ended, and the bus bandwidth that it reports of this size."""
     with tempfile.TemporaryDirectory() as folder:
-        login_users_folder(Path(folder))
+        job_users_folder(Path(folder))
         report = Path(folder) / "report.json"
         lnc = plan["logical_neuroncore_config"]
         changes = {"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {}
         command = ("nccom-test", "-r", str(cores), *options, "--report-to-json-file", str(report), "allr")
-        ran = run(*command, seconds=SECONDS, changes=changes, folder=folder, user=login_user())
+        ran = run(*command, seconds=SECONDS, changes=changes, folder=folder, user=JOB_USER)
         text = report.read_text(errors="replace") if report.is_file() else ""
     return ran, None if ran.error else bus_bandwidth(text, size)
 

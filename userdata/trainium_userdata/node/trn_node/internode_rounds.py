@@ -21,7 +21,7 @@ from . import files, neuron, record, self_test
 from .all_reduce import BANDWIDTH_MARK, MARK
 from .check import Check
 from .internode import ASSEMBLY, NAME, NO_RESULT, READY, RIGHT, UNABLE, WRONG, Judgement, Outcome, groups, judge
-from .limits import login_user, login_users_folder
+from .limits import JOB_USER, job_users_folder
 from .programs import environment, one_line, run
 from .s3 import S3
 
@@ -137,7 +137,7 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
         return Outcome(READY, bandwidth=next((c["bandwidth"] for c in checks if c.get("bandwidth")), None))
     if not python:
         return Outcome(NO_RESULT, "there is no PyTorch")
-    login_users_folder(files.path(self_test.CACHE))
+    job_users_folder(files.path(self_test.CACHE))
     stack, interpreter = python
     cores, lnc, cache = plan["neuron_cores"], plan["logical_neuroncore_config"], str(files.path(self_test.CACHE))
     changes = {
@@ -145,9 +145,6 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
         **self_test.compile_settings(cache),
         "FI_PROVIDER": "efa",
         "FI_EFA_USE_DEVICE_RDMA": "1",
-        # A service of the system has none, and compilers expect them.
-        "HOME": os.environ.get("HOME") or "/root",
-        "USER": os.environ.get("USER") or "root",
         **({"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {}),
     }
     ran = run(
@@ -162,7 +159,7 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
         seconds=plan["internode"]["step_seconds"],
         changes=changes,
         folder=cache,
-        user=login_user(),
+        user=JOB_USER,
     )
     stored = [line.partition(MARK)[2] for line in ran.out.splitlines() if MARK in line]
     wrong = [text for line in stored if (text := str(json.JSONDecoder().raw_decode(line)[0]))]

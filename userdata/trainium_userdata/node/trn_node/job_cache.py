@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 from pathlib import Path
 from typing import Any
 
 from trainium_wire.cache_place import direct_url as direct_url_of
 from trainium_wire.cache_place import version_in
 
-from . import files
+from . import files, limits
 from .self_test import framework_python
 
 FOLDER = "var/cache/trn/jobs"
@@ -50,13 +48,11 @@ def direct_url() -> str:
     return direct_url_of(given["url"], compiler=compiler, instance_type=given["instance_type"], lnc=given["lnc"])
 
 
-def make_folder(user: str) -> None:
-    """The folder of the job's user. Raises OSError."""
+def make_folder() -> None:
+    """The folder of the user of jobs. Raises OSError."""
     folder = files.path(FOLDER)
     folder.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink():
         raise OSError(f"{folder} is a link: remove it")
-    if not os.geteuid():
-        known = pwd.getpwnam(user)
-        os.chown(folder, known.pw_uid, known.pw_gid)
+    limits.give_to_job_user(folder)

@@ -1,11 +1,10 @@
-"""The part of a job that runs on this node: one transient unit of systemd, as the image's user."""
+"""The part of a job that runs on this node: one transient unit of systemd, as the user of jobs."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import pwd
 import select
 import shutil
 import time
@@ -22,8 +21,13 @@ LAUNCH = "run/trn/launch.json"
 FOLDER = "trn-jobs"
 SECONDS = 30
 PROPERTIES = (
-    # Neither sudo nor anything else makes root of it.
+    # The user of jobs has no sudo, and no program gives it more rights than it has.
     "NoNewPrivileges=yes",
+    "RestrictSUIDSGID=yes",
+    # The operators' files are hidden, and the next job finds nothing of this one in /tmp, /var/tmp and /dev/shm.
+    "ProtectHome=yes",
+    "PrivateTmp=yes",
+    "RemoveIPC=yes",
     "KillMode=control-group",
     "TimeoutStopSec=30",
     "LimitMEMLOCK=infinity",
@@ -79,27 +83,28 @@ class JobUnit:
 
     def start(self, job: str, attempt: int, launch: dict[str, Any]) -> None:
         """launch: the launch file, but for its folder. Raises OSError with a sentence."""
-        user = limits.login_user()
-        if user == "root":
-            raise OSError(f"there is no user with the id {limits.LOGIN_UID}, and jobs do not run as root")
+        if not limits.is_job_user_there():
+            raise OSError(f"there is no user {limits.JOB_USER}, and jobs do not run as root")
         # Before it starts: a watch that is ended in between must not start it twice.
         files.write(MEMORY, json.dumps({"job": job, "attempt": attempt, "boot": _boot()}))
-        folder = _new_folder(f"{job}-{attempt}", user)
+        folder = _new_folder(f"{job}-{attempt}")
         if launch.get("compile_cache"):
-            job_cache.make_folder(user)
+            job_cache.make_folder()
         files.write(LAUNCH, json.dumps({**launch, "folder": str(folder)}))
         started = run(
-            *("systemd-run", f"--unit={UNIT}", "--collect", "--quiet", f"--uid={user}"),
+            *("systemd-run", f"--unit={UNIT}", "--collect", "--quiet", f"--uid={limits.JOB_USER}"),
             *(f"--property={each}" for each in PROPERTIES),
-            *("env", f"PYTHONPATH={files.path('opt/trn')}", "python3", "-m", "trn_job", str(files.path(LAUNCH))),
+            # Its home goes with the attempt: what one job writes to ~/.profile, no other job runs.
+            *("env", f"HOME={folder}", f"PYTHONPATH={files.path('opt/trn')}"),
+            *("python3", "-m", "trn_job", str(files.path(LAUNCH))),
             seconds=SECONDS,
         )
         if started.error:
             raise OSError(started.error)
 
 
-def _new_folder(name: str, user: str) -> Path:
-    """An empty folder of that user, on the local disks if there are any.
+def _new_folder(name: str) -> Path:
+    """An empty folder of the user of jobs, on the local disks if there are any.
 
     Those of all that ran before are deleted, but for what has not reached S3.
     """
@@ -113,9 +118,7 @@ def _new_folder(name: str, user: str) -> Path:
             shutil.rmtree(old, ignore_errors=True)
     folder = parent / name
     folder.mkdir(mode=0o700)
-    if not os.geteuid():
-        known = pwd.getpwnam(user)
-        os.chown(folder, known.pw_uid, known.pw_gid)
+    limits.give_to_job_user(folder)
     return folder
 
 

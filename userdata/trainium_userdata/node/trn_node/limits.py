@@ -13,6 +13,9 @@ from .programs import Run, run
 
 SECONDS = 60
 LOGIN_UID = "1000"
+JOB_USER, JOB_UID = "trn-job", 60800
+"""Of jobs, and of the computations that prove a node. The number is the same on all nodes, for files on shared file
+systems; no other user's range has it (systemd, UIDs and GIDs)."""
 UNITS = {"memlock": ("-l", "DefaultLimitMEMLOCKSoft", 1024), "nofile": ("-n", "DefaultLimitNOFILESoft", 1)}
 """Of each limit: the flag of ulimit, the property of systemd, and how many of systemd's units are one of ulimit's."""
 
@@ -55,11 +58,19 @@ def login_user() -> str:
     return next((user[0] for user in users if user[2:3] == [LOGIN_UID]), "root")
 
 
-def login_users_folder(path: Path) -> None:
-    """Make a folder that the image's user writes to. Raises OSError."""
+def is_job_user_there() -> bool:
+    return any(line.startswith(f"{JOB_USER}:") for line in files.read("etc/passwd").splitlines())
+
+
+def job_users_folder(path: Path) -> None:
+    """Make a folder that the user of jobs writes to. Raises OSError."""
     path.mkdir(parents=True, exist_ok=True)
-    if login_user() != "root" and not os.geteuid():
-        os.chown(path, int(LOGIN_UID), -1)
+    give_to_job_user(path)
+
+
+def give_to_job_user(path: Path) -> None:
+    if not os.geteuid():
+        os.chown(path, JOB_UID, JOB_UID, follow_symlinks=False)
 
 
 def enough(found: str, expected: str) -> bool:

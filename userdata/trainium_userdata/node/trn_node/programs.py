@@ -40,10 +40,12 @@ def run(
 ) -> Run:
     """Run a program to its end, or kill it and whatever it started. changes: of its environment variables.
 
-    user: who runs it, if this process is root's.
+    user: who runs it, if this process is root's; its home is the folder.
     """
     variables = environment(changes)
     prefix = () if user == "root" or os.geteuid() else ("runuser", "-u", user, "--")
+    if prefix:
+        variables.update(HOME=folder, USER=user, LOGNAME=user)
     if prefix and not shutil.which(command[0], path=variables["PATH"]):
         return Run("", f"{command[0]} is not installed")
     try:

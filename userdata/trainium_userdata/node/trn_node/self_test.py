@@ -16,7 +16,7 @@ from trn_cache.layouts import LAYOUTS, NATIVE_SETTINGS
 from . import files
 from .check import Check
 from .compute import MARK, MEMORY_MARK
-from .limits import login_user, login_users_folder
+from .limits import JOB_USER, job_users_folder
 from .programs import Run, environment, run
 
 CACHE = "var/cache/trn/self-test"
@@ -61,7 +61,7 @@ def check_cores(plan: dict[str, Any], cores: int) -> list[Check]:
         unread = Check("memory-test", MEMORY_EXPECTED.format(cores), "not tested: no framework here", True)
         return [Check("self-test", expected, none, True), unread]
     stack, python = found
-    login_users_folder(files.path(CACHE))
+    job_users_folder(files.path(CACHE))
     test = _test_with_jax if stack == "jax" else _test_with_pytorch
     ends = time.monotonic() + plan["self_test"]["all_seconds"]
     results = test(_Computation(plan, stack, python, ends), cores)
@@ -158,7 +158,7 @@ class _Computation(NamedTuple):
         # On standard input: a script's own folder would be searched for modules first.
         source = Path(__file__).with_name("compute.py").read_text()
         command = (str(self.python), "-", self.stack, str(self.plan["self_test"]["memory_blocks"]))
-        return run(*command, seconds=seconds, changes=changes, stdin=source, folder=folder, user=login_user())
+        return run(*command, seconds=seconds, changes=changes, stdin=source, folder=folder, user=JOB_USER)
 
 
 def compile_settings(folder: str) -> dict[str, str]:
