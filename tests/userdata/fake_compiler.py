@@ -1,7 +1,7 @@
 """Workers that compile modules into a cache as the stacks do: python3 fake_compiler.py STACK FOLDER MODULE ...
 
-They keep the documented layouts and locks; what they compile is text. FAIL names a module at which a worker fails as the
-compiler does. Prints a line for each module that it compiled.
+They keep the documented layouts and locks; what they compile is text. FAIL names a module at which a worker fails as
+the compiler does. Prints a line for each module that it compiled.
 """
 
 import hashlib

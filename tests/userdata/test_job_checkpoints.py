@@ -179,7 +179,7 @@ def test_a_node_without_a_record_leaves_a_checkpoint_incomplete(tmp_path: Path) 
     nodes = SavingNodes(tmp_path, 2)
     nodes.save("step-1", 0)
     nodes.look(0)
-    nodes.nodes[0].await_parts(lambda: True)
+    nodes.nodes[0].await_parts(0, lambda: True)
     assert nodes.whole == {}
     assert nodes.said == ["checkpoint step-1 is not complete: parts of other nodes are missing"]
 

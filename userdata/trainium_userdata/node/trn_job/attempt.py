@@ -134,7 +134,7 @@ class Attempt:
             "graphs": self._compiling.counts(),
             "compile_caches": self._caches.as_record(has_first_step=self._progress.first is not None),
             "exit_code": self._exit_code,
-            "compiles": processes.compiles(),
+            "compiles": self._state == "running" and processes.compiles(),
             "peer_port": self.peer_port,
             "log_parts": self.log.parts,
             "lost": self._results.lost,
@@ -361,23 +361,25 @@ class Attempt:
 
     def _finish(self, threads: list[PeriodicThread]) -> None:
         """End what still runs, and store what is left: checkpoints first."""
-        result = self._end.content["result"]
-        self.log.say(f"attempt {self._launch.attempt}: {result} {self._end.content['reason']}".rstrip())
+        launch, result = self._launch, self._end.content["result"]
+        self.log.say(f"attempt {launch.attempt}: {result} {self._end.content['reason']}".rstrip())
         command = self._command
         if command:
             if command.exit_code is None:
                 if result == "hung":
-                    print_stacks(self.log.say, lambda: command.exit_code is not None, self._launch.timing.stacks)
+                    print_stacks(self.log.say, lambda: command.exit_code is not None, launch.timing.stacks)
                 self._state = "ended"
-            command.end(self._launch.timing.grace)
+            command.end(launch.timing.grace)
             self._command_ended = self._command_ended or time.monotonic()
-        if self._end.content["node"] == self._launch.rank and result == "failed":
+        if self._end.content["node"] == launch.rank and result == "failed":
             self._final_state = "failed"
         for thread in threads:
             thread.stop()
         if self._final_state not in ("succeeded", RESULTS_LOST):
             self._store_results(lambda: False)
-            self._results.checkpoints.await_parts(lambda: self._terminated)
+            # The part of a node that is lost does not come; those of the others do soon.
+            seconds = launch.timing.peers if result == "node-lost" else launch.timing.parts
+            self._results.checkpoints.await_parts(seconds, lambda: self._terminated)
         self._state = self._final_state
         self._retry_at_end("log", self.log.send)
         self._retry_at_end("record", self._report)

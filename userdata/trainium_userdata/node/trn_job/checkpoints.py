@@ -88,10 +88,10 @@ class Checkpoints:
         with self._uploading:
             self._complete(self._told(), final=True)
 
-    def await_parts(self, is_cancelled: Callable[[], bool]) -> None:
-        """Complete what other nodes still store their parts of, until they are over or `timing.parts` is."""
+    def await_parts(self, seconds: float, is_cancelled: Callable[[], bool]) -> None:
+        """Complete what other nodes still store their parts of, until they are over or so many seconds are."""
         timing = self._launch.timing
-        ends, are_over = time.monotonic() + timing.parts, False
+        ends, are_over = time.monotonic() + seconds, False
         while self._pending and not (are_over or is_cancelled() or time.monotonic() > ends):
             time.sleep(timing.others)
             with contextlib.suppress(OSError), self._uploading:
