@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from io import StringIO
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 
 from trainium_core.assess import manifests
 from trainium_core.assess.findings import Assessment, FileFindings, Finding, Problem
@@ -101,8 +102,17 @@ _project: ProjectFiles | None = None
 
 def _begin(project: ProjectFiles) -> None:
     global _project
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends, and this process with it
+    Thread(target=_end_with_parent, daemon=True).start()
     _project = project
+
+
+def _end_with_parent() -> None:
+    """However the parent ends: a worker that only waits for work would stay."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _assess_in_process(file: Path) -> FileFindings:

@@ -161,11 +161,12 @@ def _of_setup_cfg(text: str) -> Iterator[Requirement]:
     except configparser.Error as error:
         raise UnreadableError(f"is not a configuration file: {error.message.splitlines()[0]}") from error
     given = parser.get("options", "install_requires", fallback="").splitlines()
-    for section in ("options.extras_require",):
-        if parser.has_section(section):
-            given += [line for value in parser[section].values() for line in value.splitlines()]
+    if parser.has_section("options.extras_require"):
+        for _, value in parser.items("options.extras_require"):
+            given += value.splitlines()
     lines = text.splitlines()
-    yield from (_placed(name, lines, is_direct=True) for name in dict.fromkeys(filter(None, map(_of_line, given))))
+    for name in dict.fromkeys(filter(None, map(_of_line, given))):
+        yield _placed(name, lines, is_direct=True)
 
 
 def _table(parent: object, key: str) -> Mapping[str, Any]:
