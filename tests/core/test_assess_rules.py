@@ -9,7 +9,7 @@ from trainium_core.assess.assessment import assess
 from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, Rule, Severity, libraries, rules, stacks
 
 CODE_RULES = [rule for rule in rules().values() if not rule.id.startswith(LIBRARY_PREFIX)]
-LIBRARY_RULES = [rule for rule in rules().values() if rule.id.startswith(LIBRARY_PREFIX)]
+LIBRARY_RULES = list(libraries().optional)
 
 
 def rules_of_example(folder: Path, rule: Rule, text: str) -> set[str]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.core.assessed import assessment_of
 from trainium_core.assess.assessment import assess, assess_file, project_of
-from trainium_core.assess.rules import rules
+from trainium_core.assess.rules import Severity, rules
 
 
 def notebook(*cells: str) -> str:
@@ -85,6 +85,26 @@ def test_library_is_found_where_it_is_asked_for(name: str, text: str, tmp_path: 
 def test_line_of_a_file_that_is_not_python_is_found(name: str, text: str, rule: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     assert rule in {one.rule for one in assess([tmp_path]).findings}
+
+
+@pytest.mark.parametrize(
+    ("source", "rule"),
+    [
+        ("import flash_attn\n", "L-flash-attn"),
+        ("def f():\n    import flash_attn\n", "L-flash-attn"),
+        ("if __name__ == '__main__':\n    import flash_attn\n", "L-flash-attn"),
+        ("try:\n    import flash_attn\nexcept ImportError:\n    raise ValueError\n", "L-flash-attn"),
+        ("try:\n    import flash_attn\nfinally:\n    pass\n", "L-flash-attn"),
+        ("try:\n    import flash_attn\nexcept ImportError:\n    flash_attn = None\n", "L-flash-attn-optional"),
+        ("def f():\n    try:\n        import flash_attn\n    except:\n        pass\n", "L-flash-attn-optional"),
+        ("if has_flash():\n    from flash_attn import flash_attn_func\n", "L-flash-attn-optional"),
+        ("try:\n    import apex\nexcept ImportError:\n    apex = None\n", "L-apex-optional"),
+    ],
+)
+def test_import_that_the_code_does_without_is_to_look_at(source: str, rule: str, tmp_path: Path) -> None:
+    found = assessment_of(tmp_path, {"a.py": source})
+    assert [one.rule for one in found.findings] == [rule]
+    assert rules()[rule].severity["native"] is (Severity.look if rule.endswith("optional") else Severity.stops)
 
 
 def test_unknown_library_is_listed_with_its_first_place(tmp_path: Path) -> None:

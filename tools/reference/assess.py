@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tools.reference.markdown import code, table, text
-from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, Rule, rules
+from trainium_core.assess.rules import LIBRARY_PREFIX, STACKS, Rule, libraries, rules
 
 
 def assess_rules() -> str:
@@ -15,11 +15,11 @@ def assess_libraries() -> str:
 
 
 def _rows(*, is_library: bool) -> Iterator[tuple[str, ...]]:
-    for rule in rules().values():
-        if rule.id.startswith(LIBRARY_PREFIX) == is_library:
-            name = rule.id.removeprefix(LIBRARY_PREFIX)
-            said = text(rule.why if is_library else rule.title)
-            yield code(name), said, *(rule.severity[stack].name for stack in STACKS), _source(rule)
+    code_rules = [rule for rule in rules().values() if not rule.id.startswith(LIBRARY_PREFIX)]
+    for rule in libraries().optional if is_library else code_rules:
+        said = text(rule.why if is_library else rule.title)
+        severities = (rule.severity[stack].name for stack in STACKS)
+        yield code(rule.id.removeprefix(LIBRARY_PREFIX)), said, *severities, _source(rule)
 
 
 def _source(rule: Rule) -> str:

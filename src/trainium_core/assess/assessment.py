@@ -13,14 +13,15 @@ from io import StringIO
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
+from typing import cast
 
 from trainium_core.assess import manifests
 from trainium_core.assess.findings import Assessment, FileFindings, Finding, Problem
-from trainium_core.assess.listener import Located
-from trainium_core.assess.matching import Matcher, file_rules, may_match, text_rules
+from trainium_core.assess.listener import Located, handles_import_errors
+from trainium_core.assess.matching import Imported, Matcher, file_rules, may_match, text_rules
 from trainium_core.assess.project import ProjectFiles
 from trainium_core.assess.resolver import Resolver
-from trainium_core.assess.rules import LIBRARY_PREFIX, Rule, libraries, normalised, rules
+from trainium_core.assess.rules import LIBRARY_PREFIX, OPTIONAL_SUFFIX, Rule, libraries, normalised, rules
 from trainium_core.assess.sources import (
     PythonSource,
     UnreadableError,
@@ -167,8 +168,8 @@ def _assess_python(path: Path, kind: str, project: ProjectFiles, found: FileFind
         imports = matcher.imports
     else:
         imports = list(_imports(source.tree.body))
-    for name, node in imports:
-        if rule := _library(name, path, node.lineno, project, found):
+    for name, node, optional in imports:
+        if rule := _library(name, path, node.lineno, project, found, optional=optional):
             reported.append((rule, node))
     for rule, node in reported:
         _add_node(found, rule, path, source, lines, node)
@@ -191,20 +192,23 @@ def _with_deep_recursion(read: Callable[[], None]) -> None:
         sys.setrecursionlimit(limit)
 
 
-def _imports(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.Import | ast.ImportFrom]]:
+def _imports(body: Sequence[ast.stmt], *, optional: bool = False) -> Iterator[Imported]:
     """What statements, and those in them, import from elsewhere."""
     for statement in body:
         if isinstance(statement, ast.Import):
-            yield from ((alias.name, statement) for alias in statement.names)
+            yield from ((alias.name, statement, optional) for alias in statement.names)
         elif isinstance(statement, ast.ImportFrom):
             if statement.module and not statement.level:
-                yield from ((f"{statement.module}.{alias.name}", statement) for alias in statement.names)
+                yield from ((f"{statement.module}.{alias.name}", statement, optional) for alias in statement.names)
         else:
+            is_tried = isinstance(statement, ast.Try | ast.TryStar) and handles_import_errors(statement)
+            is_optional = optional or is_tried or isinstance(statement, ast.If)
             for field in ("body", "orelse", "finalbody"):
-                if isinstance(inner := getattr(statement, field, None), list):
-                    yield from _imports(inner)  # pyright: ignore[reportUnknownArgumentType]
+                inner: object = getattr(statement, field, None)
+                if isinstance(inner, list):
+                    yield from _imports(cast("list[ast.stmt]", inner), optional=is_optional)
             for handler in getattr(statement, "handlers", ()):
-                yield from _imports(handler.body)
+                yield from _imports(handler.body, optional=optional)
 
 
 def _assess_text(path: Path, kind: str, project: ProjectFiles, found: FileFindings) -> None:
@@ -259,7 +263,9 @@ def _assess_setup(
                     _unknown(found, name, f"{path}:{node.lineno}", project)
 
 
-def _library(name: str, path: Path, line: int, project: ProjectFiles, found: FileFindings) -> Rule | None:
+def _library(
+    name: str, path: Path, line: int, project: ProjectFiles, found: FileFindings, *, optional: bool
+) -> Rule | None:
     """The rule of an imported library. One that no table has is noted as unknown."""
     by_module = libraries().by_module
     root = name.partition(".")[0]
@@ -268,14 +274,15 @@ def _library(name: str, path: Path, line: int, project: ProjectFiles, found: Fil
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         if rule := by_module.get(".".join(parts[:length])):
-            return rule
+            return libraries().optional[rule] if optional else rule
     _unknown(found, root, f"{path}:{line}", project)
     return None
 
 
 def _unknown(found: FileFindings, name: str, place: str, project: ProjectFiles) -> None:
     module = name.replace("-", "_")
-    is_known = normalised(name) in libraries().neutral or module in project.roots or module in sys.stdlib_module_names
+    known = libraries().neutral | libraries().by_distribution.keys()
+    is_known = normalised(name) in known or module in project.roots or module in sys.stdlib_module_names
     if not is_known:
         found.unknown.setdefault(normalised(name), place)
 
@@ -340,7 +347,7 @@ def _finish(found: FileFindings, path: Path, lines: Sequence[str], source: Pytho
                 continue
             for line in (one.line, one.end_line):
                 names, reason = comments.get(line, ((), ""))
-                if not one.cell and reason and any(name in (given, f"{LIBRARY_PREFIX}{given}") for given in names):
+                if not one.cell and reason and name.removesuffix(OPTIONAL_SUFFIX).removeprefix(LIBRARY_PREFIX) in names:
                     used.add(line)
                     one = replace(one, reason=reason)
                     break

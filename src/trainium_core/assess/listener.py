@@ -1,6 +1,7 @@
 """What a reader of a module tells, to whom, and where in the module it is."""
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -78,6 +79,13 @@ class Function:
     result: str = UNKNOWN
 
 
+def handles_import_errors(node: ast.Try | ast.TryStar) -> bool:
+    """Whether the code continues when an import in it fails."""
+    continuing = (one for one in node.handlers if not isinstance(one.body[-1], ast.Raise))
+    caught = (ast.unparse(one.type) if one.type else "Exception" for one in continuing)
+    return any(re.search(r"ImportError|ModuleNotFoundError|Exception", one) for one in caught)
+
+
 @dataclass
 class Place:
     """Where in a module the reader is.
@@ -89,6 +97,7 @@ class Place:
         sets_up: Whether __init__ is running.
         moved: How many calls send what is made here to a device.
         compared: How many comparisons this is part of.
+        optional: How many conditions, or handlers of a failed import, this depends on.
     """
 
     loops: int = 0
@@ -98,6 +107,7 @@ class Place:
     sets_up: bool = False
     moved: int = 0
     compared: int = 0
+    optional: int = 0
     owner: Class | None = None
 
     @property

@@ -13,6 +13,9 @@ from trainium_core.assess.resolver import Resolver
 from trainium_core.assess.rules import Match, Rule, rules
 
 Row = tuple[Rule, Match]
+Imported = tuple[str, ast.Import | ast.ImportFrom, bool]
+"""A name, the statement that imports it, and whether the code goes on without it."""
+
 Report = Callable[[Rule, Located], None]
 
 
@@ -113,7 +116,7 @@ class Matcher:
         self.text = text
         self.report = report
         self.has_torch = "torch" in text or "transformers" in text
-        self.imports: list[tuple[str, ast.Import | ast.ImportFrom]] = []
+        self.imports: list[Imported] = []
         self.index = index()
         self.roots = _roots()
         self._reader: Resolver | None = None
@@ -128,7 +131,7 @@ class Matcher:
 
     def imported(self, node: ast.Import | ast.ImportFrom, name: str, parts: Sequence[str]) -> None:
         for one in (name, *(f"{name}.{part}" for part in parts)):
-            self.imports.append((one, node))
+            self.imports.append((one, node, bool(self.reader.place.optional)))
             above = one
             while above:
                 for row in self.index.imports.get(above, ()):
@@ -233,6 +236,8 @@ class Matcher:
             "forward": place.in_forward,
             "comparison": place.compared,
             "value": not place.compared,
+            "optional": place.optional,
+            "required": not place.optional,
         }
         if match.place and not is_there[match.place]:
             return

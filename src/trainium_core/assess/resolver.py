@@ -12,7 +12,7 @@ from typing import Any
 from trainium_core.assess import kinds
 from trainium_core.assess.expressions import Expressions, element_of, ends_with
 from trainium_core.assess.kinds import ARRAY, GUARD, INT, PYTHON, SELF, TENSOR, UNKNOWN
-from trainium_core.assess.listener import Class, Function, Listener, Place, Project, Scope
+from trainium_core.assess.listener import Class, Function, Listener, Place, Project, Scope, handles_import_errors
 
 _PER_STEP = re.compile(r"^forward$|(training|validation|test|train|eval)_step|loss")
 """Names of functions that run once for each batch."""
@@ -195,12 +195,15 @@ class Resolver(Expressions):
         test = self.value(node.test)
         self.listener.branch(node.test, test)
         guards = test == GUARD
+        is_program = isinstance(node.test, ast.Compare) and ends_with(node.test.left, "__name__")
+        self.place.optional += not is_program
         self.place.guarded += guards
         self.place.tests.append(node.test)
         self.block(node.body)
         self.place.guarded -= guards
         self.place.tests.pop()
         self.block(node.orelse)
+        self.place.optional -= not is_program
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
@@ -212,7 +215,10 @@ class Resolver(Expressions):
     _asyncwith = _with
 
     def _try(self, node: Any) -> None:
+        is_optional = handles_import_errors(node)
+        self.place.optional += is_optional
         self.block(node.body)
+        self.place.optional -= is_optional
         for handler in node.handlers:
             if handler.type:
                 self.value(handler.type)

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import IntEnum
 from functools import cache
@@ -14,6 +14,7 @@ from trainium_core.facts import DATA
 FOLDER = DATA / "assess"
 STACKS = ("native", "xla")
 LIBRARY_PREFIX = "L-"
+OPTIONAL_SUFFIX = "-optional"
 
 
 class Severity(IntEnum):
@@ -70,7 +71,8 @@ class Match:
         absent: Arguments that the call lacks.
         fewer_arguments: How many it has less than, by position.
         on_device: The first argument is not known to be on the host.
-        place: Where in the code it has to be: `loop`, `forward`, `comparison`, or `value`, which is no comparison.
+        place: Where in the code it has to be: `loop`, `forward`, `comparison`, `value` (outside of a comparison),
+            `optional` (under a condition, or a failed import is handled), or `required`.
         unguarded: Not below `torch.cuda.is_available()`.
         with_text: An expression that the file must hold.
         unless_text: An expression that the file must not hold.
@@ -146,11 +148,13 @@ class Stack:
 class Libraries:
     """The rule of each library, by the names of its modules and of its distributions.
 
-    neutral: names of distributions and modules without device code.
+    optional: the rule of a library whose import is optional. neutral: names of distributions and modules without
+    device code.
     """
 
     by_module: Mapping[str, Rule]
     by_distribution: Mapping[str, Rule]
+    optional: Mapping[Rule, Rule]
     neutral: frozenset[str]
 
 
@@ -168,7 +172,7 @@ def rules() -> Mapping[str, Rule]:
     for file in sorted((FOLDER / "rules").glob("*.toml")):
         document = tomllib.loads(file.read_text(encoding="utf-8"))
         found += [_rule(row, kind=document["kind"], sources=sources) for row in document["rule"]]
-    return {rule.id: rule for rule in (*found, *dict.fromkeys(libraries().by_distribution.values()))}
+    return {rule.id: rule for rule in (*found, *libraries().optional, *libraries().optional.values())}
 
 
 def _rule(row: dict[str, Any], *, kind: str, sources: Mapping[str, Any]) -> Rule:
@@ -205,7 +209,18 @@ def libraries() -> Libraries:
         by_module |= dict.fromkeys(row.get("modules", [row["name"].replace("-", "_")]), rule)
         by_distribution |= dict.fromkeys(map(normalised, [row["name"], *row.get("distributions", [])]), rule)
     neutral = frozenset(map(normalised, " ".join(document["neutral"]["names"]).split()))
-    return Libraries(by_module=by_module, by_distribution=by_distribution, neutral=neutral)
+    optional = {rule: _optional(rule) for rule in dict.fromkeys(by_distribution.values())}
+    return Libraries(by_module=by_module, by_distribution=by_distribution, optional=optional, neutral=neutral)
+
+
+def _optional(rule: Rule) -> Rule:
+    return replace(
+        rule,
+        id=rule.id + OPTIONAL_SUFFIX,
+        title=f"{rule.title}, imported under a condition or where a failed import is handled",
+        severity={stack: min(severity, Severity.look) for stack, severity in rule.severity.items()},
+        doubt="whether the code works without it is not read here",
+    )
 
 
 def normalised(distribution: str) -> str:
