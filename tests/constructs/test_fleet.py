@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aws_cdk import Stack
+from aws_cdk import RemovalPolicies, Stack
 from aws_cdk import aws_ec2 as ec2
 
 from tests.constructs.plans import RESERVATION, reserved
@@ -231,6 +231,18 @@ def test_cloudformation_replaces_no_nodes() -> None:
     assert gate["LaunchTemplateId"] == launched["LaunchTemplateId"]
     assert gate["LaunchTemplateVersion"] == launched["Version"]
     assert [gate["SubnetId"]] == group["Properties"]["VPCZoneIdentifier"]
+
+
+def test_nodes_that_would_outlive_their_stack_are_refused() -> None:
+    stack = new_stack()
+    a_fleet(stack, ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2d"]), a_plan())
+    RemovalPolicies.of(stack).retain(apply_to_resource_types=["AWS::S3::Bucket"])
+    assert synthesize(stack).resources(GROUP)
+    kept = new_stack()
+    a_fleet(kept, ec2.Vpc(kept, "Vpc", availability_zones=["us-west-2d"]), a_plan())
+    RemovalPolicies.of(kept).retain()
+    with pytest.raises(RuntimeError, match="its nodes would run, and be billed, after the stack is deleted"):
+        synthesize(kept)
 
 
 def test_another_generation_is_another_version_of_the_launch_template() -> None:

@@ -5,14 +5,14 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import jsii
-from aws_cdk import Annotations, CfnOutput, Stack
+from aws_cdk import Annotations, CfnDeletionPolicy, CfnOutput, Stack
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
-from constructs import Construct
+from constructs import Construct, IValidation
 
 from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.cluster_names import claim_cluster_name, tag_all
@@ -42,6 +42,24 @@ from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata.locations import NodeLocations
 
 _OUTPUTS = "Outputs"
+
+
+@jsii.implements(IValidation)
+class _GroupGoesWithItsStack:
+    """Refuses an Auto Scaling group that the app retains, as by RemovalPolicies: its nodes would outlive the stack."""
+
+    def __init__(self, group: autoscaling.CfnAutoScalingGroup) -> None:
+        self._group = group
+
+    def validate(self) -> list[str]:
+        """What is wrong, in a sentence."""
+        if self._group.cfn_options.deletion_policy in (None, CfnDeletionPolicy.DELETE):
+            return []
+        return [
+            f"{self._group.node.path}: got a removal policy that retains the Auto Scaling group; allowed: one that "
+            "deletes it, since its nodes would run, and be billed, after the stack is deleted; fix: give "
+            "RemovalPolicies.of(...).retain() the types to retain, apply_to_resource_types=['AWS::S3::Bucket']"
+        ]
 
 
 @jsii.implements(elbv2.IApplicationLoadBalancerTarget, elbv2.INetworkLoadBalancerTarget)
@@ -330,6 +348,7 @@ class Fleet(FleetBase):
                 launch_template_id=self.launch_template.ref, version=self.version.version
             ),
         )
+        self.node.add_validation(_GroupGoesWithItsStack(group))
         watched = "the readiness check and the reconciler watch every launch and replacement; a pilot has no on-call"
         justify(group, cdk_nag={"AS3": watched})
         return group

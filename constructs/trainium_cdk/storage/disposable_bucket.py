@@ -97,7 +97,7 @@ class DisposableBucket(Construct):
         content.node.add_dependency(self.bucket)
 
     def _allow(self, emptier: HandlerFunction, actions: Sequence[str], resource: str) -> None:
-        role = iam.ArnPrincipal(emptier.role.role_arn)
+        role: Any = iam.ArnPrincipal(emptier.role.role_arn)
         statement = iam.PolicyStatement(actions=list(actions), resources=[resource], principals=[role])
         self.bucket.add_to_resource_policy(statement)
 

@@ -196,7 +196,8 @@ def _end_nodes(target: _Target, *, because: str = "") -> str:
         return _asleep(target)
     if state.asleep is None and not because:
         return f"{name} has no nodes. `trn wake`, or a deployment of its app, brings them back."
-    why = because or f"{target.stack} is in {state.status}"
+    launches = ", whose deployment may launch nodes again" if state.status == "UPDATE_IN_PROGRESS" else ""
+    why = because or f"{target.stack} is in {state.status}{launches}"
     message = f"The nodes of {name} have ended. The rest of it is awake, and paid ways out of its network are billed"
     raise CliError(f"{message}: {why}. Run `trn sleep` again once the stack can be updated.", ExitCode.NOT_READY)
 
