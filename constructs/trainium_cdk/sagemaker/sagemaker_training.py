@@ -1,11 +1,11 @@
 """Everything a training job on SageMaker needs, without machines to keep."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import jsii
-from aws_cdk import Annotations, Duration, RemovalPolicy, Stack, Token
+from aws_cdk import Annotations, CfnOutput, Duration, RemovalPolicy, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -133,6 +133,7 @@ class PlannedTraining(_Training):
         """plan: its section of SageMaker's settings says what there is. Raises PlanError for another region."""
         super().__init__(scope, construct_id)
         settings = plan.sagemaker
+        self._key_arn = settings.kms_key
         check_region(self, plan)
         key = None if settings.kms_key is None else kms.Key.from_key_arn(self, "Key", settings.kms_key)
         subnet, group = self._network(plan) if settings.vpc else (None, None)
@@ -154,6 +155,28 @@ class PlannedTraining(_Training):
         )
         for name, warning in training_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
+
+    def add_outputs(self) -> None:
+        """Add outputs to the stack: those that `trn run --on sagemaker` reads, and some for people."""
+        stack = Stack.of(self)
+        for name, meaning, value in self._outputs():
+            CfnOutput(stack, name, description=meaning, value=value)
+
+    def _outputs(self) -> Iterator[tuple[str, str, str]]:
+        if self._key_arn is not None:
+            yield "KmsKeyArn", "Key that a job's files are encrypted with", self._key_arn
+        yield "RoleArn", "Role that training jobs run with", self.execution.role.role_arn
+        yield "SourceUrl", "Where the source of a job is uploaded to", self.store.source_url
+        yield "OutputUrl", "Where a job leaves its model", self.store.output_url
+        yield "CheckpointUrl", "Where a job keeps its checkpoints", self.store.checkpoint_url
+        yield "CacheUrl", "Where compiled graphs are kept", self.cache.url
+        if self.subnet is not None and self.security_group is not None:
+            yield "SubnetIds", "Subnet of the jobs", self.subnet.subnet_id
+            yield "SecurityGroupIds", "Security group of the jobs", self.security_group.security_group_id
+        yield "ImageUri", "Container image for PyTorch on Neuron", self.image_uri
+        machine = self.state_machine.arn
+        yield "StateMachineArn", "Runs a job, waits for capacity and stops it at the budget", machine
+        yield "TopicArn", "Notified of failed jobs and of the end of each run", self.alerts.topic.topic_arn
 
     def _network(self, plan: Plan) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
         # Image and logs reach a job through SageMaker itself, not through the VPC: S3 is enough.

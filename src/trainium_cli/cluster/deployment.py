@@ -13,10 +13,13 @@ from trainium_cli.plan.plan_report import pilot_end_text, when_idle_text
 from trainium_cli.terminal import console, echo, pairs, say
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate
+from trainium_core.engines.ec2.engine import EC2
 from trainium_core.engines.registry import ENGINES
 from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.nodes.aws_groups import AwsNodeChanges
+from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.ending_nodes import EndingNodes, NodeChanges, ending_nodes
+from trainium_core.nodes.report import nodes_report
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK
@@ -99,7 +102,25 @@ def deploy_stacks(
             _explain_failures(account, stacks, before, run)
             return ExitCode.NOT_READY
     echo("\n".join(["Deployed.", *run.outputs]))
+    _show_state(plan, engines)
     return ExitCode.OK
+
+
+def _show_state(plan: Plan, engines: Sequence[str]) -> None:
+    """Show what runs now, by the records of the nodes, when it ends, and what to do next."""
+    if EC2.key not in engines:
+        return
+    stack = plan.stack_names[EC2.key]
+    try:
+        with waiting(f"Asking AWS for the nodes of {stack} ..."):
+            deployed = AwsNodes(plan.region).nodes(stack)
+    except UnavailableError as error:
+        nodes = f"unknown: {error}"
+    else:
+        replacements = plan.node.replacements if plan.node.recovery else 0
+        nodes = nodes_report(deployed, replacements=replacements).verdict.reason if deployed else "none"
+    console().print(pairs([("Nodes", nodes), ("End", pilot_end_text(plan))], label_width=5))
+    echo("Next: `trn run SCRIPT` runs a job, `trn status` shows cluster and price, `trn destroy` removes everything.")
 
 
 def _consents(plan: Plan, engines: Sequence[str], *, there: Sequence[str]) -> bool:

@@ -18,6 +18,7 @@ from trainium_cli.terminal import console, print_json, say, table
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import dollars
 from trainium_core.plan import Plan
+from trainium_core.plan.context import settings_given
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.teardown.account import StoredBytes
 from trainium_core.teardown.aws_account import AwsTeardown
@@ -59,6 +60,8 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
     """
     if invocation.as_json and not yes:
         raise click.UsageError("--json does not prompt: pass --yes as well")
+    if yes and not invocation.cluster and not settings_given(invocation.cdk_json, invocation.overrides):
+        raise click.UsageError("--yes needs a cluster: pass --cluster NAME, or run in the folder of its cdk.json")
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     account = AwsTeardown(plan.region)
     with waiting(f"Asking AWS for everything of {plan.cluster_name} in {plan.region} ..."):

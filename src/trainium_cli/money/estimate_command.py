@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +17,7 @@ from trainium_core.costs.stacks import stack_cost_items, stack_cost_notes
 from trainium_core.facts import facts
 from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan import Plan
+from trainium_core.plan.pilot_end import hours_to_end
 from trainium_core.prices.price import Origin, Price, Prices
 
 _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "snapshot in this package"}
@@ -26,13 +28,11 @@ _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "s
 @click.option(
     "--hours",
     type=click.IntRange(min=1),
-    default=PILOT_HOURS,
-    show_default=True,
-    help="Length of the pilot. The default is a working day.",
+    help=f"Length of the pilot. Default: until trn:ends, or {PILOT_HOURS} hours without it.",
 )
 @click.option("--offline", is_flag=True, help="Use trn:prices and the snapshot only.")
 @pass_invocation
-def estimate(invocation: Invocation, hours: int, offline: bool) -> ExitCode:
+def estimate(invocation: Invocation, hours: int | None, offline: bool) -> ExitCode:
     """Show what the plan costs running, asleep and for a pilot.
 
     Prices come from the AWS Price List if the credentials allow it, otherwise from a dated snapshot. A price without a
@@ -40,7 +40,8 @@ def estimate(invocation: Invocation, hours: int, offline: bool) -> ExitCode:
     """
     plan = invocation.plan()
     aws = None if offline else _aws(plan.region)
-    estimated = estimate_cost(plan, hours=Decimal(hours), aws=aws, items=stack_cost_items)
+    length = Decimal(hours or hours_to_end(plan.pilot.ends, datetime.now(UTC)) or PILOT_HOURS)
+    estimated = estimate_cost(plan, hours=length, aws=aws, items=stack_cost_items)
     if invocation.as_json:
         print_json(estimate_as_json(plan, estimated))
     else:

@@ -49,8 +49,9 @@ def buy(invocation: Invocation, offering_id: str, hours: int) -> ExitCode:
         hint = "It is sold, or was found with another --hours, type, region or number of nodes: see `trn capacity`."
         raise CliError(f"Nothing was bought: {reason}. {hint}", ExitCode.NOT_READY)
     _show(offering, plan, identity)
-    if not click.confirm("Buy it?") or not _types_the_price(offering):
+    if not click.confirm("Buy it?"):
         raise CliError("\nNothing was bought.", ExitCode.NOT_READY)
+    _check_price(offering)
     _buy(offering, plan)
     return ExitCode.OK
 
@@ -84,15 +85,18 @@ def _termination(offering: BlockOffering) -> str:
 
 
 def _price(offering: BlockOffering) -> str:
-    return f"{offering.upfront_fee} {offering.currency}"
+    return f"{offering.upfront_fee:,} {offering.currency}"
 
 
-def _types_the_price(offering: BlockOffering) -> bool:
-    typed = click.prompt(f"Type the price in {offering.currency} to buy it", default="", show_default=False)
+def _check_price(offering: BlockOffering) -> None:
+    """Have the price typed. Raises CliError unless it is that of the offering."""
+    typed: str = click.prompt(f"Type the price in {offering.currency} to buy it", default="", show_default=False)
     try:
-        return Decimal(typed.strip()) == offering.upfront_fee
+        is_same = Decimal(typed.strip().lstrip("$").replace(",", "")) == offering.upfront_fee
     except InvalidOperation:
-        return False
+        is_same = False
+    if not is_same:
+        raise CliError(f"\nNothing was bought: the price is {_price(offering)}, not {typed!r}.", ExitCode.NOT_READY)
 
 
 def _buy(offering: BlockOffering, plan: Plan) -> None:

@@ -1,6 +1,7 @@
 """`trn init`: a folder with all that a cluster needs: the plan, the CDK app, a job."""
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping
 from importlib.resources import files
@@ -20,12 +21,14 @@ from trainium_core.plan import Plan
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.plan.values import CAPACITY, CapacityKind
 from trainium_core.problems import SETTING_PREFIX
+from trainium_core.setting_schema.forms import UnreadableError
 
 _FILES = {"app.py": "app.py", "README.md": "README.md", "job/fit.py": "fit.py", "job/job.toml": "job.toml"}
 """What is written besides cdk.json, by the name of its text in the folder project."""
 
-_TYPE, _REGION, _ENDS = "trn1.32xlarge", "us-west-2", "8h"
-"""What is proposed."""
+_TYPE, _ENDS = "trn1.32xlarge", "8h"
+_REGIONS = ("us-west-2", "us-east-2", "us-east-1")
+"""Proposals; of the regions the first that offers the type. None of them has to be enabled in an account."""
 
 _NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation")
 
@@ -66,34 +69,58 @@ def init(folder: Path, yes: bool, **given: str | None) -> ExitCode:
         say("Nothing was written.")
         return ExitCode.NOT_READY
     _write(folder, settings)
-    inside = "" if folder == Path() else f"cd {folder}; "
+    inside = "" if folder == Path() else f"cd {shlex.quote(str(folder))}; "
     say(f"\nWritten: {', '.join(('cdk.json', *_FILES))}.\nNext: {inside}trn doctor, trn plan, trn deploy")
     return ExitCode.OK
 
 
 def _proposed(given: Mapping[str, str | None]) -> dict[str, str]:
-    return _settings({"instance_type": _TYPE, "region": _REGION, "ends": _ENDS} | _of(given))
+    answers = {"instance_type": _TYPE, "ends": _ENDS} | _of(given)
+    regions = builtin_catalog()[answers["instance_type"]].zones if answers["instance_type"] in builtin_catalog() else ()
+    return _settings({"region": _region(tuple(regions))} | answers)
 
 
 def _prompt_for_settings(given: Mapping[str, str | None]) -> dict[str, str]:
     """Each question has what is proposed as its default."""
     catalog, answers = builtin_catalog(), _of(given)
-    _prompt(answers, "instance_type", f"Instance type ({', '.join(catalog)})", _TYPE)
+    _prompt(answers, "instance_type", "Instance type", _TYPE, tuple(catalog))
     if answers["instance_type"] not in catalog:
         raise click.UsageError(unknown_name("instance type", answers["instance_type"], tuple(catalog)))
     regions = tuple(catalog[answers["instance_type"]].zones)
-    _prompt(answers, "region", f"Region ({', '.join(regions)})", _REGION if _REGION in regions else regions[0])
+    _prompt(answers, "region", "Region", _region(regions), regions)
     _prompt(answers, "nodes", "Nodes", str(SETTINGS["nodes"].default))
-    _prompt(answers, "capacity", f"Bought how ({', '.join(CAPACITY)})", SETTINGS["capacity"].default)
+    _prompt(answers, "capacity", "Purchase option", SETTINGS["capacity"].default, CAPACITY)
     if answers["capacity"] in _NEEDS_A_RESERVATION:
-        _prompt(answers, "reservation_id", "Id of the Capacity Block or reservation, cr-...", None)
+        _prompt(answers, "reservation_id", "ID of the Capacity Block or reservation (`trn capacity` shows them)", None)
     _prompt(answers, "ends", "When do the nodes end (8h, 5d, 2026-12-01T18:00Z, never)", _ENDS)
     return _settings(answers)
 
 
-def _prompt(answers: dict[str, str], key: str, text: str, proposed: str | None) -> None:
+def _prompt(
+    answers: dict[str, str], key: str, text: str, proposed: str | None, choices: tuple[str, ...] | None = None
+) -> None:
+    """Ask for a setting until the answer has its form, and is one of the choices."""
+
+    def read(answer: str) -> str:
+        given = answer.strip()
+        if choices and given not in choices:
+            raise click.UsageError(unknown_name(text.lower(), given, choices))
+        try:
+            SETTINGS[key].form.read(given)
+        except UnreadableError as error:
+            if (key, given) != ("ends", "never"):
+                raise click.UsageError(str(error)) from None
+        return given
+
     if key not in answers:
-        answers[key] = str(click.prompt(question(text), default=proposed, show_default=proposed is not None)).strip()
+        shown = f"{text} ({', '.join(choices)})" if choices else text
+        answers[key] = click.prompt(
+            question(shown), default=proposed, show_default=proposed is not None, value_proc=read
+        )
+
+
+def _region(offering: tuple[str, ...]) -> str:
+    return next((region for region in _REGIONS if region in offering), next(iter(offering), _REGIONS[0]))
 
 
 def _of(given: Mapping[str, str | None]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The end of a pilot: a duration from its first deployment, or a date and time with a time zone."""
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -53,6 +54,14 @@ def read_pilot_end(text: str) -> PilotEnd:
     if local.tzinfo is None:
         raise UnreadableError(f"say in which zone: write {stamp}Z for UTC, or {stamp} Europe/Berlin")
     return PilotEnd(at=_in_utc(local))
+
+
+def hours_to_end(ends: str | None, now: datetime) -> int | None:
+    """Hours from a deployment now to an end of trn:ends, rounded up; None without an end, or if it has passed."""
+    if ends is None:
+        return None
+    left = read_pilot_end(ends).instant(now) - now
+    return math.ceil(left / timedelta(hours=1)) if left > timedelta() else None
 
 
 def minute_text(instant: datetime) -> str:

@@ -48,3 +48,9 @@ def test_a_mistake_writes_nothing(tmp_path: Path, options: tuple[str, ...], mess
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert message in ended.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_proposed_region_offers_the_type_without_opt_in(tmp_path: Path) -> None:
+    assert run("init", str(tmp_path / "new"), "--type", "trn2.48xlarge", "--yes").exit_code == ExitCode.OK
+    plan = plan_from_file(tmp_path / "new" / "cdk.json", [])
+    assert plan.region == "us-east-2"

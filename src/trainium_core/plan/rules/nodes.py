@@ -37,7 +37,7 @@ def reservation_given(capacity: CapacityKind, reservation_id: str | None, *, fie
     """Reserved capacity requires a reservation ID; other capacity must not have one."""
     reserved = capacity in ("capacity-block", "reservation")
     if reserved and reservation_id is None:
-        fix = f"{capacity} needs a reservation: give its ID, or choose on-demand or spot"
+        fix = f"{capacity} needs a reservation, which `trn capacity` shows: give its ID, or choose on-demand or spot"
         yield Problem(key=field, got=None, allowed=SETTINGS["reservation_id"].form.allowed, fix=fix)
     if not reserved and reservation_id is not None:
         fix = "choose capacity-block or reservation, or remove the id"
