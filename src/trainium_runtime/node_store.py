@@ -4,17 +4,17 @@ The clients are given: the functions in Lambda and the command line make theirs,
 """
 
 import logging
-import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainium_wire.keys import MEMBERSHIP_KEY
+from trainium_wire.keys import MEMBERSHIP_KEY, instance_of_key
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import LARGEST_RECORD, StoredRecord, stored_record
 
 _READERS = 16
+_MOST = 5_000
 _ABSENT = ("NoSuchKey", "404", "NotFound")
 _CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 
@@ -81,18 +81,18 @@ class NodeStore:
 
     def __init__(self, s3: Any, bucket: str, prefix: str) -> None:
         self._s3, self._bucket, self._prefix = s3, bucket, prefix
-        self._key = re.compile(rf"{re.escape(prefix)}/(i-[0-9a-z]+)\.json")
         self._known: dict[str, tuple[str, StoredRecord]] = {}
 
     def instance_of(self, key: str) -> str | None:
         """The instance whose record an object is; None for anything else."""
-        match = self._key.fullmatch(key)
-        return match[1] if match else None
+        return instance_of_key(key, self._prefix)
 
     def records(self) -> Mapping[str, StoredRecord]:
-        """What instances past and present have written, by instance id."""
+        """What the instances that wrote last have written, by instance id: at most _MOST."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self._prefix}/")
-        items = [(self.instance_of(item["Key"]), item) for page in pages for item in page.get("Contents", [])]
+        listed = (item for page in pages for item in page.get("Contents", []))
+        newest = sorted(listed, key=lambda item: item["LastModified"])[-_MOST:]
+        items = [(self.instance_of(item["Key"]), item) for item in newest]
         changed = [(i, item) for i, item in items if i and self._known.get(i, ("",))[0] != item["ETag"]]
         with ThreadPoolExecutor(_READERS) as readers:
             for (instance, item), stored in zip(changed, readers.map(self._read, changed), strict=True):

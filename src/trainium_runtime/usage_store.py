@@ -12,7 +12,7 @@ from typing import Any
 
 from trainium_runtime.usage import ClusterUsage, LastJob, cluster_usage
 from trainium_wire.job_keys import job_keys
-from trainium_wire.keys import CURRENT_JOB_KEY, USAGE_PREFIX, instance_key
+from trainium_wire.keys import CURRENT_JOB_KEY, USAGE_PREFIX, instance_of_key
 from trainium_wire.usage import NodeUsage
 
 _READERS = 16
@@ -26,15 +26,18 @@ def read_usage(s3: Any, bucket: str, instances: Collection[str], *, now: datetim
     if job and job.ended is None:
         return cluster_usage(instances, {}, job, now=now)
     names = sorted(instances)
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{USAGE_PREFIX}/")
+    listed = [str(item["Key"]) for page in pages for item in page.get("Contents", [])]
+    keys = {instance_of_key(key, USAGE_PREFIX): key for key in listed}
     with ThreadPoolExecutor(_READERS) as readers:
-        found = readers.map(partial(_node_usage, s3, bucket), names)
+        found = readers.map(partial(_node_usage, s3, bucket), (keys.get(name) for name in names))
         usages = {name: usage for name, usage in zip(names, found, strict=True) if usage}
     return cluster_usage(instances, usages, job, now=now)
 
 
-def _node_usage(s3: Any, bucket: str, instance: str) -> NodeUsage | None:
+def _node_usage(s3: Any, bucket: str, key: str | None) -> NodeUsage | None:
     """None for what is not there, and for what is not what a node writes."""
-    found = _get(s3, bucket, instance_key(USAGE_PREFIX, instance))
+    found = _get(s3, bucket, key) if key else None
     try:
         return NodeUsage.from_json(found["Body"].read(_LARGEST).decode()) if found else None
     except ValueError:

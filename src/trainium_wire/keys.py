@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 MEMBERSHIP_KEY = "cluster.json"
 """The membership of the cluster: which nodes there are."""
 
@@ -33,6 +35,20 @@ JOBS_PREFIX = "jobs"
 """Folder of the jobs of `trn run`: source, logs, checkpoints and results of each."""
 
 
-def instance_key(prefix: str, instance_id: str) -> str:
-    """What an instance writes into a folder such as RECORDS_PREFIX."""
-    return f"{prefix}/{instance_id}.json"
+def instance_key(prefix: str, name: str) -> str:
+    """The object of an instance in a folder such as RECORDS_PREFIX. name: `instance_name` of the instance."""
+    return f"{prefix}/{name}.json"
+
+
+def instance_name(instance_id: str, role_id: str | None) -> str:
+    """The name of an instance's objects: what IAM calls `aws:userid`, so that a policy allows an instance no others.
+
+    role_id: of the instance's role; None for a role whose ID the stack cannot find out.
+    """
+    return f"{role_id}:{instance_id}" if role_id else instance_id
+
+
+def instance_of_key(key: str, prefix: str) -> str | None:
+    """The instance whose object in a folder a key names; None for any other key."""
+    found = re.fullmatch(rf"{re.escape(prefix)}/(?:[A-Z0-9]{{16,128}}:)?(i-[0-9a-z]+)\.(?:json|log)", key)
+    return found[1] if found else None

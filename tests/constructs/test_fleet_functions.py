@@ -123,7 +123,10 @@ def test_keeper_is_called_for_records_departures_and_the_end_of_its_capacity_blo
 
 
 def test_only_nodes_that_log_on_to_each_other_exchange_keys() -> None:
-    assert of_nodes(internode_ssh=True) - of_nodes() == {("s3:PutObject", "/ssh/*"), ("s3:GetObject", "/ssh/*")}
+    assert of_nodes(internode_ssh=True) - of_nodes() == {
+        ("s3:PutObject", "/ssh/${aws:userid}.json"),
+        ("s3:GetObject", "/ssh/*"),
+    }
 
 
 def test_logs_and_jobs_expire_and_records_do_not() -> None:

@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
 from tests.userdata.aws_stand_in import INSTANCE_ID, AwsStandIn
 from tests.userdata.plans import plan_for
 from tests.userdata.verified_node import VerifiedNode
+from trainium_wire.keys import instance_of_key
 
 
 @pytest.fixture
@@ -20,6 +22,15 @@ def test_a_held_record_is_sent_by_report(node: VerifiedNode):
     outcome = node.run("report")
     assert outcome.record
     assert (outcome.exit_code, outcome.record.state) == (0, "proven")
+
+
+def test_record_and_log_are_named_as_iam_names_the_node(node: VerifiedNode):
+    node.write("etc/trn/places.env", node.read("etc/trn/places.env") + "TRN_ROLE_ID=AROAEXAMPLEEXAMPLE0\n")
+    node.run("report", "failed", "the disk is full")
+    names = {unquote(key.partition("/")[2]) for key in node.aws.records}
+    own = f"AROAEXAMPLEEXAMPLE0:{INSTANCE_ID}"
+    assert names == {f"nodes/{own}.json", f"logs/{own}.log"}
+    assert {instance_of_key(name, name.partition("/")[0]) for name in names} == {INSTANCE_ID}
 
 
 def test_a_later_failure_keeps_the_checks(node: VerifiedNode):

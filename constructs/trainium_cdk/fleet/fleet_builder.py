@@ -25,7 +25,7 @@ from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTe
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.fleet.node_environment import encoded_environment
 from trainium_cdk.fleet.node_reconciler import NodeReconciler
-from trainium_cdk.fleet.node_records import NodeRecords
+from trainium_cdk.fleet.node_records import NodeRecords, role_id_of
 from trainium_cdk.fleet.node_script import NodeScript, allow_fetching
 from trainium_cdk.fleet.node_volumes import allow_auto_scaling
 from trainium_cdk.fleet.precompile_host import PrecompileHost
@@ -266,6 +266,7 @@ class Fleet(FleetBase):
             region=Stack.of(self).region,
             cache_url=props.cache.url,
             report_url=self.records.url,
+            role_id=role_id_of(self.role),
             node_script_url=script.s3_object_url,
         )
         for file_system in props.file_systems:

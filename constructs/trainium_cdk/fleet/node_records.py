@@ -72,26 +72,30 @@ class NodeRecords(Construct):
         internode_tests: to agree on a test over all nodes as well. Default: False.
         precompiles: to compile ahead as well, as a host without Neuron devices. Default: False.
 
-        The nodes share a role, and a policy cannot hold each to the object of its own name: the session's name in it is
-        `<role id>:<instance id>`, and no policy variable is the second half. So whoever reads a record believes nothing
-        of it but what it costs the node itself.
+        A role of this app allows each node to write its own objects only: they are named by `aws:userid`, which is
+        `<role id>:<instance id>`. With an imported role, whose ID is not known, a node can write the objects of others.
         """
         write, both = ["s3:PutObject"], ["s3:PutObject", "s3:GetObject"]
+        own = {RECORDS_PREFIX: "json", LOGS_PREFIX: "log", USAGE_PREFIX: "json"}
+        own |= {PRECOMPILE_PREFIX: "json"} if precompiles else {}
+        own |= {SSH_KEYS_PREFIX: "json"} if internode_ssh else {}
+        if role_id_of(role):
+            names = [arn_of(self.bucket, f"{prefix}/${{aws:userid}}.{suffix}") for prefix, suffix in own.items()]
+            role.add_to_principal_policy(iam.PolicyStatement(actions=write, resources=names))
+            own = {}
         allow_objects(
             self.bucket,
             role,
             {
-                RECORDS_PREFIX: write,
-                LOGS_PREFIX: write,
-                USAGE_PREFIX: write,
+                **dict.fromkeys(own, write),
                 **({INTERNODE_PREFIX: both} if internode_tests else {}),
-                **({SSH_KEYS_PREFIX: both} if internode_ssh else {}),
-                **({PRECOMPILE_PREFIX: write} if precompiles else {}),
                 JOBS_PREFIX: ["s3:GetObject"],
                 # What was submitted is the operator's: the job, its source, its inputs and that it is to stop.
                 **{f"{JOBS_PREFIX}/*/{folder}": write for folder in JOB_FOLDERS_OF_NODES},
             },
         )
+        if internode_ssh:
+            allow_objects(self.bucket, role, {SSH_KEYS_PREFIX: ["s3:GetObject"]})
         keys = [CURRENT_JOB_KEY, *([PRECOMPILE_JOB_KEY] if precompiles else [])]
         read = [self.membership_arn, *(arn_of(self.bucket, key) for key in keys)]
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=read))
@@ -114,6 +118,11 @@ class NodeRecords(Construct):
     def membership_arn(self) -> str:
         """The object that names the nodes that are proven."""
         return arn_of(self.bucket, MEMBERSHIP_KEY)
+
+
+def role_id_of(role: iam.IRole) -> str | None:
+    """The ID of a role, by which its nodes' objects are named; None for an imported role."""
+    return role.role_id if isinstance(role, iam.Role) else None
 
 
 def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> None:

@@ -125,7 +125,6 @@ class PrecompileHost(Construct):
                 "GROUP": self.group.ref,
                 "BUCKET": bucket.bucket_name,
                 "JOB_KEY": PRECOMPILE_JOB_KEY,
-                "REPORTS": PRECOMPILE_PREFIX,
             },
         )
         function.allow(actions=["autoscaling:DescribeAutoScalingGroups"], resources=["*"])
@@ -140,6 +139,7 @@ class PrecompileHost(Construct):
         reports, ends = arn_of(bucket, f"{PRECOMPILE_PREFIX}/*"), arn_of(bucket, _ENDS)
         function.allow(actions=["s3:GetObject"], resources=[reports, arn_of(bucket, PRECOMPILE_JOB_KEY)])
         function.allow(actions=["s3:PutObject"], resources=[ends])
+        function.allow(actions=["s3:ListBucket"], resources=[arn_of(bucket)])
         for objects in (reports, ends):
             justify_wildcard(function, objects, "one object for each host or job, whose ids are not known before")
         call_on_event(

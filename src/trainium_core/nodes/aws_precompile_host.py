@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_wire.formats import one_line
-from trainium_wire.keys import PRECOMPILE_PREFIX
+from trainium_wire.keys import PRECOMPILE_PREFIX, instance_of_key
+from trainium_wire.node_record import LARGEST_RECORD
 
 OVER = "over"
 """State that a host reports when nothing is left to do."""
@@ -73,9 +74,16 @@ class AwsPrecompileHost(AwsService):
 
     def failure(self, instance_id: str) -> str:
         """Why a host could not begin, as it reported; empty when it reported no such thing. Raises UnavailableError."""
-        key = f"{PRECOMPILE_PREFIX}/{instance_id}.json"
-        with read_errors(f"s3:GetObject on the bucket {self._bucket}", absent=_ABSENT):
-            body = self.client("s3").get_object(Bucket=self._bucket, Key=key)["Body"].read()
+        client = self.client("s3")
+        with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {self._bucket}", absent=_ABSENT):
+            pages = client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=f"{PRECOMPILE_PREFIX}/"
+            )
+            listed = [one["Key"] for page in pages for one in page.get("Contents", [])]
+            key = next((key for key in listed if instance_of_key(key, PRECOMPILE_PREFIX) == instance_id), None)
+            if key is None:
+                return ""
+            body = client.get_object(Bucket=self._bucket, Key=key)["Body"].read(LARGEST_RECORD)
             try:
                 report = json.loads(body)
                 if report["state"] == "failed":

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from trainium_core.nodes.aws_fleets import AwsFleets, FleetResources
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
-from trainium_wire.keys import LOGS_PREFIX
+from trainium_wire.keys import LOGS_PREFIX, instance_of_key
 
 _EVENTS, _ACTIVITIES, _LINES = 300, 50, 500
 _STREAMS, _LOGS, _CONSOLES = 3, 20, 10
@@ -45,12 +45,12 @@ class AwsSupport(AwsFleets):
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
             pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{LOGS_PREFIX}/")
             found = sorted((one for page in pages for one in page.get("Contents", [])), key=lambda o: o["LastModified"])
-            newest = [one["Key"] for one in found if one["Size"]][-_LOGS:]
+            written = [one for one in found if one["Size"] and instance_of_key(one["Key"], LOGS_PREFIX)]
+            newest = [one["Key"] for one in written][-_LOGS:]
             ranged = {"Bucket": bucket, "Range": f"bytes=-{_LOG_BYTES}"}
-            return {
-                key.rpartition("/")[2]: client.get_object(Key=key, **ranged)["Body"].read().decode(errors="replace")
-                for key in newest
-            }
+            bodies = {key: client.get_object(Key=key, **ranged)["Body"].read() for key in newest}
+            texts = {key: body.decode(errors="replace") for key, body in bodies.items()}
+            return {f"{instance_of_key(key, LOGS_PREFIX)}.log": text for key, text in texts.items()}
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
         group = self._fleet_resources(stack).group

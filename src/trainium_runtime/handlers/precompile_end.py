@@ -9,14 +9,13 @@ import json
 import os
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import PurePosixPath
 from typing import Any
 
 from trainium_runtime.node_store import describe_group
 from trainium_wire.formats import one_line
 from trainium_wire.job import FAILED, end_record, job_end_record
 from trainium_wire.job_keys import job_keys
-from trainium_wire.keys import instance_key
+from trainium_wire.keys import PRECOMPILE_PREFIX, instance_of_key
 
 from .log import log
 
@@ -24,6 +23,8 @@ NOT_LAUNCHED, ENDED = "EC2 Instance Launch Unsuccessful", "EC2 Instance Terminat
 _ABSENT = ("NoSuchKey", "404", "NotFound", "AccessDenied")
 _EXISTS = ("PreconditionFailed", "ConditionalRequestConflict")
 _LONGEST_REASON = 400
+_LARGEST = 1_048_576
+"""Bytes of a job or a report that are read."""
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
@@ -39,7 +40,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
 
 def end_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
     """Whether the group was told to have no instance."""
-    instance = PurePosixPath(event["detail"]["object"]["key"]).stem
+    instance = instance_of_key(event["detail"]["object"]["key"], PRECOMPILE_PREFIX)
     if instance not in describe_group(autoscaling, group).instances:
         log(ignored=instance, why="not in the group")
         return False
@@ -51,7 +52,7 @@ def end_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
 def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mapping[str, str]) -> bool:
     """Whether the job was said to have failed: not one that is over, nor one that was submitted since.
 
-    settings: GROUP, BUCKET, JOB_KEY of the job that the host is given, and REPORTS, the folder of what hosts report.
+    settings: GROUP, BUCKET, and JOB_KEY of the job that the host is given.
     """
     detail = event["detail"]
     job = _read(s3, settings["BUCKET"], settings["JOB_KEY"])
@@ -85,11 +86,18 @@ def _reason(event: Mapping[str, Any], s3: Any, settings: Mapping[str, str]) -> s
     detail = event["detail"]
     if event["detail-type"] == NOT_LAUNCHED:
         return one_line(f"EC2 launched no host: {detail.get('StatusMessage') or 'no reason given'}", _LONGEST_REASON)
-    report = _read(s3, settings["BUCKET"], instance_key(settings["REPORTS"], detail["EC2InstanceId"]))
+    report = _report(s3, settings["BUCKET"], detail["EC2InstanceId"])
     if report is not None and report.get("state") == "failed":
         return one_line(f"the host could not start: {report.get('reason')}", _LONGEST_REASON)
     cause = f" ({detail['Cause']})" if detail.get("Cause") else ""
     return one_line(f"the host was ended before its job{cause}", _LONGEST_REASON)
+
+
+def _report(s3: Any, bucket: str, instance_id: str) -> dict[str, Any] | None:
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{PRECOMPILE_PREFIX}/")
+    listed = [str(item["Key"]) for page in pages for item in page.get("Contents", [])]
+    key = next((key for key in listed if instance_of_key(key, PRECOMPILE_PREFIX) == instance_id), None)
+    return _read(s3, bucket, key) if key else None
 
 
 def _read(s3: Any, bucket: str, key: str) -> dict[str, Any] | None:
@@ -97,7 +105,7 @@ def _read(s3: Any, bucket: str, key: str) -> dict[str, Any] | None:
     from botocore.exceptions import ClientError
 
     try:
-        found = json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read())
+        found = json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read(_LARGEST))
     except ClientError as error:
         if error.response["Error"]["Code"] in _ABSENT:
             return None

@@ -37,7 +37,9 @@ def write_usage(minutes_idle: float, *, at: float, state: str = "idle") -> None:
     }
     for instance in group()["Instances"]:
         client("s3").put_object(
-            Bucket=BUCKET, Key=f"{USAGE_PREFIX}/{instance['InstanceId']}.json", Body=json.dumps(written)
+            Bucket=BUCKET,
+            Key=f"{USAGE_PREFIX}/AROAEXAMPLEEXAMPLE0:{instance['InstanceId']}.json",
+            Body=json.dumps(written),
         )
 
 

@@ -29,7 +29,7 @@ def test_a_late_report_of_an_earlier_host_does_not_end_the_next(host: Fleet) -> 
     assert len(host.instances) == 1
 
 
-SETTINGS = {"GROUP": GROUP, "BUCKET": BUCKET, "JOB_KEY": "precompile.json", "REPORTS": "precompile"}
+SETTINGS = {"GROUP": GROUP, "BUCKET": BUCKET, "JOB_KEY": "precompile.json"}
 BEFORE, NOW, AFTER = "2026-11-23T11:59:59Z", "2026-11-23T12:00:00Z", "2026-11-23T12:00:01Z"
 
 
@@ -75,7 +75,7 @@ def test_job_without_its_host_fails_and_starts_no_other(host: Fleet, event: dict
 @pytest.mark.usefixtures("host")
 def test_the_last_message_of_the_host_is_the_reason() -> None:
     put("precompile.json", {"id": "precompile-a", "submitted_at": BEFORE})
-    put("precompile/i-1.json", {"state": "failed", "reason": "setup.sh: exit 3"})
+    put("precompile/AROAEXAMPLEEXAMPLE0:i-1.json", {"state": "failed", "reason": "setup.sh: exit 3"})
     assert close(ended())
     assert end_of_job()["reason"] == "the host could not start: setup.sh: exit 3"
 

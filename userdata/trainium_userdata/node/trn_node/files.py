@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any, cast
 
+from trainium_wire.keys import instance_name
+
 PLAN = "etc/trn/plan.json"
 LOCATIONS = "etc/trn/places.env"
 RECORD = "var/lib/trn/record.json"
@@ -47,6 +49,11 @@ def locations() -> dict[str, str]:
     """Region and URLs of the cluster, by the names of their variables."""
     lines = (line.split("=", 1) for line in read(LOCATIONS).splitlines() if "=" in line)
     return {name.strip(): value.strip().strip("\"'") for name, value in lines}
+
+
+def own_name(instance_id: str) -> str:
+    """The name of an instance's objects in S3. instance_id: of a node of this cluster."""
+    return instance_name(instance_id, locations().get("TRN_ROLE_ID"))
 
 
 def location(name: str) -> str:

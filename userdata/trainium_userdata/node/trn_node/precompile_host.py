@@ -68,7 +68,8 @@ class PrecompileHost:
         return not self._job.is_known and self._now() - self._started > IDLE_SECONDS
 
     def _report(self) -> None:
-        url = instance_key(files.location("TRN_REPORT_URL").rstrip("/"), self._record["instance_id"])
+        name = files.own_name(self._record["instance_id"])
+        url = instance_key(files.location("TRN_REPORT_URL").rstrip("/"), name)
         self._s3.put(url, json.dumps({**self._record, "state": OVER, "time": now_text()}).encode())
         self._report_due = self._now() + REPORT_SECONDS
         log("reported that nothing is left to do")

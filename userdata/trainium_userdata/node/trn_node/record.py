@@ -81,7 +81,7 @@ def report(record: dict[str, Any], imds: Imds) -> str:
 def send(record: dict[str, Any], imds: Imds | None = None) -> None:
     """Send the record and the log. Raises OSError when the record does not arrive."""
     s3 = S3(imds)
-    url, name = files.location("TRN_REPORT_URL").rstrip("/"), record["instance_id"]
+    url, name = files.location("TRN_REPORT_URL").rstrip("/"), files.own_name(record["instance_id"])
     s3.put(instance_key(url, name), json.dumps(record, indent=2).encode())
     try:
         log = files.path(LOG).read_bytes()[-LOG_BYTES:]

@@ -9,6 +9,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from trainium_wire.keys import SSH_KEYS_PREFIX, instance_key
+
 from . import files
 from .s3 import S3
 
@@ -28,12 +30,12 @@ def exchange(s3: S3, folder: str, instance_id: str, nodes: dict[str, str]) -> No
     if not (ssh / "id_ed25519").exists():
         _as_user(ssh, "mkdir -pm 700 $D; ssh-keygen -qt ed25519 -N '' -f $D/id_ed25519")
     keys = [_key((ssh / "id_ed25519.pub").read_text()), _key(files.read(HOST_KEY))]
-    s3.put(f"{folder}/ssh/{instance_id}.json", json.dumps(keys).encode())
+    s3.put(instance_key(f"{folder}/{SSH_KEYS_PREFIX}", files.own_name(instance_id)), json.dumps(keys).encode())
     blocks: dict[str, str] = {"authorized_keys": "", "known_hosts": ""}
     for name, address in nodes.items():
         if name == instance_id:
             continue
-        found = s3.get(f"{folder}/ssh/{name}.json")
+        found = s3.get(instance_key(f"{folder}/{SSH_KEYS_PREFIX}", files.own_name(name)))
         if not found:
             raise LookupError(f"{name} has put no key there yet")
         user, host = map(_key, json.loads(found[0]))

@@ -130,7 +130,7 @@ class Watch:
                     self._due["use"] = 0
         elif name == "use":
             if own_record:
-                url = instance_key(f"{folder()}/{USAGE_PREFIX}", own_record["instance_id"])
+                url = instance_key(f"{folder()}/{USAGE_PREFIX}", files.own_name(own_record["instance_id"]))
                 self._usage.poll(url, self._job.open_job, self._now())
         elif name == "record":
             self._update_record(own_record)
@@ -138,7 +138,7 @@ class Watch:
             self._set_notices(name, notices.parse(name, self._imds.get(name)))
         elif self._unsent:
             # Not record.send: its many retries would keep the watch from reading anything else.
-            url = instance_key(files.locations()["TRN_REPORT_URL"], self._unsent["instance_id"])
+            url = instance_key(files.locations()["TRN_REPORT_URL"], files.own_name(self._unsent["instance_id"]))
             self._s3.put(url, json.dumps(self._unsent).encode())
             self._unsent, self._memory["unsent"] = None, False
 
