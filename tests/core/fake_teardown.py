@@ -161,7 +161,7 @@ class FakeTeardown:
         for bucket in stack.ids("AWS::S3::Bucket"):
             del self.objects[bucket], self.tags[bucket]
 
-    def stack_that_has(self, resource_id: str) -> str | None:
+    def stack_containing(self, resource_id: str) -> str | None:
         return self.owned.get(resource_id)
 
     def delete_stack(self, stack_id: str) -> None:

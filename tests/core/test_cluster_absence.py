@@ -65,7 +65,7 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("account", "known", "why", "way_on"),
+    ("account", "known", "why", "remedy"),
     [
         (FakeAccount(), {"asleep": True}, "put to sleep", "`trn wake`"),
         (FakeAccount(), {"ends": NOW - timedelta(hours=1)}, "the pilot ended at 2026-11-23T11:00Z", "`trn extend 8h`"),
@@ -99,11 +99,11 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
     ],
 )
 def test_the_reason_and_the_way_on_are_named(
-    account: FakeAccount, known: dict[str, object], why: str, way_on: str
+    account: FakeAccount, known: dict[str, object], why: str, remedy: str
 ) -> None:
     sentence = sentence_of(account, **known)
     assert why in sentence
-    assert way_on in sentence
+    assert remedy in sentence
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def _consents(plan: Plan, engines: Sequence[str], *, there: Sequence[str]) -> bo
     """
     with waiting("Asking AWS for prices ..."):
         hour = estimate(plan, aws=AwsPrices(plan.region)).running_hour
-    apart = [ENGINES[key].construct_id for key in engines if not ENGINES[key].ec2_shows_nodes]
+    apart = [ENGINES[key].construct_id for key in engines if not ENGINES[key].nodes_are_ec2_instances]
     rows = [
         *(
             ("Stack", f"{name}: {'updated' if name in there else 'new'}")

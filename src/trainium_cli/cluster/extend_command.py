@@ -153,7 +153,7 @@ def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, De
     lines.append(
         f"With {plan.nodes} x {plan.instance_type} running, {estimated.hours:f} hours more cost {estimated.pilot}."
     )
-    billed_apart = [engine for engine in ENGINES.values() if not engine.ec2_shows_nodes]
+    billed_apart = [engine for engine in ENGINES.values() if not engine.nodes_are_ec2_instances]
     for engine in [engine for engine in billed_apart if plan.stack_names[engine.key] in stacks]:
         lines.append(f"What {engine.construct_id} costs, by prices of its service, is not in it.")
     return "\n".join([*lines, ""])

@@ -157,7 +157,7 @@ def _as_json(cluster: Cluster, absence: Absence | None) -> dict[str, Any]:
             }
             for node in cluster.nodes
         ],
-        "absence": {"why": absence.why, "way_on": absence.way_on} if absence else None,
+        "absence": {"why": absence.why, "remedy": absence.remedy} if absence else None,
         "usd_per_hour": cluster.per_hour.usd,
         "unknown_prices": cluster.per_hour.unknown,
         "ends": utc_text(cluster.ends) if cluster.ends else None,

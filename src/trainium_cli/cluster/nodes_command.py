@@ -16,7 +16,14 @@ from trainium_cli.layout import Group, Table, Text
 from trainium_cli.terminal import console, echo, print_json, table
 from trainium_cli.waiting import waiting
 from trainium_core.nodes.aws_nodes import AwsNodes
-from trainium_core.nodes.report import Nodes, NodesNotMadeError, NodesReport, NodeStatus, nodes_report, report_as_json
+from trainium_core.nodes.report import (
+    Nodes,
+    NodesNotCreatedError,
+    NodesReport,
+    NodeStatus,
+    nodes_report,
+    report_as_json,
+)
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
 from trainium_core.stacks.aws_events import AwsStackEvents
@@ -85,7 +92,7 @@ def _report(asked: _Asked) -> NodesReport:
     plan, stack = asked.plan, asked.stack
     try:
         deployed = asked.account.nodes(stack)
-    except NodesNotMadeError as error:
+    except NodesNotCreatedError as error:
         if error.status.endswith("_IN_PROGRESS") and "ROLLBACK" not in error.status:
             raise
         failure = deployment_failure(AwsStackEvents(plan.region).stack_events(stack, after=None))
@@ -104,7 +111,7 @@ def _report_once_made(asked: _Asked, on_wait: Callable[[str], None]) -> NodesRep
     while True:
         try:
             return _report(asked)
-        except NodesNotMadeError as error:
+        except NodesNotCreatedError as error:
             if error.status != _BEING_MADE:
                 raise
             on_wait(f"{asked.stack} is being made: its nodes come last")

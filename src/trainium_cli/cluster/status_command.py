@@ -55,7 +55,7 @@ def status(invocation: Invocation, stack: str | None) -> ExitCode:
         console().print(f"{plan.cluster_name} in {plan.region}", style="bold")
         console().print(pairs(rows, label_width=max(len(label) for label, _ in rows)))
     unread = ExitCode.UNKNOWN if found.not_read else ExitCode.OK
-    return unread if found.is_well else ExitCode.NOT_READY
+    return unread if found.is_healthy else ExitCode.NOT_READY
 
 
 def _read(plan: Plan, stack: str) -> ClusterStatus | None:
@@ -145,7 +145,7 @@ def status_as_json(found: ClusterStatus) -> dict[str, Any]:
         "state": cluster.state,
         "stacks": [{"name": stack.name, "status": stack.status} for stack in cluster.stacks],
         "nodes": report_as_json(found.nodes) if found.nodes else None,
-        "absence": {"why": found.absence.why, "way_on": found.absence.way_on} if found.absence else None,
+        "absence": {"why": found.absence.why, "remedy": found.absence.remedy} if found.absence else None,
         "replacements": {"used": found.nodes.replaced if found.nodes else None, "allowed": found.replacements},
         "usd_per_hour": cluster.per_hour.usd,
         "unknown_prices": cluster.per_hour.unknown,

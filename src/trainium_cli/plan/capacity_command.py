@@ -165,7 +165,7 @@ def show_found(request: CapacityRequest, found: Found, overrides: Sequence[str])
     if rest:
         out.print(table(["Prospect", "What", "Why", "Regions"], rest, wrapping=["Why", "Regions"]))
         out.print()
-    best = list(_best_of_each_way(ways))
+    best = list(_best_per_purchase_option(ways))
     if best:
         out.print("What to type next, for the best of each way:")
         for number, option in best:
@@ -205,7 +205,7 @@ def next_command(request: CapacityRequest, option: CapacityOption, overrides: Se
     return shlex.join([*start, *(word for setting in given for word in ("-c", setting))])
 
 
-def _best_of_each_way(options: Sequence[CapacityOption]) -> Iterator[tuple[int, CapacityOption]]:
+def _best_per_purchase_option(options: Sequence[CapacityOption]) -> Iterator[tuple[int, CapacityOption]]:
     """The first of each way that could run, with its number in the table. What is paid for is a way of its own."""
     seen: set[tuple[str, bool]] = set()
     for number, option in enumerate(options, start=1):

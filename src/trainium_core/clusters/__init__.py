@@ -1,1 +1,1 @@
-"""All clusters of an account: their stacks, nodes, cost by the hour and end."""
+"""All clusters of an account: their stacks, nodes, hourly cost and end."""

@@ -1,4 +1,4 @@
-"""Asks AWS for the clusters of an account: CloudFormation for stacks, EC2 for nodes."""
+"""Reads the clusters of an account: stacks from CloudFormation, nodes from EC2."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -36,13 +36,15 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
     """Implements trainium_core.clusters.cluster.ClustersAccount."""
 
     def cluster_stacks(self) -> ClusterStacks:
-        """Those with the tag, those that made something with the tag, and those with a name of this repository's app.
+        """Stacks with the tag, stacks whose resources have the tag, and stacks with the names of this app.
 
-        What made a thing with the tag is told by CloudFormation's own tags in the index of tags, and asked of
-        CloudFormation for Auto Scaling groups: the index lags behind.
+        The tag index names the stack of each tagged resource. The index lags behind, so stacks with a tagged Auto
+        Scaling group are also read from CloudFormation.
         """
         with ThreadPoolExecutor(_THREADS) as threads:
-            searches = {threads.submit(search): search.__name__ for search in (self._in_the_index, self._with_a_group)}
+            searches = {
+                threads.submit(search): search.__name__ for search in (self._stacks_in_index, self._stacks_with_group)
+            }
             with read_errors("cloudformation:DescribeStacks"):
                 pages = self.client("cloudformation").get_paginator("describe_stacks").paginate()
                 there = [stack for page in pages for stack in page["Stacks"]]
@@ -66,8 +68,8 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
         found = self.fleets(deployed) if deployed else ()
         return next((one for one in found if one.cluster == stack.cluster), None)
 
-    def _in_the_index(self) -> set[str]:
-        """Names of the stacks that made what carries the tag."""
+    def _stacks_in_index(self) -> set[str]:
+        """Names of the stacks that created the tagged resources in the index."""
         with read_errors("tag:GetResources"):
             pages = self.client("resourcegroupstaggingapi").get_paginator("get_resources")
             found = pages.paginate(TagFilters=[{"Key": CLUSTER_TAG}])
@@ -80,7 +82,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             }
         return set()
 
-    def _with_a_group(self) -> set[str]:
+    def _stacks_with_group(self) -> set[str]:
         """Names of the stacks that have an Auto Scaling group with the tag."""
         with read_errors("autoscaling:DescribeAutoScalingGroups"):
             pages = self.client("autoscaling").get_paginator("describe_auto_scaling_groups")
@@ -112,14 +114,14 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
         return []
 
     def _stack(self, made: Collection[str], found: Mapping[str, Any]) -> Sequence[ClusterStack] | str:
-        """One for each cluster that it is of. Text: why that is not known."""
+        """One ClusterStack per cluster in the stack; text if it cannot be read."""
         name, engine, stack = found["StackName"], _engine_of(found["StackName"]), as_deployed_stack(found)
         cluster = stack.tags.get(CLUSTER_TAG)
         if cluster is None and engine is None and name not in made:
             return ()
         ends, has_nodes = dict[str, str | None](), {cluster} if engine == CLUSTER.key else set[str | None]()
         clusters: Sequence[str] = (cluster,) if cluster else ()
-        # The stack of another app may have the name of this repository's, but not its outputs.
+        # A stack of another app may have the same name, but not the same outputs.
         is_own_app = engine == CLUSTER.key and RECORDS_OUTPUT not in stack.outputs
         if cluster is None or engine is None or is_own_app:
             try:
@@ -149,7 +151,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
 
 
 def _engine_of(stack: str) -> str | None:
-    """By the name that this repository's app gives its stacks."""
+    """The engine, by the stack names of this repository's app."""
     named = (key for key, one in CONSTRUCT_IDS.items() if re.fullmatch(rf"([a-z0-9-]+-)?{re.escape(one)}", stack))
     return next(named, None)
 

@@ -1,4 +1,4 @@
-"""The clusters of a region: their stacks and nodes, and what each comes to."""
+"""The clusters of a region: stacks, nodes, state and cost."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,11 +22,13 @@ _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IM
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterStack:
-    """A stack that carries the tag trn:cluster, or whose resources do.
+    """A stack that has the tag trn:cluster, or whose resources have it.
 
-    engine: as trn:stacks calls it; None for a stack of an app of one's own. asleep: None where it knows no sleep.
-    ends: when the pilot ends, None where nothing ends it. has_nodes: whether the Auto Scaling group of the nodes is in
-    it.
+    Attributes:
+        engine: Its key in trn:stacks; None for a stack of another app.
+        asleep: Whether it sleeps; None if it cannot.
+        ends: End of the pilot; None if it has no end.
+        has_nodes: Whether it contains the Auto Scaling group of the nodes.
     """
 
     name: str
@@ -39,15 +41,18 @@ class ClusterStack:
 
     @property
     def is_steady(self) -> bool:
-        """Whether it neither changes nor needs attention."""
+        """Whether the stack is not changing and needs no attention."""
         return self.status in _STEADY
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterNode:
-    """An instance that carries the tag trn:cluster and is not terminated.
+    """An instance that has the tag trn:cluster and is not terminated.
 
-    state: as EC2 calls it. product: of the price list, such as `spot`. stack: that made it, if a tag says so.
+    Attributes:
+        state: EC2's state.
+        product: Product of the price list, such as `spot`.
+        stack: The stack that created it, if a tag names it.
     """
 
     instance_id: str
@@ -59,38 +64,38 @@ class ClusterNode:
     stack: str | None = None
 
     @property
-    def compiles_ahead(self) -> bool:
-        """Whether it is the host of `trn precompile`: nodes are of other types."""
+    def is_precompile_host(self) -> bool:
+        """Whether it is the host of `trn precompile`, which has another type than nodes."""
         return self.instance_type in facts()["precompile"]["hosts"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterStacks:
-    """not_read: what may be of a cluster and could not be read, each with the reason."""
+    """not_read: stacks that may belong to a cluster but could not be read, each with the reason."""
 
     stacks: Sequence[ClusterStack]
     not_read: Sequence[str] = ()
 
 
 class LocatingAccount(Protocol):
-    """Each method raises UnavailableError without an answer."""
+    """Methods raise UnavailableError if AWS does not answer."""
 
     def cluster_stacks(self) -> ClusterStacks:
-        """The stacks of every cluster, whatever they are called and whichever app made them."""
+        """The stacks of every cluster, whatever their names and apps."""
         ...
 
     def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
-        """The cluster's nodes in a stack, by its template."""
+        """The cluster's nodes in a stack, according to its template."""
         ...
 
 
 class ClustersAccount(LocatingAccount, Identities, Prices, Protocol):
-    """Each method raises UnavailableError without an answer."""
+    """Methods raise UnavailableError if AWS does not answer."""
 
     def cluster_nodes(self) -> Sequence[ClusterNode]: ...
 
     def enabled_regions(self) -> Sequence[str]:
-        """The regions that the account may use."""
+        """The regions that are enabled for the account."""
         ...
 
 
@@ -101,8 +106,10 @@ _BILLED = ("pending", "running")
 class Cluster:
     """One cluster in one region.
 
-    nodes: with the host that compiles ahead. per_hour: what they cost now in US dollars, by list price; a Capacity
-    Block is paid before. ends: the first end of a stack.
+    Attributes:
+        nodes: Its nodes and its precompile host.
+        per_hour: Their current list price in US dollars. A Capacity Block is prepaid, and not included.
+        ends: The earliest end of its stacks.
     """
 
     name: str
@@ -114,7 +121,7 @@ class Cluster:
 
     @property
     def state(self) -> str:
-        """In CloudFormation's words while a stack needs attention, or changes; else whether nodes run."""
+        """CloudFormation's status if a stack is changing or needs attention; else whether nodes run."""
         unsteady = sorted({stack.status for stack in self.stacks if not stack.is_steady})
         if unsteady:
             return ", ".join(unsteady)
@@ -126,31 +133,34 @@ class Cluster:
 
     @property
     def node_counts(self) -> Mapping[str, int]:
-        """How many of each type, without the host that compiles ahead."""
-        return Counter(node.instance_type for node in self.nodes if not node.compiles_ahead)
+        """Number of nodes by type, without the precompile host."""
+        return Counter(node.instance_type for node in self.nodes if not node.is_precompile_host)
 
     @property
     def host_counts(self) -> Mapping[str, int]:
-        """How many of each type compile ahead: one, or none."""
-        return Counter(node.instance_type for node in self.nodes if node.compiles_ahead)
+        """Number of precompile hosts by type: one or none."""
+        return Counter(node.instance_type for node in self.nodes if node.is_precompile_host)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Absence:
-    """why: a sentence without its full stop. way_on: what brings the nodes back."""
+    """why: a sentence without its full stop. remedy: how to get the nodes back."""
 
     why: str
-    way_on: str
+    remedy: str
 
     def __str__(self) -> str:
-        return f"{self.why}; {self.way_on}"
+        return f"{self.why}; {self.remedy}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterList:
-    """absences: why clusters have no nodes, by name. not_read: what of the region could not be read, and why.
+    """The clusters of a region.
 
-    prices_unavailable: why AWS's prices are unavailable.
+    Attributes:
+        absences: Why clusters have no nodes, by name.
+        not_read: What could not be read, and why.
+        prices_unavailable: Why AWS's prices are unavailable.
     """
 
     region: str
@@ -161,7 +171,7 @@ class ClusterList:
 
 
 def clusters_in(region: str, account: ClustersAccount, *, prices: PriceTable) -> ClusterList:
-    """Every cluster of the account in a region, by name. prices: the user's own. Raises UnavailableError."""
+    """Every cluster of the account in a region, by name. prices: the user's prices. Raises UnavailableError."""
     with ThreadPoolExecutor() as threads:
         reading_nodes = threads.submit(account.cluster_nodes)
         found = account.cluster_stacks()
@@ -208,7 +218,7 @@ def _cluster(
 def _per_hour(nodes: Iterable[ClusterNode], stacks: Iterable[ClusterStack], usd: Mapping[str, Decimal | None]) -> Total:
     billed = [node for node in nodes if node.state in _BILLED and node.product != CAPACITY_BLOCK]
     amounts = [usd.get(node.instance_id) for node in billed]
-    hidden = sum(not ENGINES[stack.engine].ec2_shows_nodes for stack in stacks if stack.engine)
+    hidden = sum(not ENGINES[stack.engine].nodes_are_ec2_instances for stack in stacks if stack.engine)
     known = [amount for amount in amounts if amount is not None]
     return Total(usd=sum(known, Decimal(0)), unknown=len(amounts) - len(known) + hidden)
 

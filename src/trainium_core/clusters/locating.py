@@ -1,4 +1,4 @@
-"""Which stacks are a cluster's: found by tag and by what they made, whatever they are called."""
+"""Finds the stacks of a cluster by tags and resources, whatever their names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _MARKETS = ("spot", "capacity-block")
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedCluster:
-    """A cluster that is there. stacks: every one that has something of it."""
+    """A deployed cluster. stacks: every stack that contains a part of it."""
 
     name: str
     stacks: tuple[ClusterStack, ...]
@@ -25,7 +25,7 @@ class LocatedCluster:
 
 
 def located(found: ClusterStacks) -> Sequence[LocatedCluster]:
-    """Every cluster that stacks are of, by name."""
+    """The clusters of the stacks, by name."""
     names = sorted({stack.cluster for stack in found.stacks})
     return [
         LocatedCluster(name=name, stacks=tuple(stack for stack in found.stacks if stack.cluster == name))
@@ -34,14 +34,14 @@ def located(found: ClusterStacks) -> Sequence[LocatedCluster]:
 
 
 def deployed_plan(account: LocatingAccount, cluster: LocatedCluster, region: str) -> Plan:
-    """The plan of a cluster, as far as its stacks tell it. Raises PlanError and UnavailableError.
+    """A partial plan of a cluster, from its stacks. Raises PlanError and UnavailableError.
 
-    For commands that work on what is there. The settings of its network, image and the like are not looked up.
+    For commands on deployed clusters. Settings such as network and image are not read.
     """
     stack = cluster.stack_of_nodes
     fleet = account.fleet(stack) if stack else None
     if fleet is None or fleet.instance_type is None:
-        # Nothing of the type is used where there are no nodes: what is asked for is found by the cluster's name.
+        # Without nodes the type is not used: everything is found by the cluster's name.
         any_type = next(iter((*builtin_catalog().offered_in(region), *builtin_catalog())))
         return Plan.of(region=region, cluster_name=cluster.name, instance_type=any_type)
     return _plan_of(fleet, region)
@@ -62,5 +62,5 @@ def _plan_of(fleet: DeployedFleet, region: str) -> Plan:
     try:
         return Plan.of(**known, **given)
     except PlanError:
-        # What else its settings were is not known; only these are needed.
+        # The other settings are unknown, and not needed.
         return Plan.of(**known)

@@ -1,4 +1,4 @@
-"""One cluster at a glance: what is known of it from every side."""
+"""The status of one cluster: stacks, nodes, jobs and use."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from trainium_runtime.usage import ClusterUsage
 Answer = TypeVar("Answer")
 
 _EVENTS = 3
-"""How many of the stack's own events are shown."""
+"""The number of events of the stack itself that are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobStatus:
-    """The job that the nodes have, or had last. status: in a word or two."""
+    """The current or last job of the nodes. status: one or two words."""
 
     job_id: str
     status: str
@@ -26,10 +26,15 @@ class JobStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterStatus:
-    """nodes, usage, job: None where there are none. precompilation: the job of the host that compiles ahead, while
-    that is there. absence: why there are no nodes, where there are none. events: of the stack itself, newest first.
+    """The status of one cluster.
 
-    replacements: allowed in 24 h. not_read: what could not be asked, and why.
+    Attributes:
+        nodes, usage, job: None if there are none.
+        precompilation: Job of the precompile host; None without a host.
+        absence: Why there are no nodes; None if there are some.
+        events: Events of the stack itself, newest first.
+        replacements: Failed nodes that may be replaced within 24 hours.
+        not_read: What could not be read, and why.
     """
 
     cluster: Cluster
@@ -43,8 +48,8 @@ class ClusterStatus:
     not_read: Sequence[str] = ()
 
     @property
-    def is_well(self) -> bool:
-        """Whether it is as it should be: asleep, to have no nodes, or with every node proven."""
+    def is_healthy(self) -> bool:
+        """Whether the cluster is asleep, has no nodes as intended, or has only proven nodes."""
         if self.cluster.state == "asleep":
             return True
         return self.nodes is not None and (self.nodes.asleep or self.nodes.verdict.state == "ready")
@@ -62,7 +67,7 @@ def cluster_status(
     absence: Callable[[], Absence | None],
     replacements: int,
 ) -> ClusterStatus:
-    """Ask for all of it; what has no answer is named. usage: of instances by their ids."""
+    """Read the status. Parts without an answer are listed. usage: reads the use of instances by their IDs."""
     not_read = list[str]()
 
     def read_or_note(what: str, read: Callable[[], Answer]) -> Answer | None:

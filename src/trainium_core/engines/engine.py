@@ -80,7 +80,7 @@ class Engine:
         workloads: Workloads that outlive its stack; None if there are none.
         service_logs: Log groups that its service creates; None if it creates none.
         service_nodes: Nodes that its service runs; None if an Auto Scaling group runs them.
-        ec2_shows_nodes: Whether its nodes are EC2 instances of the account.
+        nodes_are_ec2_instances: Whether its nodes are EC2 instances of the account.
         ends_with_pilot: Whether trn:ends ends its stack.
         can_sleep: Whether its stack stays without nodes at the end of the pilot, unless trn:ends_action is destroy.
     """
@@ -95,7 +95,7 @@ class Engine:
     workloads: Workloads | None = None
     service_logs: ServiceLogs | None = None
     service_nodes: ServiceNodes | None = None
-    ec2_shows_nodes: bool = True
+    nodes_are_ec2_instances: bool = True
     ends_with_pilot: bool = True
     can_sleep: bool = True
 

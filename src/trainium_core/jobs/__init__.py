@@ -1,1 +1,1 @@
-"""Training on a cluster: what a job is, where it stands, and what it cost. Engines start it in their own ways."""
+"""Training on a cluster: what a job is, its state, and its cost. Each engine starts jobs in its own way."""

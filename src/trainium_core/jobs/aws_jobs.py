@@ -1,4 +1,4 @@
-"""The jobs of a cluster in S3: the command line writes what is wanted there, the nodes what came of it."""
+"""The jobs of a cluster in S3, where the command line writes requests and the nodes write results."""
 
 import json
 import re
@@ -45,21 +45,21 @@ _LARGEST_LOG_PART = 4_194_304
 
 
 class UnreadableJobError(UnavailableError):
-    """What was submitted is not a job of this version of the package."""
+    """The submitted object is not a job of this version of the package."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CurrentJob:
-    """The job that the nodes are given now, or had last. etag: what S3 calls this version of it."""
+    """The job that the nodes run, or ran last. etag: S3's ETag of this version."""
 
     job: Job
     etag: str
 
 
 class AwsJobs(AwsService):
-    """The jobs in one bucket of node records. Reading raises UnavailableError, writing RequestRefusedError.
+    """The jobs in one bucket of node records. Reads raise UnavailableError, writes RequestRefusedError.
 
-    current_key: of the job that is given out now. Default: that of the nodes.
+    current_key: key of the current job. Default: that of the nodes.
     """
 
     shortest_poll, log_delay = 0.0, 0.0
@@ -69,14 +69,14 @@ class AwsJobs(AwsService):
     ) -> None:
         super().__init__(region, clients=clients)
         self.bucket, self._current_key = bucket, current_key
-        # What nobody changes any more.
+        # Caches of objects that do not change any more.
         self._submitted: dict[str, Job] = {}
         self._starts: dict[tuple[str, int], Mapping[str, Any]] = {}
         self._ended: dict[tuple[str, int], Attempt] = {}
         self._saved: dict[tuple[str, str], str] = {}
 
     def current(self) -> CurrentJob | None:
-        """None when there has been no job yet. Raises UnavailableError also for one that cannot be read."""
+        """None if there has been no job. Raises UnavailableError also for an invalid job."""
         found = self._get(self._current_key)
         if found is None:
             return None
@@ -88,10 +88,17 @@ class AwsJobs(AwsService):
     def submit(
         self, job: Job, archive: bytes, *, over: CurrentJob | None, uploads: Mapping[str, Path] | None = None
     ) -> bool:
-        """Give the nodes a job. False, with nothing started, when they were given another one since `over` was read.
+        """Submit a job. Returns False, without effect, if another job was submitted since `over` was read.
 
-        uploads: the job's inputs on this machine, files and directories by name.
-        Raises JobError for files that cannot be read, and RequestRefusedError also for an id that is taken.
+        Args:
+            job: The job.
+            archive: Its packed source.
+            over: The current job, which it replaces.
+            uploads: Local inputs, files and directories by name.
+
+        Raises:
+            JobError: A file cannot be read.
+            RequestRefusedError: S3 refused a write, or the ID exists.
         """
         body = job.to_json().encode()
         if not self._put(job_keys(job.id).source, archive, "application/gzip", IfNoneMatch="*"):
@@ -101,22 +108,22 @@ class AwsJobs(AwsService):
         unchanged = {"IfMatch": over.etag} if over else {"IfNoneMatch": "*"}
         if not self._put(self._current_key, body, **unchanged):
             return False
-        # Not before: a job that was not given out is none. Until then `job` finds it as the current one.
+        # Written last: a job that was not submitted must not be listed. Until then, `job` reads the current job.
         with suppress(RequestRefusedError):
             self._put(job_keys(job.id).job, body)
         return True
 
     def stop(self, job_id: str, reason: str, at: str) -> None:
-        """Ask the nodes to end a job."""
+        """Request the nodes to end a job."""
         self._put(job_keys(job_id).stop, json.dumps({"reason": reason, "at": at}).encode())
 
     def close(self, job_id: str, reason: str) -> None:
-        """Say that a job failed which nobody runs any more; nothing for one that is over."""
+        """Record that a job failed which no node runs any more. Does nothing if the job has ended."""
         end = job_end_record(end_record(FAILED, reason), attempts=0)
         self._put(job_keys(job_id).end, json.dumps(end).encode(), IfNoneMatch="*")
 
     def job_ids(self) -> Sequence[str]:
-        """Every job of the bucket. Folders whose names cannot be the id of a job are left out."""
+        """Every job of the bucket. Folders whose names are not job IDs are ignored."""
         prefix = f"{JOBS_PREFIX}/"
         with read_errors(self._permission("s3:ListBucket")):
             pages = self.client("s3").get_paginator("list_objects_v2")
@@ -126,7 +133,7 @@ class AwsJobs(AwsService):
         return [name for name in names if is_job_id(name)]
 
     def job(self, job_id: str) -> Job | None:
-        """As it was submitted; None when there is no such job."""
+        """The job as it was submitted; None if it does not exist."""
         if job_id not in self._submitted:
             found = self._get(job_keys(job_id).job)
             if found is None:
@@ -139,7 +146,7 @@ class AwsJobs(AwsService):
         return self._submitted[job_id]
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
-        """Where a job stands; None when there is no such job. every_node: read them all, and not the first alone."""
+        """The state of a job; None if it does not exist. every_node: read all nodes, not only the first."""
         job = self.job(job_id)
         if job is None:
             return None
@@ -152,11 +159,11 @@ class AwsJobs(AwsService):
         )
 
     def has_ended(self, job_id: str) -> bool:
-        """Whether a job is over, which is less to read than its state."""
+        """Whether a job has ended. Needs fewer requests than its state."""
         return self._json(job_keys(job_id).end) is not None
 
     def newest(self, most: int) -> list[JobState]:
-        """The last jobs that were submitted, the newest first, without those of another version of the package."""
+        """The most recent jobs, newest first. Jobs of other versions of the package are ignored."""
         found: list[JobState] = []
         for one in sorted(self.job_ids(), key=_submitted, reverse=True):
             if len(found) == most:
@@ -175,7 +182,7 @@ class AwsJobs(AwsService):
         return ChunkedLog(job_id, self, rank=rank, node=node, attempt=attempt)
 
     def log(self, job_id: str, attempt: int, node: int, *, after: str = "") -> Iterator[LogChunk]:
-        """What a node has written of an attempt since the chunk with the key `after`; default since its beginning."""
+        """Log chunks of a node in an attempt, after the chunk with the key `after`. Default: from the start."""
         prefix = job_keys(job_id).attempt(attempt).logs(node)
         for key in self._keys(prefix, after=after):
             found = self._get(key, most=_LARGEST_LOG_PART)
@@ -183,18 +190,18 @@ class AwsJobs(AwsService):
                 yield LogChunk(key=key, node=node, text=found[0].decode(errors="replace"))
 
     def checkpoints(self, job_id: str, kept: str | None = None) -> Sequence[str]:
-        """The names of the checkpoints that are whole, the newest last.
+        """The names of the complete checkpoints, newest last.
 
-        kept: S3 URL of the folder that jobs keep theirs in. Default: this bucket's.
+        kept: S3 URL of the folder with checkpoints of jobs. Default: this bucket's.
         """
         bucket, prefix = self._checkpoint_place(job_id, kept)
         found = sorted(self._entries(prefix, bucket=bucket), key=lambda entry: entry["LastModified"])
         return checkpoint_names(key for entry in found if "/" not in (key := entry["Key"]).removeprefix(prefix))
 
     def resumable(self, job_id: str, kept: str | None = None) -> tuple[str, Sequence[str]]:
-        """The job whose checkpoints another one goes on from when it resumes this one, and these, the newest last.
+        """The job from whose checkpoints a job continues if it resumes this one, and the checkpoints, newest last.
 
-        That is the job itself or, where it saved none, the one that it was resumed from. kept: as of `checkpoints`.
+        This is the job itself or, if it saved none, the job that it resumed. kept: see `checkpoints`.
         """
         current, seen = job_id, {job_id}
         while not (found := self.checkpoints(current, kept)):
@@ -215,9 +222,9 @@ class AwsJobs(AwsService):
         return place.netloc, job_keys(job_id, place.path.strip("/")).checkpoints
 
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
-        """What is below a folder of a job, or is the file itself: sizes in bytes by the path in the job's folder.
+        """The files below a folder of a job, or one file: sizes in bytes by path in the job's folder.
 
-        Checkpoints are shown as their script saved them, and only those that are whole.
+        Checkpoints have the paths that their script used. Incomplete checkpoints are left out.
         """
         wanted = folder.strip("/")
         if wanted.partition("/")[0] == _CHECKPOINTS:
@@ -228,7 +235,7 @@ class AwsJobs(AwsService):
         return {name: size for name, size in found.items() if not wanted or f"{name}/".startswith(f"{wanted}/")}
 
     def _checkpoint_files(self, job_id: str) -> Mapping[str, int]:
-        """Of a file that several nodes have saved, that of the lowest rank has its own name."""
+        """If several nodes saved a file, the copy of the lowest rank keeps its name."""
         keys, found = job_keys(job_id), dict[str, int]()
         for name in self.checkpoints(job_id):
             parts = (self._json(keys.checkpoint(name)) or {}).get("parts")
@@ -246,11 +253,11 @@ class AwsJobs(AwsService):
 
     @property
     def _transfers(self) -> Any:
-        """boto3's, in parts and side by side; imported when they are wanted, which takes long."""
+        """boto3's parallel multipart transfers. Imported late, because the import is slow."""
         return import_module("boto3.s3.inject")
 
     def download(self, job_id: str, name: str, path: str) -> None:
-        """A file of a job, by its path as of `files`."""
+        """Download a file of a job, by its path in `files`."""
         key = self._saved.get((job_id, name), f"{job_keys(job_id).folder}/{name}")
         with read_errors(self._permission("s3:GetObject")):
             self._transfers.download_file(self.client("s3"), self.bucket, key, path)
@@ -298,7 +305,7 @@ class AwsJobs(AwsService):
         )
 
     def _saved_at(self, start: Mapping[str, Any], kept: str | None) -> datetime | None:
-        """When the checkpoint was saved that an attempt goes on from."""
+        """When the checkpoint was saved that an attempt continues from."""
         name, owner = start.get("resume_from"), start.get("resume_job")
         if not isinstance(name, str) or not isinstance(owner, str):
             return None
@@ -310,7 +317,7 @@ class AwsJobs(AwsService):
         return None if raw is None else node_progress(node, raw)
 
     def _json(self, key: str, *, bucket: str | None = None) -> Mapping[str, Any] | None:
-        """An object that a node wrote; one that is no JSON object counts as empty."""
+        """An object that a node wrote. Invalid JSON counts as empty."""
         found = self._get(key, bucket=bucket)
         if found is None:
             return None
@@ -327,7 +334,7 @@ class AwsJobs(AwsService):
         return None
 
     def _put(self, key: str, body: bytes, content_type: str = "application/json", **condition: str) -> bool:
-        """False when the condition does not hold."""
+        """False if the condition of the request failed."""
         with write_errors(self._permission("s3:PutObject"), absent=_TAKEN):
             self.client("s3").put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=content_type, **condition)
             return True
@@ -347,5 +354,5 @@ class AwsJobs(AwsService):
 
 
 def _submitted(job_id: str) -> str:
-    """The time that a job's id ends with."""
+    """The time at the end of a job's ID."""
     return job_id[-len("20261122-120000") :]

@@ -1,4 +1,4 @@
-"""How many of the entries that jobs wanted they found in their compile caches."""
+"""The hit rate of jobs in their compile caches."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from trainium_core.jobs.progress import JobState
 
 @dataclass(frozen=True, kw_only=True)
 class CacheHits:
-    """Of some jobs. jobs: those that say it."""
+    """Hits of several jobs. jobs: the number of jobs that reported them."""
 
     jobs: int
     hits: int
@@ -16,13 +16,13 @@ class CacheHits:
 
     @property
     def rate(self) -> float | None:
-        """Hits by all that was wanted; None where nothing was."""
+        """Hits divided by lookups; None without lookups."""
         wanted = self.hits + self.misses
         return self.hits / wanted if wanted else None
 
 
 def cache_hits(states: Iterable[JobState]) -> CacheHits:
-    """Of the first node of every attempt; a cache whose node could not tell does not count."""
+    """Sum over the first node of every attempt. A node that could not determine its hits does not count."""
     jobs = hits = misses = 0
     for state in states:
         first = [attempt.nodes[0] for attempt in state.attempts if attempt.nodes]

@@ -1,4 +1,4 @@
-"""Copies between this machine and nodes: jobs that do nothing else, with an input or an output."""
+"""Copies files between this machine and nodes, with jobs that have only an input or an output."""
 
 import re
 import shlex
@@ -17,7 +17,7 @@ _INSTANCE_ID = re.compile(r"i-[0-9a-f]{8,17}")
 
 @dataclass(frozen=True, kw_only=True)
 class Remote:
-    """A path elsewhere. where: `all` nodes, a rank, an instance id, or the id of a job."""
+    """A remote path. where: `all` nodes, a rank, an instance ID, or a job ID."""
 
     where: str
     path: str
@@ -27,9 +27,9 @@ class Remote:
         return not (self.where == ALL or self.where.isdecimal() or _INSTANCE_ID.fullmatch(self.where))
 
     def rank(self, members: Sequence[str]) -> int | None:
-        """The rank of the node that is meant; None: all of them. members: instance ids in the order of ranks.
+        """The rank of the node; None for all nodes. members: instance IDs ordered by rank.
 
-        Raises LookupError when there is no such node.
+        Raises LookupError for an unknown node.
         """
         if self.where == ALL:
             return None
@@ -40,13 +40,13 @@ class Remote:
 
 
 def remote(text: str) -> Remote | None:
-    """The remote path that a text is, such as 0:/tmp/core; None for a path of this machine."""
+    """Parse a remote path, such as 0:/tmp/core; None for a local path."""
     found = _REMOTE.fullmatch(text)
     return Remote(where=found["where"], path=found["path"]) if found else None
 
 
 def copy_to(file: Path, path: str, rank: int | None) -> JobRequest:
-    """A job that copies a file or directory to a path of each node, or of one. A path that ends with / is a folder."""
+    """A job that copies a file or directory to a path on all nodes, or on one. A path ending with / is a folder."""
     target = f"{path}{file.name}" if path.endswith("/") else path
     parent = shlex.quote(str(PurePosixPath(target).parent))
     copying = f'mkdir -p -- {parent} && cp -rT -- "$TRN_INPUT_DIR/{_INPUT}" {shlex.quote(target)}'
@@ -54,12 +54,12 @@ def copy_to(file: Path, path: str, rank: int | None) -> JobRequest:
 
 
 def copy_from(path: str, rank: int | None) -> JobRequest:
-    """A job that leaves what is at a path of each node, or of one, as its output."""
+    """A job that stores a path of all nodes, or of one, as its output."""
     return _request(f'cp -r -- {shlex.quote(path)} "$TRN_OUTPUT_DIR"', rank, {})
 
 
 def output_folder(path: str, rank: int | None) -> str:
-    """Where copy_from leaves it, in the folder of the job."""
+    """The output of copy_from, in the folder of the job."""
     if rank is None:
         return "outputs"
     name = PurePosixPath(path).name
@@ -68,7 +68,7 @@ def output_folder(path: str, rank: int | None) -> str:
 
 def _request(copying: str, rank: int | None, inputs: dict[str, str]) -> JobRequest:
     only = "" if rank is None else f"[ $TRN_NODE_RANK = {rank} ] || exit 0; "
-    # The nodes before it take part, and do nothing: a job runs on the first nodes of the membership.
+    # A job runs on the first nodes of the membership, so nodes of lower rank take part, and do nothing.
     nodes = None if rank is None else rank + 1
     command = f"{only}{copying}"
     return JobRequest(name=_NAME, command=command, nodes=nodes, inputs=inputs, retries=0, compile_cache=False)

@@ -1,4 +1,4 @@
-"""What runs jobs: the protocol that an engine implements for `trn run`, `jobs`, `logs`, `stop` and `cp`."""
+"""The protocol that an engine implements for `trn run`, `jobs`, `logs`, `stop` and `cp`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -14,22 +14,22 @@ from trainium_runtime.errors import RequestRefusedError
 
 
 class NotStartedError(RequestRefusedError):
-    """Why the engine cannot start a job now, in a sentence."""
+    """The engine cannot start a job now. The message is a sentence."""
 
 
 class NoStackError(Exception):
-    """The stack whose jobs were asked for is not deployed."""
+    """The stack of the jobs is not deployed."""
 
     def __init__(self, stack: str, region: str) -> None:
         super().__init__(f"There is no stack {stack} in {region}: `trn deploy` creates it.")
 
 
 class StartUnknownError(Exception):
-    """AWS did not say whether it has started the job: it may run, and be billed."""
+    """AWS did not confirm that the job started. It may run and be billed."""
 
 
 class PreparedJob(Protocol):
-    """A job that an engine could start, with its packed source."""
+    """A job that is ready to start, with its packed source."""
 
     @property
     def job_id(self) -> str: ...
@@ -39,27 +39,27 @@ class PreparedJob(Protocol):
 
     @property
     def as_json(self) -> Mapping[str, Any]:
-        """What the engine is sent."""
+        """The request to the engine."""
         ...
 
     @property
     def as_text(self) -> str:
-        """The same for people: what would be executed, or sent."""
+        """The request in readable form."""
         ...
 
     def check(self) -> Sequence[str]:
-        """Ask AWS whether it can be started now; what the user should know besides.
+        """Check with AWS that the job can start now. Returns notes for the user.
 
         Raises NotStartedError, JobError, NoStackError and UnavailableError.
         """
         ...
 
     def rows(self) -> Sequence[tuple[str, str]]:
-        """What is about to be started, and what it costs."""
+        """A summary of the job and its cost."""
         ...
 
     def upload(self) -> None:
-        """Upload what the job needs, and start nothing. Raises JobError and RequestRefusedError."""
+        """Upload the job's files without starting it. Raises JobError and RequestRefusedError."""
         ...
 
     def submit(self) -> None:
@@ -68,10 +68,11 @@ class PreparedJob(Protocol):
 
 
 class JobEngine(FollowedJobs, Protocol):
-    """The jobs of an engine. Reading raises UnavailableError, changing RequestRefusedError; both, NoStackError.
+    """The jobs of an engine. Reads raise UnavailableError, changes RequestRefusedError, and both NoStackError.
 
-    instead: options and keys of a job file that it does not take, each with what to do instead. bills_jobs: whether a
-    job is billed, and not the machines that it runs on; then `trn run` asks before it starts one.
+    Attributes:
+        instead: Unsupported options and keys of a job file, each with an alternative.
+        bills_jobs: Whether the job is billed, not its machines. If so, `trn run` asks for confirmation.
     """
 
     key: str
@@ -79,11 +80,11 @@ class JobEngine(FollowedJobs, Protocol):
     bills_jobs: bool
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> PreparedJob:
-        """Raises JobError, and what reading raises."""
+        """Raises JobError, and the errors of reads."""
         ...
 
     def claims(self, job_id: str) -> bool:
-        """Whether an id has the form of this engine's."""
+        """Whether an ID has this engine's form."""
         ...
 
     def job_ids(self) -> Sequence[str]:
@@ -91,7 +92,7 @@ class JobEngine(FollowedJobs, Protocol):
         ...
 
     def newest(self, most: int) -> Sequence[JobState]:
-        """The last jobs that were submitted, the newest first."""
+        """The most recent jobs, newest first."""
         ...
 
     def last(self) -> JobState | None:
@@ -99,22 +100,22 @@ class JobEngine(FollowedJobs, Protocol):
         ...
 
     def stop(self, job_id: str) -> None:
-        """Ask for the end of a job."""
+        """Request the end of a job."""
         ...
 
     def files(self, job_id: str, folder: str) -> Mapping[str, int]:
-        """What is below a folder of a job, such as outputs or checkpoints: sizes in bytes by path."""
+        """The files below a folder of a job, such as outputs or checkpoints: sizes in bytes by path."""
         ...
 
     def download(self, job_id: str, name: str, path: str) -> None: ...
 
     def hourly(self, state: JobState) -> Total:
-        """What the machines of a job cost by the hour."""
+        """The hourly cost of a job's machines."""
         ...
 
 
 def check_keys(engine: JobEngine, given: Mapping[str, Any], shown: Mapping[str, str]) -> None:
-    """Raise JobError for what was given and the engine does not take. shown: how a key is called where it was given."""
+    """Raises JobError for options that the engine does not support. shown: name of a key where it was given."""
     problems = [*_not_taken(engine, given, shown)]
     if problems:
         raise JobError(problems)
@@ -123,7 +124,7 @@ def check_keys(engine: JobEngine, given: Mapping[str, Any], shown: Mapping[str, 
 def _not_taken(engine: JobEngine, given: Mapping[str, Any], shown: Mapping[str, str]) -> Iterator[JobProblem]:
     for key, fix in engine.instead.items():
         value = given.get(key)
-        # Nothing, no and none ask for nothing.
+        # An empty value, False and 0 request nothing.
         if value and value != "0":
             got = ", ".join(value) if key == "secrets" else value
             yield JobProblem(key=shown.get(key, key), got=got, allowed=f"nothing on {engine.key}", fix=fix)

@@ -1,4 +1,4 @@
-"""Following a job: what it prints and where it stands, until it is over."""
+"""Follows a job: its output and its state, until it ends."""
 
 import re
 import time
@@ -11,10 +11,10 @@ from trainium_core.polling import polled
 from trainium_runtime.errors import UnavailableError
 
 POLL_SECONDS, SOON_SECONDS, ENDING_SECONDS = 3, 1, 0.5
-"""Between polls: usually, soon after something has changed, and while the job ends."""
+"""Seconds between polls: normally, soon after a change, and while the job ends."""
 SOON_POLLS = 60
 UNANSWERED = 20
-"""How many times in a row AWS may not answer before following ends."""
+"""The number of consecutive failed polls after which following ends."""
 
 _RANK = re.compile(r"^\[rank (\d+)\] ?")
 _TRACEBACK = "Traceback (most recent call last):"
@@ -22,9 +22,9 @@ _TRACEBACK = "Traceback (most recent call last):"
 
 @dataclass(frozen=True, kw_only=True)
 class LogLine:
-    """A line of a job. rank: of the process that printed it; None for one that is no single process's.
+    """A line of a job. rank: of the process that printed it; None if it belongs to no single process.
 
-    node: the service's name of the node that printed it, where ranks are not known.
+    node: the service's name of the node, if ranks are unknown.
     """
 
     attempt: int
@@ -34,45 +34,43 @@ class LogLine:
 
 
 class JobLog(Protocol):
-    """What a job prints, read on from where it was left. Raises UnavailableError."""
+    """The output of a job, read incrementally. Raises UnavailableError."""
 
     def new_lines(self, state: JobState) -> Iterator[LogLine]:
-        """What was printed since the last call."""
+        """The lines since the last call."""
         ...
 
     def last_line(self) -> Iterator[LogLine]:
-        """What is left of a line without its end."""
+        """The rest of a line without a newline."""
         ...
 
 
 class FollowedJobs(Protocol):
-    """What following asks. Raises UnavailableError.
+    """The requests of following a job. Raises UnavailableError.
 
-    shortest_poll: seconds between two polls at least. log_delay: seconds after which a line that was printed can be
-    read.
+    Attributes:
+        shortest_poll: Minimum seconds between two polls.
+        log_delay: Seconds until a printed line can be read.
     """
 
     shortest_poll: float
     log_delay: float
 
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
-        """None when there is no such job. every_node: of every node, and not of the first alone."""
+        """None if the job does not exist. every_node: read all nodes, not only the first."""
         ...
 
     def open_log(
         self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
     ) -> JobLog:
-        """rank: the process whose lines are wanted. Default: the first, with the tracebacks of others on its node.
-
-        node: the node whose lines are wanted, all of them.
-        """
+        """rank: the process whose lines to read. Default: rank 0, with tracebacks of other processes on its node."""
         ...
 
 
 class JobFollower:
-    """Follows one job. It can be left and taken up again: `events` goes on where it was left.
+    """Follows one job. Can be interrupted: `events` then continues from where it stopped.
 
-    rank, node, attempt: as of `open_log`.
+    rank, attempt: see `open_log`.
     """
 
     def __init__(
@@ -93,11 +91,15 @@ class JobFollower:
         self._log = jobs.open_log(job_id, rank=rank, node=node, attempt=attempt)
 
     def events(self, *, to_the_end: bool = True) -> Iterator[JobState | LogLine]:
-        """Each line, and the job's state whenever that changes; the last one is of a job that is over.
+        """Each line, and the job's state when it changes. The last state is that of the ended job.
 
-        to_the_end: False ends with what there is now.
-        Raises UnavailableError when AWS does not answer UNANSWERED times in a row, or there is no such job; with
-        to_the_end=False, also when the log cannot be read.
+        Args:
+            to_the_end: If false, stop at the current end of the log.
+
+        Raises:
+            UnavailableError: AWS did not answer UNANSWERED times in a row, or the job does not exist; if to_the_end is
+                false,
+            also if the log cannot be read.
         """
         for state in self._states():
             if state.is_over and self._shown is not None and self._jobs.log_delay:
@@ -105,7 +107,7 @@ class JobFollower:
             try:
                 yield from self._log.new_lines(state)
             except UnavailableError:
-                # It is read with the next poll. The log does not decide how the job ends.
+                # The next poll reads it. The end of the job does not depend on its log.
                 if not to_the_end:
                     raise
             if state.is_over or not to_the_end:
@@ -137,7 +139,7 @@ class JobFollower:
 
 @dataclass(frozen=True, kw_only=True)
 class LogChunk:
-    """Part of what the processes of one node of an attempt have printed."""
+    """A part of the output of one node's processes in an attempt."""
 
     key: str
     node: int
@@ -149,7 +151,7 @@ class ReadsChunks(Protocol):
 
 
 class ChunkedLog:
-    """The log that nodes write in chunks, each line with the rank that printed it. Implements JobLog."""
+    """The log that nodes write in chunks, each line with its rank. Implements JobLog."""
 
     def __init__(
         self, job_id: str, jobs: ReadsChunks, *, rank: int | None, node: int | None, attempt: int | None
@@ -191,7 +193,7 @@ class ChunkedLog:
             yield LogLine(attempt=self._place.attempt, rank=rank, text=text.rstrip("\r"))
 
     def _is_of_traceback(self, rank: int | None, text: str) -> bool:
-        """Whether a line is part of a traceback of another process: up to the line that names the error."""
+        """Whether a line belongs to a traceback of another process, which ends with the line of the error."""
         if rank is None or self._rank is not None:
             return False
         if text.startswith(_TRACEBACK):
@@ -205,7 +207,7 @@ class ChunkedLog:
 
 @dataclass
 class _Place:
-    """How far the log of an attempt was read."""
+    """The read position in the log of an attempt."""
 
     attempt: int
     after: str = ""

@@ -1,4 +1,4 @@
-"""The job that a request comes to on the cluster of a plan."""
+"""Derives a job from a request and the plan of a cluster."""
 
 import re
 import shlex
@@ -24,9 +24,9 @@ _DEPLOY = "and deploy, which lets the nodes' role read it"
 def new_job(
     plan: Plan, request: JobRequest, *, script: str | None, now: datetime, source_sha256: str | None = None
 ) -> Job:
-    """The job that a request comes to on the plan's cluster. script: its path in the packed source.
+    """The job of a request on the plan's cluster. script: its path in the packed source.
 
-    Raises JobError for what the plan's cluster does not have, or does not allow.
+    Raises JobError if the cluster lacks or forbids what the job needs.
     """
     nodes = plan.nodes if request.nodes is None else request.nodes
     problems = list(not_allowed(plan.jobs, request))
@@ -84,7 +84,7 @@ def new_job(
 
 
 def not_allowed(access: JobAccess, request: JobRequest) -> Iterator[JobProblem]:
-    """What a job names outside the cluster's bucket, and the nodes would be refused, minutes later."""
+    """Problems of S3 folders and secrets that the nodes' role could not access."""
     for name, url in request.inputs.items():
         if name not in request.uploads and not _is_below(url, access.inputs):
             yield JobProblem(
@@ -120,14 +120,14 @@ def _folders(key: str, folders: Sequence[str]) -> str:
 
 
 def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
-    """What each node runs: torchrun with one process for each logical NeuronCore, or a command of the user's own.
+    """The command of each node: torchrun with one process per logical NeuronCore, or the user's command.
 
     One bash line, the same on every node: each sets TRN_NODES, TRN_NODE_RANK and HEAD_NODE before it.
 
-    script: path of the script in the packed source; None for a request with a command of its own.
+    script: path of the script in the packed source; None for a request with a command.
 
     Ranks are static, by the membership (see trainium_core.nodes.next_steps). A dead rank ends the attempt on all nodes,
-    so torchrun itself starts nothing again. `--tee` makes it print each line with the rank that wrote it.
+    so torchrun itself restarts nothing. With `--tee`, it prints each line with the rank that wrote it.
     """
     if request.command is not None:
         return request.command

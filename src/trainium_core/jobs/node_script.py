@@ -1,4 +1,4 @@
-"""What each node of a job executes, as a script that a person can read before anything is started."""
+"""The script that each node of a job runs, for review before the job starts."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _ON_EVERY_NODE = {
 
 
 def node_script(job: Job) -> str:
-    """What only a node knows is described in comments. The job's own variables come last, and override the others."""
+    """Values that only a node knows are described in comments. The job's variables come last, and override others."""
     return "\n".join([*_comments(job), *_exports({**_ON_EVERY_NODE, **job.environment}), *_commands(job)])
 
 

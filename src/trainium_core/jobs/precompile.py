@@ -1,4 +1,4 @@
-"""A job compiled ahead: the user's own command, on one host without Neuron devices."""
+"""Jobs of `trn precompile`, which run a user's command on one host without Neuron devices."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from trainium_wire.job import Job
 
 _NAME = "precompile"
 _LONGEST_NAME = 29
-"""What an id has room for besides."""
+"""The length that is left in an ID."""
 
 _LOOPBACK = "127.0.0.1"
 _SAME = ("source_sha256", "setup", "stack")
@@ -25,7 +25,7 @@ _MOST_JOBS = 20
 
 
 class EarlierJobs(Protocol):
-    """What is asked of the jobs in S3."""
+    """The requests about jobs in S3."""
 
     def job_ids(self) -> Sequence[str]: ...
 
@@ -33,7 +33,7 @@ class EarlierJobs(Protocol):
 
 
 def is_precompilation(job: Job) -> bool:
-    """Whether a job is one of the host's, and not of the nodes."""
+    """Whether a job belongs to the precompile host, not to the nodes."""
     return job.name.startswith(f"{_NAME}-") and facts()["precompile"]["target"] in job.environment
 
 
@@ -42,10 +42,10 @@ def precompile_job(
 ) -> Job:
     """The job of a host that compiles what a job of this request would compile on the plan's cluster.
 
-    All of that job's parts run on the one host, so that graphs are those of as many processes. The command runs as it
-    is, and must compile by itself and without a device. Scripts are refused.
+    All parts of that job run on the one host, so that the graphs have the same number of processes. The command runs
+    unchanged, and must compile without a device. Scripts are refused.
 
-    Raises JobError for what cannot be compiled ahead, and for a plan without a host.
+    Raises JobError for a job that cannot be precompiled, and for a plan without a host.
     """
     job = new_job(plan, request, script=script, now=now, source_sha256=source_sha256)
     problems = [*_not_ahead(plan, request), *_without_host(plan)]
@@ -75,10 +75,10 @@ def precompile_job(
 
 
 def seems_compiled(job: Job, precompiled: Job, earlier: EarlierJobs) -> str | None:
-    """The id of an earlier job that compiled the graphs of this one, as far as can be told; None for none.
+    """The ID of an earlier job that probably compiled the same graphs; None if there is none.
 
-    That is one of the last _MOST_JOBS which came to its end or its first step with the same source, setup, command,
-    number of processes and environment. Raises UnavailableError.
+    It is one of the last _MOST_JOBS, reached its end or its first step, and had the same source, setup, command, number
+    of processes and environment. Raises UnavailableError.
     """
     ids = sorted(earlier.job_ids(), key=_time_of, reverse=True)[:_MOST_JOBS]
     for job_id in ids:
@@ -107,7 +107,7 @@ def _time_of(job_id: str) -> tuple[str, ...]:
 
 
 def _stack(plan: Plan) -> str:
-    """That of the plan's image, else the one that its nodes would choose."""
+    """The software stack of the plan's image, else the one that its nodes would select."""
     if plan.framework:
         return plan.framework.stack
     return next(one.stack for one in frameworks().values() if one.runs_on(plan.type.accelerator))
@@ -131,7 +131,7 @@ def _without_host(plan: Plan) -> list[JobProblem]:
 
 
 def _command(job: Job) -> str:
-    """One bash line. With several nodes, each node's part of the job runs beside the others."""
+    """One bash line. With several nodes, the parts of all nodes run in parallel."""
     text = job.command
     if job.nodes > 1:
         ranks = " ".join(map(str, range(job.nodes)))

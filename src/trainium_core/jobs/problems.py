@@ -1,4 +1,4 @@
-"""How a mistake in a training job is told: as one in a plan is, with the name of an option in place of a setting."""
+"""Problems of a training job, in the form of a plan's problems, with an option in place of a setting."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from trainium_core.problems import PlanError, Problem
 
 @dataclass(frozen=True, kw_only=True)
 class JobProblem(Problem):
-    """One thing that keeps a job from being started. `key` is an option, or a member of the request, as it is written.
+    """A reason why a job cannot start. `key`: an option, or a key of the request, as it was written.
 
-    A mistake in a setting of the plan stays a Problem.
+    A problem of a plan's setting stays a Problem.
     """
 
     @property
@@ -18,7 +18,7 @@ class JobProblem(Problem):
 
 
 class JobError(PlanError):
-    """A training job that cannot be started. `problems` holds all that was found, in job and plan."""
+    """A training job that cannot start. `problems`: all problems of job and plan."""
 
     def __str__(self) -> str:
         count = len(self.problems)

@@ -1,4 +1,4 @@
-"""Where a job stands: what its nodes have written, in one state."""
+"""The state of a job, from the records of its nodes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,16 +7,21 @@ from trainium_wire.job import Job, Outcome
 from trainium_wire.job_progress import Attempt
 
 ENDING = "ending"
-"""The status of a job whose last attempt is over, and it itself not yet."""
+"""The status of a job whose last attempt has ended before the job."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobState:
-    """A job with its attempts. outcome: None until it is over. stopping: `trn stop` has asked for its end.
+    """A job with its attempts.
 
-    stage: where it stands in the words of the service that runs it, and detail: what that says of it; empty where the
-    nodes tell. is_billed: whether the job is billed, and not the machines that it runs on; billed_seconds: for how
-    long, None until that is known. places: S3 URLs of what it leaves, by name.
+    Attributes:
+        outcome: None until the job has ended.
+        stopping: Whether `trn stop` requested its end.
+        stage: State in the words of the service that runs it; empty if the nodes report it.
+        detail: The service's message about that stage.
+        is_billed: Whether the job is billed, not its machines.
+        billed_seconds: Billed time; None until it is known.
+        places: S3 URLs of its results, by name.
     """
 
     job: Job
@@ -35,7 +40,7 @@ class JobState:
 
     @property
     def status(self) -> str:
-        """One word or two: how it ended, else what is waited for."""
+        """One or two words: the outcome, else what the job waits for."""
         if self.outcome is not None:
             return self.outcome.result
         if self.stopping:

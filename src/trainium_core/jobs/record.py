@@ -1,6 +1,6 @@
-"""The record of a job: what each phase, attempt and restart took, in seconds and dollars, one JSON object a line.
+"""The record of a job: duration and cost of each phase, attempt and restart, one JSON object per line.
 
-It is computed from what the command line and the nodes have written in S3: it is there whoever has followed the job.
+It is computed from what the command line and the nodes wrote to S3, so the job need not be followed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from trainium_wire.job import Outcome
 from trainium_wire.job_progress import Attempt, NodeProgress
 
 WITHIN_RUNNING = ("first_step", "checkpoints")
-"""Phases that go on while the command runs: `running` includes them."""
+"""Phases that run in parallel with the command: `running` includes them."""
 
 _AFTER_START = ("running", "results", *WITHIN_RUNNING)
 _HOUR = 3600
@@ -23,10 +23,12 @@ _HOUR = 3600
 
 @dataclass(frozen=True, kw_only=True)
 class Restart:
-    """What it costs that an attempt follows one that broke off. Durations in seconds; None: not known.
+    """The cost of restarting after a failed attempt. Durations are in seconds; None if unknown.
 
-    lost: work since the checkpoint that the next attempt goes on from, or since the command's start. waited: until all
-    nodes were there again. begun: from then to the first step; where the script prints none, to the command's start.
+    Attributes:
+        lost: Work since the checkpoint that the next attempt continues from, or since the start of the command.
+        waited: Time until all nodes were available.
+        begun: Time from then to the first step, or to the start of the command if the script does not print steps.
     """
 
     attempt: int
@@ -37,16 +39,19 @@ class Restart:
 
     @property
     def seconds(self) -> float | None:
-        """Of what is known; None when nothing is."""
+        """The sum of the known durations; None if all are unknown."""
         known = [part for part in (self.lost, self.waited, self.begun) if part is not None]
         return sum(known) if known else None
 
 
 def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping[str, Any]]:
-    """The lines, in the order of time. usd_per_hour: what the cluster costs; None: not known, nor is any `usd`.
+    """The lines in chronological order.
 
-    Every line has `event`. state: with every node of every attempt. Of a job that is billed by itself only the end has
-    dollars, for the seconds that were billed.
+    Every line has `event`. For a job that is billed itself, only the end has dollars, for the billed seconds.
+
+    Args:
+        state: With every node of every attempt.
+        usd_per_hour: Cost of the cluster; None if unknown, which leaves out every `usd`.
     """
     of_phases = None if state.is_billed else usd_per_hour
 
@@ -95,7 +100,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
                 "phase": name,
                 "node": node.node,
                 **within,
-                **costs(_until_the_end(attempt, node, name)),
+                **costs(_phase_seconds(attempt, node, name)),
             }
         for node in attempt.nodes:
             graphs = graphs_of(node)
@@ -120,7 +125,7 @@ def _usd(seconds: float | None, usd_per_hour: Decimal | None) -> float | None:
 
 
 def graphs_of(node: NodeProgress) -> Mapping[str, float]:
-    """How many it compiled, and how many it found: by its compile cache, else by what its tools have printed."""
+    """The number of compiled and of cached graphs, from its compile cache, else from the output of its tools."""
     known = next((use for use in node.caches if use.hits is not None and use.hits + use.misses), None)
     if known is None:
         return node.graphs
@@ -128,7 +133,7 @@ def graphs_of(node: NodeProgress) -> Mapping[str, float]:
 
 
 def restarts_of(state: JobState) -> Iterator[Restart]:
-    """What each attempt after the first costs for being one."""
+    """The cost of each attempt after the first."""
     for before, attempt in zip(state.attempts, state.attempts[1:], strict=False):
         ended = before.outcome.at if before.outcome else None
         compute = _preparation(before)
@@ -149,20 +154,20 @@ def restarts_of(state: JobState) -> Iterator[Restart]:
 
 
 def _preparation(attempt: Attempt) -> float | None:
-    """Seconds from the start of an attempt to its command's on its first node."""
+    """Seconds from the start of an attempt to the start of its command on its first node."""
     if not attempt.nodes:
         return None
     return sum(seconds for name, seconds in attempt.nodes[0].phases.items() if name not in _AFTER_START)
 
 
 def _slowest(attempt: Attempt) -> Mapping[str, NodeProgress]:
-    """The node that each phase took longest on."""
+    """The slowest node of each phase."""
     names = dict.fromkeys(name for node in attempt.nodes for name in node.phases)
     return {name: max(attempt.nodes, key=lambda node: node.phases.get(name, -1)) for name in names}
 
 
-def _until_the_end(attempt: Attempt, node: NodeProgress, name: str) -> float:
-    """Seconds of a phase. A node that S3 does not answer sees the end of an attempt late, and runs until then."""
+def _phase_seconds(attempt: Attempt, node: NodeProgress, name: str) -> float:
+    """Seconds of a phase. A node without access to S3 sees the end of an attempt late, and runs until then."""
     seconds = node.phases[name]
     lasted = seconds_between(attempt.started, attempt.outcome.at if attempt.outcome else None)
     return seconds if lasted is None or name != "running" else min(seconds, lasted)
@@ -180,7 +185,7 @@ def _end(outcome: Outcome) -> Mapping[str, Any]:
 
 
 def seconds_between(first: datetime | None, last: datetime | None) -> float | None:
-    """Seconds, never less than none: the clocks are of different machines."""
+    """Seconds, at least 0: the clocks of two machines differ."""
     return None if first is None or last is None else max(0.0, (last - first).total_seconds())
 
 

@@ -1,4 +1,4 @@
-"""What somebody asks of one job: the options of `trn run`, or a file with the same names."""
+"""The request for one job: the options of `trn run`, or a file with the same keys."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _MOST_MINUTES = 60 * 24 * 7
 
 @section
 class JobRequest:
-    """One job as it is asked for. Each field is an option of `trn run` and a key of a job file."""
+    """The request for one job. Each field is an option of `trn run` and a key of a job file."""
 
     script: Path | None = setting(
         "script",
@@ -97,7 +97,7 @@ class JobRequest:
     inputs: Mapping[str, str] = setting(
         "inputs",
         Inputs(),
-        meaning="Data that every node fetches below TRN_INPUT_DIR before it starts, by name: S3 URLs in a folder of "
+        meaning="Data that every node fetches into TRN_INPUT_DIR before it starts, by name: S3 URLs in a folder of "
         "trn:job_inputs, or paths, which are uploaded.",
         default_factory=dict[str, str],
         left_out="none",
@@ -202,19 +202,19 @@ class JobRequest:
 
     @property
     def uploads(self) -> Mapping[str, Path]:
-        """The inputs that are on this machine."""
+        """The local inputs."""
         return {name: Path(place) for name, place in self.inputs.items() if not place.startswith(S3_URL)}
 
 
 def job_settings() -> tuple[Setting, ...]:
-    """Every key of a job file, in the order in which problems are shown."""
+    """Every key of a job file, in the order of problems in messages."""
     return tuple(one.metadata[METADATA_KEY] for one in fields(JobRequest))
 
 
 def read_job_file(path: Path) -> dict[str, Any]:
-    """The keys and raw values of a job file. Raises JobError.
+    """The keys and unparsed values of a job file. Raises JobError.
 
-    Paths are relative to the file; the script's, to the source directory as well.
+    Paths are relative to the file. The script may also be relative to the source directory.
     """
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -222,7 +222,7 @@ def read_job_file(path: Path) -> dict[str, Any]:
         raise JobError([_file_problem(path, "a file that can be read", f"it cannot be read: {error}")]) from error
     except tomllib.TOMLDecodeError as error:
         raise JobError([_file_problem(path, "TOML", f"mend it: {error}")]) from error
-    # Absolute: nothing is joined to them again.
+    # Absolute, so later joins do not change them.
     folder = path.parent.absolute()
     for key in ("source", "outputs"):
         if isinstance(raw.get(key), str):
@@ -240,7 +240,7 @@ def _input_from(folder: Path, place: object) -> object:
 
 
 def job_request(given: Mapping[str, Any], *, shown: Mapping[str, str] | None = None) -> JobRequest:
-    """The request that the raw values come to. shown: how a key is called where it was given, such as --nodes.
+    """Parse a request. shown: name of a key where it was given, such as --nodes.
 
     Raises JobError with every problem.
     """
@@ -263,7 +263,7 @@ def job_request(given: Mapping[str, Any], *, shown: Mapping[str, str] | None = N
 
 
 def _script_in_source(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A script may be named by its path in the source directory, too."""
+    """The script's path may be relative to the source directory."""
     script, source = given.get("script"), given.get("source")
     if isinstance(script, str) and isinstance(source, str):
         inside = Path(source) / script

@@ -53,7 +53,7 @@ def _table(raw: Any, allowed: str) -> Mapping[object, object]:
 
 @dataclass(frozen=True)
 class Variables:
-    """Environment variables by their names; those that the nodes set themselves are refused."""
+    """Environment variables by name. Names that the nodes set are refused."""
 
     allowed: str = 'a table such as { LEARNING_RATE = "0.001" }; the nodes set HEAD_NODE and what begins with TRN_'
     choices: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Variables:
 
 @dataclass(frozen=True)
 class SecretArns:
-    """Environment variables whose values are secrets, by the ARN of each."""
+    """Environment variables with the ARNs of their secret values."""
 
     allowed: str = (
         'a table such as { HF_TOKEN = "arn:aws:ssm:us-west-2:123456789012:parameter/hf-token" }: ARNs of SecureString '
@@ -84,14 +84,14 @@ class SecretArns:
         given = Variables().read(raw)
         for name, arn in given.items():
             if not re.fullmatch(SECRET_ARN, arn):
-                # Whoever gives a value in place of an ARN must not find it in a log.
+                # If a value is given in place of an ARN, it must not appear in a log.
                 raise UnreadableError(f"give {name} the ARN of a secret or parameter, and never its value")
         return given
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Data by name: each an S3 URL, or a file or directory of this machine."""
+    """Inputs by name: each an S3 URL, or a local file or directory."""
 
     allowed: str = (
         'a table such as { tokens = "s3://my-data/tokens/", words = "words.json" }: S3 URLs (that of a folder ends '
@@ -116,7 +116,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class YesNo:
-    """true or false, as TOML has them."""
+    """TOML's true or false."""
 
     allowed: str = "true or false"
     choices: tuple[str, ...] = ()

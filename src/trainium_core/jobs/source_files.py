@@ -1,4 +1,4 @@
-"""Which files of a source directory a job is given, and which not: each of those is told."""
+"""Selects the files of a source directory for a job, and reports those that are left out."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ from typing import NoReturn
 from trainium_core.jobs.problems import JobError, JobProblem
 
 LARGEST_SOURCE_MIB = 256
-"""Packed in memory, and copied to every instance at every start: data belongs into a channel of its own."""
+"""The archive is built in memory, and copied to every instance at every start. Data belongs in a channel."""
 
 IGNORED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__", ".venv", "venv", "node_modules", "cdk.out"})
 IGNORED_FOLDERS_LIKE = (".venv-", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".ipynb_checkpoints")
@@ -22,7 +22,7 @@ SECRET_FILES = (
     *(".env", ".env.*", ".envrc", ".git-credentials", ".netrc", ".npmrc", ".pypirc", "id_dsa", "id_ecdsa"),
     *("id_ed25519", "id_rsa", "*.p12", "*.pem", "*.pfx"),
 )
-"""Names by which programs find keys and passwords. Whoever may read the bucket could read them there."""
+"""Names of files with keys and passwords, which everyone with access to the bucket could read."""
 
 _SECRET = "may hold a secret"
 _MIB = 2**20
@@ -31,9 +31,9 @@ _NAMED = 3
 
 @dataclass(frozen=True, kw_only=True)
 class SourceFiles:
-    """The files by their path in the directory. `left_out`: why each other is not among them, but for what is ignored.
+    """The files by their path in the directory. `left_out`: the other files, with the reason.
 
-    Ignored is what no training needs, such as `.git` and `__pycache__`.
+    Files that training never needs, such as `.git` and `__pycache__`, are ignored and not listed.
     """
 
     files: Mapping[str, Path]
@@ -41,16 +41,16 @@ class SourceFiles:
 
 
 def source_files(folder: Path) -> SourceFiles:
-    """The files of a source directory, as `files_below`. Raises JobError for more than LARGEST_SOURCE_MIB as well."""
+    """The files of a source directory, as `files_below`. Raises JobError also above LARGEST_SOURCE_MIB."""
     found = files_below(folder)
     _check_size(folder, found.files)
     return found
 
 
 def files_below(folder: Path) -> SourceFiles:
-    """Every file below a directory. Links to files are followed, links to secrets or directories are not.
+    """Every file below a directory. Links to files are followed, links to directories are not.
 
-    Raises JobError for what cannot be read.
+    Raises JobError for files that cannot be read.
     """
     files: dict[str, Path] = {}
     left_out: dict[str, str] = {}
@@ -72,7 +72,7 @@ def read_file(path: Path) -> bytes:
 
 
 def _candidates(folder: Path) -> Iterator[tuple[Path, str | None]]:
-    """Each file, with why it is left out; and each directory that is."""
+    """Each file, with the reason if it is left out, and each directory that is left out."""
     for directory, folders, files in os.walk(folder, onerror=_refuse):
         entered: list[str] = []
         for name in sorted(folders):

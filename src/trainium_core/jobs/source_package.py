@@ -1,4 +1,4 @@
-"""The source directory of a training job as one file: the same bytes for the same source."""
+"""Packs the source directory of a job into one archive, with the same bytes for the same source."""
 
 import hashlib
 import os
@@ -13,9 +13,12 @@ from trainium_core.problems import nearest
 
 @dataclass(frozen=True, kw_only=True)
 class SourcePackage:
-    """A packed source directory. `script`: path of the script in it, "" without one; `names`: of its files, sorted.
+    """A packed source directory.
 
-    left_out: what of the directory is not packed, though a training may miss it, each with the reason.
+    Attributes:
+        script: Path of the script in it; "" without a script.
+        names: Its files, sorted.
+        left_out: Files that are not packed although training may need them, with the reason.
     """
 
     script: str
@@ -31,12 +34,18 @@ class SourcePackage:
 
 
 def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
-    """Pack a source directory; default: the script alone.
+    """Pack a source directory. Default: only the script.
 
-    script: its path in the source directory, as SageMaker's own SDK takes it, or from here.
-    Times, owners and the order of files do not count, nor do folders that no training needs.
-    Raises JobError when the script or the directory is not there, the script is not among the files that are packed,
-    or these cannot be read or are too large.
+    Times, owners, the order of files, and folders that training never needs do not affect the archive.
+
+    Args:
+        script: Its path, relative to the source directory as in SageMaker's SDK, or to the working directory.
+        source: The source directory.
+
+    Raises:
+        JobError: The script or the directory does not exist, the script is not packed, or the files cannot be read or
+            are
+        too large.
     """
     if source and (source / script).is_file():
         script = source / script
@@ -50,7 +59,7 @@ def pack_source(script: Path, source: Path | None = None) -> SourcePackage:
 
 
 def pack_directory(source: Path | None) -> SourcePackage:
-    """Pack a source directory for a command that is no script in it; None: nothing. Raises JobError as pack_source."""
+    """Pack a source directory for a command that is not a script in it; None: pack nothing. Raises JobError."""
     if source is None:
         return SourcePackage(script="", names=(), archive=_archive({}, {}), unpacked_bytes=0)
     if not source.is_dir():
@@ -85,7 +94,7 @@ def _script_and_files(script: Path, folder: Path) -> tuple[str, SourceFiles]:
 
 
 def _archive(contents: Mapping[str, bytes], files: Mapping[str, Path]) -> bytes:
-    # Every plan imports this package, and few pack anything.
+    # late: every plan imports this module, and few pack anything
     import gzip
     import io
     import tarfile

@@ -1,1 +1,1 @@
-"""The nodes of a deployed cluster: their groups, records and notices, and what a person does with them."""
+"""The nodes of a deployed cluster: groups, records, notices, and next steps for the user."""

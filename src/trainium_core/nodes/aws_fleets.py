@@ -1,4 +1,4 @@
-"""Finds the group and the records of a stack's nodes, whichever app made the stack."""
+"""Finds the Auto Scaling group and the records of a stack's nodes, whichever app deployed the stack."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,30 +15,30 @@ from trainium_runtime.errors import UnavailableError
 
 @dataclass(frozen=True, kw_only=True)
 class FleetResources:
-    """None for what CloudFormation has not made yet."""
+    """None for resources that CloudFormation has not created yet."""
 
     group: str | None
     records_bucket: str | None
 
 
 class NoFleetError(UnavailableError):
-    """A stack that has no nodes, and is to have none."""
+    """A stack whose template defines no nodes."""
 
 
 class AwsFleets(AwsStacks):
-    """Asked again for a stack that does not change meanwhile, it finds its group and bucket once."""
+    """Caches the group and bucket of a stack that does not change."""
 
     def __init__(self, region: str, *, clients: Clients | None = None) -> None:
         super().__init__(region, clients=clients)
         self._resources: dict[tuple[str, str], FleetResources] = {}
 
     def fleets(self, stack: DeployedStack) -> Sequence[DeployedFleet]:
-        """The nodes that a stack is to have, by its template. Raises UnavailableError."""
+        """The nodes that a stack's template defines. Raises UnavailableError."""
         resources = self.template_resources(stack.stack_id, stack.status)
         return fleets_in(resources, self._physical_ids(stack.stack_id))
 
     def fleet_resources(self, name: str, stack: DeployedStack) -> FleetResources:
-        """By the outputs of a stack, else by its template. Raises NoFleetError where it has no nodes."""
+        """From the outputs of a stack, else from its template. Raises NoFleetError if it defines no nodes."""
         state = (stack.stack_id, stack.status)
         if state not in self._resources:
             found = self._read_resources(name, stack)
@@ -60,7 +60,7 @@ class AwsFleets(AwsStacks):
         return FleetResources(group=found[0].group, records_bucket=found[0].records_bucket)
 
     def cache_buckets(self, stack: DeployedStack) -> Sequence[str]:
-        """The buckets of compile caches that a stack has, by its template. Raises UnavailableError."""
+        """The buckets of compile caches in a stack's template. Raises UnavailableError."""
         names = buckets_in(self.template_resources(stack.stack_id, stack.status))
         if not names:
             return []

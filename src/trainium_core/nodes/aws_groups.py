@@ -1,4 +1,4 @@
-"""Looks at Auto Scaling groups and their instances, and empties them."""
+"""Reads and empties Auto Scaling groups."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class AwsNodeGroupControl(AwsService):
         ]
 
     def empty_group(self, name: str, *, for_good: bool) -> None:
-        # A group that is not there, or is being deleted, wants no instances.
+        # A group that is missing or being deleted has no desired instances.
         with write_errors("autoscaling:UpdateAutoScalingGroup", absent=("not found", "pending delete")):
             client = self.client("autoscaling")
             maximum = {"MaxSize": 0} if for_good else {}
@@ -52,7 +52,7 @@ class AwsNodeGroupControl(AwsService):
             }
 
     def _instances(self, names: Sequence[str]) -> dict[str, Counter[str]]:
-        """Asked of EC2: a group lets go of an instance before the instance is gone."""
+        """From EC2: a group releases an instance before it is terminated."""
         filters = [
             {"Name": f"tag:{_GROUP_TAG}", "Values": list(names)},
             {"Name": "instance-state-name", "Values": list(EXISTING_STATES)},

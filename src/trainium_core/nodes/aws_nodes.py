@@ -1,11 +1,11 @@
-"""Asks for the nodes of a deployed cluster: its stack, its Auto Scaling group, its instances and what they wrote."""
+"""Reads the nodes of a deployed cluster: its stack, Auto Scaling group, instances and records."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 from trainium_core.nodes.aws_fleets import AwsFleets
-from trainium_core.nodes.report import DeployedNodes, NodeInstance, NodesNotMadeError
+from trainium_core.nodes.report import DeployedNodes, NodeInstance, NodesNotCreatedError
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
@@ -17,7 +17,7 @@ from trainium_wire.keys import RECORDS_PREFIX
 
 class AwsUsage(AwsService):
     def usage(self, bucket: str, instances: Collection[str], *, now: datetime) -> ClusterUsage:
-        """By what they wrote into the bucket of their records. Raises UnavailableError."""
+        """The use of nodes, from the bucket of their records. Raises UnavailableError."""
         with read_errors(f"s3:GetObject on the bucket {bucket}"):
             try:
                 return read_usage(self.client("s3"), bucket, instances, now=now)
@@ -26,7 +26,7 @@ class AwsUsage(AwsService):
 
 
 class AwsNodes(AwsFleets):
-    """Implements trainium_core.nodes.report.Nodes; asked again, it reads only what changed in S3."""
+    """Implements trainium_core.nodes.report.Nodes. Later reads fetch only what changed in S3."""
 
     _store: NodeStore | None = None
 
@@ -37,7 +37,7 @@ class AwsNodes(AwsFleets):
         resources = self.fleet_resources(stack, deployed)
         group_name, bucket = resources.group, resources.records_bucket
         if group_name is None or bucket is None:
-            raise NodesNotMadeError(stack, deployed.status)
+            raise NodesNotCreatedError(stack, deployed.status)
         group = self._group(group_name)
         if self._store is None:
             self._store = NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)

@@ -1,4 +1,4 @@
-"""Tells the nodes of a cluster what ends them all: in the membership, which every node reads."""
+"""Notifies the nodes of a cluster of their end, in the membership, which every node reads."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from trainium_runtime.node_store import NodeStore
 from trainium_wire.keys import RECORDS_PREFIX
 from trainium_wire.membership import Notice, without
 
-_ATTEMPTS = 5  # at a membership that the cluster's keeper changes at the same time
+_ATTEMPTS = 5  # to update a membership that the node reconciler changes concurrently
 _NO_BUCKET = ("NoSuchBucket",)
 
 
@@ -31,7 +31,7 @@ class AwsNodeNotices(AwsFleets):
         self._change(stack, lambda there: without(there, kind))
 
     def _change(self, stack: str, change: Callable[[tuple[Notice, ...]], tuple[Notice, ...]]) -> bool:
-        """Whether there is a membership, which now has the notices that it is to have."""
+        """Whether there is a membership, which then has the notices."""
         bucket = self._records(stack)
         if bucket is None:
             return False

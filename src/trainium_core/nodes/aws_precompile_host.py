@@ -1,4 +1,4 @@
-"""The host of `trn precompile`: starts it, reads its state, and ends it."""
+"""Starts, reads and ends the host of `trn precompile`."""
 
 import json
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from trainium_wire.keys import PRECOMPILE_PREFIX, instance_of_key
 from trainium_wire.node_record import LARGEST_RECORD
 
 OVER = "over"
-"""State that a host reports when nothing is left to do."""
+"""The state that a host reports when it is done."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostState:
-    """wanted: whether there is to be a host. instances: ids of those that are there. refusal: why none was launched."""
+    """wanted: whether a host is desired. instances: IDs of running hosts. refusal: why none was launched."""
 
     wanted: bool
     instances: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class AwsPrecompileHost(AwsService):
         self._group, self._bucket = group, bucket
 
     def state(self, *, since: datetime | None = None) -> HostState | None:
-        """None without such a group. since: refusals of launches before are not shown. Raises UnavailableError."""
+        """None without the group. since: ignore launch errors before this time. Raises UnavailableError."""
         with read_errors("autoscaling:DescribeAutoScalingGroups"):
             found = self.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[self._group])
         if not found["AutoScalingGroups"]:
@@ -52,9 +52,9 @@ class AwsPrecompileHost(AwsService):
         return HostState(wanted=wanted, instances=instances, refusal=refusal)
 
     def start(self, until: datetime) -> None:
-        """Launch the host, and have Auto Scaling end it at a moment, whatever becomes of whoever called.
+        """Launch the host, and schedule its end in Auto Scaling, in case the caller does not end it.
 
-        Raises RequestRefusedError, with no host launched.
+        Raises RequestRefusedError if no host was launched.
         """
         client = self.client("autoscaling")
         with write_errors("autoscaling:PutScheduledUpdateGroupAction"):
@@ -73,7 +73,7 @@ class AwsPrecompileHost(AwsService):
             self.client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=self._group, DesiredCapacity=0)
 
     def failure(self, instance_id: str) -> str:
-        """Why a host could not begin, as it reported; empty when it reported no such thing. Raises UnavailableError."""
+        """The reason that a host reported for not starting; empty if there is none. Raises UnavailableError."""
         client = self.client("s3")
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {self._bucket}", absent=_ABSENT):
             pages = client.get_paginator("list_objects_v2").paginate(

@@ -1,4 +1,4 @@
-"""How many of the nodes that run a change set would end, and why."""
+"""How many running nodes a change set would end, and why."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ GROUP = "AWS::AutoScaling::AutoScalingGroup"
 _GATE, _TEMPLATE = "Custom::TrnFleetGate", "AWS::EC2::LaunchTemplate"
 
 _BY_REFERENCE = ("LaunchTemplateId", "Uses")
-"""Properties that name other resources: those of the stack, which may be replaced, and others by their names."""
+"""Properties that refer to other resources: those of the stack, which may be replaced, and others."""
 
 _USED = (
     _TEMPLATE,
@@ -27,34 +27,34 @@ _USED = (
     "AWS::IAM::InstanceProfile",
     "AWS::S3::Bucket",
 )
-"""Kinds of what they may be."""
+"""The resource types that they may refer to."""
 
 _STEADY = frozenset({*_USED, "AWS::EC2::Subnet", "AWS::EC2::VPC", "AWS::IAM::Role", "AWS::KMS::Key"} - {_TEMPLATE})
-"""Kinds whose ids, names and ARNs change only when they are replaced: what refers to them by these stays as it is."""
+"""Resource types whose IDs, names and ARNs change only if they are replaced."""
 
 _CONDITIONAL_OF_GROUP = frozenset({"LaunchTemplate", "VPCZoneIdentifier"})
 """Properties for which CloudFormation says "Conditional" of a group although it updates the group in place.
 
-The type's schema lists them as conditionalCreateOnlyProperties. They replace a group by an UpdatePolicy, or where they
-take the place of a launch configuration or of Availability Zones. No group of ours has any of it (2026-11-24).
+The type's schema lists them as conditionalCreateOnlyProperties. They replace a group only with an UpdatePolicy, or if
+they replace a launch configuration or Availability Zones. Our groups have none of these (2026-11-24).
 """
 
 _CALLED = {nodes.resource_type: nodes.called for nodes in SERVICE_NODES}
 
 
 class NodeChanges(ChangeSets, Protocol):
-    """All that is asked of an account for this."""
+    """The requests of this decision."""
 
     def running_nodes(self, stack: str) -> int:
-        """How many nodes of the stack are billed; 0 without the stack. Raises UnavailableError."""
+        """The number of billed nodes of the stack; 0 without the stack. Raises UnavailableError."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndingNodes:
-    """`count` of the nodes that run, for `reasons`, each a clause.
+    """`count` of the running nodes end, for `reasons`, each a clause.
 
-    template_changes: whether their launch template changes by something that nodes which stay do not take on.
+    template_changes: whether the launch template changes in a way that running nodes do not adopt.
     """
 
     count: int
@@ -63,7 +63,7 @@ class EndingNodes:
 
 
 def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNodes:
-    """Judge a change set of a stack with so many nodes that run. What is unknown is taken to end nodes."""
+    """Judge a change set of a stack with `running` nodes. An unknown change is assumed to end nodes."""
     changes = [one for one in changes if one.kind != GROUP or is_of_nodes(one.physical_id)]
     reasons = list(dict.fromkeys(_all_end(changes)))
     if reasons and running:
@@ -78,7 +78,7 @@ def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNo
 
 def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
     """Why all nodes end."""
-    others = _Others(changes)
+    others = _ReplacedResources(changes)
     new = sorted({one.kind for one in changes if one.kind in _USED and others.is_new(one)})
     for one in changes:
         if one.kind == GROUP:
@@ -106,18 +106,18 @@ def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
                 yield "they boot another image"
 
 
-class _Others:
-    """Which resources of a change set become others.
+class _ReplacedResources:
+    """Which resources of a change set are replaced.
 
-    CloudFormation does not say: of what refers to a resource that changes, it says that it may change as well, and
-    "Conditional" where it would be replaced by that.
+    CloudFormation does not say. A resource that refers to a changing resource is listed as possibly changing, with the
+    replacement "Conditional".
     """
 
     def __init__(self, changes: Sequence[ResourceChange]) -> None:
         self._changes = {one.logical_id: one for one in changes if one.logical_id}
 
     def is_new(self, one: ResourceChange) -> bool:
-        """Whether a resource is added or replaced. What is unknown is taken to be."""
+        """Whether a resource is added or replaced. An unknown change is assumed to be."""
         if one.replacement != "Conditional":
             return one.action == "Add" or one.replacement == "True"
         in_place = _CONDITIONAL_OF_GROUP if one.kind == GROUP else frozenset[str]()
@@ -127,7 +127,7 @@ class _Others:
         return not deciding or not all(map(self.stays, deciding))
 
     def stays(self, value: ChangedProperty) -> bool:
-        """Whether a property is certain to keep its value, since all that it refers to keeps its ids."""
+        """Whether a property certainly keeps its value, because everything that it refers to keeps its IDs."""
         causes = [self._changes.get(cause) for cause in value.causes]
         return bool(causes) and not value.certain and all(one and self._keeps_its_ids(one) for one in causes)
 
@@ -136,7 +136,7 @@ class _Others:
 
 
 def _changed_keys(version: ResourceChange, name: str) -> list[str]:
-    """Keys of a property that differ; none where the change set does not show both values, or those of a part alone."""
+    """Changed keys of a property; none if the change set does not show both values in full."""
     values = version.properties[name]
     before, after = _mapping(values.before), _mapping(values.after)
     if before is None or after is None:
@@ -158,7 +158,7 @@ def _image_now(version: ResourceChange) -> str | None:
 
 
 def _image_after(version: ResourceChange) -> str | None:
-    """None where the change set does not say: a parameter that names what it named before."""
+    """None if the change set does not say: the parameter may resolve to the same image."""
     if "Image" in version.properties:
         return version.properties["Image"].after
     named = version.properties["ImageSetting"].after

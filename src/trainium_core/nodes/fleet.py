@@ -1,4 +1,4 @@
-"""The nodes that a stack is to have, by its template: where they are found, and what they are."""
+"""The nodes that a stack's template defines, and where they are found."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,10 +16,13 @@ _GATE = "Custom::TrnFleetGate"
 class DeployedFleet:
     """The nodes of one cluster in a stack.
 
-    group, records_bucket: their physical ids; None as long as CloudFormation has not made them. nodes: how many there
-    are at most. market: on-demand, spot or capacity-block. replacements: failed nodes that are replaced within 24
-    hours. ends: an instant, or hours after the creation of the stack; None if nothing ends it.
-    idle_minutes: after how many without use the nodes end; None if they do not.
+    Attributes:
+        group, records_bucket: Physical IDs; None until CloudFormation has created them.
+        nodes: Maximum number of nodes.
+        market: on-demand, spot or capacity-block.
+        replacements: Failed nodes that may be replaced within 24 hours.
+        ends: An instant, or hours after the creation of the stack; None without an end.
+        idle_minutes: Minutes without use after which the nodes end; None if they do not.
     """
 
     cluster: str
@@ -35,7 +38,7 @@ class DeployedFleet:
 
 
 def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> tuple[DeployedFleet, ...]:
-    """Those of a template. physical_ids: by logical id, of what is there."""
+    """The fleets of a template. physical_ids: by logical ID, of existing resources."""
     return tuple(_fleets(resources, physical_ids))
 
 

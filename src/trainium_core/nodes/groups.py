@@ -1,4 +1,4 @@
-"""The Auto Scaling groups of the nodes, and the notice that running jobs get before a group is emptied."""
+"""The Auto Scaling groups of the nodes, and the notice that jobs get before a group is emptied."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from trainium_wire.membership import Notice
 
 @dataclass(frozen=True, kw_only=True)
 class NodeGroup:
-    """An Auto Scaling group. `wanted`: instances it is to have. `instances`: how many there are, by EC2's state."""
+    """An Auto Scaling group. `wanted`: desired instances. `instances`: number of instances by EC2's state."""
 
     name: str
     wanted: int
@@ -18,25 +18,25 @@ class NodeGroup:
 
 class NodeGroups(Protocol):
     def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
-        """The groups that exist, and those that do not but still have instances: terminated ones do not count."""
+        """Existing groups, and deleted groups that still have instances. Terminated instances do not count."""
         ...
 
     def empty_group(self, name: str, *, for_good: bool) -> None:
-        """for_good: also set the maximum to 0, so that only an update of its stack brings nodes back."""
+        """for_good: also set the maximum to 0, so that only a stack update brings nodes back."""
         ...
 
 
 class NodeNotices(Protocol):
     def notices(self, stack: str) -> Sequence[Notice]:
-        """The notices to the nodes of a stack; none where there is no such stack, or no membership."""
+        """The notices to the nodes of a stack; none without the stack or a membership."""
         ...
 
     def announce(self, stack: str, notice: Notice) -> bool:
-        """Notify the nodes, in place of an earlier notice of this kind; False where there is no membership for it."""
+        """Notify the nodes, replacing an earlier notice of this kind. Returns False without a membership."""
         ...
 
     def withdraw(self, stack: str, kind: str) -> None: ...
 
 
 class NoticeAccount(NodeNotices, NodeGroups, Protocol):
-    """All that giving notice asks of an account."""
+    """The requests for notices."""

@@ -1,4 +1,4 @@
-"""What a person does with a cluster once it stands: commands to copy."""
+"""The next steps with a deployed cluster: commands to copy."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,11 +17,14 @@ def torchrun_command(plan: Plan, script: str = "train.py") -> str:
 def torchrun_line(nodes: int, neuron_cores: int, script: str = "train.py") -> str:
     """The torchrun line that every node runs: one process for each logical NeuronCore.
 
-    neuron_cores: of each node.
+    A login shell puts the framework's programs on PATH, and sets the node's rank and the address of the first node from
+    the membership. The line starts one, so that it works in a shell, a session and a service. Ranks are static: the
+    c10d rendezvous would rank nodes by host name, and rank 0 must be at the address that all nodes receive.
 
-    A login shell puts the framework's programs on PATH and sets the node's rank and the address of the first node, by
-    the membership; the line starts one, so that it runs as it is in a shell, a session and a service. Ranks are static:
-    the c10d rendezvous would rank nodes by host name, and rank 0 has to be at the address that all nodes are given.
+    Args:
+        nodes: Number of nodes.
+        neuron_cores: Logical NeuronCores of each node.
+        script: Path of the training script.
     """
     return (
         f"bash -lc 'torchrun --nnodes={nodes} --nproc_per_node={neuron_cores} "
@@ -33,14 +36,14 @@ def torchrun_line(nodes: int, neuron_cores: int, script: str = "train.py") -> st
 DOCUMENT = "AWS-StartInteractiveCommand"
 
 LOGIN = "sudo -iu $(id -nu 1000)"
-"""User 1000 is the image's own: Session Manager's shell reads no profile, and its limits are too low for EFA. By name:
-the agent runs this with `sh -c`, where sudo's `#1000` begins a comment."""
+"""User 1000 is the image's default user. Session Manager's shell reads no profile, and its limits are too low for EFA.
+The user is given by name: the agent runs this with `sh -c`, where sudo's `#1000` starts a comment."""
 
 PROGRAMS = {
     "aws": "the AWS CLI",
     "session-manager-plugin": "the Session Manager plug-in of the AWS CLI",
 }
-"""What a shell needs on the user's machine."""
+"""Programs that a session needs on the user's machine."""
 
 INSTALL = (
     "https://docs.aws.amazon.com/systems-manager/latest/userguide/session-manager-working-with-install-plugin.html"
@@ -48,7 +51,7 @@ INSTALL = (
 
 
 def session_command(region: str, instance_id: str) -> list[str]:
-    """What starts the shell."""
+    """The command that starts a session."""
     return [
         *("aws", "ssm", "start-session", "--region", region, "--document-name", DOCUMENT),
         *("--parameters", f"command={LOGIN}", "--target", instance_id),
@@ -57,7 +60,7 @@ def session_command(region: str, instance_id: str) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class NextStep:
-    """An output of the stack: its name, what it is for, and the value or command."""
+    """An output of the stack: its name, its purpose, and the value or command."""
 
     name: str
     meaning: str
@@ -65,7 +68,7 @@ class NextStep:
 
 
 def destroy_command(construct_id: str, cluster_name: str) -> str:
-    """What removes a stack of this project's app."""
+    """The command that destroys a stack of this project's app."""
     engine = next((key for key, name in CONSTRUCT_IDS.items() if name == construct_id), "cluster")
     of_engine = "" if engine == "cluster" else f" -c {SETTING_PREFIX}stacks={engine}"
     return f"cdk destroy {construct_id}{of_engine}{_of_cluster(cluster_name)}"
@@ -82,10 +85,15 @@ def next_steps(
     destroy: str,
     sessions: bool = True,
 ) -> Iterator[NextStep]:
-    """The next steps, in the order they are wanted. region, group_name, cache_url: may be CDK tokens.
+    """The next steps, in the order of use.
 
-    neuron_cores: of each node. destroy: the command that removes the stack. sessions: whether Session Manager reaches
-    the nodes.
+    Args:
+        cluster_name: Name of the cluster.
+        nodes: Number of nodes.
+        neuron_cores: Logical NeuronCores of each node.
+        region, group_name, cache_url: May be CDK tokens.
+        destroy: The command that destroys the stack.
+        sessions: Whether Session Manager reaches the nodes.
     """
     if sessions:
         first = (
@@ -102,15 +110,15 @@ def next_steps(
     of_cluster = _of_cluster(cluster_name)
     yield NextStep(
         name="Nodes",
-        meaning="Shows every node: whether it is proven, and what is wrong with one that is not",
+        meaning="Shows whether each node is proven, and if not, why",
         value=f"trn nodes{of_cluster}",
     )
     train = torchrun_line(nodes, neuron_cores)
     yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=train)
-    yield NextStep(name="CompileCache", meaning="Where compiled graphs are kept", value=cache_url)
+    yield NextStep(name="CompileCache", meaning="The folder of compiled graphs", value=cache_url)
     yield NextStep(
         name="Sleep",
-        meaning="Terminates the nodes, and all else that is billed by the hour; cache and file systems stay",
+        meaning="Terminates the nodes and everything else that is billed hourly; cache and file systems stay",
         value=f"trn sleep{of_cluster}",
     )
     yield NextStep(name="Wake", meaning="Brings the nodes back", value=f"trn wake{of_cluster}")
@@ -118,5 +126,5 @@ def next_steps(
 
 
 def _of_cluster(cluster_name: str) -> str:
-    """The option that names the cluster to a command which reads a plan without its name."""
+    """The option that names the cluster, for a command that reads a plan without its name."""
     return "" if cluster_name == DEFAULT_CLUSTER_NAME else f" -c {SETTING_PREFIX}cluster_name={cluster_name}"

@@ -1,4 +1,4 @@
-"""The report on the nodes of a cluster: the state of each and of all, by the rules of gate and keeper."""
+"""The report on the nodes of a cluster, with the same rules as fleet gate and node reconciler."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from trainium_wire.membership import Membership
 from trainium_wire.node_record import Check, StoredRecord, failures
 
 
-class NodesNotMadeError(UnavailableError):
-    """CloudFormation has not made the nodes' group yet, or has deleted it. status: of the stack."""
+class NodesNotCreatedError(UnavailableError):
+    """The nodes' group does not exist yet, or has been deleted. status: of the stack."""
 
     def __init__(self, stack: str, status: str) -> None:
-        super().__init__(f"the stack {stack} is in {status}: the group of its nodes does not exist yet, or no longer")
+        super().__init__(f"the stack {stack} is in {status}: the Auto Scaling group of its nodes does not exist")
         self.status = status
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeInstance:
-    """An instance of the cluster's group. `leaving`: Auto Scaling replaces it. `state`: EC2's word, such as running."""
+    """An instance of the cluster's group. `leaving`: Auto Scaling replaces it. `state`: EC2's state."""
 
     instance_id: str
     zone: str
@@ -34,9 +34,9 @@ class NodeInstance:
 
 @dataclass(frozen=True, kw_only=True)
 class DeployedNodes:
-    """What is known of the nodes now. `wanted`: how many the group is to have. `records`: of nodes past and present.
+    """The observed nodes. `wanted`: desired size of the group. `records`: of current and former nodes.
 
-    suspended: processes of the group that do not run.
+    suspended: suspended processes of the group.
     """
 
     wanted: int
@@ -48,15 +48,18 @@ class DeployedNodes:
 
 class Nodes(Protocol):
     def nodes(self, stack: str) -> DeployedNodes | None:
-        """None when there is no such stack."""
+        """None if the stack does not exist."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeStatus:
-    """One node. state: proven, failed, draining, booting (no word yet), leaving (being replaced), or EC2's own word.
+    """One node.
 
-    since: when that was reported; None without a report. problem: what is wrong or waited for; empty when nothing is.
+    Attributes:
+        state: proven, failed, draining, booting (no record yet), leaving (being replaced), or EC2's state.
+        since: Time of the report; None without one.
+        problem: What is wrong, or waited for; empty if nothing is.
     """
 
     instance_id: str
@@ -71,7 +74,7 @@ class NodeStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class GoneNode:
-    """A failed node that is gone, by the record that it left. since: when it reported that. reason: what was wrong."""
+    """A failed node that is gone. since: time of its report. reason: the reported problem."""
 
     instance_id: str
     since: datetime
@@ -80,9 +83,9 @@ class GoneNode:
 
 @dataclass(frozen=True, kw_only=True)
 class NodesReport:
-    """Every node, sorted by id: rank 0 first once all are proven. `verdict` is what the fleet gate would say.
+    """Every node, sorted by ID, or by rank once all are proven. `verdict`: the fleet gate's verdict.
 
-    gone: failed nodes that are not there any more, the last one first. replaced: how many were within 24 hours.
+    gone: failed nodes that are gone, newest first. replaced: the number replaced within 24 hours.
     """
 
     nodes: tuple[NodeStatus, ...]
@@ -94,12 +97,18 @@ class NodesReport:
 
     @property
     def final(self) -> bool:
-        """Whether nothing is left to wait for."""
+        """Whether the verdict cannot change."""
         return self.asleep or self.verdict.state != "waiting"
 
 
 def nodes_report(deployed: DeployedNodes, *, replacements: int, now: datetime | None = None) -> NodesReport:
-    """Judge the nodes. replacements: failed nodes that are replaced within 24 hours. now: default the clock's."""
+    """Judge the nodes.
+
+    Args:
+        deployed: The observed nodes.
+        replacements: Failed nodes that may be replaced within 24 hours.
+        now: Default: the current time.
+    """
     instances = tuple(node.instance_id for node in deployed.instances)
     leaving = frozenset(node.instance_id for node in deployed.instances if node.leaving)
     recovery = plan_recovery(
@@ -173,7 +182,7 @@ def _state(node: NodeInstance, stored: StoredRecord | None, recovery: Recovery) 
 
 
 def report_as_json(report: NodesReport, *, only: str | None = None) -> Mapping[str, object]:
-    """The report for programs; of the nodes, `only` the one with this id. Default: all."""
+    """The report as JSON. only: ID of the one node to include. Default: all."""
     return {
         "state": report.verdict.state,
         "summary": report.verdict.reason,

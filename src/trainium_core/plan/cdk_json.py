@@ -46,14 +46,14 @@ def _set(text: str, start: int, key: str, value: str) -> str:
             return text[: member.value_start] + value + text[member.value_end :]
     new = f"{json.dumps(key)}: {value}"
     if not members:
-        return f"{text[: start + 1]}{_lines_of_an_only_member(text, start, new)}{text[text.index('}', start) :]}"
+        return f"{text[: start + 1]}{_lines_of_single_member(text, start, new)}{text[text.index('}', start) :]}"
     ours = [member for member in members if member.key.startswith(SETTING_PREFIX)]
     before = (ours or members)[-1]
     space = text[start + 1 : members[0].key_start]
     return f"{text[: before.value_end]},{space}{new}{text[before.value_end :]}"
 
 
-def _lines_of_an_only_member(text: str, start: int, new: str) -> str:
+def _lines_of_single_member(text: str, start: int, new: str) -> str:
     if "\n" not in text:
         return new
     line = text[text.rfind("\n", 0, start) + 1 :]

@@ -1,1 +1,1 @@
-"""CloudFormation stacks that are deployed."""
+"""Deployed CloudFormation stacks."""

@@ -1,4 +1,4 @@
-"""Asks CloudFormation what a change set would do."""
+"""Reads change sets from CloudFormation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -57,7 +57,7 @@ def _change(one: Mapping[str, Any]) -> ResourceChange:
 
 
 def _with_detail(known: ChangedProperty, detail: Mapping[str, Any]) -> ChangedProperty:
-    """A property may be listed often: as it is written, and as it may become by each resource that it refers to."""
+    """Merges the entries of a property: its written value, and its change by each resource that it refers to."""
     target, certain = detail["Target"], detail["Evaluation"] == "Static"
     cause = detail.get("CausingEntity", "").partition(".")[0]
     return ChangedProperty(

@@ -1,4 +1,4 @@
-"""Looks at the stacks of a cluster, existing and deleted, and deletes them."""
+"""Reads the existing and deleted stacks of a cluster, and deletes stacks."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ class AwsStackControl(AwsStackTemplates):
         with write_errors("cloudformation:DeleteStack", absent=_NO_STACK):
             self.client("cloudformation").delete_stack(StackName=stack_id)
 
-    def stack_that_has(self, resource_id: str) -> str | None:
+    def stack_containing(self, resource_id: str) -> str | None:
         with read_errors("cloudformation:DescribeStackResources", absent=_NO_STACK):
             answer = self.client("cloudformation").describe_stack_resources(PhysicalResourceId=resource_id)
             there = [one["StackName"] for one in answer["StackResources"] if one["ResourceStatus"] not in _SETTLED]
@@ -88,7 +88,7 @@ class AwsStackControl(AwsStackTemplates):
                 yield _described(found, template, tuple(self._had(stack_id, _others(found, template))))
 
     def _had(self, stack_id: str, others: Collection[str]) -> Iterator[MadeResource]:
-        """What a deleted stack had, by the last that its events say of each."""
+        """The resources of a deleted stack, from the last event of each."""
         last: dict[tuple[str, str], Mapping[str, Any]] = {}
         for event in self._events(stack_id):  # the newest first
             last.setdefault((event["ResourceType"], event.get("PhysicalResourceId", "")), event)
@@ -100,7 +100,7 @@ class AwsStackControl(AwsStackTemplates):
                 yield MadeResource(kind=kind, resource_id=resource_id, kept=kept, gone=gone, other=other)
 
     def _failures(self, stack_id: str) -> Iterator[str]:
-        """What the last attempt to delete the stack could not delete, and why."""
+        """Why the last deletion of the stack failed, by resource."""
         for event in self._events(stack_id):
             of_the_stack = event.get("PhysicalResourceId") == stack_id
             if of_the_stack and event["ResourceStatus"] == "DELETE_IN_PROGRESS":
@@ -117,7 +117,7 @@ class AwsStackControl(AwsStackTemplates):
 
 
 def _others(found: Mapping[str, Any], template: TemplateResources) -> frozenset[str]:
-    """The logical ids of what is not the cluster's; none in a stack that has the cluster's tag itself."""
+    """Logical IDs of resources that do not belong to the cluster; none if the stack itself has the cluster's tag."""
     cluster = None if CLUSTER_TAG in tag_values(found.get("Tags")) else cluster_of({}, template)
     return frozenset(template) - resources_of(template, cluster) if cluster else frozenset()
 

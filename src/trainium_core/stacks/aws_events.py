@@ -1,4 +1,4 @@
-"""Asks CloudFormation for the events of a stack."""
+"""Reads the events of a stack from CloudFormation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile

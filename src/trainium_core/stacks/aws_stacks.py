@@ -1,4 +1,4 @@
-"""Asks CloudFormation for a stack, and for what its template says."""
+"""Reads stacks and their templates from CloudFormation."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -14,7 +14,7 @@ from trainium_runtime.tags import tag_values
 
 class AwsStackTemplates(AwsService):
     def template_resources(self, stack_id: str, status: str) -> TemplateResources:
-        """Of a stack in that status, which may be deleted. Raises UnavailableError."""
+        """The resources of a stack, which may be deleted. Raises UnavailableError."""
         if status == "REVIEW_IN_PROGRESS":
             return {}
         with read_errors("cloudformation:GetTemplate", absent=("does not exist",)):
@@ -26,7 +26,7 @@ class AwsStackTemplates(AwsService):
 
 
 def cluster_of(tags: Mapping[str, str], resources: TemplateResources) -> str | None:
-    """By the tag of a stack, or that of its resources: the CDK tags these, and stacks only if configured so."""
+    """The cluster, by the tag of a stack or of its resources: the CDK tags stacks only if configured to."""
     if CLUSTER_TAG in tags:
         return tags[CLUSTER_TAG]
     return next(iter(clusters_in(resources)), None)
@@ -36,7 +36,7 @@ class AwsStacks(AwsStackTemplates):
     """Implements trainium_core.stacks.deployed_stack.Stacks."""
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
-        # CloudFormation has no code of its own for a stack that does not exist.
+        # CloudFormation has no specific error code for a missing stack.
         with read_errors("cloudformation:DescribeStacks", absent=("does not exist",)):
             (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
             return as_deployed_stack(found)
@@ -48,7 +48,7 @@ class AwsStacks(AwsStackTemplates):
 
 
 def as_deployed_stack(found: Mapping[str, Any]) -> DeployedStack:
-    """A stack as CloudFormation describes it."""
+    """A stack, from CloudFormation's description."""
     parameters = found.get("Parameters", [])
     return DeployedStack(
         stack_id=found["StackId"],

@@ -1,4 +1,4 @@
-"""What a change set of a stack would do, as CloudFormation describes it."""
+"""The changes in a change set, as CloudFormation describes them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,10 +7,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedProperty:
-    """Its values before and afterwards, as text; None where there is none, or as long as CloudFormation does not know.
+    """The values before and after the change, as text; None if absent, or not yet known to CloudFormation.
 
-    certain: whether it changes whatever becomes of the resources that it refers to. causes: logical ids of those whose
-    change it may follow. recreates: whether its change replaces the resource, or may.
+    Attributes:
+        certain: Whether it changes regardless of the resources that it refers to.
+        causes: Logical IDs of the resources whose change may change it.
+        recreates: Whether its change replaces the resource, or may.
     """
 
     before: str | None = None
@@ -22,7 +24,7 @@ class ChangedProperty:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceChange:
-    """A change of one resource. `action` and `replacement` are CloudFormation's words; `properties` are by name."""
+    """A change of one resource. `action` and `replacement` are CloudFormation's terms."""
 
     kind: str
     action: str
@@ -33,14 +35,14 @@ class ResourceChange:
 
 
 class ChangeSets(Protocol):
-    """Each method raises UnavailableError without an answer."""
+    """Methods raise UnavailableError if AWS does not answer."""
 
     def physical_ids(self, stack: str, kind: str) -> Sequence[str]:
-        """Of a stack's resources of one type; none where there is no such stack."""
+        """Physical IDs of a stack's resources of one type; empty without the stack."""
         ...
 
     def changes(self, stack: str, change_set: str) -> Sequence[ResourceChange]:
-        """Nothing where there is no such change set: then nothing changes."""
+        """Empty if the change set does not exist: then nothing changes."""
         ...
 
     def delete_change_set(self, stack: str, change_set: str) -> None:

@@ -1,4 +1,4 @@
-"""Which resources of a template are a cluster's: a stack of an app of one's own may hold other things as well."""
+"""Which resources of a template belong to a cluster: a stack may also contain other resources."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, cast
@@ -6,7 +6,7 @@ from typing import Any, cast
 from trainium_runtime.naming import CLUSTER_TAG
 
 TemplateResources = Mapping[str, Mapping[str, Any]]
-"""The resources of a template by their logical ids."""
+"""The resources of a template by logical ID."""
 
 _TAG_PROPERTIES = ("Tags", "TagSpecifications", "FileSystemTags")
 _HANDLERS = "trainium_runtime.handlers."
@@ -28,16 +28,16 @@ _ATTACHMENTS = (
     "AWS::SNS::TopicPolicy",
     "AWS::Scheduler::Schedule",
 )
-"""Types whose resources take no tags, and belong to what they name."""
+"""Resource types without tags, which belong to the resource that they name."""
 
 
 def clusters_in(resources: TemplateResources) -> tuple[str, ...]:
-    """The clusters that the tags of resources name, in the order of the template."""
+    """The clusters in the tags of resources, in the order of the template."""
     return tuple(dict.fromkeys(value for made in resources.values() for value in _cluster_tags(made)))
 
 
 def resources_of(resources: TemplateResources, cluster: str) -> frozenset[str]:
-    """The logical ids of a cluster's: what carries its tag, the package's functions, and what is attached to them."""
+    """Logical IDs of a cluster's resources: tagged ones, this package's functions, and what is attached to them."""
     own = {name for name, made in resources.items() if cluster in _cluster_tags(made) or _is_custom(made)}
     for name, made in resources.items():
         properties = made.get("Properties", {})
@@ -57,7 +57,7 @@ def _concerns(made: Mapping[str, Any], own: Collection[str]) -> bool:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """The logical ids that a value names, however deep."""
+    """The logical IDs in a value, at any depth."""
     if isinstance(value, list):
         for one in cast("list[Any]", value):
             yield from _references(one)
@@ -79,7 +79,7 @@ def _cluster_tags(made: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _tag_values(tags: Any) -> Iterator[str]:
-    """The values of the tag trn:cluster: services take tags as a list, a map, or by type of resource."""
+    """The values of the tag trn:cluster. Services take tags as a list, as a map, or by resource type."""
     match tags:
         case {"Key": key, "Value": str(value)}:
             if key == CLUSTER_TAG:

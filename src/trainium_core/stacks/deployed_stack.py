@@ -1,4 +1,4 @@
-"""A stack that is deployed: what CloudFormation describes of it, and what its template says."""
+"""A deployed stack: CloudFormation's description and its template."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class DeployedStack:
-    """A stack that exists."""
+    """An existing stack."""
 
     stack_id: str
     status: str
@@ -20,9 +20,9 @@ class DeployedStack:
 
 @dataclass(frozen=True, kw_only=True)
 class StackNetwork:
-    """The network that a stack has made. zone_id: of its subnets. cidr: addresses of its VPC.
+    """The network that a stack created. zone_id: of its subnets. cidr: of its VPC.
 
-    has_lustre: whether an FSx for Lustre file system is in it, which a new network would replace with an empty one.
+    has_lustre: whether it contains an FSx for Lustre file system, which a new network would replace with an empty one.
     """
 
     zone_id: str
@@ -32,7 +32,7 @@ class StackNetwork:
 
 @dataclass(frozen=True, kw_only=True)
 class StackContents:
-    """What a stack holds. cluster: by its tags, or None. network: None if it has none of its own."""
+    """The content of a stack. cluster: from its tags, or None. network: None if it created none."""
 
     cluster: str | None
     network: StackNetwork | None = None
@@ -40,9 +40,9 @@ class StackContents:
 
 class Stacks(Protocol):
     def deployed_stack(self, name: str) -> DeployedStack | None:
-        """None when there is no such stack."""
+        """None if the stack does not exist."""
         ...
 
     def stack_contents(self, stack: DeployedStack) -> StackContents:
-        """By the template of the stack."""
+        """From the template of the stack."""
         ...

@@ -1,4 +1,4 @@
-"""Why a deployment failed, in the words of who knows, and what to do next."""
+"""Why a deployment failed, with the original error messages, and what to do next."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ _REQUEST = re.compile(
     r"( See the details in CloudWatch Log Stream.*)?( ?\(RequestId:.*\))?$",
     re.DOTALL,
 )
-"""How CloudFormation wraps what a custom resource, such as a gate, has said."""
+"""CloudFormation's wrapper around the message of a custom resource, such as a gate."""
 
 _OTHERWISE = "run `trn preflight`, fix its findings, and run `trn deploy` again"
 
@@ -28,7 +28,7 @@ _STATES: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class DeploymentFailure:
-    """`reasons`: what failed first, before all that failed because of it. `state`: how the stack was left."""
+    """`reasons`: the errors that caused the others. `state`: the state of the stack."""
 
     reasons: tuple[str, ...]
     state: str
@@ -36,13 +36,13 @@ class DeploymentFailure:
 
     @property
     def text(self) -> str:
-        """All of it, in lines."""
+        """Reasons, state and advice, in lines."""
         reasons = "\n".join(f"  {reason}" for reason in self.reasons)
         return f"{reasons}\nState: {self.state}.\nNext:  {self.advice}."
 
 
 def deployment_failure(events: Sequence[StackEvent]) -> DeploymentFailure | None:
-    """What the events of one deployment, oldest first, say of its failure; None when nothing failed in the stack."""
+    """The failure in the events of one deployment, oldest first; None if nothing failed in the stack."""
     failed = [event for event in events if event.status.endswith("_FAILED") and not event.of_stack]
     causes = [event for event in failed if event.reason and not _CANCELLED.search(event.reason)]
     of_stack = [event for event in events if event.of_stack]

@@ -1,4 +1,4 @@
-"""A stack and what it has, or had."""
+"""A stack and its current and former resources."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class MadeResource:
-    """A resource that a stack has, or had. `kind` is its CloudFormation type.
+    """A current or former resource of a stack. `kind`: its CloudFormation type.
 
-    `kept`: it stays when the stack goes, or has stayed. `gone`: CloudFormation has deleted it. `other`: it is not the
-    cluster's, but something else in a stack of an app of one's own.
+    Attributes:
+        kept: It is, or was, retained when the stack is deleted.
+        gone: CloudFormation has deleted it.
+        other: It does not belong to the cluster.
     """
 
     kind: str
@@ -22,7 +24,7 @@ class MadeResource:
 
 @dataclass(frozen=True, kw_only=True)
 class StackDescription:
-    """A stack and its resources. `cluster` is the tag trn:cluster of the stack or of what it made, if there is one."""
+    """A stack and its resources. `cluster`: the tag trn:cluster of the stack or its resources, if any."""
 
     name: str
     stack_id: str
@@ -32,7 +34,7 @@ class StackDescription:
     resources: tuple[MadeResource, ...] = ()
 
     def ids(self, kind: str) -> tuple[str, ...]:
-        """Of the cluster's resources of a kind that go with the stack and are not gone yet."""
+        """Physical IDs of the cluster's resources of a kind that are deleted with the stack and still exist."""
         return tuple(
             made.resource_id
             for made in self.resources
@@ -41,13 +43,13 @@ class StackDescription:
 
     @property
     def others(self) -> tuple[MadeResource, ...]:
-        """What the stack has besides the cluster, and would go with it."""
+        """Other resources in the stack, which would be deleted with it."""
         return tuple(made for made in self.resources if made.other and not (made.kept or made.gone))
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackProgress:
-    """How far a stack is. `left`: its resources that are not deleted; `failures`: what would not go, and why."""
+    """The state of a deletion. `left`: remaining resources. `failures`: errors by resource."""
 
     status: str
     left: int = 0
@@ -58,13 +60,13 @@ class Stacks(Protocol):
     def existing_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]: ...
 
     def deleted_stacks(self, names: Sequence[str]) -> Sequence[StackDescription]:
-        """The deleted stacks of these names that CloudFormation remembers."""
+        """The deleted stacks of these names that CloudFormation still lists."""
         ...
 
     def stack_progress(self, stack_id: str) -> StackProgress: ...
 
-    def stack_that_has(self, resource_id: str) -> str | None:
-        """The existing stack that a resource is part of."""
+    def stack_containing(self, resource_id: str) -> str | None:
+        """The existing stack that contains a resource."""
         ...
 
     def delete_stack(self, stack_id: str) -> None: ...

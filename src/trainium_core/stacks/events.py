@@ -1,4 +1,4 @@
-"""Events of a stack, and following them until a change has ended."""
+"""The events of a stack, and following them until a change has ended."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from trainium_core.polling import Polling
 
 @dataclass(frozen=True, kw_only=True)
 class StackEvent:
-    """An event: of a resource, or of the stack itself (`of_stack`)."""
+    """An event of a resource, or of the stack itself (`of_stack`)."""
 
     event_id: str
     kind: str
@@ -22,17 +22,17 @@ class StackEvent:
 
 
 def stack_status(events: Sequence[StackEvent]) -> str:
-    """The status of the stack itself by its events, oldest first; empty where they do not say."""
+    """The stack's status from its events, oldest first; empty if they do not contain it."""
     return next((event.status for event in reversed(events) if event.of_stack), "")
 
 
 class StackEvents(Protocol):
     def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:
-        """The events of a stack after that with the id `after`, oldest first; none when the stack does not exist."""
+        """The events after the one with the ID `after`, oldest first; empty without the stack."""
         ...
 
     def last_event(self, stack: str) -> str | None:
-        """The id of the newest event; None when there is no such stack."""
+        """The ID of the newest event; None without the stack."""
         ...
 
 
@@ -44,7 +44,7 @@ def follow(
     on_progress: Callable[[str], None],
     pause: Callable[[float], None],
 ) -> Sequence[StackEvent]:
-    """The events after `after`, once the last one says that the stack has come to rest. Raises UnavailableError."""
+    """The events after `after`, until the stack has reached a final status. Raises UnavailableError."""
     polling = Polling(pause)
     while True:
         events: Sequence[StackEvent] = ()
@@ -59,7 +59,7 @@ def follow(
 
 
 def _current_resource(events: Sequence[StackEvent]) -> str:
-    """The resource that CloudFormation is at: the last one that has begun and not ended."""
+    """The resource in progress: the last one that has started and not ended."""
     at_work = {event.logical_id: event for event in events if not event.of_stack}
     busy = [event for event in at_work.values() if event.status.endswith("_IN_PROGRESS")]
     shown = (busy or list(events))[-1]

@@ -1,4 +1,4 @@
-"""Errors that people meet, with cause and fix, from data/errors.toml."""
+"""Known errors with cause and fix, from data/errors.toml."""
 
 import re
 import tomllib
@@ -12,7 +12,7 @@ from trainium_core.facts import DATA
 
 @dataclass(frozen=True, kw_only=True)
 class KnownError:
-    """pattern: a regular expression that its text fits. source: what says so, as of the date."""
+    """pattern: a regular expression for the error's text. source: where it is documented, with the date."""
 
     name: str
     pattern: str
@@ -29,5 +29,5 @@ def known_errors() -> Sequence[KnownError]:
 
 
 def known_error(text: str) -> KnownError | None:
-    """The first that fits a text; None when none does."""
+    """The first known error that matches a text; None without a match."""
     return next((one for one in known_errors() if re.search(one.pattern, text)), None)

@@ -1,1 +1,1 @@
-"""Taking a cluster down: what belongs to it, in which order it goes, and what stays."""
+"""Destroys a cluster: what belongs to it, the order of deletion, and what is retained."""

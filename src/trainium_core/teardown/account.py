@@ -1,4 +1,4 @@
-"""What taking a cluster down asks of an account, and changes there."""
+"""The AWS requests of a teardown, as protocols."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,9 @@ from trainium_core.stacks.description import Stacks
 class Workload:
     """Something that runs, and is billed.
 
-    `kind`: what its engine calls it, in the singular. `stopping`: it has been stopped, and is ending.
+    Attributes:
+        kind: The engine's name of it, in the singular.
+        stopping: Whether it has been stopped, and is ending.
     """
 
     kind: str
@@ -24,7 +26,7 @@ class Workloads(Protocol):
     def running_workloads(
         self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
     ) -> Sequence[Workload]:
-        """What runs of the cluster by these engines, such as jobs with its name and tag. Raises UnavailableError."""
+        """Running workloads of the cluster on these engines, by name and tag. Raises UnavailableError."""
         ...
 
     def stop(self, work: Workload) -> None: ...
@@ -32,11 +34,11 @@ class Workloads(Protocol):
 
 class Buckets(Protocol):
     def bucket_tags(self, name: str) -> Mapping[str, str]:
-        """Empty for a bucket that does not exist, too."""
+        """Empty also for a missing bucket."""
         ...
 
     def delete_some(self, bucket: str) -> int:
-        """Delete versions, delete markers and unfinished uploads, as many as one request takes; 0: it is empty."""
+        """Delete one request's worth of versions, delete markers and unfinished uploads; 0 if the bucket is empty."""
         ...
 
     def delete_bucket(self, name: str) -> None: ...
@@ -47,7 +49,7 @@ LeftoverKind = Literal["log group", "SSM parameter", "snapshot", "network interf
 
 @dataclass(frozen=True, kw_only=True)
 class Leftover:
-    """A resource outside every stack that may be ours, with the tags that decide."""
+    """A resource outside every stack that may belong to the cluster, with its tags."""
 
     kind: LeftoverKind
     resource_id: str
@@ -56,7 +58,7 @@ class Leftover:
 
 class Leftovers(Protocol):
     def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
-        """Log groups by the names of the stacks, all else by the cluster's tag; interfaces only if nothing has them."""
+        """Log groups by stack name, other resources by the cluster's tag; only unattached network interfaces."""
         ...
 
     def delete_leftover(self, leftover: Leftover) -> None: ...
@@ -64,7 +66,7 @@ class Leftovers(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class StoredBytes:
-    """How much something holds. `at_least`: there is more, which was not counted."""
+    """The amount of stored data. `at_least`: counting stopped before the end."""
 
     count: int
     at_least: bool = False
@@ -72,9 +74,9 @@ class StoredBytes:
 
 class StoredSizes(Protocol):
     def stored(self, kind: str, resource_id: str) -> StoredBytes | None:
-        """What a bucket or a file system holds, or is billed for; None when it does not exist."""
+        """The stored or billed size of a bucket or file system; None if it does not exist."""
         ...
 
 
 class TeardownAccount(Stacks, Workloads, NoticeAccount, Buckets, Leftovers, StoredSizes, Protocol):
-    """All of it. What reads raises UnavailableError without an answer, what changes RequestRefusedError."""
+    """All requests. Reads raise UnavailableError, changes RequestRefusedError."""

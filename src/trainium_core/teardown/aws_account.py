@@ -1,4 +1,4 @@
-"""All that taking a cluster down asks and orders, for the credentials that boto3 finds. Only `trn destroy` uses it."""
+"""The AWS requests of `trn destroy`, with boto3's default credentials."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -108,7 +108,7 @@ class AwsWorkloads(AwsService):
         stop(self, work.work_id)
 
 
-_PAGES = 50  # of a bucket's objects: 50,000, within some seconds
+_PAGES = 50  # of a bucket's objects: 50,000, in a few seconds
 _GIB = 1024**3
 
 
@@ -137,7 +137,7 @@ class AwsStoredSizes(AwsService):
         return None
 
     def _in_fsx(self, file_system_id: str) -> StoredBytes | None:
-        """What it is billed for: its capacity, however much of it is used."""
+        """The billed size: its capacity, not its use."""
         with read_errors("fsx:DescribeFileSystems", absent=("FileSystemNotFound",)):
             (entry,) = self.client("fsx").describe_file_systems(FileSystemIds=[file_system_id])["FileSystems"]
             return StoredBytes(count=entry["StorageCapacity"] * _GIB)
@@ -169,7 +169,7 @@ class AwsBucketControl(AwsService):
             self.client("s3").delete_bucket(Bucket=name)
 
     def _delete_versions(self, bucket: str) -> int:
-        # Always the first page: what it held is gone when it is asked for again.
+        # Always the first page: its content is deleted before the next request.
         with read_errors("s3:ListBucketVersions", absent=_NO_BUCKET):
             page = self.client("s3").list_object_versions(Bucket=bucket)
             entries = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]

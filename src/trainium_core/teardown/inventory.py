@@ -1,4 +1,4 @@
-"""What a teardown would take, and what it would keep, before anybody is asked."""
+"""What a teardown would delete and retain, for the confirmation."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _HIDDEN = "AWS::CDK::Metadata"
 
 @dataclass(frozen=True, kw_only=True)
 class DeletedItem:
-    """Something that will go. `detail`: what is lost with it."""
+    """An item that will be deleted. `detail`: what is lost with it."""
 
     what: str
     name: str
@@ -36,7 +36,7 @@ class DeletedItem:
 
 @dataclass(frozen=True, kw_only=True)
 class RetainedResource:
-    """Something that stays. `month_usd`: US dollars a month for what it holds now; None when that is not known."""
+    """A retained resource. `month_usd`: monthly cost of its content in US dollars; None if unknown."""
 
     kind: str
     resource_id: str
@@ -46,7 +46,7 @@ class RetainedResource:
 
 @dataclass(frozen=True, kw_only=True)
 class Inventory:
-    """`unknown`: what could not be looked at, and why."""
+    """`unknown`: what could not be read, and why."""
 
     going: tuple[DeletedItem, ...]
     kept: tuple[RetainedResource, ...]
@@ -54,14 +54,14 @@ class Inventory:
 
 
 def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices | None) -> Inventory:
-    """Look at everything that goes and stays. What has no answer is named, and keeps nothing from being shown."""
+    """List what is deleted and what is retained. What cannot be read is listed too."""
     survey = _Survey(account, scope)
     going = survey.going()
     return Inventory(going=tuple(going), kept=kept(account, scope, plan, prices=prices), unknown=tuple(survey.unknown))
 
 
 def kept(account: StoredSizes, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[RetainedResource, ...]:
-    """What stays of the stacks and is still there, with what it costs."""
+    """Retained resources of the stacks that still exist, with their cost."""
     sizes = [(made, _size(account, made)) for made in dict.fromkeys(scope.kept)]
     items = {kind: PricedItem(product=product, region=plan.region) for kind, product in _PRODUCTS.items()}
     wanted = [items[made.kind] for made, size in sizes if size is not None and made.kind in items]
@@ -80,7 +80,7 @@ def kept(account: StoredSizes, scope: Scope, plan: Plan, *, prices: Prices | Non
 
 
 def _size(account: StoredSizes, made: MadeResource) -> StoredBytes | str | None:
-    """None: it does not exist. Text: not known why or how much."""
+    """None if the resource does not exist; text if its existence or size is unknown."""
     if made.kind not in _PRODUCTS:
         return "no size"
     try:
@@ -159,7 +159,7 @@ class _Survey:
 
     def _leftovers(self) -> Sequence[DeletedItem]:
         going: list[DeletedItem] = []
-        # What is outside every stack goes last, once none is left.
+        # Resources outside every stack are deleted last.
         for kind in () if self._scope.shared else LEFTOVER_KINDS:
             try:
                 found = ours(self._account, self._scope, kind)

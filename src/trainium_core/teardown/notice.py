@@ -1,4 +1,4 @@
-"""Telling the nodes that they end, and waiting until their jobs had the time to save what they have."""
+"""Notifies the nodes of their end, and waits while jobs save their state."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -11,7 +11,7 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.membership import Notice
 
 DEFAULT_GRACE = timedelta(minutes=2)
-"""As long as a spot instance has; a node reads its notices every 30 seconds."""
+"""The same as for a spot instance. A node reads its notices every 30 seconds."""
 
 _REMEMBERED = timedelta(hours=1)
 _UP = ("pending", "running")
@@ -23,9 +23,9 @@ def utc_now() -> datetime:
 
 @dataclass
 class NotifyNodes:
-    """Notifies the nodes of a stack of their end, and waits until then; a notice that was given before counts.
+    """Notifies the nodes of a stack of their end, and waits until then. An earlier notice counts.
 
-    kind: names the notice among others, such as destroy. groups: the nodes' Auto Scaling groups.
+    kind: name of the notice, such as destroy. groups: the nodes' Auto Scaling groups.
     """
 
     account: NoticeAccount
@@ -54,7 +54,7 @@ class NotifyNodes:
         return Progress(state="waiting", message=f"{message}; jobs save what they have")
 
     def withdraw(self) -> None:
-        """Withdraw the notice, as far as that is still possible."""
+        """Withdraw the notice, if possible."""
         if self.stack is not None and self.ends is not None:
             with suppress(UnavailableError, RequestRefusedError):
                 self.account.withdraw(self.stack, self.kind)
@@ -64,7 +64,7 @@ class NotifyNodes:
         return sum(number for group in groups for state, number in group.instances.items() if state in _UP)
 
     def _announced_end(self) -> datetime | None:
-        """The end by an earlier notice of this kind, unless it is long past or later than asked for now."""
+        """The end in an earlier notice of this kind, unless it is long past or later than the requested one."""
         assert self.stack is not None
         now = self.now()
         for notice in self.account.notices(self.stack):
@@ -75,6 +75,6 @@ class NotifyNodes:
 
     def _announce(self) -> datetime | None:
         assert self.stack is not None
-        # Whole seconds, as the membership says it; never earlier than promised.
+        # Rounded up to whole seconds, as in the membership.
         ends = (self.now() + self.grace + timedelta(seconds=1)).replace(microsecond=0)
         return ends if self.account.announce(self.stack, Notice.of(self.kind, ends, self.reason)) else None

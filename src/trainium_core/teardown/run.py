@@ -1,4 +1,4 @@
-"""The order of a teardown, and its course: each step until it is done, stuck, or has no answer."""
+"""Runs the steps of a teardown in order, each until it is done, is stuck, or gets no answer."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -26,11 +26,11 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _LIFT = "aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name"
 
-_HOW_TO_GO_ON = (
+_HOW_TO_CONTINUE = (
     "remove the cluster from its app and deploy the app, or run `trn destroy --whole-stacks` to delete the whole stack"
 )
 _SHOWN = 4
-"""Types of resources that are named."""
+"""The number of resource types that are listed."""
 
 OnProgress = Callable[[str, Progress], None]
 Pause = Callable[[float], None]
@@ -38,7 +38,7 @@ Pause = Callable[[float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a step ended. `counts`: whether it decides if anything is left; what a later step made up for does not."""
+    """The result of a step. `counts`: whether it affects the verdict; false if a later step made up for it."""
 
     step: str
     state: Literal["done", "stuck", "unknown", "not tried"]
@@ -56,11 +56,18 @@ def take_down(
     now: Callable[[], datetime] = utc_now,
     when_interrupted: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> tuple[Outcome, ...]:
-    """Take the cluster of a scope down. Each step reads before it changes, so it can be repeated any time.
+    """Destroy the cluster of a scope. Each step reads before it changes, so the teardown can be repeated.
 
-    on_progress: gets the name of the step and its progress, after every poll. pause: waits for so many seconds.
-    grace: how long nodes that run have notice. when_interrupted: what is around taking that back at Ctrl-C.
-    Nothing is changed if a stack is protected against deletion.
+    If a stack has termination protection, nothing is changed.
+
+    Args:
+        account: The account.
+        scope: The stacks of the cluster.
+        on_progress: Called with the name of the step and its progress, after every poll.
+        pause: Waits for a number of seconds.
+        grace: The time that running nodes get before they end.
+        now: Returns the current time.
+        when_interrupted: Returns a context for the withdrawal of the notice at Ctrl-C.
     """
     if scope.protected:
         return tuple(_protected(name) for name in scope.protected)
@@ -68,7 +75,7 @@ def take_down(
     def ended(step: Step) -> Outcome:
         return end(step, on_progress, pause)
 
-    # A free interface in a subnet of the stack keeps the subnet.
+    # An unattached interface blocks the deletion of its subnet.
     clearing: list[Step] = [EmptyBuckets(account, scope), DeleteLeftovers(account, scope, "network interface")]
     reason = f"the cluster {scope.cluster} is being destroyed"
     stack, groups = scope.stack_of_nodes, scope.groups
@@ -85,7 +92,7 @@ def take_down(
     staying = tuple(_shared_stack(stack) for stack in scope.shared)
     gone = stacks.state == "done" and not staying
     if gone:
-        # CloudFormation has ended the nodes and emptied the buckets in any case; it does not stop jobs.
+        # CloudFormation has ended the nodes and emptied the buckets. It does not stop jobs.
         helps = [outcome if outcome.step == StopWorkloads.name else _not_counted(outcome) for outcome in helps]
     after: list[Step] = [EmptyBuckets(account, scope, also_delete=True)]
     after += [DeleteLeftovers(account, scope, kind) for kind in LEFTOVER_KINDS]
@@ -94,7 +101,7 @@ def take_down(
 
 
 def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "unknown"]:
-    """Whether anything is left of the cluster: what is not known to be gone never counts as gone."""
+    """Whether anything of the cluster is left. A resource with an unknown state counts as left."""
     states = {outcome.state for outcome in outcomes if outcome.counts}
     if states & {"stuck", "not tried"}:
         return "left" if "stuck" in states else "unknown"
@@ -102,7 +109,7 @@ def verdict(outcomes: Sequence[Outcome]) -> Literal["gone", "left", "unknown"]:
 
 
 def end(step: Step, on_progress: OnProgress, pause: Pause) -> Outcome:
-    """Take one step until it is done, is stuck, or has had no answer several times in a row."""
+    """Repeat a step until it is done, is stuck, or gets no answer several times in a row."""
     polling = Polling(pause, shortest=SHORTEST_PAUSE)
     while True:
         progress = Progress(state="waiting", message="no answer")
@@ -133,12 +140,12 @@ def _protected(stack: str) -> Outcome:
 
 def _shared_stack(stack: StackDescription) -> Outcome:
     return Outcome(
-        step="stacks", state="stuck", message=f"{stack.name} stays: {others_sentence(stack)}; {_HOW_TO_GO_ON}"
+        step="stacks", state="stuck", message=f"{stack.name} stays: {others_sentence(stack)}; {_HOW_TO_CONTINUE}"
     )
 
 
 def others_sentence(stack: StackDescription) -> str:
-    """What a stack has besides the cluster."""
+    """The other resources in a stack."""
     kinds = Counter(made.kind for made in stack.others)
     shown = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common(_SHOWN))
     more = len(kinds) - _SHOWN

@@ -1,4 +1,4 @@
-"""What a teardown is about: the stacks of one cluster, and how what is ours is distinguished from what is not."""
+"""The scope of a teardown: the stacks of one cluster, and which resources belong to it."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,26 +19,26 @@ _STACK_TAG = "aws:cloudformation:stack-name"
 _ONLY_CHANGE_SETS = "REVIEW_IN_PROGRESS"
 
 
-def names_of_stacks(cluster: str) -> tuple[str, ...]:
-    """The names that stacks of a cluster have; those that are the default cluster's were every cluster's before."""
+def possible_stack_names(cluster: str) -> tuple[str, ...]:
+    """The names of a cluster's stacks, including those of the default cluster, which older versions used."""
     return tuple(dict.fromkeys([*stack_names(cluster).values(), *CONSTRUCT_IDS.values()]))
 
 
 def belongs_to_cluster(tags: Mapping[str, str], cluster: str, *, stacks: Collection[str] = ()) -> bool:
-    """Whether a resource belongs to the cluster: by its tag, and because no stack but one of the cluster's made it.
+    """Whether a resource belongs to the cluster: it has the tag, and no other stack created it.
 
-    stacks: those that are called otherwise than the cluster's usually are.
+    stacks: stacks of the cluster with unusual names.
     """
     made_by = tags.get(_STACK_TAG)
-    own = made_by is None or made_by in (*names_of_stacks(cluster), *stacks)
+    own = made_by is None or made_by in (*possible_stack_names(cluster), *stacks)
     return tags.get(CLUSTER_TAG) == cluster and own
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """The stacks of a cluster. `foreign`: existing stacks that have one of our names and belong to something else.
+    """The stacks of a cluster. `foreign`: existing stacks with one of our names that belong to something else.
 
-    `whole_stacks`: also those that have other things than the cluster are to go.
+    `whole_stacks`: delete also stacks that contain other resources.
     """
 
     cluster: str
@@ -49,21 +49,21 @@ class Scope:
 
     @property
     def shared(self) -> tuple[StackDescription, ...]:
-        """Stacks that stay, since they have other things than the cluster."""
+        """Stacks that stay because they contain other resources."""
         return () if self.whole_stacks else tuple(stack for stack in self.existing if stack.others)
 
     @property
     def going(self) -> tuple[StackDescription, ...]:
-        """Stacks that are to be deleted."""
+        """Stacks to delete."""
         return tuple(stack for stack in self.existing if stack not in self.shared)
 
     @property
     def stack_names(self) -> tuple[str, ...]:
-        """The names that a stack of the cluster has, or usually has."""
-        return tuple(dict.fromkeys([*names_of_stacks(self.cluster), *(stack.name for stack in self.existing)]))
+        """Actual and usual names of the cluster's stacks."""
+        return tuple(dict.fromkeys([*possible_stack_names(self.cluster), *(stack.name for stack in self.existing)]))
 
     def may_empty(self, tags: Mapping[str, str]) -> bool:
-        """Whether a bucket is the cluster's and was not told to stay."""
+        """Whether a bucket belongs to the cluster and is not retained."""
         return self._belongs_to_cluster(tags) and tags.get(EMPTY_AT_DELETE_TAG) == "true"
 
     def _belongs_to_cluster(self, tags: Mapping[str, str]) -> bool:
@@ -79,7 +79,7 @@ class Scope:
 
     @property
     def engines_with_workloads(self) -> tuple[str, ...]:
-        """Those of which there is, or was, a stack, and whose jobs run on, and are billed, without it."""
+        """Engines with an existing or deleted stack whose jobs run, and are billed, without it."""
         names = {stack.name for stack in (*self.existing, *self.deleted)}
         own = stack_names(self.cluster)
         return tuple(
@@ -103,16 +103,17 @@ class Scope:
 
     @property
     def buckets(self) -> tuple[str, ...]:
-        """Those of deleted stacks too, as far as CloudFormation did not delete them."""
+        """Buckets of the stacks, and those that CloudFormation left of deleted stacks."""
         return tuple(name for stack in (*self.going, *self.deleted) for name in stack.ids(BUCKET))
 
     @property
     def kept(self) -> tuple[MadeResource, ...]:
-        """What the stacks are to retain, or have retained."""
+        """Resources that the stacks retain, or have retained."""
         return tuple(made for stack in (*self.existing, *self.deleted) for made in stack.resources if made.kept)
 
     def owns(self, leftover: Leftover) -> bool:
-        """Whether something outside the stacks is ours. The name decides for a log group without tags."""
+        """Whether a resource outside the stacks belongs to the cluster. A log group without tags is judged by its
+        name."""
         if leftover.kind == "log group" and not leftover.tags:
             name = leftover.resource_id
             return name in self._log_groups or any(self._had_resource_of(name, logs) for logs in SERVICE_LOGS)
@@ -123,7 +124,7 @@ class Scope:
         return frozenset(self._log_group_names())
 
     def _had_resource_of(self, log_group: str, logs: ServiceLogs) -> bool:
-        """Whether a stack has, or had, the resource whose id, the end of its ARN, is that of the name."""
+        """Whether a stack has, or had, the resource whose ID is at the end of the log group's name."""
         made = (made for stack in (*self.existing, *self.deleted) for made in stack.resources)
         ids = (one.resource_id.rpartition("/")[2] for one in made if one.kind == logs.resource_type)
         return log_group.startswith(logs.prefix) and log_group.rpartition("/")[2] in ids
@@ -131,7 +132,7 @@ class Scope:
     def _log_group_names(self) -> Iterator[str]:
         for stack in (*self.existing, *self.deleted):
             yield from stack.ids(_LOG_GROUP)
-            # Lambda makes a group of this name for a function that may, also after the function's own is deleted.
+            # Lambda creates this group for a function with permission to, even after our own group is deleted.
             yield from (f"/aws/lambda/{made.resource_id}" for made in stack.resources if made.kind == _FUNCTION)
 
     def _ids_in(self, kind: str) -> tuple[str, ...]:
@@ -139,11 +140,11 @@ class Scope:
 
 
 def find_scope(account: Stacks, cluster: str, *, located: Collection[str] = (), whole_stacks: bool = False) -> Scope:
-    """Look for the stacks of a cluster. Raises UnavailableError.
+    """Find the stacks of a cluster. Raises UnavailableError.
 
-    located: stacks that were found to have something of it, whatever they are called.
+    located: stacks that contain parts of the cluster, whatever their names.
     """
-    names, own = tuple(dict.fromkeys([*names_of_stacks(cluster), *located])), stack_names(cluster).values()
+    names, own = tuple(dict.fromkeys([*possible_stack_names(cluster), *located])), stack_names(cluster).values()
     existing = [stack for stack in account.existing_stacks(names) if stack.name in own or stack.cluster == cluster]
     return Scope(
         cluster=cluster,
@@ -155,7 +156,7 @@ def find_scope(account: Stacks, cluster: str, *, located: Collection[str] = (), 
 
 
 def belongs(stack: StackDescription, cluster: str) -> bool:
-    """Whether a stack is one of the cluster."""
-    # What a deployment leaves that made change sets and nothing else has no tags, and nothing to lose.
+    """Whether a stack belongs to the cluster."""
+    # A stack with only change sets has no tags, and no resources to lose.
     bare = stack.status == _ONLY_CHANGE_SETS and stack.cluster is None and not stack.resources
     return bare or stack.cluster == cluster

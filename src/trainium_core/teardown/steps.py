@@ -1,4 +1,4 @@
-"""The steps of a teardown. Each reads the state and makes the calls that are left, and can be repeated."""
+"""The steps of a teardown. Each reads the state, makes the missing calls, and can be repeated."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,9 +15,12 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a step is, in words for people.
+    """The progress of a step, as text.
 
-    waiting: AWS is at work. working: this step has done a part, and can go on at once. stuck: it cannot end.
+    Attributes:
+        waiting: AWS is working.
+        working: The step did a part, and can continue at once.
+        stuck: The step cannot finish.
     """
 
     state: Literal["done", "working", "waiting", "stuck"]
@@ -25,7 +28,7 @@ class Progress:
 
 
 class Step(Protocol):
-    """Keeps nothing that it could not find out again: a teardown that was interrupted begins anew and goes on."""
+    """Stores nothing that it cannot read again, so an interrupted teardown can start anew."""
 
     @property
     def name(self) -> str: ...
@@ -41,12 +44,13 @@ def count(number: int, what: str) -> str:
 
 
 _IDLE_LIMIT = 60
-"""Polls of a group that ends none of its instances, some ten minutes, before CloudFormation is to end them."""
+"""Polls, about ten minutes, until a group that ends no instances is left to CloudFormation."""
 
 
 @dataclass
 class StopWorkloads:
-    """Stops executions of the state machine, which would start jobs again, jobs and warm pools; waits for their end."""
+    """Stops executions of the state machine, which would restart jobs, then jobs and warm pools; waits for their
+    end."""
 
     account: Workloads
     scope: Scope
@@ -63,7 +67,7 @@ class StopWorkloads:
         if not work:
             return Progress(state="done", message="none runs")
         for one in work:
-            # A warm pool does not say at once that it is going.
+            # A warm pool does not report at once that it is stopping.
             if not one.stopping and one not in self.stopped:
                 self.account.stop(one)
                 self.stopped.add(one)
@@ -74,9 +78,9 @@ class StopWorkloads:
 
 @dataclass
 class EmptyGroups:
-    """Sets the groups to 0 and waits until EC2 has terminated every instance: a placement group goes no earlier.
+    """Sets the groups to 0 and waits until EC2 has terminated every instance, as placement groups require.
 
-    for_good: keep the group from having instances even if its size is raised meanwhile.
+    for_good: also prevent the groups from launching instances if their desired size is raised.
     """
 
     account: NodeGroups
@@ -90,8 +94,8 @@ class EmptyGroups:
         groups = self.account.node_groups(self.groups)
         for group in groups:
             if group.wanted:
-                # Whatever set it up again, such as the clock of a Capacity Block, would do so again and again. Not at
-                # once for good: an interrupted teardown may want the nodes back.
+                # Something raised the size again, such as the clock of a Capacity Block, so the maximum is set too.
+                # Not at once: after an interrupted teardown, users may need the nodes.
                 self.account.empty_group(group.name, for_good=self.for_good and group.name in self.seen_at_0)
             else:
                 self.seen_at_0.add(group.name)
@@ -111,7 +115,7 @@ class EmptyGroups:
 class EmptyBuckets:
     """Deletes every version, delete marker and unfinished upload of the buckets that may be emptied.
 
-    also_delete: the buckets too, which no stack has any more. One that is refused does not keep the others.
+    also_delete: delete the buckets too, which no stack contains. One refusal does not affect the others.
     """
 
     account: Buckets
@@ -140,12 +144,12 @@ class EmptyBuckets:
             raise unanswered
         if self.refused:
             message = "; ".join(f"{bucket}: {reason}" for bucket, reason in self.refused.items())
-            self.refused.clear()  # a step that begins again is another attempt
+            self.refused.clear()  # a repeated step is a new attempt
             return Progress(state="stuck", message=message)
         return Progress(state="done", message=f"{count(self.deleted, 'object')} deleted")
 
     def _advance(self, bucket: str) -> str | None:
-        """Do a part of what there is to do about a bucket; None when there is nothing."""
+        """Do a part of the work on a bucket; None if there is none."""
         if not self.scope.may_empty(self.account.bucket_tags(bucket)):
             return None
         number = self.account.delete_some(bucket)
@@ -164,9 +168,9 @@ _FAILED, _BUSY, _NOT_BUSY = "DELETE_FAILED", "_IN_PROGRESS", "REVIEW_IN_PROGRESS
 
 @dataclass
 class DeleteStacks:
-    """Deletes all stacks at once; they do not depend on each other. Those that are not only the cluster's stay.
+    """Deletes all stacks concurrently; they are independent. Stacks with other resources stay.
 
-    clearing: steps to take again before another attempt, since what they clear away is what mostly stands in the way.
+    clearing: steps to repeat before another attempt, which delete the usual obstacles.
     """
 
     account: Stacks
@@ -211,7 +215,7 @@ class DeleteStacks:
 
     def _clear(self) -> None:
         for step in self.clearing:
-            # What cannot be cleared away keeps no stack from another attempt, whose error names what is in its way.
+            # If clearing fails, the stack is still tried again: its error names the obstacle.
             with suppress(UnavailableError, RequestRefusedError):
                 while step.advance().state == "working":
                     pass
@@ -227,7 +231,7 @@ LEFTOVER_KINDS: Sequence[LeftoverKind] = get_args(LeftoverKind)
 
 @dataclass
 class DeleteLeftovers:
-    """Deletes what carries the cluster's tag and is in no stack; one refusal does not keep the others."""
+    """Deletes resources with the cluster's tag outside of stacks. One refusal does not affect the others."""
 
     account: TeardownAccount
     scope: Scope
@@ -251,7 +255,7 @@ class DeleteLeftovers:
             return Progress(state="waiting", message=f"{count(self.deleted, self.kind)} deleted")
         if self.refused:
             message = "; ".join(f"{resource_id}: {reason}" for resource_id, reason in self.refused.items())
-            self.refused.clear()  # a step that begins again is another attempt
+            self.refused.clear()  # a repeated step is a new attempt
             return Progress(state="stuck", message=message)
         return Progress(
             state="done", message=f"{count(self.deleted, self.kind)} deleted" if self.deleted else "none left"
@@ -259,6 +263,6 @@ class DeleteLeftovers:
 
 
 def ours(account: TeardownAccount, scope: Scope, kind: LeftoverKind) -> Sequence[Leftover]:
-    """What there is of a kind that belongs to the cluster, and to no stack."""
+    """The resources of a kind that belong to the cluster, but to no stack."""
     found = account.candidates(kind, cluster=scope.cluster, stack_names=scope.stack_names)
-    return [one for one in found if scope.owns(one) and account.stack_that_has(one.resource_id) is None]
+    return [one for one in found if scope.owns(one) and account.stack_containing(one.resource_id) is None]

@@ -8,7 +8,7 @@ from tests.cli.cluster.deployed_nodes import BOOTING, LOST, MEMBERSHIP, PROVEN, 
 from tests.cli.running import GOOD, run
 from trainium_cli.cluster import nodes_command
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.nodes.report import DeployedNodes, NodesNotMadeError
+from trainium_core.nodes.report import DeployedNodes, NodesNotCreatedError
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_watching_one_node_is_refused(account: FakeNodes) -> None:
 
 
 def test_watching_begins_before_the_stack_has_made_the_group_of_its_nodes(account: FakeNodes) -> None:
-    account.answers = [NodesNotMadeError("TrnClusterStack", "CREATE_IN_PROGRESS"), BOOTING, PROVEN]
+    account.answers = [NodesNotCreatedError("TrnClusterStack", "CREATE_IN_PROGRESS"), BOOTING, PROVEN]
     ended = run("nodes", *GOOD, "--watch")
     assert ended.exit_code == ExitCode.OK
     assert ended.stderr.startswith("waiting: TrnClusterStack is being made: its nodes come last\n")
@@ -105,6 +105,6 @@ def test_failed_nodes_that_are_gone_are_shown_with_what_was_wrong(account: FakeN
 
 
 def test_a_stack_whose_group_is_gone_is_not_watched(account: FakeNodes) -> None:
-    account.answers = [NodesNotMadeError("TrnClusterStack", "DELETE_IN_PROGRESS")]
+    account.answers = [NodesNotCreatedError("TrnClusterStack", "DELETE_IN_PROGRESS")]
     ended = run("nodes", *GOOD, "--watch")
     assert (ended.exit_code, len(account.requests)) == (ExitCode.UNKNOWN, 1)

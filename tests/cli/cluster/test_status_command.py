@@ -79,7 +79,7 @@ def test_why_there_are_no_nodes_is_shown_with_the_way_on(monkeypatch: pytest.Mon
     assert "it was put to sleep; `trn wake` brings them back" in ended.stdout
     assert ended.exit_code == ExitCode.OK
     printed = json.loads(shown(monkeypatch, none, "--json", account=asleep).stdout)
-    assert printed["absence"]["way_on"] == "`trn wake` brings them back"
+    assert printed["absence"]["remedy"] == "`trn wake` brings them back"
 
 
 def test_json_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,6 @@ HYPERPOD = Engine(
     listings=LISTINGS,
     service_logs=ServiceLogs(prefix="/aws/sagemaker/Clusters/", resource_type=_CLUSTER),
     service_nodes=ServiceNodes(resource_type=_CLUSTER, called="HyperPod cluster", running=running_nodes),
-    ec2_shows_nodes=False,
+    nodes_are_ec2_instances=False,
     can_sleep=False,
 )

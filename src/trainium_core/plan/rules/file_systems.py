@@ -26,16 +26,16 @@ def existing_lustre_requires_mount_name_and_group(plan: PlanValues) -> Iterator[
         if own and not given:
             yield Problem(key=key, got=None, allowed=SETTINGS[key].form.allowed, fix=fix)
         if given and not own:
-            yield _of_an_own_one_only(plan, "fsx_lustre", key)
+            yield _requires_existing(plan, "fsx_lustre", key)
 
 
 @rule("efs", "efs_security_group")
 def efs_security_group_requires_existing_efs(plan: PlanValues) -> Iterator[Problem]:
     if plan.file_systems.efs_security_group is not None and plan.file_systems.efs in (None, NEW_EFS):
-        yield _of_an_own_one_only(plan, "efs", "efs_security_group")
+        yield _requires_existing(plan, "efs", "efs_security_group")
 
 
-def _of_an_own_one_only(plan: PlanValues, of: str, key: str) -> Problem:
+def _requires_existing(plan: PlanValues, of: str, key: str) -> Problem:
     there_is_a_new_one = setting_value(plan, of) is not None
     return Problem(
         key=key,

@@ -40,7 +40,7 @@ def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckR
     zone = node_zone_id(plan, account)
     own = [one for one in found.mount_targets if plan.cluster_name not in one.clusters]
     if plan.file_systems.efs_security_group is None:
-        yield from _room_for_a_mount_target(plan, found, own, zone)
+        yield from _can_create_mount_target(plan, found, own, zone)
     else:
         yield _mount_target_to_use(plan, found, zone)
 
@@ -62,7 +62,7 @@ def _mount_target_to_use(plan: Plan, found: EfsFileSystem, zone: str) -> CheckRe
     return CheckResult(outcome="pass", found=f"its mount target in {zone} is available")
 
 
-def _room_for_a_mount_target(
+def _can_create_mount_target(
     plan: Plan, found: EfsFileSystem, own: list[MountTarget], zone: str
 ) -> Iterator[CheckResult]:
     """Whether a mount target can be created. `own`: mount targets that the cluster did not create."""

@@ -22,7 +22,7 @@ def check_image(plan: Plan, account: Images) -> CheckResult:
     if image is None:
         found = f"no image {image_id} in {plan.region} that this account can access"
         return CheckResult(outcome="fail", found=found, fix="set trn:ami to another one")
-    results = [*_what_keeps_it_from_booting(plan, image), _framework(plan, image), *_doubts(image)]
+    results = [*_boot_problem(plan, image), _framework(plan, image), *_doubts(image)]
     if plan.ami_parameter is not None and current != image_id:
         results.append(_pin_is_behind(plan.ami_parameter, image, current, account))
     result = worst_of(results)
@@ -44,7 +44,7 @@ def described(image: Image) -> str:
     return f"{image.image_id} ({f'Neuron SDK {release}' if release else 'no Neuron SDK release named'})"
 
 
-def _what_keeps_it_from_booting(plan: Plan, image: Image) -> Iterator[CheckResult]:
+def _boot_problem(plan: Plan, image: Image) -> Iterator[CheckResult]:
     architecture = facts()["neuron_images"]["architecture"]
     if image.state != "available":
         found = f"{image.image_id} is {image.state}"
