@@ -63,9 +63,9 @@ def test_the_advice_fits_the_reason(reason: str, command: str) -> None:
         ("with an explicit deny in a service control policy", "AWS organization"),
         (
             "because no permissions boundary allows the ec2:CreateVpc action",
-            "allow the action in the permissions boundary",
+            "allow that action in the permissions boundary",
         ),
-        ("because no identity-based policy allows the ec2:CreateVpc action", "give whoever is named"),
+        ("because no identity-based policy allows the ec2:CreateVpc action", "grant that permission to the principal"),
     ],
 )
 def test_the_advice_on_a_denial_names_the_kind_of_policy_that_denies(because: str, advice: str) -> None:
