@@ -72,7 +72,7 @@ def test_new_engine_is_found_by_every_user_of_engines(uses: Any) -> None:
         "warning": "3 GiB are few",
         "costs": ["3 GiB tiny"],
         "check": "account 123456789012 has 3",
-        "state of its stack": "TinyStack is not there yet",
+        "state of its stack": "TinyStack does not exist yet",
         "checks of others": [],
         "audited": ["tiny disk"],
         "torn down": True,

@@ -28,7 +28,7 @@ def test_with_everything_suppressed_nothing_is_ready() -> None:
 
 def test_an_emulator_is_never_taken_for_aws() -> None:
     account = FakeAccount(endpoint="http://127.0.0.1:4599")
-    assert found("identity", account).found.endswith("answered by http://127.0.0.1:4599 not by AWS")
+    assert found("identity", account).found.endswith("answered by http://127.0.0.1:4599, not by AWS")
 
 
 outcomes = st.sampled_from(["pass", "warn", "fail", "unknown"])

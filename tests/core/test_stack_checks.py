@@ -118,7 +118,7 @@ def test_old_name_of_another_cluster_does_not_block() -> None:
         stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster="trn-pilot")}
     )
     finding = check_stack(from_settings(cluster_name="team-a"), account)
-    assert finding.found == "team-a-TrnClusterStack is not there yet"
+    assert finding.found == "team-a-TrnClusterStack does not exist yet"
 
 
 def test_a_stack_that_names_no_cluster_is_judged_by_its_state() -> None:

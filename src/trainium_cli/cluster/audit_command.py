@@ -100,7 +100,7 @@ def _show(found: Audit, report: str | None) -> None:
         out.print()
     for reason in found.prices_unavailable:
         out.print(f"AWS's prices are unavailable: {reason}")
-    elsewhere = f", answered by {found.identity.endpoint} not by AWS" if found.identity.endpoint else ""
+    elsewhere = f", answered by {found.identity.endpoint}, not by AWS" if found.identity.endpoint else ""
     out.print(f"Account {found.identity.account}{elsewhere}." + (f" Report: {report}" if report else ""))
     style = {"nothing left": "bold green", "something left": "bold red", "unknown": "bold magenta"}
     out.print(verdict_line(found), style=style[found.verdict])

@@ -67,7 +67,7 @@ def _read_again(account: Capacity, plan: Plan, offering_id: str, hours: int) -> 
 
 
 def _show(offering: BlockOffering, plan: Plan, identity: Identity) -> None:
-    elsewhere = f", answered by {identity.endpoint} not by AWS" if identity.endpoint else ""
+    elsewhere = f", answered by {identity.endpoint}, not by AWS" if identity.endpoint else ""
     rows = [
         ("account", f"{identity.account}, as {identity.arn}{elsewhere}"),
         ("offering", offering.offering_id),

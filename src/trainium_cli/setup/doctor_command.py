@@ -128,7 +128,7 @@ def _account(region: str) -> Iterator[Diagnosis]:
         yield Diagnosis(what="credentials", outcome="fail", found=str(error))
         yield Diagnosis(what="bootstrap", outcome="unknown", found="not asked: no credentials")
         return
-    elsewhere = f", answered by {identity.endpoint} not by AWS" if identity.endpoint else ""
+    elsewhere = f", answered by {identity.endpoint}, not by AWS" if identity.endpoint else ""
     yield Diagnosis(what="credentials", outcome="pass", found=f"account {identity.account}, {identity.arn}{elsewhere}")
     try:
         bootstrap = bootstrap_of(region, account)

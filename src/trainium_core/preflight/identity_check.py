@@ -7,7 +7,7 @@ from trainium_runtime.check_result import CheckResult
 
 def check_identity(plan: Plan, account: Identities) -> CheckResult:
     identity = account.identity()
-    elsewhere = f", answered by {identity.endpoint} not by AWS" if identity.endpoint else ""
+    elsewhere = f", answered by {identity.endpoint}, not by AWS" if identity.endpoint else ""
     return CheckResult(
         outcome="pass", found=f"account {identity.account}, region {plan.region}, as {identity.arn}{elsewhere}"
     )

@@ -66,7 +66,7 @@ def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Ch
             found = f"an older version deployed cluster {plan.cluster_name} as {construct_id}, which {stack} would join"
             fix = "run: trn destroy, which deletes the old stack; then deploy again"
             return CheckResult(outcome="fail", found=found, fix=fix)
-        return CheckResult(outcome="pass", found=f"{stack} is not there yet")
+        return CheckResult(outcome="pass", found=f"{stack} does not exist yet")
     status = deployed.status
     if status == "REVIEW_IN_PROGRESS":
         return CheckResult(outcome="pass", found=f"{stack} has only change sets ({status})")
