@@ -4,5 +4,5 @@ Standard library and boto3 only. The functions' code is this package and trainiu
 and of none elsewhere, updates the deployed functions.
 """
 
-__version__ = "1.17.0"
+__version__ = "1.18.0"
 """Of the functions."""

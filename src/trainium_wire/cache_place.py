@@ -36,6 +36,16 @@ _PLACE = re.compile(
 )
 _KEY = re.compile(rf"{_PLACE.pattern}/(?P<name>[^/].*){re.escape(SUFFIX)}")
 
+NATIVE_FOLDER, NATIVE_LOCAL_FOLDER = "TORCH_NEURONX_NEFF_CACHE_DIR", "TORCH_NEURONX_NEFF_LOCAL_CACHE_DIR"
+"""Of native PyTorch (TorchNeuron): where compiled graphs are, and where its locks are."""
+NATIVE_SETTINGS = {
+    "TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS": "1",
+    "TORCH_NEURONX_NEFF_CACHE_LOCK_TIMEOUT": "14400",
+}
+"""By default TorchNeuron computes on the CPU what fails to compile or to run on the device, and says nothing; and after
+20 minutes (kDefaultTimeoutSeconds in its FileLock.cpp) every process that waits for a compilation compiles as well. The
+kernel frees its lock when the holder ends, so a long limit costs nothing."""
+
 
 class Place(NamedTuple):
     """What entries must have in common so that one may stand for the other, besides the stack's own key.
@@ -74,6 +84,11 @@ class EntryKey(NamedTuple):
 
     place: Place
     name: str
+
+
+def native_folders(folder: str) -> dict[str, str]:
+    """What makes native PyTorch compile into a folder, and lock there."""
+    return {NATIVE_FOLDER: folder, NATIVE_LOCAL_FOLDER: f"{folder}/.local"}
 
 
 def place_of(

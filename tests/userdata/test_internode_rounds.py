@@ -29,7 +29,7 @@ from trainium_userdata.node.trn_node.internode import (
 from trainium_userdata.node.trn_node.internode_process import InternodeProcess, InternodeResult
 from trainium_userdata.node.trn_node.internode_rounds import Rounds, Task, check, run_step
 from trainium_userdata.node.trn_node.s3 import S3
-from trn_cache.layouts import NATIVE_SETTINGS, Native
+from trainium_wire.cache_place import NATIVE_SETTINGS, native_folders
 
 NODES = {"i-0": "127.0.0.2", "i-1": "127.0.0.3", INSTANCE_ID: "127.0.0.4"}
 LIMITS = {"assembly_seconds": 60, "step_seconds": 60, "grace_seconds": 0, "all_seconds": 180, "slow": 0.8}
@@ -145,7 +145,7 @@ def test_a_share_of_native_pytorch_has_the_settings_of_jobs(node: VerifiedNode):
     torchrun(node, f"env >{node.root}/torchrun.environment; {ANSWERS}")
     shared(node)
     folder = node.root / self_test.CACHE
-    wanted = {**Native().environment(folder), **NATIVE_SETTINGS}
+    wanted = {**native_folders(str(folder)), **NATIVE_SETTINGS}
     assert {f"{name}={value}" for name, value in wanted.items()} <= set(node.read("torchrun.environment").splitlines())
 
 

@@ -17,7 +17,7 @@ from tests.userdata.job_nodes import JobNodes
 from trainium_core.jobs.precompile import precompile_job
 from trainium_core.jobs.request import JobRequest
 from trainium_core.plan import Plan
-from trn_cache.layouts import Native
+from trainium_wire.cache_place import NATIVE_LOCAL_FOLDER
 from trn_node import job_cache
 
 COMPILES = f"""
@@ -87,7 +87,7 @@ def test_native_pytorch_compiles_and_locks_in_the_folder_of_the_job(nodes: JobNo
 
 def test_variables_of_the_job_overrule_those_of_its_cache(nodes: JobNodes) -> None:
     given = {**cache_of(nodes.folder), "stack": "native"}
-    nodes.start(USES_TORCH_NEURONX, environment={Native.local_variable: str(nodes.folder / "own")}, compile_cache=given)
+    nodes.start(USES_TORCH_NEURONX, environment={NATIVE_LOCAL_FOLDER: str(nodes.folder / "own")}, compile_cache=given)
     assert nodes.wait() == [0]
     assert list((nodes.folder / "own/locks").iterdir())
 

@@ -13,7 +13,7 @@ from tests.userdata.booting_node import BootingNode
 from tests.userdata.conftest import NodeMaker
 from tests.userdata.plans import plan_for
 from trainium_core.plan import Plan
-from trn_cache.layouts import NATIVE_SETTINGS, Native
+from trainium_wire.cache_place import NATIVE_LOCAL_FOLDER, NATIVE_SETTINGS
 
 PLAN = plan_for("trn1.32xlarge", nodes=2)
 PORTS = "proc/sys/net/ipv4/ip_local_reserved_ports"
@@ -121,7 +121,7 @@ def test_variables_of_the_users_own_are_there_as_they_are(node_for: NodeMaker):
 
 
 def test_native_pytorch_compiles_in_folders_of_each_user(framework_node: BootingNode):
-    names = ("TORCH_NEURONX_NEFF_CACHE_DIR", Native.local_variable)
+    names = ("TORCH_NEURONX_NEFF_CACHE_DIR", NATIVE_LOCAL_FOLDER)
     shown = " ".join(f"${name}" for name in names)
     found = logged_in(framework_node, then=f"; echo {shown}", **{names[0]: "/mine"})
     assert found[-2:] == ["/mine", f"/var/tmp/trn-{os.getuid()}/neff/.local"]

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from trainium_wire.cache_place import NATIVE_FOLDER, native_folders
+
 LOCK = ".lock"
 LONGEST_LINE = 300
 
@@ -109,15 +111,6 @@ class Xla(Layout):
         return path / "model.neff" if (path / "model.done").is_file() else None
 
 
-NATIVE_SETTINGS = {
-    "TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS": "1",
-    "TORCH_NEURONX_NEFF_CACHE_LOCK_TIMEOUT": "14400",
-}
-"""By default TorchNeuron computes on the CPU what fails to compile or to run on the device, and says nothing; and after
-20 minutes (kDefaultTimeoutSeconds in its FileLock.cpp) every process that waits for a compilation compiles as well. The
-kernel frees its lock when the holder ends, so a long limit costs nothing."""
-
-
 class Native(Layout):
     """TorchNeuron: ab/cd/<32 hexadecimal digits>.neff, renamed into place.
 
@@ -125,12 +118,11 @@ class Native(Layout):
     cannot open the locks of the user who came first (CompilationCache.cpp, FileLock.cpp).
     """
 
-    variable = "TORCH_NEURONX_NEFF_CACHE_DIR"
-    local_variable = "TORCH_NEURONX_NEFF_LOCAL_CACHE_DIR"
+    variable = NATIVE_FOLDER
     _NAME = re.compile(r"[0-9a-f]{32}\.neff")
 
     def environment(self, folder: Path) -> Mapping[str, str]:
-        return {self.variable: str(folder), self.local_variable: str(folder / ".local")}
+        return native_folders(str(folder))
 
     def candidates(self, root: Path) -> Iterator[Path]:
         return (

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trn_cache.layouts import LAYOUTS, NATIVE_SETTINGS
+from trainium_wire.cache_place import NATIVE_SETTINGS, native_folders
 
 from . import files
 from .check import Check
@@ -163,7 +163,7 @@ class _Computation(NamedTuple):
 
 def compile_settings(folder: str) -> dict[str, str]:
     """What makes PyTorch of either stack compile into a folder."""
-    return {"NEURON_COMPILE_CACHE_URL": folder, **LAYOUTS["native"].environment(Path(folder)), **NATIVE_SETTINGS}
+    return {"NEURON_COMPILE_CACHE_URL": folder, **native_folders(folder), **NATIVE_SETTINGS}
 
 
 def _marked_value(line: str, mark: str) -> str:
