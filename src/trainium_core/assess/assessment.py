@@ -149,8 +149,7 @@ def _assess_python(path: Path, kind: str, project: ProjectFiles, found: FileFind
     content = read_bytes(path)
     source = notebook_source(content) if kind == "notebook" else python_source(content)
     found.unreadable += [Problem(path=str(path), line=line, message=message) for message, line in source.unreadable]
-    lines = _lines(source.text)
-    found.lines = len(lines)
+    found.lines = source.text.count("\n") + 1
     reported = list[tuple[Rule, Located]]()
     if whole or may_match(source.text):
         matcher = Matcher(source.text, lambda rule, node: reported.append((rule, node)))
@@ -171,6 +170,7 @@ def _assess_python(path: Path, kind: str, project: ProjectFiles, found: FileFind
     for name, node, optional in imports:
         if rule := _library(name, path, node.lineno, project, found, optional=optional):
             reported.append((rule, node))
+    lines = _lines(source.text) if reported or "trn:" in source.text or path.name == "setup.py" else []
     for rule, node in reported:
         _add_node(found, rule, path, source, lines, node)
     for line, command in source.shell_lines:

@@ -12,6 +12,9 @@ from trainium_core.assess.listener import CallSite, Located
 from trainium_core.assess.resolver import Resolver
 from trainium_core.assess.rules import Match, Rule, rules
 
+LONGEST_STRING = 200
+"""Characters of a string that a rule may look for; a longer one is a text for people."""
+
 Row = tuple[Rule, Match]
 Imported = tuple[str, ast.Import | ast.ImportFrom, bool]
 """A name, the statement that imports it, and whether the code goes on without it."""
@@ -61,6 +64,12 @@ def index() -> Index:
 
 
 @cache
+def _any_string() -> re.Pattern[str]:
+    """What fits a string that a rule looks for."""
+    return re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in index().strings))
+
+
+@cache
 def _roots() -> frozenset[str]:
     """First parts of all names that a rule looks for."""
     return frozenset(name.partition(".")[0] for name in (*index().names, *index().calls))
@@ -78,7 +87,7 @@ def _words() -> Sequence[str]:
 
 def may_match(text: str) -> bool:
     """Whether a rule can find something in a Python file; libraries that it imports aside."""
-    return any(word in text for word in _words())
+    return "torch" in text or any(word in text for word in _words())
 
 
 @lru_cache(maxsize=20_000)
@@ -166,7 +175,7 @@ class Matcher:
                 self._check(checks.slice_update, site.node, site)
 
     def string(self, node: ast.expr, text: str) -> None:
-        if len(text) < 200:
+        if len(text) < LONGEST_STRING and _any_string().fullmatch(text):
             for pattern, row in self.index.strings:
                 if pattern.fullmatch(text):
                     self._report(row, node)

@@ -58,7 +58,7 @@ class Resolver(Expressions):
             waiting = [one for one in self.functions.values() if not one.is_read]
             if not waiting:
                 return
-            yield from sorted(waiting, key=self._order)
+            yield from sorted(waiting, key=self._order) if len(waiting) > 1 else waiting
 
     def _order(self, one: Function) -> int:
         name = one.node.name
