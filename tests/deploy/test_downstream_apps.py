@@ -209,7 +209,8 @@ def test_fleet_beside_a_web_app_is_operated_and_destroyed_alone(
     assert group in audited
     assert not set(cluster.ids("AWS::EC2::VPC")) & audited
 
-    assert "Web stays: it also has" in trn(account, "destroy", "--yes", "--grace", "0", code=1)
+    destroyed = trn(account, "destroy", "--cluster", found["name"], "--yes", "--grace", "0", code=1)
+    assert "Web stays: it also has" in destroyed
     left = account.cluster("Web")
     assert (left.instances, len(left.resources)) == ([], len(cluster.resources))
     account.cdk_destroy(many, "Web")
@@ -229,6 +230,8 @@ def test_the_sample_of_the_readme_is_deployed_as_printed_and_destroyed(
     account.destroy("Training")
     s3 = account.aws.client("s3")
     (cache,) = {one["Name"] for one in s3.list_buckets()["Buckets"]} & set(deployed.ids("AWS::S3::Bucket"))
+    audit = trn(account, "audit", "--cluster", "training")
+    assert re.search(rf"^Kept, .*{cache}.*nothing left of training", audit, re.MULTILINE | re.DOTALL)
     s3.delete_bucket(Bucket=cache)
     assert left_behind(account, before) == []
 

@@ -9,7 +9,7 @@ from typing import Any
 from trainium_core.audit.listings.listing import AwsResourceLister, Location, tags_of
 from trainium_core.audit.listings.registry import LISTINGS
 from trainium_core.audit.resource import ResourceLister
-from trainium_core.audit.stack_record import StackRecord
+from trainium_core.audit.stack_record import KEPT, StackRecord
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.stacks.aws_stacks import AwsStackTemplates, cluster_of
@@ -19,6 +19,8 @@ from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
 _THREADS = 4
+_DELETED_STACKS = 50
+"""How many deleted stacks of other names are looked at, the last ones: each costs two calls."""
 
 
 class AwsStackHistory(AwsStackTemplates):
@@ -33,17 +35,20 @@ class AwsStackHistory(AwsStackTemplates):
             return [stack for page in pages for stack in page["Stacks"]]
 
     def _deleted(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-        """Those of the names only: the tags of each have to be asked for."""
+        """Those of the names, and the last others: an app chooses the name of its stack."""
         client = self.client("cloudformation")
         with read_errors("cloudformation:ListStacks"):
             pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=["DELETE_COMPLETE"])
-            ids = [one["StackId"] for page in pages for one in page["StackSummaries"] if one["StackName"] in names]
+            deleted = [one for page in pages for one in page["StackSummaries"]]
+        named = [one["StackId"] for one in deleted if one["StackName"] in names]
+        others = [one["StackId"] for one in deleted if one["StackName"] not in names]
         with read_errors("cloudformation:DescribeStacks"):
-            yield from (client.describe_stacks(StackName=stack_id)["Stacks"][0] for stack_id in ids)
+            for stack_id in (*named, *others[:_DELETED_STACKS]):
+                yield client.describe_stacks(StackName=stack_id)["Stacks"][0]
 
     def _record(self, names: Sequence[str], stack: Mapping[str, Any]) -> StackRecord:
         cluster, others = tags_of(stack).get(CLUSTER_TAG), frozenset[str]()
-        if cluster is None and stack["StackName"] in names:
+        if cluster is None and (stack["StackName"] in names or stack["StackStatus"] == "DELETE_COMPLETE"):
             # Without an answer it counts as the cluster's: so nothing that is left is taken for another's.
             with suppress(UnavailableError):
                 template = self.template_resources(stack["StackId"], stack["StackStatus"])
@@ -63,15 +68,17 @@ class AwsStackHistory(AwsStackTemplates):
         )
 
     def _made(self, stack_id: str, others: Collection[str]) -> Mapping[tuple[str, str], str]:
-        """Without the resources that are others', by their logical ids."""
+        """Without the resources that are others', by their logical IDs, unless the stack retained them."""
         with read_errors("cloudformation:DescribeStackEvents"):
             pages = self.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack_id)
             events = [event for page in pages for event in page["StackEvents"]]
         made = dict[tuple[str, str], str]()
         for event in events:  # the newest comes first, and is the one that counts
             physical_id = event.get("PhysicalResourceId")
-            if physical_id and physical_id != stack_id and event.get("LogicalResourceId") not in others:
-                made.setdefault((event["ResourceType"], physical_id), event.get("ResourceStatus", ""))
+            status = event.get("ResourceStatus", "")
+            is_ours = event.get("LogicalResourceId") not in others or status == KEPT
+            if physical_id and physical_id != stack_id and is_ours:
+                made.setdefault((event["ResourceType"], physical_id), status)
         return made
 
 

@@ -82,7 +82,7 @@ class AuditedAccount(Identities, Prices, Protocol):
         ...
 
     def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
-        """Every stack that stands, and those deleted in the last 90 days that had one of the names.
+        """Every existing stack, and those deleted in the last 90 days: all of the names, and the last others.
 
         `made` is filled in for those that carry a tag trn:cluster or one of the names.
         """
