@@ -101,7 +101,7 @@ def plan_cache(scope: Construct, construct_id: str, plan: Plan, *, encryption_ke
     """The cache in the bucket of trn:cache_bucket, else in a new one. encryption_key: of a new bucket."""
     if plan.cache.bucket is not None:
         own = s3.Bucket.from_bucket_name(scope, "OwnCacheBucket", plan.cache.bucket)
-        return CompileCache(scope, construct_id, bucket=own)
+        return CompileCache(scope, construct_id, bucket=own, read_only=plan.cache.access == "read")
     return CompileCache(
         scope,
         construct_id,

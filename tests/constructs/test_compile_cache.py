@@ -4,12 +4,14 @@ import json
 from functools import cache
 from typing import Any
 
+import pytest
 from aws_cdk import Environment, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
 from tests.constructs.synth import REGION, Template, as_list, as_text, new_app, new_stack, statements, synthesize
-from trainium_cdk import CompileCache
+from trainium_cdk import CompileCache, PropsError
+from trainium_cdk.storage.compile_cache import allow_cache
 
 
 @cache
@@ -74,6 +76,19 @@ def test_nodes_read_and_write_graphs_and_delete_only_pytorch_xlas_own_files() ->
     }
     (listing,) = [one for one in statements(template) if "s3:ListBucket" in as_list(one["Action"])]
     assert listing["Condition"] == {"StringLike": {"s3:prefix": ["neuron-compile-cache", "neuron-compile-cache/*"]}}
+
+
+def test_nodes_with_a_read_only_cache_may_write_nothing() -> None:
+    stack = new_stack()
+    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+    cache = CompileCache.from_compile_cache_attributes(stack, "Cache", bucket_name="shared", read_only=True)
+    allow_cache(cache, role)
+    assert {action for action, _ in granted(synthesize(stack))} == {"s3:GetObject", "s3:ListBucket"}
+
+
+def test_new_cache_cannot_be_read_only() -> None:
+    with pytest.raises(PropsError, match="would stay empty"):
+        CompileCache(new_stack(), "Cache", read_only=True)
 
 
 def test_maintenance_deletes_graphs_and_writes_none() -> None:

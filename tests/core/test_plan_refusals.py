@@ -169,6 +169,20 @@ def test_cores_are_joined_only_as_the_type_can(type_name: str, lnc: int, allowed
     assert problem.allowed.startswith(allowed)
 
 
+@pytest.mark.parametrize(
+    ("settings", "allowed"),
+    [
+        ({}, "read-write for a new bucket"),
+        ({"cache_bucket": "shared", "stacks": ["cluster", "sagemaker"]}, "read-write with sagemaker in trn:stacks"),
+        ({"cache_bucket": "shared", "precompile_instance_type": "r7i.12xlarge"}, "read-write with trn:precompile"),
+    ],
+)
+def test_read_only_cache_has_another_writer(settings: dict[str, Any], allowed: str) -> None:
+    problem = the_problem(cache_access="read", **settings)
+    assert problem.key == "cache_access"
+    assert problem.allowed.startswith(allowed)
+
+
 def test_an_own_bucket_is_never_destroyed() -> None:
     problem = the_problem(cache_bucket="my-cache", cache_at_destroy="destroy")
     assert (problem.key, problem.allowed) == ("cache_at_destroy", "retain with trn:cache_bucket")

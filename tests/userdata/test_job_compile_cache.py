@@ -74,6 +74,18 @@ print(torch_neuronx.execute("matmul", lambda: "on the device", lambda: "on the C
 """
 
 
+def test_read_only_cache_is_read_and_never_written(nodes: JobNodes) -> None:
+    nodes.start(COMPILES, compile_cache=cache_of(nodes.folder / "first"))
+    nodes.wait()
+    nodes.next_attempt()
+    before = dict(nodes.aws.records)
+    nodes.start(COMPILES.replace('"b"', '"c"'), compile_cache={**cache_of(nodes.folder / "second"), "read_only": True})
+    assert nodes.wait() == [0]
+    (found,) = nodes.record()["compile_caches"]
+    assert (found["hits"], found["misses"], found["stored"], found["warnings"]) == (1, 1, 0, [])
+    assert stored(nodes) == [key for key in before if key.startswith("compiled/")]
+
+
 def test_native_pytorch_compiles_and_locks_in_the_folder_of_the_job(nodes: JobNodes) -> None:
     given = {**cache_of(nodes.folder), "stack": "native"}
     nodes.start(USES_TORCH_NEURONX, compile_cache=given)
@@ -183,6 +195,7 @@ def test_a_node_knows_its_compile_cache(tmp_path: Path, monkeypatch: pytest.Monk
         "venv": str(python.parent.parent),
         "instance_type": "trn1.32xlarge",
         "lnc": 1,
+        "read_only": False,
     }
     assert job_cache.compile_cache("native") is None
     with pytest.raises(ValueError, match="no version of the Neuron compiler"):

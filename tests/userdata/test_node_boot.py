@@ -94,19 +94,26 @@ def test_native_pytorch_stays_on_the_device_and_waits_for_a_compilation(node_for
     assert settings <= set(node.read("etc/trn/environment").splitlines())
 
 
+def test_shells_do_not_use_a_read_only_cache(node_for: NodeMaker):
+    node = node_for(plan_for("trn2.48xlarge", nodes=4)).installed()
+    node.write("etc/trn/places.env", node.read("etc/trn/places.env") + "TRN_CACHE_ACCESS=read\n")
+    node.boot()
+    assert "NEURON_COMPILE_CACHE_URL" not in node.read("etc/trn/environment")
+
+
 def test_the_environment_holds_what_training_needs(node_for: NodeMaker):
     node = node_for(plan_for("trn2.48xlarge", nodes=4)).installed()
     node.boot()
     assert node.read("etc/trn/environment").splitlines() == [
         "AWS_REGION=us-west-2",
         "AWS_DEFAULT_REGION=us-west-2",
-        "NEURON_COMPILE_CACHE_URL=s3://cluster-cache/neuron-compile-cache/direct",
         "MALLOC_ARENA_MAX=64",
         "FI_PROVIDER=efa",
         "FI_EFA_USE_DEVICE_RDMA=1",
         "NEURON_LOGICAL_NC_CONFIG=2",
         "TRN_NEURON_CORES=64",
         "TRN_RENDEZVOUS_PORT=41000",
+        "NEURON_COMPILE_CACHE_URL=s3://cluster-cache/neuron-compile-cache/direct",
     ]
     assert node.read("opt/aws/neuron/logical_nc_config") == "NEURON_LOGICAL_NC_CONFIG=2\n"
 

@@ -12,7 +12,8 @@ class NodeLocations:
     """Region, S3 URLs and file systems of a cluster; each may hold a CDK token.
 
     region: AWS region of the node and its buckets. cache_url: S3 URL of the compile cache. report_url: S3 URL of the
-    folder that node records go to. role_id: of the nodes' role, by which their objects are named; None for a role that
+    folder that node records go to. cache_access: `read` if nodes may only read the compile cache.
+    role_id: of the nodes' role, by which their objects are named; None for a role that
     is not this stack's. lustre_dns, lustre_mount_name: of the FSx for Lustre file system; efs_dns: of the
     EFS file system; both None without one. node_script_url: S3 URL of what `node_script` gives. Raises ValueError when
     a value holds a character that a shell would interpret.
@@ -22,6 +23,7 @@ class NodeLocations:
     cache_url: str
     report_url: str
     node_script_url: str
+    cache_access: str | None = None
     role_id: str | None = None
     lustre_dns: str | None = None
     lustre_mount_name: str | None = None

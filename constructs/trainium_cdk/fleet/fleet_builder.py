@@ -266,6 +266,7 @@ class Fleet(FleetBase):
             region=Stack.of(self).region,
             cache_url=props.cache.url,
             report_url=self.records.url,
+            cache_access="read" if props.cache.read_only else None,
             role_id=role_id_of(self.role),
             node_script_url=script.s3_object_url,
         )

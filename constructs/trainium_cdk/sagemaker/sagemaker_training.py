@@ -244,6 +244,9 @@ class SageMakerTraining(_Training):
         image_uri = self._checked_image(image)
         check_granting_key(self, "encryption_key", encryption_key)
         check_cache(self, cache)
+        if cache is not None and cache.read_only:
+            why = "a cache that may be written: PyTorch/XLA writes there by itself"
+            raise refuse(self, "cache", cache.node.path, allowed=why, fix="leave it out, for a new one")
         check_bucket_policy(self, removal_policy)
         if vpc is None and vpc_subnets is not None:
             raise refuse(self, "vpc_subnets", "a selection", allowed="nothing without vpc", fix="give vpc too")

@@ -52,6 +52,11 @@ class ICompileCache(Protocol):
         """Where the cache is, such as s3://bucket/neuron-compile-cache."""
         ...
 
+    @property
+    def read_only(self) -> bool:
+        """Whether nodes with this cache may only read it."""
+        ...
+
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant reading and listing compiled graphs. grantee: a role, a function, a fleet."""
         ...
@@ -94,6 +99,7 @@ class CompileCache(Construct):
         encryption_key: Key | None = None,
         removal_policy: RemovalPolicy | None = None,
         expiration: Duration | None = None,
+        read_only: bool = False,
     ) -> None:
         """
         bucket: an existing bucket, which stays as it is. Default: a new one.
@@ -103,6 +109,7 @@ class CompileCache(Construct):
             Default: DESTROY.
         expiration: age, in whole days, at which a graph expires from a new bucket. Default: 90 days. The compiler has
             no limit of its own, and graphs of an old compiler version are never read again.
+        read_only: whether nodes may only read an existing bucket, which others write. Default: False.
 
         Raises PropsError for what only a new bucket takes beside an existing one, for the policy SNAPSHOT, for an
         expiration that is not from 1 to 3650 days, and for a key of another region or by an alias that IAM cannot
@@ -116,23 +123,42 @@ class CompileCache(Construct):
                 removal_policy=removal_policy,
                 expiration=expiration,
             )
+        elif read_only:
+            fix = "give the bucket that others write"
+            raise refuse(
+                self, "read_only", read_only, allowed="False for a new bucket, which would stay empty", fix=fix
+            )
+        self._read_only = read_only
         self._bucket = bucket or self._new_bucket(bucket_name, encryption_key, removal_policy, expiration)
 
     @staticmethod
     def from_compile_cache_attributes(
-        scope: Construct, construct_id: str, *, bucket_name: str, encryption_key: Key | None = None
+        scope: Construct,
+        construct_id: str,
+        *,
+        bucket_name: str,
+        encryption_key: Key | None = None,
+        read_only: bool = False,
     ) -> ICompileCache:
         """A compile cache of another app or Stage.
 
         bucket_name: its bucket, which must be in the region of the nodes. encryption_key: key that its objects
-        are encrypted with, on which rights are granted too. Default: S3's own.
+        are encrypted with, on which rights are granted too. Default: S3's own. read_only: whether nodes may only read
+        it. Default: False.
         """
-        return _ImportedCache(scope, construct_id, bucket_name=bucket_name, encryption_key=encryption_key)
+        return _ImportedCache(
+            scope, construct_id, bucket_name=bucket_name, encryption_key=encryption_key, read_only=read_only
+        )
 
     @property
     def bucket(self) -> s3.IBucket:
         """The bucket."""
         return self._bucket
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nodes with this cache may only read it."""
+        return self._read_only
 
     @property
     def url(self) -> str:
@@ -229,8 +255,11 @@ class CompileCache(Construct):
 class _ImportedCache(CompileCache):
     """A cache of another app or Stage."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, bucket_name: str, encryption_key: Key | None) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, bucket_name: str, encryption_key: Key | None, read_only: bool
+    ) -> None:
         Construct.__init__(self, scope, construct_id)
+        self._read_only = read_only
         _check_name(self, bucket_name)
         check_granting_key(self, "encryption_key", encryption_key)
         key = cast(kms.IKey | None, encryption_key)
@@ -244,8 +273,12 @@ def _check_name(construct: Construct, name: str) -> None:
 
 
 def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:
-    """Allow a role of this package what `grant_read_write` does, but for the key, which it may have in other ways."""
-    allow_objects(cache.bucket, role, {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING})
+    """Allow a role of this package what `grant_read_write` does, but for the key, which it may have in other ways.
+
+    Of a read-only cache: what `grant_read` does.
+    """
+    writing = {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING}
+    allow_objects(cache.bucket, role, {CACHE_PREFIX: _READING} if cache.read_only else writing)
 
 
 def check_cache(construct: Construct, cache: ICompileCache | None) -> None:

@@ -19,3 +19,19 @@ def existing_cache_bucket_is_kept(plan: PlanValues) -> Iterator[Problem]:
             allowed="retain with trn:cache_bucket",
             fix="remove it: an existing bucket is never deleted",
         )
+
+
+@rule("cache_access", "cache_bucket", "stacks", "precompile_instance_type")
+def read_only_cache_has_another_writer(plan: PlanValues) -> Iterator[Problem]:
+    if plan.cache.access == "read-write":
+        return
+    if plan.cache.bucket is None:
+        fix = "name the bucket that another cluster writes in trn:cache_bucket"
+        yield Problem(key="cache_access", got="read", allowed="read-write for a new bucket", fix=fix)
+    writers = sorted({*plan.stacks} - {"cluster"})
+    if writers:
+        why = f"read-write with {', '.join(writers)} in trn:stacks: PyTorch/XLA writes there by itself"
+        yield Problem(key="cache_access", got="read", allowed=why, fix="deploy these stacks with a bucket of their own")
+    if plan.cache.precompile_instance_type is not None:
+        why = "read-write with trn:precompile_instance_type"
+        yield Problem(key="cache_access", got="read", allowed=why, fix="compile ahead on the cluster that writes")

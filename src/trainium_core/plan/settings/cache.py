@@ -1,5 +1,7 @@
 """The compile cache: the bucket in which nodes share compiled graphs."""
 
+from typing import Literal
+
 from trainium_core.facts import facts
 from trainium_core.setting_schema.forms import Choice, Pattern, WholeNumber
 from trainium_core.setting_schema.setting import AT_DESTROY, BUCKET_NAME, AtDestroy, section, setting
@@ -15,6 +17,14 @@ class Cache:
         default=None,
         left_out="a new bucket",
         meaning="existing bucket for the compile cache, such as one that an earlier cluster left",
+    )
+    access: Literal["read-write", "read"] = setting(
+        "cache_access",
+        Choice(("read-write", "read")),
+        default="read-write",
+        meaning="what nodes may do in the bucket of trn:cache_bucket; a cluster that writes it can run code on all "
+        "clusters that read it",
+        replaces_nodes=True,
     )
     at_destroy: AtDestroy | None = setting(
         "cache_at_destroy",

@@ -81,7 +81,9 @@ class CompileCaches:
         return variables
 
     def store(self, *, settled: bool = False) -> None:
-        """Write back what is new. settled: what wrote it has ended by itself."""
+        """Write back what is new, unless the cache is read-only. settled: what wrote it has ended by itself."""
+        if self._given.get("read_only"):
+            return
         with self._storing:
             for cache, _ in self._caches:
                 cache.store(settled=settled)

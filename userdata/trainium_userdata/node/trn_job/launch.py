@@ -42,8 +42,8 @@ class Launch(NamedTuple):
     spec: the job as it was submitted. rank: this node's among `nodes`, which have `instance_id` and `address`.
     resume_from: a checkpoint of `resume_job`, or None. seconds_left: of the job's time limit. notice_file: where the
     end of this node is announced, if it is; it counts when it comes within notice_seconds. compile_cache: its `url`,
-    the `folder` that it has on this node, `stack`, `venv`, `instance_type` and `lnc`; None without one. venv: the
-    environment of the job's software stack, or the node's own; None without one.
+    the `folder` that it has on this node, `stack`, `venv`, `instance_type`, `lnc` and `read_only`; None without one.
+    venv: the environment of the job's software stack, or the node's own; None without one.
     """
 
     url: str

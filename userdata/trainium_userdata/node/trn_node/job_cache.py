@@ -36,6 +36,7 @@ def compile_cache(stack: str | None) -> dict[str, Any] | None:
         "venv": str(found[1]),
         "instance_type": plan["instance_type"],
         "lnc": plan["logical_neuroncore_config"] or 1,
+        "read_only": files.locations().get("TRN_CACHE_ACCESS") == "read",
     }
 
 
@@ -44,6 +45,8 @@ def direct_url() -> str:
     given = compile_cache("xla")
     if given is None:
         raise ValueError("this node has no PyTorch/XLA")
+    if given["read_only"]:
+        raise ValueError("the compile cache is read-only, and PyTorch/XLA has to write")
     compiler = version_in(Path(given["venv"]), "neuronx_cc")
     return direct_url_of(given["url"], compiler=compiler, instance_type=given["instance_type"], lnc=given["lnc"])
 
