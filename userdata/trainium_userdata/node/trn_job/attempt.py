@@ -63,7 +63,6 @@ class Attempt:
         self._reporting = PeriodicThread("record", self._report, lambda: launch.timing.report)
         self.peer_port = 0
         self._started = time.monotonic()
-        self._command_ended: float | None = None
 
     def run(self) -> int:
         """The exit code of the program: 0 if the attempt succeeded."""
@@ -79,7 +78,7 @@ class Attempt:
             with contextlib.suppress(_AttemptEndedError):
                 self._prepare()
                 saved = self._results.checkpoints
-                uploading = PeriodicThread("checkpoints", self._upload_beside, lambda: saved.seconds)
+                uploading = PeriodicThread("checkpoints", self._results.upload_beside, lambda: saved.seconds)
                 uploading.start()
                 threads.append(uploading)
                 if self._caches.is_wanted:
@@ -125,11 +124,12 @@ class Attempt:
 
     def _report(self) -> None:
         launch = self._launch
+        phases = {**self._phases, "checkpoints": self._results.checkpoint_seconds}
         record: dict[str, Any] = {
             "instance_id": launch.nodes[launch.rank]["instance_id"],
             "state": self._state,
             "at": now_text(),
-            "phases": {name: round(seconds, 3) for name, seconds in dict(self._phases).items()},
+            "phases": {name: round(seconds, 3) for name, seconds in phases.items()},
             "progress": self._progress.as_record(),
             "graphs": self._compiling.counts(),
             "compile_caches": self._caches.as_record(has_first_step=self._progress.first is not None),
@@ -266,7 +266,7 @@ class Attempt:
             self._raise_if_over()
             self._exit_code = command.exit_code
             command.end(0)
-            self._command_ended = time.monotonic()
+            self._results.end_running()
         self.log.say(f"the command ended with {self._exit_code} on {launch.name}")
         if self._is_interrupted():
             self._declare_interruption()
@@ -370,7 +370,7 @@ class Attempt:
                     print_stacks(self.log.say, lambda: command.exit_code is not None, launch.timing.stacks)
                 self._state = "ended"
             command.end(launch.timing.grace)
-            self._command_ended = self._command_ended or time.monotonic()
+            self._results.end_running()
         if self._end.content["node"] == launch.rank and result == "failed":
             self._final_state = "failed"
         for thread in threads:
@@ -389,15 +389,6 @@ class Attempt:
         with self._phase("results"):
             self._results.store(lambda: self._terminated or is_cancelled())
             self._caches.store(settled=self._exit_code == 0)
-
-    def _upload_beside(self) -> None:
-        """While the command runs: the phase `checkpoints` is part of `running`."""
-        start = time.monotonic()
-        try:
-            self._results.checkpoints.upload()
-        finally:
-            end = self._command_ended or time.monotonic()
-            self._phases["checkpoints"] = self._phases.get("checkpoints", 0) + max(0.0, end - start)
 
     def _retry_at_end(self, what: str, work: Callable[[], object]) -> None:
         for _ in range(FINAL_ATTEMPTS):

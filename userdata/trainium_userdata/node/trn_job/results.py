@@ -27,7 +27,22 @@ class Results:
         self.checkpoints = Checkpoints(launch, store, launch.place / "checkpoints", log.say)
         self._outputs = Outputs(launch, store, launch.place / "outputs")
         self._began: float | None = None
+        self._running_ended: float | None = None
+        self.checkpoint_seconds = 0.0
         self.lost = ""
+
+    def upload_beside(self) -> None:
+        """Store checkpoints while the command runs: `checkpoint_seconds` are part of its time."""
+        start = time.monotonic()
+        try:
+            self.checkpoints.upload()
+        finally:
+            end = self._running_ended or time.monotonic()
+            self.checkpoint_seconds += max(0.0, end - start)
+
+    def end_running(self) -> None:
+        """Say that the command has ended."""
+        self._running_ended = self._running_ended or time.monotonic()
 
     def store(self, is_cancelled: Callable[[], bool]) -> None:
         """Store what is left, within the time that all calls share."""
