@@ -13,9 +13,9 @@ from trainium_cli.main import trn
 GOOD = ("-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2")
 
 
-def run(*arguments: str) -> Result:
+def run(*arguments: str, stdin: str | None = None) -> Result:
     """Run a command in this process; standard output and error are kept apart."""
-    return CliRunner().invoke(trn, arguments, prog_name="trn")
+    return CliRunner().invoke(trn, arguments, input=stdin, prog_name="trn")
 
 
 def run_program(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

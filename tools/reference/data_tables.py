@@ -3,8 +3,8 @@
 from tools.reference.markdown import code, table, text
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
+from trainium_core.known_errors import KnownError, known_errors
 from trainium_core.prices.file import snapshot_prices
-from trainium_core.stacks.known_errors import KnownError, known_errors
 
 
 def errors() -> str:
@@ -16,7 +16,8 @@ def _error(one: KnownError) -> str:
     seen = ", ".join(code(part) for part in one.pattern.split("|")) if _is_plain(one.pattern) else ""
     lines = [f"### {heading}", f"**Cause.** {text(one.cause)}.", f"**Fix.** {text(one.fix)}."]
     lines += [f"Its text holds {seen}."] if seen else []
-    return "\n\n".join([*lines, f"Source, {one.date}: {text(one.source)}"])
+    source = f"[{text(one.source)}]({one.url})" if one.url else text(one.source)
+    return "\n\n".join([*lines, f"Source, {one.date}: {source}"])
 
 
 def _is_plain(pattern: str) -> bool:

@@ -172,7 +172,7 @@ def _explain_failures(
             explained = True
             reasons = "\n".join(f"  {reason}" for reason in failure.reasons)
             echo(f"\n{stack} was not deployed:\n{reasons}\n", err=True)
-            echo(f"State: {failure.state}.\nNext:  {failure.advice}.", err=True)
+            echo(failure.summary, err=True)
     if not explained:
         echo(f"\nThe CDK CLI ended without having deployed everything.\n{run.output_tail}".rstrip(), err=True)
 

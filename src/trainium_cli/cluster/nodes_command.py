@@ -15,6 +15,7 @@ from trainium_cli.invocation import Invocation, pass_invocation, plan_options, s
 from trainium_cli.layout import Group, Table, Text
 from trainium_cli.terminal import console, echo, print_json, table
 from trainium_cli.waiting import waiting
+from trainium_core.known_errors import KnownError, known_error
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import (
     Nodes,
@@ -166,8 +167,22 @@ def _show(report: NodesReport, instance_id: str | None, *, as_json: bool, stack:
         print_json({"stack": stack, **report_as_json(report, only=instance_id)})
     elif instance_id is None:
         console().print(nodes_table(report))
+        _explain(report.nodes)
     else:
-        console().print(checks_table(next(node for node in report.nodes if node.instance_id == instance_id)))
+        node = next(node for node in report.nodes if node.instance_id == instance_id)
+        console().print(checks_table(node))
+        _explain([node])
+
+
+def _explain(shown: Sequence[NodeStatus]) -> None:
+    """Print what `trn explain` says of the nodes that have failed, once for all that have the same error."""
+    found: dict[str, tuple[KnownError, list[str]]] = {}
+    for node in shown:
+        known = known_error(f"node {node.instance_id}: {node.problem}") if node.state == "failed" else None
+        if known:
+            found.setdefault(known.name, (known, []))[1].append(node.instance_id)
+    for error, nodes in found.values():
+        console().print(f"\nCause: {error.cause} ({', '.join(nodes)}).\nFix:   {error.fix}.")
 
 
 _STYLE = {"proven": "green", "failed": "red", "draining": "yellow", "leaving": "yellow"}

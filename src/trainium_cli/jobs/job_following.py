@@ -6,6 +6,8 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.interruption import tell_interrupted
 from trainium_cli.jobs.job_report import seconds_of, state_line
 from trainium_cli.terminal import echo
+from trainium_core.jobs.engine import JobEngine
+from trainium_core.jobs.explaining import job_explanation
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import UnavailableError
@@ -37,6 +39,13 @@ def follow_job(
         echo(f"Unknown how the job continues: {error}\n{_still_running(follower.job_id)}", err=True)
         return None
     return last
+
+
+def show_explanation(engine: JobEngine, state: JobState) -> None:
+    """Print on standard error, in two lines, what `trn explain` says of a job that failed."""
+    found = job_explanation(engine, state)
+    if found is not None:
+        echo(f"Cause: {found.cause}.\nFix:   {found.error.fix}.", err=True)
 
 
 def log_text(line: LogLine) -> str:

@@ -8,7 +8,7 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.terminal import console, echo, pairs, print_json
-from trainium_core.stacks.known_errors import known_error, known_errors
+from trainium_core.known_errors import CAUSE, Explanation, explained, known_errors
 
 
 @click.command()
@@ -18,20 +18,23 @@ from trainium_core.stacks.known_errors import known_error, known_errors
 def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
     """Show the cause of an error and the fix.
 
-    TEXT is the error message, in quotes. Default: standard input. Works offline.
+    TEXT is the error message, in quotes. - or nothing reads standard input, which may be a whole log: the first cause
+    in it is shown, not what followed from it. Works offline.
+
+        trn logs JOB | trn explain -
 
     Exit code 0: the error is known. 1: it is not.
     """
-    pasted = " ".join(text) if text or sys.stdin.isatty() else sys.stdin.read()
+    reads = text == ("-",) or (not text and not sys.stdin.isatty())
+    pasted = sys.stdin.read() if reads else " ".join(text)
     if not pasted.strip():
         raise click.UsageError("paste the error, in quotes: trn explain 'VcpuLimitExceeded ...'")
-    found = known_error(pasted)
+    lines = pasted.splitlines()
+    found = explained(lines)
     if invocation.as_json:
-        print_json(asdict(found) if found else None)
+        print_json(_as_json(found) if found else None)
     elif found:
-        source = f"{found.source} (looked up {found.date})"
-        rows = [("error", found.name), ("cause", found.cause), ("fix", found.fix), ("source", source)]
-        console().print(pairs(rows, label_width=6))
+        console().print(pairs(_rows(found, is_log=len(lines) > 1), label_width=7))
     else:
         known = "\n".join(f"  {one.name}" for one in known_errors())
         echo(
@@ -39,3 +42,23 @@ def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
             err=True,
         )
     return ExitCode.OK if found else ExitCode.NOT_READY
+
+
+def _rows(found: Explanation, *, is_log: bool) -> list[tuple[str, str]]:
+    error = found.error
+    note = "" if error.kind == CAUSE else f" ({error.kind})"
+    rows = [
+        ("error", f"{error.name}{note}"),
+        ("line", f"{found.line}: {found.text}" if is_log else ""),
+        ("before", f"an exception that is not known: {found.unknown}" if found.unknown else ""),
+        ("cause", error.cause),
+        ("fix", error.fix),
+        ("source", f"{error.source} (looked up {error.date})"),
+        ("", error.url),
+    ]
+    return [(label, value) for label, value in rows if value]
+
+
+def _as_json(found: Explanation) -> dict[str, object]:
+    where = {"line": found.line, "text": found.text, "unknown_before": found.unknown}
+    return {**asdict(found.error), **where}

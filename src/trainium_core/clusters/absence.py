@@ -7,9 +7,9 @@ from typing import Protocol
 
 from trainium_core.capacity.offerings import Reservation
 from trainium_core.clusters.cluster import Absence, Cluster, ClusterList, ClusterStack
+from trainium_core.known_errors import known_error
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.plan.pilot_end import minute_text
-from trainium_core.stacks.known_errors import known_error
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from trainium_core.known_errors import explained
 from trainium_core.stacks.events import StackEvent
-from trainium_core.stacks.known_errors import known_error
 
 _CANCELLED = re.compile("cancelled", re.IGNORECASE)
 _REQUEST = re.compile(
@@ -28,17 +28,27 @@ _STATES: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class DeploymentFailure:
-    """`reasons`: the errors that caused the others. `state`: the state of the stack."""
+    """`reasons`: the errors that caused the others. `state`: the state of the stack.
+
+    cause: what `trn explain` says of the reasons; empty for unknown errors.
+    """
 
     reasons: tuple[str, ...]
     state: str
     advice: str
+    cause: str = ""
 
     @property
     def text(self) -> str:
         """Reasons, state and advice, in lines."""
         reasons = "\n".join(f"  {reason}" for reason in self.reasons)
-        return f"{reasons}\nState: {self.state}.\nNext:  {self.advice}."
+        return f"{reasons}\n{self.summary}"
+
+    @property
+    def summary(self) -> str:
+        """All of it but the reasons."""
+        cause = f"Cause: {self.cause}.\n" if self.cause else ""
+        return f"{cause}State: {self.state}.\nNext:  {self.advice}."
 
 
 def deployment_failure(events: Sequence[StackEvent]) -> DeploymentFailure | None:
@@ -54,16 +64,15 @@ def deployment_failure(events: Sequence[StackEvent]) -> DeploymentFailure | None
     else:
         reasons = tuple(dict.fromkeys(f"{event.logical_id} ({event.kind}): {_message(event)}" for event in causes))
     status = of_stack[-1].status if of_stack else ""
+    known = explained([" ".join(reasons)])
     return DeploymentFailure(
-        reasons=reasons, state=_STATES.get(status, f"the stack is in {status}"), advice=_advice(" ".join(reasons))
+        reasons=reasons,
+        state=_STATES.get(status, f"the stack is in {status}"),
+        advice=known.error.fix if known else _OTHERWISE,
+        cause=known.cause if known else "",
     )
 
 
 def _message(event: StackEvent) -> str:
     wrapped = _REQUEST.match(event.reason)
     return wrapped["message"].strip() if wrapped else event.reason
-
-
-def _advice(reasons: str) -> str:
-    known = known_error(reasons)
-    return known.fix if known else _OTHERWISE

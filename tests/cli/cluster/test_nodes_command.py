@@ -96,6 +96,13 @@ def test_watching_begins_before_the_stack_has_made_the_group_of_its_nodes(accoun
     assert ended.stderr.startswith("waiting: TrnClusterStack is being made: its nodes come last\n")
 
 
+def test_failed_nodes_are_explained_once_for_each_error(account: FakeNodes) -> None:
+    account.answers = [deployed(stored(A, "failed", "no driver"), stored(B, "failed", "no EFA"))]
+    shown = run("nodes", *GOOD).stdout
+    assert shown.count("Cause: a node found something wrong with itself") == 1
+    assert shown.index("Cause:") < shown.index("Fix:   run `trn deploy` again")
+
+
 def test_failed_nodes_that_are_gone_are_shown_with_what_was_wrong(account: FakeNodes) -> None:
     gone = stored("i-0cccccccccccccccc", "failed", "core 3 computes wrong numbers")
     account.answers = [deployed(stored(A), stored(B), gone)]

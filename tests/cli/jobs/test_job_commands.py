@@ -271,6 +271,36 @@ def test_failed_job_shows_its_traceback_with_node_and_rank(cluster: Cluster) -> 
     assert "node 1, rank 33" in ended.stdout
 
 
+def test_failed_job_explains_itself_by_how_it_ended(cluster: Cluster) -> None:
+    reason = "rank 3 on node 0 (i-0): AssertionError: Torch not compiled with CUDA enabled"
+    ended, job = run_to_the_end(cluster, "failed", reason=reason, node=0, rank=3)
+    shown = [ended, run("jobs", *TWO, job.id), run("logs", *TWO, job.id)]
+    for one in shown:
+        assert (
+            "Cause: the code asks for CUDA or NCCL, which Trainium does not have.\nFix:   run `trn assess`"
+            in one.stderr
+        )
+
+
+def test_failed_job_explains_itself_by_the_log_of_its_node(cluster: Cluster) -> None:
+    writes = replace(cluster.writes, job=JOB)
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    writes.start()
+    writes.log(1, "[rank 33] error: [NCC_EVRF029] Operation sort is not supported on trn2.\n", node=1)
+    writes.log(2, "[rank 33] ValueError: neuronx-cc failed with 70\n", node=1)
+    failure = {"reason": "rank 33 on node 1 (i-1): ValueError: neuronx-cc failed with 70", "node": 1, "rank": 33}
+    writes.end_attempt("failed", **failure)
+    writes.end("failed", **failure)
+    ended = run("jobs", *TWO, JOB.id)
+    assert "Cause: the graph has an operator that the compiler does not support" in ended.stderr
+
+
+@pytest.mark.parametrize("result", ["succeeded", "stopped", "failed"])
+def test_job_without_a_known_error_explains_nothing(cluster: Cluster, result: str) -> None:
+    ended, _ = run_to_the_end(cluster, result, reason="ValueError: no")
+    assert "Cause:" not in ended.stderr
+
+
 def test_resumed_job_continues_from_the_origin_checkpoint(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.writes.put("checkpoints/step-10.json", {"world_size": 64})

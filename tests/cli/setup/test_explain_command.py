@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.running import run
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.stacks.known_errors import known_error, known_errors
+from trainium_core.known_errors import known_error, known_errors
 
 PASTED = {
     "You have requested more vCPU capacity than your current vCPU limit of 0 allows": "quota of vCPUs",
@@ -54,3 +54,26 @@ def test_without_an_error_it_asks_for_one(arguments: Sequence[str]) -> None:
     ended = run("explain", *arguments)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "paste the error" in ended.stderr
+
+
+@pytest.mark.parametrize("arguments", [("-",), ()])
+def test_log_on_standard_input_is_explained_by_its_first_cause(arguments: Sequence[str]) -> None:
+    log = (
+        "step 1 loss 2.5\n"
+        "[rank 7] [F137] neuronx-cc was forcibly killed - This most commonly occurs due to insufficient system memory.\n"
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+    )
+    ended = run("explain", *arguments, stdin=log)
+    assert ended.exit_code == ExitCode.OK
+    assert "compiler was killed" in ended.stdout
+    assert "2: [F137] neuronx-cc" in ended.stdout
+
+
+def test_consequence_is_named_as_one_with_the_unknown_exception_before() -> None:
+    log = (
+        "Traceback (most recent call last):\n  File 'x.py'\nValueError: seven\n"
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+    )
+    shown = run("explain", "-", stdin=log).stdout
+    assert "another process failed (consequence)" in shown
+    assert "ValueError: seven" in shown

@@ -1,0 +1,139 @@
+"""Errors that people meet, with cause and fix, from data/errors.toml and data/neuron_errors.toml."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from typing import Any
+
+from trainium_core.facts import DATA
+
+CAUSE, CONSEQUENCE, WARNING = "cause", "consequence", "warning"
+_FILES = ("neuron_errors.toml", "errors.toml")
+_TRACEBACK = "Traceback (most recent call last):"
+_PREFIX = re.compile(r"^(\[rank ?\d+\]:? ?|\[trn\] |\S+ \| )+")
+_LONGEST_LINE = 2000
+_NUMBER = re.compile(r"\d+")
+_NUMBER_COUNTS = re.compile(r"stat|err|sig|exit|NCC_|L-\d", re.IGNORECASE)
+_MOST_FORMS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownError:
+    """pattern: a regular expression that its text fits. source: what says so, as of the date, at `url`.
+
+    kind: CAUSE, CONSEQUENCE of another failure, or WARNING, which ends nothing. rules: of `trn assess`, which find it
+    before it happens.
+    """
+
+    name: str
+    pattern: str
+    cause: str
+    fix: str
+    source: str
+    date: date
+    url: str = ""
+    kind: str = CAUSE
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """An error that was found in a text. line: its number, from 1. unknown: an exception before it that has no row."""
+
+    error: KnownError
+    line: int
+    text: str
+    unknown: str = ""
+
+    @property
+    def cause(self) -> str:
+        """Of a consequence it is said that the cause is not known."""
+        return self.error.cause if self.error.kind == CAUSE else f"not known; it showed as: {self.error.cause}"
+
+
+@cache
+def known_errors() -> Sequence[KnownError]:
+    """Of several that fit a line, the first counts."""
+    return tuple(one for file in _FILES for one in _read(file))
+
+
+def _read(file: str) -> Iterator[KnownError]:
+    raw = tomllib.loads((DATA / file).read_text(encoding="utf-8"))
+    sources: Mapping[str, Mapping[str, Any]] = raw.get("sources", {})
+    for row in raw["error"]:
+        of_source = sources.get(row["source"])
+        if of_source:
+            row |= {"source": of_source["title"], "url": of_source["url"], "date": of_source["date"]}
+        yield KnownError(**{**row, "rules": tuple(row.get("rules", ()))})
+
+
+@cache
+def _patterns() -> Sequence[tuple[KnownError, re.Pattern[str]]]:
+    return tuple((one, re.compile(one.pattern)) for one in known_errors())
+
+
+def known_error(text: str) -> KnownError | None:
+    """The one that explains a text; None when none does."""
+    found = explained(text.splitlines())
+    return found.error if found else None
+
+
+def explained(lines: Iterable[str]) -> Explanation | None:
+    """What explains the lines of a log: the first cause, else the first consequence, else the first warning.
+
+    None when no line is known.
+    """
+    first: dict[str, Explanation] = {}
+    exceptions = _Exceptions()
+    search = _Search()
+    for number, raw in enumerate(lines, start=1):
+        line = _PREFIX.sub("", raw[:_LONGEST_LINE]).rstrip()
+        exceptions.feed(line)
+        found = search.known(line)
+        if found is None:
+            exceptions.keep_unknown()
+        elif found.kind not in first:
+            first[found.kind] = Explanation(error=found, line=number, text=line.strip(), unknown=exceptions.unknown)
+            if found.kind == CAUSE:
+                break
+    return next((first[kind] for kind in (CAUSE, CONSEQUENCE, WARNING) if kind in first), None)
+
+
+class _Search:
+    """Lines that differ only in numbers, such as those of steps, are searched once."""
+
+    def __init__(self) -> None:
+        self._unknown = set[str]()
+
+    def known(self, line: str) -> KnownError | None:
+        form = line if _NUMBER_COUNTS.search(line) else _NUMBER.sub("0", line)
+        if form in self._unknown:
+            return None
+        found = next((one for one, pattern in _patterns() if pattern.search(line)), None)
+        if found is None and len(self._unknown) < _MOST_FORMS:
+            self._unknown.add(form)
+        return found
+
+
+class _Exceptions:
+    """The first exception of a log that has no row: the last line of its traceback."""
+
+    def __init__(self) -> None:
+        self.unknown = ""
+        self._is_open = False
+        self._last = ""
+
+    def feed(self, line: str) -> None:
+        self._last = ""
+        if line == _TRACEBACK:
+            self._is_open = True
+        elif self._is_open and line and not line.startswith(" "):
+            self._is_open = False
+            self._last = line
+
+    def keep_unknown(self) -> None:
+        """What was fed last is not known."""
+        self.unknown = self.unknown or self._last

@@ -1,0 +1,93 @@
+"""The words of Neuron, PyTorch, torchrun and Slurm are known, and the first cause in a log is found."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainium_core.assess.rules import rules
+from trainium_core.known_errors import CAUSE, CONSEQUENCE, WARNING, explained, known_error, known_errors
+
+_WORDS = tomllib.loads(Path(__file__).with_name("neuron_words.toml").read_text())
+SAID: list[dict[str, Any]] = _WORDS["said"]
+LOGS: list[dict[str, Any]] = _WORDS["log"]
+DOCUMENTED_CODES: list[str] = _WORDS["compiler_codes"]
+FAILED_STATUSES: list[str] = _WORDS["failed_statuses"]
+
+
+@pytest.mark.parametrize("said", SAID, ids=lambda said: said["text"][-60:])
+def test_words_of_neuron_and_launchers_are_known(said: dict[str, Any]) -> None:
+    found = known_error(said["text"])
+    assert found is not None
+    assert found.name == said["name"]
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: log["name"])
+def test_first_cause_of_a_log_is_told(log: dict[str, Any]) -> None:
+    found = explained(log["text"].splitlines())
+    assert found is not None
+    assert found.error.name == log["name"]
+    assert log["line"] in found.text
+
+
+@pytest.mark.parametrize("code", DOCUMENTED_CODES)
+def test_documented_compiler_code_has_a_row_of_its_own(code: str) -> None:
+    found = known_error(f"error: [NCC_{code}] something")
+    assert found is not None
+    assert found.name not in ("compiler error", "internal compiler error")
+
+
+@pytest.mark.parametrize("status", FAILED_STATUSES)
+def test_failed_runtime_status_is_known(status: str) -> None:
+    assert known_error(f"Failure: {status} in nrt_execute()") is not None
+
+
+def test_undocumented_compiler_code_is_a_compiler_error() -> None:
+    found = known_error("[NCC_EXYZ999] something new")
+    assert found is not None
+    assert found.name == "compiler error"
+
+
+def test_words_of_the_test_have_links() -> None:
+    assert [one for one in [*SAID, *LOGS] if not one["link"].startswith("https://")] == []
+
+
+def test_rows_are_complete() -> None:
+    for one in known_errors():
+        assert one.kind in (CAUSE, CONSEQUENCE, WARNING)
+        assert all((one.cause, one.fix, one.source))
+        assert set(one.rules) <= {*rules()}
+    names = [one.name for one in known_errors()]
+    assert len(names) == len(set(names))
+
+
+def test_warning_counts_only_where_nothing_failed() -> None:
+    warning = "pt-xla-profiler: CompileTime too frequent: 23 counts during 12 steps"
+    alone, failed = explained([warning]), explained([warning, "RuntimeError: nrt_load_collectives status=10"])
+    assert alone is not None
+    assert failed is not None
+    assert (alone.error.kind, failed.error.kind) == (WARNING, CAUSE)
+
+
+def test_unknown_exception_before_is_told() -> None:
+    log = [
+        "[rank 3] Traceback (most recent call last):",
+        '[rank 3]   File "train.py", line 3, in <module>',
+        "[rank 3] ValueError: batch of 7 cannot be split",
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+    ]
+    found = explained(log)
+    assert found is not None
+    assert found.error.kind == CONSEQUENCE
+    assert found.unknown == "ValueError: batch of 7 cannot be split"
+
+
+def test_lines_that_differ_in_a_status_are_searched_each() -> None:
+    found = explained(["nrt_execute: status=0", "nrt_execute: status=1004"])
+    assert found is not None
+    assert found.error.name == "execution failed"
+
+
+def test_line_without_an_error_is_not_known() -> None:
+    assert explained(["step 1 loss 2.5", "saved checkpoint-100 in 3.2 s", ""]) is None
