@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.core.test_deployment_failure import failed_with
-from trainium_core.known_errors import known_error
+from trainium_core.explanations.known_errors import known_error
 from trainium_runtime.fleet_verdict import FleetView, fleet_verdict
 from trainium_runtime.recovery import Recovery
 

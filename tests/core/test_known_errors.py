@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trainium_core.assess.rules import rules
-from trainium_core.known_errors import CAUSE, CONSEQUENCE, WARNING, explained, known_error, known_errors
+from trainium_core.explanations.known_errors import CAUSE, CONSEQUENCE, WARNING, explained, known_error, known_errors
 
 _WORDS = tomllib.loads(Path(__file__).with_name("neuron_words.toml").read_text())
 SAID: list[dict[str, Any]] = _WORDS["said"]

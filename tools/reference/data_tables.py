@@ -3,7 +3,7 @@
 from tools.reference.markdown import code, table, text
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
-from trainium_core.known_errors import KnownError, known_errors
+from trainium_core.explanations.known_errors import KnownError, known_errors
 from trainium_core.prices.file import snapshot_prices
 
 

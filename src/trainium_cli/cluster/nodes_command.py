@@ -15,7 +15,7 @@ from trainium_cli.invocation import Invocation, pass_invocation, plan_options, s
 from trainium_cli.layout import Group, Table, Text
 from trainium_cli.terminal import console, echo, print_json, table
 from trainium_cli.waiting import waiting
-from trainium_core.known_errors import KnownError, known_error
+from trainium_core.explanations.known_errors import KnownError, known_error
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.report import (
     Nodes,

@@ -8,7 +8,7 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.terminal import console, echo, pairs, print_json
-from trainium_core.known_errors import CAUSE, Explanation, explained, known_errors
+from trainium_core.explanations.known_errors import CAUSE, Explanation, explained, known_errors
 
 
 @click.command()

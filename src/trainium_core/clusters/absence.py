@@ -7,7 +7,7 @@ from typing import Protocol
 
 from trainium_core.capacity.offerings import Reservation
 from trainium_core.clusters.cluster import Absence, Cluster, ClusterList, ClusterStack
-from trainium_core.known_errors import known_error
+from trainium_core.explanations.known_errors import known_error
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.plan.pilot_end import minute_text
 from trainium_runtime.errors import UnavailableError

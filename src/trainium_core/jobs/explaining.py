@@ -1,8 +1,8 @@
 """Why a job failed, in the words of `trn explain`: from how it ended, else from the log of the node that failed."""
 
+from trainium_core.explanations.known_errors import CAUSE, WARNING, Explanation, explained
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.progress import JobState
-from trainium_core.known_errors import CAUSE, WARNING, Explanation, explained
 from trainium_runtime.errors import UnavailableError
 from trainium_wire.job import FAILED, HUNG
 

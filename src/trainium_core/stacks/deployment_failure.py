@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trainium_core.known_errors import explained
+from trainium_core.explanations.known_errors import explained
 from trainium_core.stacks.events import StackEvent
 
 _CANCELLED = re.compile("cancelled", re.IGNORECASE)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.running import run
 from trainium_cli.exit_codes import ExitCode
-from trainium_core.known_errors import known_error, known_errors
+from trainium_core.explanations.known_errors import known_error, known_errors
 
 PASTED = {
     "You have requested more vCPU capacity than your current vCPU limit of 0 allows": "quota of vCPUs",
@@ -60,7 +60,7 @@ def test_without_an_error_it_asks_for_one(arguments: Sequence[str]) -> None:
 def test_log_on_standard_input_is_explained_by_its_first_cause(arguments: Sequence[str]) -> None:
     log = (
         "step 1 loss 2.5\n"
-        "[rank 7] [F137] neuronx-cc was forcibly killed - This most commonly occurs due to insufficient system memory.\n"
+        "[rank 7] [F137] neuronx-cc was forcibly killed - This most commonly occurs due to\n"
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
     )
     ended = run("explain", *arguments, stdin=log)

@@ -1,0 +1,1 @@
+"""Errors that people meet, with cause and fix: what `trn explain` says, wherever something fails."""
