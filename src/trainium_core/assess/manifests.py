@@ -160,13 +160,14 @@ def _of_setup_cfg(text: str) -> Iterator[Requirement]:
         parser.read_string(text)
     except configparser.Error as error:
         raise UnreadableError(f"is not a configuration file: {error.message.splitlines()[0]}") from error
-    given = parser.get("options", "install_requires", fallback="").splitlines()
+    given = str(parser.get("options", "install_requires", fallback="")).splitlines()
     if parser.has_section("options.extras_require"):
         for _, value in parser.items("options.extras_require"):
             given += value.splitlines()
     lines = text.splitlines()
-    for name in dict.fromkeys(filter(None, map(_of_line, given))):
-        yield _placed(name, lines, is_direct=True)
+    for name in dict.fromkeys(_of_line(line) for line in given):
+        if name:
+            yield _placed(name, lines, is_direct=True)
 
 
 def _table(parent: object, key: str) -> Mapping[str, Any]:
