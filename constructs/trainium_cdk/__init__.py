@@ -1,4 +1,4 @@
-"""CDK constructs for AWS Trainium clusters. Each is useful alone in an app."""
+"""CDK constructs for AWS Trainium clusters. Each can be used on its own."""
 
 from trainium_cdk.checks import PropsError
 from trainium_cdk.cluster import TrainiumCluster

@@ -1,7 +1,7 @@
-"""Types of the CDK as a type checker has to see them in parameters.
+"""Types of the CDK for parameters, in the form that type checkers accept.
 
-jsii names some parameters of classes otherwise than the interfaces that they implement (`_statement`, `statement`), so
-that pyright refuses an `iam.Role` where an `iam.IRole` is expected.
+In jsii, some method parameters of a class have other names than in the interface that it implements (`_statement`,
+`statement`), so pyright rejects an `iam.Role` where an `iam.IRole` is expected.
 """
 
 from typing import Protocol
@@ -17,6 +17,6 @@ Subnet = ec2.ISubnet | ec2.Subnet
 
 
 class RuleTarget(Protocol):
-    """What EventBridge can send an event to: events.IRuleTarget, whatever its parameters are called."""
+    """A target of EventBridge: events.IRuleTarget without its parameter names."""
 
     def bind(self, rule: events.IRule, id: str | None = None, /) -> events.RuleTargetConfig: ...

@@ -1,4 +1,4 @@
-"""Checks of parameters that AWS would refuse only at the deployment, and how mistakes are reported."""
+"""Checks of parameters that AWS would reject only during the deployment, and their errors."""
 
 from collections.abc import Iterable
 from typing import Any, cast
@@ -13,9 +13,9 @@ _SHOWN = 120
 
 
 class PropsError(ValueError):
-    """Parameters that a construct cannot be made of; the message says what is wrong with each and what to do.
+    """Invalid parameters of a construct. The message says what is wrong with each, and how to fix it.
 
-    path: of the construct. problems: all that was found, the `key` of each is the name of the parameter.
+    path: of the construct. problems: all of them; the `key` of each is the name of its parameter.
     """
 
     def __init__(self, path: str, problems: Iterable[Problem]) -> None:
@@ -27,48 +27,48 @@ class PropsError(ValueError):
 
 
 def refuse(construct: IConstruct, parameter: str, got: object, *, allowed: str, fix: str) -> PropsError:
-    """The error for one parameter. got: shown by its path where it is a construct."""
+    """The error for one parameter. got: its value; a construct is shown by its path."""
     node = getattr(got, "node", None)
     shown = node.path if isinstance(node, Node) else got
     return PropsError(construct.node.path, [Problem(key=parameter, got=shown, allowed=allowed, fix=fix)])
 
 
 def check(construct: IConstruct, *problems: Iterable[Problem]) -> None:
-    """Raise PropsError with all problems that rules have found, if there are any."""
+    """Raise PropsError if there are problems."""
     found = [problem for some in problems for problem in some]
     if found:
         raise PropsError(construct.node.path, found)
 
 
 def form(setting: str, value: Any, *, field: str | None = None) -> Iterable[Problem]:
-    """What is wrong with the form of a value; a CDK token, and None, may be anything. field: Default: the setting."""
+    """What is wrong with the form of a value. CDK tokens and None are accepted. field: Default: the setting."""
     return () if value is None or is_token(value) else form_problems(setting, value, field=field)
 
 
 def first_line(error: Exception) -> str:
-    """What the CDK says in an error, without the trace of its own that follows."""
+    """The message of a CDK error, without the stack trace that follows it."""
     return str(error).partition("\n")[0]
 
 
 def is_token(value: Any) -> bool:
-    """Whether a value, of whatever type, is or holds a CDK token."""
+    """Whether a value of any type is or contains a CDK token."""
     if isinstance(value, str) and "${" not in value:
-        return False  # every token in a text begins so; to ask the CDK costs a call
+        return False  # how every token in a string begins; asking the CDK is slower
     try:
         return Token.is_unresolved(list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value)
-    except AttributeError:  # jsii's, for what it has no type for
+    except AttributeError:  # of jsii, for values without a type
         return False
 
 
 def check_known(construct: IConstruct, parameter: str, value: Any, *, why: str) -> None:
-    """Raise PropsError for a CDK token. why: what needs the value at synthesis."""
+    """Raise PropsError for a CDK token. why: why the value must be known at synthesis."""
     if is_token(value):
-        known = "a value that is known at synthesis"
+        known = "a value known at synthesis"
         raise refuse(construct, parameter, str(value), allowed=known, fix=f"give the value itself: {why}")
 
 
 def check_same_region(construct: IConstruct, parameter: str, value: Any, *, what: str) -> None:
-    """Raise PropsError for a resource of another region than the construct's, where both are known.
+    """Raise PropsError if a resource is in another region than the construct and both regions are known.
 
     what: the resource and its use, such as `a VPC`.
     """
@@ -76,12 +76,12 @@ def check_same_region(construct: IConstruct, parameter: str, value: Any, *, what
 
 
 def check_same_account(construct: IConstruct, parameter: str, value: Any, *, what: str) -> None:
-    """Raise PropsError for a resource of another account than the construct's, where both are known."""
+    """Raise PropsError if a resource is in another account than the construct and both accounts are known."""
     _check_same(construct, parameter, value, Stack.of(construct).account, where="account", what=what)
 
 
 def _check_same(construct: IConstruct, parameter: str, value: Any, own: str, *, where: str, what: str) -> None:
-    """where: the attribute of a resource's environment that is compared, as the message calls it."""
+    """where: the compared attribute of the resource's environment, as in the message."""
     other: str = getattr(value.env, where)
     if other != own and not Token.is_unresolved(other) and not Token.is_unresolved(own):
         shown = f"{cast(IConstruct, value).node.path} of {other}"

@@ -1,4 +1,4 @@
-"""A whole cluster: network, cache and fleet, wired."""
+"""A complete cluster: network, cache and fleet."""
 
 from aws_cdk import Annotations
 from constructs import Construct
@@ -13,7 +13,7 @@ from trainium_core.plan.settings.network import DEFAULT_EGRESS
 
 
 class TrainiumCluster(Construct):
-    """Everything a plan asks for. `network`, `cache`, `file_systems` and `fleet` are the constructs it is of.
+    """A complete cluster for a plan. `network`, `cache`, `file_systems` and `fleet` are its constructs.
 
     Example:
 
@@ -23,10 +23,10 @@ class TrainiumCluster(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan, sleep: SleepSwitch | None = None) -> None:
         """
-        plan: all that the cluster is to be.
-        sleep: what `trn sleep` and `trn wake` turn. Default: the cluster is always awake.
+        plan: describes the cluster.
+        sleep: the switch that `trn sleep` and `trn wake` set. Default: the cluster is always awake.
 
-        Raises PropsError for a switch of another stack, and PlanError for a plan of another region than the stack's.
+        Raises PropsError if the switch is in another stack, and PlanError if the plan is for another region.
         """
         super().__init__(scope, construct_id)
         check_sleep(self, sleep)

@@ -1,4 +1,4 @@
-"""What a plan means as constructs and their properties: the one place that takes one for the other."""
+"""Converts a plan to constructs and their parameters."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -31,15 +31,16 @@ from trainium_core.problems import PlanError, Problem
 
 
 def check_region(construct: Construct, plan: Plan) -> None:
-    """Warn of a stack that may be deployed to any region.
+    """Check that a stack is in the region of the plan. Adds a warning to a stack without a region.
 
-    Raises PlanError where the stack is for another region than the plan: quota, zones and image are the plan's.
+    Raises PlanError if the stack is in another region, because quotas, zones and images depend on the region.
     """
     stack = Stack.of(construct)
     if Token.is_unresolved(stack.region):
         Annotations.of(construct).add_warning_v2(
             "trn:region",
-            f"the plan is for {plan.region}, the stack for any region: give it env=Environment(region='{plan.region}')",
+            f"the plan is for {plan.region}, and the stack has no region: "
+            f"give it env=Environment(region='{plan.region}')",
         )
     elif stack.region != plan.region:
         allowed = f"{stack.region}, the region of the stack {stack.stack_name}"
@@ -56,9 +57,9 @@ def plan_network(
     any_bucket: bool = False,
     sleep: SleepSwitch | None = None,
 ) -> ClusterNetwork:
-    """The VPC and subnet of trn:vpc_id, else new ones with this way out, as long as the cluster is awake.
+    """The VPC and subnet of trn:vpc_id, by default new ones. While the cluster sleeps they have no paid egress.
 
-    any_bucket: whether more buckets are reached than those of the account and of the plan.
+    any_bucket: whether nodes reach all buckets, and not only those of the account and of the plan.
     """
     wanted = plan.network
     if wanted.vpc_id is not None and wanted.subnet_id is not None:
@@ -82,23 +83,23 @@ def plan_network(
 
 
 def _named_buckets(plan: Plan) -> list[str]:
-    """Buckets that settings name, which may be another account's."""
+    """Buckets in settings, which may belong to another account."""
     urls = [*plan.jobs.inputs, plan.jobs.checkpoints, plan.sagemaker.data]
     named = [plan.cache.bucket, *(urlsplit(url).netloc for url in urls if url)]
     return sorted({name for name in named if name})
 
 
 def outbound_tcp_ports(plan: Plan, *, egress: Egress, downloads: bool = False) -> Sequence[int]:
-    """The ports of what runs in the network of the plan.
+    """The outbound TCP ports of the plan's nodes.
 
-    Port 80 is open to a NAT gateway, and in an existing VPC with `downloads`: packages of Ubuntu come by HTTP.
+    Port 80, for Ubuntu's packages, is open with a NAT gateway, and with `downloads` in an existing VPC.
     """
     exists = plan.network.vpc_id is not None
     return (HTTP, HTTPS) if (downloads if exists else egress == "nat-gateway") else (HTTPS,)
 
 
 def plan_cache(scope: Construct, construct_id: str, plan: Plan, *, encryption_key: Key | None = None) -> CompileCache:
-    """The cache in the bucket of trn:cache_bucket, else in a new one. encryption_key: of a new bucket."""
+    """The cache in trn:cache_bucket, by default in a new bucket. encryption_key: of a new bucket."""
     if plan.cache.bucket is not None:
         own = s3.Bucket.from_bucket_name(scope, "OwnCacheBucket", plan.cache.bucket)
         return CompileCache(scope, construct_id, bucket=own, read_only=plan.cache.access == "read")
@@ -112,18 +113,18 @@ def plan_cache(scope: Construct, construct_id: str, plan: Plan, *, encryption_ke
 
 
 def removal_policy(*, keep: bool) -> RemovalPolicy:
-    """What the settings call retain, or destroy."""
+    """The removal policy for the setting `retain` or `destroy`."""
     return RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY
 
 
 def plan_file_systems(scope: Construct, plan: Plan, *, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> Sequence[NodeFileSystem]:
-    """What the nodes of the plan mount, in the nodes' own subnet where it is new."""
+    """The file systems of the plan. New ones are in the nodes' subnet."""
     made = (_lustre(scope, plan, vpc, subnet), _efs(scope, plan, vpc, subnet))
     return [file_system for file_system in made if file_system is not None]
 
 
 def plan_pilot(plan: Plan) -> PilotProps:
-    """When the plan's pilot ends."""
+    """The end of the plan's pilot."""
     pilot = plan.pilot
     return PilotProps(
         end=None if pilot.ends is None else read_pilot_end(pilot.ends),
@@ -146,7 +147,7 @@ def plan_fleet(
     file_systems: Sequence[NodeFileSystem],
     sleep: SleepSwitch | None,
 ) -> FleetProps:
-    """The fleet of the plan, in a network and with a cache and file systems of its cluster. scope: of the cluster."""
+    """The fleet of the plan, with the network, cache and file systems of its cluster. scope: the cluster."""
     node, egress = plan.node, plan.network.egress or DEFAULT_EGRESS
     downloads = node.neuron_software == "install" or plan.setup_script is not None
     return FleetProps(

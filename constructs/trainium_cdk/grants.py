@@ -1,4 +1,4 @@
-"""Errors for grants that the CDK refuses, and warnings for those that another account must complete."""
+"""Errors for grants that the CDK rejects, and warnings for those that another account must complete."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,16 +15,17 @@ from trainium_cdk.checks import first_line, refuse
 
 @contextmanager
 def granting(construct: IConstruct, grantee: Any) -> Generator[None]:
-    """Raise PropsError where the CDK finds that nothing can be granted to it."""
+    """Raise PropsError if the CDK cannot grant permissions to the grantee."""
     try:
         yield
     except RuntimeError as error:
-        allowed = "a principal whose policies the app may add to, or that a policy of the resource can name"
+        allowed = "a principal whose policies the app can change, or that a policy of the resource can name"
         raise refuse(construct, "grantee", grantee, allowed=allowed, fix=first_line(error)) from None
 
 
 def warn_of_unchanged_policies(construct: IConstruct, grant: iam.Grant, bucket: s3.IBucket) -> None:
-    """Warn where a grant to another account needs the policy of an imported bucket or key: the CDK leaves it out."""
+    """Warn if a grant to another account needs a change to the policy of an imported bucket or key, which the CDK
+    cannot make."""
     if not grant.resource_statements:
         return
     key = bucket.encryption_key

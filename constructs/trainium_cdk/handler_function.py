@@ -1,4 +1,4 @@
-"""A Lambda function of this package: a module of trainium_runtime.handlers, with the runtime around it."""
+"""A Lambda function of this package, from a module of trainium_runtime.handlers."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from trainium_cdk.service_role import service_role
 
 _PACKAGES = (trainium_wire, trainium_runtime)
 _CODE = "TrainiumCdkHandlerCode"
-"""In the stack itself, where no id of an app's own should be taken."""
+"""In the scope of the stack, so it must not conflict with ids of the app."""
 
 _ATTEMPTS, _RETRY_MINUTES = 3, 4
 """Lambda retries an asynchronous invocation twice, after one and two minutes (Lambda Developer Guide)."""
@@ -34,10 +34,10 @@ _NOT_SHIPPED = shutil.ignore_patterns("__pycache__")
 
 
 class HandlerFunction(Construct):
-    """A Python function with nothing that outlives the stack, for a custom resource or for events.
+    """A Python function for a custom resource or for events. Nothing of it outlives the stack.
 
-    Its log group belongs to the stack, and its role cannot create another: a function that logs on after its group is
-    deleted would leave one behind.
+    Its log group belongs to the stack. Its role cannot create another one, which a function that logs after the
+    deletion of its group would leave behind.
     """
 
     def __init__(
@@ -80,17 +80,17 @@ class HandlerFunction(Construct):
         justify(
             self.function,
             checkov={
-                "CKV_AWS_115": "called seldom; what it reserved would be taken from the account's other functions",
-                "CKV_AWS_116": "CloudFormation notices a lost call, the next event makes up for it",
+                "CKV_AWS_115": "called rarely; reserved concurrency would be taken from the account's other functions",
+                "CKV_AWS_116": "CloudFormation notices a lost call; the next event handles a lost event",
                 "CKV_AWS_117": "calls AWS APIs only; in the VPC it would need paid endpoints",
-                "CKV_AWS_173": "the variables are names of resources and limits, no secrets",
+                "CKV_AWS_173": "the variables are names of resources and limits, not secrets",
             },
         )
         justify(
             self.log_group,
             checkov={
                 "CKV_AWS_158": "holds no secrets; the service's own encryption applies",
-                "CKV_AWS_338": "a pilot's deployment log, of no use after it",
+                "CKV_AWS_338": "the log of a pilot, not needed after it",
             },
         )
 
@@ -101,7 +101,7 @@ class HandlerFunction(Construct):
     def allow(
         self, *, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
     ) -> None:
-        """Allow the function actions on resources, under conditions. Default: under none."""
+        """Allow the function actions on resources. conditions: Default: none."""
         self.policy.add_statements(
             iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
         )
@@ -115,10 +115,10 @@ class HandlerFunction(Construct):
         properties: Mapping[str, Any],
         timeout_minutes: int | None = None,
     ) -> CustomResource:
-        """Make a custom resource that this function is behind, and that is made after it and deleted before it.
+        """Add a custom resource that this function implements. It is created after the function and deleted before it.
 
-        timeout_minutes: how long CloudFormation waits for an answer. Default: as long as the function and the two
-        retries of Lambda take. CloudFormation's own default, an hour, is lost for a function that cannot answer.
+        timeout_minutes: how long CloudFormation waits for a response. Default: the longest time of the function with
+        Lambda's two retries, instead of CloudFormation's hour.
         """
         waits = timeout_minutes or min(_ATTEMPTS * self._timeout_minutes + _RETRY_MINUTES, _LONGEST_SERVICE_TIMEOUT)
         made = CustomResource(
@@ -133,12 +133,12 @@ class HandlerFunction(Construct):
         return made
 
     def allow_describing_its_stack(self) -> None:
-        """Allow the function to ask whether its stack is being rolled back."""
+        """Allow the function to read whether its stack is being rolled back."""
         self.allow(actions=["cloudformation:DescribeStacks"], resources=[self._stack.stack_id])
 
     def allow_calling_itself(self) -> None:
-        """Allow the function to invoke itself, so that it can wait longer than one invocation lasts."""
-        # A policy of its own: the function depends on the first one, so that one cannot name the function.
+        """Allow the function to invoke itself, so that it can wait longer than one invocation."""
+        # A separate policy: the function depends on the default policy, which therefore cannot name the function.
         calling = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.arn])
         iam.Policy(self, "CallItself", roles=[self.role], statements=[calling])
 
@@ -153,7 +153,7 @@ def call_on_event(
     detail_types: Sequence[str],
     detail: Mapping[str, Any],
 ) -> None:
-    """Have a function called for events. name: of the rule, in the scope. target_id: the function's, in the rule."""
+    """Invoke a function for events. name: id of the rule. target_id: of the function in the rule."""
     rule = events.CfnRule(
         scope,
         name,
@@ -171,7 +171,7 @@ def call_on_event(
 
 
 class _Code(Asset):
-    """The code of every handler: one asset for all functions of a stack. `bucket_name` and `key` say where it is."""
+    """The code of all handlers, one asset for all functions of a stack, at `bucket_name` and `key`."""
 
     def __init__(self, stack: Stack) -> None:
         with TemporaryDirectory() as folder:
@@ -184,10 +184,10 @@ class _Code(Asset):
 
 
 def _set_modes(folder: Path) -> None:
-    """Give everything below a folder the modes that Lambda needs, whatever the umask of the checkout was.
+    """Set the file modes that Lambda needs, independent of the umask of the checkout.
 
-    Lambda reads the code as another user, and the CDK CLI zips files with the modes that they have. The hash of an
-    asset does not cover modes, so code that was published with wrong ones would stay.
+    Lambda reads the code as another user, and the CDK CLI keeps file modes in the archive. The hash of an asset does
+    not cover modes, so a published asset with wrong modes would not be replaced.
     """
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)

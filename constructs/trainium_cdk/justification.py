@@ -1,4 +1,4 @@
-"""Why a finding of cdk-nag or checkov does not apply to a resource, kept on the resource itself."""
+"""Acknowledges findings of cdk-nag and checkov, with a reason, in the resource's metadata."""
 
 import json
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from constructs import IConstruct, IValidation
 def justify(
     construct: IConstruct, *, cdk_nag: Mapping[str, str] | None = None, checkov: Mapping[str, str] | None = None
 ) -> None:
-    """Acknowledge findings: rule id to reason.
+    """Acknowledge findings, given as rule id to reason.
 
-    cdk-nag's ids are those it prints without their prefix, such as `IAM5[Resource::*]`. checkov's go into the metadata
-    of every CloudFormation resource of the construct.
+    Ids of cdk-nag are without their prefix, such as `IAM5[Resource::*]`. Those of checkov are added to the metadata of
+    every CloudFormation resource of the construct.
     """
     if cdk_nag:
         acknowledged = [Acknowledgment(id=f"AwsSolutions-{rule}", reason=reason) for rule, reason in cdk_nag.items()]
@@ -30,15 +30,15 @@ def justify(
 
 
 def justify_wildcard(construct: IConstruct, resource: str, reason: str) -> None:
-    """Acknowledge that a policy of the construct names resources by one wildcard."""
+    """Acknowledge a wildcard resource in the construct's policies."""
     justify_wildcards(construct, {resource: reason})
 
 
 def justify_wildcards(construct: IConstruct, wildcards: Mapping[str, str], *, of: IConstruct | None = None) -> None:
-    """Acknowledge that policies of the construct name resources by wildcards, such as the objects under a prefix.
+    """Acknowledge wildcard resources in the construct's policies, such as the objects under a prefix.
 
-    wildcards: the reason of each resource. of: what the resources are of. Where that is in another stack, CDK decides
-    about the name only when all is made.
+    wildcards: a reason for each resource. of: the construct that owns the resources. If it is in another stack, the CDK
+    chooses its name at the end of the synthesis.
     """
     found = _Wildcards(construct, wildcards)
     if of is not None and Stack.of(of) is not Stack.of(construct):
@@ -49,7 +49,7 @@ def justify_wildcards(construct: IConstruct, wildcards: Mapping[str, str], *, of
 
 @jsii.implements(IValidation)
 class _Wildcards:
-    """Acknowledges when it is validated, and finds nothing wrong."""
+    """Acknowledges findings during the validation, and reports no errors."""
 
     def __init__(self, construct: IConstruct, wildcards: Mapping[str, str]) -> None:
         self._construct, self._wildcards = construct, wildcards
@@ -67,7 +67,7 @@ _VALIDATIONS: WeakKeyDictionary[IConstruct, Validations] = WeakKeyDictionary()
 
 
 def _validations(construct: IConstruct) -> Validations:
-    """The acknowledgements of a construct: asking the CDK costs as much as acknowledging."""
+    """The acknowledgements of a construct, cached: reading them from the CDK takes as long as adding one."""
     found = _VALIDATIONS.get(construct)
     if found is None:
         found = _VALIDATIONS[construct] = Validations.of(construct)
@@ -75,7 +75,7 @@ def _validations(construct: IConstruct) -> Validations:
 
 
 def _as_printed(value: Any) -> str:
-    """An ARN as cdk-nag prints it: `<LogicalId.Attribute>` for what CloudFormation fills in."""
+    """An ARN as cdk-nag prints it, with `<LogicalId.Attribute>` for tokens."""
     if isinstance(value, str):
         return value
     (function, argument), *_ = cast(dict[str, Any], value).items()

@@ -11,11 +11,11 @@ from constructs import Construct
 def service_role(
     scope: Construct, construct_id: str, service: str, *, conditions: Mapping[str, Any] | None = None
 ) -> iam.IRole:
-    """A role without any permission yet that only the service, such as `lambda.amazonaws.com`, can take.
+    """A role without permissions that only the service, such as `lambda.amazonaws.com`, can assume.
 
-    conditions: what must hold besides, as IAM writes it. Default: nothing.
+    conditions: of the trust policy. Default: none.
     """
-    # The generated classes name some parameters otherwise than the interfaces they implement.
+    # In the generated classes some parameters have other names than in the interfaces.
     principal = _principal(service) if conditions is None else iam.ServicePrincipal(service, conditions=conditions)
     as_the_cdk_has_it: iam.IPrincipal = principal  # pyright: ignore[reportAssignmentType]
     role: iam.IRole = iam.Role(scope, construct_id, assumed_by=as_the_cdk_has_it)  # pyright: ignore[reportAssignmentType]

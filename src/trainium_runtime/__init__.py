@@ -1,7 +1,7 @@
-"""What runs in Lambda functions, and the decisions that they share with the command line.
+"""The code of the Lambda functions, and decisions that they share with the command line.
 
-Standard library and boto3 only. The functions' code is this package and trainium_wire: a change of any file of these,
-and of none elsewhere, updates the deployed functions.
+Standard library and boto3 only. The functions' code is this package and trainium_wire, so only changes in these two
+update the deployed functions.
 """
 
 __version__ = "1.18.0"

@@ -1,4 +1,4 @@
-"""Errors of boto3, translated: UnavailableError for a call that reads, RequestRefusedError for one that changes."""
+"""Translates errors of boto3: UnavailableError for calls that read, RequestRefusedError for calls that change."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ from trainium_runtime.errors import (
 )
 
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403")
-"""403: of a HEAD request, whose response has no body."""
+"""403 is the code of a HEAD request, whose response has no body."""
 
 WITHOUT_CREDENTIALS = (
     CredentialRetrievalError,
@@ -47,7 +47,7 @@ _REJECTED = (
     "OptInRequired",
     "UnrecognizedClientException",
 )
-"""Error codes both of keys that are not valid and of a region that the account has not enabled."""
+"""Error codes both for invalid keys and for a region that is not enabled."""
 
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired")
 
@@ -79,7 +79,7 @@ def write_errors(permission: str, *, absent: tuple[str, ...] = ()) -> Generator[
 
 
 def error_code(error: BaseException | None) -> str:
-    """AWS's code for an error, such as AccessDenied; empty when there was no response."""
+    """AWS's code for an error, such as AccessDenied; empty without a response."""
     return error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
 
 
@@ -96,7 +96,7 @@ def _matches(error: Exception, fragments: tuple[str, ...]) -> bool:
 
 
 def _unavailable(error: Exception, permission: str, *, denied: str) -> UnavailableError:
-    """What an error means to the user who is signed in."""
+    """The error for the user."""
     if isinstance(error, WITHOUT_CREDENTIALS):
         return NotSignedInError(str(error))
     if isinstance(error, UNREACHED):
@@ -111,6 +111,6 @@ def _unavailable(error: Exception, permission: str, *, denied: str) -> Unavailab
     if code in DENIED:
         return DeniedError(f"{denied}: the permission {permission} is missing")
     if code in _REJECTED:
-        hint = "either the credentials are not valid, or the account has not enabled this region"
+        hint = "the credentials are not valid, or this region is not enabled in the account"
         return UnavailableError(f"AWS answered {code}: {message.rstrip('.')}; {hint}", remedy=SIGN_IN_OR_ENABLE)
     return UnavailableError(f"AWS answered {code}: {message}")

@@ -12,14 +12,14 @@ from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance, UsageMe
 from trainium_runtime.quota_need import family_of
 from trainium_runtime.tags import tag_values
 
-# EC2 documentation, Reserved Instance quotas: stopping and stopped instances count no more. It says the same of pending
-# ones; they are counted here because they run a moment later.
+# Stopping and stopped instances do not count (EC2 documentation, Reserved Instance quotas). According to it, neither do
+# pending ones; they are counted here because they will run soon.
 _COUNTED = ("pending", "running")
 _ENDED = ("stopping", "shutting-down", "terminated")
 _LARGEST_PAGE = 1000  # of DescribeInstances
 
 _METRIC_PERIOD = timedelta(minutes=5)
-_METRIC_AGE = 3 * _METRIC_PERIOD  # older points say nothing about now
+_METRIC_AGE = 3 * _METRIC_PERIOD  # older data points are ignored
 
 
 class AwsQuotas(AwsService):
@@ -44,7 +44,7 @@ class AwsQuotas(AwsService):
         return None
 
     def quota_requests(self, service: str, code: str) -> Sequence[QuotaRequest]:
-        """Newest first: those that are open, and closed ones for as long as AWS keeps them (90 days)."""
+        """Open requests, and closed ones that AWS still keeps (90 days), newest first."""
         with read_errors("servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota"):
             pages = self.client("service-quotas").get_paginator("list_requested_service_quota_change_history_by_quota")
             requests = [
@@ -55,7 +55,7 @@ class AwsQuotas(AwsService):
         return sorted(requests, key=lambda request: request.created, reverse=True)
 
     def metered_use(self, metric: UsageMetric) -> float | None:
-        """The latest point of the metric; None when there is no recent one, as where nothing has been used."""
+        """The latest data point of the metric; None without a recent one, for example if nothing has been used."""
         now = datetime.now(UTC)
         with read_errors("cloudwatch:GetMetricStatistics"):
             points = self.client("cloudwatch").get_metric_statistics(
@@ -74,7 +74,7 @@ class AwsQuotas(AwsService):
         return self._instances(family, _COUNTED)
 
     def ended_instances(self, family: str) -> Sequence[RunningInstance]:
-        """EC2 shows a terminated instance for about an hour."""
+        """EC2 lists terminated instances for about an hour."""
         return self._instances(family, _ENDED)
 
     def unused_reserved_vcpus(self, family: str) -> int:
@@ -90,7 +90,7 @@ class AwsQuotas(AwsService):
             ]
         if not unused:
             return 0
-        # A reservation that another account shares counts against the quota of that account.
+        # A reservation shared by another account counts against that account's quota.
         own = [reservation for reservation in unused if reservation["OwnerId"] == self._account_id()]
         vcpus = self._vcpus({reservation["InstanceType"] for reservation in own})
         return sum(entry["AvailableInstanceCount"] * vcpus[entry["InstanceType"]] for entry in own)
@@ -117,7 +117,7 @@ class AwsQuotas(AwsService):
         ]
 
     def _vcpus(self, instance_types: Collection[str]) -> dict[str, int]:
-        """vCPUs by type as the quotas count them: the type's own number, whatever CPU options an instance has."""
+        """vCPUs by type as quotas count them: those of the type, regardless of an instance's CPU options."""
         if not instance_types:
             return {}
         with read_errors("ec2:DescribeInstanceTypes"):

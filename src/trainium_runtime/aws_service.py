@@ -21,14 +21,14 @@ CLIENT_CONFIG = Config(
     read_timeout=READ_TIMEOUT_SECONDS,
     retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
 )
-"""Timeouts of each attempt of a call, and the number of attempts; throttled ones are repeated too."""
+"""Timeouts of each attempt of a call, and the number of attempts, including throttled ones."""
 
 
 class Clients:
-    """botocore clients for the credentials that botocore finds, one for each service and region; threads may share it.
+    """botocore clients with default credentials, one for each service and region. Thread-safe.
 
-    They come from one session: most of what a client takes is the description of its service, which the session keeps.
-    `session`: one of boto3, or default one of its own, made when it is needed.
+    They share a session, which caches the service descriptions: loading these takes most of the time of creating a
+    client. `session`: of boto3. Default: a new one, created when needed.
     """
 
     def __init__(self, session: Any = None) -> None:
@@ -40,7 +40,7 @@ class Clients:
 
     def client(self, service: str, region: str) -> Any:
         """Raises UnavailableError, such as for a profile that does not exist."""
-        with self._lock:  # a session makes one client at a time
+        with self._lock:  # a session creates one client at a time
             if (service, region) not in self._clients_by_key:
                 self._clients_by_key[service, region] = self._create(service, region)
             return self._clients_by_key[service, region]
@@ -51,14 +51,14 @@ class Clients:
             client = self._session.client(service, region_name=region, config=CLIENT_CONFIG)
         except WITHOUT_CREDENTIALS as error:
             raise NotSignedInError(str(error)) from error
-        except (BotoCoreError, ValueError) as error:  # ValueError: an endpoint that is no URL
+        except (BotoCoreError, ValueError) as error:  # ValueError: an endpoint that is not a URL
             raise UnavailableError(str(error)) from error
         client.meta.events.register("before-call", self._count)
         return client
 
     @property
     def calls(self) -> Mapping[str, int]:
-        """How often each call was made until now, such as ec2:DescribeVpcs."""
+        """The number of calls so far by permission, such as ec2:DescribeVpcs."""
         with self._counting:
             return dict(sorted(self._calls.items()))
 
@@ -68,7 +68,8 @@ class Clients:
 
 
 class AwsService:
-    """Part of an account in one region. `clients`: default its own; give one to accounts of several regions."""
+    """Part of an account in one region. `clients`: share one between accounts of several regions. Default: a new
+    one."""
 
     def __init__(self, region: str, *, clients: Clients | None = None) -> None:
         self.region = region
@@ -79,6 +80,6 @@ class AwsService:
 
 
 def is_aws(endpoint: str) -> bool:
-    """Whether the URL leads to AWS itself, and not to an emulator of it."""
+    """Whether the URL is one of AWS, and not of an emulator."""
     host = urlsplit(endpoint).hostname or ""
     return host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws"))

@@ -8,7 +8,7 @@ Outcome = Literal["pass", "warn", "fail", "unknown"]
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """The number or state that a check found, the one needed, and what to do about it, if anything."""
+    """What a check found, what is needed, and how to fix it, if necessary."""
 
     outcome: Outcome
     found: str

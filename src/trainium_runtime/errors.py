@@ -1,16 +1,16 @@
-"""Errors of calls to AWS: one that reads fails as unavailable, one that changes as refused."""
+"""Errors of calls to AWS: calls that read are unavailable, calls that change are refused."""
 
 SIGN_IN = "sign in with `aws sso login` or `aws configure`, or set AWS_PROFILE to a working profile"
 
 REACH_AWS = "check the network, the proxy (HTTPS_PROXY) and the region name"
 SIGN_IN_OR_ENABLE = f"{SIGN_IN}, or enable the region"
-BE_ALLOWED = "use a profile with this permission (AWS_PROFILE), or have it added: `trn permissions` prints the policies"
+BE_ALLOWED = "use a profile with this permission (AWS_PROFILE), or ask for it: `trn permissions` prints the policies"
 REMEDIES = (SIGN_IN, SIGN_IN_OR_ENABLE, REACH_AWS, BE_ALLOWED)
-"""What helps where no question is answered."""
+"""The remedy if every call fails."""
 
 
 class UnavailableError(Exception):
-    """A read that failed. reason: why, with the permission if one is missing. remedy: what helps, if known."""
+    """A failed read. reason: with the permission if one is missing. remedy: if known."""
 
     def __init__(self, reason: str, *, remedy: str = "") -> None:
         super().__init__(f"{reason}: {remedy}" if remedy else reason)
@@ -18,18 +18,18 @@ class UnavailableError(Exception):
 
 
 class DeniedError(UnavailableError):
-    """Whoever is signed in lacks a permission, which others may have for all else."""
+    """The caller lacks a permission for this call; other calls may work."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason, remedy=BE_ALLOWED)
 
 
 class NoAccessError(UnavailableError):
-    """A question that got no answer for a reason by which every other fails alike."""
+    """A failed read for a reason that makes every other call fail too."""
 
 
 class NotSignedInError(NoAccessError):
-    """There are no credentials to ask with, or none that are valid any more."""
+    """Credentials are missing, invalid or expired."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason, remedy=SIGN_IN)
@@ -43,4 +43,4 @@ class OfflineError(NoAccessError):
 
 
 class RequestRefusedError(Exception):
-    """AWS refused a change; the message says why, and names the permission if one is missing."""
+    """AWS refused a change. The message has the reason, with the permission if one is missing."""

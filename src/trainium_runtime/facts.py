@@ -1,4 +1,4 @@
-"""The facts of data/facts.toml, read once."""
+"""The facts in data/facts.toml, read once."""
 
 import tomllib
 from collections.abc import Mapping
@@ -9,5 +9,5 @@ from typing import Any
 
 @cache
 def facts() -> Mapping[str, Any]:
-    """Every fact by section and key, as the file has them."""
+    """All facts by section and key."""
     return tomllib.loads((Path(__file__).parent / "data" / "facts.toml").read_text())

@@ -1,4 +1,4 @@
-"""Whether a fleet is as its plan has it: decided from what Auto Scaling says and what the nodes wrote."""
+"""Decides whether a fleet matches its plan, from the Auto Scaling group and the node records."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -9,9 +9,9 @@ from trainium_runtime.recovery import Recovery
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import NodeRecord
 
-# Launch failures that trying again cannot mend, in EC2's words. A lack of capacity can end at any moment, and a new
-# instance profile takes a while to be known everywhere: those are waited out. Client.InternalError is what an instance
-# ends with whose volume's key may not be used (AWS re:Post, "kms-iam-ec2-permission", read 2026-11-22).
+# Permanent launch failures, in EC2's words. Missing capacity and a new instance profile that is not yet visible
+# everywhere are temporary. Client.InternalError means that the KMS key of a volume cannot be used (AWS re:Post,
+# "kms-iam-ec2-permission", read 2026-11-22).
 _PERMANENT = re.compile(
     r"VcpuLimitExceeded|vCPU limit|current instance limit|MaxSpotInstanceCountExceeded|Max spot instance count|"
     r"not supported|Unsupported|InvalidParameter|InvalidAMIID|image id .* does not exist|"
@@ -20,22 +20,23 @@ _PERMANENT = re.compile(
     r"not authorized|UnauthorizedOperation|AccessDenied",
     re.IGNORECASE,
 )
-# The same codes come with these words when waiting does help.
+# With these words, the same codes are temporary.
 _TRANSIENT = re.compile(r"InsufficientInstanceCapacity|IAM ?Instance ?Profile", re.IGNORECASE)
 
 _QUOTA = re.compile(r"vCPU ?Limit|instance limit|Spot ?Instance ?Count", re.IGNORECASE)
 
-# Without these no node comes, or a failed one does not go. AWS suspends some when launches fail for 24 hours.
+# Without these, nodes are not launched or failed ones not terminated. AWS suspends some when launches fail for 24
+# hours.
 _NEEDED_PROCESSES = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")
 
 _NONE = "no nodes, as wanted"
 _PROVEN = "nodes proven"
-_NAMED = 5  # nodes, or sentences, that a reason spells out: CloudFormation takes 4,096 bytes
+_NAMED = 5  # nodes, or sentences, in a reason, because CloudFormation accepts 4,096 bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class FleetVerdict:
-    """`ready`: every node proved itself; `failed`: it will not come to that; `waiting`: not yet. `reason` says more."""
+    """`ready`: every node is proven; `failed`: that is no longer possible; `waiting`: not yet. `reason` has details."""
 
     state: Literal["ready", "waiting", "failed"]
     reason: str
@@ -43,11 +44,10 @@ class FleetVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Replacement:
-    """Nodes that make room for others, which a deployment launches from another template version or in another subnet.
+    """Nodes that a deployment replaces with nodes of another template version or in another subnet.
 
-    outdated: those of the group. ending: those that were ended for it and that EC2 has not terminated yet.
-    launches_others: whether the group launches another version than the wanted one, as in a rollback before
-    CloudFormation has updated it.
+    outdated: those in the group. ending: those that left it and are still shutting down.
+    launches_others: whether the group still launches another version than the wanted one, for example in a rollback.
     """
 
     outdated: Sequence[str] = ()
@@ -67,15 +67,15 @@ class Replacement:
 
 @dataclass(frozen=True, kw_only=True)
 class FleetView:
-    """What is known of a fleet at one moment.
+    """The state of a fleet at one moment.
 
-    nodes: how many are wanted. instances: ids of the group's instances now. leaving: those of them that Auto Scaling
-    replaces already. records: by instance id, of any instance past or present. recovery: what becomes of failed ones.
-    membership: the one the nodes were given last. console: the last error on the console of nodes without a record.
-    failed_launches: status messages of the scaling activities that failed since the deployment began, newest first.
-    still_counted: whether instances left the group so lately that quotas may still count them.
-    suspended: processes of the Auto Scaling group that do not run. replaced: why each instance failed that has left
-    the group since the deployment began. replacement: nodes that make room for those of another version.
+    nodes: how many are wanted. instances: ids of the group's instances. leaving: those that Auto Scaling is replacing.
+    records: by instance id, also of earlier instances. recovery: the decision about failed nodes. membership: the last
+    one that was written. console: the last console error of nodes without a record. failed_launches: status messages of
+    the scaling activities that failed since the deployment began, newest first. still_counted: whether instances left
+    the group so recently that quotas may still count them. suspended: suspended processes of the Auto Scaling group.
+    replaced: the failure reason of each instance that left the group since the deployment began. replacement: nodes to
+    be replaced by those of another version.
     """
 
     nodes: int
@@ -101,9 +101,9 @@ class FleetView:
 
 
 def size_of_group(nodes: int, replacement: Replacement) -> int:
-    """How many nodes a group is to have now: none until EC2 has terminated every node of another version.
+    """The size that a group must have now: 0 until EC2 has terminated every node of another version.
 
-    All are replaced at once: half a cluster trains nothing, and a reservation has no room for a second set.
+    All are replaced at once: half a cluster is of no use, and a reservation has no room for a second set.
     """
     return nodes if replacement.is_over else 0
 
@@ -130,12 +130,12 @@ def fleet_verdict(view: FleetView) -> FleetVerdict:
 
 
 def is_ready_with_nodes(reason: str) -> bool:
-    """Whether the reason of a `ready` verdict, as the stack's output gives it, is about nodes and not about none."""
+    """Whether the reason of a `ready` verdict, from the stack's output, is about nodes that exist."""
     return reason.endswith(_PROVEN)
 
 
 def _failed_for_good(view: FleetView) -> dict[str, str]:
-    """Sentence of each node that failed and is not replaced."""
+    """A sentence for each failed node that is not replaced."""
     reasons = {record.instance_id: record.reason for record in view.in_state("failed")}
     failed = {i: _joined(why, view.recovery.sentence(i)) for i, why in reasons.items() if not view.recovery.replaces(i)}
     from_console = {
@@ -166,7 +166,7 @@ def _pending(view: FleetView) -> Iterator[str]:
 
 
 def _unconnected(view: FleetView) -> list[str]:
-    """The nodes that have not reached all others yet, or not those that are there now."""
+    """The nodes that have not reached all other current nodes yet."""
     if view.nodes == 1:
         return []
     current = view.membership.version if view.membership.instance_ids == frozenset(view.instances) else None
@@ -174,7 +174,7 @@ def _unconnected(view: FleetView) -> list[str]:
 
 
 def _grouped(sentences: Mapping[str, str]) -> str:
-    """Every sentence once, with the nodes it is about."""
+    """Each sentence once, with its nodes."""
     nodes: dict[str, list[str]] = {}
     for instance, sentence in sentences.items():
         nodes.setdefault(sentence, []).append(instance)
@@ -194,6 +194,6 @@ def _joined(reason: str, consequence: str) -> str:
 def _is_permanent(message: str, view: FleetView) -> bool:
     if _PERMANENT.search(message) is None or _TRANSIENT.search(message):
         return False
-    # The quota had room for the nodes that went, and has it again once EC2 no longer counts them.
+    # The quota has room again once EC2 no longer counts the terminated nodes.
     replacing = any(r.state == "failed" for i, r in view.records.items() if i not in view.instances)
     return not ((replacing or view.still_counted) and _QUOTA.search(message))

@@ -1,7 +1,7 @@
-"""Which version of a launch template the nodes are launched from: the one that they have, until it has to be another.
+"""Chooses the launch template version of the nodes: the current one, unless the nodes must be replaced.
 
-A pure function of the newest version and of what was chosen before. CloudFormation keeps the choice, as the
-physical id of the resource, so that a rollback comes to the version that ran before.
+A pure function of the newest version and the previous choice. The choice is the physical id of the resource, so a
+rollback returns to the previous version.
 """
 
 import hashlib
@@ -15,15 +15,15 @@ RESOURCE_TYPE = "Custom::TrnLaunchTemplateVersion"
 REPLACING = ("LaunchTemplateId", "Settings", "Uses")
 """Properties whose change replaces the nodes."""
 
-_DIGITS = 16  # of a digest: no two deployments of one cluster will ever share them
+_DIGITS = 16  # of a digest, enough to be unique for one cluster
 _FIELD, _BEFORE = "|", " < "
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A version and what it was chosen for. image: its id. script: ARN of the node script that the user data fetch.
+    """A version and the properties it was chosen for. image: its id. script: ARN of the node script.
 
-    kind: digest of the properties in REPLACING. named: digest of how the plan names the image.
+    kind: digest of the properties in REPLACING. named: digest of the plan's reference to the image.
     """
 
     version: str
@@ -34,7 +34,7 @@ class Choice:
 
     @classmethod
     def latest(cls, offered: Mapping[str, Any]) -> "Choice":
-        """The newest version by the properties of the resource."""
+        """The newest version, from the properties of the resource."""
         return cls(
             version=offered["LatestVersion"],
             kind=_digest({name: offered[name] for name in REPLACING}),
@@ -44,7 +44,7 @@ class Choice:
         )
 
     def is_compatible_with(self, latest: "Choice") -> bool:
-        """Whether nodes of this version may stay. An image parameter that moved on by itself replaces none."""
+        """Whether nodes of this version can stay. A new image behind an SSM parameter does not replace nodes."""
         return self.kind == latest.kind and (self.image == latest.image or self.named == latest.named)
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Choice:
 
     @classmethod
     def from_text(cls, text: str) -> "Choice | None":
-        """Read what `str` of a choice gives; None for anything else."""
+        """Parse `str` of a choice; None for anything else."""
         parts = text.split(_FIELD)
         if len(parts) != 5:
             return None
@@ -60,15 +60,15 @@ class Choice:
 
     @classmethod
     def remembered(cls, physical_id: str | None) -> "Choice | None":
-        """The last choice that the physical id of the resource remembers."""
+        """The last choice in the physical id of the resource."""
         return cls.from_text((physical_id or "").partition(_BEFORE)[0])
 
 
 def choose(offered: Mapping[str, Any], physical_id: str | None, *, rolling_back: bool = False) -> tuple[Choice, str]:
-    """The version for the nodes, and the physical id that remembers it.
+    """The version for the nodes, and the physical id that stores it.
 
-    offered: the properties of the resource. physical_id: what an earlier choice gave, None before the first.
-    rolling_back: whether the stack comes back to what it was; only then a version from before the last serves again.
+    offered: the properties of the resource. physical_id: of the previous choice, None for the first.
+    rolling_back: whether the stack is being rolled back; only then an earlier version can be chosen again.
     """
     latest = Choice.latest(offered)
     current = Choice.remembered(physical_id)
@@ -77,7 +77,7 @@ def choose(offered: Mapping[str, Any], physical_id: str | None, *, rolling_back:
         kept = _renamed(current, latest)
         return kept, f"{kept}{_BEFORE}{earlier}" if earlier else str(kept)
     if rolling_back and earlier and earlier.is_compatible_with(latest):
-        # What the rollback comes from may be wrong, and is forgotten.
+        # The version that is rolled back may be wrong, and is forgotten.
         return earlier, str(earlier)
     return latest, f"{latest}{_BEFORE}{current}" if current else str(latest)
 

@@ -1,6 +1,6 @@
-"""The bucket of node records and the Auto Scaling group they are about, as three programs read them.
+"""Reads the bucket of node records and the Auto Scaling group.
 
-The clients are given: the functions in Lambda and the command line make theirs, and handle errors, differently.
+Callers pass the clients: the Lambda functions and the command line create clients and handle errors differently.
 """
 
 import logging
@@ -20,15 +20,15 @@ _CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 
 
 class NoGroupError(Exception):
-    """The Auto Scaling group is not there (any more)."""
+    """The Auto Scaling group does not exist (any more)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """An Auto Scaling group now. instances: ids of those that are to stay. leaving: those of them it will replace.
+    """The state of an Auto Scaling group. instances: ids of those that stay. leaving: those of them that it will
+    replace.
 
-    suspended: its suspended processes. launches: what it launches nodes from now.
-    launched: what each instance was launched from.
+    suspended: its suspended processes. launches: its launch template and version. launched: those of each instance.
     """
 
     desired: int
@@ -41,7 +41,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredMembership:
-    """The membership and what S3 calls this version of it; `etag` is None when there is none."""
+    """The membership and its ETag in S3; `etag` is None if there is no object."""
 
     membership: Membership
     etag: str | None
@@ -51,7 +51,7 @@ def describe_group(autoscaling: Any, name: str) -> Group:
     """Raises NoGroupError if the group does not exist."""
     groups = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
     if not groups:
-        raise NoGroupError(f"there is no Auto Scaling group {name}")
+        raise NoGroupError(f"the Auto Scaling group {name} does not exist")
     staying = [i for i in groups[0]["Instances"] if not i["LifecycleState"].startswith(("Terminat", "Detach"))]
     return Group(
         desired=groups[0]["DesiredCapacity"],
@@ -64,27 +64,28 @@ def describe_group(autoscaling: Any, name: str) -> Group:
 
 
 def template_version(described: Mapping[str, Any]) -> str:
-    """The launch template and its version of a group or of an instance of it, as Auto Scaling describes them."""
+    """The launch template and version of a group or of one of its instances, from Auto Scaling's description."""
     template = described.get("LaunchTemplate", {})
     return f"{template.get('LaunchTemplateId')}:{template.get('Version')}"
 
 
 def describe_instances(ec2: Any, group_name: str) -> Mapping[str, Any]:
-    """EC2's description of the instances of a group, by id. By their tag: a filter takes no more than 200 ids."""
+    """EC2's description of the instances of a group, by id. They are filtered by tag, because a filter accepts at most
+    200 ids."""
     filters = [{"Name": "tag:aws:autoscaling:groupName", "Values": [group_name]}]
     pages = ec2.get_paginator("describe_instances").paginate(Filters=filters)
     return {i["InstanceId"]: i for page in pages for entry in page["Reservations"] for i in entry["Instances"]}
 
 
 class NodeStore:
-    """Reads the records of a bucket; what it read once it reads again only when it changed."""
+    """Reads the records of a bucket, and caches those that have not changed."""
 
     def __init__(self, s3: Any, bucket: str, prefix: str) -> None:
         self._s3, self._bucket, self._prefix = s3, bucket, prefix
         self._known: dict[str, tuple[str, StoredRecord]] = {}
 
     def instance_of(self, key: str) -> str | None:
-        """The instance whose record an object is; None for anything else."""
+        """The instance of a record's key; None for any other object."""
         return instance_of_key(key, self._prefix)
 
     def records(self) -> Mapping[str, StoredRecord]:
@@ -101,7 +102,7 @@ class NodeStore:
         return {instance: stored for instance, (_, stored) in self._known.items()}
 
     def membership(self) -> StoredMembership:
-        """The membership; an empty one while there is none, or none that can be read."""
+        """The membership; empty if it does not exist or cannot be read."""
         from botocore.exceptions import ClientError
 
         try:
@@ -118,7 +119,7 @@ class NodeStore:
         return StoredMembership(membership=membership, etag=response["ETag"])
 
     def write_membership(self, membership: Membership, *, replacing: StoredMembership) -> bool:
-        """Replace the membership that was read. False, with nothing written, when another one is there by now."""
+        """Replace the membership that was read. False, without writing, if it has changed in the meantime."""
         from botocore.exceptions import ClientError
 
         unchanged = {"IfMatch": replacing.etag} if replacing.etag else {"IfNoneMatch": "*"}

@@ -1,6 +1,6 @@
-"""The decision of a pilot's clock at a moment: how many nodes there are to be, why, and what is done besides.
+"""The decision of a pilot's clock: how many nodes, why, and what else to do.
 
-A pure function of the present state: called twice, late or out of order, it gives what is right then.
+A pure function of the current state, so duplicate, late and out-of-order calls are harmless.
 """
 
 from dataclasses import dataclass, replace
@@ -12,9 +12,9 @@ from trainium_runtime.pilot_end import PilotEnd, utc_text
 
 @dataclass(frozen=True, kw_only=True)
 class PilotTerms:
-    """What a plan says of a pilot's end. budget_usd: None unless the nodes stop once it is spent.
+    """The end of a pilot in a plan. budget_usd: None unless nodes stop when it is spent.
 
-    idle: how long the nodes may be unused before they stop; None: without limit.
+    idle: how long nodes may be unused before they stop; None: without limit.
     """
 
     nodes: int
@@ -28,7 +28,7 @@ class PilotTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityBlock:
-    """A Capacity Block as EC2 describes it now. `state` as EC2 names it: `active` once instances can be launched."""
+    """EC2's description of a Capacity Block. `state`: of EC2, `active` once instances can be launched."""
 
     block_id: str
     instance_type: str
@@ -39,14 +39,14 @@ class CapacityBlock:
 
 @dataclass(frozen=True, kw_only=True)
 class SpentBudget:
-    """A budget of so many US dollars that AWS Budgets said is spent, and when it said so first."""
+    """A budget in US dollars that AWS Budgets reported as spent, and when it first did."""
 
     usd: int
     since: datetime
 
     @classmethod
     def from_text(cls, text: str) -> "SpentBudget":
-        """Read what `str` gives. Raises ValueError for anything else."""
+        """Parse the result of `str`. Raises ValueError for anything else."""
         usd, _, since = text.partition(" since ")
         return cls(usd=int(usd), since=datetime.fromisoformat(since))
 
@@ -56,10 +56,10 @@ class SpentBudget:
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """What earlier runs remembered.
+    """The state stored by earlier runs.
 
-    notified: the last notice about the end. stopped: why there are no nodes. spent: the budget that was spent.
-    idle: the time at which unused nodes stop, of the last notice about that.
+    notified: the last notice about the end. stopped: why the nodes are stopped. spent: the budget that was spent. idle:
+    when unused nodes stop, from the last notice about it.
     """
 
     notified: str | None = None
@@ -70,11 +70,11 @@ class Memory:
 
 @dataclass(frozen=True, kw_only=True)
 class ClockDecision:
-    """nodes: how many are right now. why: a sentence. stopped: what to remember of why there are none.
+    """nodes: the current number. why: a sentence. stopped: why the nodes are stopped, to be stored.
 
-    warn_of: the end that people are to be warned of now. notice: for jobs, now. ended: when the pilot
-    did. delete: whether the stack is to go, once the nodes are gone. spent: the budget to remember as spent.
-    idle: a notice about unused nodes, and when they stop.
+    warn_of: the end to warn people of now. notice: for jobs, now. ended: when the pilot ended. delete: whether to
+    delete the stack after the nodes. spent: the spent budget, to be stored. idle: a notice about unused nodes, and when
+    they stop.
     """
 
     nodes: int
@@ -89,14 +89,14 @@ class ClockDecision:
 
     @property
     def ends_all(self) -> bool:
-        """Whether nothing of the pilot is to run any more, with the host that compiles ahead: not where nodes alone
-        stop, because they are unused or their Capacity Block is not active."""
+        """Whether the whole pilot stops, including the host of `trn precompile`, and not only unused nodes or those of
+        an inactive Capacity Block."""
         return self.ended is not None or (self.spent is not None and self.stopped == _stopped_by(self.spent))
 
 
 @dataclass(frozen=True, kw_only=True)
 class StopNotice:
-    """That nodes stop soon: when, and why."""
+    """When and why nodes will stop."""
 
     at: datetime
     reason: str
@@ -115,11 +115,12 @@ def clock_decision(
     idle_since: datetime | None = None,
     by_gate: bool = False,
 ) -> ClockDecision:
-    """Decide. deployed: when the stack was created. budget_reached: AWS Budgets just said that the budget is spent.
+    """Decide. deployed: when the stack was created. budget_reached: whether AWS Budgets just reported the budget as
+    spent.
 
-    block: None when there is none, or none that EC2 knows any more. nodes_wanted: whether the group is to have nodes
-    now: without any, nobody needs notice. idle_since: from when on nobody used the nodes; None where somebody does, or
-    where that is unknown. by_gate: whether a deployment waits for nodes, which then come although nobody used them.
+    block: None if there is none, or EC2 no longer has it. nodes_wanted: whether the group has a size above 0; otherwise
+    no notice is needed. idle_since: since when the nodes are unused; None if they are in use or unknown. by_gate:
+    whether a deployment waits for nodes, which are then launched even if nodes were unused.
     """
     spent = _spent(terms, memory, now, reached=budget_reached)
     decision = _decide(now, terms, deployed, block, asleep=asleep, memory=memory, spent=spent, wanted=nodes_wanted)
@@ -129,7 +130,7 @@ def clock_decision(
 
 
 _IDLE = "idle "
-"""Beginning of the remembered reason for stopping unused nodes."""
+"""Prefix of the stored reason for stopping unused nodes."""
 
 
 def _unless_idle(
@@ -141,7 +142,7 @@ def _unless_idle(
     *,
     wanted: bool,
 ) -> ClockDecision:
-    """No nodes after so long without use, until a person brings them back."""
+    """Stop unused nodes after the limit, until a person launches them again."""
     minutes = limit // timedelta(minutes=1)
     unused = f"no job and no NeuronCore was in use for {minutes} minutes"
     if not wanted:
@@ -153,7 +154,7 @@ def _unless_idle(
         stopped = f"{_IDLE}since {utc_text(_minute(since))}"
         return replace(decision, nodes=0, why=unused, stopped=stopped, notice=None)
     stop = since + limit
-    # Nodes tell to the minute since when they are idle: one notice for all that are about the same time.
+    # Nodes report the start of their idle time to the minute, so times that are close get one notice.
     notified = memory.idle is not None and abs(stop - memory.idle) < minutes_of_notice()
     if now < stop - minutes_of_notice() or notified:
         return decision
@@ -162,7 +163,7 @@ def _unless_idle(
 
 
 def is_idle_stop(stopped: str | None) -> bool:
-    """Whether the remembered reason is that the nodes were unused."""
+    """Whether the stored reason is that the nodes were unused."""
     return stopped is not None and stopped.startswith(_IDLE)
 
 
@@ -197,41 +198,41 @@ def _decide(
 
 
 def warning_of(ends: datetime) -> str:
-    """What is remembered once people were warned of an end."""
+    """The stored mark that people were warned of an end."""
     return f"warned of {utc_text(ends)}"
 
 
 def warning_time(terms: PilotTerms, deployed: datetime) -> datetime:
-    """When the end is warned of: the wanted time before it, but at half time of a pilot shorter than twice that.
+    """When to warn of the end: the configured time before it, but not before half of the pilot's duration.
 
-    Raises ValueError when the pilot has no end.
+    Raises ValueError if the pilot has no end.
     """
     if terms.ends is None:
-        raise ValueError("a pilot without an end is warned of none")
+        raise ValueError("a pilot without an end has no warning")
     ends = terms.ends.instant(deployed)
     return ends - min(terms.warning, (ends - deployed) / 2)
 
 
 def minutes_of_termination(instance_type: str) -> int:
-    """How long before the end of a Capacity Block EC2 begins to terminate the instances in it."""
+    """How long before the end of a Capacity Block EC2 starts to terminate its instances."""
     known = facts()["capacity_blocks"]
     ultraserver = instance_type in known["ultraserver_types"]
     return known["minutes_of_termination_of_ultraservers" if ultraserver else "minutes_of_termination"]
 
 
 def stops_before_block_end(instance_type: str) -> timedelta:
-    """How long before its end a Capacity Block is left: before EC2 terminates what runs in it."""
+    """How long before the end of a Capacity Block nodes stop: before EC2 terminates them."""
     ahead: int = facts()["pilot"]["minutes_before_termination_of_block"]
     return timedelta(minutes=minutes_of_termination(instance_type) + ahead)
 
 
 def minutes_of_notice() -> timedelta:
-    """How long before their nodes stop jobs have notice."""
+    """How long before nodes stop jobs are notified."""
     return timedelta(minutes=facts()["pilot"]["minutes_of_notice"])
 
 
 def _spent(terms: PilotTerms, memory: Memory, now: datetime, *, reached: bool) -> SpentBudget | None:
-    """The plan's budget, if it is spent; one that was raised since is not."""
+    """The plan's budget if it is spent and has not been raised since."""
     if terms.budget_usd is None:
         return None
     if memory.spent and memory.spent.usd == terms.budget_usd:
@@ -255,7 +256,7 @@ def _stop_of(spent: SpentBudget) -> StopNotice:
 def _notice(
     ends: datetime | None, block: CapacityBlock | None, spent: SpentBudget | None, now: datetime
 ) -> StopNotice | None:
-    """Of the first moment at which nodes stop, once it is near."""
+    """The notice for the earliest stop of the nodes, once it is near."""
     coming: list[StopNotice] = [_stop_of(spent)] if spent else []
     if ends:
         coming.append(StopNotice(at=ends, reason=f"the pilot ends at {utc_text(ends)}"))
@@ -267,7 +268,7 @@ def _notice(
 
 
 def _unusable_block(block: CapacityBlock | None, now: datetime) -> str | None:
-    """Why no node can run in the Capacity Block now; None while nodes can."""
+    """Why nodes cannot run in the Capacity Block now; None if they can."""
     if block is None:
         return "EC2 has no such Capacity Block"
     name = f"Capacity Block {block.block_id}"

@@ -1,4 +1,4 @@
-"""When a pilot ends: some hours after its deployment, or at an instant."""
+"""The end of a pilot: hours after its first deployment, or an instant."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -8,18 +8,18 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class PilotEnd:
-    """Either `after`, counted from the first deployment in hours that pass, or `at`, in UTC."""
+    """Either `after`, in elapsed hours from the first deployment, or `at`, in UTC."""
 
     after: timedelta | None = None
     at: datetime | None = None
 
     def instant(self, deployed: datetime) -> datetime:
-        """The end in UTC, of a pilot first deployed then."""
+        """The end in UTC of a pilot first deployed at that time."""
         return self.at or deployed.astimezone(UTC) + (self.after or timedelta())
 
     @classmethod
     def from_text(cls, text: str) -> "PilotEnd":
-        """Read what `str` of an end gives. Raises ValueError for anything else."""
+        """Parse the result of `str`. Raises ValueError for anything else."""
         if text.endswith("h"):
             return cls(after=int(text[:-1]) * _HOUR)
         at = datetime.fromisoformat(text)
@@ -28,14 +28,14 @@ class PilotEnd:
         return cls(at=at.astimezone(UTC))
 
     def __str__(self) -> str:
-        """The same end in the two forms that `from_text` reads: `40h`, or an instant in UTC."""
+        """In one of the forms that `from_text` parses: `40h`, or an instant in UTC."""
         if self.at is not None:
             return utc_text(self.at)
         return f"{(self.after or timedelta()) // _HOUR}h"
 
 
 def utc_text(instant: datetime) -> str:
-    """An instant as `2026-12-01T17:00Z`; seconds where there are any, so that reading it gives the instant again."""
+    """An instant as `2026-12-01T17:00Z`, with seconds if they are not 0."""
     in_utc = instant.astimezone(UTC).replace(tzinfo=None)
     precision = "microseconds" if in_utc.microsecond else "seconds" if in_utc.second else "minutes"
     return f"{in_utc.isoformat(timespec=precision)}Z"

@@ -1,4 +1,4 @@
-"""EC2 quotas: what the account may run, what of it is used, and the arithmetic between that and a need."""
+"""EC2 quotas: limit, usage, and the arithmetic between these and a need."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from trainium_runtime.quota_need import QuotaNeed
 
 @dataclass(frozen=True, kw_only=True)
 class UsageMetric:
-    """Where CloudWatch keeps AWS's own count of what is used of a quota. `statistic` is the one AWS recommends."""
+    """The CloudWatch metric with AWS's count of a quota's usage. `statistic` is the one that AWS recommends."""
 
     namespace: str
     name: str
@@ -20,7 +20,7 @@ class UsageMetric:
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """A limit in one region. `is_default`: AWS's default, nothing else has been applied to the account."""
+    """A limit in one region. `is_default`: whether it is AWS's default, without an applied value of the account."""
 
     code: str
     name: str
@@ -31,7 +31,7 @@ class Quota:
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaRequest:
-    """A request for a higher quota. `status` as Service Quotas names it; `case_id` of AWS Support, if any."""
+    """A request for a higher quota. `status`: of Service Quotas; `case_id`: of AWS Support, if any."""
 
     request_id: str
     desired: float
@@ -42,13 +42,13 @@ class QuotaRequest:
 
     @property
     def is_open(self) -> bool:
-        """Whether it may still be granted. Service Quotas takes no second request for a quota meanwhile."""
+        """Whether it may still be granted. Until then, Service Quotas accepts no second request for the quota."""
         return self.status in ("PENDING", "CASE_OPENED")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunningInstance:
-    """An instance that counts against a quota. `capacity` as in a plan; `cluster` is its tag trn:cluster, if any."""
+    """An instance that counts against a quota. `capacity`: as in a plan; `cluster`: its tag trn:cluster, if any."""
 
     vcpus: int
     capacity: str
@@ -56,7 +56,7 @@ class RunningInstance:
 
 
 class Quotas(Protocol):
-    """`family` is the letters an instance type begins with, such as trn: EC2 counts by family and market."""
+    """`family`: the letters at the start of an instance type, such as trn: EC2 counts by family and market."""
 
     def quota(self, service: str, code: str) -> Quota | None: ...
 
@@ -69,21 +69,20 @@ class Quotas(Protocol):
     def running_instances(self, family: str) -> Sequence[RunningInstance]: ...
 
     def ended_instances(self, family: str) -> Sequence[RunningInstance]:
-        """Those that have stopped to count a short while ago, as far as EC2 still shows them."""
+        """Those that recently ceased to count, if EC2 still lists them."""
         ...
 
     def unused_reserved_vcpus(self, family: str) -> int:
-        """vCPUs of the account's own On-Demand Capacity Reservations that no instance runs in."""
+        """Unused vCPUs of the account's On-Demand Capacity Reservations."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaUse:
-    """vCPUs of a quota that are taken by others than the nodes of the cluster itself, which are its `own`.
+    """Used vCPUs of a quota, without the cluster's own nodes, which are `own`.
 
-    running: by instances. reserved: by Capacity Reservations that no instance runs in. unseen: by whatever AWS's own
-    metric counts beyond these, such as open spot requests. in_blocks: by instances in Capacity Blocks, which may or may
-    not count: no source says.
+    running: by instances. reserved: by unused Capacity Reservations. unseen: what AWS's metric counts in addition, such
+    as open spot requests. in_blocks: by instances in Capacity Blocks; it is not documented whether these count.
     """
 
     running: int = 0
@@ -100,11 +99,11 @@ class QuotaUse:
 def quota_use(
     need: QuotaNeed, *, instances: Sequence[RunningInstance], reserved: int = 0, metered: float = 0, ended: int = 0
 ) -> QuotaUse:
-    """What is used, from what runs and is reserved now, and from what AWS's usage metric said minutes ago.
+    """The usage, from current instances and reservations, and from AWS's usage metric of minutes ago.
 
-    What runs now counts, and what the metric has beyond it: the metric alone lags behind both launches and ends, and
-    the instances alone do not show everything that counts. `ended` vCPUs were running when the metric was taken, so
-    they explain a part of it. The cluster's own nodes are part of the need and of the metric, not of the use.
+    Running instances count, and what the metric has in addition: the metric lags behind launches and terminations, and
+    instances are not everything that counts. `ended` vCPUs were running when the metric was taken, so they are
+    subtracted from it. The cluster's own nodes are part of the need and of the metric, not of the usage.
     """
     on_market = [instance for instance in instances if instance.capacity == need.capacity]
     running = sum(instance.vcpus for instance in on_market if instance.cluster != need.cluster)
@@ -122,7 +121,7 @@ def quota_use(
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaState:
-    """A need beside the quota it counts against. `requests`: open requests for more, if they were read."""
+    """A need and the quota it counts against. `requests`: open increase requests, if they were read."""
 
     need: QuotaNeed
     quota: Quota
@@ -143,12 +142,12 @@ class QuotaState:
 
     @property
     def sufficient_limit(self) -> float:
-        """The smallest limit with room for certain: what to ask for when there is none."""
+        """The smallest limit that is certainly sufficient, to request if the quota has no room."""
         return self.use.certain + self.use.in_blocks + self.need.vcpus
 
     @property
     def nodes_that_fit(self) -> int:
-        """How many nodes there is room for."""
+        """The number of nodes that fit."""
         return int(max(0, self.free - self.use.in_blocks) // self.need.vcpus_per_node)
 
     @property

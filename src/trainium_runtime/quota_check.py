@@ -20,14 +20,14 @@ def check_need(need: QuotaNeed, account: Quotas) -> CheckResult:
     try:
         requests = tuple(account.quota_requests(SERVICE, need.code))
     except UnavailableError as error:
-        # That there is no room is certain whether more is asked for or not.
+        # The result does not depend on increase requests.
         result = evaluate_quota(state)
         return replace(result, found=f"{result.found}; whether an increase has been requested: {error.reason}")
     return evaluate_quota(replace(state, requests=requests))
 
 
 def quota_state(need: QuotaNeed, account: Quotas) -> QuotaState:
-    """The limit, what runs and what is reserved, read in parallel. Raises UnavailableError."""
+    """The limit, instances and reservations, read in parallel. Raises UnavailableError."""
     on_demand = need.capacity == "on-demand"
     with ThreadPoolExecutor() as threads:
         running = threads.submit(account.running_instances, need.family)
@@ -45,7 +45,7 @@ def quota_state(need: QuotaNeed, account: Quotas) -> QuotaState:
 
 
 def evaluate_quota(state: QuotaState) -> CheckResult:
-    """Pass only with room whatever counts; fail without room; unknown where Capacity Blocks decide."""
+    """Pass if there is room in the worst case; fail without room; unknown if it depends on Capacity Blocks."""
     found, needed = "; ".join(_found(state)), f"{state.need.vcpus} vCPUs"
     if state.has_room_whatever_counts:
         return CheckResult(outcome="pass", found=found, needed=needed)
@@ -54,7 +54,7 @@ def evaluate_quota(state: QuotaState) -> CheckResult:
 
 
 def plain(vcpus: float) -> str:
-    """A number of vCPUs as people write it, with every digit."""
+    """A number of vCPUs without an exponent or trailing zeros."""
     return f"{vcpus:.15g}"
 
 

@@ -1,4 +1,4 @@
-"""What a cluster needs of an EC2 quota."""
+"""The EC2 quota that a cluster needs."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaNeed:
-    """vCPUs that the nodes of a cluster take of one EC2 quota in its region. `capacity`: on-demand or spot."""
+    """vCPUs that the nodes of a cluster use of one EC2 quota in its region. `capacity`: on-demand or spot."""
 
     code: str
     name: str
@@ -23,7 +23,7 @@ class QuotaNeed:
         return self.nodes * self.vcpus_per_node
 
     def exceeds(self, earlier: "QuotaNeed") -> bool:
-        """Whether this takes more of a quota than an earlier need of the same cluster, or takes of another quota."""
+        """Whether this is more than an earlier need of the same cluster, or for another quota."""
         same = (self.region, self.code, self.cluster) == (earlier.region, earlier.code, earlier.cluster)
         return not same or self.vcpus > earlier.vcpus
 
@@ -42,7 +42,7 @@ class QuotaNeed:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "QuotaNeed":
-        """From the properties as CloudFormation hands them over: every value is text."""
+        """From the properties that CloudFormation passes, all of which are text."""
         return cls(
             code=properties["Code"],
             name=properties["Name"],
@@ -56,5 +56,5 @@ class QuotaNeed:
 
 
 def family_of(instance_type: str) -> str:
-    """The letters an instance type's name begins with, by which EC2 counts its quotas."""
+    """The letters at the start of an instance type, by which EC2 counts its quotas."""
     return re.split(r"[^a-z]", instance_type)[0]

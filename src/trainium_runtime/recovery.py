@@ -1,19 +1,20 @@
-"""Which failed nodes are replaced: one decision, for the keeper that replaces them and the gate that waits."""
+"""Decides which failed nodes are replaced, for the node reconciler, which replaces them, and the fleet gate, which
+waits."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 WINDOW = timedelta(hours=24)
-"""What the number of replacements is counted in."""
+"""The period in which replacements are counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recovery:
-    """What becomes of the failed instances of a group.
+    """The decision about the failed instances of a group.
 
-    limit: how many are replaced within WINDOW. numbers: the instances that are replaced, or being terminated already,
-    each with how many there were within the window, itself included.
+    limit: how many are replaced within WINDOW. numbers: for each instance that is replaced or already being terminated,
+    how many there were within the window, including itself.
     """
 
     limit: int
@@ -23,7 +24,7 @@ class Recovery:
         return instance_id in self.numbers
 
     def sentence(self, instance_id: str) -> str:
-        """`being replaced (1 of 2)`, or why a failed instance is not; empty when none ever is."""
+        """`being replaced (1 of 2)`, or why a failed instance is not replaced; empty if the limit is 0."""
         number = self.numbers.get(instance_id)
         if number is not None:
             return f"being replaced ({number} of {self.limit})" if number <= self.limit else "being replaced"
@@ -37,11 +38,11 @@ def plan_recovery(
 ) -> Recovery:
     """Decide about every failed instance of a group.
 
-    failures: when each instance, past or present, wrote that it failed. instances: the group's. leaving: those of them
-    that Auto Scaling replaces already. limit: replacements within WINDOW; 0 for none.
+    failures: when each current or earlier instance reported its failure. instances: of the group. leaving: those of
+    them that Auto Scaling is already replacing. limit: replacements within WINDOW; 0 for none.
 
-    An instance is decided by what came before it and not by the time of the call: a second call decides the same.
-    Instances that left the group count as replaced, also if a person ended them.
+    The decision about an instance depends on earlier failures and not on the time of the call, so a second call decides
+    the same. Instances that left the group count as replaced, even if a person terminated them.
     """
     gone = {instance for instance in failures if instance not in instances or instance in leaving}
     replaced = set(gone)
@@ -52,7 +53,7 @@ def plan_recovery(
             earlier = [other for other in within if (failures[other], other) < (at, instance)]
             if instance in instances:
                 numbers[instance] = len(earlier) + 1
-        # Those that went although they failed later count as well: what was refused once stays refused.
+        # Instances that failed later and have left count too, so that a refused replacement stays refused.
         elif len(within) < limit:
             replaced.add(instance)
             numbers[instance] = len(within) + 1

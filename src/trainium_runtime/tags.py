@@ -1,4 +1,4 @@
-"""Tags as the APIs of AWS list them."""
+"""Tags in the responses of AWS APIs."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,6 +1,6 @@
-"""Whether a cluster is in use, and since when not: by what its nodes wrote of their NeuronCores, and by its job.
+"""Whether a cluster is in use, or since when it is not, from its nodes' usage reports and its job.
 
-What is unknown of one node is unknown of all: nodes end because they are not used, never because their use is unknown.
+If the usage of one node is unknown, that of the cluster is unknown: nodes must not be stopped for lack of information.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,7 +14,7 @@ from trainium_wire.usage import NodeUsage, State
 
 @dataclass(frozen=True, kw_only=True)
 class LastJob:
-    """The job that the nodes were given last. ended: when; None while it is not over."""
+    """The last job of the nodes. ended: None until it has ended."""
 
     job_id: str
     ended: datetime | None
@@ -22,7 +22,7 @@ class LastJob:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterUsage:
-    """idle_since: from when on no job and no NeuronCore was in use; None where one is, or where that is unknown.
+    """idle_since: since when no job was running and no NeuronCore in use; None if in use or unknown.
 
     why: in words.
     """
@@ -35,7 +35,7 @@ class ClusterUsage:
 def cluster_usage(
     instances: Collection[str], usages: Mapping[str, NodeUsage], job: LastJob | None, *, now: datetime
 ) -> ClusterUsage:
-    """Of the nodes that there are. usages: by instance, of those that wrote what could be read."""
+    """The usage of the current nodes. usages: by instance, of those with a readable report."""
     if not instances:
         return ClusterUsage(state="unknown", why="there are no nodes")
     if job and job.ended is None:
@@ -53,7 +53,7 @@ def cluster_usage(
 
 
 def _current(usage: NodeUsage | None, now: datetime) -> NodeUsage:
-    """What was written, unless it is old, or from the future."""
+    """The report, unless it is old or from the future."""
     if usage is None:
         return NodeUsage(state="unknown", at=now, detail="has not reported whether it is in use")
     known_for = timedelta(minutes=facts()["pilot"]["minutes_of_usage"])

@@ -1,6 +1,6 @@
-"""Reads from the bucket of the node records what nodes wrote of their use, and whether their job is over.
+"""Reads the nodes' usage reports and the state of their job from the bucket of the node records.
 
-The client is given: a function in Lambda and the command line make theirs, and handle errors, differently.
+Callers pass the client: the Lambda functions and the command line create clients and handle errors differently.
 """
 
 import json
@@ -16,12 +16,12 @@ from trainium_wire.keys import CURRENT_JOB_KEY, USAGE_PREFIX, instance_of_key
 from trainium_wire.usage import NodeUsage
 
 _READERS = 16
-_LARGEST = 4096  # bytes; a node's own has a tenth of it
+_LARGEST = 4096  # bytes; a real one has a tenth of it
 _ABSENT = ("NoSuchKey", "404", "NotFound")
 
 
 def read_usage(s3: Any, bucket: str, instances: Collection[str], *, now: datetime) -> ClusterUsage:
-    """The use of these instances. Raises the errors of botocore, and ValueError for a job that cannot be read."""
+    """The usage of these instances. Raises botocore's errors, and ValueError for an unreadable job."""
     job = _last_job(s3, bucket)
     if job and job.ended is None:
         return cluster_usage(instances, {}, job, now=now)
@@ -36,7 +36,7 @@ def read_usage(s3: Any, bucket: str, instances: Collection[str], *, now: datetim
 
 
 def _node_usage(s3: Any, bucket: str, key: str | None) -> NodeUsage | None:
-    """None for what is not there, and for what is not what a node writes."""
+    """None for a missing object, and for one that a node did not write."""
     found = _get(s3, bucket, key) if key else None
     try:
         return NodeUsage.from_json(found["Body"].read(_LARGEST).decode()) if found else None

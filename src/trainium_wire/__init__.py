@@ -1,4 +1,4 @@
-"""What nodes, Lambda functions and the command line exchange through S3: keys, formats and records.
+"""Keys, formats and records that nodes, Lambda functions and the command line exchange through S3.
 
-Standard library only, Python 3.8 or later: it is shipped to the functions and to the nodes.
+Standard library only, Python 3.8 or later, because it runs on functions and nodes.
 """

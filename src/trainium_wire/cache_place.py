@@ -1,6 +1,6 @@
-"""Where the entries of a compile cache are: the one module that nodes, jobs and `trn` ask.
+"""The S3 prefixes of compile cache entries, for nodes, jobs and `trn`.
 
-It is installed on nodes as it is: Python 3.8 or later, standard library only.
+Installed unchanged on nodes: Python 3.8 or later, standard library only.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 STACKS = ("native", "xla", "jax", "vllm")
-"""The caches that are kept, by whose they are."""
+"""The stacks with a compile cache."""
 
 RELEASE_PREFIX = "neuronx-cc-"
-"""What the name of every release begins with."""
+"""Prefix of every release's name."""
 
 SUFFIX = ".tar"
-"""Of an entry's object, after the name that the stack itself gives the entry."""
+"""Suffix of an entry's object, after the stack's name of the entry."""
 
 DIGEST = "sha256"
-"""Name of an object's metadata that holds the SHA-256 of its content, in hexadecimal."""
+"""Name of the object metadata with the SHA-256 of the content, in hexadecimal."""
 
 DIRECT = "direct"
-"""Folder of what PyTorch/XLA writes into S3 by itself, in files, locks among them, that it also deletes."""
+"""Folder of the files that PyTorch/XLA itself writes into S3 and deletes, such as locks."""
 
 FLAGS_IN_KEY = ("xla",)
-"""Stacks whose own key names the compiler's flags; of the others the place does."""
+"""Stacks whose keys contain the compiler flags; for the others, the place does."""
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLACE = re.compile(
@@ -48,11 +48,11 @@ kernel frees its lock when the holder ends, so a long limit costs nothing."""
 
 
 class Place(NamedTuple):
-    """What entries must have in common so that one may stand for the other, besides the stack's own key.
+    """What interchangeable entries must have in common, in addition to the stack's key.
 
     release: of the compiler. generation: of the chip, such as trn2. lnc: logical NeuronCore configuration. world_size:
-    processes of the job, which not every stack's key tells apart; 0 where it is not known. flags: digest of the
-    compiler's flags, or empty.
+    number of processes of the job, which not every stack's key contains; 0 if unknown. flags: digest of the compiler
+    flags, or empty.
     """
 
     release: str
@@ -71,16 +71,16 @@ class Place(NamedTuple):
 
     @property
     def direct_path(self) -> str:
-        """Below the cache's URL, of what PyTorch/XLA writes there by itself."""
+        """Path below the cache's URL of what PyTorch/XLA itself writes."""
         return f"{DIRECT}/{self.path}"
 
     def key(self, name: str) -> str:
-        """Of the object of an entry, below the cache's URL."""
+        """The key of an entry's object, below the cache's URL."""
         return f"{self.path}/{name}{SUFFIX}"
 
 
 class EntryKey(NamedTuple):
-    """An entry: its place, and the name that its stack gives it."""
+    """An entry: its place, and its stack's name of it."""
 
     place: Place
     name: str
@@ -94,8 +94,8 @@ def native_folders(folder: str) -> dict[str, str]:
 def place_of(
     *, compiler: str, instance_type: str, lnc: int, stack: str, world_size: int, compiler_flags: str = ""
 ) -> Place:
-    """Where the entries of a job are. compiler: its version, such as 2.21.18209.0+043b1bf7. world_size: 0 where
-    it is not known, as before a job.
+    """The place of a job's entries. compiler: its version, such as 2.21.18209.0+043b1bf7. world_size: 0 if unknown, as
+    before a job.
 
     Raises ValueError for an invalid version, instance type or stack.
     """
@@ -113,7 +113,7 @@ def place_of(
 
 
 def direct_url(url: str, *, compiler: str, instance_type: str, lnc: int, world_size: int = 0) -> str:
-    """Where PyTorch/XLA keeps what it compiles by itself, outside of jobs of `trn run`, in the cache at a URL.
+    """The URL where PyTorch/XLA itself stores compiled graphs outside of jobs of `trn run`, in the cache at a URL.
 
     Raises ValueError as `place_of` does.
     """
@@ -122,24 +122,25 @@ def direct_url(url: str, *, compiler: str, instance_type: str, lnc: int, world_s
 
 
 def version_in(venv: Path, package: str) -> str:
-    """That of a package in a virtual environment, without starting its Python; empty when it is not there."""
+    """The version of a package in a virtual environment, read without starting its Python; empty if it is not
+    installed."""
     for folder in sorted(venv.glob(f"lib/python3*/site-packages/{package}-*.dist-info")):
         return folder.name[len(package) + 1 : -len(".dist-info")]
     return ""
 
 
 def parse_key(key: str) -> EntryKey | None:
-    """The entry of an object's key below the cache's URL; None for another object."""
+    """The entry for an object's key below the cache's URL; None for any other object."""
     found = _KEY.fullmatch(key)
     return EntryKey(_place(found), found["name"]) if found and is_name(found["name"]) else None
 
 
 _LONGEST_PART = 200
-"""Bytes; file systems take 255."""
+"""Bytes; the limit of file systems is 255."""
 
 
 def is_name(name: str) -> bool:
-    """Whether that may be the name of an entry: a path that stays in its folder, and shows what it is."""
+    """Whether the name of an entry is valid: a printable path within its folder."""
     parts = name.split("/")
     if any(len(part.encode()) > _LONGEST_PART for part in parts):
         return False
@@ -147,12 +148,12 @@ def is_name(name: str) -> bool:
 
 
 def is_release(text: str) -> bool:
-    """Whether that may be the release of a place."""
+    """Whether the release of a place is valid."""
     return text.startswith(RELEASE_PREFIX) and bool(_PART.fullmatch(text))
 
 
 def parse_place(path: str) -> Place | None:
-    """The place whose `path` that is; None for any other text."""
+    """The place with this `path`; None for any other text."""
     found = _PLACE.fullmatch(path)
     return _place(found) if found else None
 
@@ -171,8 +172,8 @@ def _place(found: re.Match[str]) -> Place:
 def main(arguments: list[str]) -> int:
     """`python3 place.py URL INSTANCE_TYPE LNC PROCESSES ACTIVE VENV ...` prints the `direct_url` of a compiler.
 
-    That is the one of the active environment, else of the newest of others; without any URL/direct is printed, and why.
-    PROCESSES: 0 where they are not known. ACTIVE, VENV: folders, of which any may be missing.
+    It is the compiler of the active environment, else the newest one of the others; without any, it prints URL/direct,
+    and why. PROCESSES: 0 if unknown. ACTIVE, VENV: folders, which may not exist.
     """
     url, instance_type, lnc, processes, active, *others = arguments
     newest = sorted(others, key=lambda venv: [int(part) for part in re.findall(r"[0-9]+", venv)], reverse=True)
@@ -180,7 +181,7 @@ def main(arguments: list[str]) -> int:
     try:
         print(direct_url(url, compiler=compiler, instance_type=instance_type, lnc=int(lnc), world_size=int(processes)))
     except ValueError as error:
-        print(f"the compile cache is not apart for each release: {error}", file=sys.stderr)
+        print(f"the compile cache is not separated by release: {error}", file=sys.stderr)
         print(f"{url}/{DIRECT}")
     return 0
 

@@ -1,4 +1,4 @@
-"""How texts and times are written in every record."""
+"""The formats of texts and times in records."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def time_text(at: datetime) -> str:
-    """A moment, with its zone, as records hold it: in UTC and whole seconds. Of two, the later is the greater text."""
+    """A time with a time zone, in the format of records: UTC and whole seconds. The texts sort by time."""
     return at.astimezone(timezone.utc).strftime(_TIME)
 
 
 def now_text() -> str:
-    """This moment, as `time_text`."""
+    """The current time as `time_text`."""
     return time_text(datetime.now(timezone.utc))
 
 
 def moment(raw: object) -> datetime | None:
-    """The moment that a text of `time_text` is; None for anything else."""
+    """Parse the result of `time_text`; None for anything else."""
     try:
         return datetime.strptime(str(raw), _TIME).replace(tzinfo=timezone.utc)
     except ValueError:
@@ -27,7 +27,7 @@ def moment(raw: object) -> datetime | None:
 
 
 def empty() -> dict[str, Any]:
-    """The default of a mapping in a record."""
+    """The default for mappings in records."""
     return {}
 
 

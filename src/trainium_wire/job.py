@@ -1,4 +1,4 @@
-"""A job as the nodes are given it, and how it or one of its attempts ended."""
+"""A job as submitted to the nodes, and the ends of jobs and attempts."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from trainium_wire.formats import empty, moment, now_text, one_line
 from trainium_wire.keys import JOBS_PREFIX
 
 FORMAT, FORMAT_WITH_DATA = 1, 2
-"""Nodes of an earlier version would start a job of the second without its inputs, secrets or checkpoints."""
+"""Nodes that support only format 1 would start a job without its inputs, secrets or checkpoints."""
 
 CHECKPOINT_SECONDS = 30
-"""Between two looks at the folder of checkpoints, unless a job says otherwise."""
+"""Default interval between checks of the checkpoint folder."""
 
 SUCCEEDED, FAILED, NODE_LOST = "succeeded", "failed", "node-lost"
 HUNG, STOPPED, INTERRUPTED, TIME_LIMIT = "hung", "stopped", "interrupted", "time-limit"
 ALL_FILES, OWN_FILES = "all", "own"
-"""Which files of a checkpoint a node gets when it resumes: those of all nodes, or its own and those of node 0."""
+"""The files of a checkpoint that a node downloads to resume: those of all nodes, or its own and those of node 0."""
 
 RESULTS_LOST = "results-lost"
-"""Every process ended with 0, and checkpoints or outputs did not reach S3."""
+"""Every process ended with 0, but checkpoints or outputs did not reach S3."""
 RESULTS = (SUCCEEDED, FAILED, NODE_LOST, HUNG, STOPPED, INTERRUPTED, TIME_LIMIT, RESULTS_LOST)
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
@@ -43,13 +43,13 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def is_job_id(text: str) -> bool:
-    """Whether a text has the form of a job's id, which becomes part of paths and of command lines."""
+    """Whether a job id is valid. It becomes part of paths and command lines."""
     return _ID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job. Times are UTC, durations seconds; None: no limit. nodes: that many, the first of the membership.
+    """A job. Times are in UTC, durations in seconds; None: no limit. nodes: how many, from the start of the membership.
 
     command: the bash line that each node runs in the unpacked source, after `setup`. stack: the software stack whose
     environment it finds; None: the login shell's. has_ranks: whether it is torchrun's, with processes_per_node on each
@@ -96,7 +96,7 @@ class Job:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Job:
-        """Raises ValueError with the reason when the text is not a job of this format."""
+        """Raises ValueError with the reason if the text is not a job in this format."""
         try:
             return cls.from_record(json.loads(text))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -104,7 +104,7 @@ class Job:
 
     @classmethod
     def from_record(cls, raw: Mapping[str, Any]) -> Job:
-        """As `from_json`. What is None or unknown counts as left out."""
+        """Like `from_json`. None and unknown fields are ignored."""
         if raw["format"] not in (FORMAT, FORMAT_WITH_DATA):
             raise ValueError("it is of another version of trainium-cdk")
         known = {one.name for one in fields(cls)}
@@ -127,15 +127,15 @@ class Job:
         return self.nodes * self.processes_per_node if self.has_ranks else None
 
     def checkpoints_folder(self, jobs_url: str) -> str:
-        """S3 URL of the folder in which each job has its checkpoints. jobs_url: of the folder of all jobs."""
+        """S3 URL of the folder for the checkpoints of all jobs. jobs_url: of the folder of all jobs."""
         return (self.checkpoints or jobs_url).rstrip("/")
 
     def is_retried(self, outcome: Outcome, attempts: int) -> bool:
-        """Whether another attempt follows so many, of which the last ended like that."""
+        """Whether another attempt follows, given the number of attempts and the end of the last one."""
         if attempts > self.retries:
             return False
         code = outcome.exit_code
-        # That of a process that a signal ended is negative here, and 128 and the signal's number in shells.
+        # After a signal, exit codes are negative in Python, and 128 plus the signal's number in shells.
         shell_exit_code = 128 - code if code is not None and code < 0 else code
         return (
             outcome.result == NODE_LOST
@@ -151,7 +151,7 @@ def jobs_url(bucket: str) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an attempt or a job ended. node, rank: of the first failure; None where it is no single one's."""
+    """How an attempt or a job ended. node, rank: of the first failure; None if there is no single one."""
 
     result: str
     reason: str = ""
@@ -168,7 +168,7 @@ class Outcome:
 
     @classmethod
     def from_record(cls, raw: Mapping[str, Any]) -> Outcome:
-        """The end that a node wrote, cut to a readable length; an unknown result counts as failed."""
+        """Parse the end that a node wrote. Texts are shortened; an unknown result counts as failed."""
         result = raw.get("result")
         return cls(
             result=cast(str, result) if result in RESULTS else FAILED,
@@ -192,7 +192,7 @@ def end_record(
     exit_code: int | None = None,
     traceback: str | None = None,
 ) -> dict[str, Any]:
-    """The end of an attempt, as `Outcome` reads it. node: the rank of the node that writes it."""
+    """The end of an attempt, in the format of `Outcome`. node: rank of the writing node."""
     return {
         "result": result,
         "reason": reason,
@@ -206,7 +206,7 @@ def end_record(
 
 
 def job_end_record(end: Mapping[str, Any], attempts: int) -> dict[str, Any]:
-    """The end of a job, from that of its last attempt."""
+    """The end of a job, from the end of its last attempt."""
     return {**end, "attempts": attempts}
 
 
@@ -221,7 +221,7 @@ def start_record(
 ) -> dict[str, Any]:
     """The start of an attempt. nodes: addresses by instance id, in the order of ranks; membership: its version.
 
-    checkpoint: the one that it continues from, of checkpoint_job. seconds_left: of the job's time limit.
+    checkpoint: where it continues from, of checkpoint_job. seconds_left: of the job's time limit.
     """
     return {
         "attempt": number,
@@ -235,7 +235,8 @@ def start_record(
 
 
 def checkpoint_part(attempt: int, rank: int, version: int) -> str:
-    """The name of a node's part of a checkpoint. version: how often it was saved under its name in the attempt."""
+    """The name of a node's part of a checkpoint. version: how often a checkpoint of this name was saved in the
+    attempt."""
     return f"{attempt}-{rank}-{version}"
 
 
@@ -258,12 +259,12 @@ def saved_otherwise(manifest: Mapping[str, Any], job: Job) -> str:
 
 
 def checkpoint_names(keys: Iterable[str]) -> list[str]:
-    """The names of the checkpoints whose manifests are among the keys, in their order."""
+    """The names of checkpoints with a manifest among the keys, in the same order."""
     return [key.rpartition("/")[2][: -len(".json")] for key in keys if key.endswith(".json")]
 
 
 def _has_type(value: Any, annotation: str) -> bool:
-    """Whether a JSON value has the type of a field. Those within lists and objects are texts, or exit codes."""
+    """Whether a JSON value has the type of a field. Values in lists and objects are texts or exit codes."""
     name, _, within = annotation.replace(" | None", "").partition("[")
     if not isinstance(value, _TYPES[name]) or (isinstance(value, bool) and name != "bool"):
         return False

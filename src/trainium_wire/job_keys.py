@@ -1,4 +1,4 @@
-"""Keys of what belongs to one job of `trn run`."""
+"""Keys of the objects of one job of `trn run`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ SOURCE_FILE = "source.tar.gz"
 """The packed source of a job, in its folder."""
 
 INPUTS = "inputs"
-"""Folder of what is uploaded for a job, below the job's own."""
+"""Folder of a job's uploads, below that of the job."""
 
 
 JOB_FOLDERS_OF_NODES = ("attempts", "checkpoints", "outputs")
-"""Folders of a job that its nodes write. Besides they write its end."""
+"""Folders of a job that its nodes write. They also write its end."""
 
 
 class AttemptKeys(NamedTuple):
@@ -24,22 +24,22 @@ class AttemptKeys(NamedTuple):
 
     @property
     def start(self) -> str:
-        """Who takes part, and from which checkpoint."""
+        """Its nodes, and the checkpoint it continues from."""
         return f"{self.folder}/start.json"
 
     @property
     def end(self) -> str:
-        """How it ended. Only the first node that writes it does."""
+        """How it ended, written once by the first node that detects it."""
         return f"{self.folder}/end.json"
 
     @property
     def notice(self) -> str:
-        """That a node of the attempt ends soon."""
+        """The notice that a node of the attempt will end soon."""
         return f"{self.folder}/notice.json"
 
     @property
     def nodes(self) -> str:
-        """What the keys of all nodes' progress begin with."""
+        """Prefix of the keys of all nodes' progress."""
         return f"{self.folder}/nodes/"
 
     def node(self, rank: int) -> str:
@@ -47,7 +47,7 @@ class AttemptKeys(NamedTuple):
         return f"{self.nodes}{rank}.json"
 
     def logs(self, rank: int) -> str:
-        """What the keys of the parts of a node's log begin with, which sort by their numbers."""
+        """Prefix of the keys of the parts of a node's log, which sort by their numbers."""
         return f"{self.folder}/logs/node-{rank}/"
 
     def log(self, rank: int, part: int) -> str:
@@ -71,12 +71,12 @@ class JobKeys(NamedTuple):
 
     @property
     def inputs(self) -> str:
-        """The folder of what was uploaded for it."""
+        """The folder of its uploads."""
         return f"{self.folder}/{INPUTS}"
 
     @property
     def stop(self) -> str:
-        """That `trn stop` asks for its end."""
+        """The request of `trn stop` to end it."""
         return f"{self.folder}/stop.json"
 
     @property
@@ -86,19 +86,19 @@ class JobKeys(NamedTuple):
 
     @property
     def checkpoints(self) -> str:
-        """What the keys of its checkpoints begin with."""
+        """Prefix of the keys of its checkpoints."""
         return f"{self.folder}/checkpoints/"
 
     def checkpoint(self, name: str) -> str:
-        """The manifest of a checkpoint, which is written last: one without is not complete."""
+        """The manifest of a checkpoint. It is written last, so a checkpoint without one is incomplete."""
         return f"{self.checkpoints}{name}.json"
 
     def checkpoint_part(self, name: str, part: str) -> str:
-        """What a node has stored of a checkpoint: its files, with their sizes and digests."""
+        """A node's part of a checkpoint: its files, with sizes and digests."""
         return f"{self.checkpoints}{name}/{part}.json"
 
     def checkpoint_file(self, name: str, part: str, path: str) -> str:
-        """path: below the folder of checkpoints of the node."""
+        """path: below the node's checkpoint folder."""
         return f"{self.checkpoints}{name}/{part}/{path}"
 
     def output(self, path: str) -> str:
@@ -110,5 +110,5 @@ class JobKeys(NamedTuple):
 
 
 def job_keys(job_id: str, folder: str = JOBS_PREFIX) -> JobKeys:
-    """The keys of a job. folder: of all jobs; empty for keys that are relative to it."""
+    """The keys of a job. folder: of all jobs; empty for relative keys."""
     return JobKeys(f"{folder}/{job_id}" if folder else job_id)

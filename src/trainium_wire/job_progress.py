@@ -1,4 +1,5 @@
-"""Where a job stands, by what its nodes have written. Any process of a node can write there: nothing is believed."""
+"""The progress of a job, from its nodes' records. Any process of a node can write these, so every value is
+validated."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ _LONGEST_TEXT = 600
 
 @dataclass(frozen=True)
 class CacheUse:
-    """Of one stack's cache on one node. hits: entries that were used; None if the node does not know.
+    """Usage of one stack's cache on one node. hits: used entries; None if unknown.
 
-    misses: entries that were compiled, or failed to; reasons: how many of them by their likeliest reason; missed: each
-    of the first of them with its own. recompiled: of the misses, those after the first step. renewed: entries whose
-    age in S3 counts anew.
+    misses: entries that were compiled, successfully or not; reasons: how many of them by likeliest reason; missed: the
+    first of them, each with its reason. recompiled: misses after the first step. renewed: entries whose age in S3 was
+    reset.
     """
 
     stack: str
@@ -45,10 +46,10 @@ class CacheUse:
 
 @dataclass(frozen=True)
 class NodeProgress:
-    """One node of an attempt. phases: seconds by name; progress: the last line of the form `TRN step=…`, of node 0.
+    """One node of an attempt. phases: seconds by name; progress: the last `TRN step=…` line, of node 0.
 
-    graphs: how many were compiled, and how many found in the cache; empty while nothing printed either.
-    caches: what was used of each compile cache. lost: which of its results did not reach S3, and why; empty: none.
+    graphs: how many were compiled, and how many found in the cache; empty if unknown. caches: usage of each compile
+    cache. lost: which of its results did not reach S3, and why; empty: none.
     """
 
     node: int
@@ -64,10 +65,10 @@ class NodeProgress:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One start of the job on all its nodes. instance_ids: in the order of their ranks. outcome: None while it runs.
+    """One start of the job on all its nodes. instance_ids: in the order of ranks. outcome: None while it runs.
 
-    checkpoint_at: when the checkpoint that it continues from was saved. reporting: how many nodes have written where
-    they stand. nodes: those of them that were read.
+    checkpoint_at: when the checkpoint that it continues from was saved. reporting: how many nodes have reported their
+    progress. nodes: those of them that were read.
     """
 
     number: int

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 MEMBERSHIP_KEY = "cluster.json"
-"""The membership of the cluster: which nodes there are."""
+"""The membership of the cluster."""
 
 CURRENT_JOB_KEY = "job.json"
-"""The job that the nodes are given."""
+"""The job for the nodes."""
 
 PRECOMPILE_JOB_KEY = "precompile.json"
-"""The job that a host which compiles ahead is given."""
+"""The job for the host of `trn precompile`."""
 
 RECORDS_PREFIX = "nodes"
 """Folder of the node records."""
@@ -23,13 +23,13 @@ SSH_KEYS_PREFIX = "ssh"
 """Folder of the nodes' public keys."""
 
 USAGE_PREFIX = "usage"
-"""Folder in which each node writes whether its NeuronCores are in use."""
+"""Folder of the nodes' usage reports."""
 
 PRECOMPILE_PREFIX = "precompile"
-"""Folder of the reports of hosts that compile ahead."""
+"""Folder of the reports of hosts of `trn precompile`."""
 
 INTERNODE_PREFIX = "internode"
-"""Folder in which the nodes agree on the test over all of them."""
+"""Folder in which nodes coordinate the test over all nodes."""
 
 JOBS_PREFIX = "jobs"
 """Folder of the jobs of `trn run`: source, logs, checkpoints and results of each."""

@@ -1,4 +1,4 @@
-"""What programs log: one JSON object a line in functions, plain lines on nodes, whose journal people read."""
+"""Logging: one JSON object per line in functions, plain lines on nodes, whose journal people read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object: the level, the message unless it is empty, and what was given as `extra={"fields": …}`."""
+    """One JSON object: the level, the message unless it is empty, and the values of `extra={"fields": …}`."""
 
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
@@ -17,7 +17,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class _StandardOutput(logging.Handler):
-    """Writes to what sys.stdout is when something is logged."""
+    """Writes to the current sys.stdout."""
 
     def emit(self, record: logging.LogRecord) -> None:
         sys.stdout.write(f"{self.format(record)}\n")
@@ -25,7 +25,7 @@ class _StandardOutput(logging.Handler):
 
 
 def logger_of(name: str, formatter: logging.Formatter | None = None) -> logging.Logger:
-    """The logger of a program, which writes to standard output alone. formatter: by default of plain lines."""
+    """The logger of a program, which writes only to standard output. formatter: Default: plain lines."""
     logger = logging.getLogger(name)
     if not logger.handlers:
         handler = _StandardOutput()

@@ -1,6 +1,7 @@
-"""Which nodes are in the cluster: written once every node is proven, read by every node.
+"""The membership: the nodes of the cluster. It is written once every node is proven, and read by every node.
 
-One JSON object at MEMBERSHIP_KEY. From it each node has its rank, the address of the first, and whom it has to reach.
+One JSON object at MEMBERSHIP_KEY. From it, a node gets its rank, the address of the first node, and the nodes that it
+must reach.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import Any
 
 from trainium_wire.formats import time_text
 
-_VERSION_LENGTH = 16  # hexadecimal digits: no two memberships of one cluster will ever share them
+_VERSION_LENGTH = 16  # hexadecimal digits, enough to be unique for one cluster
 
 
 @dataclass(frozen=True)
 class Member:
-    """One node. `address`: private IPv4 address of its first interface, as EC2 says it."""
+    """One node. `address`: private IPv4 address of its first interface, from EC2."""
 
     instance_id: str
     address: str
@@ -27,7 +28,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that ends every node at once. `at`: when, ISO 8601 in UTC."""
+    """An event that ends all nodes at once. `at`: when, ISO 8601 in UTC."""
 
     kind: str
     at: str
@@ -35,31 +36,31 @@ class Notice:
 
     @classmethod
     def of(cls, kind: str, at: datetime, reason: str) -> Notice:
-        """The notice of a moment, in whole seconds. at: with its zone."""
+        """A notice for a time, in whole seconds. at: with a time zone."""
         return cls(kind=kind, at=time_text(at), reason=reason)
 
 
 def without(notices: tuple[Notice, ...], kind: str) -> tuple[Notice, ...]:
-    """All notices but that of a kind."""
+    """All notices except those of a kind."""
     return tuple(notice for notice in notices if notice.kind != kind)
 
 
 @dataclass(frozen=True)
 class Membership:
-    """The members, sorted by instance id: the first is rank 0. Empty until every node was proven once."""
+    """The members, sorted by instance id; the first is rank 0. Empty until every node was proven once."""
 
     members: tuple[Member, ...] = ()
     notices: tuple[Notice, ...] = ()
 
     @classmethod
     def of(cls, addresses: Mapping[str, str], notices: tuple[Notice, ...] = ()) -> Membership:
-        """The membership of instances by their addresses."""
+        """The membership of instances. addresses: by instance id."""
         members = tuple(Member(instance_id=i, address=address) for i, address in sorted(addresses.items()))
         return cls(members=members, notices=notices)
 
     @property
     def version(self) -> str:
-        """Changes with the members and nothing else; empty without any."""
+        """A digest of the members; empty without any."""
         if not self.members:
             return ""
         named = "\n".join(f"{member.instance_id} {member.address}" for member in self.members)
@@ -79,7 +80,7 @@ class Membership:
 
     @classmethod
     def from_json(cls, text: str) -> Membership:
-        """Read a membership. Raises ValueError with the reason when the text is not one."""
+        """Parse a membership. Raises ValueError with the reason if the text is not one."""
         try:
             raw: Any = json.loads(text)
             return cls(

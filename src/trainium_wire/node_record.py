@@ -1,7 +1,7 @@
-"""The record of a node: written by the node once it has verified itself, read by functions and the command line.
+"""The record of a node: written by the node after its verification, read by functions and the command line.
 
-A record is one JSON object at `<report URL>/<instance id>.json` in S3: reachable through the free gateway endpoint even
-from a network without any other way out.
+A record is one JSON object at `<report URL>/<instance id>.json` in S3, which even a closed network reaches through the
+free gateway endpoint.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any, Literal, get_args
 from trainium_wire.formats import one_line, time_text
 
 REPORT_URL_VARIABLE = "TRN_REPORT_URL"
-"""Name of the shell variable in the user data that holds the S3 URL of the folder the records go to."""
+"""Name of the shell variable in the user data with the S3 URL of the records' folder."""
 
 State = Literal["proven", "failed", "draining"]
-"""`draining`: proven, and ends soon; `reason` says why and when."""
+"""`draining`: proven, but will end soon; `reason` says why and when."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check of a node: what the catalogue expects and what was found.
+    """One check of a node: expected by the catalogue, and found.
 
-    warning: what is wrong with it although it does not fail the node; empty when nothing is.
+    warning: a problem that does not fail the node; empty if there is none.
     """
 
     name: str
@@ -39,8 +39,8 @@ class Check:
 class NodeRecord:
     """The outcome of one node's verification. `reason` is empty for a proven node; `time` is ISO 8601 in UTC.
 
-    address: private IPv4 address of the node's first interface; empty when unknown. membership: version of that
-    whose nodes it has reached; empty before it was given one.
+    address: private IPv4 address of the node's first interface; empty if unknown. membership: version of the membership
+    whose nodes it has reached; empty before the first one.
     """
 
     instance_id: str
@@ -53,7 +53,7 @@ class NodeRecord:
 
     @property
     def warnings(self) -> str:
-        """Everything that is wrong and does not fail the node, in one text; empty when nothing is."""
+        """All problems that do not fail the node, in one text; empty if there are none."""
         return "; ".join(check.warning for check in self.checks if check.warning)
 
     def to_json(self) -> str:
@@ -61,7 +61,7 @@ class NodeRecord:
 
     @classmethod
     def from_json(cls, text: str) -> NodeRecord:
-        """Read a record. Raises ValueError with the reason when the text is not one."""
+        """Parse a record. Raises ValueError with the reason if the text is not one."""
         try:
             raw: Any = json.loads(text)
             state = raw["state"]
@@ -94,29 +94,29 @@ class NodeRecord:
 
 
 LARGEST_RECORD = 65_536
-"""Bytes. A real one, with every check failing at length, has a tenth of it."""
+"""Bytes. A real record with long failures of every check has a tenth of it."""
 
 _LONGEST_REASON = 600
 
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """A record, and when S3 stored it: by S3's clock, which no node can set."""
+    """A record, and when it was stored, by the clock of S3."""
 
     record: NodeRecord
     written: datetime
 
 
 def stored_record(instance_id: str, text: str | None, written: datetime) -> StoredRecord:
-    """The record that was stored for an instance; a failed record with the reason if it is invalid.
+    """The record of an instance; a failed record with the reason if it is invalid.
 
-    text: None when it is larger than LARGEST_RECORD, and was not read.
+    text: None if it is larger than LARGEST_RECORD and was not read.
     """
     return StoredRecord(record=_read(instance_id, text, written), written=written)
 
 
 def failures(records: Mapping[str, StoredRecord]) -> dict[str, datetime]:
-    """When each failed instance wrote that it failed."""
+    """When each failed instance reported its failure."""
     return {instance: stored.written for instance, stored in records.items() if stored.record.state == "failed"}
 
 

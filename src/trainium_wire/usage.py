@@ -1,4 +1,4 @@
-"""Whether a node is in use, as it writes it: one JSON object for each node, below USAGE_PREFIX."""
+"""The usage report of a node: one JSON object for each node, below USAGE_PREFIX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _EARLIEST = 2020
 
 @dataclass(frozen=True)
 class NodeUsage:
-    """What one node wrote. at: when. idle: for how long before that it was. detail: who uses it, or why unknown."""
+    """The usage of one node. at: time of the report. idle: how long the node had been idle. detail: its users, or why
+    it is unknown."""
 
     state: State
     at: datetime
@@ -33,7 +34,7 @@ class NodeUsage:
 
     @classmethod
     def from_json(cls, text: str) -> NodeUsage:
-        """Raises ValueError when the text is no such object."""
+        """Raises ValueError if the text is not a usage report."""
         try:
             raw: Any = json.loads(text)
             if raw["state"] not in get_args(State):

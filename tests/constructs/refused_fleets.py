@@ -190,7 +190,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "group of another VPC": (
         lambda: {"security_groups": [made(ec2.SecurityGroup, vpc=place().other_vpc)]},
         "security_groups",
-        "make it with that vpc",
+        "create it with that vpc",
     ),
     "resolver by its name": (lambda: {"dns_servers": ["resolver.example"]}, "dns_servers", "IPv4 addresses"),
     "interface type of one card": (
@@ -222,7 +222,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "file system of another VPC": (
         lambda: {"file_systems": [in_vpc(ElasticFileSystem, place().other_vpc)]},
         "file_systems",
-        "make it with that vpc",
+        "create it with that vpc",
     ),
     "mount target in another zone": (
         lambda: {"file_systems": [in_vpc(ElasticFileSystem)]},
@@ -241,7 +241,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     ),
     "install on a Neuron DLAMI": (lambda: {"neuron_software": "install"}, "machine_image", "a bare Ubuntu"),
     "root volume below the image's": (lambda: {"root_volume_size": Size.gibibytes(4)}, "root_volume_size", "8 to"),
-    "second root volume": (lambda: volume(100, name="/dev/sda1"), "block_devices", "root_volume_size is for"),
+    "second root volume": (lambda: volume(100, name="/dev/sda1"), "block_devices", "see root_volume_size"),
     "volume without iops": (lambda: volume(100, volume_type=IO1), "block_devices", "give iops"),
     "volume of too much throughput": (
         lambda: volume(10, volume_type=GP3, throughput=1000),
@@ -270,7 +270,7 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
     "end of a nested stack": (
         lambda: {"scope": made(NestedStack), "max_lifetime": Duration.days(1), "ends_action": "destroy"},
         "ends_action",
-        "a stack of its own",
+        "a separate stack",
     ),
     "switch of another stack": (
         lambda: {"sleep": made(SleepSwitch, scope=stack_in(REGION))},

@@ -67,5 +67,5 @@ def test_stack_for_any_region_is_warned_of() -> None:
     TrainiumCluster(stack, "Cluster", plan=a_plan())
     assertions.Annotations.from_stack(stack).has_warning(
         "/Training/Cluster",
-        assertions.Match.string_like_regexp("the plan is for us-west-2, the stack for any region"),
+        assertions.Match.string_like_regexp("the plan is for us-west-2, and the stack has no region"),
     )

@@ -52,7 +52,7 @@ def test_a_parameter_of_the_apps_own_by_which_trn_would_ask_for_sleep_is_refused
     assert switch.node.validate() == []
     CfnParameter(stack, "Asleep")
     (error,) = switch.node.validate()
-    assert "got a stack with a parameter of its own, Stack/Asleep;" in error
+    assert "got a stack with another parameter, Stack/Asleep;" in error
 
 
 def test_an_imported_cache_takes_no_id_beside_its_own() -> None:

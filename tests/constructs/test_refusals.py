@@ -47,7 +47,7 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
     "cache with a name beside a bucket": (
         lambda: made(CompileCache, bucket=some_bucket(), bucket_name="x"),
         "bucket_name",
-        "an existing bucket stays as it is",
+        "an existing bucket is not changed",
     ),
     "cache with a key of another region": (
         lambda: made(CompileCache, encryption_key=key_in("us-east-1")),
@@ -77,7 +77,7 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
     "addresses of Docker": (
         lambda: made(ClusterNetwork, zone_id="usw2-az4", cidr="172.17.0.0/16"),
         "cidr",
-        "Docker's own bridge",
+        "Docker's bridge",
     ),
     "existing network by its name": (
         lambda: ClusterNetwork.from_cluster_network_attributes(
@@ -109,7 +109,7 @@ OTHERS: Mapping[str, tuple[Callable[[], object], str, str]] = {
     "training of one name": (
         lambda: [made(SageMakerTraining, cluster_name="twice") for _ in range(2)],
         "cluster_name",
-        "give each training a cluster_name of its own",
+        "give each training a different cluster_name",
     ),
     "training with a key of another region": (
         lambda: made(SageMakerTraining, cluster_name="one", encryption_key=key_in("us-east-1")),
@@ -182,7 +182,7 @@ def test_imported_target_group_is_attached_once_with_a_warning() -> None:
         a_fleet().attach_to_network_target_group(group)
     assert a_fleet().group.target_group_arns == [arn]
     warnings = [one.data for one in a_fleet().node.metadata if one.type == "aws:cdk:warning"]
-    assert any("it must be of the target type instance and in the nodes' VPC" in one for one in warnings)
+    assert any("it must have the target type instance and be in the nodes' VPC" in one for one in warnings)
 
 
 def test_fleets_of_one_name_are_refused_where_they_are_deployed_together() -> None:
@@ -214,7 +214,7 @@ def test_subnet_without_a_way_to_s3_is_refused(kind: ec2.SubnetType) -> None:
 def test_second_switch_of_a_stack_is_refused() -> None:
     stack = Stack(new_app(), "Stack")
     SleepSwitch(stack, "One")
-    with pytest.raises(PropsError, match=r"Stack/Two: scope: .* which Stack/One is"):
+    with pytest.raises(PropsError, match=r"Stack/Two: scope: .* which has Stack/One"):
         SleepSwitch(stack, "Two")
 
 

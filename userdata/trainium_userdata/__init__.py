@@ -1,1 +1,1 @@
-"""User data: what a node needs to set itself up, to verify its devices and to report what it found."""
+"""User data, and the programs of a node: setup, verification and reports."""

@@ -1,4 +1,4 @@
-"""User data as cloud-init reads it: one MIME document of several parts, the same bytes every time."""
+"""User data for cloud-init: one reproducible multi-part MIME document."""
 
 import base64
 import gzip
@@ -14,17 +14,18 @@ _INSTALL_AGAIN = (
     " || rm -f /var/lib/cloud/instance/sem/config_scripts_user"
 )
 _LINE = 76
-"""RFC 2045: no line of base64 is longer."""
+"""The maximum length of a base64 line (RFC 2045)."""
 
 
 def cloud_config(lines: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    """A cloud-config document that writes the lines to LOCATIONS_FILE. They may hold CDK tokens: it is sent as it is.
+    """A cloud-config document that writes the lines to LOCATIONS_FILE. It is not encoded, so the lines may contain CDK
+    tokens.
 
-    environment: variables for ENVIRONMENT_FILE, their values in base64, because a token resolves only later.
-    Default: none, and no such file.
+    environment: variables for ENVIRONMENT_FILE. Their values are in base64, because tokens are resolved later. Default:
+    no file.
 
-    At every boot it has cloud-init run the script of the other part again, if the node is not installed to the end: a
-    power failure during the installation would otherwise leave it silent for ever.
+    At every boot, cloud-init runs the script of the other part again until the installation is complete. Otherwise a
+    node would never report after a power failure during the installation.
     """
     files = {LOCATIONS_FILE: lines}
     if environment:
@@ -46,7 +47,7 @@ def _write_file(path: str, lines: Sequence[str]) -> str:
 
 
 def user_data(config: str, script: str) -> str:
-    """One document of a plain cloud-config part and a compressed script. A CDK token in the script would stay one."""
+    """A document with a plain cloud-config part and a compressed script, which must not contain CDK tokens."""
     packed = base64.b64encode(_compressed(script.encode())).decode()
     text = "\n".join(packed[start : start + _LINE] for start in range(0, len(packed), _LINE))
     return f"""MIME-Version: 1.0
@@ -67,7 +68,7 @@ Content-Disposition: attachment; filename="trn-node"
 
 
 def _compressed(content: bytes) -> bytes:
-    """Unlike with gzip.compress, the header is the same in every version of Python."""
+    """Unlike gzip.compress, this writes the same header in every version of Python."""
     out = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=out, mtime=0) as archive:
         archive.write(content)

@@ -1,4 +1,4 @@
-"""What is expected of each node: the content of /etc/trn/plan.json, which the node verifies itself by."""
+"""The expected hardware and software of a node: the content of /etc/trn/plan.json, for its verification."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ SCRATCH_PATH = "/scratch"
 
 
 def node_expectations(node: NodeSettings) -> dict[str, Any]:
-    """What a node should find on itself, ready for JSON.
+    """The expected values of a node, serialisable as JSON.
 
-    Nothing of it depends on how many nodes there are, so that a node stays when others join. Numbers of devices and
-    cores are per node, memory is in GiB per device, disks in GB each. `logical_neuroncore_config` is None for a type
-    that has none, `framework` when any will do, `scratch` without local disks. `frameworks` are the environments that
-    the node may test itself with by their names, the preferred ones first, and the stack of each.
+    They do not depend on the number of nodes, so nodes are kept when others join. Numbers of devices and cores are per
+    node, memory is in GiB per device, disks in GB each. `logical_neuroncore_config` is None if the type has none,
+    `framework` if any is accepted, `scratch` without local disks. `frameworks` are the environments for the self-test
+    by name, the preferred ones first, with their stacks.
     """
     kind, rendezvous, limits = node.type, facts()["rendezvous"], facts()["process_limits"]
     possible = [one for one in frameworks().values() if node.framework in (None, one) and one.runs_on(kind.accelerator)]
@@ -61,7 +61,7 @@ def _self_test(cores: int) -> dict[str, int]:
 
 
 def _internode(node: NodeSettings) -> dict[str, float] | None:
-    """Limits of the test over all nodes; None where nodes cannot compute together, without EFA."""
+    """Limits of the test over all nodes; None without EFA, which it needs."""
     known = facts()["internode"]
     names = ("assembly_seconds", "step_seconds", "grace_seconds", "all_seconds", "slow")
     return {name: known[name] for name in names} if node.uses_efa else None

@@ -1,4 +1,4 @@
-"""What HyperPod puts onto its instances: a lifecycle script of the same parts as the boot script of a node."""
+"""The lifecycle script of HyperPod instances, from the same parts as the boot script of a node."""
 
 from importlib.resources import files
 
@@ -11,7 +11,7 @@ _LOCATIONS = "places.env"
 
 
 def hyperpod_files(node: NodeSettings, *, script: str, region: str, cache_url: str) -> dict[str, str]:
-    """The lifecycle files by name: `script`, which depends on the node alone, and the locations that it reads.
+    """The lifecycle files by name: `script`, which depends only on the node, and the locations that it reads.
 
     region, cache_url: of the compile cache; may be CDK tokens.
     """
@@ -22,7 +22,7 @@ def hyperpod_files(node: NodeSettings, *, script: str, region: str, cache_url: s
 
 
 def hyperpod_script(node: NodeSettings) -> str:
-    """The lifecycle script of the instances: environment, cache, limits, reserved ports. It can run again."""
+    """The lifecycle script of the instances: environment, cache, limits, reserved ports. It is idempotent."""
     return TEMPLATES.get_template("hyperpod.sh.j2").render(
         node=node,
         places_file=_LOCATIONS,

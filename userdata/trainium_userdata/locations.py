@@ -1,15 +1,15 @@
-"""Where a node finds what belongs to its cluster."""
+"""The locations of a cluster's resources, for its nodes."""
 
 import re
 from dataclasses import dataclass, fields
 
-# The values stand unquoted where a shell reads them. A token in the form of the CDK is replaced before that.
+# A shell reads the values unquoted. CDK tokens are resolved before.
 _SAFE = re.compile(r"([A-Za-z0-9./:_-]|\$\{Token\[[^\]]+\]\})+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeLocations:
-    """Region, S3 URLs and file systems of a cluster; each may hold a CDK token.
+    """Region, S3 URLs and file systems of a cluster. Values may contain CDK tokens.
 
     region: AWS region of the node and its buckets. cache_url: S3 URL of the compile cache. report_url: S3 URL of the
     folder that node records go to. cache_access: `read` if nodes may only read the compile cache.

@@ -1,4 +1,4 @@
-"""What is put onto a node: path, mode and text of each file."""
+"""The files of a node, with path, mode and text."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -13,12 +13,12 @@ _REPORTING_MODULES = {
     "trainium_wire": ("__init__", "formats", "keys"),
     "trn_node": ("__init__", "__main__", "files", "imds", "record", "s3", "signing", "web"),
 }
-"""What `trn-node report` imports, which has to work before the node script has been fetched."""
+"""The modules of `trn-node report`, which must work before the node script has been downloaded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeFile:
-    """One file. `text` has no line feed at its end: the node adds one."""
+    """One file. `text` is without the final line feed, which the node adds."""
 
     path: str
     mode: str
@@ -26,7 +26,7 @@ class NodeFile:
 
 
 def mark(files: Sequence[NodeFile]) -> str:
-    """A word that is in none of the files, to separate them in one here-document."""
+    """A word that is not in any file, to separate them in one here-document."""
     word = "@@FILE"
     while any(word in file.text for file in files):
         word += "_"
@@ -34,9 +34,9 @@ def mark(files: Sequence[NodeFile]) -> str:
 
 
 def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
-    """Every file of a node, those that start something last.
+    """All files of a node; those that start services are last.
 
-    constant_text: gives the text of a file that is the same on every node, by the name of its template.
+    constant_text: returns the text of a file that is the same on every node, by template name.
     """
     setup: list[NodeFile] = []
     if node.setup_script:
@@ -52,7 +52,7 @@ def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[
         _file(
             f"/etc/sysusers.d/{JOB_USER}.conf", f'u {JOB_USER} {JOB_UID} "Jobs of trn" /nonexistent /usr/sbin/nologin'
         ),
-        # Later than Ubuntu's own, whose list it extends.
+        # After Ubuntu's file, whose list it extends.
         _file("/etc/apt/apt.conf.d/60trn-node", constant_text("unattended.conf")),
         *setup,
         _file("/opt/trn/boot.sh", boot_script, mode="755"),
@@ -61,7 +61,7 @@ def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[
 
 
 def reporting_files(*, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
-    """The files without which a node cannot report, nor fetch the others."""
+    """The files that a node needs to report, and to download the others."""
     modules = [(package, name) for package, names in _REPORTING_MODULES.items() for name in names]
     return (*(_module(package, f"{name}.py") for package, name in modules), _command(constant_text))
 

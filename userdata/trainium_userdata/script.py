@@ -1,4 +1,4 @@
-"""The user data of a node and the script that they fetch, rendered from templates/ and node/trn_node/."""
+"""The user data of a node and the node script, rendered from templates/ and node/trn_node/."""
 
 import hashlib
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ _PART_OF = {
     "run_setup_script": "setup.sh.j2",
     "start_watch": "watch.sh.j2",
 }
-"""The steps of a boot in their order, by their functions' names, and the template of each."""
+"""The boot steps in order: function name and template."""
 
 _PART_OF_HOST = {
     "limit_lifetime": "precompile.sh.j2",
@@ -52,7 +52,7 @@ _PART_OF_HOST = {
     "run_setup_script": "setup.sh.j2",
     "start_precompiling": "precompile.sh.j2",
 }
-"""The same of the host that compiles ahead, which has no Neuron device to verify."""
+"""The boot steps of the host of `trn precompile`, which has no Neuron devices to verify."""
 
 
 def node_user_data(
@@ -62,12 +62,12 @@ def node_user_data(
     *,
     script: str | None = None,
 ) -> str:
-    """The user data of a node: one MIME document, not base64-encoded, the same text every time.
+    """The user data of a node: one reproducible MIME document, not base64-encoded.
 
-    A small script fetches the `node_script` from its node_script_url and runs it if its digest is right.
+    A small script downloads `node_script` from node_script_url, checks its digest and runs it.
 
-    environment: variables that scripts and jobs on the node have, their values in base64. Default: none.
-    script: the `node_script`, where it is rendered already. Default: it is rendered.
+    environment: variables of scripts and jobs on the node, with their values in base64. Default: none. script: the
+    rendered `node_script`. Default: it is rendered.
     """
     digest = hashlib.sha256((node_script(node) if script is None else script).encode()).hexdigest()
     files = reporting_files(constant_text=_render)
@@ -76,12 +76,11 @@ def node_user_data(
 
 
 def node_script(node: NodeSettings, *, precompiles: bool = False) -> str:
-    """The script that installs on a node what sets it up, verifies and watches it; setup script included.
+    """The script that installs the node program, the boot script and the setup script on a node.
 
-    User data have no room for it. It is the same text every time and holds nothing that a deployment decides, so that
-    it can be an asset.
+    It is too large for user data. It is reproducible and does not depend on the deployment, so it can be an asset.
 
-    precompiles: of the host that compiles ahead, and not of a node. Default: False.
+    precompiles: whether it is for the host of `trn precompile` instead of a node. Default: False.
     """
     script = boot_script(node, precompiles=precompiles)
     files = all_files(node, boot_script=script, constant_text=_render)
@@ -89,7 +88,7 @@ def node_script(node: NodeSettings, *, precompiles: bool = False) -> str:
 
 
 def boot_script(node: NodeSettings, *, precompiles: bool = False) -> str:
-    """The script that sets a node up at every boot. precompiles: as of `node_script`."""
+    """The script that sets up a node at every boot. precompiles: see `node_script`."""
     known = _PART_OF_HOST if precompiles else _PART_OF
     steps = _steps(node, known)
     return _render(

@@ -1,1 +1,1 @@
-"""The nodes of a cluster: launch template, group, checks and what the functions need."""
+"""The nodes of a cluster: launch template, Auto Scaling group, checks and functions."""

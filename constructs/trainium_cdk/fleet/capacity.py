@@ -1,4 +1,4 @@
-"""How the instances of a fleet are bought."""
+"""The purchase option of instances."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,10 @@ from trainium_core.plan.values import CapacityKind
 
 @dataclass(frozen=True)
 class Capacity:
-    """How the instances of a fleet are bought: `on_demand()`, `spot()`, `capacity_block(id)` or `reservation(id)`.
+    """The purchase option of instances: `on_demand()`, `spot()`, `capacity_block(id)` or `reservation(id)`.
 
-    kind: as EC2 calls it, such as `on-demand`. reservation_id: what the instances are launched into, None for nothing.
+    kind: in EC2's terms, such as `on-demand`. reservation_id: of the Capacity Block or Capacity Reservation, None
+    without one.
 
     Example:
 
@@ -29,7 +30,7 @@ class Capacity:
 
     @staticmethod
     def on_demand() -> "Capacity":
-        """On-Demand Instances, billed by the second, if EC2 has them when they are launched."""
+        """On-Demand Instances, billed per second; the launch fails if EC2 has none available."""
         return Capacity("on-demand", None)
 
     @staticmethod
@@ -39,22 +40,23 @@ class Capacity:
 
     @staticmethod
     def capacity_block(reservation_id: str) -> "Capacity":
-        """The instances of a Capacity Block that was bought before. reservation_id: such as cr-0123456789abcdef0."""
+        """Instances in a Capacity Block that you have purchased. reservation_id: such as cr-0123456789abcdef0."""
         return Capacity("capacity-block", reservation_id)
 
     @staticmethod
     def reservation(reservation_id: str) -> "Capacity":
-        """The instances of an On-Demand Capacity Reservation. reservation_id: such as cr-0123456789abcdef0."""
+        """Instances in an On-Demand Capacity Reservation. reservation_id: such as cr-0123456789abcdef0."""
         return Capacity("reservation", reservation_id)
 
 
 def checked_capacity(
     construct: Construct, capacity: Capacity | None, kind: InstanceType, catalog: Catalog | None
 ) -> Capacity:
-    """The capacity that is given, else on demand. Raises PropsError for a type that is not sold so, and a bad id."""
+    """The given capacity, by default on demand. Raises PropsError if the type is not sold this way or the id is
+    invalid."""
     bought = capacity or Capacity.on_demand()
     reservation = bought.reservation_id
-    check_known(construct, "capacity", reservation or "", why="what a reservation holds is bought before")
+    check_known(construct, "capacity", reservation or "", why="a reservation must exist before the deployment")
     check(
         construct,
         usage_class_is_supported(kind, bought.kind, catalog or builtin_catalog(), field="capacity"),

@@ -1,4 +1,4 @@
-"""A fleet made of checked values and the CDK objects around it."""
+"""A fleet, created from validated values and CDK objects."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -64,7 +64,7 @@ class _GroupGoesWithItsStack:
 
 @jsii.implements(elbv2.IApplicationLoadBalancerTarget, elbv2.INetworkLoadBalancerTarget)
 class Fleet(FleetBase):
-    """A fleet of checked values. NeuronFleet says what its attributes are."""
+    """A fleet, created from validated values. NeuronFleet documents its attributes."""
 
     def __init__(self, scope: Construct, construct_id: str, *, props: FleetProps) -> None:
         super().__init__(scope, construct_id)
@@ -72,7 +72,7 @@ class Fleet(FleetBase):
 
     @property
     def cluster_name(self) -> str:
-        """Value of the tag trn:cluster on everything of the fleet, which `trn` finds it by."""
+        """Value of the tag trn:cluster on every resource of the fleet; `trn` finds the fleet by it."""
         return self._props.node.cluster_name
 
     @property
@@ -91,20 +91,20 @@ class Fleet(FleetBase):
         return self._connections
 
     def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
-        """A metric of the Auto Scaling group, such as `GroupInServiceInstances`, which the group then collects.
+        """A metric of the Auto Scaling group, such as `GroupInServiceInstances`. This call enables its collection.
 
-        metric_name: as Amazon EC2 Auto Scaling calls it. options: those of cloudwatch.Metric, such as `period`.
-        Default: the average of five minutes.
+        metric_name: of Amazon EC2 Auto Scaling. options: arguments of cloudwatch.Metric, such as `period`. Default: the
+        average over five minutes.
         """
         everything = autoscaling.CfnAutoScalingGroup.MetricsCollectionProperty(granularity="1Minute")
         self.group.metrics_collection = [everything]
         return super().metric(metric_name, **options)
 
     def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
-        """How many nodes said that they failed, from the reconciler's log, which a metric filter then counts.
+        """How many nodes reported a failure, counted by a metric filter on the log of the node reconciler.
 
-        options: those of cloudwatch.Metric, such as `period`. Default: the sum of five minutes. A node that is seen to
-        fail twice may count twice; where nothing failed there is no data.
+        options: arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes. Without a failure
+        there is no data. A failure may be counted twice.
         """
         if self.node.try_find_child("FailedNodes") is None:
             logs.MetricFilter(
@@ -122,9 +122,9 @@ class Fleet(FleetBase):
     ) -> elbv2.LoadBalancerTargetProps:
         """Register the nodes with a target group of an Application Load Balancer; `add_targets` calls this.
 
-        target_group: what sends the nodes requests; their group lets its load balancer in.
+        target_group: of the load balancer, which the nodes' security group then admits.
 
-        Raises PropsError for one of another target type than instance, or of another VPC or region.
+        Raises PropsError if its target type is not instance, or if it is in another VPC or region.
         """
         props = self._attach(target_group)
         target_group.register_connectable(self)
@@ -133,16 +133,16 @@ class Fleet(FleetBase):
     def attach_to_network_target_group(self, target_group: elbv2.INetworkTargetGroup) -> elbv2.LoadBalancerTargetProps:
         """Register the nodes with a target group of a Network Load Balancer; `add_targets` calls this.
 
-        target_group: what sends the nodes connections; open their port for its clients yourself.
+        target_group: of the load balancer. Open the nodes' port to its clients yourself.
 
-        Raises PropsError for one of another target type than instance, or of another VPC or region.
+        Raises PropsError if its target type is not instance, or if it is in another VPC or region.
         """
         return self._attach(target_group)
 
     def add_outputs(self) -> None:
-        """Add outputs to the stack, below the fleet: commands to copy, such as a shell on the first node.
+        """Add outputs to the stack, in the scope of the fleet: commands such as a shell on the first node.
 
-        Raises PropsError when called again.
+        Raises PropsError if called twice.
         """
         if self.node.try_find_child(_OUTPUTS) is not None:
             fix = "remove the second call"
@@ -278,7 +278,7 @@ class Fleet(FleetBase):
     def _launch_from(
         self, props: FleetProps, script: NodeScript, locations: NodeLocations, environment: Mapping[str, str]
     ) -> None:
-        """Make the launch template, and what chooses the version of it that the nodes have."""
+        """Create the launch template, and the custom resource that chooses the version for the nodes."""
         placement_group = props.placement_group_name or self._new_placement_group(props)
         if props.volume_key is not None:
             allow_auto_scaling(self, props.volume_key)
@@ -297,7 +297,7 @@ class Fleet(FleetBase):
                 volume_key=props.volume_key,
                 block_devices=props.block_devices,
                 tags=props.tags,
-                # A raised generation makes a version even if nothing else has changed.
+                # A new generation must create a new version even if nothing else has changed.
                 description=f"generation {props.replacing.get('node_generation', '1')}",
             ),
         )
@@ -325,11 +325,11 @@ class Fleet(FleetBase):
         allow_fetching(self.role, self.version.node_script)
 
     def _new_placement_group(self, props: FleetProps) -> str | None:
-        """Its name. None without EFA, of a Capacity Block, and of a reservation, which may be in no placement group."""
+        """Its name. None without EFA, and for Capacity Blocks and reservations, which cannot use a placement group."""
         if not props.node.uses_efa or props.capacity.kind not in ("on-demand", "spot"):
             return None
         group = ec2.CfnPlacementGroup(self, "PlacementGroup", strategy="cluster")
-        # Its tags cannot change: one of the app would replace the group, and with it the nodes.
+        # Its tags are create-only: a new tag of the app would replace the group, and with it the nodes.
         group.add_property_override("Tags", [{"Key": CLUSTER_TAG, "Value": props.node.cluster_name}])
         return group.attr_group_name
 
@@ -337,14 +337,14 @@ class Fleet(FleetBase):
         group = autoscaling.CfnAutoScalingGroup(
             self,
             "Group",
-            # Bounds alone: the readiness check says how many nodes there are, and the clock of the pilot when there are
-            # none. CloudFormation begins with the minimum, and leaves the desired capacity alone later. Without an
-            # UpdatePolicy it replaces no nodes: the readiness check does.
+            # Only bounds: the fleet gate sets the number of nodes, and the clock of the pilot sets it to 0.
+            # CloudFormation creates the group at its minimum size and does not change the desired capacity later. There
+            # is no UpdatePolicy: the fleet gate replaces nodes.
             min_size="0",
             max_size=str(props.nodes),
             health_check_grace_period=60 * facts()["auto_scaling"]["minutes_of_grace"],
             vpc_zone_identifier=[props.subnet.subnet_id],
-            # A scale-out that fails is rolled back: what must go then is what it brought, and no node that is proven.
+            # If a scale-out is rolled back, the new nodes must be terminated, not the proven ones.
             termination_policies=["NewestInstance"],
             launch_template=autoscaling.CfnAutoScalingGroup.LaunchTemplateSpecificationProperty(
                 launch_template_id=self.launch_template.ref, version=self.version.version
@@ -356,13 +356,13 @@ class Fleet(FleetBase):
         return group
 
     def _depend_on_what_nodes_need(self, props: FleetProps) -> None:
-        """What a node needs at boot, and what must still be there while it goes."""
+        """The resources that a node needs at boot, and until it is terminated."""
         needs = self.group.node
         needs.add_dependency(self.role, self.security_group, props.cache, self.records, *props.file_systems)
         if isinstance(props.vpc, ec2.Vpc) and props.sleep:
             needs.add_dependency(*props.sleep.retain_when_asleep(props.vpc))
         else:
-            # An S3 endpoint may have been added to an imported one.
+            # An S3 endpoint may have been added to an imported VPC.
             needs.add_dependency(props.vpc)
         if props.quota_check:
             quota = QuotaCheck(

@@ -1,4 +1,4 @@
-"""What any fleet can be used for, whether an app makes it or imports it."""
+"""The interface of fleets, both of this app and imported ones."""
 
 from typing import Any, Protocol
 
@@ -17,11 +17,11 @@ from trainium_runtime.naming import CLUSTER_TAG, NODE_STATE_TAG
 METRICS_NAMESPACE = "TrainiumCdk"
 FAILED_NODES = "FailedNodes"
 _OWN_IDS = ("AutoScalingGroup", FAILED_NODES, "Outputs")
-"""Of parts that a fleet makes when they are asked for."""
+"""IDs of parts that a fleet creates on demand."""
 
 
 class INeuronFleet(Protocol):
-    """A fleet of Trainium nodes, of this app or of another."""
+    """A fleet of Trainium nodes, of this app or imported."""
 
     @property
     def node(self) -> Node:
@@ -30,7 +30,7 @@ class INeuronFleet(Protocol):
 
     @property
     def cluster_name(self) -> str:
-        """Value of the tag trn:cluster on everything of the fleet, which `trn` finds it by."""
+        """Value of the tag trn:cluster on every resource of the fleet; `trn` finds the fleet by it."""
         ...
 
     @property
@@ -51,13 +51,13 @@ class INeuronFleet(Protocol):
     def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
         """A metric of the Auto Scaling group.
 
-        metric_name: as Amazon EC2 Auto Scaling calls it. options: those of cloudwatch.Metric, such as `period`.
-        Default: the average of five minutes.
+        metric_name: of Amazon EC2 Auto Scaling. options: arguments of cloudwatch.Metric, such as `period`. Default: the
+        average over five minutes.
         """
         ...
 
     def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
-        """How many nodes failed. options: those of cloudwatch.Metric. Default: the sum of five minutes."""
+        """How many nodes failed. options: arguments of cloudwatch.Metric. Default: the sum over five minutes."""
         ...
 
     def on_node_failed(
@@ -73,7 +73,7 @@ class INeuronFleet(Protocol):
 
 @jsii.implements(iam.IGrantable, ec2.IConnectable)
 class FleetBase(Construct):
-    """What fleets of this app and imported ones share."""
+    """The common parts of fleets of this app and imported ones."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)
@@ -81,7 +81,7 @@ class FleetBase(Construct):
 
     @property
     def cluster_name(self) -> str:
-        """Value of the tag trn:cluster on everything of the fleet, which `trn` finds it by."""
+        """Value of the tag trn:cluster on every resource of the fleet; `trn` finds the fleet by it."""
         raise NotImplementedError
 
     @property
@@ -101,7 +101,7 @@ class FleetBase(Construct):
 
     @property
     def auto_scaling_group(self) -> autoscaling.IAutoScalingGroup:
-        """The nodes' Auto Scaling group, for whatever takes one. Its size is the fleet's own business."""
+        """The nodes' Auto Scaling group. Do not change its size: the fleet manages it."""
         if self._group is None:
             name = self.auto_scaling_group_name
             self._group = autoscaling.AutoScalingGroup.from_auto_scaling_group_name(self, "AutoScalingGroup", name)
@@ -110,8 +110,8 @@ class FleetBase(Construct):
     def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
         """A metric of the Auto Scaling group, such as `GroupInServiceInstances`.
 
-        metric_name: as Amazon EC2 Auto Scaling calls it. options: those of cloudwatch.Metric, such as `period`.
-        Default: the average of five minutes.
+        metric_name: of Amazon EC2 Auto Scaling. options: arguments of cloudwatch.Metric, such as `period`. Default: the
+        average over five minutes.
         """
         dimensions = {"AutoScalingGroupName": self.auto_scaling_group_name}
         return cloudwatch.Metric(
@@ -119,10 +119,10 @@ class FleetBase(Construct):
         )
 
     def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
-        """How many nodes said that they failed.
+        """How many nodes reported a failure.
 
-        options: those of cloudwatch.Metric, such as `period`. Default: the sum of five minutes. A node that is seen to
-        fail twice may count twice; where nothing failed there is no data.
+        options: arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes. Without a failure
+        there is no data. A failure may be counted twice.
         """
         summed: Any = {"statistic": "Sum", **options}
         namespace = f"{METRICS_NAMESPACE}/{self.cluster_name}"
@@ -131,14 +131,14 @@ class FleetBase(Construct):
     def on_node_failed(
         self, construct_id: str, target: RuleTarget | None = None, *, description: str | None = None
     ) -> events.Rule:
-        """Send an event when a node fails; its tag `trn:reason` says why.
+        """Send an event when a node fails. The instance's tag `trn:reason` says why.
 
-        construct_id: of the rule, below the fleet.
-        target: where it goes, such as targets.SnsTopic(topic). Default: none, add_target() adds one.
+        construct_id: of the rule, in the scope of the fleet.
+        target: where it goes, such as targets.SnsTopic(topic). Default: none; add one with add_target().
         description: of the rule. Default: none.
 
-        The event is EC2's own of the tag that the reconciler puts on the instance (`Tag Change on Resource`). Raises
-        PropsError for an id that a part of the fleet has.
+        The event is `Tag Change on Resource`, for the tag that the node reconciler sets on the instance. Raises
+        PropsError if a part of the fleet has the id.
         """
         if construct_id in _OWN_IDS or self.node.try_find_child(construct_id) is not None:
             allowed = "an id that no other part of the fleet has"
@@ -165,7 +165,7 @@ class FleetBase(Construct):
 
 
 class ImportedFleet(FleetBase):
-    """A fleet of another app."""
+    """An imported fleet."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Outputs by which `trn` finds the nodes of a fleet, and those that say what was deployed."""
+"""Stack outputs: those by which `trn` finds the nodes of a fleet, and those that describe the deployment."""
 
 from aws_cdk import CfnOutput
 from constructs import Construct

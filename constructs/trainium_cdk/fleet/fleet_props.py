@@ -1,4 +1,4 @@
-"""What a fleet is made of."""
+"""The validated values of a fleet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ from trainium_core.plan.settings.jobs import JobAccess
 
 @dataclass(frozen=True, kw_only=True)
 class FleetProps:
-    """What a fleet is made of, all of it checked.
+    """The validated values of a fleet.
 
-    image_name: how the app names the image, to tell another one; empty for the default. replacing: what a running node
-    cannot take on, by name. placement_group_name: of an existing group. replacements: failed nodes that are replaced
-    within 24 hours.
+    image_name: the app's reference to the image, by which a change is detected; empty for the default. replacing:
+    values, by name, whose change replaces the nodes. placement_group_name: of an existing group. replacements: how many
+    failed nodes are replaced within 24 hours.
     """
 
     node: NodeSettings

@@ -1,4 +1,4 @@
-"""What a deployment passes only with every node proven."""
+"""The fleet gate: completes a deployment only after every node is proven."""
 
 import json
 
@@ -13,15 +13,14 @@ from trainium_cdk.pilot.pilot_clock import PilotClock
 
 
 class FleetReadiness(Construct):
-    """Sets the size of an Auto Scaling group, and waits until each of its nodes is proven and has reached all others.
+    """Sets the size of an Auto Scaling group, and waits until each node is proven and has reached all others.
 
-    It alone replaces nodes: CloudFormation updates the group in place. Nodes of another version of the launch template,
-    or in another subnet, are terminated before others are launched.
-    So nodes come after all that they need and all that looks after them, and are gone before any of it is deleted.
-    A failed node that the reconciler replaces is waited for. Fails the deployment with the sentence of one that is not
-    replaced, with the launch failure that will not mend, or after the time-out; a rollback never. Not a wait condition:
-    that cannot be updated when the number of nodes changes. Not SignalResource: that carries no reason, and needs a
-    paid endpoint in a closed network.
+    CloudFormation updates the group in place and does not replace nodes. This resource does: it terminates nodes of
+    another launch template version or subnet before it launches others. Nodes are launched after every resource that
+    they need, and terminated before any of these is deleted. It waits for nodes that the node reconciler replaces. It
+    fails the deployment with the reason of a node that is not replaced, with a permanent launch failure, or on a
+    time-out. It never fails a rollback. A wait condition would not do, because it cannot be updated when the number of
+    nodes changes; SignalResource carries no reason, and needs a paid endpoint in a closed network.
     """
 
     def __init__(
@@ -41,14 +40,14 @@ class FleetReadiness(Construct):
         clock: PilotClock | None = None,
     ) -> None:
         """
-        group_name, nodes: the Auto Scaling group, and how many instances it is to have, as text.
-        launch_template_id, launch_template_version: what instances are to be launched from; the version as text.
-        subnet_id: where they are to be. Instances of another template, version or subnet are replaced.
-        records: where the nodes report to.
+        group_name, nodes: the Auto Scaling group, and its number of instances, as text.
+        launch_template_id, launch_template_version: of the instances; the version as text.
+        subnet_id: of the instances. Instances of another template, version or subnet are replaced.
+        records: the nodes' records.
         reconciler: replaces failed nodes and writes the membership.
-        cluster_name: what the instances are tagged with, as trn:cluster.
+        cluster_name: value of the instances' tag trn:cluster.
         timeout_minutes: how long to wait, up to 55.
-        clock: who says how many of the nodes there are to be at the time. Default: all of them.
+        clock: the clock of the pilot, which may require 0 nodes. Default: none; all nodes are launched.
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Watcher", handler="fleet_readiness", timeout_minutes=15)

@@ -1,4 +1,4 @@
-"""What functions may do to an Auto Scaling group, and its ARN as policies name it."""
+"""Permissions of functions on an Auto Scaling group, and its ARN in policies."""
 
 from aws_cdk import Stack
 from constructs import Construct
@@ -9,7 +9,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 
 def group_arn(scope: Construct, name: str) -> str:
-    """With a wildcard where the ARN has an id that Auto Scaling makes up."""
+    """With a wildcard for the id that Auto Scaling assigns."""
     stack = Stack.of(scope)
     return (
         f"arn:{stack.partition}:autoscaling:{stack.region}:{stack.account}:"
@@ -18,7 +18,7 @@ def group_arn(scope: Construct, name: str) -> str:
 
 
 def allow_resizing(function: HandlerFunction, *, group_name: str, cluster_name: str) -> None:
-    """Allow a function to say how many nodes a cluster's group has, between none and the group's maximum."""
+    """Allow a function to set the size of a cluster's group, from 0 to its maximum."""
     group = group_arn(function, group_name)
     of_cluster = {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": cluster_name}}
     function.allow(actions=["autoscaling:SetDesiredCapacity"], resources=[group], conditions=of_cluster)

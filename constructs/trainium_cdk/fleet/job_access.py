@@ -1,4 +1,4 @@
-"""What the nodes' role is allowed for sessions and for the jobs of `trn run`, besides the bucket of the cluster."""
+"""Permissions of the nodes' role for sessions and for jobs of `trn run`, without those on the cluster's bucket."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -25,13 +25,13 @@ _SESSION_ACTIONS = [
 
 
 def allow_sessions(role: iam.IRole) -> bool:
-    """Allow a role sessions of Session Manager. False where the policies of the role cannot be changed."""
+    """Allow a role Session Manager sessions. False if the policies of the role cannot be changed."""
     sessions = iam.PolicyStatement(actions=_SESSION_ACTIONS, resources=["*"])
     return role.add_to_principal_policy(sessions).statement_added
 
 
 def allow_jobs(scope: Construct, role: iam.IRole, access: JobAccess) -> None:
-    """Allow a role to read the inputs and secrets of jobs, and to read and write their checkpoints: these, no others.
+    """Allow a role to read the inputs and secrets of jobs, and to read and write their checkpoints.
 
     The policy of a customer managed KMS key must let the role decrypt.
     """

@@ -1,4 +1,4 @@
-"""The launch template that is right for each Trainium type."""
+"""Launch templates for Trainium instance types."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -33,17 +33,17 @@ Data = ec2.CfnLaunchTemplate.LaunchTemplateDataProperty
 METADATA_OPTIONS = ec2.CfnLaunchTemplate.MetadataOptionsProperty(
     http_endpoint="enabled",
     http_tokens="required",
-    # One hop more than the node itself: containers ask too.
+    # One hop more than the node itself needs, for containers.
     http_put_response_hop_limit=2,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchTemplateProps:
-    """What a launch template is made of.
+    """The validated values of a launch template.
 
-    tags: of what is launched, besides its cluster and its name. description: of the version; another one makes another
-    version.
+    tags: of instances, volumes and interfaces, in addition to the cluster and the name. description: of the version; a
+    change creates a new version.
     """
 
     node: NodeSettings
@@ -62,10 +62,10 @@ class LaunchTemplateProps:
 
 @jsii.implements(ITaggable)
 class NodeLaunchTemplate(Construct):
-    """The launch template of nodes, of checked values. NeuronLaunchTemplate says what its attributes are.
+    """The launch template of nodes, created from validated values. NeuronLaunchTemplate documents its attributes.
 
-    An L1 resource: the L2 has neither network cards nor Capacity Blocks. Tags of the app are on instances, volumes
-    and network interfaces too.
+    An L1 resource, because the L2 construct supports neither network cards nor Capacity Blocks. The app's tags are
+    applied to instances, volumes and network interfaces too.
     """
 
     template: ec2.CfnLaunchTemplate
@@ -77,7 +77,7 @@ class NodeLaunchTemplate(Construct):
 
     @property
     def tags(self) -> TagManager:
-        """What `Tags.of(...)` puts on the launch template, and on what is launched from it."""
+        """The tags that `Tags.of(...)` sets on the launch template and on the resources launched from it."""
         return self._tags
 
     def _make(self, props: LaunchTemplateProps) -> None:
@@ -129,8 +129,8 @@ class NodeLaunchTemplate(Construct):
 class NeuronLaunchTemplate(NodeLaunchTemplate):
     """A launch template for Trainium nodes, with a network interface for each network card.
 
-    Tags of the app are on instances, volumes and network interfaces too. `template` is the CDK object, `image_id` what
-    it boots.
+    The app's tags are applied to instances, volumes and network interfaces too. `template` is the CDK object,
+    `image_id` the machine image.
 
     Example:
 
@@ -167,26 +167,27 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         catalog: Catalog | None = None,
     ) -> None:
         """
-        instance_type: type of every node, one that the region of the stack offers.
-        security_groups: on every interface; one of them must be an EfaSecurityGroup where the type has EFA.
-        instance_profile: the nodes' role.
-        user_data: what the nodes run at their first boot. Default: nothing.
-        cluster_name: 1 to 32 lower-case letters, digits and hyphens; the tag trn:cluster on what is launched.
-            Default: made of the construct's path.
-        capacity: how the instances are bought. Default: Capacity.on_demand().
-        placement_group: a cluster placement group, which EFA needs for its speed. Default: none.
-        secondary_interface_type: of network cards after the first; efa-only takes no IP address. Default: efa.
-        machine_image: what the nodes boot. Default: the newest Neuron DLAMI at the deployment.
-        root_device_name: of the image. Default: /dev/sda1.
+        instance_type: type of every node. It must be offered in the region of the stack.
+        security_groups: of every interface. If the type has EFA, one must be an EfaSecurityGroup.
+        instance_profile: with the nodes' role.
+        user_data: for the first boot of a node. Default: none.
+        cluster_name: value of the tag trn:cluster on launched resources: 1 to 32 lower-case letters, digits and
+            hyphens. Default: derived from the construct's path.
+        capacity: the purchase option. Default: Capacity.on_demand().
+        placement_group: a cluster placement group, which EFA needs for its full speed. Default: none.
+        secondary_interface_type: interface type of all network cards but the first. efa-only needs no IP address.
+            Default: efa.
+        machine_image: of the nodes. Default: the newest Neuron DLAMI at the deployment.
+        root_device_name: root device of the image. Default: /dev/sda1.
         root_volume_size: of the gp3 root volume. Default: 512 GiB.
         root_volume_throughput: of the root volume, in MiB/s. Default: 500.
-        root_volume_initialization_rate: MiB/s at which the image's blocks come to a new root volume, billed per GiB.
-            Default: what EBS gives.
-        block_devices: volumes besides the root volume, encrypted unless told otherwise. Default: none.
-        volume_key: key that volumes are encrypted with. Default: the account's own for EBS.
-        catalog: instance types with your own. Default: the built-in catalogue.
+        root_volume_initialization_rate: rate in MiB/s at which EBS loads the image into a new root volume, billed per
+            GiB. Default: without a guaranteed rate.
+        block_devices: additional volumes, encrypted unless `encrypted` is False. Default: none.
+        volume_key: KMS key of the volumes. Default: the account's default key for EBS.
+        catalog: instance types, including your own. Default: the built-in catalogue.
 
-        Raises PropsError with what is wrong, by the names of these parameters.
+        Raises PropsError, which names each invalid parameter.
         """
         Construct.__init__(self, scope, construct_id)
         kind = checked_type(self, instance_type, catalog)
@@ -233,14 +234,14 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
             raise refuse(self, "user_data", "that of Windows", allowed="an ec2.UserData of Linux", fix=fix)
         if len(text.encode()) > limit:
             allowed = f"up to {limit} bytes, as EC2 takes"
-            fix = "put what is long into S3, and fetch it"
+            fix = "put long content into S3, and download it"
             raise refuse(self, "user_data", f"{len(text.encode())} bytes", allowed=allowed, fix=fix)
         return text
 
 
 @jsii.implements(IStableAnyProducer)
 class TagSpecifications:
-    """The tags of what is launched, which are known once the aspects of the app have been applied."""
+    """The tags of launched resources, which are known after the aspects of the app have been applied."""
 
     def __init__(self, own: Mapping[str, str], of_the_app: TagManager) -> None:
         self._own, self._of_the_app = own, of_the_app
@@ -269,7 +270,7 @@ def _interface(
         interface_type=interface.interface_type,
         groups=groups,
         delete_on_termination=True,
-        # EC2 refuses the very property when a request has several interfaces.
+        # EC2 rejects this property if a request has several interfaces.
         associate_public_ip_address=False if alone else None,
     )
 

@@ -1,4 +1,4 @@
-"""Which version of their launch template the nodes are launched from."""
+"""The launch template version that nodes are launched from."""
 
 from collections.abc import Mapping
 
@@ -10,11 +10,11 @@ from trainium_runtime.launch_template_version import RESOURCE_TYPE
 
 
 class LaunchTemplateVersion(Construct):
-    """The version that the nodes have, until something changes that needs other nodes.
+    """The version that the nodes run. It changes only if the nodes must be replaced.
 
-    Every other change of the launch template, such as a tag, the node program, or an image parameter that moved on,
-    makes a version that no node is launched from. `version` is the number, `node_script` the ARN of what its user data
-    fetch, `summary` a sentence.
+    Any other change of the launch template, such as a tag, the node program, or a new image behind an SSM parameter,
+    creates a version that is not used. `version` is the number, `node_script` the ARN of the script that its user data
+    downloads, `summary` a sentence.
     """
 
     def __init__(
@@ -31,11 +31,11 @@ class LaunchTemplateVersion(Construct):
         gives_image: bool = False,
     ) -> None:
         """
-        image_id: what the newest version boots. node_script_arn: what its user data fetch.
-        image_name: how the app names the image; empty for the newest Neuron DLAMI.
-        settings: what a running node cannot take on, by name; another value means other nodes.
-        uses: resources that nodes cannot do without, by name; another one means other nodes.
-        gives_image: whether `image`, the image that the version boots, is needed. Default: False.
+        image_id: of the newest version. node_script_arn: of the script that its user data downloads.
+        image_name: the app's reference to the image; empty for the newest Neuron DLAMI.
+        settings: values, by name, whose change replaces the nodes.
+        uses: resources, by name, whose replacement replaces the nodes.
+        gives_image: whether to provide the attribute `image`, the image of the version. Default: False.
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Chooser", handler="launch_template_version", timeout_minutes=1)
@@ -52,7 +52,7 @@ class LaunchTemplateVersion(Construct):
                 "NodeScript": node_script_arn,
                 "Settings": dict(settings),
                 "Uses": dict(uses),
-                # A stack of an earlier version of this package has the answer without the image: another property asks.
+                # A changed property, so that stacks of earlier versions of this package get the image too.
                 **({"GivesImage": "true"} if gives_image else {}),
             },
         )

@@ -1,4 +1,4 @@
-"""The nodes of a cluster, as an app asks for them."""
+"""The nodes of a cluster."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,10 +51,10 @@ from trainium_core.plan.warnings import (
 
 
 class NeuronFleet(Fleet):
-    """An Auto Scaling group of Trainium nodes in one subnet, connected by EFA where the type has it.
+    """An Auto Scaling group of Trainium nodes in one subnet, connected by EFA if the instance type has it.
 
-    The deployment ends when every node has proved that it is what the catalogue says, and has reached all others. It is
-    a target of load balancers and a grantee of permissions:
+    The deployment completes after every node has passed its verification and has reached all others. A fleet can be a
+    target of load balancers and a grantee:
 
     Example:
 
@@ -80,9 +80,9 @@ class NeuronFleet(Fleet):
         )
         other.connections.allow_from(fleet, ec2.Port.tcp(8080))
 
-    `group`, `launch_template`, `role` and `security_group` are the CDK objects, `cache`, `version`, `records`,
-    `reconciler`, `readiness` and `pilot` (None without an end or budget) the constructs that the fleet is of. What is
-    changed on `launch_template` after the first deployment reaches nodes with the next `node_generation`.
+    `group`, `launch_template`, `role` and `security_group` are the CDK objects; `cache`, `version`, `records`,
+    `reconciler`, `readiness` and `pilot` (None without an end or budget) are constructs of this package. Changes to
+    `launch_template` after the first deployment apply when `node_generation` changes.
     """
 
     def __init__(
@@ -132,53 +132,59 @@ class NeuronFleet(Fleet):
         catalog: Catalog | None = None,
     ) -> None:
         """
-        instance_type: type of every node, one that the region of the stack offers.
-        vpc: where the nodes are.
+        instance_type: type of every node. It must be offered in the region of the stack.
+        vpc: VPC of the nodes.
         nodes: number of instances. Default: 1.
-        cluster_name: 1 to 32 lower-case letters, digits and hyphens; the tag trn:cluster on everything, by which `trn`
-            finds the fleet. Default: made of the construct's path.
-        capacity: how the instances are bought. Default: Capacity.on_demand().
-        vpc_subnets: the subnet of the nodes, which must reach S3; EFA does not cross zones. Default: the private
-            subnets of the VPC. Of several, one in a zone that offers the type.
-        security_groups: groups besides the fleet's own EfaSecurityGroup. Default: none.
-        dns_servers: IPv4 addresses of resolvers other than Amazon's, that nodes may reach. Default: none.
-        placement_group: an existing cluster placement group. Default: a new one with EFA on demand or spot.
-        secondary_interface_type: of network cards after the first; efa-only takes no IP address. Default: efa.
-        role: of the nodes, which EC2 may assume; gets the permissions that nodes need. Default: a new one.
-        cache: the compile cache. Default: a new CompileCache that goes with the fleet.
-        file_systems: what the nodes mount, one of each kind at most. Default: nothing.
-        machine_image: what the nodes boot. Default: the newest Neuron DLAMI at the first deployment.
-        neuron_software: `install` puts driver, runtime and tools on a bare image. Default: image, which has them.
-        root_device_name: of the image. Default: /dev/sda1.
+        cluster_name: value of the tag trn:cluster on every resource, by which `trn` finds the fleet: 1 to 32 lower-case
+            letters, digits and hyphens. Default: derived from the construct's path.
+        capacity: the purchase option. Default: Capacity.on_demand().
+        vpc_subnets: the subnet of the nodes, which must reach S3. If several are selected, the deployment chooses one
+            in a zone that offers the type, because EFA does not cross zones. Default: the private subnets of the VPC.
+        security_groups: in addition to the fleet's own EfaSecurityGroup. Default: none.
+        dns_servers: IPv4 addresses of resolvers that nodes may reach, in addition to the Amazon DNS server. Default:
+            none.
+        placement_group: an existing cluster placement group. Default: a new one for On-Demand and Spot Instances with
+            EFA.
+        secondary_interface_type: interface type of all network cards but the first. efa-only needs no IP address.
+            Default: efa.
+        role: of the nodes. EC2 must be allowed to assume it; the permissions that nodes need are added. Default: a new
+            one.
+        cache: the compile cache. Default: a new CompileCache that is deleted with the fleet.
+        file_systems: that the nodes mount, at most one of each kind. Default: none.
+        machine_image: of the nodes. Default: the newest Neuron DLAMI at the first deployment.
+        neuron_software: `install` installs driver, runtime and tools on a bare image, `image` expects them on the
+            image. Default: image.
+        root_device_name: root device of the image. Default: /dev/sda1.
         root_volume_size: of the gp3 root volume. Default: 512 GiB.
         root_volume_throughput: of the root volume, in MiB/s. Default: 500.
-        root_volume_initialization_rate: MiB/s at which the image's blocks come to a new root volume, billed per GiB.
-            Default: what EBS gives.
-        block_devices: volumes besides the root volume, encrypted unless told otherwise. Default: none.
-        volume_key: key that volumes are encrypted with; its policy lets Auto Scaling use it. Default: the account's own
-            for EBS.
-        setup: script that every node runs after its devices are verified. Default: none.
-        environment: variables that the setup script, login shells and jobs have; a value may be a CDK token. Anybody on
-            a node can read them. Another value replaces the nodes. Default: none.
-        logical_neuroncore_config: physical NeuronCores per logical core. Default: the type's own.
+        root_volume_initialization_rate: rate in MiB/s at which EBS loads the image into a new root volume, billed per
+            GiB. Default: without a guaranteed rate.
+        block_devices: additional volumes, encrypted unless `encrypted` is False. Default: none.
+        volume_key: KMS key of the volumes. The policy of an imported key must allow Auto Scaling to use it. Default:
+            the account's default key for EBS.
+        setup: script that every node runs after its devices have been verified. Default: none.
+        environment: environment variables of the setup script, login shells and jobs. Values may be CDK tokens, and
+            every user of a node can read them. A change replaces the nodes. Default: none.
+        logical_neuroncore_config: physical NeuronCores per logical NeuronCore. Default: that of the instance type.
         internode_ssh: whether nodes may log on to each other over SSH. Default: False.
-        timeout: how long the deployment waits for every node, up to 55 minutes. Default: 50 minutes.
-        replacements: failed nodes that are replaced within 24 hours, 0 for none. Default: 2.
-        verification: `observe` lets only missing devices or cores and wrong numbers fail a node. Default: enforce.
-        suppress_checks: names of checks that do not fail a node. Default: none.
-        node_generation: another number replaces all nodes at the next deployment. Default: 1.
-        quota_check: whether the deployment asks for the EC2 quota before any instance. Default: True.
-        max_lifetime: time after the first deployment at which the nodes end, in whole hours. Default: no end.
-        end_time: instant at which the nodes end, with its time zone. Default: no end.
-        ends_action: `sleep` for no nodes, `destroy` for the deletion of the whole stack. Default: sleep.
-        warn_before: time before the end at which a warning is sent, in whole hours. Default: 24 hours.
-        notify_email: where warnings of end and budget go; the address must confirm once. Default: the topic alone.
-        budget_usd: US dollars that the cluster may cost in a calendar year. Default: no budget.
-        budget_action: `stop` for no nodes once the budget is spent. Default: notify.
-        sleep: what `trn sleep` and `trn wake` turn. Default: the one switch of the stack; none in a nested stack.
-        catalog: instance types with your own. Default: the built-in catalogue.
+        timeout: how long the deployment waits for all nodes, up to 55 minutes. Default: 50 minutes.
+        replacements: how many failed nodes are replaced within 24 hours, 0 for none. Default: 2.
+        verification: with `observe`, only missing devices or cores and wrong results fail a node. Default: enforce.
+        suppress_checks: names of checks that never fail a node. Default: none.
+        node_generation: a different number replaces all nodes at the next deployment. Default: 1.
+        quota_check: whether the deployment checks the EC2 quota before it launches instances. Default: True.
+        max_lifetime: time from the first deployment to the end of the nodes, in whole hours. Default: no end.
+        end_time: when the nodes end, with a time zone. Default: no end.
+        ends_action: at the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
+        warn_before: how long before the end a warning is sent, in whole hours. Default: 24 hours.
+        notify_email: address for warnings about end and budget; it must confirm the subscription. Default: only the
+            topic.
+        budget_usd: budget of the cluster for a calendar year, in US dollars. Default: no budget.
+        budget_action: `stop` terminates the nodes once the budget is spent. Default: notify.
+        sleep: the switch that `trn sleep` and `trn wake` set. Default: the switch of the stack; none in a nested stack.
+        catalog: instance types, including your own. Default: the built-in catalogue.
 
-        Raises PropsError with what is wrong, by the names of these parameters.
+        Raises PropsError, which names each invalid parameter.
         """
         FleetBase.__init__(self, scope, construct_id)
         kind = checked_type(self, instance_type, catalog)
@@ -277,7 +283,7 @@ class NeuronFleet(Fleet):
                 ),
                 vpc=vpc,
                 subnet=subnet,
-                # Packages of Ubuntu come by HTTP.
+                # Ubuntu's packages are downloaded over HTTP.
                 outbound_tcp_ports=(HTTP, HTTPS) if neuron_software == "install" or script else (HTTPS,),
                 dns_servers=dns_servers,
                 cache=CompileCache(self, "CompileCache") if cache is None else cache,
@@ -324,12 +330,11 @@ class NeuronFleet(Fleet):
         role: Role,
         security_group: ec2.ISecurityGroup,
     ) -> INeuronFleet:
-        """A fleet of another app, to grant it permissions, open its ports and hear of its nodes.
+        """Import a fleet, to grant it permissions, open its ports and get its events.
 
-        cluster_name: its cluster's name. auto_scaling_group_name: its nodes' group. role: its nodes' role.
-        security_group: its nodes' group.
+        cluster_name: of the cluster. auto_scaling_group_name, role, security_group: of its nodes.
 
-        Raises PropsError for a name that no cluster has.
+        Raises PropsError if the name of the cluster is invalid.
         """
         return ImportedFleet(
             scope,
@@ -353,11 +358,11 @@ def _own_role(fleet: Construct, role: Role | None) -> iam.IRole | None:
     trusted = json.dumps(Stack.of(fleet).resolve(role.assume_role_policy)) if isinstance(role, iam.Role) else '"ec2.'
     if '"ec2.' not in trusted:
         allowed = "a role that EC2 may assume"
-        fix = "make it with assumed_by=iam.ServicePrincipal('ec2.amazonaws.com')"
+        fix = "create it with assumed_by=iam.ServicePrincipal('ec2.amazonaws.com')"
         raise refuse(fleet, "role", role.node.path, allowed=allowed, fix=fix)
     check_same_account(fleet, "role", role, what="a role")
     if isinstance(role, iam.Role) and Stack.of(role) is not Stack.of(fleet):
-        # Its policies would name the fleet's buckets in a stack that the fleet's depends on.
+        # Otherwise the two stacks would depend on each other, because the role's policies name the fleet's buckets.
         allowed = f"a role of {Stack.of(fleet).node.path}, the stack, or one that is imported there"
         fix = "give iam.Role.from_role_arn(stack, 'NodeRole', role.role_arn), in the stack of the fleet"
         raise refuse(fleet, "role", role.node.path, allowed=allowed, fix=fix)

@@ -1,4 +1,4 @@
-"""Variables that an app gives its nodes; their values may be known to CloudFormation alone."""
+"""Environment variables of nodes. Their values may be CDK tokens."""
 
 import base64
 import re
@@ -21,14 +21,14 @@ _OF_THE_NODE = (
     "USER",
     "VIRTUAL_ENV",
 )
-"""What the node sets itself; another value would break what it verifies, or its users' shells."""
+"""Variables that the node sets. Another value would break its verification, or its users' shells."""
 
 _OF_TORCHRUN = ("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "NEURON_RT_ROOT_COMM_ID", "RANK", "WORLD_SIZE")
-"""What torchrun and torch_xla say to each process of a job, and tell it apart by."""
+"""Variables that torchrun and torch_xla set differently for each process of a job."""
 
 
 def encoded_environment(construct: Construct, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Variables with their values in base64, by CloudFormation where it alone knows them. Raises PropsError."""
+    """Variables with their values in base64; CloudFormation encodes tokens. Raises PropsError."""
     for name, value in cast(Mapping[object, object], environment).items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             allowed = "letters, digits and underscores in the name of a variable, no digit first"
@@ -49,7 +49,7 @@ def encoded_environment(construct: Construct, environment: Mapping[str, str]) ->
 
 
 def _is_text(value: str) -> bool:
-    """Whether a process can have it as a variable."""
+    """Whether it can be the value of an environment variable."""
     try:
         return b"\0" not in value.encode()
     except UnicodeEncodeError:

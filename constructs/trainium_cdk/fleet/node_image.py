@@ -1,4 +1,4 @@
-"""What nodes boot, and the placement group that they are in, as parameters give them."""
+"""The machine image and placement group of nodes, from parameters."""
 
 import json
 
@@ -14,7 +14,7 @@ DEFAULT_IMAGE: str = SETTINGS["ami"].default
 
 
 def node_image_id(construct: Construct, image: ec2.IMachineImage | None) -> str:
-    """The id of an image, by default of the newest Neuron DLAMI. Raises PropsError for what nodes cannot boot."""
+    """The id of an image, by default of the newest Neuron DLAMI. Raises PropsError if nodes cannot boot it."""
     if image is None:
         return image_id_of(construct, DEFAULT_IMAGE)
     try:
@@ -30,14 +30,14 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None) -> str:
         raise refuse(construct, "machine_image", "an image with user_data", allowed="an image alone", fix=fix)
     name = image_name(construct, found.image_id)
     if "arm64" in name:  # the parameter of Systems Manager that holds the id
-        allowed = "an image for x86_64, which is what instances with Neuron devices are"
+        allowed = "an image for x86_64, the architecture of instances with Neuron devices"
         fix = "choose that architecture, or leave it out for the Neuron DLAMI"
         raise refuse(construct, "machine_image", name, allowed=allowed, fix=fix)
     return found.image_id
 
 
 def image_id_of(construct: Construct, ami: str) -> str:
-    """The id of an image that is given by its id, or by the name of an SSM parameter."""
+    """The id of an image, given by its id or by the name of an SSM parameter."""
     if not ami.startswith("/"):
         return ami
     return ec2.MachineImage.from_ssm_parameter(ami).get_image(construct).image_id
@@ -51,12 +51,12 @@ def image_name(construct: Construct, image_id: str) -> str:
 
 
 def placement_group_name_of(construct: Construct, group: ec2.IPlacementGroup | None) -> str | None:
-    """The name of a placement group. Raises PropsError for one of another strategy or region."""
+    """The name of a placement group. Raises PropsError if it has another strategy or region."""
     if group is None:
         return None
     check_same_region(construct, "placement_group", group, what="a placement group")
     if group.strategy not in (None, ec2.PlacementGroupStrategy.CLUSTER):
-        allowed = "a group of the strategy CLUSTER, in which EFA has its speed"
+        allowed = "a group of the strategy CLUSTER, which EFA needs for its full speed"
         fix = "give it strategy=ec2.PlacementGroupStrategy.CLUSTER, or leave it out for a new one"
         raise refuse(construct, "placement_group", f"{group.node.path}, {group.strategy}", allowed=allowed, fix=fix)
     return group.placement_group_name

@@ -1,4 +1,4 @@
-"""What keeps the nodes of a group as they should be: at a deployment, and long after it."""
+"""The node reconciler: maintains the nodes of a group, during a deployment and after it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,10 +15,10 @@ from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
 
 
 class NodeReconciler(Construct):
-    """A function that is called for every node record, and acts on it.
+    """A function that is invoked for every node record, and acts on it.
 
-    It keeps each record in its log group, tags the instance with the outcome, has a failed node replaced as often as it
-    may, writes the membership of the cluster once every node is proven, and warns them when their Capacity Block ends.
+    It logs each record, tags the instance with its state, replaces failed nodes within the limit, writes the membership
+    of the cluster once every node is proven, and notifies the nodes before their Capacity Block ends.
     """
 
     def __init__(
@@ -33,10 +33,10 @@ class NodeReconciler(Construct):
         capacity_block_id: str | None = None,
     ) -> None:
         """
-        group_name: the nodes' Auto Scaling group. cluster_name: what the instances are tagged with, as trn:cluster.
-        records: where the nodes report to, and find the membership.
-        replacements: failed nodes that are replaced within 24 hours; 0 for none.
-        capacity_block_id: the reservation whose end the nodes are to be notified of. Default: none.
+        group_name: the nodes' Auto Scaling group. cluster_name: value of the instances' tag trn:cluster.
+        records: the nodes' records and their membership.
+        replacements: how many failed nodes are replaced within 24 hours; 0 for none.
+        capacity_block_id: the Capacity Block whose end the nodes are notified of. Default: none.
         """
         super().__init__(scope, construct_id)
         self.replacements = replacements
@@ -102,7 +102,7 @@ def allow_on_nodes(
     cluster_name: str,
     conditions: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Allow a function actions on the instances of a cluster, and on no others."""
+    """Allow a function actions on only the instances of a cluster."""
     stack = Stack.of(function)
     instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
     of_cluster = {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": cluster_name}}

@@ -1,4 +1,4 @@
-"""Where nodes write what they found out about themselves, and read who else is there."""
+"""The bucket where nodes write their records and read the membership."""
 
 from typing import Any
 
@@ -27,14 +27,14 @@ from trainium_wire.keys import (
 
 _LOGS_KEPT = Duration.days(30)
 _JOBS_KEPT = Duration.days(90)
-_PARTS_KEPT = Duration.days(7)  # An upload lasts at most as long as its job.
+_PARTS_KEPT = Duration.days(7)  # An upload is part of a job, which is shorter.
 
 
 class NodeRecords(Construct):
-    """A bucket for node records, logs and the membership; it goes with the cluster. `url` is the folder of the records.
+    """A bucket for node records, logs and the membership, deleted with the cluster. `url` is the folder of the records.
 
-    S3 and not an API of a scheduler or of CloudFormation: nodes without any way out reach it over the gateway endpoint.
-    EventBridge gets an event for every object. Raises PropsError for a grant to an object that is not a grantee.
+    Nodes in a closed network reach S3 over the gateway endpoint, but no API of a scheduler or of CloudFormation.
+    EventBridge gets an event for every object. Grants raise PropsError for an object that is not a grantee.
 
     Example:
 
@@ -64,13 +64,13 @@ class NodeRecords(Construct):
         internode_tests: bool = False,
         precompiles: bool = False,
     ) -> None:
-        """Allow the nodes' role to write records, logs and their use, and to read the membership and run the job.
+        """Allow the nodes' role to write records, logs and usage, to read the membership, and to run jobs.
 
-        It may read no record.
+        It cannot read records.
 
-        role: the nodes' role. internode_ssh: to exchange public keys as well. Default: False.
-        internode_tests: to agree on a test over all nodes as well. Default: False.
-        precompiles: to compile ahead as well, as a host without Neuron devices. Default: False.
+        role: the nodes' role. internode_ssh: whether nodes exchange public keys. Default: False.
+        internode_tests: whether nodes coordinate a test over all nodes. Default: False.
+        precompiles: whether the role is also that of the host of `trn precompile`. Default: False.
 
         A role of this app allows each node to write its own objects only: they are named by `aws:userid`, which is
         `<role id>:<instance id>`. With an imported role, whose ID is not known, a node can write the objects of others.
@@ -90,7 +90,7 @@ class NodeRecords(Construct):
                 **dict.fromkeys(own, write),
                 **({INTERNODE_PREFIX: both} if internode_tests else {}),
                 JOBS_PREFIX: ["s3:GetObject"],
-                # What was submitted is the operator's: the job, its source, its inputs and that it is to stop.
+                # Only operators write what is submitted: the job, its source, its inputs and the request to stop it.
                 **{f"{JOBS_PREFIX}/*/{folder}": write for folder in JOB_FOLDERS_OF_NODES},
             },
         )
@@ -100,14 +100,14 @@ class NodeRecords(Construct):
         read = [self.membership_arn, *(arn_of(self.bucket, key) for key in keys)]
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=read))
         ends = arn_of(self.bucket, job_keys("*").end)
-        justify_wildcards(role, {ends: "one object for each job, whose ids are not known before"}, of=self.bucket)
+        justify_wildcards(role, {ends: "one object for each job; job ids are not known at synthesis"}, of=self.bucket)
         role.add_to_principal_policy(iam.PolicyStatement(actions=write, resources=[ends]))
-        # With it an object that is not there yet reads as missing (404), and not as denied (403).
+        # Without this permission, S3 answers 403 instead of 404 for an object that does not exist yet.
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[arn_of(self.bucket)]))
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant reading every record and the membership. grantee: a role, a function."""
-        resource: Any = self.bucket  # jsii names a parameter otherwise than the interface
+        """Grant permission to read all records and the membership. grantee: such as a role or a function."""
+        resource: Any = self.bucket  # in jsii a parameter has another name than in the interface
         read = [arn_of(self.bucket), arn_of(self.bucket, f"{self.prefix}/*"), self.membership_arn]
         with granting(self, grantee):
             return iam.Grant.add_to_principal_or_resource(
@@ -116,7 +116,7 @@ class NodeRecords(Construct):
 
     @property
     def membership_arn(self) -> str:
-        """The object that names the nodes that are proven."""
+        """The object with the membership."""
         return arn_of(self.bucket, MEMBERSHIP_KEY)
 
 
@@ -126,18 +126,18 @@ def role_id_of(role: iam.IRole) -> str | None:
 
 
 def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> None:
-    """Allow a function of this package to read every record and the membership."""
+    """Allow a function of this package to read all records and the membership."""
     function.allow(actions=["s3:ListBucket"], resources=[arn_of(records.bucket)])
     objects = arn_of(records.bucket, f"{records.prefix}/*")
     function.allow(actions=["s3:GetObject"], resources=[objects, records.membership_arn])
-    justify_wildcard(function, objects, "one record for each instance, whose ids are not known before")
+    justify_wildcard(function, objects, "one record for each instance; instance ids are not known at synthesis")
 
 
 def allow_reading_usage(function: HandlerFunction, records: NodeRecords) -> None:
-    """Allow a function of this package to read whether nodes are in use, and whether a job is not over."""
+    """Allow a function of this package to read whether nodes are in use, and whether a job is running."""
     bucket = records.bucket
     function.allow(actions=["s3:ListBucket"], resources=[arn_of(bucket)])
     written = [arn_of(bucket, key) for key in (f"{USAGE_PREFIX}/*", job_keys("*").end)]
     function.allow(actions=["s3:GetObject"], resources=[*written, arn_of(bucket, CURRENT_JOB_KEY)])
     for objects in written:
-        justify_wildcard(function, objects, "one object for each instance or job, whose ids are not known before")
+        justify_wildcard(function, objects, "one object for each instance or job; ids are not known at synthesis")

@@ -1,4 +1,4 @@
-"""What nodes run at their first boot, and where they fetch it: their user data have no room for it."""
+"""The script that nodes download and run at their first boot, because it does not fit into user data."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,10 +16,10 @@ from trainium_userdata.script import node_script, node_user_data
 
 
 class NodeScript(Asset):
-    """The script of a node as an asset of the stack. `arn` is its object's."""
+    """The script of a node as an asset of the stack. `arn` is that of its S3 object."""
 
     def __init__(self, scope: Construct, construct_id: str, *, node: NodeSettings, precompiles: bool = False) -> None:
-        """precompiles: of the host that compiles ahead, and not of a node. Default: False."""
+        """precompiles: whether it is for the host of `trn precompile` instead of a node. Default: False."""
         self._settings, self._text = node, node_script(node, precompiles=precompiles)
         with TemporaryDirectory() as folder:
             file = Path(folder) / ("host-script.sh" if precompiles else "node-script.sh")
@@ -31,16 +31,17 @@ class NodeScript(Asset):
         return self.bucket.arn_for_objects(self.s3_object_key)
 
     def user_data(self, locations: NodeLocations, environment: Mapping[str, str]) -> str:
-        """What fetches the script. environment: variables of the node, encoded. Raises PropsError for too many."""
+        """User data that downloads the script. environment: encoded variables of the node. Raises PropsError if they do
+        not fit."""
         text = node_user_data(self._settings, locations, environment, script=self._text)
         limit = facts()["user_data"]["limit_bytes"]
         if len(text.encode()) > limit:
-            allowed = f"variables that fit the nodes' user data of {limit} bytes, of which most are taken"
-            fix = "put what is long into S3, and give its URL"
+            allowed = f"variables that fit into the nodes' user data: {limit} bytes, mostly taken by the boot script"
+            fix = "put long values into S3, and give their URL"
             raise refuse(self, "environment", ", ".join(environment), allowed=allowed, fix=fix)
         return text
 
 
 def allow_fetching(role: iam.IRole, script_arn: str) -> None:
-    """Allow nodes to fetch a script."""
+    """Allow nodes to download a script."""
     role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=[script_arn]))

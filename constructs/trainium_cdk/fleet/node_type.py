@@ -1,4 +1,4 @@
-"""The instance type that a construct's parameters name."""
+"""The instance type in a construct's parameters."""
 
 from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
@@ -14,9 +14,10 @@ _REGION = "the region of the stack"
 
 
 def checked_type(construct: Construct, instance_type: ec2.InstanceType, catalog: Catalog | None) -> InstanceType:
-    """The catalogue's entry for a type. Raises PropsError for an unknown one, and where the region has none of it."""
+    """The catalogue's entry for a type. Raises PropsError for an unknown type, and for one that the region does not
+    offer."""
     name, known = instance_type.to_string(), catalog or builtin_catalog()
-    check_known(construct, "instance_type", name, why="it decides about network cards and checks of the nodes")
+    check_known(construct, "instance_type", name, why="network cards and checks of the nodes depend on it")
     check(construct, known_type(name, known, field="instance_type", catalog_field="catalog"))
     kind, region = known[name], Stack.of(construct).region
     if not Token.is_unresolved(region):
@@ -26,7 +27,7 @@ def checked_type(construct: Construct, instance_type: ec2.InstanceType, catalog:
 
 
 def check_secondary_interfaces(construct: Construct, given: str | None, node: NodeSettings) -> None:
-    """Raise PropsError where there is no network card after the first for `secondary_interface_type`."""
+    """Raise PropsError if `secondary_interface_type` is given and the type has only one network card."""
     if given is not None and len(node.network_interfaces) == 1:
         allowed = f"nothing on {node.type.name}, which has one network card"
         raise refuse(construct, "secondary_interface_type", given, allowed=allowed, fix="leave it out")

@@ -1,4 +1,4 @@
-"""The volumes of a node, and who may use the key that they are encrypted with."""
+"""The volumes of a node, and the permissions on their KMS key."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _VOLUME_TYPES = {
     "PROVISIONED_IOPS_SSD_IO2": "io2",
     "THROUGHPUT_OPTIMIZED_HDD": "st1",
 }
-"""What EC2 calls the longer names of ec2.EbsDeviceVolumeType; the others are the same in capitals."""
+"""EC2's terms for the longer names of ec2.EbsDeviceVolumeType; the others differ only in case."""
 
 _USE = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
 
@@ -45,7 +45,7 @@ class RootVolume:
     device_name: str
 
     def mapping(self, key: Key | None) -> Mapping:
-        """As a launch template has it. key: that it is encrypted with; None: the account's own for EBS."""
+        """The mapping for a launch template. key: KMS key; None: the account's default key for EBS."""
         return Mapping(
             device_name=self.device_name,
             ebs=ec2.CfnLaunchTemplate.EbsProperty(
@@ -68,7 +68,7 @@ def checked_root_volume(
     initialization_rate: int | None,
     device_name: str | None,
 ) -> RootVolume:
-    """The root volume that parameters come to. Raises PropsError for what EBS does not have."""
+    """The root volume for the parameters. Raises PropsError for values that EBS does not support."""
     if size is not None and size.is_unresolved():
         raise refuse(construct, "root_volume_size", size, allowed="a size known at synthesis", fix="give a number")
     gib = SETTINGS["root_volume_gib"].default if size is None else int(size.to_gibibytes())
@@ -90,21 +90,23 @@ def checked_root_volume(
 def block_device_mappings(
     construct: Construct, devices: Sequence[ec2.BlockDevice], *, root_device_name: str, key: Key | None
 ) -> list[Mapping]:
-    """Further volumes as a launch template has them: encrypted unless told otherwise, with the key where there is one.
+    """Mappings of additional volumes for a launch template, encrypted by default.
 
-    Raises PropsError for a device name that is taken, and for sizes and speeds that volumes of the type do not have.
+    Raises PropsError for a device name that is already used, and for sizes and speeds that the volume type does not
+    support.
     """
     taken = {root_device_name}
     mappings: list[Mapping] = []
     for device in devices:
         check(construct, form("root_device_name", device.device_name, field="block_devices"))
         if device.device_name in taken:
-            fix = f"choose another name; {root_device_name} is the root volume, which root_volume_size is for"
+            fix = f"choose another name; {root_device_name} is the root volume, see root_volume_size"
             raise refuse(construct, "block_devices", device.device_name, allowed="one volume for each name", fix=fix)
         taken.add(device.device_name)
         if device.volume.ebs_device is None and device.mapping_enabled is not False:
-            # Mapped, they have no effect (botocore 1.44.5, EC2's BlockDeviceMapping, VirtualName).
-            allowed = "volumes of EBS: a node has its NVMe instance store volumes without a mapping"
+            # Mappings of NVMe instance store volumes have no effect (botocore 1.44.5, EC2's BlockDeviceMapping,
+            # VirtualName).
+            allowed = "EBS volumes: NVMe instance store volumes need no mapping"
             raise refuse(construct, "block_devices", device.device_name, allowed=allowed, fix="leave it out")
         mappings.append(_mapping(construct, device, key))
     return mappings
@@ -133,7 +135,7 @@ def _mapping(construct: Construct, device: ec2.BlockDevice, key: Key | None) -> 
 
 
 def _check_volume(construct: Construct, name: str, kind: str, ebs: Any) -> None:
-    """Raise PropsError for what EBS does not have of a type, and for a key of what is not encrypted."""
+    """Raise PropsError for values that the volume type does not support, and for a key without encryption."""
     ranges = facts()["volume_types"]
     for what, unit, value in (
         ("sizes", "GiB", ebs.volume_size),
@@ -153,12 +155,12 @@ def _check_volume(construct: Construct, name: str, kind: str, ebs: Any) -> None:
     if ebs.kms_key is not None:
         check_key(construct, "block_devices", ebs.kms_key)
         if ebs.encrypted is False:
-            allowed = "a key on an encrypted volume alone"
+            allowed = "a key only on an encrypted volume"
             raise refuse(construct, "block_devices", name, allowed=allowed, fix="leave out encrypted, or the key")
 
 
 def _check_ratios(construct: Construct, name: str, kind: str, ebs: Any) -> None:
-    """Raise PropsError for more IOPS than the size allows, and for more throughput than the IOPS allow."""
+    """Raise PropsError if the IOPS are too high for the size, or the throughput for the IOPS."""
     ratios = facts()["volume_type_ratios"]
     size, iops, throughput = (None if Token.is_unresolved(one) else one for one in _numbers(ebs))
     included = ratios["included_iops"] if kind == "gp3" else 0
@@ -184,9 +186,9 @@ def _volume_type(given: ec2.EbsDeviceVolumeType | None) -> str:
 
 
 def allow_auto_scaling(construct: Construct, key: Key) -> None:
-    """Let Auto Scaling launch instances whose volumes a key encrypts.
+    """Allow Auto Scaling to launch instances whose volumes are encrypted with a key.
 
-    By the role's ARN in conditions: a principal that IAM has not made yet would keep the key from being made. Source:
+    The role's ARN is in conditions, because KMS rejects a key policy with a principal that does not exist yet. Source:
     Amazon EC2 Auto Scaling User Guide, key policy for use with encrypted volumes.
     """
     stack = Stack.of(construct)

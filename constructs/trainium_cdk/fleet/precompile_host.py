@@ -1,4 +1,4 @@
-"""The host of `trn precompile`: launched on request, and always ended afterwards."""
+"""The host of `trn precompile`: launched on request and terminated afterwards."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,12 +31,11 @@ _ENDS = job_keys("*").end
 
 
 class PrecompileHost(Construct):
-    """An Auto Scaling group of none or one instance without Neuron devices, with the image and the role of the nodes.
+    """An Auto Scaling group of at most one instance without Neuron devices, with the image and the role of the nodes.
 
-    `trn precompile` sets it to one, and has Auto Scaling set it to none at a time limit. A function sets it to none
-    when the host reports that its job is over, or that it could not begin, and says of the job of a host that was not
-    launched, or is gone, that it failed; the host itself shuts down after a day, and a shutdown terminates it. `group`
-    is the CDK object.
+    `trn precompile` sets its size to 1, and schedules the size 0 for the time limit. A function sets the size 0 when
+    the host reports that its job has ended or could not start, and marks the job as failed if the host was not launched
+    or was terminated. After a day the host shuts itself down, which terminates it. `group` is the CDK object.
     """
 
     def __init__(
@@ -59,8 +58,8 @@ class PrecompileHost(Construct):
         tags: Mapping[str, str],
     ) -> None:
         """
-        node: that is compiled for. locations, environment: of the nodes. tags: of what is launched.
-        records: whose bucket the host is given its job in, and reports to.
+        node: the type to compile for. locations, environment: of the nodes. tags: of launched resources.
+        records: their bucket holds the host's job and its reports.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -79,7 +78,7 @@ class PrecompileHost(Construct):
                 iam_instance_profile=ec2.CfnLaunchTemplate.IamInstanceProfileProperty(
                     arn=instance_profile.instance_profile_arn
                 ),
-                # A host that shuts itself down is gone, and not stopped with its volume billed.
+                # A stopped instance's volume would still be billed.
                 instance_initiated_shutdown_behavior="terminate",
                 network_interfaces=[
                     ec2.CfnLaunchTemplate.NetworkInterfaceProperty(
@@ -104,7 +103,7 @@ class PrecompileHost(Construct):
             auto_scaling_group_name=precompile_group_name(stack.stack_name, cluster_name),
             min_size="0",
             max_size="1",
-            # As long as a job may take: no health check replaces what is about to be ended.
+            # As long as the longest job: a health check must not replace the host.
             health_check_grace_period=60 * facts()["precompile"]["most_minutes"],
             vpc_zone_identifier=[subnet.subnet_id],
             launch_template=autoscaling.CfnAutoScalingGroup.LaunchTemplateSpecificationProperty(
@@ -141,7 +140,7 @@ class PrecompileHost(Construct):
         function.allow(actions=["s3:PutObject"], resources=[ends])
         function.allow(actions=["s3:ListBucket"], resources=[arn_of(bucket)])
         for objects in (reports, ends):
-            justify_wildcard(function, objects, "one object for each host or job, whose ids are not known before")
+            justify_wildcard(function, objects, "one object for each host or job; ids are not known at synthesis")
         call_on_event(
             self,
             "Reports",

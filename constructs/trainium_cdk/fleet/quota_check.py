@@ -1,4 +1,4 @@
-"""What a deployment passes only with room in the quota."""
+"""The quota check: fails a deployment that exceeds the EC2 quota."""
 
 from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
@@ -16,7 +16,7 @@ from trainium_core.quotas.ec2 import instances_quota_need
 
 _ASKING_MINUTES = 2
 
-# What trainium_runtime.aws_quotas asks, all of it read-only.
+# The read-only actions of trainium_runtime.aws_quotas.
 _ACTIONS = [
     "cloudwatch:GetMetricStatistics",
     "ec2:DescribeCapacityReservations",
@@ -29,11 +29,11 @@ _ACTIONS = [
 
 
 class QuotaCheck(Construct):
-    """Asks for the EC2 quota before anything that depends on this is made, and fails the deployment without room.
+    """Checks the EC2 quota before its dependents are created, and fails the deployment if the quota is exceeded.
 
-    The reason is what `trn preflight` prints. An update is asked about only when it needs more than before. A quota
-    that is unknown fails the deployment as well: leave the check out to deploy regardless. For capacity that counts
-    against no known quota, as a Capacity Block or a reservation, it makes nothing.
+    The reason is the message of `trn preflight`. An update is checked only if it needs more than before. An unknown
+    quota fails the deployment too: leave out the check to deploy regardless. For capacity that does not count against a
+    known quota, such as a Capacity Block or a reservation, it creates no resources.
 
     Example:
 
@@ -54,12 +54,12 @@ class QuotaCheck(Construct):
     ) -> None:
         """
         instance_type: type of every instance, one that the region of the stack offers.
-        nodes: number of instances whose vCPUs are asked for. Default: 1.
-        capacity: how they are bought. Default: Capacity.on_demand().
+        nodes: number of instances. Default: 1.
+        capacity: the purchase option. Default: Capacity.on_demand().
         cluster_name: value of the tag trn:cluster on instances that an update replaces. Default: trn-pilot.
-        catalog: instance types with your own. Default: the built-in catalogue.
+        catalog: instance types, including your own. Default: the built-in catalogue.
 
-        Raises PropsError with what is wrong, by the names of these parameters.
+        Raises PropsError, which names each invalid parameter.
         """
         super().__init__(scope, construct_id)
         kind = checked_type(self, instance_type, catalog)

@@ -1,4 +1,4 @@
-"""The script that every node of a fleet runs once its devices are verified."""
+"""The setup script of a fleet's nodes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +9,11 @@ from aws_cdk import Token
 
 @dataclass(frozen=True)
 class SetupScript:
-    """A bash script that every node runs as root after its devices are verified; a failure fails the node.
+    """A bash script that every node runs as root after its devices have been verified. If it fails, the node fails.
 
-    text: the script. Raises ValueError for a text that is not a script, and for a CDK token in it, which only
-    CloudFormation could resolve and the script, a file in S3, would hold unresolved: give such a value to the fleet's
-    `environment`, and read the variable.
+    text: the script. Raises ValueError if it is empty or not text, or contains a CDK token: CloudFormation does not
+    resolve tokens in the script, which is a file in S3. Pass such a value in the fleet's `environment`, and read the
+    variable.
 
     Example:
 
@@ -28,7 +28,7 @@ class SetupScript:
         if not isinstance(text, str) or not text.strip() or "\0" in text:
             raise ValueError(
                 f"SetupScript: text: got {text!r}; allowed: the text of a bash script; fix: give at least one command, "
-                "or leave `setup` out"
+                "or leave out `setup`"
             )
         if Token.is_unresolved(self.text):
             raise ValueError(
@@ -39,7 +39,8 @@ class SetupScript:
 
     @staticmethod
     def from_file(path: str | Path) -> "SetupScript":
-        """The script of a file. path: relative to the working directory. Raises ValueError for one that is no text."""
+        """The script in a file. path: relative to the working directory. Raises ValueError if it cannot be read as
+        text."""
         if not isinstance(cast(object, path), str | Path):
             raise ValueError(
                 f"SetupScript.from_file: path: got {path!r}; allowed: the path of a file; fix: give it as text or Path"
@@ -61,5 +62,5 @@ class SetupScript:
 
     @staticmethod
     def from_text(text: str) -> "SetupScript":
-        """The script as text. text: with line feeds alone. Raises ValueError as the class does."""
+        """The script as text. text: with line feeds only. Raises ValueError like the class."""
         return SetupScript(text)

@@ -1,4 +1,4 @@
-"""Whether a load balancer's target group takes the nodes of a fleet, as far as an app knows."""
+"""Checks at synthesis whether a target group can contain the nodes of a fleet."""
 
 from aws_cdk import Annotations, Stack, Token
 from aws_cdk import aws_ec2 as ec2
@@ -12,9 +12,9 @@ _PARAMETER = "target_group"
 
 
 def check_target_group(construct: Construct, group: elbv2.ITargetGroup, vpc: ec2.IVpc) -> None:
-    """Raise PropsError for a target group of other targets than instances, or of another VPC or region.
+    """Raise PropsError if the target type is not instance, or if the target group is in another VPC or region.
 
-    An imported group, of which only the ARN is known, is warned of.
+    For an imported group, of which only the ARN is known, a warning is added.
     """
     check_same_region(construct, _PARAMETER, group, what="a target group")
     resource = group.node.default_child
@@ -28,8 +28,8 @@ def check_target_group(construct: Construct, group: elbv2.ITargetGroup, vpc: ec2
             construct,
             _PARAMETER,
             f"{group.node.path}, of the target type {target_type}",
-            allowed="a target group of the target type instance: the nodes are those of an Auto Scaling group",
-            fix="make it with target_type=elbv2.TargetType.INSTANCE",
+            allowed="a target group of the target type instance, which Auto Scaling requires",
+            fix="create it with target_type=elbv2.TargetType.INSTANCE",
         )
     if resource.vpc_id is not None:
         refuse_another_vpc(construct, _PARAMETER, group, resource.vpc_id, vpc)
@@ -42,6 +42,6 @@ def _warn_of_imported(construct: Construct, group: elbv2.ITargetGroup) -> None:
         raise refuse(construct, _PARAMETER, arn, allowed=allowed, fix="give a target group of that region")
     Annotations.of(construct).add_warning_v2(
         f"trn:{_PARAMETER}",
-        f"nothing but its ARN is known of the imported target group {group.node.path}: it must be of the target type "
-        f"instance and in the nodes' VPC, or Auto Scaling cannot register the nodes with it",
+        f"the imported target group {group.node.path} cannot be checked: it must have the target type "
+        f"instance and be in the nodes' VPC, or Auto Scaling cannot register the nodes with it",
     )

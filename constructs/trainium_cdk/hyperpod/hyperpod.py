@@ -1,4 +1,4 @@
-"""A SageMaker HyperPod cluster of Trainium instances, orchestrated by Slurm or by EKS."""
+"""A SageMaker HyperPod cluster of Trainium instances, orchestrated by Slurm or EKS."""
 
 from aws_cdk import Annotations, Aws, Fn
 from aws_cdk import aws_ec2 as ec2
@@ -28,11 +28,11 @@ Group = sagemaker.CfnCluster.ClusterInstanceGroupProperty
 
 
 class HyperPod(Construct):
-    """The HyperPod cluster of a plan: its nodes as one group, and with Slurm a controller as another.
+    """The HyperPod cluster of a plan: an instance group with the nodes, and with Slurm another with a controller.
 
-    The cluster has no name of its own: its network and its EKS cluster cannot be changed, so that CloudFormation must
-    be able to make another one first. `cluster`, `network`, `security_group`, `cache`, `execution` and `pilot` (None if
-    the plan has no end or budget) are its parts.
+    CloudFormation chooses the name of the cluster, so that it can replace the cluster: the network and the EKS cluster
+    of a HyperPod cluster cannot be changed. `cluster`, `network`, `security_group`, `cache`, `execution` and `pilot`
+    (None if the plan has no end or budget) are its parts.
 
     Example:
 
@@ -42,17 +42,17 @@ class HyperPod(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         """
-        plan: what the nodes are, and how many; its section of HyperPod's settings says the rest.
+        plan: describes the nodes; its section `hyperpod` holds the other settings.
 
-        Raises PlanError for a plan of another region than the stack's.
+        Raises PlanError if the plan is for another region than the stack.
         """
         super().__init__(scope, construct_id)
         check_region(self, plan)
         tag_all(self, plan.cluster_name, plan.tags)
         self._plan, self._settings = plan, plan.hyperpod
-        # Nodes fetch packages and images, and talk to more services than there are endpoints worth having.
+        # Nodes download packages and images, and call more services than endpoints would pay off for.
         egress = plan.network.egress or "nat-gateway"
-        # What HyperPod itself fetches from buckets of AWS is documented nowhere.
+        # It is not documented what HyperPod downloads from AWS's buckets.
         self.network = plan_network(self, "Network", plan, egress=egress, any_bucket=True)
         self.security_group = EfaSecurityGroup(
             self,
@@ -88,12 +88,12 @@ class HyperPod(Construct):
             orchestrator=self._orchestrator(),
             node_recovery="Automatic" if plan.node.recovery else "None",
         )
-        # The instances use all of it from their first minute.
+        # The instances use these from their first minute.
         self.cluster.node.add_dependency(lifecycle, self.execution, self.security_group, self.network)
         self.pilot = None
         if plan.pilot.ends is not None or plan.pilot.budget_usd is not None:
             self.pilot = Pilot(self, "Pilot", pilot=plan_pilot(plan), cluster_name=plan.cluster_name, nodes=plan.nodes)
-            # So that it is still there to tell, and to try again, when the cluster cannot be deleted.
+            # The pilot is deleted last, so that it can notify and retry if the cluster cannot be deleted.
             self.cluster.node.add_dependency(self.pilot)
         for name, warning in hyperpod_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
@@ -103,14 +103,14 @@ class HyperPod(Construct):
         return self._settings.orchestrator == "eks"
 
     def _own_and_eks_security_group(self) -> list[ec2.ISecurityGroup]:
-        """With that of the EKS cluster, in which its control plane and CoreDNS are reached and reach the nodes."""
+        """With the group of the EKS cluster, which connects nodes, control plane and CoreDNS."""
         of_eks = self._settings.eks_security_group
         if of_eks is None:
             return [self.security_group]
         return [self.security_group, ec2.SecurityGroup.from_security_group_id(self, "Eks", of_eks, mutable=False)]
 
     def _lifecycle_bucket_name(self) -> str:
-        # Bucket names are the world's; the last part of the stack's own UUID makes this one unique.
+        # Bucket names are globally unique; the last part of the stack's UUID makes this one unique.
         unique = Fn.select(4, Fn.split("-", Fn.select(2, Fn.split("/", Aws.STACK_ID))))
         return f"{facts()['hyperpod']['lifecycle_bucket_prefix']}{self._plan.cluster_name}-{unique}"
 
@@ -140,7 +140,7 @@ class HyperPod(Construct):
             instance_type=sagemaker_type(plan.instance_type),
             instance_count=plan.nodes,
             execution_role=self.execution.role.role_arn,
-            # With Slurm the image has set itself up before; EKS nodes have no such mode.
+            # With Slurm, HyperPod sets up the image first; EKS nodes have no such mode.
             life_cycle_config=sagemaker.CfnCluster.ClusterLifeCycleConfigProperty(
                 source_s3_uri=lifecycle_url,
                 on_create=_SCRIPT if self._on_eks else None,
@@ -164,5 +164,5 @@ class HyperPod(Construct):
     def _deep_health_checks(self) -> list[str] | None:
         if not self._settings.deep_health_checks:
             return None
-        # Connectivity takes two (HyperPod documentation, deep health checks).
+        # The connectivity check needs two instances (HyperPod documentation, deep health checks).
         return ["InstanceStress", *(["InstanceConnectivity"] if self._plan.nodes > 1 else [])]

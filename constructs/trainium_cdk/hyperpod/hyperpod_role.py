@@ -14,7 +14,7 @@ from trainium_cdk.service_role import service_role
 from trainium_cdk.storage.disposable_bucket import allow_objects
 
 _LOG_GROUPS = "/aws/sagemaker/Clusters"
-"""Log groups of HyperPod begin with it, and its metrics are in a namespace of that name."""
+"""Prefix of HyperPod's log groups, and the namespace of its metrics."""
 
 _SESSION_ACTIONS = (
     "ssmmessages:CreateControlChannel",
@@ -23,8 +23,9 @@ _SESSION_ACTIONS = (
     "ssmmessages:OpenDataChannel",
 )
 _MODIFY = "ec2:ModifyNetworkInterfaceAttribute"
-"""The VPC CNI gives an interface the groups of its node, and has it deleted with the instance (amazon-vpc-cni-k8s,
-pull request 3554): that names groups and instance besides (Service Authorization Reference, Amazon EC2)."""
+"""The VPC CNI sets an interface's security groups to those of its node, and its deletion with the instance
+(amazon-vpc-cni-k8s, pull request 3554). These actions also need permissions on groups and instances (Service
+Authorization Reference, Amazon EC2)."""
 
 _ATTACHING = ("ec2:DetachNetworkInterface",)
 _KUBERNETES_ATTACHING = ("ec2:AttachNetworkInterface", _MODIFY)
@@ -39,13 +40,15 @@ _KUBERNETES = (
     "ecr:GetDownloadUrlForLayer",
     "eks-auth:AssumeRoleForPodIdentity",
 )
-"""Images of any registry: which ones the pods of a cluster use is not known here."""
+"""Images of any repository: the images of a cluster's pods are not known at synthesis."""
 
 
 class HyperPodRole(Construct):
-    """An execution role for HyperPod instances: what AmazonSageMakerClusterInstanceRolePolicy allows, but narrower.
+    """An execution role for HyperPod instances, with the permissions of AmazonSageMakerClusterInstanceRolePolicy on
+    fewer resources.
 
-    The trust has no condition on the source: no source says that HyperPod sets one. `role` is the CDK object.
+    The trust policy has no condition on the source, because it is not documented that HyperPod sets it. `role` is the
+    CDK object.
     """
 
     def __init__(
@@ -61,7 +64,7 @@ class HyperPodRole(Construct):
     ) -> None:
         """
         security_groups: those of the instances.
-        kubernetes: whether the instances are nodes of an EKS cluster. Default: of Slurm.
+        kubernetes: whether the instances are nodes of an EKS cluster. Default: False, for Slurm.
         """
         super().__init__(scope, construct_id)
         self.role = service_role(self, "Role", "sagemaker.amazonaws.com")
@@ -76,11 +79,11 @@ class HyperPodRole(Construct):
         self._allow([*_SESSION_ACTIONS, *(_KUBERNETES if kubernetes else ())], ["*"])
 
     def _allow_on_instances(self, attaching: list[str]) -> None:
-        # Both the interface and the instance are named (Service Authorization Reference, Amazon EC2). No source says
-        # whose account the instances of HyperPod are in; its developer guide allows any.
+        # The action needs permissions on interface and instance (Service Authorization Reference, Amazon EC2). It is
+        # not documented which account owns HyperPod's instances; the developer guide allows any.
         instances = self._ec2_arn("instance", "*", account="*")
         self._allow(attaching, [instances])
-        justify_wildcard(self.role, instances, "the ids and the account of the instances are not known before")
+        justify_wildcard(self.role, instances, "ids and account of the instances are not known at synthesis")
 
     def _ec2_arn(self, resource: str, name: str, *, account: str | None = None) -> str:
         return Stack.of(self).format_arn(service="ec2", account=account, resource=resource, resource_name=name)
@@ -96,7 +99,7 @@ class HyperPodRole(Construct):
         self._allow(
             ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"], [groups]
         )
-        justify_wildcard(self.role, groups, "HyperPod names a group after the cluster's id, not known before")
+        justify_wildcard(self.role, groups, "the group's name contains the cluster's id, not known at synthesis")
         self._allow(["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": _LOG_GROUPS}})
 
     def _allow(

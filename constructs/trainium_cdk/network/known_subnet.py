@@ -1,4 +1,4 @@
-"""What an app knows of the subnet of its nodes before it is deployed, and what cannot be there."""
+"""Checks of the nodes' subnet at synthesis."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from trainium_core.plan.node_settings import NodeSettings
 
 
 def check_addresses(construct: Construct, node: NodeSettings, nodes: int, subnet: ec2.ISubnet) -> None:
-    """Raise PropsError for more nodes than a subnet has addresses, where its block is known."""
+    """Raise PropsError if a subnet has too few addresses for the nodes, and its CIDR block is known."""
     block = _known(subnet, "ipv4_cidr_block")
     if block is None:
         return
     has = ipaddress.IPv4Network(block, strict=False).num_addresses - facts()["subnet"]["reserved_addresses"]
     needed = nodes * node.addresses
     if needed > has:
-        allowed = f"nodes for which the {has} addresses of {subnet.node.path} are enough; these take {needed}"
+        allowed = f"nodes for which the {has} addresses of {subnet.node.path} are enough; these need {needed}"
         fix = "choose a larger subnet, or fewer nodes"
         if node.addresses > 1:
             fix += ", or give secondary_interface_type='efa-only'"
@@ -32,7 +32,7 @@ def check_addresses(construct: Construct, node: NodeSettings, nodes: int, subnet
 
 
 def check_mount_targets(construct: Construct, file_systems: Sequence[NodeFileSystem], subnet: ec2.ISubnet) -> None:
-    """Raise PropsError for a mount target in another zone than the nodes': there the name of its file system is none.
+    """Raise PropsError for a mount target in another zone than the nodes, whose DNS name would not resolve for them.
 
     Source: Amazon EFS User Guide, mounting with a DNS name.
     """
@@ -41,19 +41,19 @@ def check_mount_targets(construct: Construct, file_systems: Sequence[NodeFileSys
         own = one.subnet if isinstance(one, ElasticFileSystem) else None
         other = None if own is None else _known(own, "availability_zone")
         if zone is not None and other is not None and zone != other:
-            allowed = f"a mount target in {zone}, the zone of the nodes, which find it by its name there alone"
-            fix = f"make the ElasticFileSystem with the subnet of the nodes, {subnet.node.path}"
+            allowed = f"a mount target in {zone}, the zone of the nodes, because its DNS name resolves only there"
+            fix = f"create the ElasticFileSystem with the subnet of the nodes, {subnet.node.path}"
             raise refuse(construct, "file_systems", f"{one.node.path} in {other}", allowed=allowed, fix=fix)
 
 
 def _known(subnet: Subnet, attribute: Literal["availability_zone", "ipv4_cidr_block"]) -> str | None:
     try:
         value: str = getattr(subnet, attribute)
-    except RuntimeError:  # the CDK's, for an imported subnet of which it was not told
+    except RuntimeError:  # of the CDK, for an imported subnet whose zone is not given
         return None
     return None if Token.is_unresolved(value) or _is_dummy(value) else value
 
 
 def _is_dummy(value: str) -> bool:
-    """Whether a value stands for what the CDK CLI has yet to look up (aws-cdk-lib, DUMMY_VPC_PROPS of Vpc)."""
+    """Whether a value is a placeholder for a lookup of the CDK CLI (aws-cdk-lib, DUMMY_VPC_PROPS of Vpc)."""
     return value.startswith("dummy") or value == "1.2.3.4/5"

@@ -1,4 +1,4 @@
-"""Where the nodes live: one Availability Zone, private, with as little of an outside as the plan asks for."""
+"""The network of the nodes: one Availability Zone, private, with the egress that the plan asks for."""
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,14 +25,14 @@ _PACKAGES = "al2023-repos-{region}-de612dc2"
 """AWS's bucket with the packages of Amazon Linux 2023 (AL2023 User Guide, repositories)."""
 
 _WITH_POLICIES = ("ssm",)
-"""Services whose endpoints take a policy (Systems Manager User Guide). No source was found for ssmmessages."""
+"""Services whose endpoints support a policy (Systems Manager User Guide). No source was found for ssmmessages."""
 
 
 class ClusterNetwork(Construct):
     """A VPC of one Availability Zone with one private subnet for nodes; EFA does not cross zones.
 
-    S3 is always reached over a gateway endpoint, which costs nothing. Without a NAT gateway it leads to the buckets of
-    the account alone, so that jobs cannot send data elsewhere. `vpc` and `subnet` are the CDK objects.
+    S3 is always reached over a gateway endpoint, which is free. Without a NAT gateway, the endpoint allows only buckets
+    of the account, so that jobs cannot send data elsewhere. `vpc` and `subnet` are the CDK objects.
 
     Example:
 
@@ -58,22 +58,23 @@ class ClusterNetwork(Construct):
     ) -> None:
         """
         zone_id: Availability Zone id, such as usw2-az4. Zone names differ between accounts.
-        cidr: addresses of the VPC; nodes get the lower half. Default: 10.42.0.0/16.
-        egress: `vpc-endpoints` for Session Manager only, `nat-gateway` for the internet (billed by the hour and byte),
-            `none` for S3 alone. Default: vpc-endpoints.
-        s3_buckets: names of buckets of other accounts that nodes reach without a NAT gateway, besides all buckets of
-            this account; None: every bucket. Default: none. With a NAT gateway nodes reach every bucket anyway.
-        sleep: whether what is billed by the hour is there. Default: always.
+        cidr: CIDR block of the VPC; nodes get its lower half. Default: 10.42.0.0/16.
+        egress: `vpc-endpoints` for S3 and Session Manager, `nat-gateway` for the internet (billed per hour and GB),
+            `none` for S3 only. Default: vpc-endpoints.
+        s3_buckets: names of buckets in other accounts that nodes reach without a NAT gateway, in addition to all
+            buckets of this account; None: every bucket. Default: no others. With a NAT gateway, nodes reach every
+            bucket.
+        sleep: the switch that removes what is billed per hour. Default: it is never removed.
 
-        Raises PropsError for the name of a zone, a zone of another region, and addresses that a VPC cannot have.
+        Raises PropsError for a zone name, a zone of another region, and an invalid CIDR block.
         """
         super().__init__(scope, construct_id)
         _check_zone(self, zone_id)
-        check_known(self, "cidr", cidr, why="the subnets follow from it")
+        check_known(self, "cidr", cidr, why="the subnets are derived from it")
         check(self, form("vpc_cidr", cidr, field="cidr"))
         if overlaps_docker(cidr):
             allowed = SETTINGS["vpc_cidr"].form.allowed
-            raise refuse(self, "cidr", cidr, allowed=allowed, fix="choose another block: Docker's own bridge is there")
+            raise refuse(self, "cidr", cidr, allowed=allowed, fix="choose another block: Docker's bridge uses it")
         check_sleep(self, sleep)
         with_nat = egress == "nat-gateway"
         private = ec2.SubnetType.PRIVATE_WITH_EGRESS if with_nat else ec2.SubnetType.PRIVATE_ISOLATED
@@ -96,7 +97,7 @@ class ClusterNetwork(Construct):
             max_azs=1,
             nat_gateways=1 if with_nat else 0,
             subnet_configuration=subnets,
-            # Nothing uses the default group, and restricting it would take a Lambda function of CDK's.
+            # Nothing uses the default group, and restricting it would need a Lambda function of the CDK.
             restrict_default_security_group=False,
         )
         self.subnet = vpc.select_subnets(subnet_group_name="Nodes").subnets[0]
@@ -118,10 +119,10 @@ class ClusterNetwork(Construct):
     ) -> "ClusterNetwork":
         """An existing VPC and subnet, with an S3 gateway endpoint added where the route table is given.
 
-        vpc_id: the VPC, such as vpc-0123456789abcdef0. subnet_id: where the nodes go; its zone must offer their type.
-        route_table_id: the subnet's route table. Default: no endpoint is added, the subnet must reach S3 already.
+        vpc_id: such as vpc-0123456789abcdef0. subnet_id: of the nodes; its zone must offer their type.
+        route_table_id: of the subnet. Default: no endpoint is added, and the subnet must already reach S3.
 
-        Raises PropsError for ids of another form.
+        Raises PropsError for invalid ids.
         """
         return _ImportedNetwork(scope, construct_id, vpc_id=vpc_id, subnet_id=subnet_id, route_table_id=route_table_id)
 
@@ -152,7 +153,7 @@ class _ImportedNetwork(ClusterNetwork):
         self.subnet = ec2.Subnet.from_subnet_attributes(
             self, "Subnet", subnet_id=subnet_id, route_table_id=route_table_id
         )
-        # Its route table is asked for only where it was given.
+        # Reading its route table adds a warning unless one was given.
         Annotations.of(self.subnet).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId")
         self.vpc = ec2.Vpc.from_vpc_attributes(self, "Vpc", vpc_id=vpc_id, availability_zones=["the subnet's"])
         if route_table_id is not None:
@@ -164,7 +165,7 @@ class _ImportedNetwork(ClusterNetwork):
 
 
 def _restrict_s3(endpoint: ec2.GatewayVpcEndpoint, buckets: Sequence[str]) -> None:
-    """Let an endpoint reach the buckets of this account and those that are named, and read packages of Amazon Linux."""
+    """Restrict an endpoint to the buckets of this account, the named ones, and packages of Amazon Linux."""
     stack = Stack.of(endpoint)
     account = {"aws:ResourceAccount": stack.account}
     endpoint.add_to_policy(_anyone(["s3:*"], ["*"], conditions={"StringEquals": account}))
@@ -180,8 +181,8 @@ def _restrict_s3(endpoint: ec2.GatewayVpcEndpoint, buckets: Sequence[str]) -> No
 def _anyone(
     actions: Sequence[str], resources: Sequence[str], *, conditions: Mapping[str, Any] | None = None
 ) -> iam.PolicyStatement:
-    """A statement of an endpoint's policy, which limits what principals are allowed elsewhere and grants nothing."""
-    anyone: Any = iam.AnyPrincipal()  # jsii names a parameter otherwise than the interface
+    """A statement of an endpoint policy, which restricts the permissions of principals and grants none."""
+    anyone: Any = iam.AnyPrincipal()  # in jsii a parameter has another name than in the interface
     return iam.PolicyStatement(
         actions=list(actions), resources=list(resources), principals=[anyone], conditions=conditions
     )
@@ -197,7 +198,7 @@ def _check_zone(network: Construct, zone_id: str) -> None:
 
 
 def _billed_by_the_hour(vpc: ec2.Vpc) -> Iterator[CfnResource]:
-    """The ways out that cost money without nodes, and the routes that lead there."""
+    """The egress that is billed even without nodes, with its routes."""
     for child in vpc.node.find_all():
         interface = isinstance(child, ec2.CfnVPCEndpoint) and child.vpc_endpoint_type == "Interface"
         to_nat = isinstance(child, ec2.CfnRoute) and child.nat_gateway_id is not None
@@ -207,7 +208,7 @@ def _billed_by_the_hour(vpc: ec2.Vpc) -> Iterator[CfnResource]:
 
 
 def _place_in_zone(subnet: ec2.ISubnet, zone_id: str) -> None:
-    # The L2 subnet knows zone names only.
+    # The L2 subnet supports only zone names.
     resource = subnet.node.default_child
     assert isinstance(resource, ec2.CfnSubnet)
     resource.add_property_deletion_override("AvailabilityZone")

@@ -1,4 +1,4 @@
-"""What SageMaker needs to put its interfaces into a VPC."""
+"""The permissions that SageMaker needs to create network interfaces in a VPC."""
 
 from collections.abc import Sequence
 
@@ -29,10 +29,10 @@ def allow_interfaces(
     security_groups: Sequence[ec2.ISecurityGroup],
     also_on_an_interface: Sequence[str] = (),
 ) -> None:
-    """Allow a role to have interfaces in a subnet and in security groups, and in no others.
+    """Allow a role to create interfaces in only one subnet and these security groups.
 
-    A permission on an interface lets another account attach it: the script that a job runs must not give it for
-    interfaces elsewhere, nor delete those. Source: SageMaker developer guide, roles of training jobs in a VPC and of
+    A network interface permission lets another account attach the interface, so a job must not be able to create it for
+    other interfaces, or to delete those. Source: SageMaker developer guide, roles of training jobs in a VPC and of
     HyperPod; Service Authorization Reference for the condition.
     """
     stack = Stack.of(role)
@@ -53,7 +53,7 @@ def allow_interfaces(
         if actions:
             statement = iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions)
             role.add_to_principal_policy(statement)
-    justify_wildcard(role, interfaces, "the ids of the interfaces are not known before")
+    justify_wildcard(role, interfaces, "the ids of the interfaces are not known at synthesis")
     justify_wildcard(
         role, "*", "read-only actions without resource-level permissions (Service Authorization Reference)"
     )

@@ -1,4 +1,4 @@
-"""The one subnet of the nodes: chosen at the deployment where the VPC has several."""
+"""The subnet of the nodes, chosen during the deployment if several are selected."""
 
 from collections.abc import Sequence
 
@@ -19,9 +19,10 @@ from trainium_core.catalog.instance_type import InstanceType
 class NeuronSubnet(Construct):
     """A subnet of a VPC whose zone offers an instance type. `subnet` is the CDK object.
 
-    Which zones offer a type is known by their ids; an app knows only names, which mean other zones in every account. So
-    of several subnets the deployment chooses the first that will do, and keeps to it; it fails where none does, and
-    says which zones would. One subnet alone is taken as it is.
+    The zones that offer a type are known by their ids, but an app has only zone names, whose meaning depends on the
+    account. Therefore the deployment chooses among several subnets: it takes the first in a zone that offers the type,
+    and keeps it. If none is, it fails and lists the zones that offer the type. A single subnet is used without this
+    check.
 
     Example:
 
@@ -42,14 +43,13 @@ class NeuronSubnet(Construct):
         catalog: Catalog | None = None,
     ) -> None:
         """
-        vpc: whose subnets there are to choose from.
+        vpc: VPC of the subnets.
         instance_type: what the subnet's zone must offer.
-        vpc_subnets: the subnets to choose from. Default: the private ones.
-        catalog: instance types with your own. Default: the built-in catalogue.
+        vpc_subnets: the subnets to choose from. Default: the private subnets.
+        catalog: instance types, including your own. Default: the built-in catalogue.
 
-        Raises PropsError where no subnet of the VPC is selected, for an unknown type, and where the zone of a
-        ClusterNetwork does not offer it. Public and isolated subnets
-        without a gateway endpoint for S3 fail the synthesis.
+        Raises PropsError if no subnet of the VPC is selected, the type is unknown, or the zone of a ClusterNetwork does
+        not offer it. Public and isolated subnets without a gateway endpoint for S3 fail the synthesis.
         """
         super().__init__(scope, construct_id)
         kind = checked_type(self, instance_type, catalog)
@@ -62,7 +62,7 @@ class NeuronSubnet(Construct):
         self.subnet = ec2.Subnet.from_subnet_attributes(
             self, "Subnet", subnet_id=self._chosen([one.subnet_id for one in candidates], kind.name)
         )
-        known_later = "nothing here asks for the route table of a subnet that the deployment chooses"
+        known_later = "the route table of a subnet that the deployment chooses is not used"
         Annotations.of(self.subnet).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId", known_later)
 
     def _check_zones(self, candidates: Sequence[ec2.ISubnet], kind: InstanceType) -> None:

@@ -1,4 +1,4 @@
-"""That nodes reach S3, which they report to, from the subnet that they are in."""
+"""Checks that nodes reach S3 from their subnet."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -11,26 +11,27 @@ from constructs import IConstruct, IValidation
 
 @jsii.implements(IValidation)
 class ReachesS3:
-    """Refuses public and isolated subnets of a VPC of the app that has no gateway endpoint for S3 when all is made.
+    """Rejects public and isolated subnets of the app's VPC if, at the end of the synthesis, it has no gateway endpoint
+    for S3.
 
-    Nodes have no public address: with several network interfaces EC2 gives none. What leads out of an imported VPC is
-    not known.
+    Nodes have no public address, which EC2 does not assign to instances with several network interfaces. Imported VPCs
+    are not checked, because their routes are not known.
     """
 
     def __init__(self, vpc: ec2.IVpc, subnets: Sequence[ec2.ISubnet]) -> None:
         self._vpc, self._subnets = vpc, subnets
 
     def validate(self) -> list[str]:
-        """What is wrong, in a sentence."""
+        """One sentence for each problem."""
         if not isinstance(self._vpc, ec2.Vpc) or not all(self._has_no_way_out(one) for one in self._subnets):
             return []
         if any(map(_is_for_s3, _endpoints(self._vpc))):
             return []
         paths = ", ".join(one.node.path for one in self._subnets)
         return [
-            f"vpc_subnets: got {paths}; allowed: a subnet that reaches S3, which nodes in a public or isolated subnet "
-            f"do by a gateway endpoint alone; fix: {self._vpc.node.id}.add_gateway_endpoint('S3', "
-            "service=ec2.GatewayVpcEndpointAwsService.S3), which costs nothing, or select private subnets"
+            f"vpc_subnets: got {paths}; allowed: a subnet that reaches S3, for which a public or isolated subnet "
+            f"needs a gateway endpoint; fix: {self._vpc.node.id}.add_gateway_endpoint('S3', "
+            "service=ec2.GatewayVpcEndpointAwsService.S3), which is free, or select private subnets"
         ]
 
     def _has_no_way_out(self, subnet: ec2.ISubnet) -> bool:
@@ -40,7 +41,7 @@ class ReachesS3:
 
 
 def _endpoints(vpc: ec2.Vpc) -> Iterable[IConstruct]:
-    """Those of the VPC itself first: most are, and the whole stack is large."""
+    """The VPC's own children first, where most are: the whole stack is large."""
     yield from (one.node.default_child or one for one in vpc.node.children if isinstance(one, ec2.GatewayVpcEndpoint))
     yield from (one for one in Stack.of(vpc).node.find_all() if isinstance(one, ec2.CfnVPCEndpoint))
 

@@ -1,4 +1,4 @@
-"""Whether what an app gives is in the VPC of the nodes, as far as the app knows."""
+"""Checks at synthesis that resources are in the VPC of the nodes."""
 
 from typing import Any, cast
 
@@ -26,9 +26,9 @@ def refuse_another_vpc(
     vpc_id: str | None,
     vpc: ec2.IVpc,
     *,
-    fix: str = "make it with that vpc",
+    fix: str = "create it with that vpc",
 ) -> None:
-    """Raise PropsError for a resource of the app whose VPC is another one than `vpc`.
+    """Raise PropsError if the VPC of a resource is known and is not `vpc`.
 
     vpc_id: of the resource. None: unknown.
     """
@@ -41,16 +41,17 @@ def refuse_another_vpc(
         construct,
         parameter,
         value.node.path,
-        allowed=f"what is in {vpc.node.path}, the vpc",
+        allowed=f"a resource in {vpc.node.path}, the vpc",
         fix=fix,
     )
 
 
 def known_vpc(stack: Stack, vpc_id: str) -> str | None:
-    """What tells a VPC from others: its id, or the path of the resource in the app. None: only the deployment knows."""
+    """The identity of a VPC: its id, or the path of its resource in the app. None if it is known only at the
+    deployment."""
     if not Token.is_unresolved(vpc_id):
         return vpc_id
-    # Two stacks may have one logical id for their VPCs, so a resolved reference says too little.
+    # The VPCs of two stacks may have the same logical id, so a resolved reference is ambiguous.
     found = _References()
     as_the_cdk_has_it: Any = found
     Tokenization.resolve(vpc_id, scope=stack, resolver=as_the_cdk_has_it, preparing=False)
@@ -58,7 +59,7 @@ def known_vpc(stack: Stack, vpc_id: str) -> str | None:
 
 
 class _References(DefaultTokenResolver):
-    """Notes the paths of what is referred to."""
+    """Records the paths of referenced resources."""
 
     def __init__(self) -> None:
         super().__init__(StringConcat())

@@ -1,4 +1,4 @@
-"""The security group that EFA needs."""
+"""The security group for EFA."""
 
 from collections.abc import Sequence
 
@@ -13,19 +13,18 @@ from trainium_core.facts import facts
 HTTP, HTTPS = 80, 443
 _DNS = 53
 LOOPBACK = ec2.Peer.ipv4("127.0.0.1/32")
-"""An egress rule to it allows nothing, and keeps EC2 from giving a group without any egress rule its allow-all one.
-
-The CDK's own rule for that is dropped when a rule to another group follows.
+"""An egress rule to this address allows nothing. Without any egress rule, EC2 adds one that allows everything. The CDK
+has a similar rule, but drops it when a rule to another group is added.
 """
 
 
 class EfaSecurityGroup(ec2.SecurityGroup):
-    """All protocols from itself and to itself, chosen TCP ports and DNS servers outside, nothing else in.
+    """A security group that allows all traffic within itself, and outbound TCP ports and DNS servers.
 
-    EFA traffic needs a rule that names the group itself in both directions: an egress rule to 0.0.0.0/0 does not cover
-    it, and CDK drops the self egress rule silently next to `allow_all_outbound=True`. No rule is needed for the Amazon
-    DNS server, DHCP, the instance metadata and the Amazon Time Sync Service: security groups do not filter them (Amazon
-    VPC User Guide, security groups).
+    EFA needs an ingress and an egress rule that refer to the group itself. An egress rule to 0.0.0.0/0 does not cover
+    it, and the CDK silently drops a self-referencing egress rule with `allow_all_outbound=True`. The Amazon DNS server,
+    DHCP, the instance metadata service and the Amazon Time Sync Service need no rules, because security groups do not
+    filter them (Amazon VPC User Guide, security groups).
 
     Example:
 
@@ -42,9 +41,10 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         dns_servers: Sequence[str] = (),
     ) -> None:
         """
-        vpc: where the group is.
-        outbound_tcp_ports: ports open to any IPv4 address. Default: 443, for AWS's endpoints and S3.
-        dns_servers: IPv4 addresses of resolvers other than Amazon's, open on port 53. Default: none.
+        vpc: VPC of the group.
+        outbound_tcp_ports: open to any IPv4 address. Default: 443, for AWS endpoints and S3.
+        dns_servers: IPv4 addresses of resolvers to open port 53 to, in addition to the Amazon DNS server. Default:
+            none.
 
         Raises PropsError for an invalid TCP port or address.
         """
@@ -72,7 +72,7 @@ class EfaSecurityGroup(ec2.SecurityGroup):
 
 
 def may_carry_efa(group: ec2.ISecurityGroup) -> bool:
-    """Whether a group has the rules that EFA needs; unknown for an imported one."""
+    """Whether a group has the rules that EFA needs. Imported groups are not checked."""
     if isinstance(group, EfaSecurityGroup) or not isinstance(group, ec2.SecurityGroup):
         return True
     stack = Stack.of(group)
@@ -84,9 +84,9 @@ def may_carry_efa(group: ec2.ISecurityGroup) -> bool:
 
 
 def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, vpc: ec2.IVpc | None) -> None:
-    """Raise PropsError unless these are different groups of one VPC, as many as an interface takes at most.
+    """Raise PropsError unless these are different groups of one VPC, at most as many as an interface supports.
 
-    vpc: the nodes' own, whose fleet adds a group. None: that of the groups.
+    vpc: of the nodes, whose fleet adds another group. None: that of the groups.
     """
     for group in groups:
         check_same_region(construct, "security_groups", group, what="a group")
@@ -100,10 +100,12 @@ def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, 
     vpc_ids = map(vpc_id_of, groups)
     if vpc is None and len({known_vpc(Stack.of(construct), one) for one in vpc_ids if one} - {None}) > 1:
         allowed = "groups of one VPC"
-        raise refuse(construct, "security_groups", ", ".join(paths), allowed=allowed, fix="make all with the same vpc")
+        raise refuse(
+            construct, "security_groups", ", ".join(paths), allowed=allowed, fix="create all with the same vpc"
+        )
 
 
 def vpc_id_of(group: ec2.ISecurityGroup) -> str | None:
-    """The VPC of a group: None of an imported group, whose VPC is known to EC2 alone."""
+    """The VPC of a group; None for an imported group."""
     resource = group.node.default_child
     return resource.vpc_id if isinstance(resource, ec2.CfnSecurityGroup) else None

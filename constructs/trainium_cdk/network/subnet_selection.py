@@ -1,4 +1,4 @@
-"""The subnets of a VPC that the nodes of a fleet may be in, by what the user selects."""
+"""The subnets that the user selects for the nodes of a fleet."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _FIELDS = ("availability_zones", "one_per_az", "subnet_filters", "subnet_group_n
 def candidate_subnets(
     construct: Construct, vpc: ec2.IVpc, selection: ec2.SubnetSelection | None
 ) -> Sequence[ec2.ISubnet]:
-    """The subnets that are selected, at least one. Raises PropsError for none, or for one of another VPC."""
+    """The selected subnets, at least one. Raises PropsError if none is selected, or one of another VPC."""
     check_vpc(construct, vpc)
     selection = selection or ec2.SubnetSelection()
     _refuse_zone_ids(construct, selection)
@@ -32,7 +32,7 @@ def candidate_subnets(
         allowed = "a selection of subnets that the VPC has"
         raise refuse(construct, "vpc_subnets", _shown(given), allowed=allowed, fix=sentence) from None
     if selected.is_pending_lookup:
-        # The VPC of a lookup that the CDK CLI has yet to make: it synthesises again, with the real one.
+        # The placeholder for a VPC lookup: after the lookup, the CDK CLI synthesises again.
         return [*selected.subnets, *vpc.private_subnets][:1]
     if not selected.subnets:
         zones = ", ".join(vpc.availability_zones)
@@ -59,15 +59,15 @@ def _refuse_zone_ids(construct: Construct, selection: ec2.SubnetSelection) -> No
 
 
 def check_vpc(construct: Construct, vpc: ec2.IVpc) -> None:
-    """Raise PropsError unless a VPC is one of the construct's region, and has DNS."""
+    """Raise PropsError unless a VPC is in the construct's region and has DNS enabled."""
     check_same_region(construct, "vpc", vpc, what="a VPC")
     if isinstance(vpc, ec2.Vpc) and not vpc.dns_support_enabled:
-        allowed = "a VPC with DNS, by which nodes and file systems find AWS's endpoints"
+        allowed = "a VPC with DNS support, which nodes need to resolve AWS endpoints and file systems"
         raise refuse(construct, "vpc", vpc, allowed=allowed, fix="leave out its enable_dns_support=False")
 
 
 def check_subnet(construct: Construct, vpc: ec2.IVpc, subnet: Subnet) -> None:
-    """Raise PropsError unless these are a VPC of the construct's region, and a subnet of it as far as the app knows."""
+    """Raise PropsError unless the VPC is in the construct's region, and the subnet in the VPC if its VPC is known."""
     check_vpc(construct, vpc)
     _refuse_another_vpc(construct, "subnet", vpc, subnet)
 

@@ -1,1 +1,1 @@
-"""What ends a pilot, or puts it to sleep."""
+"""The end of a pilot, and its sleep."""

@@ -1,4 +1,4 @@
-"""What ends a pilot in time, and within its budget, and who is notified when that fails."""
+"""The clock, budget and notices of a pilot."""
 
 from aws_cdk import Aws, Stack
 from aws_cdk import aws_budgets as budgets
@@ -17,16 +17,14 @@ from trainium_core.facts import facts
 from trainium_core.plan.settings.pilot import BudgetAction
 from trainium_runtime.naming import CLUSTER_TAG
 
-_ATTEMPTS = 3  # at an event: the call and two retries (Lambda developer guide, asynchronous invocation)
+_ATTEMPTS = 3  # of an event: the invocation and two retries (Lambda developer guide, asynchronous invocation)
 _PERIOD_SECONDS = 900
 
 
 class Pilot(Construct):
-    """The clock and the budget of a pilot, as far as it has them, and the topic that both of them publish to.
-
-    The topic also gets the alarm of a clock or reconciler that fails.
-
-    `topic` is the CDK object, `clock` the construct, None if nothing ends by itself.
+    """The clock and the budget of a pilot, if it has them, and the topic that both publish to. The topic also gets
+    alarms when the clock or the node reconciler fails. `topic` is the CDK object, `clock` the construct, or None if the
+    pilot has no end.
     """
 
     def __init__(
@@ -44,13 +42,13 @@ class Pilot(Construct):
         precompile_group_name: str | None = None,
     ) -> None:
         """
-        nodes: as many as the group has.
-        group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. Default: none, and then nodes go with
-        the stack alone.
-        sleep: what the clock leaves to others. Default: the cluster never sleeps.
-        reconciler: notifies jobs that nodes stop soon. Default: none.
-        records: where nodes say whether they are in use. Default: nowhere; then idle nodes run on.
-        precompile_group_name: the Auto Scaling group of the host that compiles ahead. Default: none.
+        nodes: size of the group.
+        group_name: the nodes' Auto Scaling group, with the tag trn:cluster. Default: none; nodes end only with the
+            stack.
+        sleep: the switch of the cluster. Default: the cluster never sleeps.
+        reconciler: notifies jobs before nodes stop. Default: none.
+        records: with the nodes' usage. Default: none; idle nodes keep running.
+        precompile_group_name: Auto Scaling group of the host of `trn precompile`. Default: none.
         """
         super().__init__(scope, construct_id)
         self.topic = _topic(self, "Notices")
@@ -107,13 +105,13 @@ class Pilot(Construct):
 
 def _topic(scope: Construct, construct_id: str) -> sns.Topic:
     topic = sns.Topic(scope, construct_id, enforce_ssl=True)
-    unencrypted = "holds times, sums and names; AWS Budgets cannot publish under the key that AWS manages"
+    unencrypted = "holds times, sums and names; AWS Budgets cannot publish to a topic with the AWS managed key"
     justify(topic, checkov={"CKV_AWS_26": unencrypted})
     return topic
 
 
 def _let_publish(topic: sns.Topic, service: str, source: str) -> None:
-    """Let a service publish for this account. source: the end of the ARNs of what sends, from the service's name on."""
+    """Allow a service to publish for this account. source: the end of the senders' ARNs, from the service's name on."""
     # Sources: AWS Cost Management User Guide, creating an Amazon SNS topic for budget notifications; CloudWatch User
     # Guide, notifying users on alarm changes.
     principal: iam.IPrincipal = iam.ServicePrincipal(f"{service}.amazonaws.com")  # pyright: ignore[reportAssignmentType]
@@ -131,9 +129,10 @@ def _let_publish(topic: sns.Topic, service: str, source: str) -> None:
 
 
 class PilotBudget(Construct):
-    """A budget on the costs of everything that has the tag trn:cluster, by calendar year: a pilot is shorter.
+    """A budget for the costs of all resources with the tag trn:cluster. Its period is a calendar year, longer than a
+    pilot.
 
-    The payer of the account must activate the tag as a cost allocation tag, or the budget sees no costs.
+    The budget has no costs until the payer account activates the tag as a cost allocation tag.
     """
 
     def __init__(
@@ -147,7 +146,7 @@ class PilotBudget(Construct):
         notices: sns.Topic,
         spent: sns.Topic,
     ) -> None:
-        """notices: gets what is nearly spent, or forecast to be. spent: once all is."""
+        """notices: topic for actual and forecast costs near the budget. spent: topic for a spent budget."""
         super().__init__(scope, construct_id)
         nearly = facts()["budgets"]["actual_percent"]
         budget = budgets.CfnBudget(
@@ -166,14 +165,14 @@ class PilotBudget(Construct):
                 _notification("FORECASTED", 100, notices),
             ],
         )
-        # With their policies: AWS Budgets must be able to publish.
+        # With their policies, because AWS Budgets checks that it can publish.
         budget.node.add_dependency(notices, spent)
 
 
 def budget_name(scope: Construct, cluster_name: str, action: BudgetAction) -> str:
-    """Unlike most names it is the account's, whatever the region.
+    """Unlike most names, it is unique across the regions of an account.
 
-    A changed action changes the subscribers, for which CloudFormation makes a new budget: under another name.
+    It contains the action: a change of the subscribers replaces the budget, and the new one needs another name.
     """
     stack = Stack.of(scope)
     own = f"-{cluster_name}-{stack.region}-{action}"
@@ -190,13 +189,13 @@ def _notification(kind: str, percent: int, topic: sns.Topic) -> budgets.CfnBudge
 
 
 class FunctionAlarm(Construct):
-    """Tells a topic when a function fails so often that an event may have been given up.
+    """Notifies a topic when a function fails so often that Lambda may have dropped an event.
 
-    An error that a retry makes good raises no alarm. The topic must let CloudWatch publish.
+    A single error, which a retry corrects, raises no alarm. The topic must allow CloudWatch to publish.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, function_name: str, what: str, topic_arn: str) -> None:
-        """what: what the function does, and what does not happen without it; the text of the message."""
+        """what: the text of the message: what the function does, and what fails without it."""
         super().__init__(scope, construct_id)
         cloudwatch.CfnAlarm(
             self,

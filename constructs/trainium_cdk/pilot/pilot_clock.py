@@ -20,11 +20,10 @@ from trainium_runtime.naming import IDLE_NOTICE_TAG, NOTIFIED_TAG, SPENT_TAG, ST
 
 
 class PilotClock(Construct):
-    """A function that a schedule calls every few minutes: it warns of the end, and turns the nodes off and on.
+    """A function that runs every few minutes. It warns before the end, and stops and launches nodes.
 
-    It may set the number of nodes of its own group, between none and all, and, if it is to destroy, ask
-    CloudFormation to delete its own stack; CloudFormation does that with the role the stack was deployed with. What it
-    remembers are tags of its own topic.
+    It can set the size of the nodes' group, from 0 to its maximum. With the action destroy it can also delete its
+    stack, which CloudFormation does with the role that deployed the stack. It keeps its state in tags of its topic.
     """
 
     def __init__(
@@ -44,14 +43,14 @@ class PilotClock(Construct):
         precompile_group_name: str | None = None,
     ) -> None:
         """
-        nodes: as many as the group has. topic: where warnings go.
-        group_name: the nodes' Auto Scaling group, which has the tag trn:cluster. Default: none; then the clock deletes
-        the stack and does nothing else to nodes.
-        reconciler: notifies jobs that nodes stop soon. Default: none.
-        records: where nodes say whether they are in use. Default: nowhere; then idle nodes run on.
-        budget: name of the budget that stops the nodes. Default: none does.
-        precompile_group_name: the Auto Scaling group of the host that compiles ahead, which ends with the pilot.
-        Default: none.
+        nodes: size of the group. topic: for warnings.
+        group_name: the nodes' Auto Scaling group, with the tag trn:cluster. Default: none; the clock only deletes the
+            stack.
+        reconciler: notifies jobs before nodes stop. Default: none.
+        records: with the nodes' usage. Default: none; idle nodes keep running.
+        budget: name of the budget that stops the nodes. Default: none.
+        precompile_group_name: Auto Scaling group of the host of `trn precompile`, which ends with the pilot. Default:
+            none.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -103,7 +102,7 @@ class PilotClock(Construct):
         self._schedule()
 
     def subscribe_to(self, topic: sns.Topic) -> None:
-        """Look at once when something is published."""
+        """Run at once when a message is published."""
         sns.CfnSubscription(self, "Hears", topic_arn=topic.topic_arn, protocol="lambda", endpoint=self.arn)
         lambda_.CfnPermission(
             self,
@@ -143,23 +142,23 @@ class PilotClock(Construct):
                 arn=self.arn,
                 role_arn=role.role_arn,
                 input='{"kind": "schedule"}',
-                # The next run does what a lost one did not.
+                # The next run makes up for a lost one.
                 retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
                     maximum_event_age_in_seconds=60 * minutes, maximum_retry_attempts=2
                 ),
             ),
         )
-        # Scheduler assumes the role when the schedule is made, and refuses one that IAM has made only just now
-        # (github.com/aws/aws-sdk-js-v3, issue 6494): its policy comes in between.
+        # Scheduler assumes the role when the schedule is created, and fails if the role is too new
+        # (github.com/aws/aws-sdk-js-v3, issue 6494). Creating the policy in between gives IAM time.
         schedule.node.add_dependency(role)
         justify(schedule, checkov={"CKV_AWS_297": "its input is a constant"})
 
 
 def _settings(pilot: PilotProps, action: str, budget: str | None, block: str | None) -> dict[str, str]:
-    """The end of the pilot, as a property of the readiness check: another end updates it."""
+    """The end of the pilot, as a property of the fleet gate, so that a changed end updates it."""
     settings = {"WARNING_HOURS": str(pilot.warning_hours), "ENDS_ACTION": action}
     if pilot.end is not None:
-        # Where the function runs there may be no time zones.
+        # Lambda may not have a time zone database.
         settings["ENDS"] = str(pilot.end)
     if budget is not None:
         settings |= {"BUDGET": budget, "BUDGET_USD": str(pilot.budget_usd)}

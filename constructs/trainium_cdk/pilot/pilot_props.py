@@ -1,4 +1,4 @@
-"""When the nodes of a pilot end, who is told, and what they may cost."""
+"""The parameters for end, notices and budget of a pilot."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from trainium_runtime.pilot_end import PilotEnd
 
 @dataclass(frozen=True, kw_only=True)
 class PilotProps:
-    """The end of a pilot. action: Default: sleep, or destroy where nodes cannot sleep.
+    """The end of a pilot. action: Default: sleep, or destroy if nodes cannot sleep.
 
     capacity_block_id: the Capacity Block that the nodes run in.
     """
@@ -35,7 +35,7 @@ class PilotProps:
 
     @property
     def stops_nodes(self) -> bool:
-        """Whether a clock must turn the nodes off, or on."""
+        """Whether a clock must stop or launch the nodes."""
         by_itself = self.end is not None or self.stops_at_budget or self.idle_minutes is not None
         return by_itself or self.capacity_block_id is not None
 
@@ -57,7 +57,7 @@ def checked_pilot(
     budget_action: BudgetAction | None,
     capacity_block_id: str | None,
 ) -> PilotProps:
-    """The end of a pilot that parameters come to. Raises PropsError where they contradict each other."""
+    """The end of a pilot from parameters. Raises PropsError if they contradict each other."""
     end, ends = _end(construct, max_lifetime, end_time), "max_lifetime or end_time"
     hours = Pilot.warning_hours if warn_before is None else int(warn_before.to_hours())
     region = Stack.of(construct).region
@@ -111,5 +111,5 @@ def _check_that_the_stack_can_go(construct: Construct) -> None:
         got, fix = "destroy with termination_protection=True", "leave out that of the stack, or choose sleep"
     else:
         return
-    allowed = "destroy in a stack that can be deleted by itself"
+    allowed = "destroy in a stack that is not nested"
     raise refuse(construct, "ends_action", got, allowed=allowed, fix=fix)

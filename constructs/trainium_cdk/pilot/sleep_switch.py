@@ -1,4 +1,4 @@
-"""Whether a cluster sleeps: a parameter of its stack, so that no synthesis is needed to change it."""
+"""The sleep switch of a cluster: a stack parameter, so that changing it needs no synthesis."""
 
 from weakref import WeakKeyDictionary
 
@@ -14,10 +14,10 @@ _switches: WeakKeyDictionary[Stack, "SleepSwitch"] = WeakKeyDictionary()
 
 
 class SleepSwitch(Construct):
-    """The parameter `Asleep` of a stack, `true` or `false`, and what depends on it. One in a stack.
+    """The stack parameter `Asleep`, `true` or `false`, and what depends on it. A stack has at most one.
 
-    `trn sleep` and `trn wake` call a function of the stack that sets it by an update of the stack; the CDK CLI keeps it
-    at a deployment.
+    `trn sleep` and `trn wake` invoke a function of the stack that updates the parameter. The CDK CLI keeps its value in
+    later deployments.
 
     Example:
 
@@ -28,22 +28,22 @@ class SleepSwitch(Construct):
         gateway.node.add_dependency(*switch.retain_when_asleep(vpc))
         group.max_size, group.min_size = switch.count(2), switch.value_when_awake("1", "0")
 
-    Raises PropsError for a second one in a stack, and in a nested stack, which `trn` cannot update.
+    Raises PropsError for a second switch in a stack, and in a nested stack, which `trn` cannot update.
     """
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         if stack.nested:
-            allowed = "a stack that is deployed by itself: `trn` cannot update a nested one"
+            allowed = "a stack that is not nested, because `trn` cannot update nested stacks"
             raise refuse(self, "scope", stack.node.path, allowed=allowed, fix="leave it out of a nested stack")
         if stack in _switches:
             raise refuse(
                 self,
                 "scope",
                 stack.node.path,
-                allowed=f"one SleepSwitch in a stack, which {_switches[stack].node.path} is",
-                fix="make it before the first fleet and give it to each as `sleep`, or leave it out",
+                allowed=f"one SleepSwitch in a stack, which has {_switches[stack].node.path}",
+                fix="create it before the first fleet and pass it to each as `sleep`, or leave it out",
             )
         _switches[stack] = self
         parameter = CfnParameter(
@@ -63,7 +63,7 @@ class SleepSwitch(Construct):
         self._add_function(stack)
 
     def _add_function(self, stack: Stack) -> None:
-        """The function that updates the stack. The permission of people to do that would be on any template."""
+        """The function that updates the stack. A user's permission to update it would include any template."""
         setter = HandlerFunction(
             self,
             "SetAsleep",
@@ -77,23 +77,23 @@ class SleepSwitch(Construct):
         )
 
     def add_when_awake(self, resource: CfnResource) -> None:
-        """Let a resource be there only while the cluster is awake. resource: one that costs money without nodes.
+        """Create a resource only while the cluster is awake. resource: such as one that is billed even without nodes.
 
-        Raises PropsError for a resource of another stack than the switch's.
+        Raises PropsError if the resource is in another stack than the switch.
         """
         if Stack.of(resource) is not Stack.of(self):
             allowed = f"a resource of {Stack.of(self).node.path}, the stack of the switch"
-            raise refuse(self, "resource", resource.node.path, allowed=allowed, fix="make a SleepSwitch in its stack")
+            raise refuse(self, "resource", resource.node.path, allowed=allowed, fix="create a SleepSwitch in its stack")
         resource.cfn_options.condition = self._awake
         self._when_awake.append(resource)
 
     def count(self, nodes: int) -> str:
-        """A property of so many nodes while the cluster is awake, of none while it sleeps.
+        """A property with the number of nodes, which is 0 while the cluster sleeps.
 
-        nodes: how many while it is awake. Whoever has the property is created, or changed, after all that is there only
-        while the cluster is awake.
+        nodes: number while the cluster is awake. A resource with this property is created and updated after the
+        resources that exist only while the cluster is awake.
         """
-        # CloudFormation allows no DependsOn on what may not be there, but knows a reference inside of a condition.
+        # CloudFormation does not allow DependsOn a conditional resource, but a reference inside of a condition.
         after = [str(nodes), *(resource.ref for resource in self._when_awake)]
         return self.value_when_awake(Fn.select(0, after) if after[1:] else after[0], "0")
 
@@ -102,34 +102,34 @@ class SleepSwitch(Construct):
         return Fn.condition_if(self._awake.logical_id, value, otherwise).to_string()
 
     def retain_when_asleep(self, construct: IConstruct) -> list[IConstruct]:
-        """The resources that others may depend on. construct: what they are part of."""
+        """The resources that others can depend on. construct: that they are part of."""
         if not self._when_awake:
             return [construct]
-        when_awake = {one.node.path for one in self._when_awake}  # jsii may have two objects for one resource
+        when_awake = {one.node.path for one in self._when_awake}  # jsii may create two objects for one resource
         resources = [one for one in construct.node.find_all() if isinstance(one, CfnResource)]
         return [one for one in resources if one.node.path not in when_awake]
 
 
 @jsii.implements(IValidation)
 class _OwnsItsParameter:
-    """Finds a parameter of the app's own that has the name by which `trn` asks for sleep."""
+    """Rejects another parameter of the app with the name of the switch."""
 
     def __init__(self, switch: SleepSwitch) -> None:
         self._switch = switch
 
     def validate(self) -> list[str]:
-        """What is wrong, in a sentence."""
+        """One sentence for each problem."""
         other = Stack.of(self._switch).node.try_find_child(ASLEEP_PARAMETER)
         if not isinstance(other, CfnParameter):
             return []
         return [
-            f"scope: got a stack with a parameter of its own, {other.node.path}; allowed: one parameter "
+            f"scope: got a stack with another parameter, {other.node.path}; allowed: one parameter "
             f"{ASLEEP_PARAMETER} in a stack, which `trn sleep` sets; fix: give yours another id"
         ]
 
 
 def stack_sleep_switch(construct: Construct) -> SleepSwitch | None:
-    """The switch of a construct's stack, made if there is none; None in a nested stack, which `trn` cannot update."""
+    """The switch of a construct's stack, created if needed; None in a nested stack, which `trn` cannot update."""
     stack = Stack.of(construct)
     if stack.nested:
         return None
@@ -137,12 +137,12 @@ def stack_sleep_switch(construct: Construct) -> SleepSwitch | None:
 
 
 def check_sleep(construct: Construct, sleep: SleepSwitch | None) -> None:
-    """Raise PropsError for a switch of another stack than the construct's: conditions do not reach another one."""
+    """Raise PropsError if the switch is in another stack than the construct: conditions do not cross stacks."""
     if sleep is None:
         return
     own = Stack.of(construct)
     if Stack.of(sleep) is not own:
         allowed = f"the SleepSwitch of {own.node.path}, the stack"
         raise refuse(
-            construct, "sleep", sleep.node.path, allowed=allowed, fix="leave it out, or give that of this stack"
+            construct, "sleep", sleep.node.path, allowed=allowed, fix="leave it out, or give the switch of this stack"
         )

@@ -1,4 +1,4 @@
-"""Everything a training job on SageMaker needs, without machines to keep."""
+"""The resources for SageMaker training jobs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 @dataclass(frozen=True, kw_only=True)
 class _Props:
-    """What training is made of, all of it checked. encryption_key, removal_policy: of the store. data: an S3 URL."""
+    """The validated values of training. encryption_key, removal_policy: of the store. data: an S3 URL."""
 
     cluster_name: str
     tags: Mapping[str, str]
@@ -73,10 +73,14 @@ class _Training(Construct):
 
     @property
     def connections(self) -> ec2.Connections:
-        """The security group of jobs in a VPC. Raises PropsError for jobs in SageMaker's own network."""
+        """The security group of jobs in a VPC. Raises PropsError if jobs run outside of a VPC."""
         if self.security_group is None:
             raise refuse(
-                self, "vpc", None, allowed="a VPC, for jobs to have a security group", fix="give vpc, or open no port"
+                self,
+                "vpc",
+                None,
+                allowed="a VPC, without which jobs have no security group",
+                fix="give vpc, or open no port",
             )
         return self.security_group.connections
 
@@ -127,10 +131,10 @@ class _Training(Construct):
 
 
 class PlannedTraining(_Training):
-    """The training of a plan, with the network and the cache that it asks for."""
+    """The training of a plan, with its network and cache."""
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
-        """plan: its section of SageMaker's settings says what there is. Raises PlanError for another region."""
+        """plan: its section `sagemaker` describes the training. Raises PlanError if it is for another region."""
         super().__init__(scope, construct_id)
         settings = plan.sagemaker
         self._key_arn = settings.kms_key
@@ -179,7 +183,7 @@ class PlannedTraining(_Training):
         yield "TopicArn", "Notified of failed jobs and of the end of each run", self.alerts.topic.topic_arn
 
     def _network(self, plan: Plan) -> tuple[ec2.ISubnet, EfaSecurityGroup]:
-        # Image and logs reach a job through SageMaker itself, not through the VPC: S3 is enough.
+        # SageMaker transfers image and logs outside of the VPC, so S3 is enough.
         egress = plan.network.egress or "none"
         network = plan_network(self, "Network", plan, egress=egress)
         ports = outbound_tcp_ports(plan, egress=egress)
@@ -187,11 +191,11 @@ class PlannedTraining(_Training):
 
 
 class SageMakerTraining(_Training):
-    """Role, store, alerts and a state machine for training jobs on SageMaker, in a VPC if one is given.
+    """Role, store, alerts and a state machine for SageMaker training jobs, in a VPC if one is given.
 
-    Jobs that are not started by the state machine can use all of it too; their names must begin with `job_prefix`.
-    `execution` holds the role of the jobs, `store` their bucket, `cache` the compile cache, `image_uri` the container
-    image, `alerts` the topic that hears of failed jobs.
+    Jobs that the state machine did not start can use these resources too, if their names begin with `job_prefix`.
+    `execution` has the role of the jobs, `store` their bucket, `cache` the compile cache, `image_uri` the container
+    image, `alerts` the topic for failed jobs.
 
     Example:
 
@@ -216,25 +220,25 @@ class SageMakerTraining(_Training):
         report_email: str | None = None,
     ) -> None:
         """
-        cluster_name: 1 to 32 lower-case letters, digits and hyphens; the names of jobs begin with it, and everything
-            has it as the tag trn:cluster.
-        image: URI of a container image in ECR, of the stack's region. Default: AWS's last one for PyTorch on Neuron.
-        cache: the compile cache. Default: a new CompileCache that goes with the construct.
-        vpc: where jobs run. Default: SageMaker's own network, with internet.
-        vpc_subnets: subnet of the jobs, which must reach S3. Default: the first private one.
-        encryption_key: key for source, checkpoints, models and a new cache. Default: S3's own.
+        cluster_name: 1 to 32 lower-case letters, digits and hyphens; the prefix of job names, and the value of the tag
+            trn:cluster on every resource.
+        image: URI of a container image in ECR in the stack's region. Default: AWS's last image for PyTorch on Neuron.
+        cache: the compile cache. Default: a new CompileCache that is deleted with the construct.
+        vpc: VPC of the jobs. Default: a network of SageMaker, with internet access.
+        vpc_subnets: subnet of the jobs, which must reach S3. Default: the first private subnet.
+        encryption_key: KMS key for source, checkpoints, models and a new cache. Default: keys of S3 (SSE-S3).
         removal_policy: DESTROY deletes source, checkpoints and models with the stack; others keep them. Default:
             DESTROY.
-        max_runtime: hours after which the state machine stops a job, whatever it asks for. Default: 24 hours.
-        capacity_retries: times that the state machine tries again without capacity or quota. Default: 5.
-        report_email: where failed jobs and ends of runs are sent; it must confirm once. Default: the topic alone.
+        max_runtime: maximum run time of a job, in whole hours; the state machine then stops it. Default: 24 hours.
+        capacity_retries: how often the state machine retries when capacity or quota is missing. Default: 5.
+        report_email: address for failed jobs and ended runs; it must confirm the subscription. Default: only the topic.
 
-        Raises PropsError with what is wrong, by the names of these parameters.
+        Raises PropsError, which names each invalid parameter.
         """
         super().__init__(scope, construct_id)
         name = checked_cluster_name(self, cluster_name)
         hours = SageMakerSettings.budget_hours if max_runtime is None else max_runtime.to_hours()
-        check_known(self, "max_runtime", hours, why="the state machine holds it")
+        check_known(self, "max_runtime", hours, why="it is part of the state machine")
         check(
             self,
             range_problems("sagemaker_budget_hours", int(hours), "hours", field="max_runtime"),
@@ -271,10 +275,10 @@ class SageMakerTraining(_Training):
             key.grant_encrypt_decrypt(self.execution.role)
 
     def _checked_image(self, image: str | None) -> str:
-        """The image that is given, else AWS's. Raises PropsError for one of another region."""
+        """The given image, by default AWS's. Raises PropsError if it is in another region."""
         region = Stack.of(self).region
         if image is None:
-            allowed = "a region that is known at synthesis: AWS's container images differ between regions"
+            allowed = "a region known at synthesis, because the URIs of AWS's container images contain it"
             if Token.is_unresolved(region):
                 fix = "give the stack env=Environment(region=...), or an image of the region"
                 raise refuse(self, "image", None, allowed=allowed, fix=fix)

@@ -1,4 +1,4 @@
-"""States of the Amazon States Language as plain data: those that the definition of a training run is made of."""
+"""States of the Amazon States Language as plain data, for the definition of a training run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 State = dict[str, Any]
 
 ASIDE = "$.unused"
-"""Path for responses that are not used. Not None, which would drop them: the CDK's JSON leaves None out."""
+"""Path for unused responses. It is not None, which the CDK would leave out of the JSON."""
 
 
 def pass_state(parameters: Mapping[str, Any], following: str) -> State:
@@ -18,7 +18,7 @@ def choice(condition: Mapping[str, Any], following: str, *, otherwise: str) -> S
 
 
 def reason(text: str, *paths: str, following: str) -> State:
-    """Why a run fails, at $.reason.text, with `{}` for what is at each path."""
+    """Sets $.reason.text to why a run fails, with the value at a path for each `{}`."""
     value = {"text.$": f"States.Format('{text}', {', '.join(paths)})"} if paths else {"text": text}
     return {**pass_state(value, following), "ResultPath": "$.reason"}
 
@@ -33,7 +33,7 @@ def report(topic_arn: str, subject: str, message: str, following: str) -> State:
         "Resource": "arn:aws:states:::sns:publish",
         "Parameters": {"TopicArn": topic_arn, "Subject": subject, "Message.$": message},
         "ResultPath": ASIDE,
-        # A report that cannot be sent changes nothing about the job.
+        # A report that cannot be sent does not affect the job.
         "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": ASIDE, "Next": following}],
         "Next": following,
     }

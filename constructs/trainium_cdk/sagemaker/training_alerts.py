@@ -1,4 +1,4 @@
-"""Alerts on training jobs: a topic, a message for every failed job, and an alarm that shows there was one."""
+"""Alerts for training jobs: a topic, a message for every failed job, and an alarm."""
 
 from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -14,20 +14,19 @@ _ALARM_PERIOD_SECONDS = 300
 
 
 class TrainingAlerts(Construct):
-    """A topic with a message for every failed job whose name begins with a prefix. `topic` is the CDK object.
+    """A topic that gets a message for every failed job whose name begins with a prefix. `topic` is the CDK object.
 
-    The alarm counts the failures for dashboards and other alarms. It sends nothing: the message with the reason is the
-    rule's.
+    The alarm is for dashboards and composite alarms. It sends no messages: the rule sends one with the reason.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, email: str | None = None) -> None:
         """
-        job_prefix: what the names of the jobs begin with.
-        email: an address that is subscribed, and must confirm once. Default: none.
+        job_prefix: prefix of the names of the jobs.
+        email: address to subscribe; it must confirm the subscription. Default: none.
         """
         super().__init__(scope, construct_id)
         self.topic = sns.Topic(self, "Topic", enforce_ssl=True)
-        unencrypted = "holds names and reasons of jobs; EventBridge cannot publish under the key that AWS manages"
+        unencrypted = "holds names and reasons of jobs; EventBridge cannot publish to a topic with the AWS managed key"
         justify(self.topic, checkov={"CKV_AWS_26": unencrypted})
         if email is not None:
             sns.CfnSubscription(self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=email)
@@ -58,8 +57,8 @@ class TrainingAlerts(Construct):
                 "detail-type": ["SageMaker Training Job State Change"],
                 "detail": {"TrainingJobName": [{"prefix": job_prefix}], "TrainingJobStatus": ["Failed"]},
             },
-            # Unchanged: EventBridge escapes nothing that it puts into a text (its user guide, input transformation),
-            # and so would not deliver a reason with quotation marks.
+            # Not transformed: EventBridge does not escape values in a text (its user guide, input transformation), so a
+            # reason with quotation marks would not be delivered.
             targets=[events.CfnRule.TargetProperty(id="Topic", arn=self.topic.topic_arn, input_path="$.detail")],
         )
 

@@ -10,7 +10,7 @@ NEEDED = (
     "ResourceConfig",
     "StoppingCondition.MaxRuntimeInSeconds",
 )
-"""What the input, a CreateTrainingJob request, must have for the machine to run it."""
+"""Required fields of the input, a CreateTrainingJob request."""
 
 TAKEN = (
     "AlgorithmSpecification",
@@ -26,20 +26,20 @@ TAKEN = (
     "StoppingCondition",
     "Tags",
 )
-"""What of the request reaches SageMaker as it is. Name, role and network are the machine's own."""
+"""Fields of the request that are passed to SageMaker unchanged. The machine sets name, role and network."""
 
 
 _DESCRIBED = '{*"FailureReason":*}'
-"""The cause of a job that failed: what DescribeTrainingJob answers, as JSON."""
+"""The cause of a failed job: the response of DescribeTrainingJob, as JSON."""
 
 _NO_CAPACITY = "CapacityError*"
 _HAD_TRAINED = '*"Status":"Training"*'
-"""SageMaker's own reason, of a job that never came to train. A script that writes the same has trained, and is billed;
-so what it writes is never a reason to start another job. Within a text of the answer, quotes are escaped."""
+"""SageMaker's reason for a job that never started to train. A script that writes the same text has run and is billed,
+and must not cause another job. In the response, quotes within a text are escaped."""
 
 
 def training_definition(run: TrainingRun) -> State:
-    """The definition: checks the request, runs the job, waits for capacity within a bound, stops it, reports."""
+    """The definition: check the request, run the job, retry without capacity, stop the job at its limit, report."""
     return {
         "Comment": "Runs one SageMaker training job; its input is a CreateTrainingJob request",
         "StartAt": "Begin",
@@ -50,7 +50,7 @@ def training_definition(run: TrainingRun) -> State:
 def _checking(run: TrainingRun) -> dict[str, State]:
     tags = [{"Key": key, "Value": value} for key, value in run.tags.items()]
     defaults = {
-        # A folder for each execution, which its attempts share and no other run: SageMaker loads all that is in it.
+        # One folder for each execution, shared by its attempts only: SageMaker loads everything in it.
         "CheckpointConfig": {"S3Uri.$": f"States.Format('{run.checkpoint_url}/{{}}', States.UUID())"},
         "EnableInterContainerTrafficEncryption": False,
         "EnableManagedSpotTraining": False,
@@ -174,7 +174,7 @@ def _train(run: TrainingRun) -> State:
         "Retry": [_again(["SageMaker.AmazonSageMakerException", "SageMaker.ThrottlingException"])],
         "Catch": [
             catch(["SageMaker.ResourceLimitExceededException", "SageMaker.ResourceLimitExceeded"], "May it try again"),
-            # Names are new to each attempt: a call whose answer got lost has started the job already.
+            # Each attempt has a new name, so if the name exists, a call whose response was lost has started the job.
             catch(["SageMaker.ResourceInUseException", "SageMaker.ResourceInUse"], "It may run unwatched"),
             catch(["States.Timeout"], "Stop the job"),
             catch(["States.ALL"], "Is the job described"),
@@ -184,7 +184,7 @@ def _train(run: TrainingRun) -> State:
 
 
 def _again(errors: list[str]) -> State:
-    """Three times more, after half a minute, one and two."""
+    """Three retries, after 30, 60 and 120 seconds."""
     return {"ErrorEquals": errors, "IntervalSeconds": 30, "MaxAttempts": 3, "BackoffRate": 2}
 
 

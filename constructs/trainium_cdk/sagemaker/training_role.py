@@ -20,13 +20,14 @@ from trainium_core.facts import training_facts
 class TrainingRole(Construct):
     """An execution role for training jobs whose names begin with a prefix. `role` is the CDK object.
 
-    SageMaker can assume it only on behalf of this account (confused deputy). Owners of buckets grant access to S3.
+    SageMaker can assume it only on behalf of this account (confused deputy prevention). Grant access to your buckets to
+    it.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, image: ContainerImage) -> None:
         """
-        job_prefix: what the names of the jobs begin with. A job writes logs under its own name only.
-        image: container image; its repository is the only one that the role may pull from.
+        job_prefix: prefix of the names of the jobs. A job writes logs only under its own name.
+        image: container image. The role can pull only from its repository.
         """
         super().__init__(scope, construct_id)
         self._stack = Stack.of(self)
@@ -46,10 +47,10 @@ class TrainingRole(Construct):
         group: str = self._container["log_group"]
         whole_group = self._arn("logs", "log-group", group, ArnFormat.COLON_RESOURCE_NAME)
         streams = f"{whole_group}:log-stream:{job_prefix}*"
-        # Both ways that a group is written: the first call takes the one, the second the other.
+        # Both forms of a log group's ARN: the first action needs one, the second the other.
         self._allow(["logs:CreateLogGroup", "logs:DescribeLogStreams"], [whole_group, f"{whole_group}:*"])
         self._allow(["logs:CreateLogStream", "logs:PutLogEvents"], [streams])
-        justify_wildcard(self.role, f"{whole_group}:*", "looking for a job's own streams; the group is SageMaker's")
+        justify_wildcard(self.role, f"{whole_group}:*", "listing a job's streams; the group belongs to SageMaker")
         justify_wildcard(self.role, streams, "one log stream for each instance of a job, named after the job")
         self._allow(["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": group}})
 
@@ -69,14 +70,14 @@ class TrainingRole(Construct):
         )
 
     def allow_network(self, *, subnet: ec2.ISubnet, security_group: ec2.ISecurityGroup) -> None:
-        """Allow the job to have its interfaces in a subnet and a security group, and in no others."""
+        """Allow the job to create interfaces in only this subnet and security group."""
         allow_interfaces(self.role, subnet=subnet, security_groups=[security_group])
 
     def allow_key(self, key_arn: str) -> None:
-        """Allow the job to read and write, through S3 alone, what a KMS key encrypts, and SageMaker to encrypt."""
+        """Allow the job to use a KMS key, only through S3, and SageMaker to encrypt with it."""
         through_s3 = {"StringEquals": {"kms:ViaService": f"s3.{self._stack.region}.{self._stack.url_suffix}"}}
         self._allow(["kms:Decrypt", "kms:GenerateDataKey"], [key_arn], through_s3)
-        # SageMaker wants it of a role with a KmsKeyId (CreateTrainingJob, OutputDataConfig), and not by way of S3.
+        # SageMaker needs it with a KmsKeyId (CreateTrainingJob, OutputDataConfig), and not through S3.
         self._allow(["kms:Encrypt"], [key_arn])
 
     def allow_data(self, url: str) -> None:

@@ -1,4 +1,4 @@
-"""What is fixed for every job that a state machine runs."""
+"""Values that are the same for every job of a state machine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ MINUTE, HOUR = 60, 3600
 FIRST_PAUSE_SECONDS = 5 * MINUTE
 LONGEST_PAUSE_SECONDS = HOUR
 START_UP_SECONDS = HOUR
-"""What a job may take besides its run time: waiting for instances, pulling the image, saving the model."""
+"""The time of a job in addition to its run time: waiting for instances, pulling the image, saving the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRun:
-    """What is fixed for every job of the machine; texts may be CDK tokens.
+    """Values that are the same for every job of a state machine. Texts may be CDK tokens.
 
-    job_prefix: what its names begin with. checkpoint_url: folder of the runs whose request names no checkpoints.
-    network: a VpcConfig, or None. budget_hours: the longest run time. capacity_retries: how often it tries again.
-    tags: of a job whose request has none.
+    job_prefix: prefix of job names. checkpoint_url: folder for runs whose request has no checkpoint location. network:
+    a VpcConfig, or None. budget_hours: the maximum run time. capacity_retries: number of retries. tags: default tags of
+    a job.
     """
 
     job_prefix: str
@@ -35,6 +35,6 @@ class TrainingRun:
 
     @property
     def pauses(self) -> list[int]:
-        """Seconds to wait after the n-th attempt; the first entry, before any attempt, is never waited."""
+        """Seconds to wait after the n-th attempt. The first entry, for n = 0, is not used."""
         doubled = (FIRST_PAUSE_SECONDS * 2**n for n in range(self.capacity_retries + 1))
         return [0, *(min(pause, LONGEST_PAUSE_SECONDS) for pause in doubled)]

@@ -1,4 +1,4 @@
-"""The state machine that runs training jobs, with what it may do."""
+"""The state machine that runs training jobs, and its permissions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,10 +16,11 @@ from trainium_cdk.service_role import service_role
 from trainium_core.facts import training_facts
 
 _LOG_GROUPS_OF_SERVICES = "/aws/vendedlogs/states/"
-"""Log groups below it need no entry of their own in the account's resource policy, which would stay behind."""
+"""Log groups with this prefix need no separate statement in the account's resource policy, which would be left
+behind."""
 
 _MANAGED_RULE = "StepFunctionsGetEventsForSageMakerTrainingJobsRule"
-"""With which Step Functions itself learns of the end of a job (Step Functions documentation, IAM for SageMaker)."""
+"""The rule by which Step Functions detects the end of a job (Step Functions documentation, IAM for SageMaker)."""
 
 _LOG_DELIVERY = (
     "logs:CreateLogDelivery",
@@ -47,7 +48,7 @@ class TrainingStateMachine(Construct):
             removal_policy=RemovalPolicy.DESTROY,
         )
         justify(self.log_group, checkov={"CKV_AWS_158": "requests and outcomes, no secrets; encrypted by the service"})
-        # Not its own ARN: the machine is made after its role. Source: Step Functions, preventing confused deputies.
+        # Not the machine's ARN: it is created after its role. Source: Step Functions, preventing confused deputies.
         machines = self._stack.format_arn(
             service="states", resource="stateMachine", resource_name="*", arn_format=ArnFormat.COLON_RESOURCE_NAME
         )
@@ -83,9 +84,9 @@ class TrainingStateMachine(Construct):
                 ],
             ),
         )
-        # Step Functions tries the role out when the machine is made.
+        # Step Functions checks the role when the machine is created.
         self.machine.node.add_dependency(self._role)
-        untraced = "one job of hours in a handful of steps, all of them in its log; a trace would add nothing"
+        untraced = "a job of hours in a few logged steps; a trace would add nothing"
         justify(self.machine, cdk_nag={"SF2": untraced}, checkov={"CKV_AWS_284": untraced})
 
     @property
@@ -96,13 +97,15 @@ class TrainingStateMachine(Construct):
         jobs = self._stack.format_arn(service="sagemaker", resource="training-job", resource_name=f"{run.job_prefix}*")
         running = ["AddTags", "CreateTrainingJob", "DescribeTrainingJob", "ListTags", "StopTrainingJob"]
         self._allow([f"sagemaker:{action}" for action in running], [jobs])
-        justify_wildcard(self._role, jobs, "jobs whose names begin with the cluster's, each run another")
-        # A job in a training plan is created on the plan and its reserved capacity too: Service Authorization
-        # Reference, Amazon SageMaker; so in AmazonSageMakerFullAccess.
+        justify_wildcard(self._role, jobs, "jobs whose names begin with the cluster's; each run has a new one")
+        # A job in a training plan also needs permissions on the plan and its reserved capacity (Service Authorization
+        # Reference, Amazon SageMaker; AmazonSageMakerFullAccess).
         for kind in ("training-plan", "reserved-capacity"):
             any_of_the_account = self._stack.format_arn(service="sagemaker", resource=kind, resource_name="*")
             self._allow(["sagemaker:CreateTrainingJob"], [any_of_the_account])
-            justify_wildcard(self._role, any_of_the_account, "a request names its training plan; each run another")
+            justify_wildcard(
+                self._role, any_of_the_account, "a request names its training plan, not known at synthesis"
+            )
         service = training_facts()["container"]["service"]
         self._allow(["iam:PassRole"], [run.role_arn], {"StringEquals": {"iam:PassedToService": service}})
         rule = self._stack.format_arn(

@@ -1,4 +1,4 @@
-"""Where training jobs find their source and leave checkpoints and models."""
+"""The bucket with source, checkpoints and models of training jobs."""
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_iam as iam
@@ -10,7 +10,7 @@ from trainium_core.naming import CHECKPOINT_PREFIX, OUTPUT_PREFIX, SOURCE_PREFIX
 
 
 class TrainingStore(Construct):
-    """A bucket with a folder each for source, checkpoints and output. The URLs are those of the folders."""
+    """A bucket with folders for source, checkpoints and output, and their URLs."""
 
     def __init__(
         self,
@@ -21,8 +21,8 @@ class TrainingStore(Construct):
         encryption_key: Key | None = None,
     ) -> None:
         """
-        removal_policy: DESTROY deletes the bucket, trained models and all; others keep it. Default: DESTROY.
-        encryption_key: key that its objects are encrypted with. Default: S3's own.
+        removal_policy: DESTROY deletes the bucket with all trained models; other policies keep it. Default: DESTROY.
+        encryption_key: KMS key of its objects. Default: keys of S3 (SSE-S3).
         """
         super().__init__(scope, construct_id)
         store = DisposableBucket(self, "Store", removal_policy=removal_policy, encryption_key=encryption_key)
@@ -35,7 +35,7 @@ class TrainingStore(Construct):
         return f"s3://{self.bucket.bucket_name}/{prefix}"
 
     def grant_training(self, role: iam.IRole) -> None:
-        """Allow a role what a job does: read source, write and read back checkpoints, write models."""
+        """Allow a role to read source, read and write checkpoints, and write models."""
         reading = ["s3:GetObject", "s3:ListBucket"]
         allow_objects(
             self.bucket,

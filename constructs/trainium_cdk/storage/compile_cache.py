@@ -1,4 +1,5 @@
-"""The S3 bucket where compiled graphs are kept, so that a graph is compiled once and not once per node and start."""
+"""The compile cache: an S3 bucket with compiled graphs, so that a graph is compiled once and not on every node and
+start."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,16 +27,16 @@ _READING = ("s3:GetObject", "s3:ListBucket")
 _WRITING = (*_READING, "s3:PutObject")
 _DELETING = ("s3:DeleteObject",)
 _DIRECT_PREFIX = f"{CACHE_PREFIX}/{DIRECT}"
-"""Of what PyTorch/XLA writes by itself: its client deletes its locks there."""
+"""Of PyTorch/XLA's own files, whose client deletes its locks."""
 
 _NAME = re.compile(rf"(?!xn--|sthree-|[\d.]+$){BUCKET_NAME}")
-"""Not an address, nor what S3 keeps for itself (Amazon S3 User Guide, general purpose bucket naming rules)."""
+"""No IP addresses or reserved names (Amazon S3 User Guide, general purpose bucket naming rules)."""
 
 _DEFAULT_DAYS: int = SETTINGS["cache_expiration_days"].default
 
 
 class ICompileCache(Protocol):
-    """A Neuron compile cache, of this app or of another."""
+    """A Neuron compile cache, of this app or imported."""
 
     @property
     def node(self) -> Node:
@@ -49,7 +50,7 @@ class ICompileCache(Protocol):
 
     @property
     def url(self) -> str:
-        """Where the cache is, such as s3://bucket/neuron-compile-cache."""
+        """S3 URL of the cache, such as s3://bucket/neuron-compile-cache."""
         ...
 
     @property
@@ -58,26 +59,26 @@ class ICompileCache(Protocol):
         ...
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant reading and listing compiled graphs. grantee: a role, a function, a fleet."""
+        """Grant permission to read and list compiled graphs. grantee: such as a role, a function or a fleet."""
         ...
 
     def grant_read_write(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant what nodes do: read, write and list compiled graphs, and delete PyTorch/XLA's own files.
+        """Grant the permissions of nodes: read, write and list compiled graphs, and delete PyTorch/XLA's own files.
 
-        grantee: a role, a function, a fleet.
+        grantee: such as a role, a function or a fleet.
         """
         ...
 
     def grant_maintenance(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant what `trn cache clean` does: read, list and delete compiled graphs.
+        """Grant the permissions of `trn cache clean`: read, list and delete compiled graphs.
 
-        grantee: a role for maintenance of the cache.
+        grantee: such as a role for maintenance.
         """
         ...
 
 
 class CompileCache(Construct):
-    """A Neuron compile cache: an S3 bucket, new or existing, in which nodes share compiled graphs.
+    """A Neuron compile cache: a new or existing S3 bucket in which nodes share compiled graphs.
 
     Example:
 
@@ -102,18 +103,17 @@ class CompileCache(Construct):
         read_only: bool = False,
     ) -> None:
         """
-        bucket: an existing bucket, which stays as it is. Default: a new one.
-        bucket_name: name of a new bucket, for use in another Stage. Default: CloudFormation's choice.
-        encryption_key: key that a new bucket's objects are encrypted with. Default: S3's own.
-        removal_policy: DESTROY deletes a new bucket with its graphs; RETAIN and RETAIN_ON_UPDATE_OR_DELETE keep both.
+        bucket: an existing bucket, which is not changed. Default: a new one.
+        bucket_name: name of a new bucket, for use in another Stage. Default: chosen by CloudFormation.
+        encryption_key: KMS key of a new bucket's objects. Default: keys of S3 (SSE-S3).
+        removal_policy: DESTROY deletes a new bucket with its objects; RETAIN and RETAIN_ON_UPDATE_OR_DELETE keep it.
             Default: DESTROY.
-        expiration: age, in whole days, at which a graph expires from a new bucket. Default: 90 days. The compiler has
-            no limit of its own, and graphs of an old compiler version are never read again.
+        expiration: age in whole days, from 1 to 3650, at which a graph in a new bucket expires. Graphs of old compiler
+            versions are never read again. Default: 90 days.
         read_only: whether nodes may only read an existing bucket, which others write. Default: False.
 
-        Raises PropsError for what only a new bucket takes beside an existing one, for the policy SNAPSHOT, for an
-        expiration that is not from 1 to 3650 days, and for a key of another region or by an alias that IAM cannot
-        grant on.
+        Raises PropsError for parameters of a new bucket together with an existing one, for the policy SNAPSHOT, for an
+        invalid expiration, and for a key in another region or an alias on which IAM cannot grant permissions.
         """
         super().__init__(scope, construct_id)
         if bucket is not None:
@@ -140,11 +140,10 @@ class CompileCache(Construct):
         encryption_key: Key | None = None,
         read_only: bool = False,
     ) -> ICompileCache:
-        """A compile cache of another app or Stage.
+        """Import a compile cache of another app or Stage.
 
-        bucket_name: its bucket, which must be in the region of the nodes. encryption_key: key that its objects
-        are encrypted with, on which rights are granted too. Default: S3's own. read_only: whether nodes may only read
-        it. Default: False.
+        bucket_name: of its bucket, which must be in the region of the nodes. encryption_key: KMS key of its objects,
+        included in grants. Default: keys of S3 (SSE-S3). read_only: whether nodes may only read it. Default: False.
         """
         return _ImportedCache(
             scope, construct_id, bucket_name=bucket_name, encryption_key=encryption_key, read_only=read_only
@@ -162,29 +161,29 @@ class CompileCache(Construct):
 
     @property
     def url(self) -> str:
-        """Where the cache is, such as s3://bucket/neuron-compile-cache."""
+        """S3 URL of the cache, such as s3://bucket/neuron-compile-cache."""
         return f"s3://{self.bucket.bucket_name}/{CACHE_PREFIX}"
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant reading and listing compiled graphs, with the key.
+        """Grant permission to read and list compiled graphs, and to use the key.
 
-        grantee: a role, a function, a fleet. Raises PropsError where the CDK cannot grant to it.
+        grantee: such as a role, a function or a fleet. Raises PropsError if the CDK cannot grant to it.
         """
         return self._grant(grantee, {CACHE_PREFIX: _READING})
 
     def grant_read_write(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant what nodes do, with the key: read, write and list compiled graphs.
+        """Grant the permissions of nodes: read, write and list compiled graphs, and use the key.
 
-        Deleted may be what PyTorch/XLA itself keeps below `direct`, such as its locks, and nothing else.
+        Only files that PyTorch/XLA itself stores below `direct`, such as its locks, can be deleted.
 
-        grantee: a role, a function, a fleet. Raises PropsError where the CDK cannot grant to it.
+        grantee: such as a role, a function or a fleet. Raises PropsError if the CDK cannot grant to it.
         """
         return self._grant(grantee, {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING}, encrypts=True)
 
     def grant_maintenance(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant what `trn cache clean` does, with the key: read, list and delete compiled graphs.
+        """Grant the permissions of `trn cache clean`: read, list and delete compiled graphs, and use the key.
 
-        grantee: a role for maintenance of the cache. Raises PropsError where the CDK cannot grant to it.
+        grantee: such as a role for maintenance. Raises PropsError where the CDK cannot grant to it.
         """
         return self._grant(grantee, {CACHE_PREFIX: (*_READING, *_DELETING)})
 
@@ -212,8 +211,8 @@ class CompileCache(Construct):
         policy = RemovalPolicy.DESTROY if removal_policy is None else removal_policy
         check_bucket_policy(self, policy)
         rules = [
-            # An entry of these is one object. What PyTorch/XLA writes by itself is several, of which some could expire
-            # a day before the others; old ones go by `trn cache clean`.
+            # An entry in these folders is one object. An entry that PyTorch/XLA itself writes has several, of which
+            # some could expire a day earlier; `trn cache clean` deletes old ones.
             s3.LifecycleRule(
                 prefix=f"{CACHE_PREFIX}/{RELEASE_PREFIX}",
                 expiration=Duration.days(self._days(expiration)),
@@ -234,7 +233,7 @@ class CompileCache(Construct):
         if expiration is None:
             return _DEFAULT_DAYS
         days = expiration.to_days()
-        check_known(self, "expiration", days, why="a rule of the bucket holds it")
+        check_known(self, "expiration", days, why="it is part of a lifecycle rule")
         check(self, range_problems("cache_expiration_days", int(days), "days", field="expiration"))
         return int(days)
 
@@ -245,15 +244,15 @@ class CompileCache(Construct):
                     self,
                     parameter,
                     value,
-                    allowed="nothing beside an existing bucket",
-                    fix="remove it: an existing bucket stays as it is; or leave out bucket, for a new one with it"
+                    allowed="nothing together with an existing bucket",
+                    fix="remove it, because an existing bucket is not changed; or leave out bucket for a new one"
                     if parameter != "encryption_key"
                     else "import the bucket with its key: s3.Bucket.from_bucket_attributes(..., encryption_key=key)",
                 )
 
 
 class _ImportedCache(CompileCache):
-    """A cache of another app or Stage."""
+    """An imported cache."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, bucket_name: str, encryption_key: Key | None, read_only: bool
@@ -268,12 +267,12 @@ class _ImportedCache(CompileCache):
 
 def _check_name(construct: Construct, name: str) -> None:
     if not is_token(name) and not (isinstance(cast(object, name), str) and _NAME.fullmatch(name)):
-        allowed = "the name of a bucket, 3 to 63 lower-case letters, digits, dots and hyphens, but no address"
+        allowed = "the name of a bucket, 3 to 63 lower-case letters, digits, dots and hyphens, but not an IP address"
         raise refuse(construct, "bucket_name", name, allowed=allowed, fix="give such a name, without s3://")
 
 
 def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:
-    """Allow a role of this package what `grant_read_write` does, but for the key, which it may have in other ways.
+    """Grant a role of this package the permissions of `grant_read_write`, except those on the key.
 
     Of a read-only cache: what `grant_read` does.
     """
@@ -282,7 +281,7 @@ def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:
 
 
 def check_cache(construct: Construct, cache: ICompileCache | None) -> None:
-    """Raise PropsError for a cache of another Stage or region than the construct's."""
+    """Raise PropsError if the cache is in another Stage or region than the construct."""
     if cache is None:
         return
     if Stage.of(cache.bucket) is not Stage.of(construct):
@@ -291,7 +290,7 @@ def check_cache(construct: Construct, cache: ICompileCache | None) -> None:
             "cache",
             cache.node.path,
             allowed="a cache of the same Stage",
-            fix="give the cache a bucket_name, and here CompileCache.from_compile_cache_attributes(...) of it",
+            fix="give the cache a bucket_name, and import it here with CompileCache.from_compile_cache_attributes(...)",
         )
     region, own = cache.bucket.env.region, Stack.of(construct).region
     if not Token.is_unresolved(region) and not Token.is_unresolved(own) and region != own:
@@ -299,6 +298,6 @@ def check_cache(construct: Construct, cache: ICompileCache | None) -> None:
             construct,
             "cache",
             region,
-            allowed=f"a cache in {own}, the region of the stack: nodes reach S3 in their own region alone",
-            fix="make a CompileCache in this stack, or in another one of the region",
+            allowed=f"a cache in {own}, the region of the stack: nodes reach S3 only in their own region",
+            fix="create a CompileCache in this stack, or in another stack of the region",
         )

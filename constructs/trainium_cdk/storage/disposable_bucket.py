@@ -1,4 +1,4 @@
-"""A private S3 bucket that goes with its stack, contents and all, or is retained."""
+"""A private S3 bucket that is deleted with its stack and objects, or retained."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -19,20 +19,20 @@ from trainium_cdk.justification import justify, justify_wildcards
 from trainium_runtime.naming import EMPTY_AT_DELETE_TAG
 
 _EMPTIER = "TrainiumCdkBucketEmptier"
-"""In the stack itself, where no id of an app's own should be taken."""
+"""In the scope of the stack, so it must not conflict with ids of the app."""
 
 _EMPTIER_OF_LOGICAL_IDS = "BucketEmptier"
-"""What its logical ids are made of, as the CDK makes them of a path: a bucket that is deployed cannot be given another
-function, since CloudFormation refuses another service token of a custom resource."""
+"""The basis of its logical ids. They must not change, because CloudFormation rejects another service token of a
+deployed custom resource."""
 
-_UNKNOWN_NAMES = "objects under one prefix, whose names are not known before"
+_UNKNOWN_NAMES = "objects under one prefix; their names are not known at synthesis"
 
 
 class DisposableBucket(Construct):
-    """An encrypted, TLS-only bucket without public access. `bucket` is the CDK object.
+    """An encrypted bucket with TLS only and without public access. `bucket` is the CDK object.
 
-    With the removal policy DESTROY its objects are deleted when the resource is: S3 deletes empty buckets only. The
-    deleting function acts on buckets that carry a tag, which goes first when a stack is updated to keep the bucket.
+    With the removal policy DESTROY, a function deletes its objects first, because S3 deletes only empty buckets. The
+    function acts only on buckets with a tag, which is removed first when a stack is updated to keep the bucket.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class DisposableBucket(Construct):
         encryption_key: Key | None = None,
     ) -> None:
         """
-        removal_policy: DESTROY deletes the bucket and what is in it; every other one keeps both. Default: DESTROY.
+        removal_policy: DESTROY deletes the bucket with its objects; other policies keep it. Default: DESTROY.
         lifecycle_rules: when objects expire. Default: never.
         sends_events: whether EventBridge gets an event for every object.
-        name: of the bucket, unique in the world. Default: CloudFormation names it.
-        encryption_key: key that its objects are encrypted with. Default: S3's own.
+        name: of the bucket, globally unique. Default: chosen by CloudFormation.
+        encryption_key: KMS key of its objects. Default: keys of S3 (SSE-S3).
         """
         super().__init__(scope, construct_id)
         key = cast(kms.IKey | None, encryption_key)
@@ -69,11 +69,11 @@ class DisposableBucket(Construct):
             removal_policy=removal_policy,
         )
         if sends_events:
-            # The CDK's own way is a custom resource with a function in Node.js.
+            # The CDK's auto_delete_objects uses a custom resource with a Node.js function.
             _cfn_bucket(self.bucket).notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(
                 event_bridge_configuration=s3.CfnBucket.EventBridgeConfigurationProperty(event_bridge_enabled=True)
             )
-        unlogged = "access logs would need a bucket of their own that outlives the pilot; CloudTrail data events serve"
+        unlogged = "access logs would need another bucket that outlives the pilot; use CloudTrail data events"
         unversioned = "holds what can be computed again; versions would be billed and outlive a delete"
         justify(self.bucket, cdk_nag={"S1": unlogged}, checkov={"CKV_AWS_18": unlogged, "CKV_AWS_21": unversioned})
         if removal_policy == RemovalPolicy.DESTROY:
@@ -93,7 +93,7 @@ class DisposableBucket(Construct):
             resource_type="Custom::TrnBucketContent",
             properties={"BucketName": self.bucket.bucket_name},
         )
-        # At delete the function must still be allowed to, by its own policy and the bucket's.
+        # At deletion the function still needs its policy and that of the bucket.
         content.node.add_dependency(self.bucket)
 
     def _allow(self, emptier: HandlerFunction, actions: Sequence[str], resource: str) -> None:
@@ -114,7 +114,7 @@ class _Emptied:
 
 
 def check_bucket_policy(construct: Construct, policy: RemovalPolicy) -> None:
-    """Raise PropsError for a `removal_policy` that buckets do not have."""
+    """Raise PropsError for a `removal_policy` that buckets do not support."""
     allowed = "a RemovalPolicy: DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE"
     if policy == RemovalPolicy.SNAPSHOT:
         raise refuse(construct, "removal_policy", policy, allowed=allowed, fix="choose one: buckets have no snapshots")
@@ -128,7 +128,7 @@ def _cfn_bucket(bucket: s3.Bucket) -> s3.CfnBucket:
 
 @cache
 def _emptier(stack: Stack) -> HandlerFunction:
-    """The one function of a stack that empties its buckets, each of which it is allowed by name."""
+    """The function that empties the buckets of a stack, with permissions on each of them."""
     made = HandlerFunction(stack, _EMPTIER, handler="empty_bucket", timeout_minutes=15)
     parts = {"Log": made.log_group, "Role": made.role, "Policy": made.policy, "Function": made.function}
     for name, part in parts.items():
@@ -141,28 +141,28 @@ def _emptier(stack: Stack) -> HandlerFunction:
 
 
 def arn_of(bucket: s3.IBucket, key: str | None = None) -> str:
-    """The ARN of a bucket, or of its objects. key: theirs, with wildcards."""
+    """The ARN of a bucket, or of its objects. key: of the objects, with wildcards."""
     return _bucket_arn(bucket) if key is None else f"{_bucket_arn(bucket)}/{key}"
 
 
 @cache
 def _bucket_arn(bucket: s3.IBucket) -> str:
-    """Asked for once: each question to the CDK costs a call to another process."""
+    """Cached, because each read is a call to the process of the CDK."""
     return bucket.bucket_arn
 
 
 def grant_objects(bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, actions: Sequence[str]) -> iam.Grant:
-    """Grant S3 actions on the objects under one prefix of a bucket, and on no others.
+    """Grant S3 actions on only the objects under one prefix of a bucket.
 
-    To a principal of another account by the policy of the bucket as well.
+    For a principal of another account, the bucket's policy is changed too.
     """
     return _grant(bucket, grantee, prefix=prefix, objects=arn_of(bucket, f"{prefix}/*"), actions=actions)
 
 
 def allow_objects(bucket: s3.IBucket, role: iam.IRole, actions: Mapping[str, Sequence[str]]) -> None:
-    """Allow a role of this package S3 actions on the objects under prefixes of a bucket, and no others.
+    """Allow a role of this package S3 actions on only the objects under prefixes of a bucket.
 
-    actions: those on the objects of each prefix.
+    actions: for the objects of each prefix.
     """
     objects = {prefix: arn_of(bucket, f"{prefix}/*") for prefix in actions}
     justify_wildcards(role, dict.fromkeys(objects.values(), _UNKNOWN_NAMES), of=bucket)
@@ -174,7 +174,7 @@ def _grant(
     bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, objects: str, actions: Sequence[str]
 ) -> iam.Grant:
     on_objects = [action for action in actions if action != "s3:ListBucket"]
-    resource: Any = bucket  # jsii names a parameter otherwise than the interface
+    resource: Any = bucket  # in jsii a parameter has another name than in the interface
     grant = iam.Grant.add_to_principal_or_resource(
         grantee=grantee, actions=on_objects, resource=resource, resource_arns=[objects]
     )

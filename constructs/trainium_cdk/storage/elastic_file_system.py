@@ -1,4 +1,4 @@
-"""EFS: the file system that grows by itself, for homes and code that all nodes share."""
+"""EFS: an elastic shared file system, for home folders and code."""
 
 from dataclasses import replace
 
@@ -25,8 +25,8 @@ from trainium_userdata.locations import NodeLocations
 class ElasticFileSystem(NodeFileSystem):
     """An encrypted EFS file system with elastic throughput and a mount target in the nodes' subnet.
 
-    Nodes mount it by NFS without TLS, which would take software that the images lack: what keeps others out is the
-    security group. `dns_name` is what a mount needs, `security_group` the CDK object.
+    Nodes mount it over NFS without TLS, which would need software that the images lack; the security group restricts
+    access to the nodes. `dns_name` is its address, `security_group` the CDK object.
 
     Example:
 
@@ -49,12 +49,13 @@ class ElasticFileSystem(NodeFileSystem):
         removal_policy: RemovalPolicy | None = None,
     ) -> None:
         """
-        vpc, subnet: of the nodes; the mount target goes there.
-        file_system_id: an existing file system that has no mount target in another VPC nor in the subnet's zone.
-            Default: a new one.
-        removal_policy: RETAIN keeps a new file system at destroy; its mount target goes. Default: DESTROY.
+        vpc, subnet: of the nodes and the mount target.
+        file_system_id: an existing file system, without a mount target in another VPC or in the subnet's zone. Default:
+            a new one.
+        removal_policy: RETAIN keeps a new file system when the stack is deleted, without its mount target. Default:
+            DESTROY.
 
-        Raises PropsError for an id of another form, for `removal_policy` beside an id, and for a subnet of another VPC.
+        Raises PropsError for an invalid id, for `removal_policy` together with an id, and for a subnet of another VPC.
         """
         super().__init__(scope, construct_id)
         check_subnet(self, vpc, subnet)
@@ -62,7 +63,7 @@ class ElasticFileSystem(NodeFileSystem):
         if file_system_id is not None:
             check_file_system_id(self, file_system_id)
             if removal_policy is not None:
-                fix = "remove it: an existing file system stays in any case"
+                fix = "remove it: an existing file system is never deleted"
                 raise refuse(self, "removal_policy", removal_policy, allowed="nothing beside file_system_id", fix=fix)
         file_system_id = file_system_id or self._new_file_system(removal_policy or RemovalPolicy.DESTROY)
         self.security_group = ec2.SecurityGroup(
@@ -96,27 +97,27 @@ class ElasticFileSystem(NodeFileSystem):
     def from_elastic_file_system_attributes(
         scope: Construct, construct_id: str, *, file_system_id: str, security_group_id: str
     ) -> "ElasticFileSystem":
-        """A file system that has a mount target in the nodes' zone, untouched but for a rule of its group.
+        """Import a file system with a mount target in the nodes' zone. Only a rule is added to its security group.
 
-        file_system_id: the file system, such as fs-0123456789abcdef0.
-        security_group_id: a group of the mount target; a rule for the nodes is added to it.
+        file_system_id: such as fs-0123456789abcdef0.
+        security_group_id: a security group of the mount target, to which a rule for the nodes is added.
 
-        Raises PropsError for an id of another form.
+        Raises PropsError for an invalid id.
         """
         return _ImportedEfs(scope, construct_id, file_system_id=file_system_id, security_group_id=security_group_id)
 
     @property
     def kind(self) -> Mount:
-        """What nodes mount it as."""
+        """Which kind of file system nodes mount it as."""
         return "efs"
 
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
-        """Open NFS from the nodes to the mount target, by rules in the nodes' stack. nodes: the nodes' group."""
+        """Open NFS from the nodes to the mount target, by rules in the nodes' stack. nodes: their security group."""
         nfs = ec2.Port.tcp(facts()["efs"]["tcp_port"])
         nodes.connections.allow_to(self.security_group, nfs, "NFS from the nodes")
 
     def added_to(self, locations: NodeLocations) -> NodeLocations:
-        """The locations with this file system among them. locations: what the nodes' user data say."""
+        """The locations with this file system added. locations: of the nodes' user data."""
         return replace(locations, efs_dns=self.dns_name)
 
 

@@ -1,4 +1,4 @@
-"""Whether a KMS key can do what a parameter wants it for, as far as an app knows."""
+"""Checks of KMS keys at synthesis."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from trainium_cdk.cdk_types import Key
 from trainium_cdk.checks import check_same_region, refuse
 
 _GRANTS_BY_ALIAS = "@aws-cdk/aws-kms:applyImportedAliasPermissionsToPrincipal"
-"""The feature flag without which the CDK drops every grant on an imported alias."""
+"""The feature flag without which the CDK ignores grants on an imported alias."""
 
 
 def check_key(construct: IConstruct, parameter: str, key: Key | None) -> None:
-    """Raise PropsError for a key of another region, a disabled one, and one that does not encrypt symmetrically.
+    """Raise PropsError for a key in another region, a disabled key, and an asymmetric key.
 
-    An alias will do: the launch template of EC2 takes a key by its id, alias, ARN or the ARN of an alias (botocore
-    1.44.5, LaunchTemplateEbsBlockDeviceRequest).
+    Aliases are accepted: a launch template refers to a key by its id, alias, ARN or alias ARN (botocore 1.44.5,
+    LaunchTemplateEbsBlockDeviceRequest).
     """
     if key is None:
         return
@@ -33,7 +33,7 @@ def check_key(construct: IConstruct, parameter: str, key: Key | None) -> None:
 
 
 def check_granting_key(construct: IConstruct, parameter: str, key: Key | None) -> None:
-    """Raise PropsError as check_key, and for an imported alias, on which the CDK or IAM grants nothing."""
+    """Raise PropsError like check_key, and for an imported alias, on which no permissions can be granted."""
     check_key(construct, parameter, key)
     if key is None:
         return
@@ -44,6 +44,6 @@ def check_granting_key(construct: IConstruct, parameter: str, key: Key | None) -
             construct,
             parameter,
             key.node.path,
-            allowed="a key whose own ARN is known: IAM grants nothing on an alias",
+            allowed="a key whose ARN is known: IAM cannot grant permissions on an alias",
             fix=f"give kms.Key.from_key_arn(...) of the key, or kms.Alias.from_alias_name with {_GRANTS_BY_ALIAS}",
         )

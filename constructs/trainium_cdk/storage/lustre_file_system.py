@@ -1,4 +1,4 @@
-"""FSx for Lustre: the fast file system that all nodes share."""
+"""FSx for Lustre: a fast shared file system."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,11 +24,11 @@ from trainium_userdata.locations import NodeLocations
 
 
 class LustreFileSystem(NodeFileSystem):
-    """A new FSx for Lustre file system on SSD, compressed (LZ4) and encrypted, that leaves no backup behind.
+    """A new FSx for Lustre file system on SSD, compressed (LZ4) and encrypted, without backups.
 
-    SCRATCH_2 unless a throughput is asked for: 200 MB/s for each TiB at the lowest price, for a pilot that ends. Its
-    data is not replicated: keep checkpoints that matter in S3 too. `dns_name` and `mount_name` are what a mount needs,
-    `security_group` the CDK object.
+    Its type is SCRATCH_2 unless a throughput is given: 200 MB/s per TiB at the lowest price. The data of SCRATCH_2 is
+    not replicated, so keep important checkpoints in S3 too. `dns_name` and `mount_name` are its address,
+    `security_group` is the CDK object.
 
     Example:
 
@@ -59,20 +59,20 @@ class LustreFileSystem(NodeFileSystem):
     ) -> None:
         """
         vpc: of the nodes.
-        subnet: the nodes' own; it must outlive a retained file system.
+        subnet: of the nodes; it must outlive a retained file system.
         size: 1200 GiB, or a multiple of 2400.
-        per_unit_storage_throughput: PERSISTENT_2, whose data is replicated, with 125, 250, 500 or 1000 MB/s for
-            each TiB. Default: SCRATCH_2.
-        removal_policy: RETAIN keeps the file system and its security group at destroy. Default: DESTROY. A file system
-            that an update replaces, such as for another subnet, is kept in any case.
+        per_unit_storage_throughput: 125, 250, 500 or 1000 MB/s per TiB, for PERSISTENT_2, whose data is replicated.
+            Default: SCRATCH_2.
+        removal_policy: RETAIN keeps the file system and its security group when the stack is deleted. A file system
+            that an update replaces, such as for another subnet, is always kept. Default: DESTROY.
 
-        Raises PropsError for sizes and throughputs that FSx does not have, and for a subnet of another VPC.
+        Raises PropsError for sizes and throughputs that FSx does not support, and for a subnet of another VPC.
         """
         super().__init__(scope, construct_id)
         check_subnet(self, vpc, subnet)
         check_removal_policy(self, removal_policy)
         lustre, gib = facts()["fsx_lustre"], size.to_gibibytes()
-        check_known(self, "size", gib, why="FSx takes few sizes")
+        check_known(self, "size", gib, why="FSx supports only some sizes")
         smallest, step = lustre["smallest_gib"], lustre["step_gib"]
         if gib <= 0 or (gib != smallest and gib % step):
             allowed = f"{smallest} GiB, or a multiple of {step}"
@@ -89,10 +89,10 @@ class LustreFileSystem(NodeFileSystem):
         group = self.security_group.node.default_child
         assert isinstance(group, ec2.CfnSecurityGroup)
         keep_when_replaced(group, removal_policy)
-        # EC2 lets everything out of a group whose own resource holds no rule, whatever rules are added from elsewhere.
+        # EC2 allows all egress from a group whose own resource has no egress rule, even if rules are added separately.
         self.security_group.add_egress_rule(LOOPBACK, next(_ports()), "nowhere: takes the place of the default rule")
         for port in _ports():
-            # Its file servers connect to each other; FSx creates nothing in a group that forbids it.
+            # The file servers connect to each other; FSx rejects a security group that does not allow it.
             self.security_group.add_ingress_rule(self.security_group, port, "among the file servers")
             self.security_group.add_egress_rule(self.security_group, port, "among the file servers")
         file_system = fsx.CfnFileSystem(
@@ -108,7 +108,7 @@ class LustreFileSystem(NodeFileSystem):
                 deployment_type="PERSISTENT_2" if throughput else "SCRATCH_2",
                 per_unit_storage_throughput=throughput,
                 data_compression_type="LZ4",
-                # Of SCRATCH_2 there are no backups.
+                # SCRATCH_2 does not support backups.
                 automatic_backup_retention_days=0 if throughput else None,
             ),
         )
@@ -121,12 +121,13 @@ class LustreFileSystem(NodeFileSystem):
     def from_lustre_file_system_attributes(
         scope: Construct, construct_id: str, *, file_system_id: str, mount_name: str, security_group_id: str
     ) -> "LustreFileSystem":
-        """An existing file system, which stays untouched but for rules of its security group.
+        """Import an existing file system. Only rules are added to its security group.
 
-        file_system_id: the file system, such as fs-0123456789abcdef0. mount_name: as FSx shows it.
-        security_group_id: a group on the file system's network interfaces; rules for the nodes are added to it.
+        file_system_id: such as fs-0123456789abcdef0. mount_name: as FSx shows it.
+        security_group_id: a security group of the file system's network interfaces, to which rules for the nodes are
+        added.
 
-        Raises PropsError for an id or name of another form.
+        Raises PropsError for an invalid id or name.
         """
         return _ImportedLustre(
             scope,
@@ -138,20 +139,21 @@ class LustreFileSystem(NodeFileSystem):
 
     @property
     def kind(self) -> Mount:
-        """What nodes mount it as."""
+        """Which kind of file system nodes mount it as."""
         return "lustre"
 
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
-        """Open Lustre's ports between the file system and the nodes, both ways: its servers call back.
+        """Open Lustre's ports between the file system and the nodes in both directions, because its servers connect to
+        clients.
 
-        nodes: the nodes' group.
+        nodes: their security group.
         """
         for port in _ports():
             nodes.connections.allow_to(self.security_group, port, "Lustre from the nodes")
             nodes.connections.allow_from(self.security_group, port, "Lustre to the nodes")
 
     def added_to(self, locations: NodeLocations) -> NodeLocations:
-        """The locations with this file system among them. locations: what the nodes' user data say."""
+        """The locations with this file system added. locations: of the nodes' user data."""
         return replace(locations, lustre_dns=self.dns_name, lustre_mount_name=self.mount_name)
 
 

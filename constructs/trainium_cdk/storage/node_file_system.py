@@ -1,4 +1,4 @@
-"""What a fleet asks of a file system that its nodes mount."""
+"""The interface of file systems that nodes mount."""
 
 import re
 from abc import abstractmethod
@@ -17,7 +17,7 @@ from trainium_userdata.locations import NodeLocations
 
 
 class NodeFileSystem(Construct):
-    """A file system behind a security group. `dns_name` is what a mount needs, `security_group` the CDK object."""
+    """A file system with a security group. `dns_name` is its address, `security_group` the CDK object."""
 
     dns_name: str
     security_group: ec2.ISecurityGroup
@@ -25,28 +25,29 @@ class NodeFileSystem(Construct):
     @property
     @abstractmethod
     def kind(self) -> Mount:
-        """What nodes mount it as."""
+        """Which kind of file system nodes mount it as."""
 
     @abstractmethod
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
-        """Open what the file system needs between itself and the nodes, and nothing else. nodes: the nodes' group."""
+        """Open what the file system needs between itself and the nodes, and nothing else. nodes: their security
+        group."""
 
     @abstractmethod
     def added_to(self, locations: NodeLocations) -> NodeLocations:
-        """The locations with this file system among them. locations: what the nodes' user data say."""
+        """The locations with this file system added. locations: of the nodes' user data."""
 
 
 def keep_when_replaced(resource: CfnResource, at_destroy: RemovalPolicy) -> None:
-    """Let an update that replaces a resource keep the old one with its data, whatever becomes of it at destroy."""
+    """Keep a resource with its data when an update replaces it, whatever its removal policy is."""
     resource.apply_removal_policy(at_destroy)
     resource.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
 
 
 def check_removal_policy(construct: Construct, policy: RemovalPolicy) -> None:
-    """Raise PropsError for a policy that file systems of this package do not have."""
+    """Raise PropsError for a policy that file systems of this package do not support."""
     if policy == RemovalPolicy.SNAPSHOT:
         allowed = "DESTROY, RETAIN, RETAIN_ON_UPDATE_OR_DELETE"
-        fix = "choose one: CloudFormation makes no snapshots of it"
+        fix = "choose one: CloudFormation cannot take snapshots of it"
         raise refuse(construct, "removal_policy", policy, allowed=allowed, fix=fix)
 
 
@@ -58,7 +59,7 @@ def check_file_system_id(construct: Construct, value: str) -> None:
 
 
 def check_file_systems(construct: Construct, file_systems: Sequence[NodeFileSystem], vpc: ec2.IVpc) -> None:
-    """Raise PropsError unless these are file systems of the nodes' VPC, one of each kind at most."""
+    """Raise PropsError unless the file systems are in the nodes' VPC, at most one of each kind."""
     for one in file_systems:
         check_same_region(construct, "file_systems", one.security_group, what="a file system")
         refuse_another_vpc(construct, "file_systems", one.security_group, vpc_id_of(one.security_group), vpc)

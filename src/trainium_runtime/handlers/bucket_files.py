@@ -1,4 +1,4 @@
-"""Custom::TrnBucketFiles: keeps some small text files in a bucket, as the template has them."""
+"""Custom::TrnBucketFiles: writes small text files of the template to a bucket."""
 
 from typing import Any
 
@@ -15,9 +15,10 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
             retry_until_permitted(lambda: remove(bucket, keys(wanted)))
         else:
             retry_until_permitted(lambda: write(bucket, prefix, wanted["Files"]))
-            # What went from the template, in the same place: another place is another resource, with a delete to come.
+            # Files that are no longer in the template. If the place has changed, CloudFormation deletes the old
+            # resource later.
             remove(bucket, keys(before) - keys(wanted) if before.get("BucketName") == bucket else set())
-    except Exception as error:  # CloudFormation must be told, whatever it is
+    except Exception as error:  # CloudFormation needs a response
         failure = f"the files of s3://{bucket}/{prefix} could not be kept: {error}"
     respond(event, failure=failure, physical_id=f"{bucket}/{prefix}")
 

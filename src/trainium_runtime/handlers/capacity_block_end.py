@@ -1,4 +1,4 @@
-"""EC2's warning that a Capacity Block ends, as a notice to every node."""
+"""Turns EC2's warning before the end of a Capacity Block into a notice for all nodes."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
@@ -8,15 +8,15 @@ from trainium_runtime.pilot_clock import minutes_of_termination
 from trainium_wire.membership import Notice
 
 DETAIL_TYPES = ("Capacity Block Expiration Warning", "Capacity Block Reservation Expiration Warning")
-"""EC2's user guide has shown the event under both names: "Monitor Capacity Blocks using EventBridge"."""
+"""EC2's user guide has documented both names: "Monitor Capacity Blocks using EventBridge"."""
 
 KIND = "capacity-block-end"
 
 
 def capacity_block_notice(event: Mapping[str, Any], instance_types: Collection[str]) -> Notice | None:
-    """The notice that an event comes to; None for any other event. Raises ValueError when it names no end.
+    """The notice for an event; None for any other event. Raises ValueError if the event has no end time.
 
-    instance_types: those of the nodes, which the event does not name.
+    instance_types: of the nodes, which are not in the event.
     """
     if event.get("detail-type") not in DETAIL_TYPES:
         return None

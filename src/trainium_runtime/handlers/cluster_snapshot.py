@@ -1,4 +1,4 @@
-"""What the clock of a pilot reads of its stack at one run."""
+"""The state that the clock of a pilot reads in one run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from .pilot_notices import PilotNotices
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSnapshot:
-    """The cluster at one run of the clock. stack, group: as AWS describes them; group: None without one.
+    """The cluster during one run of the clock. stack, group: as AWS describes them; group: None without one.
 
-    by_gate: whether the fleet gate called, so that a deployment waits for nodes.
+    by_gate: whether the fleet gate is the caller, so a deployment waits for nodes.
     """
 
     now: datetime
@@ -25,7 +25,7 @@ class ClusterSnapshot:
 
     @property
     def settled(self) -> bool:
-        """Whether CloudFormation is not at work on the stack."""
+        """Whether no operation on the stack is in progress."""
         return not self.stack["StackStatus"].endswith("_IN_PROGRESS")
 
     @property
@@ -43,7 +43,7 @@ def find_group(autoscaling: Any, name: str) -> Mapping[str, Any] | None:
 
 
 def find_capacity_block(ec2: Any, block_id: str) -> CapacityBlock | None:
-    """None when EC2 does not know it (any more)."""
+    """None if EC2 does not have it (any more)."""
     from botocore.exceptions import ClientError
 
     try:

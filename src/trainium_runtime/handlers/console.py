@@ -1,4 +1,4 @@
-"""Errors that nodes without a record wrote to their EC2 console."""
+"""Errors on the EC2 consoles of nodes without a record."""
 
 import re
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from .log import log
 
 _FAILED = re.compile(r"trn-node FAILED: *([^\r\n]+)")
 _LONGEST = 300
-_PER_POLL = 5  # nodes per poll: the call is throttled strictly, and a few sentences are enough
+_PER_POLL = 5  # nodes per poll: EC2 throttles the call strictly, and a few sentences are enough
 _INTERVAL_S = 60.0
 
 
 class Consoles:
-    """Reads the consoles of nodes without a record: a few at each poll, each once a minute until it has an error."""
+    """Reads the consoles of nodes without a record: a few in each poll, each once a minute until it shows an error."""
 
     def __init__(self, ec2: Any) -> None:
         self._ec2 = ec2
@@ -23,7 +23,7 @@ class Consoles:
         self._last_request: dict[str, float] = {}
 
     def failures(self, silent: Sequence[str], *, now: float) -> dict[str, str]:
-        """The last error of each node whose console has one. Never raises: it is a second source."""
+        """The last error of each node whose console has one. Never raises, because the records are the main source."""
         due = [
             i
             for i in silent
@@ -39,7 +39,7 @@ class Consoles:
         from botocore.exceptions import ClientError
 
         try:
-            # Latest: else EC2 shows what it kept after the boot, which may be minutes old. Nitro instances have it.
+            # Without Latest, EC2 returns output that may be minutes old. Nitro instances support it.
             respond = self._ec2.get_console_output(InstanceId=instance, Latest=True)
             text = str(respond.get("Output") or "")  # botocore has decoded it
         except ClientError as error:

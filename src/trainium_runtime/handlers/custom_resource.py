@@ -1,4 +1,4 @@
-"""The response of a custom resource, which CloudFormation waits for."""
+"""The response of a custom resource."""
 
 import json
 import urllib.request
@@ -10,7 +10,7 @@ _MAX_RESPONSE_BYTES = 4096  # CloudFormation documentation, response objects of 
 def respond(
     event: dict[str, Any], *, failure: str | None = None, physical_id: str, data: dict[str, str] | None = None
 ) -> None:
-    """Send CloudFormation the outcome: success, or failure with the reason that the stack's events show."""
+    """Send CloudFormation success, or failure with the reason for the stack's events."""
     outcome: dict[str, Any] = {
         "Status": "FAILED" if failure else "SUCCESS",
         "Reason": failure or "",

@@ -16,13 +16,13 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
     if event["RequestType"] == "Delete":
         try:
             log(f"deleted {retry_until_permitted(lambda: empty(bucket))} objects of {bucket}")
-        except Exception as error:  # CloudFormation needs a response, whatever it is
+        except Exception as error:  # CloudFormation needs a response
             failure = f"bucket {bucket} could not be emptied: {error}"
     respond(event, failure=failure, physical_id=f"{bucket}/content")
 
 
 def empty(bucket: str) -> int:
-    """Delete every version and delete marker of a bucket that consents by its tag. Returns how many were deleted."""
+    """Delete all versions and delete markers of a bucket that has the tag. Returns how many were deleted."""
     import boto3
     from botocore.exceptions import ClientError
 
@@ -36,7 +36,7 @@ def empty(bucket: str) -> int:
     if tags.get(EMPTY_AT_DELETE_TAG) != "true":
         return 0
     deleted = 0
-    # Always the first page: what it held is gone when it is asked for again.
+    # Always the first page, because its objects have been deleted.
     while keys := _first_versions(s3, bucket):
         errors = s3.delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True}).get("Errors", [])
         if errors:
@@ -46,7 +46,7 @@ def empty(bucket: str) -> int:
 
 
 def _first_versions(s3: Any, bucket: str) -> list[dict[str, str]]:
-    """As many versions and delete markers as one request lists and deletes: 1,000."""
+    """Up to 1,000 versions and delete markers, the limit of one request."""
     page = s3.list_object_versions(Bucket=bucket)
     entries = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
     return [{"Key": entry["Key"], "VersionId": entry["VersionId"]} for entry in entries]

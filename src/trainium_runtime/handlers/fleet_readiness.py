@@ -1,9 +1,8 @@
-"""Custom::TrnFleetGate: gives an Auto Scaling group its size, and holds the deployment until each node proved itself.
+"""Custom::TrnFleetGate: sets the size of an Auto Scaling group, and waits until each node is proven.
 
-Nodes of another version of the launch template, or in another subnet, are replaced: the group gets the size 0 until EC2
-has terminated them, and its size after that. At deletion the nodes are terminated first. A rollback is not held: what
-is left to do for it, the function does after its answer.
-One invocation lasts 15 minutes at most, so the function calls itself again while there is still something to wait for.
+It replaces nodes of another launch template version or subnet: the size is 0 until EC2 has terminated them. At deletion
+it terminates the nodes first. It responds to a rollback at once, and does the rest afterwards. An invocation lasts at
+most 15 minutes, so the function invokes itself again while it has to wait.
 """
 
 import json
@@ -27,14 +26,14 @@ from .rollback import is_rolling_back
 
 _LONGEST_PAUSE_S = 15.0
 _MARGIN_S = 60.0
-_ERRORS_IN_A_ROW = 8  # about a minute: new permissions take a while to be known everywhere
-_POLLS_THAT_AGREE = 3  # Auto Scaling may show for a moment what was before
+_ERRORS_IN_A_ROW = 8  # about a minute, until new permissions are effective
+_POLLS_THAT_AGREE = 3  # Auto Scaling may briefly return an earlier state
 _COUNTED_AFTER_END = timedelta(minutes=10)  # AWS publishes no figure; large hosts take minutes to shut down
 _STARTED = "GateStarted"
-"""Key of the event: when its first invocation began, in seconds since 1970."""
+"""Key of the event: the start of its first invocation, in seconds since 1970."""
 
 _RESTORES = "Restores"
-"""Key of the event by which the function calls itself after the answer to a rollback."""
+"""Key of the event by which the function invokes itself after its response to a rollback."""
 
 
 def handle(event: dict[str, Any], context: Any) -> None:
@@ -46,7 +45,7 @@ def handle(event: dict[str, Any], context: Any) -> None:
     if event.get(_RESTORES):
         log(decide(event, context).reason)
         return
-    # A deployment that waits already is not the rollback that ends it.
+    # A deployment that is already waiting is not the rollback.
     if event["RequestType"] == "Update" and _STARTED not in event and is_rolling_back(event["StackId"]):
         summary = f"after a rollback: {_roll_back(event, context)}"
         log(summary)
@@ -54,7 +53,7 @@ def handle(event: dict[str, Any], context: Any) -> None:
         return
     try:
         verdict = decide(event, context)
-    except Exception as error:  # CloudFormation needs a response, whatever it is
+    except Exception as error:  # CloudFormation needs a response
         respond(event, failure=f"the fleet could not be watched: {error}", physical_id=physical_id)
         return
     if verdict.state == "ready":
@@ -64,7 +63,7 @@ def handle(event: dict[str, Any], context: Any) -> None:
 
 
 def _continues_deletion(event: dict[str, Any], context: Any) -> bool:
-    """Have the nodes terminated. Whether another invocation goes on waiting for that; it does until the deadline."""
+    """Terminate the nodes. Returns whether another invocation continues to wait, until the deadline."""
     try:
         deadline, end_of_invocation = _deadline(event), _end_of_invocation(context)
         if end_nodes(event["ResourceProperties"], until=min(deadline, end_of_invocation)):
@@ -79,12 +78,12 @@ def _continues_deletion(event: dict[str, Any], context: Any) -> bool:
 
 
 def end_nodes(properties: dict[str, Any], *, until: float) -> bool:
-    """Have every node of the group terminated, and wait for that until the time `until`. False: not all are yet.
+    """Terminate every node of the group, and wait until `until`. Returns whether all are terminated.
 
-    An Auto Scaling group lets go of an instance before EC2 has terminated it, and EC2 deletes no placement group that
-    such an instance is in (InvalidPlacementGroup.InUse; github.com/hashicorp/terraform-provider-aws, issue 21460).
-    That takes more than 15 minutes on trn1 and trn1n at times (github.com/aws/aws-parallelcluster, pull request 6373).
-    What goes wrong keeps nothing from being deleted: what is deleted after this fails with the better message.
+    An instance leaves its Auto Scaling group before EC2 has terminated it, and until then EC2 does not delete its
+    placement group (InvalidPlacementGroup.InUse; github.com/hashicorp/terraform-provider-aws, issue 21460). On trn1 and
+    trn1n this can take more than 15 minutes (github.com/aws/aws-parallelcluster, pull request 6373). Errors do not stop
+    the deletion, because the deletion of the next resource fails with a better message.
     """
     import boto3
 
@@ -100,7 +99,7 @@ def end_nodes(properties: dict[str, Any], *, until: float) -> bool:
 
 
 def _not_terminated(autoscaling: Any, ec2: Any, name: str) -> int:
-    """How many nodes are left. Sets the size 0 again: what restores nodes after a rollback may have set another."""
+    """How many nodes are left. Sets the size 0 again, because the restoration after a rollback may have set another."""
     group = find_group(autoscaling, name)
     if group is None:
         return 0
@@ -110,10 +109,10 @@ def _not_terminated(autoscaling: Any, ec2: Any, name: str) -> int:
 
 
 def _roll_back(event: dict[str, Any], context: Any) -> str:
-    """Give the group its size, and return a summary of its nodes. Waits for none of them.
+    """Set the size of the group without waiting, and return a summary of its nodes.
 
-    Nodes of another version are replaced after the answer, by another invocation: that they are terminated can take
-    long, and CloudFormation may take this resource back before the group that it depends on.
+    Another invocation replaces nodes of another version after the response: their termination can take long, and
+    CloudFormation may roll back this resource before the group that it depends on.
     """
     try:
         monitor = _monitor(event, in_rollback=True)
@@ -121,12 +120,12 @@ def _roll_back(event: dict[str, Any], context: Any) -> str:
         if not monitor.replacement.is_over:
             _call_again({**event, **monitor.memory, _RESTORES: True}, context)
         return verdict.reason
-    except Exception as error:  # a rollback continues after any error
+    except Exception as error:  # an error must not stop a rollback
         return f"the state of the fleet could not be read: {error}"
 
 
 def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
-    """Watch as long as this invocation may. The verdict is `waiting` when another invocation continues."""
+    """Poll until this invocation's time limit. The verdict is `waiting` if another invocation must continue."""
     deadline, end_of_invocation = _deadline(event), _end_of_invocation(context)
     monitor = _monitor(event, in_rollback=bool(event.get(_RESTORES)))
     verdict = wait(monitor, until=min(deadline, end_of_invocation))
@@ -141,12 +140,12 @@ def decide(event: dict[str, Any], context: Any) -> FleetVerdict:
 
 
 def _monitor(event: dict[str, Any], *, in_rollback: bool) -> "_FleetMonitor":
-    _deadline(event)  # begins with the first invocation
+    _deadline(event)  # counts from the first invocation
     return _FleetMonitor(event, in_rollback=in_rollback)
 
 
 def _deadline(event: dict[str, Any]) -> float:
-    """Until when this resource may wait, however many invocations that takes: in seconds since 1970."""
+    """The deadline of this resource over all invocations, in seconds since 1970."""
     started = float(event.setdefault(_STARTED, time.time()))
     return started + 60 * float(event["ResourceProperties"]["TimeoutMinutes"])
 
@@ -156,7 +155,7 @@ def _end_of_invocation(context: Any) -> float:
 
 
 def wait(monitor: "_FleetMonitor", *, until: float) -> FleetVerdict:
-    """Watch until the fleet is ready or has failed, or until the time `until` (seconds since the epoch)."""
+    """Poll until the fleet is ready or has failed, or until `until` (seconds since 1970)."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     pause, errors = 0.5, 0
@@ -177,16 +176,16 @@ def wait(monitor: "_FleetMonitor", *, until: float) -> FleetVerdict:
 
 
 class ClockError(Exception):
-    """The clock of the pilot did not say how many nodes there are to be."""
+    """The clock of the pilot did not return the number of nodes."""
 
 
 class _FleetMonitor:
     """Polls the fleet.
 
-    in_rollback: whether the stack is rolled back, for whose former nodes the group is then.
-    memory: what other invocations for the same event need to know. SizedTo is the size that the group was seen to have
-    after this deployment gave it: from then on, another size came from elsewhere. Ended are the nodes that were
-    ended for others; once those are Launched, none are ended any more.
+    in_rollback: whether the stack is being rolled back, so the group gets its former nodes.
+    memory: the state that invocations for one event share. SizedTo is the group's size after this deployment set it: a
+    different size was set elsewhere. Ended are the nodes that were terminated for a replacement; once Launched is set,
+    no more are terminated.
     """
 
     def __init__(self, event: dict[str, Any], *, in_rollback: bool) -> None:
@@ -200,7 +199,7 @@ class _FleetMonitor:
         self._consoles = Consoles(self._ec2)
         self._stack_id, self._in_rollback, self._restores = event["StackId"], in_rollback, bool(event.get(_RESTORES))
         started = datetime.fromtimestamp(event[_STARTED], UTC)
-        # Launches that failed before are of an earlier deployment.
+        # Earlier failed launches belong to another deployment.
         self._since = started if event["RequestType"] == "Update" else None
         self._sized_to: int | None = event.get("SizedTo")
         self._ended: set[str] = set(event.get("Ended", ()))
@@ -214,7 +213,7 @@ class _FleetMonitor:
 
     def poll(self) -> FleetVerdict:
         if is_rolling_back(self._stack_id, unknown=self._in_rollback) is not self._in_rollback:
-            later = "a later deployment looks after the nodes" if self._in_rollback else "the deployment is rolled back"
+            later = "a later deployment manages the nodes" if self._in_rollback else "the deployment is rolled back"
             return FleetVerdict(state="failed", reason=later)
         nodes, why = self._nodes_now()
         group = describe_group(self._autoscaling, self._properties["GroupName"])
@@ -222,7 +221,7 @@ class _FleetMonitor:
         if not self.replacement.is_over:
             self._resize(group.desired, size_of_group(nodes, self.replacement))
         elif self._restores and group.desired == nodes:
-            return FleetVerdict(state="ready", reason=f"{nodes} nodes of before are launched")
+            return FleetVerdict(state="ready", reason=f"{nodes} former nodes are being launched")
         elif self._is_resized_by_others(group.desired, nodes):
             summary = (
                 f"the desired size of the group became {group.desired} while the deployment waited for {nodes} nodes"
@@ -231,12 +230,12 @@ class _FleetMonitor:
         self._launched = self._launched or (nodes > 0 and self.replacement.is_over)
         verdict = self._evaluate(group, nodes)
         if verdict.state == "waiting":
-            # Records are events for it, but not a group that shrank or of a limit that this deployment raised.
+            # Records invoke the reconciler, but a smaller group or a raised limit does not.
             self._lambda.invoke(FunctionName=self._properties["Keeper"], InvocationType="Event", Payload=b"{}")
         return verdict if nodes else replace(verdict, reason=f"{verdict.reason}: {why}")
 
     def _is_resized_by_others(self, desired: int, nodes: int) -> bool:
-        """Set the size of the group once. Returns whether it has another size since, in several polls in a row."""
+        """Set the size of the group once. Returns whether several later polls in a row found another size."""
         if desired == nodes:
             self._sized_to, self._resized_by_others = nodes, 0
             return False
@@ -265,7 +264,7 @@ class _FleetMonitor:
         return Replacement(
             outdated=outdated,
             ending=tuple(i for i in sorted(self._ended) if described.get(i, gone)["State"]["Name"] != "terminated"),
-            # The app may have overridden what the group launches: only a rollback changes it after this.
+            # The app may have overridden the launch template of the group: only a rollback changes it after this.
             launches_others=self._in_rollback and group.launches != wanted,
         )
 
@@ -301,7 +300,7 @@ class _FleetMonitor:
         )
 
     def _nodes_now(self) -> tuple[int, str]:
-        """How many nodes there are to be now, and why none."""
+        """The number of nodes now, and the reason if it is 0."""
         nodes, clock = int(self._properties["Nodes"]), self._properties.get("Clock")
         if nodes == 0 or clock is None:
             return nodes, "the cluster is asleep"
@@ -309,15 +308,15 @@ class _FleetMonitor:
         result = json.loads(response["Payload"].read())
         if response.get("FunctionError"):
             raise ClockError(result.get("errorMessage"))
-        # In a rollback the clock may know the other number still.
+        # In a rollback the clock may still have the new number.
         return min(nodes, result["nodes"]), result["why"]
 
 
 def failed_launches(activities: list[dict[str, Any]], since: datetime | None) -> list[str]:
-    """What the launches that failed since the last one that did not say, newest first, as the activities are.
+    """Messages of the launches that failed since the last successful one, newest first, like the activities.
 
-    Once a launch succeeds again, such as after a rollback, those that failed before do not count any more. A launch
-    whose instance ended before it was in service is cancelled, with the reason in its message.
+    Failures before a successful launch do not count. A launch whose instance ended before it was in service is
+    cancelled, with the reason in its message.
     """
     launches = [activity for activity in activities if activity["Description"].startswith("Launching")]
     failed = takewhile(_has_failed, launches)
@@ -329,7 +328,7 @@ def _has_failed(launch: dict[str, Any]) -> bool:
 
 
 def ended_recently(activities: list[dict[str, Any]], now: datetime) -> bool:
-    """Whether an instance of the group is ending, or has ended so lately that EC2 may count it in quotas."""
+    """Whether an instance of the group is ending, or ended so recently that EC2 may still count it in quotas."""
     ends = [
         activity.get("EndTime", now) for activity in activities if activity["Description"].startswith("Terminating")
     ]

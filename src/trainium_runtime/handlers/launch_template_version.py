@@ -1,4 +1,4 @@
-"""Custom::TrnLaunchTemplateVersion: keeps the nodes on the version of their launch template that they were made of."""
+"""Custom::TrnLaunchTemplateVersion: chooses the launch template version of the nodes."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
         return
     offered = event["ResourceProperties"]
     try:
-        # If that is unknown, nodes of an earlier version may be running.
+        # If it is unknown, nodes of an earlier version may be running.
         rolling_back = event["RequestType"] == "Update" and is_rolling_back(event["StackId"], unknown=True)
         chosen, physical_id = choose(offered, event.get("PhysicalResourceId"), rolling_back=rolling_back)
-    except Exception as error:  # CloudFormation needs a response, whatever it is
+    except Exception as error:  # CloudFormation needs a response
         failed = event.get("PhysicalResourceId", "none")
         respond(event, failure=f"no version of the launch template could be chosen: {error!r}", physical_id=failed)
         return

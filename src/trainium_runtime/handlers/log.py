@@ -1,4 +1,4 @@
-"""What the functions write to their log groups: one JSON object a line."""
+"""The log of the functions: one JSON object per line."""
 
 from typing import Any
 
@@ -8,5 +8,5 @@ _LOGGER = logger_of("trainium_runtime", JsonFormatter())
 
 
 def log(message: str = "", **fields: Any) -> None:
-    """Write a sentence, and values by their names."""
+    """Log a sentence, and values by name."""
     _LOGGER.info(message, extra={"fields": fields})

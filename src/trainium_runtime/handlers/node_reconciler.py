@@ -1,9 +1,9 @@
-"""Looks after the nodes of one Auto Scaling group: logs and tags what they report, has failed ones replaced, writes the
+"""Reconciles the nodes of one Auto Scaling group: logs and tags their records, replaces failed nodes, and writes the
 membership.
 
-Called for every record, for every change of the group, for the end of a Capacity Block, by the pilot's clock, and by
-the fleet gate. Events come late, twice and out of order, so an event only starts a run: each run
-reconciles all that it finds.
+Invoked for every record, for every change of the group, before the end of a Capacity Block, by the pilot's clock, and
+by the fleet gate. Events can be late, duplicated and out of order, so an event only starts a run, and each run
+reconciles the whole state.
 """
 
 import json
@@ -28,18 +28,18 @@ from .pilot_stop import updated_notices
 
 _LONGEST_TAG = 256  # characters of a tag's value (EC2 documentation, tag restrictions)
 _TAGGED_AT_ONCE = 200  # instances; EC2 takes 1,000 resources (API reference, CreateTags)
-_NOTICES_KEPT = timedelta(hours=1)  # after the moment they are about
-_ATTEMPTS = 5  # at a membership that another invocation changes at the same time
+_NOTICES_KEPT = timedelta(hours=1)  # after their time
+_ATTEMPTS = 5  # if another invocation changes the membership at the same time
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
-    """Raises ExceptionGroup with everything that could not be done; Lambda tries twice more."""
+    """Raises ExceptionGroup with all failures; Lambda retries twice."""
     environment_reconciler().reconcile(event, now=datetime.now(UTC))
 
 
 @cache
 def environment_reconciler() -> "NodeReconciler":
-    """One for all calls that Lambda makes of one environment: it reads again only the records that changed."""
+    """One for all invocations in an execution environment: it reads only records that have changed."""
     import boto3
 
     return NodeReconciler(
@@ -52,7 +52,7 @@ def environment_reconciler() -> "NodeReconciler":
 
 
 class NodeReconciler:
-    """Reconciles a group with the records of its nodes. `limit`: failed nodes that are replaced within 24 hours."""
+    """Reconciles a group with the records of its nodes. `limit`: how many failed nodes are replaced within 24 hours."""
 
     def __init__(self, *, group_name: str, limit: int, store: NodeStore, autoscaling: Any, ec2: Any) -> None:
         self._group_name, self._limit, self._store = group_name, limit, store
@@ -65,8 +65,9 @@ class NodeReconciler:
         raise RuntimeError(f"the membership changed {_ATTEMPTS} times meanwhile")
 
     def _reconcile_once(self, event: Mapping[str, Any], now: datetime, *, first: bool) -> bool:
-        """False when another invocation wrote the membership meanwhile: that one may have seen more of the group."""
-        # Before the group: what is written is never older than what it replaces.
+        """False if another invocation has written the membership in the meantime, which may be based on a newer
+        state."""
+        # Read before the group, so that the written membership is never based on an older state.
         stored = self._store.membership()
         group = describe_group(self._autoscaling, self._group_name)
         records = self._store.records()
@@ -79,11 +80,11 @@ class NodeReconciler:
         )
         membership_written = True
         errors: list[Exception] = []
-        # A step that fails does not keep the others from being done.
+        # A failed step does not prevent the others.
         for step in (
             lambda: self._replace(group, recovery, records),
             lambda: self._update_membership(_members(group, instances, records), stored, instances, event, now),
-            # Last: EC2 throttles it, and nothing depends on it.
+            # Last, because EC2 throttles it and nothing depends on it.
             lambda: self._tag(instances, records, recovery),
         ):
             try:
@@ -99,9 +100,9 @@ class NodeReconciler:
     def _log(
         self, event: Mapping[str, Any], group: Group, instances: Mapping[str, Any], records: Mapping[str, StoredRecord]
     ) -> None:
-        """The record that the event is about goes to the function's log group, and stays when the instance is gone.
+        """Log the record of the event, so that it outlives the instance.
 
-        So do those of instances whose tags show that their event was lost.
+        Also log the records of instances whose tags show that their event was lost.
         """
         event_instance: str | None = None
         detail = event.get("detail")
@@ -157,7 +158,7 @@ class NodeReconciler:
         except ClientError as error:
             if error.response["Error"]["Code"] != "InvalidInstanceID.NotFound":
                 raise
-            # One that EC2 does not know any more, or not yet, does not keep the others from being tagged.
+            # An instance that EC2 does not know any more, or not yet, must not prevent the tagging of the others.
             for instance in instances if len(instances) > 1 else ():
                 self._create_tags([instance], tags)
 
@@ -169,7 +170,7 @@ class NodeReconciler:
         event: Mapping[str, Any],
         now: datetime,
     ) -> None:
-        """Write the membership if it changed. members: None while they are not to be changed."""
+        """Write the membership if it changed. members: None to keep them."""
         of_block = capacity_block_notice(event, {instance["InstanceType"] for instance in instances.values()})
         notices = _notices(updated_notices(stored.membership.notices, event), of_block, now)
         membership = replace(stored.membership, notices=notices) if members is None else Membership.of(members, notices)
@@ -181,13 +182,14 @@ class NodeReconciler:
 
 
 class _MembershipChangedError(Exception):
-    """Another invocation wrote the membership."""
+    """Another invocation has written the membership."""
 
 
 def _members(group: Group, instances: Mapping[str, Any], records: Mapping[str, StoredRecord]) -> dict[str, str] | None:
-    """Addresses of the nodes once all that are wanted are there and proven, or draining.
+    """Addresses of the nodes, once all wanted nodes exist and are proven or draining.
 
-    The addresses are EC2's: those in the records are written by the nodes, and would end up in commands on all others.
+    The addresses are those of EC2. Addresses in records could be forged by a node, and are used in commands on all
+    others.
     """
     addresses = {
         instance: instances.get(instance, {}).get("PrivateIpAddress")
@@ -201,7 +203,7 @@ def _members(group: Group, instances: Mapping[str, Any], records: Mapping[str, S
 
 
 def _notices(current: tuple[Notice, ...], new: Notice | None, now: datetime) -> tuple[Notice, ...]:
-    """One notice of each kind, the newest, and none that is long past."""
+    """The newest notice of each kind, without those long past."""
     by_kind = {notice.kind: notice for notice in (*current, *([new] if new else ()))}
     oldest = time_text(now - _NOTICES_KEPT)
     return tuple(notice for _, notice in sorted(by_kind.items()) if notice.at >= oldest)

@@ -1,4 +1,4 @@
-"""Custom::TrnNodeSubnet: chooses the subnet of the nodes among several, the first whose zone offers their type."""
+"""Custom::TrnNodeSubnet: chooses the first subnet whose zone offers the nodes' type."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,12 +15,12 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
         return
     wanted, known = event["ResourceProperties"], event.get("OldResourceProperties", {})
     if before in wanted["SubnetIds"] and wanted["InstanceType"] == known.get("InstanceType"):
-        # The nodes are there.
+        # The nodes are in it.
         respond(event, physical_id=before, data={"SubnetId": before})
         return
     try:
         zones, offering = retry_until_permitted(lambda: _describe(wanted["SubnetIds"], wanted["InstanceType"]))
-    except Exception as error:  # CloudFormation must hear of it, whatever it is
+    except Exception as error:  # CloudFormation needs a response
         respond(event, failure=f"the zones of the subnets could not be read: {error}", physical_id=before)
         return
     chosen = next((subnet for subnet in wanted["SubnetIds"] if zones.get(subnet) in offering), None)
@@ -32,7 +32,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
 
 
 def _describe(subnets: Sequence[str], instance_type: str) -> tuple[Mapping[str, str], Sequence[str]]:
-    """The zones of the subnets by their ids, and the zones that offer the type."""
+    """The zones of the subnets by subnet id, and the zones that offer the type."""
     import boto3
 
     ec2: Any = boto3.client("ec2")

@@ -1,4 +1,4 @@
-"""Waits for permissions of the same deployment: IAM is eventually consistent."""
+"""Waits for permissions of the same deployment, because IAM is eventually consistent."""
 
 import time
 from collections.abc import Callable

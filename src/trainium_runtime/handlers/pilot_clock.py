@@ -1,8 +1,8 @@
-"""The clock of a pilot: every few minutes, brings the cluster to what is right at the time.
+"""The clock of a pilot: every few minutes, reconciles the cluster with the time.
 
-Called by a schedule, by AWS Budgets over SNS when the budget is spent, and by the fleet gate, to which it returns how
-many nodes there are to be. It turns the nodes of its Auto Scaling group off and on, and asks CloudFormation to delete
-its stack; without a group it does the latter alone.
+Invoked by a schedule, by AWS Budgets through SNS when the budget is spent, and by the fleet gate, to which it returns
+the number of nodes. It stops and launches the nodes of its Auto Scaling group, and deletes its stack; without a group
+it only deletes the stack.
 """
 
 import json
@@ -23,11 +23,11 @@ from .pilot_notices import PilotNotices
 from .pilot_stop import event_of
 
 GATE_EVENT = {"kind": "gate"}
-"""What the fleet gate calls with."""
+"""Key in the event of the fleet gate."""
 
 
 def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001
-    """Returns `nodes` and `why`. Raises ExceptionGroup with everything that could not be done."""
+    """Returns `nodes` and `why`. Raises ExceptionGroup with all failures."""
     import boto3
 
     clock = Clock(
@@ -44,7 +44,7 @@ def handle(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: A
 
 
 class Clock:
-    """Reconciles a pilot with the time. `settings`: the variables that the construct gives."""
+    """Reconciles a pilot with the time. `settings`: environment variables from the construct."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Clock:
         idle_since = None
         try:
             idle_since = self._idle_since(snapshot)
-        except Exception as error:  # nodes stop at the end, whatever is known of their use
+        except Exception as error:  # nodes stop at the end even if their usage is unknown
             errors.append(error)
         decision = self._decide(snapshot, budget_reached=self._reports_spent_budget(event), idle_since=idle_since)
         log(nodes=decision.nodes, why=decision.why, there=snapshot.desired)
@@ -95,14 +95,14 @@ class Clock:
         ):
             try:
                 step(decision, snapshot)
-            except Exception as error:  # a step that fails does not keep the others from being done
+            except Exception as error:  # a failed step does not prevent the others
                 errors.append(error)
         if errors:
             raise ExceptionGroup("not all could be done", errors)
         return decision
 
     def _idle_since(self, snapshot: ClusterSnapshot) -> datetime | None:
-        """Since when the nodes are unused; None if they are in use, or if that is unknown."""
+        """Since when the nodes are unused; None if they are in use or unknown."""
         bucket, stack, group = self._settings.get("RECORDS_BUCKET"), snapshot.stack, snapshot.group
         if not (bucket and group and self._terms.idle and snapshot.settled) or snapshot.by_gate:
             return None
@@ -111,7 +111,7 @@ class Clock:
             return None
         usage = read_usage(self._s3, bucket, instances, now=snapshot.now)
         log(usage=usage.state, why=usage.why)
-        # The nodes of a new deployment are about to be used.
+        # The nodes of a new deployment will be used soon.
         return usage.idle_since and max(usage.idle_since, stack.get("LastUpdatedTime") or stack["CreationTime"])
 
     def _decide(self, snapshot: ClusterSnapshot, *, budget_reached: bool, idle_since: datetime | None) -> ClockDecision:
@@ -121,7 +121,7 @@ class Clock:
             now=snapshot.now,
             terms=self._terms,
             deployed=deployed,
-            # an end comes whatever EC2 answers
+            # the end does not depend on EC2
             block=find_capacity_block(self._ec2, name) if name and not ended else None,
             asleep=self._settings["ASLEEP"] == "true",
             memory=snapshot.notices.memory,
@@ -132,7 +132,7 @@ class Clock:
         )
 
     def _reports_spent_budget(self, event: Mapping[str, Any]) -> bool:
-        """Whether the event is the message of AWS Budgets about the budget of this pilot, which its topic is for."""
+        """Whether the event is the message of AWS Budgets about this pilot's budget."""
         name = self._settings.get("BUDGET")
         messages = [record.get("Sns", {}).get("Message", "") for record in event.get("Records", [])]
         return name is not None and any(name in message for message in messages)
@@ -142,14 +142,14 @@ class Clock:
             snapshot.notices.remember_stop(decision.stopped)
 
     def _stop(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
-        # A sleeping cluster has no nodes by its stack, which may be about to wake.
+        # A sleeping cluster has no nodes because of its stack, which may be waking.
         if decision.stopped and snapshot.desired:
             self._resize(0)
             go_on = _WAKE if is_idle_stop(decision.stopped) else self._how_to_continue()
             snapshot.notices.publish("nodes stopped", f"The nodes are being terminated: {decision.why}.", go_on)
 
     def _end_host(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:  # noqa: ARG002
-        """That which compiles ahead: its job's record says then that it was ended."""
+        """Stop the host of `trn precompile`: its job's record then says that it was ended."""
         name = self._settings.get("PRECOMPILE_GROUP")
         group = find_group(self._autoscaling, name) if name and decision.ends_all else None
         if name and group and group["DesiredCapacity"]:
@@ -161,7 +161,7 @@ class Clock:
         try:
             snapshot.notices.remember_spent(decision.spent)
         except Exception:
-            if decision.spent and snapshot.desired:  # or no later run would stop the nodes
+            if decision.spent and snapshot.desired:  # otherwise no later run would stop the nodes
                 self._resize(0)
             raise
         if decision.spent and decision.spent != before and decision.notice:
@@ -174,11 +174,11 @@ class Clock:
     def _start(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         if not decision.nodes or not snapshot.group:
             return
-        # The gate gives the group the size that it is answered.
+        # The gate sets the size that this returns.
         running = snapshot.desired > 0 or snapshot.by_gate
         stopped = snapshot.notices.memory.stopped is not None
-        # What a person set to none stays so until a deployment, but for a Capacity Block, which the clock turns on.
-        # While CloudFormation works on the stack, that is its gate's affair.
+        # A size 0 that a person set stays until a deployment, except for a Capacity Block, which the clock launches.
+        # While an operation on the stack is in progress, its gate sets the size.
         if not running and snapshot.settled and (self._terms.in_capacity_block or stopped):
             self._resize(decision.nodes)
             snapshot.notices.publish("nodes started", f"{decision.nodes} nodes are being launched: {decision.why}.")
@@ -196,21 +196,22 @@ class Clock:
         snapshot.notices.publish_once(warning_of(ends), f"ends in {left}", ending, _EXTEND)
 
     def _notify_jobs(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
-        """By the nodes' keeper. A deployment may have moved the end: then the notice is withdrawn."""
+        """Through the node reconciler. If a deployment has moved the end, the notice is withdrawn."""
         keeper = self._settings.get("KEEPER")
         if keeper and decision.nodes and (decision.notice or snapshot.by_gate):
             payload = json.dumps(event_of(decision.notice)).encode()
             self._functions.invoke(FunctionName=keeper, InvocationType="Event", Payload=payload)
 
     def _notify_idle(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
-        """Only people: unused nodes have no job that could act on a notice."""
+        """Notify only people: unused nodes have no job that could act on a notice."""
         if decision.idle:
             soon = f"The nodes are terminated at {utc_text(decision.idle.at)}: {decision.idle.reason}."
             use = "A job of trn run, or any process that uses a Neuron device, keeps them."
             snapshot.notices.publish_idle(decision.idle.at, "is idle", soon, use)
 
     def _notify_nodes_left(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
-        """Of instances that Auto Scaling does not terminate: in standby, protected, or with termination suspended."""
+        """Warn of instances that Auto Scaling does not terminate: in standby, protected, or with termination
+        suspended."""
         if (
             decision.ended
             and not decision.delete
@@ -226,7 +227,7 @@ class Clock:
             )
 
     def _notify_deletion(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
-        # Before it begins: the subscriptions of the topic are among the first to go.
+        # Before the deletion, which removes the subscriptions of the topic early.
         if not _is_deletable(decision, snapshot):
             return
         if snapshot.stack["StackStatus"] == "DELETE_FAILED":
@@ -287,23 +288,23 @@ def _terms(settings: Mapping[str, str]) -> PilotTerms:
 
 
 def _is_deletable(decision: ClockDecision, snapshot: ClusterSnapshot) -> bool:
-    """Whether the stack is to go, and can: without its nodes, or CloudFormation would give up on a placement group."""
+    """Whether to delete the stack now: only without nodes, or the deletion of the placement group would fail."""
     if not decision.delete or decision.ended is None or not snapshot.settled:
         return False
     return not (snapshot.nodes_left or snapshot.desired) or snapshot.now >= _nodes_deadline(decision.ended)
 
 
 def _not_deleted(decision: ClockDecision) -> str:
-    """What is remembered once people were notified that the stack of an ended pilot is still there."""
+    """The stored mark that people were notified that the stack of an ended pilot still exists."""
     return f"not deleted: {decision.stopped}"
 
 
 def _nodes_deadline(ended: datetime) -> datetime:
-    """Until when the nodes of an ended pilot may take to go."""
+    """The deadline for the termination of an ended pilot's nodes."""
     return ended + timedelta(minutes=facts()["pilot"]["minutes_for_nodes_to_go"])
 
 
 def _hours(left: timedelta) -> str:
-    """A time that is left, for people: hours, and below two of them minutes."""
+    """The time left, for people: in hours, or in minutes below two hours."""
     minutes = max(0, left // timedelta(minutes=1))
     return f"{minutes // 60} h" if minutes >= 2 * 60 else f"{minutes} min"

@@ -1,4 +1,4 @@
-"""Notices of the clock of a pilot to people, and its memory: both in the SNS topic of the pilot."""
+"""Notices to people and the state of a pilot's clock, both in the SNS topic of the pilot."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,9 +13,9 @@ _LONGEST_SUBJECT = 100  # characters (SNS API reference, Publish)
 
 
 class PilotNotices:
-    """The topic of a pilot. `memory`: what its tags held when it was made.
+    """The topic of a pilot. `memory`: read from its tags at creation.
 
-    `error`: why they could not be read. Then what was published before is unknown, and `publish_once` does nothing.
+    `error`: why they could not be read. Earlier notices are then unknown, and `publish_once` does nothing.
     """
 
     def __init__(self, sns: Any, settings: Mapping[str, str]) -> None:
@@ -28,7 +28,7 @@ class PilotNotices:
             tags = tag_values(self._sns.list_tags_for_resource(ResourceArn=self._topic)["Tags"])
             spent = SpentBudget.from_text(tags[SPENT_TAG]) if SPENT_TAG in tags else None
             idle = datetime.fromisoformat(tags[IDLE_NOTICE_TAG]) if IDLE_NOTICE_TAG in tags else None
-        except Exception as error:  # nodes stop at the end, whatever is remembered
+        except Exception as error:  # nodes stop at the end even without the stored state
             return Memory(), error
         return Memory(notified=tags.get(NOTIFIED_TAG), stopped=tags.get(STOPPED_TAG), spent=spent, idle=idle), None
 
@@ -40,13 +40,13 @@ class PilotNotices:
         )
 
     def publish_once(self, event: str, subject: str, *sentences: str) -> None:
-        """Publish, unless `event` is the last that was published in this way."""
+        """Publish, unless `event` was the last one published by this method."""
         if self.memory.notified != event and not self.error:
             self.publish(subject, *sentences)
             self._remember(NOTIFIED_TAG, event)
 
     def publish_idle(self, stop: datetime, subject: str, *sentences: str) -> None:
-        """Publish when unused nodes stop, and remember it, separately from notices about the end."""
+        """Publish when unused nodes will stop, and store it separately from notices about the end."""
         if not self.error:
             self.publish(subject, *sentences)
             self._remember(IDLE_NOTICE_TAG, utc_text(stop))
@@ -56,7 +56,7 @@ class PilotNotices:
             self._remember(STOPPED_TAG, stopped)
 
     def remember_spent(self, spent: SpentBudget | None) -> None:
-        """None: the budget is not spent, or not any more."""
+        """None: the budget is not spent, or no longer."""
         if spent == self.memory.spent:
             return
         if spent:

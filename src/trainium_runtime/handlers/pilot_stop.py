@@ -1,4 +1,4 @@
-"""The clock's notice to every node that nodes stop soon."""
+"""The clock's notice to all nodes before nodes stop."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,12 +11,12 @@ KIND = "pilot-stop"
 
 
 def event_of(notice: StopNotice | None) -> dict[str, Any]:
-    """What the clock calls the keeper with; None: nodes do not stop soon, or not any more."""
+    """The event from the clock to the node reconciler. None: nodes do not stop soon, or no longer."""
     return {KIND: {"at": time_text(notice.at), "reason": notice.reason} if notice else None}
 
 
 def updated_notices(current: tuple[Notice, ...], event: Mapping[str, Any]) -> tuple[Notice, ...]:
-    """The notices of a membership, as the clock wants them; another event leaves them as they are."""
+    """The notices of a membership after the clock's event; any other event does not change them."""
     if KIND not in event:
         return current
     others, stop = without(current, KIND), event[KIND]

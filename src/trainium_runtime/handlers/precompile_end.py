@@ -1,8 +1,8 @@
-"""Ends the host that compiles ahead when its job is over, and the job when its host is gone.
+"""Stops the host of `trn precompile` when its job has ended, and ends the job when its host is terminated.
 
-Called for every report of such a host: that its job is over, or that it could not begin. Only one that is in the group
-now ends it: a late or second report of an earlier host does not end the next. Called as well when Auto Scaling could
-not launch a host or has ended one: then its job cannot run.
+Invoked for every report of a host: that its job has ended, or could not start. Only the report of a host that is in the
+group stops it, so a late or duplicate report of an earlier host does not stop the next. Also invoked when Auto Scaling
+could not launch a host or has terminated one: then its job cannot run.
 """
 
 import json
@@ -28,7 +28,7 @@ _LARGEST = 1_048_576
 
 
 def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
-    """Raises what AWS refuses; Lambda tries twice more, and the host reports again."""
+    """Raises AWS's errors; Lambda retries twice, and the host reports again."""
     import boto3
 
     autoscaling = boto3.client("autoscaling")
@@ -39,7 +39,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
 
 
 def end_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
-    """Whether the group was told to have no instance."""
+    """Whether the size of the group was set to 0."""
     instance = instance_of_key(event["detail"]["object"]["key"], PRECOMPILE_PREFIX)
     if instance not in describe_group(autoscaling, group).instances:
         log(ignored=instance, why="not in the group")
@@ -50,7 +50,7 @@ def end_host(event: dict[str, Any], autoscaling: Any, group: str) -> bool:
 
 
 def close_job(event: dict[str, Any], autoscaling: Any, s3: Any, settings: Mapping[str, str]) -> bool:
-    """Whether the job was said to have failed: not one that is over, nor one that was submitted since.
+    """Mark the job as failed, and return whether this was done: not if it has ended, or was submitted later.
 
     settings: GROUP, BUCKET, and JOB_KEY of the job that the host is given.
     """
@@ -101,7 +101,7 @@ def _report(s3: Any, bucket: str, instance_id: str) -> dict[str, Any] | None:
 
 
 def _read(s3: Any, bucket: str, key: str) -> dict[str, Any] | None:
-    """None for what is not there, or is no JSON object."""
+    """None if the object does not exist or is not a JSON object."""
     from botocore.exceptions import ClientError
 
     try:

@@ -1,6 +1,6 @@
-"""Custom::TrnQuotaGate: fails a deployment before any instance is launched when the quota has no room for them.
+"""Custom::TrnQuotaGate: fails a deployment before it launches instances if they exceed the quota.
 
-It is the check of `trn preflight`, so that both have the same result.
+It is the same check as in `trn preflight`.
 """
 
 import queue
@@ -18,7 +18,7 @@ from .log import log
 from .rollback import is_rolling_back
 
 _PAUSE_S = 5.0
-_TIMEOUT_S = 60.0  # a new role's permissions take a while to reach every service
+_TIMEOUT_S = 60.0  # until a new role's permissions are effective
 _MARGIN_S = 15.0  # for the response to CloudFormation, before Lambda stops the function
 _SWITCH_OFF = "To deploy without this check: set trn:quota_gate to off"
 
@@ -33,13 +33,13 @@ def handle(event: dict[str, Any], context: Any) -> None:
 
 
 def failure_in_time(event: dict[str, Any], seconds: float) -> str | None:
-    """Why the deployment must stop; None if it may continue. Returns within `seconds` in every case."""
+    """Why the deployment must stop; None if it may continue. Always returns within `seconds`."""
     results: queue.Queue[str | None] = queue.Queue()
 
     def check() -> None:
         try:
             results.put(failure(event))
-        except Exception as error:  # CloudFormation needs a response, whatever it is
+        except Exception as error:  # CloudFormation needs a response
             results.put(f"quota: could not be read: {error!r}. {_SWITCH_OFF}")
 
     threading.Thread(target=check, daemon=True).start()
@@ -50,7 +50,7 @@ def failure_in_time(event: dict[str, Any], seconds: float) -> str | None:
 
 
 def failure(event: dict[str, Any]) -> str | None:
-    """The failure of check_need, if any. An unknown result is checked again for a minute."""
+    """The failure of check_need, if any. An unknown result is retried for a minute."""
     need = QuotaNeed.from_properties(event["ResourceProperties"])
     if event["RequestType"] == "Update" and not need.exceeds(QuotaNeed.from_properties(event["OldResourceProperties"])):
         log("the update needs no more than the cluster already has")

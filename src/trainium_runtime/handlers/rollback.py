@@ -1,10 +1,10 @@
-"""Whether CloudFormation rolls a stack back: then a custom resource that fails leaves it in UPDATE_ROLLBACK_FAILED."""
+"""Whether a stack is being rolled back. Then a failing custom resource would leave it in UPDATE_ROLLBACK_FAILED."""
 
 from .log import log
 
 
 def is_rolling_back(stack_id: str, *, unknown: bool = False) -> bool:
-    """Whether the stack is being rolled back. `unknown`, with the reason in the log, when it cannot be read."""
+    """Whether the stack is being rolled back; `unknown` if it cannot be read, with the reason in the log."""
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 

@@ -1,6 +1,6 @@
-"""Puts the function's own stack to sleep, or wakes it: called by `trn sleep` and `trn wake`.
+"""Puts the function's stack to sleep or wakes it, for `trn sleep` and `trn wake`.
 
-It updates the stack with its present template and one parameter. Callers need no permission to update the stack, which
+It updates one parameter of the stack with the current template. Callers need no permission to update the stack, which
 would include any template.
 """
 
@@ -12,7 +12,7 @@ _CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPA
 
 
 def handle(event: Mapping[str, Any], context: object) -> None:  # noqa: ARG001
-    """Begin the update. event: `asleep`, true or false. Nothing happens where the stack is so already."""
+    """Start the update. event: `asleep`, true or false. Does nothing if the stack is already in this state."""
     import boto3
 
     cloudformation: Any = boto3.client("cloudformation")

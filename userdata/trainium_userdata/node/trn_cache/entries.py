@@ -54,7 +54,7 @@ class UnstorableError(Exception):
 
 
 class Entries(Objects):
-    """Each method raises OSError; S3Error if S3 refuses. requests: sent so far, but for retries."""
+    """All methods raise OSError; S3Error if S3 refuses a request. requests: sent so far, but for retries."""
 
     requests = 0
 

@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     if given.command == "internode":
         from . import internode_rounds
 
-        # Unwound, so that what it has started ends with it.
+        # Unwind, so that processes that it has started end with it.
         signal.signal(signal.SIGTERM, _unwind)
         internode_rounds.main()
         return 0
@@ -131,7 +131,7 @@ def verify(*, last: bool, hold: bool) -> int:
         print(f"trn-node verify: nothing was verified: {error}", file=sys.stderr)
         return verification.BUSY
     except Exception as error:
-        # Python's own exit code would be that of a failure that was reported.
+        # Python's exit code would be that of a reported failure.
         print(f"trn-node verify: nothing was reported: {type(error).__name__}: {error}", file=sys.stderr)
         return verification.ABORTED
 

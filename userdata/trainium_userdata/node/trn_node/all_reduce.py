@@ -1,7 +1,7 @@
-"""An all-reduce over all processes that torchrun started, compared with what the CPU makes of it.
+"""An all-reduce over all processes of torchrun, compared with the result of the CPU.
 
-Argument: xla or native. Each process prints MARK and what is wrong with the sums, in JSON; then the first of the node
-BANDWIDTH_MARK and the bus bandwidth in GB/s. Sources: AWS's sample of an all-reduce (aws-neuron-samples,
+Argument: xla or native. Each process prints MARK and the problem with its sums, in JSON; then the first process of the
+node prints BANDWIDTH_MARK and the bus bandwidth in GB/s. Sources: AWS's sample of an all-reduce (aws-neuron-samples,
 torch-neuronx/training/aws-batch/all-reduce); for native PyTorch, AWS Neuron SDK documentation,
 torch/guides/torch-distributed.rst at 2.33.0.
 """
@@ -21,7 +21,7 @@ MARK = "TRN-ALL-REDUCE "
 BANDWIDTH_MARK = "TRN-BANDWIDTH "
 ROWS, COLUMNS = 64, 64
 TILES = 1024, 16
-"""Tiles of a tensor, in rows and columns: 256 MiB in fp32, from where on a link's bandwidth counts."""
+"""Tiles of a tensor, in rows and columns: 256 MiB in fp32, large enough to measure a link's bandwidth."""
 PERIOD = 127
 TIMES = 5
 GB = 1e9
@@ -52,7 +52,7 @@ def main(stack: str) -> None:
     sums = torch.tensor(tile(partial(total, world=world)), dtype=torch.float32).repeat(*TILES)
     there = own.to(device)
     wrong = "" if torch.equal(reduce(there).cpu(), sums) else "the sums are not those of the CPU"
-    # In one piece: other processes write to the same pipe.
+    # In one write, because other processes write to the same pipe.
     os.write(1, f"{MARK}{json.dumps(wrong)}\n".encode())
     # The first one that is settled so may be another graph, which is compiled.
     settle(reduce(there))
@@ -63,7 +63,7 @@ def main(stack: str) -> None:
     seconds = (time.monotonic() - began) / TIMES
     if os.environ.get("LOCAL_RANK") == "0":
         size = 4 * ROWS * COLUMNS * TILES[0] * TILES[1]
-        # Bus bandwidth as nccom-test has it: what each link carries, whatever the number of ranks.
+        # The bus bandwidth of nccom-test: the load of each link, independent of the number of ranks.
         os.write(1, f"{BANDWIDTH_MARK}{size / seconds * 2 * (world - 1) / world / GB:.2f}\n".encode())
 
 

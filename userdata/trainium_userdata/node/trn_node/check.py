@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 DECISIVE = ("neuron-devices", "neuron-cores")
-"""With wrong numbers, all that fails a node which is only observed."""
+"""The checks that, with wrong numbers, fail a node that is only observed."""
 
 
 class Check(NamedTuple):
-    """problem: the sentence that says what is wrong; empty for a check that could not be made.
+    """problem: a sentence; empty for a check that could not be made.
 
-    may_heal: whether it may come right when the driver is loaded anew. warning: the sentence on what is wrong and does
-    not fail the node. wrong_numbers: whether something was computed, and was wrong. bandwidth: in GB/s, if measured.
+    may_heal: whether reloading the driver may solve it. warning: a sentence on a problem that does not fail the node.
+    wrong_numbers: whether a computed result was wrong. bandwidth: in GB/s, if measured.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Check(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is wrong with it, not even what does not count."""
+        """Whether there is no problem, not even a suppressed one."""
         return self.ok and not self.warning
 
     def warned(self) -> Check:
@@ -35,7 +35,8 @@ class Check(NamedTuple):
         return self._replace(ok=True, problem="", warning=self.problem or f"{self.name}: {self.found}")
 
     def counted(self, plan: dict[str, Any]) -> Check:
-        """As it counts: suppressed, it is shown alone; on a node that is only observed most of it is a warning."""
+        """The effective check: a suppressed problem is only shown, and on a node that is only observed most problems
+        are warnings."""
         if self.ok:
             return self
         if self.name in plan["suppress_checks"]:

@@ -1,4 +1,4 @@
-"""Whether the clock is right: S3 refuses requests of a clock that is off by more than 15 minutes."""
+"""Checks the clock: S3 rejects requests if it is off by more than 15 minutes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .s3 import clock_offset
 
 SECONDS = 30
 MAX_OFFSET_SECONDS = 30
-"""Far more than what a Date header, in whole seconds, and a slow answer make of a right clock."""
+"""Far more than the error from a Date header in whole seconds and a slow response."""
 
 
 def check_time() -> Check:
@@ -25,7 +25,7 @@ def check_time() -> Check:
     if not synchronised():
         problem = "the clock is not synchronised (chronyc tracking)"
         unsettled = Check("time-sync", expected, "not synchronised", False, problem)
-        # Right all the same: what keeps it right may need longer than a boot.
+        # Correct anyway: synchronisation may take longer than a boot.
         return unsettled if offset is None else unsettled.warned()
     found = "synchronised" if offset is None else f"synchronised, {abs(offset):.0f} seconds off S3's clock"
     return Check("time-sync", expected, found, True)

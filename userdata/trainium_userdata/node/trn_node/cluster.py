@@ -1,4 +1,4 @@
-"""The other nodes: the membership of the cluster, this node's rank in it, and whether its peers answer."""
+"""The other nodes: the membership of the cluster, this node's rank, and whether its peers answer."""
 
 from __future__ import annotations
 
@@ -23,26 +23,27 @@ VARIABLES = "etc/trn/cluster"
 HOSTS = "etc/trn/hostfile"
 
 CONNECT_TIMEOUT_SECONDS = 3
-"""An answer within one subnet takes less than a millisecond; the rest is for packets that are sent again."""
+"""A response within one subnet takes less than a millisecond; the rest is for retransmissions."""
 
 PEERS_TIMEOUT_SECONDS = 60
-"""How long peers may take to answer: all are up when the membership is written, so this is for a network in trouble."""
+"""How long peers may take to answer: all are running when the membership is written, so this is for network
+problems."""
 
 POLL_SECONDS, IDLE_POLL_SECONDS = 5, 30
-"""Seconds between reads of the membership: while a deployment waits for nodes to test their peers, and later."""
+"""Seconds between reads of the membership: while a deployment waits for the nodes, and afterwards."""
 
 SSH_PORT = 22
 THREADS = 32
 NAMED = 3
-"""At most so many silent peers in one sentence."""
+"""The maximum number of silent peers in a sentence."""
 
 
 class Peers(NamedTuple):
-    """How the test of a membership's nodes ended. state: what it makes of this node; empty when all is well.
+    """The result of the test of a membership's nodes. state: of this node; empty if all peers answered.
 
-    When nodes do not reach each other, either may be at fault. The larger part of the nodes stays, of two equal parts
-    the one with rank 0; a node in the other is cut off: it failed. A node in the part that stays is not to be replaced
-    for it; but it is not proven either, and drains until the others answer.
+    If nodes do not reach each other, either may be at fault. The larger part of the nodes stays, or of two equal parts
+    the one with rank 0. A node in the other part is cut off, and fails. A node in the part that stays must not be
+    replaced, but is not proven either: it is draining until the others answer.
     """
 
     membership: str
@@ -52,9 +53,9 @@ class Peers(NamedTuple):
 
 
 class Cluster:
-    """peers: None before the first membership with this node was tested.
+    """peers: None until the first membership with this node has been tested.
 
-    read_at: when the membership was read last, in seconds since 1970. expects_membership: whether to wait for a newer
+    read_at: the last read of the membership, in seconds since 1970. expects_membership: whether to wait for a newer
     one.
     """
 
@@ -75,7 +76,7 @@ class Cluster:
 
     @property
     def nodes(self) -> dict[str, str]:
-        """Their addresses by their instance ids, in the order of ranks; empty without a membership."""
+        """Addresses of the nodes by instance id, in the order of ranks; empty without a membership."""
         return {node["instance_id"]: node["address"] for node in self._membership.get("nodes", [])}
 
     @property
@@ -85,7 +86,7 @@ class Cluster:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the nodes of this membership were tested, and all answered."""
+        """Whether the nodes of this membership have been tested, and all have answered."""
         return bool(self._is_tested and self.peers and not self.peers.problem)
 
     @property
@@ -93,7 +94,8 @@ class Cluster:
         return self.peers is not None and self.peers.membership == self.version
 
     def poll(self, instance_id: str, now: float) -> list[Notice]:
-        """Read the membership, act on it as that instance, and return its notices. Raises OSError or ValueError."""
+        """Read the membership, act on it as the given instance, and return its notices. Raises OSError or
+        ValueError."""
         self._read(f"{folder()}/{MEMBERSHIP_KEY}", now)
         self.read_at = now
         others = self.nodes
@@ -102,14 +104,14 @@ class Cluster:
             del others[instance_id]
             if not self._is_tested or (self.peers and self.peers.problem):
                 self._test(others, plan, instance_id, now)
-            # A job that begins by them would take the cores of the test.
+            # A job started with them would use the cores of the test.
             if self._is_tested:
                 _write(list(nodes), list(nodes.values()), instance_id)
         notices = self._membership.get("notices", [])
         return [Notice(each["kind"], each["reason"], timestamp(each["at"])) for each in notices]
 
     def exchange_keys(self, instance_id: str) -> None:
-        """Publish the keys of that instance, and trust those of the others, if nodes may log on to each other."""
+        """If nodes may log on to each other, publish this instance's keys and trust those of the others."""
         version = self._membership.get("version")
         if version and version != self._trusted_version and files.plan()["internode_ssh"]:
             ssh_keys.exchange(self._s3, folder(), instance_id, self.nodes)
@@ -119,14 +121,14 @@ class Cluster:
         try:
             found = self._s3.get(url, self._etag)
         except S3Error as error:
-            # S3 denies what is not there to those who may not list the bucket.
+            # Without permission to list the bucket, S3 answers 403 for objects that do not exist.
             if error.status != 403 or self._membership:
                 raise
             return
         if found:
             membership = json.loads(found[0])
             for node in membership["nodes"]:
-                # It gets into a shell file.
+                # It is written into a shell file.
                 ipaddress.ip_address(node["address"])
             if membership["version"] != self._membership.get("version"):
                 self._peers_deadline = now + PEERS_TIMEOUT_SECONDS
@@ -169,22 +171,22 @@ class Cluster:
         self.peers = peers
 
     def _is_cut_off(self, silent: set[str]) -> bool:
-        """Whether a node that does not reach these addresses is in the part of the nodes that does not stay."""
+        """Whether a node that does not reach these addresses is in the part of the nodes that is cut off."""
         addresses = list(self.nodes.values())
         reached = len(addresses) - len(silent)
         return len(silent) > reached or (len(silent) == reached and addresses[0] in silent)
 
 
 def folder() -> str:
-    """Where in S3 the folder of the records is."""
+    """S3 URL of the records' folder."""
     return files.locations()["TRN_REPORT_URL"].rpartition("/")[0]
 
 
 def _write(names: list[str], addresses: list[str], instance_id: str) -> None:
-    """The shell variables that the training environment ends with, and the host file for MPI: rank 0 comes first.
+    """The shell variables at the end of the training environment, and the MPI host file with rank 0 first.
 
-    NEURON_RT_ROOT_COMM_ID is not among them: torch_xla derives it from MASTER_ADDR only where it is unset, and a job on
-    some of the nodes has another root.
+    NEURON_RT_ROOT_COMM_ID is not set: torch_xla then derives it from MASTER_ADDR, and a job on some of the nodes has
+    another root.
     """
     head = addresses[0]
     text = f"HEAD_NODE={head}\nTRN_NODE_RANK={names.index(instance_id)}\nTRN_NODES={len(names)}\n"
@@ -194,7 +196,7 @@ def _write(names: list[str], addresses: list[str], instance_id: str) -> None:
 
 
 def unreachable(addresses: list[str]) -> set[str]:
-    """Those of the addresses that do not answer."""
+    """The addresses that do not answer."""
     return _unreachable([(address, SSH_PORT) for address in addresses])
 
 
@@ -204,7 +206,7 @@ def _unreachable(targets: list[tuple[str, int]]) -> set[str]:
 
 
 def _unreachable_address(target: tuple[str, int]) -> str:
-    """The address if it does not answer; a refused connection is an answer."""
+    """The address if it does not answer. A refused connection counts as an answer."""
     try:
         socket.create_connection(target, CONNECT_TIMEOUT_SECONDS).close()
     except OSError as error:

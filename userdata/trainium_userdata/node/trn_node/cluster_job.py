@@ -1,4 +1,4 @@
-"""The cluster's job: what this node does for it, and what it decides for all as the first of the membership."""
+"""The cluster's job: this node's part, and the decisions of the first node for all."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from .notices import timestamp
 from .objects import Objects
 
 CLOSE_SECONDS = 60
-"""How long a job whose last attempt has ended waits for the first node to end it; then another one does."""
+"""How long the other nodes wait for the first node to end a job whose last attempt has ended."""
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 1, 5
-"""Between polls: who submits a job waits for it."""
+"""Between polls, because users wait after submitting a job."""
 POLLS_PER_SECOND = 200
-"""Of all nodes: S3 takes 5,500 reads per second, and when a job begins each node has a dozen of them."""
+"""Of all nodes: S3 allows 5,500 reads per second, and each node needs a dozen when a job starts."""
 ENDING_SECONDS = 0.2
-"""Between polls while systemd clears away what the job left on this node."""
+"""Between polls while systemd stops the remaining processes of a job on this node."""
 
 
 class Members(Protocol):
-    """The nodes that a job runs on, as cluster.Cluster knows them."""
+    """The nodes of a job, from cluster.Cluster."""
 
     read_at: float
     expects_membership: bool
@@ -54,7 +54,7 @@ class Members(Protocol):
 
 
 class ClusterJob:
-    """`poll` does whatever is due. now: the time in seconds since 1970. key: where the job is found in S3."""
+    """`poll` does what is due. now: the time in seconds since 1970. key: of the job in S3."""
 
     def __init__(
         self, s3: Objects, log: Callable[[str], None], now: Callable[[], float], notice: str, key: str = CURRENT_JOB_KEY
@@ -78,7 +78,7 @@ class ClusterJob:
 
     @property
     def seconds(self) -> float:
-        """Between polls. The first node, for which all others wait, polls often in a cluster of any size."""
+        """Between polls. The first node, for which all others wait, polls often in clusters of any size."""
         if self._active:
             return ENDING_SECONDS if self._unit.is_ending else LONGEST_SECONDS
         if not self._nodes:
@@ -87,11 +87,11 @@ class ClusterJob:
         return min(max(shared, SHORTEST_SECONDS), LONGEST_SECONDS)
 
     def wait(self, seconds: float) -> bool:
-        """Return after so many seconds, or when this node's part of the job ends; whether it did."""
+        """Wait until the time is over or this node's part of the job ends. Returns whether it ended."""
         return self._unit.wait(seconds)
 
     def poll(self, record: dict[str, Any], cluster: Members) -> None:
-        """record: this node's. Raises OSError or ValueError when S3 does not answer or holds nonsense."""
+        """record: of this node. Raises OSError if S3 does not answer, and ValueError for invalid objects."""
         self._nodes = len(cluster.nodes)
         self._is_first = next(iter(cluster.nodes), None) == record["instance_id"]
         self._read_spec()
@@ -99,7 +99,7 @@ class ClusterJob:
             self._active = False
             return
         self._active = self._unit.is_active()
-        # While it runs here, the unit itself reads the end.
+        # While it runs here, its unit reads the end.
         if not self._active:
             self._follow()
             if self._attempt and not self._end:
@@ -108,7 +108,7 @@ class ClusterJob:
                 self._is_over = True
                 self._log(f"job {self._job}: over")
                 return
-        # A node that was lost may be replaced by another one, which only a newer membership names.
+        # A lost node may be replaced by one that is only in a newer membership.
         cluster.expects_membership = bool(self._end) and not self._is_over
         if self._is_first:
             self._lead(record, cluster)
@@ -117,17 +117,17 @@ class ClusterJob:
 
     @property
     def open_job(self) -> str:
-        """The job that is not over; empty when there is none."""
+        """The job that has not ended; empty without one."""
         return self._job if self._spec and not self._is_over else ""
 
     @property
     def is_known(self) -> bool:
-        """Whether a job was found."""
+        """Whether there is a job."""
         return self._spec is not None
 
     @property
     def is_over(self) -> bool:
-        """Whether a job was found, and nothing is left to do for it here."""
+        """Whether there is a job, and this node has nothing left to do for it."""
         return self._is_over and not self._unit.is_active()
 
     @property
@@ -161,7 +161,7 @@ class ClusterJob:
             self._log(f"job {self._job}: found")
 
     def _follow(self) -> None:
-        """Find the newest attempt, and how it ended. None follows one that has not."""
+        """Find the newest attempt and its end. An attempt without an end is the last one."""
         while True:
             if self._attempt and not self._end:
                 self._read_end()
@@ -181,7 +181,7 @@ class ClusterJob:
         self._end_seen = self._now()
 
     def _join(self, record: dict[str, Any]) -> None:
-        """Start this node's part of the attempt, or write why it cannot, or that it is gone."""
+        """Start this node's part of the attempt, or write that it cannot start or has been lost."""
         names = [node["instance_id"] for node in self._start.get("nodes", [])]
         if self._end or record["instance_id"] not in names:
             return
@@ -219,7 +219,7 @@ class ClusterJob:
         }
 
     def _lead(self, record: dict[str, Any], cluster: Members) -> None:
-        """What only the first node of the membership does: begin attempts, notice lost nodes, end the job."""
+        """The task of the first node of the membership: start attempts, detect lost nodes, end the job."""
         if self._active and self._attempt and not self._end:
             self._read_end()
         if self._attempt and not self._end:
@@ -244,7 +244,7 @@ class ClusterJob:
             self._begin(record, cluster)
 
     def _begin(self, record: dict[str, Any], cluster: Members) -> None:
-        """Write the start of the next attempt, once all its nodes are there."""
+        """Write the start of the next attempt, once all its nodes answer."""
         wanted = self._wanted.nodes
         nodes = dict(list(cluster.nodes.items())[:wanted])
         if len(nodes) < wanted:
@@ -271,16 +271,16 @@ class ClusterJob:
             seconds_left=self._seconds_left(),
         )
         if not self._s3.create(self._keys.attempt(self._attempt + 1).start, json.dumps(start).encode()):
-            # By an earlier request without an answer, or an earlier first node.
+            # Written by an earlier request without a response, or by an earlier first node.
             self._follow()
             return
         self._set_attempt(start)
         self._log(f"job {self._job}: attempt {self._attempt} on {wanted} nodes, from {checkpoint or 'the beginning'}")
-        # Not at the next poll: who submits a job waits for it.
+        # Not at the next poll, because users wait after submitting a job.
         self._join(record)
 
     def _newest_checkpoint(self, job: str) -> str | None:
-        """A manifest is written last: what has one is complete."""
+        """A checkpoint with a manifest is complete, because the manifest is written last."""
         kept = self._wanted.checkpoints_folder(f"{folder()}/{JOBS_PREFIX}")
         found = sorted(
             self._s3.list(job_keys(job, kept).checkpoints), key=lambda each: (each.modified, _natural(each.key))
@@ -295,7 +295,7 @@ class ClusterJob:
         return max(0, self._first_at + limit - self._now())
 
     def _is_retried(self) -> bool:
-        """Whether another attempt follows the one that has ended."""
+        """Whether another attempt follows the ended one."""
         return self._wanted.is_retried(Outcome.from_record(self._end or {}), self._attempt)
 
     def _close(self, end: dict[str, Any]) -> None:
@@ -304,7 +304,7 @@ class ClusterJob:
         self._log(f"job {self._job}: {end['result']} {end['reason']}".rstrip())
 
     def _declare(self, result: str, reason: str, record: dict[str, Any], rank: int | None) -> None:
-        """End the attempt for all nodes, unless one has before."""
+        """End the attempt for all nodes, unless another node already has."""
         end = end_record(result, reason, instance_id=record["instance_id"], node=rank)
         self._s3.create(self._attempt_keys.end, json.dumps(end).encode())
         self._log(f"job {self._job}, attempt {self._attempt}: {result}: {reason}")
@@ -321,5 +321,5 @@ class ClusterJob:
 
 
 def _natural(text: str) -> list[tuple[int, str]]:
-    """Numbers in it count as numbers: step-1000 comes after step-200."""
+    """Sorts numbers by value: step-1000 comes after step-200."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]

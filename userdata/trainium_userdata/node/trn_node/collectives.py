@@ -18,13 +18,12 @@ SECONDS = 300
 """A minute is normal; a hang never ends."""
 BYTES = 1048576
 LARGE_BYTES = 256 * BYTES
-"""From about this size on, what a link carries counts, and not what it takes to begin."""
+"""From about this size on, a link's bandwidth dominates and not its latency."""
 COUNTS = ("-d", "fp32", "-n", "5", "-w", "1")
 OPTIONS = ("-b", str(BYTES), "-e", str(BYTES), *COUNTS, "-c", "--non-interactive")
-"""Another option has to follow -c: before release 2.28 it takes no value, and since then an optional one."""
+"""-c must be followed by another option: it has an optional value since release 2.28, and none before."""
 WRONG = re.compile(r".*\b(?:mismatch|incorrect|corrupt).*", re.IGNORECASE)
-"""How a result that fails the check is printed is not documented. After a run that ended well these words may be about
-something else."""
+"""The output of a failed check is not documented. After a successful run these words may have another meaning."""
 
 
 def check_collectives(plan: dict[str, Any], cores: int) -> Check:
@@ -33,13 +32,13 @@ def check_collectives(plan: dict[str, Any], cores: int) -> Check:
         return Check("collectives", expected, "one core has no other core to reduce with", True)
     ran, bandwidth = _all_reduce(plan, cores, OPTIONS, BYTES)
     if bandwidth is None and not WRONG.search(ran.out + ran.error):
-        # A time-out or a crash is tried once more, as in the self-test; a wrong number is not.
+        # A time-out or crash is retried once, as in the self-test; a wrong number is not.
         ran, bandwidth = _all_reduce(plan, cores, OPTIONS, BYTES)
     odd = WRONG.search(ran.out)
     if not ran.error and bandwidth is not None:
         warning = f"nccom-test ends well and says: {odd[0].strip()[:200]}" if odd else ""
         found = f"correct, {bandwidth:.1f} GB/s"
-        # Without -c, for which the CPU would have to compute that much for each core.
+        # Without -c, which would make the CPU compute this amount for each core.
         size = ("-b", str(LARGE_BYTES), "-e", str(LARGE_BYTES))
         ran, large = _all_reduce(plan, cores, (*size, *COUNTS, "--non-interactive"), LARGE_BYTES)
         if large is None:
@@ -55,7 +54,7 @@ def check_collectives(plan: dict[str, Any], cores: int) -> Check:
 
 
 def _all_reduce(plan: dict[str, Any], cores: int, options: Sequence[str], size: int) -> tuple[Run, float | None]:
-    """How nccom-test ended, and the bus bandwidth that it reports of this size."""
+    """The outcome of nccom-test, and its bus bandwidth for this size."""
     with tempfile.TemporaryDirectory() as folder:
         job_users_folder(Path(folder))
         report = Path(folder) / "report.json"
@@ -68,7 +67,7 @@ def _all_reduce(plan: dict[str, Any], cores: int, options: Sequence[str], size: 
 
 
 def bus_bandwidth(text: str, size: int = BYTES) -> float | None:
-    """Of the report's one result, in GB/s; None when there is no result of that size that took any time."""
+    """The bus bandwidth of the report's only result, in GB/s; None without a result of this size and a nonzero time."""
     try:
         (result,) = json.loads(text)["results"]
         timed = float(result["time:avg(us)"]) > 0 and int(result["size(B)"]) >= size
@@ -78,7 +77,8 @@ def bus_bandwidth(text: str, size: int = BYTES) -> float | None:
 
 
 def test_nodes(plan: dict[str, Any]) -> str:
-    """nccom-test over all nodes of the membership; its output. Raises OSError with the reason when it fails."""
+    """Run nccom-test over all nodes of the membership, and return its output. Raises OSError with the reason if it
+    fails."""
     if not plan.get("internode_ssh"):
         raise OSError("the nodes cannot start processes on each other: deploy with trn:internode_ssh=on")
     hosts = files.read(HOSTFILE).split()
@@ -98,4 +98,4 @@ def test_nodes(plan: dict[str, Any]) -> str:
 
 
 HOSTFILE = "etc/trn/hostfile"
-"""Addresses of all nodes, rank 0 first; the watch writes it."""
+"""Addresses of all nodes, rank 0 first; written by the watch."""

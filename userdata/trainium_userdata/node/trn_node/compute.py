@@ -1,8 +1,8 @@
-"""Computations on NeuronCores, compared with the CPU's; run by the Python of a framework's environment.
+"""Computations on NeuronCores, compared with results of the CPU. It runs in a framework's environment.
 
-Arguments: xla or native, for PyTorch on the one core that is visible, or jax, for all cores; and how many blocks of
-device memory each core is to read, none by default. Prints a line for each core: MARK and what is wrong with a small
-computation, in JSON. Then, once all have answered, another one: MEMORY_MARK and what is wrong with its memory.
+Arguments: xla or native, for PyTorch on the only visible core, or jax, for all cores; and how many blocks of device
+memory each core reads, by default none. It prints a line for each core: MARK and the problem with a small computation,
+in JSON. After all cores, it prints another line for each: MEMORY_MARK and the problem with its memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Matrix = list[list[float]]
 
 
 def matrix(rows: int, columns: int) -> Matrix:
-    """Ones and twos: sums of their products are exact in bf16 up to this size, and none is zero."""
+    """Ones and twos: up to this size, sums of their products are exact in bf16 and nonzero."""
     return [[1 + (i * rows + j * columns + i * j) % 7 % 2 for j in range(SIZE)] for i in range(SIZE)]
 
 
@@ -29,18 +29,18 @@ EXPECTED = [sum(LEFT[i][k] * RIGHT[k][j] for k in range(SIZE)) + LEFT[i][j] for 
 
 
 TILE = [[(31 * i + j) % 127 + 1 for j in range(64)] for i in range(61)]
-"""Whole numbers whose doubles are exact in bf16. Its height is prime: no two rows at a distance of a power of two are
-alike, so that an address whose bits are swapped reads something else."""
+"""Integers whose doubles are exact in bf16. Its height is prime, so rows at a distance of a power of two differ, and an
+address with swapped bits reads a different value."""
 TILES = 1024, 16
-"""Tiles of a block, in rows and columns: 244 MiB in fp32, which no on-chip memory holds (24 MiB of SBUF in a
+"""Tiles of a block, in rows and columns: 244 MiB in fp32, more than the on-chip memory (24 MiB of SBUF in a
 NeuronCore-v2, 28 MiB in v3: AWS Neuron SDK documentation, NKI architecture guides)."""
 
 Found = tuple[str, Matrix]
-"""The platform that computed, and its answer."""
+"""The platform that computed, and its result."""
 
 
 def verdict(platform: str, answer: Matrix) -> str:
-    """What is wrong with a core's answer; empty when nothing is."""
+    """The problem with a core's result; empty if there is none."""
     if platform.lower() != "neuron":
         return f"computes on {platform}, not on a NeuronCore"
     found = [number for row in answer for number in row]
@@ -77,7 +77,7 @@ def native(blocks: int) -> Iterator[Found | bool]:
 
 
 def torch_memory(torch: Any, device: Any, blocks: int) -> Iterator[bool]:
-    """Whether each block, doubled on the device while all others stay there, is what the CPU makes of it."""
+    """Compare each block, doubled on the device while all others stay in its memory, with the result of the CPU."""
     if blocks:
         block = torch.tensor(TILE, dtype=torch.float32).repeat(*TILES)
         doubled = block + block

@@ -1,4 +1,4 @@
-"""The instance's local disks, and the folder they are mounted at."""
+"""The instance's local disks and their mount point."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .programs import run
 
 SECONDS = 30
 SHARE = 0.9
-"""Of the disks' size, at least: file systems keep a part for themselves."""
+"""Minimum part of the disks' size, because file systems reserve some."""
 
 
 def check_nvme(plan: dict[str, Any]) -> list[Check]:
@@ -34,7 +34,7 @@ def check_nvme(plan: dict[str, Any]) -> list[Check]:
         return [Check("nvme", expected, f"{disks} of {count} disks, {int(words[0]) // 10**9} GB", True)]
     why = files.read("run/trn/scratch").strip()
     found = f"{found} ({why})" if why else found
-    # The disks are there, and a job can do without them.
+    # A warning, because the disks exist and jobs can run without the folder.
     return [
         Check("nvme", expected, found, False, f"{folder} on the local disks: {found}, expected {expected}").warned()
     ]

@@ -1,4 +1,4 @@
-"""Whether the Neuron driver is there, and goes with the runtime: checked before any hardware is blamed."""
+"""Whether the Neuron driver is installed and compatible with the runtime, checked before the hardware."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def check_driver(plan: dict[str, Any]) -> Check:
 
 
 def check_compatibility(plan: dict[str, Any], checks: list[Check], *, computed_right: bool) -> list[Check]:
-    """The checks; that of the driver warns of a runtime that does not go with it, and fails if no core computed right.
+    """The checks. The driver check warns of an incompatible runtime, and fails if no core computed correctly.
 
-    The release notes list what goes together; right numbers are better evidence.
+    Compatibility is from the release notes; correct numbers are better evidence.
     """
     problem = incompatibility(plan)
     if not problem:
@@ -50,7 +50,7 @@ def check_compatibility(plan: dict[str, Any], checks: list[Check], *, computed_r
 
 
 def incompatibility(plan: dict[str, Any]) -> str:
-    """Why the driver that is loaded and the runtime do not go together; empty when nothing says so."""
+    """Why the loaded driver and the runtime are incompatible; empty if they are not."""
     loaded, runtime = files.read("sys/module/neuron/version").strip(), runtime_version()
     for rule in plan.get("driver_rules", []):
         if loaded and runtime and within(rule, "driver", loaded) and within(rule, "runtime", runtime):
@@ -64,7 +64,7 @@ def wrong(found: str, problem: str, *, may_heal: bool = False) -> Check:
 
 
 def runtime_version() -> str:
-    """Of the package, or else of the library's file; empty when neither is there."""
+    """The version of the package, or of the library's file; empty if neither is installed."""
     for query in (("dpkg-query", "-W", "-f", "${Version}"), ("rpm", "-q", "--qf", "%{VERSION}")):
         package = run(*query, RUNTIME, seconds=SECONDS)
         if not package.error and version(package.out):
@@ -79,6 +79,6 @@ def version(text: str) -> tuple[int, ...]:
 
 
 def within(rule: dict[str, str], name: str, found: str) -> bool:
-    """Whether a version lies within the bounds that the rule has for it."""
+    """Whether a version is within the bounds of the rule."""
     low, high = rule.get(f"{name}_from"), rule.get(f"{name}_below")
     return (low is None or version(found) >= version(low)) and (high is None or version(found) < version(high))

@@ -1,4 +1,4 @@
-"""Elastic Fabric Adapters and the library that uses them."""
+"""Elastic Fabric Adapters, and libfabric."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def check_efa(plan: dict[str, Any]) -> list[Check]:
 
 
 def check_libfabric(expected: int) -> list[Check]:
-    """The provider, and how many devices it opens; too few of these are a warning: the kernel has counted them."""
+    """The provider and the number of devices that it opens. Too few are only a warning, because the kernel lists all of
+    them."""
     ran = run("fi_info", "-p", "efa", seconds=SECONDS)
-    # The prefix of each interface that it lists.
+    # The prefix of each interface in its output.
     there = not ran.error and re.search(r"^\s*provider:\s*efa\b", ran.out, re.MULTILINE)
     found = "efa" if there else ran.error or "fi_info lists no provider efa"
     provider = check("efa-provider", "efa", found, f"libfabric does not find the EFA provider: {found}")
@@ -36,5 +37,5 @@ def check_libfabric(expected: int) -> list[Check]:
 
 
 def domains(listed: str) -> set[str]:
-    """The devices in the output of fi_info, which lists each once for every fabric and endpoint type."""
+    """The devices in the output of fi_info, which lists each for every fabric and endpoint type."""
     return {name.rsplit("-", 1)[0] for name in re.findall(r"^\s*domain:\s*(\S+)", listed, re.MULTILINE)}

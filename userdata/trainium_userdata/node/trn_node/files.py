@@ -1,4 +1,4 @@
-"""The node's files, below the folder that the variable ROOT names; by default the real root."""
+"""The node's files, below the folder in the variable ROOT, by default /."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLAN = "etc/trn/plan.json"
 LOCATIONS = "etc/trn/places.env"
 RECORD = "var/lib/trn/record.json"
 KEPT_MARK = "results-lost"
-"""A file in the folder of an attempt of a job whose results are on this node alone."""
+"""A file that marks the folder of an attempt whose results are only on this node."""
 
 
 def path(name: str) -> Path:
@@ -21,7 +21,7 @@ def path(name: str) -> Path:
 
 
 def read(name: str) -> str:
-    """The text of a file; empty when there is none or it cannot be read."""
+    """The text of a file; empty if it does not exist or cannot be read."""
     try:
         return path(name).read_text(errors="replace")
     except OSError:
@@ -29,7 +29,7 @@ def read(name: str) -> str:
 
 
 def write(name: str, text: str) -> None:
-    """Replace a file in one step: who reads it sees the old text or the new."""
+    """Replace a file atomically."""
     file = path(name)
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_name(f".{file.name}.new")
@@ -41,12 +41,12 @@ def write(name: str, text: str) -> None:
 
 
 def plan() -> dict[str, Any]:
-    """What the plan expects of the node. Raises OSError or ValueError if the file is missing or not JSON."""
+    """The plan's expectations of the node. Raises OSError or ValueError if the file is missing or not JSON."""
     return cast("dict[str, Any]", json.loads(path(PLAN).read_text()))
 
 
 def locations() -> dict[str, str]:
-    """Region and URLs of the cluster, by the names of their variables."""
+    """Region and URLs of the cluster, by variable name."""
     lines = (line.split("=", 1) for line in read(LOCATIONS).splitlines() if "=" in line)
     return {name.strip(): value.strip().strip("\"'") for name, value in lines}
 
@@ -57,7 +57,7 @@ def own_name(instance_id: str) -> str:
 
 
 def location(name: str) -> str:
-    """One of the locations. Raises OSError without it."""
+    """One of the locations. Raises OSError if it is missing."""
     found = locations().get(name)
     if not found:
         raise OSError(f"/{LOCATIONS} names no {name}")

@@ -1,4 +1,4 @@
-"""Errors of the Neuron devices: those in the kernel's log, and the driver's counters of uncorrected errors.
+"""Errors of the Neuron devices, from the kernel log and the driver's counters of uncorrected errors.
 
 Sources: AWS Neuron SDK documentation at 2.32.0, neuron-runtime/nrt-troubleshoot.rst, its node problem detector
 (deploy/infrastructure/problem-detector-irsa.rst), tools/neuron-sys-tools/neuron-sysfs-user-guide.rst and
@@ -19,13 +19,13 @@ from .check import Check
 KMSG = "dev/kmsg"
 DEVICES = "sys/devices/virtual/neuron_device"
 BUFFER = 16384
-"""Bytes. /dev/kmsg gives one record for each read, and none for a buffer that is too small."""
+"""Bytes. /dev/kmsg returns one record per read, and an error if the buffer is too small."""
 
 FAILED = "failed"
 DRAINING = "draining"
 ERRORS_NAMED = 5
-"""At most so many errors in one sentence."""
-# The hardware error, if any, is another node's.
+"""The maximum number of errors in a sentence."""
+# If it is a hardware error, it is on another node.
 ELSEWHERE = "HANG_ON_COLLECTIVES"
 LOST = ("SRAM_UNCORRECTABLE_ERROR", "NC_UNCORRECTABLE_ERROR", "HBM_UNCORRECTABLE_ERROR", "DMA_ERROR")
 COUNTERS = {
@@ -38,7 +38,7 @@ CORE_COUNTERS = {
     "hw_nc_ue_error": "uncorrectable errors of the core",
     "hw_dma_abort_error": "aborted DMA transfers",
 }
-"""Executions that ended so since the driver was loaded, by core. AWS's remedy for each is another instance."""
+"""Failed executions since the driver was loaded, by core. AWS's remedy for each is to replace the instance."""
 HEALTH = "unhealthy_components"
 COMPONENTS = (
     "hbm",
@@ -52,20 +52,22 @@ COMPONENTS = (
     "link_switch",
     "axi_fabric",
 )
-"""What the firmware may call unhealthy. What the file holds on a healthy device is documented nowhere."""
+"""Components that the firmware may report as unhealthy. The content of the file on a healthy device is not
+documented."""
 
 _RECORD = re.compile(r"(?:\d+,(\d+),[^;]*;)?.*?NEURON_HW_ERR=([A-Z0-9_]{1,64})(.*)")
 
 
 class KernelLog:
-    """seen: sequence number of the last record with an error that was read in this boot; -1: none."""
+    """seen: sequence number of the last record with an error in this boot; -1: none."""
 
     def __init__(self, seen: int) -> None:
         self.seen = seen
         self._file = -1
 
     def errors(self) -> dict[str, str]:
-        """What each error since the last call makes of the node, by sentence. Raises OSError without a kernel log."""
+        """The state of the node for each error since the last call, by sentence. Raises OSError without a kernel
+        log."""
         if self._file < 0:
             self._file = os.open(files.path(KMSG), os.O_RDONLY | os.O_NONBLOCK)
         found: dict[str, str] = {}
@@ -75,7 +77,7 @@ class KernelLog:
             except BlockingIOError:
                 return found
             except BrokenPipeError:
-                # The oldest records were overwritten; the next read goes on after them.
+                # The oldest records were overwritten; the next read continues after them.
                 continue
             if not text:
                 return found
@@ -87,7 +89,7 @@ class KernelLog:
 
 
 def classify(error: str, rest: str) -> tuple[str, str]:
-    """A sentence on an error of the kernel's log, and the state of the node after it; empty: it says nothing of it."""
+    """A sentence on an error in the kernel log, and the resulting state of the node; empty: not changed."""
     device = re.search(r"\bnd-id=(\w{1,8})", rest)
     lost = error in LOST or "action=TERMINATE_INSTANCE" in rest
     state = "" if error == ELSEWHERE else FAILED if lost else DRAINING
@@ -95,9 +97,9 @@ def classify(error: str, rest: str) -> tuple[str, str]:
 
 
 def counters() -> dict[str, int]:
-    """The counters by device and name, as in `neuron3/mem_ecc_uncorrected`; without those that cannot be read.
+    """The readable counters by device and name, such as `neuron3/mem_ecc_uncorrected`.
 
-    They are sought by name: driver 2.31 moves files of this tree (the guide at 2.33.0).
+    They are searched by name, because driver 2.31 moved files of this tree (the guide at 2.33.0).
     """
     counts: dict[str, int] = {}
     for device in files.path(DEVICES).glob("neuron*"):
@@ -106,7 +108,7 @@ def counters() -> dict[str, int]:
 
 
 def core_counters() -> dict[str, int]:
-    """The counters of the cores, as in `neuron3/neuron_core1/hw_nc_ue_error`; without those that cannot be read."""
+    """The readable counters of cores, such as `neuron3/neuron_core1/hw_nc_ue_error`."""
     counts: dict[str, int] = {}
     for core in files.path(DEVICES).glob("neuron*/neuron_core*"):
         counts.update(_counts(core, f"{core.parent.name}/{core.name}", CORE_COUNTERS))
@@ -114,7 +116,7 @@ def core_counters() -> dict[str, int]:
 
 
 def unhealthy() -> list[str]:
-    """What the firmware of each device calls unhealthy, as in `Neuron device 3: hbm, link_efa`."""
+    """The unhealthy components by device, as in `Neuron device 3: hbm, link_efa`."""
     found: list[str] = []
     for device in sorted(files.path(DEVICES).glob("neuron*")):
         for file in _named(device, [HEALTH]):
@@ -125,10 +127,10 @@ def unhealthy() -> list[str]:
 
 
 def check_errors(before: dict[str, int], now: dict[str, int], unhealthy: list[str]) -> Check:
-    """Errors that the counters of devices and cores show before and after the tests.
+    """Errors in the counters of devices and cores before and after the tests.
 
-    Those that the tests have added fail the node. What was there before, and what the firmware says, is a warning:
-    whether a sound node shows none of it at its first boot is not documented.
+    Errors during the tests fail the node. Earlier errors and reports of the firmware are warnings, because it is not
+    documented whether a healthy node has none at its first boot.
     """
     increased = {key: count - before[key] for key, count in now.items() if count > before.get(key, count)}
     fatal = any(COUNTERS.get(key.rsplit("/", 1)[1], (FAILED,))[0] == FAILED for key in increased)
@@ -159,7 +161,7 @@ def _counts(top: Path, place: str, names: Collection[str]) -> dict[str, int]:
 
 
 def _named(top: Path, names: Collection[str]) -> Iterator[Path]:
-    """The files of these names below a folder, or `total` in folders of these names; not those of its cores."""
+    """The files with these names below a folder, or `total` in folders with these names, without those of cores."""
     for folder, folders, here in os.walk(top):
         folders[:] = [name for name in folders if not name.startswith("neuron_core")]
         yield from (Path(folder) / name for name in here if name in names)
@@ -167,7 +169,7 @@ def _named(top: Path, names: Collection[str]) -> Iterator[Path]:
 
 
 def increases(before: dict[str, int], now: dict[str, int]) -> dict[str, str]:
-    """What each counter that is higher than before makes of the node, by sentence."""
+    """The state of the node for each counter that has increased, by sentence."""
     found: dict[str, str] = {}
     for key, count in now.items():
         device, name = key.split("/")

@@ -12,8 +12,8 @@ from . import web
 TOKEN_SECONDS = 21600
 
 CREDENTIALS_SECONDS = 60
-"""How long they are kept. New ones are there at least five minutes before the old ones expire (Amazon EC2 user guide,
-instance metadata: security credentials)."""
+"""How long they are cached. New ones are available at least five minutes before the old ones expire (Amazon EC2 user
+guide, instance metadata: security credentials)."""
 
 
 class Credentials(NamedTuple):
@@ -23,7 +23,7 @@ class Credentials(NamedTuple):
 
 
 class Imds:
-    """endpoint: default AWS_EC2_METADATA_SERVICE_ENDPOINT or the well-known address. retries: default web.RETRIES."""
+    """endpoint: Default: AWS_EC2_METADATA_SERVICE_ENDPOINT, or the standard address. retries: Default: web.RETRIES."""
 
     def __init__(self, endpoint: str | None = None, *, retries: int | None = None) -> None:
         found = endpoint or os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or "http://169.254.169.254"
@@ -33,14 +33,14 @@ class Imds:
         self._credentials: tuple[float, Credentials] | None = None
 
     def get(self, path: str) -> str | None:
-        """The text at a path below /latest/meta-data; None when there is none. Raises OSError without a response."""
+        """The text at a path below /latest/meta-data; None if it does not exist. Raises OSError without a response."""
         response = web.retry(lambda: self._get(path), (200, 404), self.retries)
         if response.status not in (200, 404):
             raise OSError(f"the metadata service answers {response.status} to {path}")
         return response.body.decode(errors="replace") if response.status == 200 else None
 
     def credentials(self) -> Credentials:
-        """Those of the instance's role. Raises OSError when it has none."""
+        """The credentials of the instance's role. Raises OSError if it has none."""
         known = self._credentials
         if known and time.monotonic() - known[0] < CREDENTIALS_SECONDS:
             return known[1]

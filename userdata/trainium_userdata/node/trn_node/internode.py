@@ -1,8 +1,8 @@
-"""The test of an all-reduce over the cores of all nodes: groups of nodes, and what follows from their outcomes.
+"""The all-reduce test over the cores of all nodes: groups of nodes, and the judgement of their outcomes.
 
-All nodes compute together. If that is not right, each computes alone, which shows whether the test works there at all,
-and then in pairs, each time with another node, which shows an odd one. Wrong numbers fail a node in any case. A test
-that comes to no numbers fails a node only if it works with others, for it may be the test that is at fault.
+All nodes compute together. If the result is not correct, each computes alone, which shows whether the test works at
+all, and then in pairs with different nodes, which identifies a faulty one. Wrong numbers always fail a node. A test
+without a result fails a node only if it works with others, because the test may be at fault.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ NAME = "internode-collectives"
 READY, RIGHT, WRONG, NO_RESULT, UNABLE = "ready", "right", "wrong", "trouble", "unable"
 ASSEMBLY, TOGETHER, ALONE = 0, 1, 2
 PAIR_ROUNDS = 3
-"""Two show an odd node; of an odd number of nodes, one has no partner in each round."""
+"""Two rounds identify a faulty node. With an odd number of nodes, one has no partner in each round."""
 NAMED = 3
-"""At most so many nodes, or outcomes, in one sentence."""
+"""The maximum number of nodes or outcomes in a sentence."""
 
 
 class Outcome(NamedTuple):
-    """The outcome of one node in a step: READY or UNABLE in the first, then RIGHT, WRONG or NO_RESULT.
+    """The outcome of one node in a step: READY or UNABLE in the first step, then RIGHT, WRONG or NO_RESULT.
 
-    detail: one line on what is wrong. bandwidth: in GB/s, READY's within the node, RIGHT's with the others.
+    detail: one line on the problem. bandwidth: in GB/s, of READY within the node, of RIGHT with the others.
     """
 
     state: str
@@ -33,19 +33,19 @@ class Outcome(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Any) -> Outcome:
-        """Raises LookupError, TypeError or ValueError when it is none."""
+        """Raises LookupError, TypeError or ValueError if it is invalid."""
         bandwidth = raw["bandwidth"]
         return cls(str(raw["state"]), str(raw["detail"])[:300], None if bandwidth is None else float(bandwidth))
 
 
 History = Sequence[Mapping[str, Outcome]]
-"""The outcomes of each step, by instance id; without the nodes that gave none."""
+"""The outcomes of each step by instance id, without nodes that gave none."""
 
 
 class Judgement(NamedTuple):
-    """found: in one sentence for all nodes. faults, warnings: of nodes, a sentence each.
+    """found: one sentence for all nodes. faults, warnings: one sentence for each affected node.
 
-    wrong: those at fault who took part in wrong numbers. tested: whether an all-reduce over all nodes was right.
+    wrong: the faulty nodes that took part in wrong numbers. tested: whether an all-reduce over all nodes was correct.
     """
 
     found: str
@@ -56,14 +56,14 @@ class Judgement(NamedTuple):
 
 
 def groups(nodes: Sequence[str], step: int) -> list[list[str]]:
-    """Who computes together in a step; the first of each group is its rank 0. nodes: in the order of their ranks."""
+    """The groups of a step; the first node of each group is its rank 0. nodes: in the order of ranks."""
     if step in (ASSEMBLY, ALONE):
         return [[node] for node in nodes]
     return [list(nodes)] if step == TOGETHER else pairs(nodes, step - ALONE - 1)
 
 
 def pairs(nodes: Sequence[str], number: int) -> list[list[str]]:
-    """Of a tournament in which each meets each: the pairs of a round, counted from 0."""
+    """The pairs of a round of a round-robin tournament, counted from 0."""
     first, *others = [*nodes, *[""] * (len(nodes) % 2)]
     turn = number % len(others)
     seats = [first, *others[turn:], *others[:turn]]
@@ -77,9 +77,9 @@ def last_step(nodes: Sequence[str]) -> int:
 
 
 def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement | None:
-    """What follows from the steps so far; None while another one is needed.
+    """The judgement of the steps so far; None if another step is needed.
 
-    slow: the part of the nodes' median bandwidth below which a node is warned of.
+    slow: the part of the nodes' median bandwidth below which a node gets a warning.
     """
     if not history:
         return None
@@ -105,7 +105,7 @@ def judge(nodes: Sequence[str], history: History, *, slow: float) -> Judgement |
 
 
 def slow_nodes(assembled: Mapping[str, Outcome], slow: float) -> dict[str, str]:
-    """A sentence for each node whose cores exchange far less than those of others do."""
+    """A sentence for each node with a bandwidth far below that of the others."""
     measured = {node: outcome.bandwidth for node, outcome in assembled.items() if outcome.bandwidth is not None}
     if len(measured) < 2:
         return {}

@@ -1,4 +1,4 @@
-"""The process of `trn-node internode`, which takes minutes that the watch does not have."""
+"""The process of `trn-node internode`, separate from the watch because it takes minutes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from .internode_rounds import RESULT, TASK, Task
 
 
 class InternodeResult(NamedTuple):
-    """The check as the record has it. problem: why it fails this node; empty when it does not."""
+    """The check for the record. problem: why it fails this node; empty if it does not."""
 
     check: dict[str, Any]
     problem: str
 
 
 class InternodeProcess:
-    """One at a time: that of another membership is ended first. process: None before the first."""
+    """One at a time: the process of another membership is ended first. process: None before the first."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self._task: Task | None = None
 
     def tested(self, task: Task) -> InternodeResult | None:
-        """How the test of the task's membership ended; None while it is under way, begun now if need be."""
+        """The result of the test of the task's membership; None while it is running. Starts it if necessary."""
         try:
             result = json.loads(files.read(RESULT))
             if result["version"] == task.version:

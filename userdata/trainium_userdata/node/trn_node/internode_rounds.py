@@ -1,8 +1,9 @@
-"""`trn-node internode`: this node's part in the test of an all-reduce over all nodes, which rank 0 leads.
+"""`trn-node internode`: this node's part in the all-reduce test over all nodes, which rank 0 leads.
 
-The nodes agree over objects in S3, below a folder of the membership's version: rank 0 writes which step it is, each
-node writes its outcome. nccom-test is not used: across nodes it starts its processes with ssh or Slurm only (AWS Neuron
-SDK documentation, nccom-test.rst). Each node starts its own processes with torchrun and static ranks, as a job does.
+The nodes coordinate through objects in S3, in a folder for the membership's version: rank 0 writes the step, and each
+node its outcome. nccom-test is not used, because across nodes it starts its processes only with ssh or Slurm (AWS
+Neuron SDK documentation, nccom-test.rst). Each node starts its own processes with torchrun and static ranks, like a
+job.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ PAUSE_SECONDS = 2
 _LOGGER = logger_of("trn_node")
 STACKS = ("xla", "native")
 StepRunner = Callable[[Sequence[str], int], Outcome]
-"""The outcome of this node in a group of nodes, in a step."""
+"""The outcome of this node in a step with a group of nodes."""
 
 
 class Task(NamedTuple):
@@ -48,7 +49,7 @@ class Task(NamedTuple):
 
 
 class Rounds:
-    """The objects in S3 of the test of one membership. limits: of the plan, in seconds."""
+    """The S3 objects of the test of one membership. limits: of the plan, in seconds."""
 
     def __init__(self, s3: S3, task: Task, limits: Mapping[str, float], run_step: StepRunner) -> None:
         self._s3, self._task, self._limits, self._run_step = s3, task, limits, run_step
@@ -57,7 +58,8 @@ class Rounds:
         self._ends = time.monotonic() + limits["all_seconds"]
 
     def lead(self) -> Judgement:
-        """Start the steps, and judge the outcomes of all nodes, once for each membership. Raises OSError without S3."""
+        """Start the steps and judge the outcomes of all nodes, once for each membership. Raises OSError if S3 does not
+        answer."""
         stored = self._get("step")
         if stored and "judgement" in stored:
             return Judgement(**stored["judgement"])
@@ -78,7 +80,7 @@ class Rounds:
             history.append({**own, **self._outcomes(step, [name for name in members if name not in own], ends)})
 
     def follow(self) -> Judgement:
-        """Take part in the steps that rank 0 calls. Raises OSError without S3."""
+        """Take part in the steps of rank 0. Raises OSError if S3 does not answer."""
         done, last_step_at, timeout = -1, time.monotonic(), self._limits["assembly_seconds"]
         while time.monotonic() < last_step_at + timeout:
             stored = self._get("step")
@@ -93,7 +95,7 @@ class Rounds:
         return Judgement(f"not tested: no record yet from {self._names[0]}, which leads the test")
 
     def _outcome(self, step: int) -> Outcome:
-        """This node's; a step that it has taken part in already is not repeated."""
+        """This node's outcome. A completed step is not repeated."""
         place = f"{step}/{self._task.instance_id}"
         if stored := self._get(place):
             return Outcome.from_json(stored)
@@ -106,7 +108,7 @@ class Rounds:
         return outcome
 
     def _outcomes(self, step: int, names: Sequence[str], ends: float) -> dict[str, Outcome]:
-        """Those of other nodes, without those that do not come until `ends`."""
+        """The outcomes of other nodes that arrive until `ends`."""
         found: dict[str, Outcome] = {}
         while True:
             for name in names:
@@ -125,7 +127,8 @@ class Rounds:
 
 
 def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) -> Outcome:
-    """The outcome of this node: whether it can take part, in the first step, and an all-reduce with the group."""
+    """The outcome of this node: in the first step, whether it can take part; then that of an all-reduce with the
+    group."""
     python = self_test.framework_python(plan)
     if step == ASSEMBLY:
         held = neuron.users(neuron.list_devices(plan)[0])
@@ -173,13 +176,13 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
 
 
 def check(judgement: Judgement, task: Task) -> Check:
-    """What the judgement makes of this node."""
+    """The judgement of this node."""
     expected = f"a correct all-reduce over {len(task.nodes)} nodes"
     fault = judgement.faults.get(task.instance_id)
     if fault:
         problem = f"all-reduce over nodes: {fault}"
         return Check(NAME, expected, judgement.found, False, problem, wrong_numbers=task.instance_id in judgement.wrong)
-    # One that failed is replaced, and the new nodes are tested together.
+    # A failed node is replaced, and the new nodes are tested together.
     settled = judgement.tested or bool(judgement.faults)
     warnings = [
         "" if settled else f"all-reduce over nodes: {judgement.found}",

@@ -1,4 +1,4 @@
-"""What a job's compile cache depends on, as this node knows it."""
+"""The properties of this node that a job's compile cache depends on."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from . import files, limits
 from .self_test import framework_python
 
 FOLDER = "var/cache/trn/jobs"
-"""Stays from job to job: a second one reads from S3 only what is new."""
+"""Kept between jobs: later ones download only new entries."""
 
 
 def framework_environment(stack: str | None) -> tuple[str, Path] | None:
-    """A stack and its virtual environment: of that stack, or the node's own. None where the node has none."""
+    """A stack and its virtual environment: of the given stack, or of the node. None if the node has none."""
     plan = files.plan()
     frameworks = {name: each for name, each in plan.get("frameworks", {}).items() if stack in (None, each)}
     found = framework_python({**plan, "frameworks": frameworks})
@@ -24,7 +24,7 @@ def framework_environment(stack: str | None) -> tuple[str, Path] | None:
 
 
 def compile_cache(stack: str | None) -> dict[str, Any] | None:
-    """For the launch file of a job of that stack, or of the node's own; None on a node without cache or framework."""
+    """The part of a job's launch file for the given stack, or for that of the node; None without cache or framework."""
     plan, url = files.plan(), files.locations().get("TRN_CACHE_URL")
     found = framework_environment(stack)
     if not url or not found:
@@ -41,7 +41,7 @@ def compile_cache(stack: str | None) -> dict[str, Any] | None:
 
 
 def direct_url() -> str:
-    """Where PyTorch/XLA keeps what is compiled outside of jobs. Raises ValueError where its compiler is not known."""
+    """Where PyTorch/XLA stores compiled graphs outside of jobs. Raises ValueError if its compiler is not known."""
     given = compile_cache("xla")
     if given is None:
         raise ValueError("this node has no PyTorch/XLA")

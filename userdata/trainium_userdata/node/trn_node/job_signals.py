@@ -1,4 +1,4 @@
-"""Signals processes that use Neuron devices or belong to the job, and people on the node, that the node ends."""
+"""Notifies processes that use Neuron devices or belong to the job, and people on the node, that the node will end."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from .job_unit import UNIT
 from .usage import holds_a_device
 
 SIGNAL = signal.SIGUSR1
-"""What training frameworks take as the sign to save and stop. It kills a process that does not handle it."""
+"""The signal to save and stop for training frameworks. It kills a process that does not handle it."""
 
 WALL_TIMEOUT_SECONDS = 10
 
 
 def notify(text: str) -> str:
-    """Signal every job that handles it, leave the others alone, write to all terminals. Returns what was done."""
+    """Signal every job that handles it, and write to all terminals. Returns what was done."""
     signalled: list[int] = []
     unhandled: list[int] = []
     for folder in files.path("proc").glob("[0-9]*"):
-        # Processes end at any time, and not every one is open to us.
+        # Processes can end at any time, and some cannot be read.
         with contextlib.suppress(OSError):
             process = int(folder.name)
-            # The descriptor keeps the id from being another process's by the time of the signal.
+            # The descriptor guarantees that the id is not reused before the signal.
             descriptor = os.pidfd_open(process)
             try:
                 if holds_a_device(folder) or _is_of_the_job(folder):

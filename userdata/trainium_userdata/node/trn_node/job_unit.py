@@ -16,7 +16,7 @@ from .programs import run
 
 UNIT = "trn-job.service"
 MEMORY = "var/lib/trn/job.json"
-"""Outlives a reboot: what was begun before one is not begun again."""
+"""Persists over a reboot, so that an attempt is not started again."""
 LAUNCH = "run/trn/launch.json"
 FOLDER = "trn-jobs"
 SECONDS = 30
@@ -31,18 +31,18 @@ PROPERTIES = (
     "KillMode=control-group",
     "TimeoutStopSec=30",
     "LimitMEMLOCK=infinity",
-    # A process that the kernel ends for want of memory is reported by the others.
+    # If the kernel kills a process for lack of memory, the others report it.
     "OOMPolicy=continue",
-    # Its program reports every quarter of that; one that was frozen (SIGSTOP) would hold the node for ever.
+    # Its program notifies in a quarter of this interval. Without it, a frozen program (SIGSTOP) would block the node.
     "WatchdogSec=120",
     "NotifyAccess=main",
 )
 
 
 class JobUnit:
-    """What this node has begun, and whether it still runs.
+    """The attempt that this node has started, and whether it is running.
 
-    is_ending: whether its program had ended when that was asked last, and the unit had not.
+    is_ending: whether, at the last check, its program had ended and the unit had not.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class JobUnit:
         self._descriptor: int | None = None
 
     def begun(self) -> tuple[str, int, bool]:
-        """The job and attempt that were begun last, and whether in this boot."""
+        """The job and attempt that were started last, and whether in this boot."""
         try:
             memory = json.loads(files.read(MEMORY))
             return str(memory["job"]), int(memory["attempt"]), memory["boot"] == _boot()
@@ -58,7 +58,7 @@ class JobUnit:
             return "", 0, True
 
     def is_active(self) -> bool:
-        """Also while it stores what is left."""
+        """Also true while it stores its results."""
         shown = run("systemctl", "show", "--property=ActiveState,MainPID", UNIT, seconds=SECONDS).out
         found = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
         active = found.get("ActiveState") in ("active", "activating", "deactivating", "reloading")
@@ -71,7 +71,7 @@ class JobUnit:
         return active
 
     def wait(self, seconds: float) -> bool:
-        """Return after so many seconds, or when its program, which was seen to run, ends; whether it did."""
+        """Wait until the time is over or its running program ends. Returns whether it ended."""
         if self._descriptor is None:
             time.sleep(seconds)
             return False
@@ -82,10 +82,10 @@ class JobUnit:
         return ended
 
     def start(self, job: str, attempt: int, launch: dict[str, Any]) -> None:
-        """launch: the launch file, but for its folder. Raises OSError with a sentence."""
+        """launch: the launch file without its folder. Raises OSError with a sentence."""
         if not limits.is_job_user_there():
             raise OSError(f"there is no user {limits.JOB_USER}, and jobs do not run as root")
-        # Before it starts: a watch that is ended in between must not start it twice.
+        # Before the start, so that a restarted watch does not start it twice.
         files.write(MEMORY, json.dumps({"job": job, "attempt": attempt, "boot": _boot()}))
         folder = _new_folder(f"{job}-{attempt}")
         if launch.get("compile_cache"):
@@ -106,11 +106,11 @@ class JobUnit:
 def _new_folder(name: str) -> Path:
     """An empty folder of the user of jobs, on the local disks if there are any.
 
-    Those of all that ran before are deleted, but for what has not reached S3.
+    Folders of earlier attempts are deleted, except results that have not reached S3.
     """
     parent = _disk() / FOLDER
     parent.mkdir(mode=0o755, exist_ok=True)
-    # On the local disks every user may make folders.
+    # Every user may create folders on the local disks.
     if parent.is_symlink() or parent.stat().st_uid != os.geteuid():
         raise OSError(f"{parent} is not root's own folder: remove it")
     for old in parent.iterdir():

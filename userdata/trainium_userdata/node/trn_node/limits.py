@@ -17,11 +17,11 @@ JOB_USER, JOB_UID = "trn-job", 60800
 """Of jobs, and of the computations that prove a node. The number is the same on all nodes, for files on shared file
 systems; no other user's range has it (systemd, UIDs and GIDs)."""
 UNITS = {"memlock": ("-l", "DefaultLimitMEMLOCKSoft", 1024), "nofile": ("-n", "DefaultLimitNOFILESoft", 1)}
-"""Of each limit: the flag of ulimit, the property of systemd, and how many of systemd's units are one of ulimit's."""
+"""Each limit: the flag of ulimit, the property of systemd, and the factor between their units."""
 
 
 def check_limits(plan: dict[str, Any]) -> list[Check]:
-    """The default limits of processes: of a user who logs in, and of a service."""
+    """The default limits of processes, of logins and of services."""
     flags = "; ".join(f"ulimit -S {flag}" for flag, _, _ in UNITS.values())
     logins = last_lines(run("su", "-", login_user(), "-c", flags, seconds=SECONDS))
     properties = ",".join(setting for _, setting, _ in UNITS.values())
@@ -37,7 +37,7 @@ def check_limits(plan: dict[str, Any]) -> list[Check]:
 
 
 def last_lines(result: Run) -> list[str]:
-    """The last lines, one for each limit: before them stands what a login says."""
+    """The last lines, one for each limit, after the output of the login."""
     lines = result.out.split()[-len(UNITS) :]
     return [result.error or "unknown"] * len(UNITS) if result.error or len(lines) < len(UNITS) else lines
 
@@ -53,7 +53,7 @@ def check_limit(name: str, expected: str, login: str, service: str) -> Check:
 
 
 def login_user() -> str:
-    """The image's user, who may log in; root if there is none."""
+    """The image's login user; root if there is none."""
     users = (line.split(":") for line in files.read("etc/passwd").splitlines())
     return next((user[0] for user in users if user[2:3] == [LOGIN_UID]), "root")
 

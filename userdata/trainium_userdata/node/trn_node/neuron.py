@@ -1,4 +1,4 @@
-"""The Neuron devices that neuron-ls lists, against those of the plan."""
+"""Compares the Neuron devices of neuron-ls with the plan."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ SECONDS = 60
 GIB = 2**30
 NAMES = ("neuron-devices", "neuron-cores", "device-memory", "lnc")
 MEMORY_TOLERANCE = 0.05
-"""Firmware keeps a part of a device's memory, and not every version of neuron-ls counts it."""
+"""The firmware reserves a part of a device's memory, which not every version of neuron-ls counts."""
 JSON_OPTIONS = (("-j",), ("--output-format", "json"))
-"""-j ends with Neuron 2.34, the other begins with it (AWS Neuron SDK documentation, announcement of 2026-10-16)."""
+"""Neuron 2.34 replaces -j by the other option (AWS Neuron SDK documentation, announcement of 2026-10-16)."""
 REFUSED_OPTION = re.compile("flag|option|argument|usage|no longer|not supported", re.I)
 DEVICE_FIELDS = {"neuron_device", "nc_count"}
 Devices = list[dict[str, Any]]
 
 
 def list_devices(plan: dict[str, Any]) -> tuple[Devices, str]:
-    """The devices; if neuron-ls does not list them, why. It gets the LNC, by which it counts cores."""
+    """The devices, or why neuron-ls does not list them. It gets the LNC, because it counts logical cores."""
     lnc = plan["logical_neuroncore_config"]
     changes = {"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {}
     errors: list[str] = []
@@ -36,9 +36,9 @@ def list_devices(plan: dict[str, Any]) -> tuple[Devices, str]:
 
 
 def read_devices(output: str) -> tuple[Devices, str]:
-    """The devices with whatever fields this version of neuron-ls prints; if there is no list of them, why.
+    """The devices with the fields of this version of neuron-ls, or why there is no list.
 
-    Since Neuron 2.34 the list is a field of an object, whose other fields hold for every device.
+    Since Neuron 2.34 the list is a field of an object, whose other fields apply to every device.
     """
     try:
         printed: Any = json.loads(output)
@@ -82,7 +82,7 @@ def applies(name: str, plan: dict[str, Any]) -> bool:
 
 
 def numbers(devices: Devices, field: str) -> list[int | None]:
-    """The field of each device; None where it is absent or no whole number. Some numbers come as text."""
+    """The field of each device; None if it is absent or not an integer. Some numbers are printed as text."""
     texts = [str(device.get(field)) for device in devices]
     return [int(text) if re.fullmatch("[0-9]{1,18}", text) else None for text in texts]
 
@@ -92,7 +92,7 @@ def core_count(devices: Devices) -> int:
 
 
 def users(devices: Devices) -> list[str]:
-    """Processes that hold NeuronCores: command and process id."""
+    """Processes that use NeuronCores: command and process id."""
     held = [device.get("neuron_processes") for device in devices]
     processes = [each for some in held if isinstance(some, list) for each in cast("list[Any]", some)]
     valid = [cast("dict[str, Any]", each) for each in processes if isinstance(each, dict)]
@@ -100,7 +100,7 @@ def users(devices: Devices) -> list[str]:
 
 
 def nearly(size: int | None, expected: int) -> int | None:
-    """The expected size for one that differs from it by little."""
+    """The expected size for a size close to it."""
     return expected if size is not None and abs(size - expected) <= MEMORY_TOLERANCE * expected else size
 
 
@@ -130,7 +130,7 @@ def check_each(name: str, what: str, expected: str, values: list[str], ids: list
 def check_lnc(plan: dict[str, Any], devices: Devices, ids: list[int | None]) -> Check:
     expected = str(plan["logical_neuroncore_config"])
     configs = numbers(devices, "logical_neuroncore_config")
-    # Of the field, which not every version prints, and the number of cores, the cores are what jobs see.
+    # Not every version prints the field, and jobs see the number of cores.
     right = core_count(devices) == plan["neuron_cores"]
     if any(configs):
         each = check_each("lnc", "LNC", expected, [str(config or "unknown") for config in configs], ids)

@@ -1,4 +1,4 @@
-"""AWS's notices to an instance about its end: the EC2 user guide's pages on instance metadata."""
+"""AWS's notices to an instance about its end (EC2 user guide, instance metadata)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ LIFECYCLE = "autoscaling/target-lifecycle-state"
 MAINTENANCE = "events/maintenance/scheduled"
 REBALANCE = "events/recommendations/rebalance"
 SECONDS = {
-    # Spot gives two minutes, of which a job wants nearly all.
+    # Spot Instances get two minutes, and a job needs nearly all of them.
     SPOT: 5,
-    # Without a lifecycle hook Auto Scaling gives none at all.
+    # Without a lifecycle hook, Auto Scaling gives no time.
     LIFECYCLE: 5,
     # Known hours or days ahead.
     MAINTENANCE: 60,
     REBALANCE: 60,
 }
-"""How often each path of the metadata service is read."""
+"""The interval of reads for each path of the metadata service."""
 
 
 class Notice(NamedTuple):
-    """at: when that happens, in seconds since 1970; 0: at any moment. ends: whether work is lost then."""
+    """at: when it happens, in seconds since 1970; 0: at any moment. ends: whether work is then lost."""
 
     kind: str
     reason: str
@@ -39,7 +39,7 @@ def iso(at: float) -> str:
 
 
 def timestamp(text: str) -> float:
-    """The time of a text, ISO 8601 or as HTTP has it. 0 when it is unreadable: then it may be at any moment."""
+    """Parse a time in ISO 8601 or HTTP format; 0, at any moment, for anything else."""
     try:
         return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
     except ValueError:
@@ -50,7 +50,7 @@ def timestamp(text: str) -> float:
 
 
 def parse(path: str, text: str | None) -> list[Notice]:
-    """The notices at a path of the metadata service. Raises ValueError or LookupError when they are unreadable."""
+    """The notices at a path of the metadata service. Raises ValueError or LookupError if they are invalid."""
     if not text:
         return []
     if path == LIFECYCLE:

@@ -1,4 +1,4 @@
-"""More of S3 than a node's report needs: conditional writes, files of any size up to S3's limit, lists."""
+"""S3 operations that reports do not need: conditional writes, large files, lists."""
 
 from __future__ import annotations
 
@@ -12,33 +12,34 @@ from .s3 import S3, S3Error
 from .web import Body, FileSink
 
 PART_BYTES = 512 * 1024**2
-"""Larger files go in parts of so many bytes: S3 takes 5 GiB in one request, and a broken connection costs one part."""
+"""Larger files are uploaded in parts of this size in bytes: S3 accepts 5 GiB per request, and a broken connection loses
+only one part."""
 
 MOST_PARTS = 10_000
-"""Of one object (Amazon S3 user guide, multipart upload limits)."""
+"""The maximum number of parts (Amazon S3 user guide, multipart upload limits)."""
 
 BLOCK = 1024 * 1024
 CHANGED = (412, 409)
-"""Statuses of a conditional write when another one came first: PreconditionFailed, ConditionalRequestConflict."""
+"""Status codes of a conditional write after another one: PreconditionFailed, ConditionalRequestConflict."""
 
 
 class Object(NamedTuple):
-    """An object of a list. modified: ISO 8601, as S3 writes it."""
+    """An object in a list. modified: ISO 8601, from S3."""
 
     key: str
     modified: str
 
 
 class Objects(S3):
-    """Each method raises OSError; S3Error if S3 refuses."""
+    """All methods raise OSError; S3Error if S3 refuses a request."""
 
     def create(self, url: str, body: bytes, content_type: str = "application/json") -> bool:
-        """Store an object unless there is one. False, with nothing stored, when there is."""
+        """Store an object unless it exists. Returns whether it was stored."""
         headers = {"content-type": content_type, "if-none-match": "*"}
         return self._send("PUT", url, headers, body, (200, *CHANGED)).status == 200
 
     def put_file(self, url: str, file: Path, digest: str = "") -> None:
-        """Store a file. digest: its SHA-256 in hexadecimal, where it is known; S3 refuses any other content."""
+        """Store a file. digest: its SHA-256 in hexadecimal, if known; S3 rejects other content."""
         size = file.stat().st_size
         if size > PART_BYTES:
             self._put_parts(url, file, size)
@@ -48,7 +49,7 @@ class Objects(S3):
             self._send("PUT", url, headers, content, (200,), digest=digest or sha256_of(file))
 
     def _put_parts(self, url: str, file: Path, size: int) -> None:
-        """A rule of the bucket deletes the parts of an upload that breaks off: nodes may delete nothing."""
+        """A lifecycle rule of the bucket deletes incomplete uploads, because nodes have no permission to delete."""
         kind = {"content-type": "application/octet-stream"}
         begun = ElementTree.fromstring(self._send("POST", url, kind, b"", (200,), query="uploads=").body)
         upload = f"uploadId={quote(begun.findtext('{*}UploadId', ''), safe='-_.~')}"
@@ -62,17 +63,17 @@ class Objects(S3):
             done += f"<Part><PartNumber>{number}</PartNumber><ETag>{answer.headers['ETag']}</ETag></Part>"
         body = f"<CompleteMultipartUpload>{done}</CompleteMultipartUpload>".encode()
         answer = self._send("POST", url, {"content-type": "application/xml"}, body, (200,), query=upload)
-        # S3 says 200 before it has put the parts together.
+        # S3 sends status 200 before it has assembled the parts.
         if b"<Error>" in answer.body:
             raise S3Error(f"POST {url}", answer)
 
     def get_file(self, url: str, file: Path) -> bool:
-        """Replace a file by an object. False when there is no object; the file is empty then."""
+        """Download an object to a file. False if the object does not exist; the file is then empty."""
         with file.open("wb") as content:
             return self._send("GET", url, {}, b"", (200, 404), into=FileSink(content)).status == 200
 
     def list(self, url: str, *, below: bool = False) -> list[Object]:
-        """The objects whose URL begins with this one, in the order of their keys.
+        """The objects whose URLs begin with this one, sorted by key.
 
         Those with a further slash only with `below`.
         """
@@ -92,7 +93,7 @@ class Objects(S3):
 
 
 class FilePart:
-    """So many bytes of a file from `start` on, read as if they were all of it. Raises OSError."""
+    """A range of a file from `start`, which reads like a whole file. Raises OSError."""
 
     def __init__(self, file: Path, start: int, size: int) -> None:
         self.size, self._start = size, start

@@ -1,7 +1,7 @@
-"""The host that compiles ahead of the nodes: `trn-node precompile`.
+"""`trn-node precompile`: runs the job of the host of `trn precompile`.
 
-It runs one job, alone, as a node would, and says that it is over, upon which a function outside ends it: it may call no
-API but S3's. What it says is repeated for as long as it is there.
+It runs one job alone, like a node, and reports its end. It has only S3 permissions, so a Lambda function then
+terminates it. It repeats the report until then.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .watch import NOTICE, TICK, log
 
 REPORT_SECONDS = 60
 IDLE_SECONDS = 600
-"""A host that found no job for so long has none: it was written before the host was launched."""
+"""After this time the host has no job, because the job is written before the host is launched."""
 
 OVER = "over"
 
 
 class SingleNode:
-    """A cluster of this instance, for a job of one node."""
+    """A cluster of only this instance, for a job of one node."""
 
     version = ""
     is_sound = True
@@ -40,7 +40,7 @@ class SingleNode:
 
 
 class PrecompileHost:
-    """`step` does whatever is due. own_record: this instance's. now: the time in seconds since 1970."""
+    """`step` does what is due. own_record: of this instance. now: the time in seconds since 1970."""
 
     def __init__(self, own_record: dict[str, Any], s3: Objects, now: Callable[[], float] = time.time) -> None:
         self._record, self._s3, self._now = own_record, s3, now
@@ -51,7 +51,7 @@ class PrecompileHost:
         self._message = ""
 
     def step(self) -> None:
-        """What S3 does not take now is tried again at the next step."""
+        """Failed requests to S3 are retried at the next step."""
         message = ""
         try:
             self._job.poll(self._record, self._single_node)
@@ -76,7 +76,7 @@ class PrecompileHost:
 
 
 def main() -> None:
-    """Run the job, and report until the instance is ended."""
+    """Run the job, and report until the instance is terminated."""
     imds = Imds()
     own_record = record.make("proven", [], imds)
     host = PrecompileHost(own_record, Objects(imds, retries=1))

@@ -1,4 +1,4 @@
-"""Programs of others, run with a bound on their time."""
+"""Runs external programs with a time limit."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FOLDERS = ("opt/aws/neuron/bin", "opt/amazon/efa/bin", "opt/amazon/openmpi/bin")
 
 
 class Run(NamedTuple):
-    """error: what went wrong, in words; empty when the program ended with exit code 0."""
+    """error: a sentence; empty if the exit code is 0."""
 
     out: str
     error: str
 
 
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's, without what steers Neuron and Python, and with the folders of Neuron's programs on the path."""
+    """The environment of this process without variables for Neuron and Python, and with Neuron's programs on PATH."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED_PREFIXES)}
     found = os.pathsep.join([os.environ.get("PATH", os.defpath), *(str(files.path(folder)) for folder in FOLDERS)])
     return {**kept, "PATH": found, "LC_ALL": "C", **(changes or {})}
@@ -38,7 +38,7 @@ def run(
     folder: str = "/",
     user: str = "root",
 ) -> Run:
-    """Run a program to its end, or kill it and whatever it started. changes: of its environment variables.
+    """Run a program. After the time limit, kill it with its child processes. changes: of its environment variables.
 
     user: who runs it, if this process is root's; its home is the folder.
     """
@@ -73,7 +73,7 @@ def run(
         except subprocess.TimeoutExpired as late:
             out = late.output or b""
     finally:
-        # Processes that end meanwhile leave nothing behind that holds NeuronCores.
+        # Processes that end in the meantime do not use NeuronCores.
         if process.returncode is None:
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -84,5 +84,5 @@ def run(
 
 
 def one_line(text: str) -> str:
-    """The end of a text, which says what went wrong, on one printable line."""
+    """The end of a text, which has the error, as one printable line."""
     return " ".join(text.encode("ascii", "backslashreplace").decode().split())[-300:]

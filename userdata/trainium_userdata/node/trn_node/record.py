@@ -1,4 +1,4 @@
-"""The node's record: written here, sent to S3, and its reason to the console if S3 is out of reach."""
+"""The node's record: written to disk, sent to S3, and its reason to the console if S3 cannot be reached."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 LOG = "var/log/trn-node.log"
 _LOGGER = logging.getLogger("trn_node")
-"""Without a handler, as in the user data, it writes lines to standard error."""
+"""Without a handler, as in user data, it writes lines to standard error."""
 
 LOG_BYTES = 1_000_000
-"""The log's end, which a failure stands in."""
+"""The end of the log, which contains the failure."""
 
 
 def make(state: str, checks: Sequence[Check], imds: Imds) -> dict[str, Any]:
-    """A record; its reason is made of the checks' problems."""
+    """A record, whose reason is the checks' problems."""
     wrong = [check for check in checks if not check.ok]
     problems = [check.problem for check in wrong if check.problem]
     reason = "; ".join(problems or [f"{check.name}: {check.found}" for check in wrong])
@@ -37,13 +37,13 @@ def make(state: str, checks: Sequence[Check], imds: Imds) -> dict[str, Any]:
         record["address"] = imds.get("local-ipv4") or ""
     except OSError as error:
         _LOGGER.warning("%s", error)
-    # Written by cloud-init, which asked before us.
+    # Written by cloud-init from the metadata service.
     record["instance_id"] = record["instance_id"] or instance_id()
     return {**record, "checks": [check.to_json() for check in checks], "time": now_text()}
 
 
 def read() -> dict[str, Any] | None:
-    """The record on this node; None when there is none that can be read, or that of another node in a baked image."""
+    """The record on this node; None if it cannot be read, or belongs to another node, as in a baked image."""
     try:
         record = json.loads(files.read(files.RECORD))
         is_own = record["instance_id"] == (instance_id() or record["instance_id"])
@@ -53,12 +53,12 @@ def read() -> dict[str, Any] | None:
 
 
 def instance_id() -> str:
-    """As cloud-init found it at this boot; empty without cloud-init."""
+    """From cloud-init, at this boot; empty without cloud-init."""
     return files.read("var/lib/cloud/data/instance-id").strip()
 
 
 def write(record: dict[str, Any]) -> None:
-    """Write the record on this node. On a full disk it can still be sent."""
+    """Write the record to disk. If the disk is full, it can still be sent."""
     try:
         files.write(files.RECORD, json.dumps(record, indent=2) + "\n")
     except OSError as error:
@@ -66,7 +66,7 @@ def write(record: dict[str, Any]) -> None:
 
 
 def report(record: dict[str, Any], imds: Imds) -> str:
-    """Keep and send the record and the log. Returns where it went: "s3", else "console", else an empty text."""
+    """Store and send the record and the log. Returns where it was sent: "s3", "console", or an empty text."""
     write(record)
     try:
         if not record["instance_id"]:
@@ -79,7 +79,7 @@ def report(record: dict[str, Any], imds: Imds) -> str:
 
 
 def send(record: dict[str, Any], imds: Imds | None = None) -> None:
-    """Send the record and the log. Raises OSError when the record does not arrive."""
+    """Send the record and the log. Raises OSError if the record is not stored."""
     s3 = S3(imds)
     url, name = files.location("TRN_REPORT_URL").rstrip("/"), files.own_name(record["instance_id"])
     s3.put(instance_key(url, name), json.dumps(record, indent=2).encode())

@@ -1,4 +1,4 @@
-"""Updates the record of the verification from what the watch has read."""
+"""Updates the record of the verification with the findings of the watch."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from .internode import NAME
 
 SEVERITY = ("proven", DRAINING, FAILED)
 OF_ALL_NODES = ("peers", NAME)
-"""The checks that are made anew with each membership."""
+"""The checks that are repeated with each membership."""
 REASONS = 5
-"""At most so many in one sentence."""
+"""The maximum number in a sentence."""
 
 
 def updated_record(
     record: dict[str, Any], failures: list[str], draining: list[str], peers: Peers | None, all_read: bool
 ) -> dict[str, Any]:
-    """The record as it should be now, but for its time.
+    """The updated record, without a new time.
 
-    record: as it is, by the verification or by the watch, which keeps the state of the verification under `verified`.
-    peers: None leaves that part as it is. all_read: whether every source was read; if not, nothing is taken back.
+    record: the current one, of the verification or the watch, which stores the state of the verification as `verified`.
+    peers: None: not changed. all_read: whether every source was read; otherwise nothing is removed.
     """
     new = dict(record)
     previous = record["state"], record["reason"]

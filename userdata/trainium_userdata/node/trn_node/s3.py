@@ -19,7 +19,7 @@ SKEWED = "RequestTimeTooSkewed"
 
 
 class S3Error(OSError):
-    """S3 refused a request. status: of HTTP; code: S3's own."""
+    """S3 refused a request. status: of HTTP; code: of S3."""
 
     def __init__(self, what: str, response: web.Response) -> None:
         found = re.search(rb"<Code>([^<]*)</Code>(?:\s*<Message>([^<]*))?", response.body)
@@ -30,7 +30,7 @@ class S3Error(OSError):
 
 
 class S3:
-    """clock_offset: seconds by which S3's clock was ahead at its last response; None before."""
+    """clock_offset: seconds by which S3's clock was ahead at its last response; None before the first."""
 
     def __init__(self, imds: Imds | None = None, *, retries: int | None = None) -> None:
         self._imds = imds or Imds(retries=retries)
@@ -39,11 +39,11 @@ class S3:
         self.clock_offset: float | None = None
 
     def put(self, url: str, body: bytes, content_type: str = "application/json") -> None:
-        """Store an object at an s3:// URL. Raises OSError; S3Error if S3 refuses."""
+        """Store an object at an s3:// URL. Raises OSError; S3Error if S3 refuses the request."""
         self._send("PUT", url, {"content-type": content_type}, body, (200,))
 
     def get(self, url: str, etag: str | None = None) -> tuple[bytes, str] | None:
-        """An object and its ETag; None when there is none, or none but the one with this ETag. Raises as put does."""
+        """An object and its ETag; None if it does not exist or still has this ETag. Raises like put."""
         condition = {"if-none-match": etag} if etag else {}
         response = self._send("GET", url, condition, b"", (200, 304, 404))
         return (response.body, response.headers.get("ETag", "")) if response.status == 200 else None
@@ -60,7 +60,7 @@ class S3:
         query: str = "",
         into: web.Sink | None = None,
     ) -> web.Response:
-        """digest: SHA-256 of a body that is a file. query: sorted, and encoded as signatures want it."""
+        """digest: SHA-256 of a body that is a file. query: sorted and encoded for signatures."""
         known = hashlib.sha256(body).hexdigest() if isinstance(body, bytes) else digest
 
         def send_signed() -> web.Response:
@@ -76,7 +76,7 @@ class S3:
         def attempt() -> web.Response:
             response = send_signed()
             if SKEWED.encode() in response.body and response.status == 403 and self.clock_offset is not None:
-                # A node with a wrong clock has to be able to say so.
+                # A node with a wrong clock must be able to report it.
                 self._correction = self.clock_offset
                 response = send_signed()
             return response
@@ -96,7 +96,7 @@ def get(url: str, etag: str | None = None) -> tuple[bytes, str] | None:
 
 
 def clock_offset() -> float | None:
-    """Seconds by which S3's clock is ahead of this one; None without a date in its response. Raises OSError."""
+    """Seconds by which S3's clock is ahead; None without a date in its response. Raises OSError."""
     now = time.time()
     return _offset(web.send("HEAD", _address(files.location("TRN_REPORT_URL")), {}), now)
 
@@ -108,12 +108,12 @@ def _offset(response: web.Response, now: float) -> float | None:
 
 
 def _address(url: str) -> str:
-    """The HTTP address of an s3:// URL; a custom endpoint (AWS_ENDPOINT_URL_S3) gets requests in path style."""
+    """The HTTP URL of an s3:// URL, in path style for a custom endpoint (AWS_ENDPOINT_URL_S3)."""
     parts = urlsplit(url)
     key = quote(parts.path, safe="/-_.~")
     custom = os.environ.get("AWS_ENDPOINT_URL_S3")
     if custom or "." in parts.netloc:
-        # S3's certificate is for no name with a dot in the bucket's part.
+        # S3's certificate does not cover bucket names with dots.
         endpoint = custom or f"https://s3.{region()}.amazonaws.com"
         return f"{endpoint.rstrip('/')}/{parts.netloc}{key}"
     return f"https://{parts.netloc}.s3.{region()}.amazonaws.com{key}"

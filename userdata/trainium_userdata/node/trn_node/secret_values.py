@@ -1,4 +1,4 @@
-"""Values of secrets that are named by their ARN, asked for as the instance's role."""
+"""Reads secrets by ARN, with the credentials of the instance's role."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .signing import region, signed_headers
 
 
 class Service(NamedTuple):
-    """name: in addresses and signatures. endpoint: the variable that names another one. target: of the request.
+    """name: in host names and signatures. endpoint: variable with a custom endpoint. target: of the request.
 
-    name_key: of the request's name of the secret. value: the keys that lead to its value in the answer.
+    name_key: key of the secret's name in the request. value: path of keys to its value in the response.
     """
 
     name: str
@@ -48,9 +48,9 @@ SERVICES = {
 
 
 def secret_value(arn: str, imds: Imds | None = None) -> str:
-    """The text of a secret of Secrets Manager, or of a parameter of Systems Manager.
+    """The text of a Secrets Manager secret or of a Systems Manager parameter.
 
-    Raises OSError with a sentence that names the secret and never its value.
+    Raises OSError with a sentence that never contains the value.
     """
     try:
         service = SERVICES[arn.split(":")[2]]
@@ -68,7 +68,7 @@ def secret_value(arn: str, imds: Imds | None = None) -> str:
             "POST", url, signed_headers(service.name, "POST", url, headers, digest, imds, time.time()), body
         )
 
-    # A refusal is final: only what may pass is tried again.
+    # A refusal is final: only temporary errors are retried.
     answer = web.retry(attempt, (200, 400, 403, 404), imds.retries)
     try:
         found: Any = json.loads(answer.body)

@@ -1,4 +1,4 @@
-"""The numeric self-test: every NeuronCore computes, through the framework that is there, what Python computes too."""
+"""The numeric self-test: every NeuronCore computes through the installed framework, and Python checks the result."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from .limits import JOB_USER, job_users_folder
 from .programs import Run, environment, run
 
 CACHE = "var/cache/trn/self-test"
-"""Apart from the cluster's compile cache."""
+"""Separate from the cluster's compile cache."""
 NAMED = 3
-"""At most so many different sentences: the runtime's own hold times and process ids, so that each core has another."""
+"""The maximum number of different sentences: those of the runtime contain times and process ids, so each core has a
+different one."""
 MAX_LOST = 3
-"""When so many cores, one after the other, have no result, the number of processes is not the reason."""
+"""If this many cores, one after another, have no result, the number of processes is not the cause."""
 EXPECTED = "what the CPU computes, on {} cores"
 MEMORY_EXPECTED = "what was written there, on {} cores"
 UNREAD = "has not read its device memory"
@@ -32,7 +33,8 @@ MARKS = (MARK, MEMORY_MARK)
 
 
 def framework_python(plan: dict[str, Any]) -> tuple[str, Path] | None:
-    """The framework's stack and its Python: the promised one, or the first that is there; the newest version of it."""
+    """The framework's stack and its Python: the newest version of the promised one, or of the first that is
+    installed."""
     for name, stack in plan["frameworks"].items():
         found = files.path("opt").glob(f"aws_neuronx_venv_{name}_*/bin/python")
         plain = [python for python in found if re.fullmatch(rf"aws_neuronx_venv_{name}_[\d_]+", _venv(python))]
@@ -54,7 +56,7 @@ def check_framework(plan: dict[str, Any]) -> Check:
 
 
 def check_cores(plan: dict[str, Any], cores: int) -> list[Check]:
-    """The computation and the device memory of each core. Raises OSError when the cache's folder cannot be made."""
+    """The computation and the device memory of each core. Raises OSError if the cache's folder cannot be created."""
     expected, found = EXPECTED.format(cores), framework_python(plan)
     if not found:
         none = "no framework here: nccom-test computes instead"
@@ -87,7 +89,7 @@ def _check_computation(results: list[_CoreResult], stack: str, python: Path, cor
 
 
 def _check_memory(results: list[_CoreResult], cores: int) -> Check:
-    """Wrong numbers fail the node; a core that came to none is a warning: it has computed right without its memory."""
+    """Wrong numbers fail the node. A core without a result is a warning, because its computation was correct."""
     problems: dict[str, list[int]] = {}
     for core, result in enumerate(results):
         problems.setdefault(result.memory, []).append(core)
@@ -102,9 +104,9 @@ def _check_memory(results: list[_CoreResult], cores: int) -> Check:
 
 
 class _CoreResult(NamedTuple):
-    """The result of a core. wrong: what is wrong with its numbers; error: why it has none. again: second attempt.
+    """The result of a core. wrong: the problem with its numbers; error: why it has none. again: second attempt.
 
-    memory: what is wrong with its device memory, or UNREAD and why.
+    memory: the problem with its device memory, or UNREAD and why.
     """
 
     wrong: str = ""
@@ -118,7 +120,7 @@ class _CoreResult(NamedTuple):
 
 
 class _Computation(NamedTuple):
-    """Starts the computation in processes of its own, until `ends` on the monotonic clock."""
+    """Runs the computation in separate processes, until `ends` on the monotonic clock."""
 
     plan: dict[str, Any]
     stack: str
@@ -126,12 +128,12 @@ class _Computation(NamedTuple):
     ends: float
 
     def results(self, seconds: float, core: int | None = None) -> list[_CoreResult]:
-        """Those of the cores that came to one; if not all did, the last one is why."""
+        """The results of the cores that have one; if not all do, the last result says why."""
         seconds = min(seconds, self.ends - time.monotonic())
         if seconds <= 0:
             return [_CoreResult(error="was not tried: the self-test ran out of time")]
         ran = self._run(seconds, core)
-        # The compiler's dots come without an end of their line.
+        # The compiler prints dots without a line end.
         computed, read = (
             [_marked_value(line, mark) for line in ran.out.splitlines() if mark in line] for mark in MARKS
         )
@@ -147,22 +149,22 @@ class _Computation(NamedTuple):
     def _run(self, seconds: float, core: int | None) -> Run:
         lnc, folder = self.plan["logical_neuroncore_config"], str(files.path(CACHE))
         changes = {
-            # As in the activated environment, whose compiler is a program beside its Python.
+            # As in the activated environment, whose compiler is next to its Python.
             "PATH": os.pathsep.join((str(self.python.parent), environment()["PATH"])),
             **compile_settings(folder),
-            # By default the same one for all processes.
+            # The default is the same for all processes.
             "NEURON_RT_ROOT_COMM_ID": f"localhost:{self.plan['self_test']['first_port'] + (core or 0)}",
         }
         changes.update({"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {})
         changes.update({"NEURON_RT_VISIBLE_CORES": str(core)} if core is not None else {})
-        # On standard input: a script's own folder would be searched for modules first.
+        # On standard input, because Python would search the script's folder for modules first.
         source = Path(__file__).with_name("compute.py").read_text()
         command = (str(self.python), "-", self.stack, str(self.plan["self_test"]["memory_blocks"]))
         return run(*command, seconds=seconds, changes=changes, stdin=source, folder=folder, user=JOB_USER)
 
 
 def compile_settings(folder: str) -> dict[str, str]:
-    """What makes PyTorch of either stack compile into a folder."""
+    """Variables that make PyTorch of either stack compile into a folder."""
     return {"NEURON_COMPILE_CACHE_URL": folder, **native_folders(folder), **NATIVE_SETTINGS}
 
 
@@ -171,7 +173,7 @@ def _marked_value(line: str, mark: str) -> str:
 
 
 def _test_with_pytorch(computation: _Computation, cores: int) -> list[_CoreResult]:
-    """A process for each core: the first alone, as it compiles, the others side by side."""
+    """A process for each core: the first one alone, because it compiles, then the others in parallel."""
     times = computation.plan["self_test"]
 
     def attempt(core: int) -> _CoreResult:
@@ -185,10 +187,9 @@ def _test_with_pytorch(computation: _Computation, cores: int) -> list[_CoreResul
 
 
 def _retried_alone(results: list[_CoreResult], attempt: Callable[[int], _CoreResult]) -> list[_CoreResult]:
-    """The results, with those of a second attempt where there was none: many processes at once can be too many.
+    """The results, with a second attempt for missing ones: too many processes may have run at once.
 
-    There is none after wrong numbers from any core, which no second attempt makes right, nor once LOST cores have come
-    to nothing in theirs.
+    There is no second attempt after wrong numbers from any core, or after LOST cores without a result in theirs.
     """
     if any(result.wrong for result in results):
         return results
@@ -201,7 +202,7 @@ def _retried_alone(results: list[_CoreResult], attempt: Callable[[int], _CoreRes
 
 
 def _test_with_jax(computation: _Computation, cores: int) -> list[_CoreResult]:
-    """One process computes on the cores one after the other; it ends at the first core without a result."""
+    """One process computes on one core after another, and ends at the first core without a result."""
     times = computation.plan["self_test"]
     found = computation.results(times["first_seconds"] + times["seconds"])
     unfinished = 0 < len(found) <= cores and bool(found[-1].error)
@@ -209,14 +210,14 @@ def _test_with_jax(computation: _Computation, cores: int) -> list[_CoreResult]:
     if again:
         found = computation.results(times["first_seconds"] + times["seconds"])
     if len(found) > cores and found[-1].error:
-        # It ended badly after the last core.
+        # It failed after the last core.
         found.pop()
     missing = _CoreResult(error="was not reached" if found and found[-1].error else "is not shown by JAX")
     return [result._replace(again=again) for result in found] + [missing] * (cores - len(found))
 
 
 def _cores(numbers: list[int]) -> str:
-    """The numbers with their ranges drawn together: 0-3, 7."""
+    """The numbers with ranges, such as 0-3, 7."""
     if len(numbers) == 1:
         return f"core {numbers[0]}"
     ranges: list[list[int]] = []

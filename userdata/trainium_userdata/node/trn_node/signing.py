@@ -13,16 +13,16 @@ from .imds import Imds
 
 
 def region() -> str:
-    """Of this node. Raises OSError when its file of places is not there."""
+    """The region of this node. Raises OSError without its locations file."""
     return files.location("TRN_REGION")
 
 
 def signed_headers(
     service: str, method: str, address: str, headers: Mapping[str, str], digest: str, imds: Imds, now: float
 ) -> dict[str, str]:
-    """The headers with those that sign them: AWS documentation, Signature Version 4.
+    """The headers with a signature (AWS documentation, Signature Version 4).
 
-    service: as signatures name it, such as s3. digest: SHA-256 of the body in hexadecimal. Raises OSError without
+    service: name in signatures, such as s3. digest: SHA-256 of the body in hexadecimal. Raises OSError without
     credentials.
     """
     keys = imds.credentials()

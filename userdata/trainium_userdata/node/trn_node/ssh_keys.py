@@ -1,4 +1,4 @@
-"""Keys by which the nodes of one cluster log on to each other, for MPI and nccom-test: handed on through S3."""
+"""SSH keys for logins between the nodes of a cluster, for MPI and nccom-test, exchanged through S3."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from . import files
 from .s3 import S3
 
 USER_ID = 1000
-"""The first user that an image makes: ubuntu, ec2-user."""
+"""The image's first user: ubuntu, ec2-user."""
 
 HOST_KEY = "etc/ssh/ssh_host_ed25519_key.pub"
 MARK = "# trn-node"
 
 
 def exchange(s3: S3, folder: str, instance_id: str, nodes: dict[str, str]) -> None:
-    """Put this node's public keys below the folder, and trust those of the others. nodes: addresses by instance id.
+    """Store this node's public keys in the folder, and trust those of the others. nodes: addresses by instance id.
 
-    Raises LookupError or ValueError as long as some have not put theirs there.
+    Raises LookupError or ValueError until all others have stored theirs.
     """
     ssh = files.path(pwd.getpwuid(USER_ID).pw_dir[1:]) / ".ssh"
     if not (ssh / "id_ed25519").exists():
@@ -42,16 +42,16 @@ def exchange(s3: S3, folder: str, instance_id: str, nodes: dict[str, str]) -> No
         blocks["authorized_keys"] += f'from="{address}" {user} {MARK}\n'
         blocks["known_hosts"] += f"{address} {host} {MARK}\n"
     for file, block in blocks.items():
-        # Whatever the user has there stays.
+        # The user's other entries are kept.
         _as_user(ssh, f"cd $D; umask 77; (grep -sv '{MARK}$' {file}; cat) >{file}~; mv {file}~ {file}", block)
 
 
 def _as_user(folder: Path, script: str, text: str = "") -> None:
-    """As root one could be led astray by a link in the user's folder."""
+    """Run as the user, because root could follow a link in the user's folder."""
     group = pwd.getpwuid(USER_ID).pw_gid
     environment = {"D": str(folder), "PATH": "/usr/bin:/bin"}
     command = ["sh", "-c", script]
-    # Setting the groups is root's privilege, and only root has any to lose.
+    # Only root can set groups, and only root has groups to drop.
     groups: list[int] | None = None if os.geteuid() else []
     subprocess.run(
         command, input=text, text=True, check=True, user=USER_ID, group=group, extra_groups=groups, env=environment
@@ -59,7 +59,7 @@ def _as_user(folder: Path, script: str, text: str = "") -> None:
 
 
 def _key(text: str) -> str:
-    """The key without its comment. Raises ValueError when it is none: it comes from another machine."""
+    """The key without its comment. Raises ValueError if it is invalid, because it comes from another machine."""
     found = re.match(r"ssh-ed25519 [\w+/]{60,80}", text)
     if not found:
         raise ValueError("not an ed25519 public key")

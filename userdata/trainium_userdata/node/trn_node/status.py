@@ -1,4 +1,4 @@
-"""`trn-node status`: what this node is and how it stands, for people and for programs."""
+"""`trn-node status`: the identity and state of this node, for people and programs."""
 
 from __future__ import annotations
 

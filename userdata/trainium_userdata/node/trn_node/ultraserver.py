@@ -1,4 +1,4 @@
-"""The modes in which this node can work together with the others of its UltraServer, over NeuronLink.
+"""The modes in which this node can work with the others of its UltraServer over NeuronLink.
 
 Sources: AWS Neuron SDK documentation at 2.32.0, src/k8/k8s-ultraserver-init-script.sh and
 neuron-runtime/api/neuron_driver_shared.rst; aws-neuron-driver, v3/neuron_pelect.c.
@@ -17,9 +17,10 @@ ALONE = "4"
 
 
 def check_mode(plan: dict[str, Any]) -> list[Check]:
-    """None for a type that is in no UltraServer. Whatever is wrong is a warning: the node computes without the others.
+    """None for types that are not in UltraServers. Every problem is a warning, because the node computes without the
+    others.
 
-    The driver says "busy" while the nodes find each other.
+    The driver reports "busy" while the nodes find each other.
     """
     nodes = plan.get("ultraserver_nodes", 1)
     if nodes == 1:

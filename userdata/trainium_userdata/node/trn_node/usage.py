@@ -1,4 +1,4 @@
-"""Whether this node is in use, for the functions that end nodes which are not used."""
+"""The usage of this node, for the function that stops unused nodes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from .hardware import DEVICES
 from .objects import Objects
 
 SECONDS = 60
-"""How often it is looked at."""
+"""The interval between checks."""
 
 SEND_SECONDS = 240
 """Maximum age of the stored state: readers treat an older one as unknown."""
 
 NAMED = 3
-"""Processes that are named."""
+"""The maximum number of named processes."""
 
 OBSERVERS = {"neuron-monitor", "neuron-top", "neuron-ls"}
 """Programs of Neuron that open devices and compute nothing."""
 
 
 class Usage:
-    """`poll` looks, and writes what changed, or is old. The time without use is counted in polls, so that
-    a clock that is set does not end it."""
+    """`poll` checks the usage, and writes it if it has changed or is old. Idle time is counted in polls, so that a
+    change of the clock does not affect it."""
 
     def __init__(self, s3: Objects) -> None:
         self._s3 = s3
@@ -38,7 +38,7 @@ class Usage:
         self._sent_at = 0.0
 
     def poll(self, url: str, job: str, now: float) -> None:
-        """url: of the object. job: the one that is not over, if any. now: seconds since 1970. Raises OSError."""
+        """url: of the object. job: the current one, if any. now: seconds since 1970. Raises OSError."""
         state, detail = _state(job)
         elapsed = min(max(now - self._polled_at, 0), 2 * SECONDS) if self._polled_at else 0
         self._idle_seconds = self._idle_seconds + elapsed if state == self._sent[0] == "idle" else 0
@@ -67,7 +67,7 @@ def _state(job: str) -> tuple[State, str]:
 
 
 def device_users() -> list[str]:
-    """Names and ids of the processes that hold a device. Raises OSError where that cannot be known."""
+    """Names and ids of the processes that use a device. Raises OSError if they cannot be determined."""
     if not any(files.path(DEVICES).glob("neuron*")):
         raise OSError("the driver shows no Neuron device")
     found: list[str] = []
@@ -76,7 +76,7 @@ def device_users() -> list[str]:
             name = (folder / "comm").read_text().strip()
             if name not in OBSERVERS and holds_a_device(folder):
                 found.append(f"{name} ({folder.name})")
-        except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+        except (FileNotFoundError, ProcessLookupError):  # it has ended in the meantime
             continue
     return sorted(found)
 

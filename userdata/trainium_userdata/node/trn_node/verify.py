@@ -30,9 +30,9 @@ from .imds import Imds
 _LOGGER = logger_of("trn_node")
 
 ATTEMPTS, PAUSE = 8, 5.0
-"""How often, and after how many seconds, what comes up at boot is checked again."""
+"""How often, and after how many seconds, checks of services that start at boot are repeated."""
 PROVEN, FAILED, BUSY, RELOAD, ABORTED = 0, 1, 2, 3, 4
-"""Exit codes. After BUSY, RELOAD and ABORTED nothing was reported."""
+"""Exit codes. After BUSY, RELOAD and ABORTED there was no report."""
 RETRIED_AT_BOOT = {
     "driver",
     "neuron-devices",
@@ -44,16 +44,16 @@ RETRIED_AT_BOOT = {
     "ultraserver",
 }
 NEEDED = ("driver", "neuron-devices", "neuron-cores")
-"""Without these, the slow checks would blame what is not at fault."""
+"""Without these, the slow checks would be misleading."""
 IN_USE = "NeuronCores are in use by"
 
 
 class BusyError(Exception):
-    """Processes hold NeuronCores: a self-test would disturb them, or be disturbed."""
+    """Processes use NeuronCores, and would conflict with a self-test."""
 
 
 def verify(*, last: bool, hold: bool) -> int:
-    """last: the driver was loaded anew already. hold: keep a proven record on the node, unsent."""
+    """last: whether the driver has already been reloaded. hold: whether to keep a proven record without sending it."""
     imds = Imds()
     try:
         plan = files.plan()
@@ -73,7 +73,7 @@ def verify(*, last: bool, hold: bool) -> int:
 
 
 def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
-    """Raises BusyError. Without `last`, slow checks are left out when loading the driver anew may heal something."""
+    """Raises BusyError. Without `last`, slow checks are skipped if reloading the driver may solve a problem."""
     left = int(os.environ.get("TRN_VERIFY_ATTEMPTS") or ATTEMPTS)
     while True:
         quick, cores = quick_checks(plan)
@@ -96,13 +96,13 @@ def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
             *guarded("collectives", lambda: [collectives.check_collectives(plan, cores)]),
             *guarded("hardware-errors", lambda: [hardware.check_errors(before, error_counts(), hardware.unhealthy())]),
         ]
-    # Before a check that is suppressed or only observed counts as passed.
+    # Before suppressed and observed checks are changed to passed ones.
     computed_right = all(check.ok for check in slow if check.name in ("self-test", "collectives"))
     slow = [check.counted(plan) for check in slow]
     show(slow)
     wrong = [check.problem or check.warning for check in slow if not check.settled]
     if wrong and users(plan):
-        # What the tests started and had to kill is gone by then.
+        # By then, killed processes of the tests have ended.
         pause()
         if held := users(plan):
             raise BusyError(f"{IN_USE} {', '.join(held[:3])} meanwhile: {'; '.join(wrong)}")
@@ -123,7 +123,7 @@ def pause() -> None:
 
 
 def quick_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
-    """The checks, as they count, and the number of NeuronCores. Raises BusyError."""
+    """The effective checks, and the number of NeuronCores. Raises BusyError."""
     with ThreadPoolExecutor() as side_by_side:
         others = side_by_side.map(guarded, *other_quick_checks(plan))
         checks, cores = device_checks(plan)
@@ -145,7 +145,7 @@ def device_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
 
 
 def other_quick_checks(plan: dict[str, Any]) -> tuple[Sequence[str], Sequence[Callable[[], list[Check]]]]:
-    """The names of the first check of each, and what makes them."""
+    """Check functions by the name of their first check."""
     made: dict[str, Callable[[], list[Check]]] = {
         "efa-devices": lambda: efa.check_efa(plan),
         "framework": lambda: [self_test.check_framework(plan)],
@@ -159,7 +159,7 @@ def other_quick_checks(plan: dict[str, Any]) -> tuple[Sequence[str], Sequence[Ca
 
 
 def guarded(name: str, checks: Callable[[], list[Check]]) -> list[Check]:
-    """The checks; one that failed, when they raise an error."""
+    """The checks, or a failed one if an error is raised."""
     try:
         return checks()
     except Exception as error:

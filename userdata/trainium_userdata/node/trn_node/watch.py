@@ -1,7 +1,7 @@
 """Monitors a proven node: `trn-node watch`.
 
-Reads the kernel's log, the devices' error counters, the notices of AWS and the cluster's membership; keeps the record,
-`notice.json` and the running jobs up to date with it. Says in S3 whether the node is in use.
+It reads the kernel log, the devices' error counters, AWS's notices and the cluster's membership; updates the record and
+`notice.json`, and notifies running jobs. It reports the node's usage to S3.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ SECONDS = {
     "record": TICK,
     "sending": 15,
 }
-"""How often each is read. What the counters show, the kernel's log mostly shows at once."""
+"""The interval of each source. Most errors in the counters are at once in the kernel log too."""
 
 DRAIN_SECONDS = 86400
-"""The record says from when on that a node ends: a deployment waits for another one then, and not for weeks."""
+"""When the record starts to report the end of a node: a deployment then waits for another node. Not weeks before."""
 
 SIGNAL_SECONDS = 900
-"""Jobs are signalled when so little is left: time to save a large model, and no hours of work given away."""
+"""How long before the end jobs are signalled: enough to save a large model, without losing hours of work."""
 
 MAX_ERRORS = 16
-"""Remembered for each state that they lead to: more add nothing."""
+"""Stored for each resulting state; more are not useful."""
 
 
 _LOGGER = logger_of("trn_node")
@@ -57,7 +57,7 @@ def log(text: str) -> None:
 
 
 class Watch:
-    """now: the time in seconds since 1970. `step` does whatever is due, `wait` lets time pass."""
+    """now: the time in seconds since 1970. `step` does what is due, `wait` waits."""
 
     def __init__(self, imds: Imds, s3: Objects, now: Callable[[], float] = time.time) -> None:
         self._imds, self._s3, self._now = imds, s3, now
@@ -67,7 +67,7 @@ class Watch:
         self._repairable: dict[str, str] = {}
         self._unwritten: dict[str, Any] | None = None
         self._unsent: dict[str, Any] | None = None
-        # What outlives a restart of the watch, but not one of the node.
+        # State that survives a restart of the watch, but not a reboot.
         boot = files.read("proc/sys/kernel/random/boot_id")
         self._memory: dict[str, Any] = {"boot": boot, "seen": -1, "counts": {}, "errors": {}, "notified": []}
         try:
@@ -84,9 +84,9 @@ class Watch:
         self._usage = usage.Usage(s3)
 
     def step(self) -> None:
-        """An error of one source does not keep the others from being read."""
+        """An error in one source does not prevent reading the others."""
         for name, seconds in {"membership": self._cluster.seconds, **SECONDS, "job": self._job.seconds}.items():
-            # What is due later than that was planned before the clock was set back.
+            # A later time was planned before the clock was set back.
             if 0 < self._due.get(name, 0) - self._now() <= seconds:
                 continue
             self._due[name] = self._now() + seconds
@@ -105,7 +105,7 @@ class Watch:
         return min(TICK, self._job.seconds)
 
     def wait(self) -> None:
-        """Until the next step, or until this node's part of the job ends."""
+        """Wait until the next step, or until this node's part of the job ends."""
         if self._job.wait(self.seconds):
             self._due["job"] = 0
 
@@ -137,7 +137,7 @@ class Watch:
         elif name != "sending":
             self._set_notices(name, notices.parse(name, self._imds.get(name)))
         elif self._unsent:
-            # Not record.send: its many retries would keep the watch from reading anything else.
+            # Not record.send, whose retries would block the watch.
             url = instance_key(files.locations()["TRN_REPORT_URL"], files.own_name(self._unsent["instance_id"]))
             self._s3.put(url, json.dumps(self._unsent).encode())
             self._unsent, self._memory["unsent"] = None, False
@@ -146,7 +146,7 @@ class Watch:
         now = hardware.counters()
         if not now:
             raise OSError("the driver shows no counters of memory errors")
-        # A driver that is loaded anew counts from zero.
+        # A reloaded driver counts from zero.
         before = {key: min(count, self._memory["counts"].get(key, count)) for key, count in now.items()}
         self._memory["counts"] = before
         found = hardware.increases(before, now)
@@ -167,7 +167,7 @@ class Watch:
         self._found[source] = found
 
     def _update_record(self, own_record: dict[str, Any] | None) -> None:
-        """Bring the notice, the jobs and the record up to date."""
+        """Update the notice, the jobs and the record."""
         now, memory = self._now(), self._memory
         errors = {**memory["errors"], **self._repairable}
         failures = [text for text in errors if errors[text] == FAILED]
@@ -184,7 +184,7 @@ class Watch:
             files.path(NOTICE).unlink(missing_ok=True)
         keys = {f"{each.kind} {each.at}": each for each in urgent if each.at - now < SIGNAL_SECONDS}
         new = [key for key in keys if key not in memory["notified"]]
-        # Saved before the signal: a watch that is killed in between must not signal twice.
+        # Saved before the signal, so that a restarted watch does not signal twice.
         memory["notified"] = [key for key in memory["notified"] if key in keys or not all_read] + new
         files.write(MEMORY, json.dumps(memory))
         for key in new:
@@ -195,19 +195,19 @@ class Watch:
             new_record = updated_record(own_record, failures, drains, peers, all_read)
             if new_record not in (own_record, self._unwritten):
                 before, new_record = new_record, {**new_record, "time": iso(now)}
-                # Saved before: a watch that is killed in between must not take it for sent.
+                # Saved before, so that a restarted watch does not consider it sent.
                 memory["unsent"] = True
                 files.write(MEMORY, json.dumps(memory))
                 record.write(new_record)
-                # On a full disk the record stays as it was: this one would be sent again and again.
+                # On a full disk the record does not change, and this one would be sent again and again.
                 self._unwritten = None if record.read() == new_record else before
                 log(f"record: {new_record['state']} {new_record['reason']}")
                 self._unsent, self._due["sending"] = new_record, 0
 
 
 def main() -> None:
-    """Watch until the process is ended."""
-    # Jobs run as a user who may not write there: Python would compile their modules at each start.
+    """Watch until the process is terminated."""
+    # Jobs run as a user without write permission there, so Python would compile their modules at each start.
     compileall.compile_dir(files.path("opt/trn"), quiet=2)
     imds = Imds(retries=1)
     watch = Watch(imds, Objects(imds, retries=1))

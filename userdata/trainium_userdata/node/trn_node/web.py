@@ -17,7 +17,8 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 SECONDS = 10
 RETRIES = 6
 PAUSE = 1.0
-"""Doubled from retry to retry: with six about a minute, in which a network comes up and a new role becomes known."""
+"""Doubled with each retry: six take about a minute, enough for the network to start and a new role to become
+effective."""
 
 
 class Response(NamedTuple):
@@ -27,7 +28,7 @@ class Response(NamedTuple):
 
 
 class Body(Protocol):
-    """What is sent from a file. It is read from its beginning at each try."""
+    """A request body in a file, read from its start at each attempt."""
 
     def read(self, size: int = -1, /) -> bytes: ...
 
@@ -35,7 +36,7 @@ class Body(Protocol):
 
 
 class Source(Protocol):
-    """What a response is read from; fewer bytes than were wanted may come, and none at its end."""
+    """The body of a response. It may return fewer bytes than requested, and none at its end."""
 
     def read(self, size: int = -1, /) -> bytes: ...
 
@@ -43,15 +44,15 @@ class Source(Protocol):
 
 
 class Sink(Protocol):
-    """What reads the body of a successful response."""
+    """Reads the body of a successful response."""
 
     def take(self, source: Source) -> int:
-        """Read all of it, and give the number of bytes. Begins anew at each try; raises OSError."""
+        """Read all of it, and return the number of bytes. Starts again at each attempt. Raises OSError."""
         ...
 
 
 class FileSink:
-    """Replaces what a file holds."""
+    """Replaces the content of a file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -67,7 +68,7 @@ _opening = threading.Lock()
 
 
 def opener(scheme: str) -> urllib.request.OpenerDirector:
-    """One for all requests, also of threads that begin together: to read the certificates takes a tenth of a second."""
+    """One for all requests and threads, because reading the certificates takes a tenth of a second."""
     with _opening:
         return new_opener(scheme)
 
@@ -90,9 +91,9 @@ def send(
 ) -> Response:
     """One request. Raises OSError without a complete response.
 
-    body: bytes, or what is read, with its size among the headers. into: what reads the body of a successful response.
+    body: bytes, or a reader, with its size in the headers. into: reads the body of a successful response.
     """
-    # urllib takes whatever can be read; its stub wants all of a file's methods.
+    # urllib accepts any readable object; its stub requires all methods of a file.
     data: Any = body
     request = urllib.request.Request(url, data, dict(headers), method=method)
     try:
@@ -110,12 +111,12 @@ def send(
     except ValueError as error:
         raise OSError(f"{url}: {error}") from None
     except Exception as error:
-        # http.client's errors are no OSErrors.
+        # Errors of http.client are not OSErrors.
         raise OSError(f"{url.split('?')[0]}: {error or type(error).__name__}") from None
 
 
 def retry(attempt: Callable[[], Response], accepted: tuple[int, ...], retries: int | None = None) -> Response:
-    """The first response with an accepted status, or the last one of any kind. Raises OSError without any."""
+    """The first response with an accepted status, or the last response. Raises OSError without a response."""
     left = int(os.environ.get("TRN_HTTP_RETRIES") or RETRIES) if retries is None else retries
     pause = float(os.environ.get("TRN_HTTP_PAUSE") or PAUSE)
     while True:
