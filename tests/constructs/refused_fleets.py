@@ -152,14 +152,14 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "ask for 64 nodes or fewer",
     ),
     "name of a cluster": (lambda: {"cluster_name": "Web"}, "cluster_name", "lower-case letters"),
-    "block without id": (lambda: {"capacity": Capacity("capacity-block", None)}, "capacity", "before: give its id"),
+    "block without id": (lambda: {"capacity": Capacity("capacity-block", None)}, "capacity", "give its ID"),
     "placement group of a block": (
         lambda: {
             "capacity": Capacity.capacity_block("cr-0123456789abcdef0"),
             "placement_group": made(ec2.PlacementGroup, strategy=ec2.PlacementGroupStrategy.CLUSTER),
         },
         "placement_group",
-        "by itself",
+        "close together",
     ),
     "placement group that spreads": (
         lambda: {"placement_group": made(ec2.PlacementGroup, strategy=ec2.PlacementGroupStrategy.SPREAD)},
