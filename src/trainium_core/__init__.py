@@ -1,4 +1,4 @@
-"""What a Trainium cluster is and needs: the catalogue, the plan and its projections."""
+"""The Trainium cluster: catalogue, plan, and everything that derives from the plan."""
 
 from trainium_core.catalog.catalog import Catalog, builtin_catalog, load_catalog
 from trainium_core.catalog.file import CatalogError

@@ -9,7 +9,7 @@ from typing import Any
 from trainium_runtime import facts as runtime
 
 DATA = Path(__file__).parent / "data"
-"""The folder of the data files that this package ships."""
+"""The folder of this package's data files."""
 
 
 @cache

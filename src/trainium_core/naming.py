@@ -1,56 +1,56 @@
-"""Names that the template, the nodes and the command line must agree on."""
+"""Names that templates, nodes and command line share."""
 
 from collections.abc import Mapping
 
 STACK_NAME = "TrnClusterStack"
-"""Id in the app of the stack of every cluster; the name in CloudFormation of the default cluster's."""
+"""The ID of the cluster's stack in the app, and the CloudFormation name of the default cluster's stack."""
 
 CONSTRUCT_IDS: Mapping[str, str] = {
     "cluster": STACK_NAME,
     "sagemaker": "SageMakerTrainingStack",
     "hyperpod": "HyperPodStack",
 }
-"""The ids in the app of the stacks that trn:stacks can name, in the order in which they are made and shown."""
+"""The stack IDs in the app, by their key in trn:stacks, in the order of creation and display."""
 
 DEFAULT_CLUSTER_NAME = "trn-pilot"
-"""The cluster of a plan that does not name its own."""
+"""The default cluster name."""
 
 CACHE_PREFIX = "neuron-compile-cache"
-"""Folder of the compile cache in its bucket."""
+"""The folder of the compile cache in its bucket."""
 
 ASLEEP_PARAMETER = "Asleep"
 """Parameter of the stack: `true` while the cluster sleeps, else `false`."""
 
 SET_ASLEEP_FUNCTION = "TrainiumCdkSetAsleep"
-"""Logical id of the function that sets this parameter, in a stack that has it."""
+"""Logical ID of the function that sets this parameter."""
 
 BOOTSTRAP_STACK_NAME = "CDKToolkit"
-"""Stack that `cdk bootstrap` makes."""
+"""The stack that `cdk bootstrap` creates."""
 
 SESSION_SERVICES = ("ssm", "ssmmessages")
-"""Services that Session Manager needs an endpoint of (Systems Manager documentation, VPC endpoints)."""
+"""The services whose endpoints Session Manager needs (Systems Manager documentation, VPC endpoints)."""
 
 SOURCE_PREFIX = "source"
-"""Folder that the source of training jobs is uploaded to, in the bucket of the training stack."""
+"""The folder of uploaded sources of training jobs, in the bucket of the training stack."""
 
 CHECKPOINT_PREFIX = "checkpoints"
-"""Folder of the checkpoints, in the same bucket."""
+"""The folder of the checkpoints, in the same bucket."""
 
 OUTPUT_PREFIX = "output"
-"""Folder of the trained models, in the same bucket."""
+"""The folder of the trained models, in the same bucket."""
 
 
 def stack_name(construct_id: str, cluster_name: str) -> str:
-    """The name by which CloudFormation knows a stack of the app, from its id in the app, such as TrnClusterStack.
+    """The CloudFormation name of a stack, from its ID in the app, such as TrnClusterStack.
 
-    The default cluster's is the id itself. That of another begins with the cluster's name, so that of no two clusters'
-    names one is the beginning of the other.
+    For the default cluster it is the ID. For others it starts with the cluster's name, so that no cluster's stack names
+    are prefixes of another's.
     """
     return construct_id if cluster_name == DEFAULT_CLUSTER_NAME else f"{cluster_name}-{construct_id}"
 
 
 def stack_names(cluster_name: str) -> Mapping[str, str]:
-    """Names of a cluster's stacks in CloudFormation, by what trn:stacks calls them."""
+    """The CloudFormation names of a cluster's stacks, by their key in trn:stacks."""
     return {key: stack_name(construct_id, cluster_name) for key, construct_id in CONSTRUCT_IDS.items()}
 
 
@@ -58,26 +58,26 @@ _PRECOMPILE_GROUP = "-precompile"
 
 
 def precompile_group_name(stack: str, cluster_name: str) -> str:
-    """The Auto Scaling group of the host that compiles ahead. It begins as CloudFormation's names of a stack's do."""
+    """The Auto Scaling group of the precompile host, with the prefix of CloudFormation's generated names."""
     return f"{stack}-{cluster_name}{_PRECOMPILE_GROUP}"
 
 
 def is_of_nodes(group_name: str) -> bool:
-    """Whether an Auto Scaling group of a cluster is that of its nodes: CloudFormation's own names end in capitals."""
+    """Whether an Auto Scaling group is that of the nodes: CloudFormation's generated names end in capitals."""
     return not group_name.endswith(_PRECOMPILE_GROUP)
 
 
 def training_job_prefix(cluster_name: str) -> str:
-    """What the names of a cluster's training jobs begin with, and of no other's: no cluster's name has two hyphens."""
+    """The unique prefix of a cluster's training jobs: no cluster name contains two hyphens in a row."""
     return f"{cluster_name}--"
 
 
 FLEET_OUTPUT = "Fleet"
-"""Output of the stack with what the nodes reported at the last deployment."""
+"""Stack output with the result of the fleet gate at the last deployment."""
 
 ENDS_OUTPUT = "Ends"
-"""Output of a stack that ends by itself: an instant, or the hours after the first deployment, such as `120h`."""
+"""Stack output with the end of the pilot: an instant, or hours after the first deployment, such as `120h`."""
 
 GROUP_OUTPUT = "Group"
 RECORDS_OUTPUT = "NodeRecords"
-"""Outputs of the stack that `trn nodes` reads: the Auto Scaling group, and the bucket of the node records."""
+"""Stack outputs that `trn nodes` reads: the Auto Scaling group, and the bucket of the node records."""

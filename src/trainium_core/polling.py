@@ -1,4 +1,4 @@
-"""Polling AWS until something has ended."""
+"""Polls AWS until an operation has ended."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -11,14 +11,14 @@ Value = TypeVar("Value")
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 UNANSWERED = 3
-"""Polls in a row that may have no answer before one gives up: a laptop changes its network."""
+"""Consecutive failed polls until polling ends, enough for a change of network."""
 
 
 @dataclass
 class Polling:
-    """The pauses between polls, in seconds, each 1.5 times the one before; and how many polls in a row had no answer.
+    """The pauses between polls, in seconds, each 1.5 times the previous one, and the number of failed polls in a row.
 
-    pause: waits for so many seconds. unanswered: how many polls in a row end the polling.
+    pause: waits for a number of seconds. unanswered: failed polls in a row that end the polling.
     """
 
     pause: Callable[[float], None]
@@ -29,15 +29,15 @@ class Polling:
     _in_a_row: int = field(default=0, init=False)
 
     def wait(self) -> None:
-        """Until the next poll is due."""
+        """Wait until the next poll."""
         self._seconds = min(max(self._seconds * 1.5, self.shortest), self.longest)
         self.pause(self._seconds)
 
     @contextmanager
     def poll(self, on_unanswered: Callable[[str], None] | None = None) -> Generator[None]:
-        """Around one poll: one without an answer is told, and the next may have one.
+        """A context for one poll. A failed poll is reported, and the next one may succeed.
 
-        Raises UnavailableError when it was one too many in a row.
+        Raises UnavailableError after too many failed polls in a row.
         """
         try:
             yield
@@ -54,7 +54,7 @@ class Polling:
 def polled(
     read: Callable[[], Value | None], *, absent: str, pause: Callable[[float], None], seconds: float, unanswered: int
 ) -> Iterator[Value]:
-    """What `read` returns, each time that the caller wants the next; after an error it is read again in `seconds`.
+    """Yields the results of `read`, one for each request of the caller. After an error, reads again in `seconds`.
 
     Raises UnavailableError after `unanswered` errors in a row, and with the message `absent` for None.
     """

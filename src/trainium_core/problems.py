@@ -1,4 +1,4 @@
-"""Messages about mistakes in a plan: which setting, what was given, what is allowed, the nearest match, what to do."""
+"""Messages about mistakes in a plan: the setting, the given and allowed values, the nearest match, and the fix."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 SETTING_PREFIX = "trn:"
 
 WHOLE_FILE = "cdk.json"
-"""Key of a problem that lies in no setting but in the file that holds them."""
+"""Key of a problem of the whole file, not of a setting."""
 
 OVERRIDE = "-c"
-"""Key of a problem of an option `-c` that names no setting."""
+"""Key of a problem of an option `-c` without the name of a setting."""
 
-_SHOWN = 120  # characters of a value; a setup script given in place of its path must not fill the screen
+_SHOWN = 120  # characters of a value, such as a setup script that was given in place of its path
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing that keeps a plan from being deployed. `key`: a setting without its prefix, WHOLE_FILE or OVERRIDE."""
+    """One problem that prevents a deployment. `key`: a setting without its prefix, WHOLE_FILE or OVERRIDE."""
 
     key: str
     got: object
@@ -36,7 +36,7 @@ class Problem:
 
 
 class PlanError(ValueError):
-    """A plan that cannot be deployed. `problems` holds all that was found, not only the first."""
+    """A plan that cannot be deployed. `problems`: all problems that were found."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -49,7 +49,7 @@ class PlanError(ValueError):
 
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
-    """The known word that `word` most likely meant, whatever its case, or None when nothing is close."""
+    """The known word closest to `word`, ignoring case; None if none is close."""
     from difflib import get_close_matches  # late: only mistakes need it
 
     by_folded = {name.casefold(): name for name in known}

@@ -1,1 +1,1 @@
-"""What a cluster left in an account, and what that costs. Everything here only reads."""
+"""Finds what a cluster left in an account, and what that costs. Read-only."""

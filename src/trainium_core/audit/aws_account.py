@@ -1,4 +1,4 @@
-"""The AWS account of an audit: every listing, the index of tags, and the history of stacks in CloudFormation."""
+"""The AWS requests of an audit: every listing, the tag index, and CloudFormation's stack history."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,7 @@ class AwsStackHistory(AwsStackTemplates):
             return [stack for page in pages for stack in page["Stacks"]]
 
     def _deleted(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-        """Those of the names, and the last others: an app chooses the name of its stack."""
+        """Deleted stacks with one of the names, and the most recent others, because an app chooses its stack names."""
         client = self.client("cloudformation")
         with read_errors("cloudformation:ListStacks"):
             pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=["DELETE_COMPLETE"])
@@ -49,7 +49,7 @@ class AwsStackHistory(AwsStackTemplates):
     def _record(self, names: Sequence[str], stack: Mapping[str, Any]) -> StackRecord:
         cluster, others = tags_of(stack).get(CLUSTER_TAG), frozenset[str]()
         if cluster is None and (stack["StackName"] in names or stack["StackStatus"] == "DELETE_COMPLETE"):
-            # Without an answer it counts as the cluster's: so nothing that is left is taken for another's.
+            # Without an answer it counts as the cluster's, so that nothing left behind is missed.
             with suppress(UnavailableError):
                 template = self.template_resources(stack["StackId"], stack["StackStatus"])
                 cluster = cluster_of({}, template)
@@ -61,19 +61,19 @@ class AwsStackHistory(AwsStackTemplates):
             status=stack["StackStatus"],
             cluster=cluster,
             created=stack["CreationTime"],
-            # A deletion that failed, or goes on, has a time too.
+            # A failed or running deletion also has a time.
             deleted=stack["DeletionTime"] if stack["StackStatus"] == "DELETE_COMPLETE" else None,
             made=self._made(stack["StackId"], others) if concerned else {},
             shared=bool(others),
         )
 
     def _made(self, stack_id: str, others: Collection[str]) -> Mapping[tuple[str, str], str]:
-        """Without the resources that are others', by their logical IDs, unless the stack retained them."""
+        """The stack's resources, without those of others, by logical ID, unless the stack retained them."""
         with read_errors("cloudformation:DescribeStackEvents"):
             pages = self.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack_id)
             events = [event for page in pages for event in page["StackEvents"]]
         made = dict[tuple[str, str], str]()
-        for event in events:  # the newest comes first, and is the one that counts
+        for event in events:  # the newest comes first, and counts
             physical_id = event.get("PhysicalResourceId")
             status = event.get("ResourceStatus", "")
             is_ours = event.get("LogicalResourceId") not in others or status == KEPT

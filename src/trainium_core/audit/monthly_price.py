@@ -1,4 +1,4 @@
-"""What things cost per month by being there. What has no price is unknown, and never 0."""
+"""The monthly cost of existing resources. A missing price is unknown, not 0."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -14,7 +14,7 @@ def priced_item(item: ChargedItem, region: str) -> PricedItem:
 
 
 def priced_items(resources: Iterable[Resource], region: str) -> tuple[PricedItem, ...]:
-    """All that has to be looked up."""
+    """Every price to look up."""
     return tuple(priced_item(item, region) for resource in resources for item in resource.charge.items)
 
 
@@ -23,7 +23,7 @@ def hours_per_month() -> int:
 
 
 def per_month(charge: Charge, found: Quotes, region: str) -> Decimal | None:
-    """US dollars, before tax and discounts; None where a part of it has no known price."""
+    """US dollars, before tax and discounts; None if the price of a part is unknown."""
     if charge.unpriced:
         return None
     amounts = [_per_month(item, found, region) for item in charge.items]

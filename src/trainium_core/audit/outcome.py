@@ -1,4 +1,4 @@
-"""What an audit came to."""
+"""The result of an audit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from trainium_core.audit.stack_record import StackRecord
 from trainium_core.identity.caller import Identity
 
 Group = Literal["left", "kept", "shared"]
-"""Left behind (or still in use); kept because the stack retains it; of the CDK's bootstrap, which other apps share."""
+"""Left behind or still in use; retained by the stack; part of the CDK bootstrap, which other apps share."""
 
 Verdict = Literal["nothing left", "something left", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audited(Found):
-    """`usd_per_month` is None where a price is not known."""
+    """`usd_per_month`: None if a price is unknown."""
 
     group: Group
     usd_per_month: Decimal | None
@@ -26,7 +26,7 @@ class Audited(Found):
 
 @dataclass(frozen=True, kw_only=True)
 class NotRead:
-    """Something that could not be looked at, and why, with the permission if one is missing."""
+    """Something that could not be read, and why. Names the permission if one is missing."""
 
     what: str
     reason: str
@@ -34,7 +34,7 @@ class NotRead:
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """`calls`: how often each call was made. `prices_unavailable`: each reason why a price of AWS is unavailable."""
+    """`calls`: number of requests by operation. `prices_unavailable`: reasons why AWS's prices are unavailable."""
 
     cluster: str
     region: str
@@ -52,7 +52,7 @@ class Audit:
 
     @property
     def verdict(self) -> Verdict:
-        """What is left is certain, whatever could not be read; without any of it, all must have been readable."""
+        """Any remaining resource decides. Without one, the result is unknown unless everything was read."""
         if self.of("left"):
             return "something left"
         return "unknown" if self.not_read else "nothing left"

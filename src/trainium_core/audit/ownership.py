@@ -1,4 +1,4 @@
-"""Whether a thing belongs to a cluster: by its tag, by the stack that made it, by its name, by what it is part of."""
+"""Whether a resource belongs to a cluster: by its tag, its stack, its name, or its parent."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,17 +9,17 @@ from trainium_core.audit.stack_record import Stacks
 from trainium_runtime.naming import CLUSTER_TAG
 
 STACK_ID_TAG = "aws:cloudformation:stack-id"
-"""Tag that CloudFormation puts on what it makes."""
+"""The tag that CloudFormation adds to resources."""
 
 Seen = tuple[str, str, Resource]
-"""Kind, CloudFormation type, and the resource."""
+"""Kind, CloudFormation type and resource."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """`tagged`: the cluster named by the tag of each thing that the index of tags knows, by arn_key.
+    """`tagged`: the cluster in the tag of each resource in the tag index, by arn_key.
 
-    `stack_names`: names that count although no stack of that name is remembered any more.
+    `stack_names`: names that count even if CloudFormation no longer lists a stack of that name.
     """
 
     cluster: str
@@ -28,7 +28,8 @@ class Evidence:
     stack_names: tuple[str, ...]
 
     def found_by(self, resource_type: str, resource: Resource) -> tuple[str, ...]:
-        """Each way in which it is the cluster's; none where it is not, or is somebody else's by its tag or stack."""
+        """Every way in which the resource belongs to the cluster; empty if it does not, or another tag or stack owns
+        it."""
         owner = resource.cluster or self.tagged.get(arn_key(resource.arn))
         if owner not in (None, self.cluster) or self._made_elsewhere(resource):
             return ()
@@ -42,8 +43,8 @@ class Evidence:
         return tuple(way for way in ways if way)
 
     def name_prefix(self, name: str) -> str:
-        """The name of the cluster's stack that this name begins with, after a path; that of a longer one wins."""
-        # Of a stack that has other things as well a name tells nothing.
+        """The cluster's stack whose name begins the resource's name, after a path. The longest name wins."""
+        # The name of a shared stack proves nothing.
         shared = {stack.name for stack in self.stacks.own if stack.shared}
         own = {stack.name for stack in self.stacks.own} | (set(self.stack_names) - self.stacks.other_names)
         own -= shared
@@ -53,7 +54,7 @@ class Evidence:
         return ""
 
     def _made_elsewhere(self, resource: Resource) -> bool:
-        """Whether CloudFormation's own tag names a stack of others; one that nobody remembers is judged by its name."""
+        """Whether CloudFormation's tag names another stack. A forgotten stack is judged by its name."""
         stack_id = (resource.tags or {}).get(STACK_ID_TAG)
         if stack_id is None or resource.cluster is not None or stack_id in {one.stack_id for one in self.stacks.own}:
             return False
@@ -61,7 +62,7 @@ class Evidence:
 
 
 def belonging(seen: Iterable[Seen], evidence: Evidence) -> list[tuple[Seen, Found]]:
-    """What of all that was seen is the cluster's, and what is part of that in turn."""
+    """The resources of the cluster, and in turn what is part of them."""
     rest, owned, ids = list(seen), list[tuple[Seen, Found]](), set(evidence.stacks.made_names)
     while True:
         ways = [(one, evidence.found_by(one[1], one[2]) or _part_of(one[2], ids, evidence)) for one in rest]

@@ -1,4 +1,4 @@
-"""A thing that an account holds, and what it is billed for."""
+"""A resource of an account, and what it is billed for."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 @dataclass(frozen=True, kw_only=True)
 class ChargedItem:
-    """So many units of a product of price_products: hours of each hour, or GB-months of each month."""
+    """A number of units of a product of price_products: hours per hour, or GB-months per month."""
 
     product: str
     quantity: Decimal
@@ -20,9 +20,9 @@ class ChargedItem:
 
 @dataclass(frozen=True, kw_only=True)
 class Charge:
-    """What a thing costs by being there. `unpriced` names what of it this package has no price of, if there is any.
+    """The cost of an existing resource. `unpriced`: the part without a known price, if any.
 
-    `note` is what the amount does not hold: what comes on top by use, or was paid before.
+    `note`: costs that are not included: by use, or paid in advance.
     """
 
     items: tuple[ChargedItem, ...] = ()
@@ -36,9 +36,13 @@ BY_USE = Charge(note="by use")
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """`ids`: every name CloudFormation may know it by. `tags`: None where its listing does not hold them.
+    """One resource.
 
-    `parents`: ids of what it is part of, such as the VPC. `name` is what its maker called it, or its id.
+    Attributes:
+        ids: Every identifier that CloudFormation may use for it.
+        tags: None if its listing does not contain them.
+        parents: IDs of what it is part of, such as the VPC.
+        name: Its name, or its ID.
     """
 
     name: str
@@ -53,45 +57,45 @@ class Resource:
 
     @property
     def cluster(self) -> str | None:
-        """The cluster that its own tag names."""
+        """The cluster in its tag."""
         return None if self.tags is None else self.tags.get(CLUSTER_TAG)
 
 
 class ResourceLister(Protocol):
-    """One kind of thing, looked for in the whole account. Each method raises UnavailableError without an answer."""
+    """Lists one kind of resource in the whole account. Methods raise UnavailableError if AWS does not answer."""
 
     @property
     def kind(self) -> str:
-        """What people call one of it."""
+        """The kind in plain words, in the singular."""
         ...
 
     @property
     def resource_type(self) -> str:
-        """CloudFormation's name of it."""
+        """The CloudFormation type."""
         ...
 
     @property
     def arn_type(self) -> str:
-        """What `arn_type` gives for its ARNs."""
+        """The type in its ARNs, as returned by the function `arn_type`."""
         ...
 
     @property
     def in_estimates(self) -> bool:
-        """Whether one of it can cost more than next to nothing by being there, or is what such a thing is part of."""
+        """Whether one can cost more than next to nothing while unused, or is a parent of one that can."""
         ...
 
     def resources(self) -> Iterable[Resource]:
-        """Everything of the kind, whosever it is."""
+        """All resources of the kind, of any owner."""
         ...
 
     def measured(self, resource: Resource) -> Resource | None:
-        """The same with what takes more questions; None if it turns out to be on its way out."""
+        """The resource with data that needs more requests; None if it is being deleted."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A resource that belongs to the cluster, and each way in which that was found."""
+    """A resource of the cluster, and each way in which it was found."""
 
     kind: str
     resource: Resource
@@ -99,7 +103,7 @@ class Found:
 
 
 def arn_type(arn: str) -> str:
-    """Service and type, such as ec2:volume; of ARNs without a type, such as S3's, the service alone."""
+    """Service and type, such as ec2:volume; only the service for ARNs without a type, such as S3's."""
     service, tail = _service_and_tail(arn)
     for divider in ("/", ":"):
         kind, found, _ = tail.partition(divider)
@@ -109,13 +113,13 @@ def arn_type(arn: str) -> str:
 
 
 def arn_key(arn: str) -> str:
-    """The same for every way in which services write the ARN of one thing: some leave out account or region."""
+    """A normalized ARN. Services omit account or region in some ARNs of the same resource."""
     service, tail = _service_and_tail(arn)
     return f"{service}:{tail.removesuffix(':*')}"
 
 
 def arn_name(arn: str) -> str:
-    """The thing's name or id, without its type."""
+    """The resource's name or ID, without its type."""
     _, tail = _service_and_tail(arn)
     prefix = arn_type(arn).partition(":")[2]
     return (tail.removeprefix(prefix)[1:] if prefix else tail).removesuffix(":*")

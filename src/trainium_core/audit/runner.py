@@ -1,4 +1,4 @@
-"""The audit: every listing on a thread of its own, then what belongs to the cluster, then what it costs."""
+"""Runs an audit: lists all resources concurrently, selects those of the cluster, and prices them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -22,7 +22,7 @@ from trainium_runtime.errors import UnavailableError
 
 KEPT_ONLY = (KEPT,)
 NOT_DELETED = ("DELETE_FAILED",)
-"""Statuses of what stays when a stack has gone."""
+"""Statuses of resources that outlive their stack."""
 
 _STACK = "AWS::CloudFormation::Stack"
 _NO_PRICE = Charge(unpriced="this kind of thing")
@@ -44,9 +44,9 @@ def existing_stacks(stacks: Iterable[StackRecord]) -> Iterator[Found]:
 def only_in_the_index(
     tagged: Mapping[str, str], cluster: str, stacks: Iterable[StackRecord], answered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
-    """What no listing had an answer about. What a listing does not show is gone: the index of tags lags behind.
+    """Tagged resources whose listing failed. If a listing answered but lacks one, it is deleted: the index lags.
 
-    What a stack kept, or failed to delete, is found by only_remembered.
+    only_remembered finds resources that a stack retained, or failed to delete.
     """
     covered = {lister.arn_type for lister in answered} | {"cloudformation:stack"}
     remembered = {
@@ -61,7 +61,7 @@ def only_in_the_index(
 def only_remembered(
     stacks: Iterable[StackRecord], statuses: Collection[str], answered: Iterable[ResourceLister]
 ) -> Iterator[Found]:
-    """What a stack left in one of the statuses, of kinds that could not be listed."""
+    """Resources that a stack left in one of the statuses, and whose listing failed."""
     covered = {lister.resource_type for lister in answered} | {_STACK}
     for stack in stacks:
         for (resource_type, name), status in stack.made.items():
@@ -71,33 +71,34 @@ def only_remembered(
 
 
 class AuditedAccount(Identities, Prices, Protocol):
-    """Each method raises UnavailableError without an answer."""
+    """Methods raise UnavailableError if AWS does not answer."""
 
     def listers(self, account_id: str) -> Sequence[ResourceLister]:
-        """One for each kind of thing; this asks nothing yet."""
+        """One per kind of resource. Sends no request."""
         ...
 
     def tagged(self) -> Mapping[str, str]:
-        """The value of the tag trn:cluster of everything that has one, by ARN."""
+        """The value of the tag trn:cluster of every resource that has it, by ARN."""
         ...
 
     def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
-        """Every existing stack, and those deleted in the last 90 days: all of the names, and the last others.
+        """Every existing stack, and stacks deleted in the last 90 days: those with one of the names, and the last
+        others.
 
-        `made` is filled in for those that carry a tag trn:cluster or one of the names.
+        `made` is set for stacks with a tag trn:cluster or one of the names.
         """
         ...
 
     def calls(self) -> Mapping[str, int]:
-        """How often each call was made until now."""
+        """The number of requests so far, by operation."""
         ...
 
 
 Progress = Callable[[int, int], None]
-"""Called with how many of how many calls have returned."""
+"""Called with the number of completed calls, and of all calls."""
 
 THREADS = 16
-"""Questions at once: many more would only be throttled by EC2."""
+"""Concurrent requests. EC2 would throttle many more."""
 
 _TAGS = "the index of tags"
 _STACKS = "the stacks, and what they made"
@@ -105,7 +106,7 @@ _STACKS = "the stacks, and what they made"
 
 @dataclass(frozen=True, kw_only=True)
 class _Answers:
-    """`seen`: everything that any lister saw. `answered`: the listers that had an answer, or were not to be asked."""
+    """`seen`: all listed resources. `answered`: listers that answered, or were skipped."""
 
     listers: Sequence[ResourceLister]
     answered: Sequence[ResourceLister]
@@ -124,10 +125,18 @@ def audit(
     on_progress: Progress | None = None,
     only_estimated: bool = False,
 ) -> Audit:
-    """Everything in the account that is, or may be, the plan's cluster's. Raises UnavailableError without credentials.
+    """Every resource in the account that belongs, or may belong, to the plan's cluster.
 
-    `stack_names`: the stacks of the cluster. An existing stack with the cluster's tag counts whatever its name.
-    only_estimated: leave out the kinds that no estimate holds.
+    Args:
+        plan: The plan.
+        account: The account.
+        stack_names: The stacks of the cluster. Other existing stacks with the cluster's tag count too.
+        now: The time of the report.
+        on_progress: Called after every request.
+        only_estimated: Skip kinds that are not part of any estimate.
+
+    Raises:
+        UnavailableError: There are no credentials.
     """
     identity = account.identity()
     listers = account.listers(identity.account)
@@ -213,7 +222,7 @@ def _sorted_out(records: Sequence[StackRecord], cluster: str, names: Sequence[st
 def _grouped(
     answers: _Answers, cluster: str, stack_names: Sequence[str], not_read: list[NotRead]
 ) -> Iterator[tuple[Group, Found]]:
-    """Everything that is reported, and in which group. What could not be measured goes to not_read."""
+    """All reported resources with their group. Resources that could not be measured are added to not_read."""
     evidence = Evidence(
         cluster=cluster,
         tagged={arn_key(arn): value for arn, value in answers.tagged.items()},
@@ -255,7 +264,7 @@ def _measured(
         answers = list(threads.map(measure, [found for _, found in grouped]))
     for (group, found), answer in zip(grouped, answers, strict=True):
         if isinstance(answer, UnavailableError):
-            if group != "shared":  # whatever that holds, it is not the cluster's
+            if group != "shared":  # its content does not belong to the cluster
                 not_read.append(NotRead(what=f"{found.kind} {found.resource.name}", reason=str(answer)))
             yield group, found
         elif answer is not None:

@@ -1,4 +1,4 @@
-"""What CloudFormation remembers of a stack, for 90 days after its deletion too."""
+"""CloudFormation's record of a stack, which it keeps for 90 days after the deletion."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,15 +7,18 @@ from datetime import datetime
 from trainium_core.audit.resource import arn_name
 
 KEPT = "DELETE_SKIPPED"
-"""Status of what a stack made and retained."""
+"""Status of a retained resource."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackRecord:
-    """`made`: the last status of everything it ever made, by CloudFormation type and physical id.
+    """A stack's history.
 
-    `cluster`: the cluster that its tag names. `deleted`: when it was gone, or None if it stands, if only in part.
-    `shared`: it has, or had, other things than the cluster, which `made` leaves out.
+    Attributes:
+        made: Last status of every resource it ever created, by CloudFormation type and physical ID.
+        cluster: The cluster in its tag.
+        deleted: Time of deletion; None if it still exists, even partly.
+        shared: Whether it contains, or contained, other resources, which `made` omits.
     """
 
     name: str
@@ -34,7 +37,7 @@ class StackRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Stacks:
-    """The stacks of one cluster, and the names and ids of all others in the account."""
+    """The stacks of one cluster, and the names and IDs of all others in the account."""
 
     own: tuple[StackRecord, ...]
     other_names: frozenset[str]
@@ -43,7 +46,7 @@ class Stacks:
 
     @property
     def made_names(self) -> frozenset[str]:
-        """What the cluster's stacks ever made, by id and by the id in its ARN: parts of it may have outlived it."""
+        """Every resource that the cluster's stacks created, by ID and by the ID in its ARN: children may outlive it."""
         made = [name for stack in self.own for _, name in stack.made]
         return frozenset([*made, *map(arn_name, made)])
 
@@ -55,7 +58,7 @@ class Stacks:
 
 
 def status_of(stack: StackRecord, resource_type: str, ids: Iterable[str]) -> str | None:
-    """The last status of one thing in the stack; None if the stack did not make it."""
+    """The last status of a resource in the stack; None if the stack did not create it."""
     return next((status for name in ids if (status := stack.made.get((resource_type, name))) is not None), None)
 
 

@@ -1,4 +1,4 @@
-"""Asks EC2 for Capacity Blocks, reservations and spot placement scores. Nothing here buys anything."""
+"""Reads Capacity Blocks, reservations and spot placement scores from EC2."""
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from trainium_runtime.tags import tag_values
 
 _RUNNING = ("pending", "running")
 _USABLE = ("active", "scheduled")
-# EC2 documentation, view Capacity Blocks: before a block begins its capacity appears as zero, and this tag holds it.
+# EC2 documentation, view Capacity Blocks: the capacity is zero before the start; this tag has the final value.
 _SIZE_TAG = "aws:ec2capacityreservation:incrementalRequestedQuantity"
 _NOT_SOLD = "not supported for Capacity Blocks"
 
@@ -31,7 +31,7 @@ _MESSAGES = {
     "MaxConfigLimitExceeded": "AWS gives this account no more spot placement scores for other types, numbers or "
     "regions within 24 hours",
 }
-"""What AWS answers in its own way, by a sign in the code or message of the error."""
+"""Messages for AWS's errors, by a part of their code or message."""
 
 
 class AwsCapacity(AwsService):
@@ -53,7 +53,7 @@ class AwsCapacity(AwsService):
         return None
 
     def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:
-        # One region a call: a list with a region that the account has not enabled would be refused whole.
+        # One region per call: EC2 refuses a whole list if one of its regions is not enabled.
         with read_errors("ec2:GetSpotPlacementScores"), _translated_errors():
             pages = self.client("ec2").get_paginator("get_spot_placement_scores")
             scores = pages.paginate(
@@ -101,7 +101,7 @@ class AwsCapacity(AwsService):
             )
 
     def _zone_ids(self) -> Mapping[str, str]:
-        """Zone ids by the names that they have in this account: offerings hold the name alone."""
+        """Zone IDs by their names in this account: offerings contain only the name."""
         with read_errors("ec2:DescribeAvailabilityZones"):
             zones = self.client("ec2").describe_availability_zones()["AvailabilityZones"]
             return {zone["ZoneName"]: zone["ZoneId"] for zone in zones}
@@ -109,7 +109,7 @@ class AwsCapacity(AwsService):
 
 @contextmanager
 def _translated_errors() -> Generator[None]:
-    """Tell the errors that AWS words in its own way as UnavailableError."""
+    """Raises UnavailableError with a clear message for known errors."""
     try:
         yield
     except ClientError as error:

@@ -1,4 +1,4 @@
-"""Buys a Capacity Block: the one thing in this package that spends money. Only `trn capacity buy` uses it."""
+"""Buys a Capacity Block. Only `trn capacity buy` uses this module."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,30 +12,30 @@ from trainium_runtime.aws_errors import write_errors
 from trainium_runtime.errors import RequestRefusedError
 
 ONCE = Config(connect_timeout=5, read_timeout=60, retries={"total_max_attempts": 1})
-"""A purchase has no token for idempotency: it is never sent twice."""
+"""The purchase API has no idempotency token, so the request is never retried."""
 
 
 class SaleUnknownError(Exception):
-    """AWS did not answer: the block may have been bought or not."""
+    """AWS did not answer. The block may have been bought."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PurchasedBlock:
-    """A Capacity Block that was bought: the reservation to launch into, and AWS's word for its state."""
+    """A purchased Capacity Block: the reservation to launch into, and its state."""
 
     reservation_id: str
     state: str
 
 
 class AwsCapacityPurchase:
-    """Buys in one region with the credentials that boto3 finds. `client`: default one that sends a request once."""
+    """Buys in one region with boto3's default credentials. `client`: default: a client without retries."""
 
     def __init__(self, region: str, *, client: Any = None) -> None:
         session: Any = boto3.session.Session()
         self._client: Any = client or session.client("ec2", region_name=region, config=ONCE)
 
     def buy(self, offering_id: str) -> PurchasedBlock:
-        """Raises RequestRefusedError, SaleUnknownError."""
+        """Raises RequestRefusedError and SaleUnknownError."""
         try:
             with write_errors("ec2:PurchaseCapacityBlock"):
                 answer = self._client.purchase_capacity_block(

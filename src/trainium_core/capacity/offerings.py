@@ -1,4 +1,4 @@
-"""Capacity that is reserved, for sale in blocks, or likely to be found on the spot market."""
+"""Capacity that is reserved, sold in blocks, or likely available on the spot market."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from decimal import Decimal
 from typing import Literal, Protocol
 
 INSTANCE_PLATFORM = "Linux/UNIX"
-"""What EC2 calls the images that nodes are launched from: Ubuntu and Amazon Linux alike."""
+"""EC2's platform name of Ubuntu and Amazon Linux images."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockOffering:
-    """A Capacity Block that AWS sells at this moment.
+    """A Capacity Block that AWS currently sells.
 
-    `upfront_fee` is for all instances and the whole time, in `currency`. The length may be somewhat off the one asked
-    for: every block ends at the same time of the day.
+    `upfront_fee` is for all instances and the whole duration, in `currency`. The duration may differ slightly from the
+    requested one, because every block ends at the same time of day.
     """
 
     offering_id: str
@@ -34,10 +34,10 @@ class BlockOffering:
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation:
-    """A Capacity Block that was bought, or an On-Demand Capacity Reservation. `capacity`: as in a plan.
+    """A purchased Capacity Block, or an On-Demand Capacity Reservation. `capacity`: as in a plan.
 
-    `state` and `platform` are AWS's words. `start` and `end` are None where there is none. `placement_group` is the
-    name of the group that it was made in, if any.
+    `state` and `platform` are AWS's terms. `start` and `end` are None if not set. `placement_group` is the name of the
+    group in which it was created, if any.
     """
 
     reservation_id: str
@@ -55,7 +55,7 @@ class Reservation:
 
     @property
     def launchable(self) -> int:
-        """How many instances can be launched in it once it is active: nothing runs in a scheduled one yet."""
+        """How many instances can be launched once it is active: a scheduled reservation has no instances yet."""
         return self.total if self.state == "scheduled" else self.available
 
 
@@ -63,19 +63,19 @@ class Capacity(Protocol):
     def block_offerings(
         self, *, instance_type: str, instances: int, hours: int, latest_end: datetime | None = None
     ) -> Sequence[BlockOffering] | None:
-        """None where AWS sells no Capacity Blocks of the type at all."""
+        """None if AWS sells no Capacity Blocks of the type."""
         ...
 
     def spot_placement_scores(self, *, instance_type: str, instances: int) -> Mapping[str, int]:
-        """The score of each zone of the region, by zone id."""
+        """The score of each zone of the region, by zone ID."""
         ...
 
     def reservations(self, instance_type: str) -> Sequence[Reservation]:
-        """Those that launch now or will: active and scheduled ones."""
+        """Active and scheduled reservations."""
         ...
 
     def reservation(self, reservation_id: str) -> Reservation | None: ...
 
     def instances_in_reservation(self, reservation_id: str, *, cluster: str) -> int:
-        """How many nodes of a cluster run in it."""
+        """The number of a cluster's nodes in the reservation."""
         ...

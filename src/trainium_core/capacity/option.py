@@ -1,4 +1,4 @@
-"""Ways to get the nodes of a plan, ranked: what could run when, where, for how much."""
+"""Ways to get a plan's nodes, ranked by availability, price and start."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -15,18 +15,24 @@ PROSPECTS: dict[Prospect, str] = {
     "unknown": "AWS gave no answer",
     "no": "not to be had",
 }
-"""What each prospect means, the best first."""
+"""The meaning of each prospect, best first."""
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityOption:
-    """One way to get the nodes, in one zone; in the region as a whole where no zone is known.
+    """One way to get the nodes, in one zone, or in the region if the zone is unknown.
 
-    `capacity` is the plan's word for the way. `start` is None for at once. `hourly` is US dollars for one instance and
-    `total` for all nodes over `hours`; None where it is not known. `paid_for` means that the nodes cost nothing more.
-    `score` is AWS's spot placement score. `buys_from` is the offering to buy first, `reservation_id` what to launch in.
+    Attributes:
+        capacity: The purchase option, as in a plan.
+        start: None for an immediate start.
+        hourly: US dollars per instance and hour; None if unknown.
+        total: US dollars for all nodes over `hours`; None if unknown.
+        paid_for: The nodes cost nothing more.
+        score: AWS's spot placement score.
+        buys_from: The offering to buy first.
+        reservation_id: The reservation to launch into.
     """
 
     capacity: str
@@ -46,7 +52,7 @@ class CapacityOption:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings of a plan that takes this option, without their prefix."""
+        """The settings of a plan that uses this option, without their prefix."""
         chosen = {
             "capacity": self.capacity,
             "region": self.region,
@@ -57,17 +63,16 @@ class CapacityOption:
 
 
 def ranked(options: Iterable[CapacityOption], *, start_by: datetime | None = None) -> tuple[CapacityOption, ...]:
-    """The options, best first; one that starts after `start_by` is none.
+    """The options, best first. Options that start after `start_by` are unavailable.
 
-    First what could start now, then what could start later, then what is unlikely, unknown and not to be had. Among
-    these: what is paid for already, then the cheapest by the hour, since blocks differ in length; a price that is not
-    known comes after those that are. Where prices are equal: the earlier start.
+    The order is: could start now, could start later, unlikely, unknown, unavailable. Within these: prepaid options,
+    then the cheapest per hour, since blocks differ in length; unknown prices last. At equal prices, the earlier start.
     """
     return tuple(sorted((_in_time(option, start_by) for option in options), key=_rank))
 
 
 def outlook(options: Iterable[CapacityOption]) -> Literal["something", "nothing", "unknown"]:
-    """Whether something could run, now or later. Nothing only if no question was left without an answer."""
+    """Whether something could run, now or later. Negative only if every request was answered."""
     prospects = {option.prospect for option in options}
     if prospects & {"now", "later"}:
         return "something"

@@ -1,4 +1,4 @@
-"""What the answers of one region come to, as ways to get the nodes of a plan."""
+"""Turns the responses of one region into ways to get a plan's nodes."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from trainium_runtime.pilot_clock import stops_before_block_end
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityRequest:
-    """What is looked for: the nodes of a plan, in any region, for `hours`. `start_by` is the latest start, if any."""
+    """The nodes of a plan, in any region, for `hours`. `start_by`: the latest start, if any."""
 
     plan: Plan
     hours: int
@@ -26,9 +26,9 @@ class CapacityRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RegionAnswers:
-    """What one region answered; an error stands for a question without an answer.
+    """The responses of one region. An error stands for a request without an answer.
 
-    `blocks` is empty both where no block is free and where AWS sells none of the type: `sells_blocks` tells them apart.
+    `blocks` is empty if no block is available or AWS sells none of the type: `sells_blocks` distinguishes the two.
     """
 
     region: str
@@ -41,7 +41,7 @@ class RegionAnswers:
 
 
 def capacity_options(request: CapacityRequest, answers: RegionAnswers) -> Iterator[CapacityOption]:
-    """Every way in which the type is sold, so that one that could not be read is seen to be missing."""
+    """All ways to buy the type, including those that could not be read."""
     yield from _reserved(request, answers)
     for capacity, ways in ((ON_DEMAND, _on_demand), (SPOT, _spot), (CAPACITY_BLOCK, _blocks)):
         if capacity in request.plan.type.usage_classes:
@@ -49,7 +49,7 @@ def capacity_options(request: CapacityRequest, answers: RegionAnswers) -> Iterat
 
 
 def last_moment(reservation: Reservation) -> datetime | None:
-    """Until when nodes run in it: they leave a Capacity Block before EC2 terminates them."""
+    """When the last nodes stop: before EC2 terminates the instances of a Capacity Block."""
     if reservation.end is None or reservation.capacity != CAPACITY_BLOCK:
         return reservation.end
     return reservation.end - stops_before_block_end(reservation.instance_type)
@@ -169,7 +169,7 @@ def _unknown(capacity: str, answers: RegionAnswers, unavailable: object) -> Capa
 
 
 def priced_items(request: CapacityRequest, region: str, zones: Collection[str]) -> tuple[PricedItem, ...]:
-    """What of a region has a price by the hour: an instance on demand, and on the spot market of each zone."""
+    """The prices to look up in a region: on demand, and spot in each zone."""
     return (_item(ON_DEMAND, request, region), *(_item(SPOT, request, region, zone_id) for zone_id in sorted(zones)))
 
 
@@ -178,7 +178,7 @@ def _item(product: str, request: CapacityRequest, region: str, zone_id: str = ""
 
 
 def _priced(option: CapacityOption, price: Price | None, request: CapacityRequest) -> CapacityOption:
-    """The option at a price by the hour, for as long as the request says."""
+    """The option with an hourly price, for the requested duration."""
     hours = Decimal(request.hours)
     if price is None or price.usd is None:
         return replace(option, hours=hours)

@@ -1,4 +1,4 @@
-"""Asks several regions at once what it takes to get the nodes of a plan there, for a duration in hours or days."""
+"""Searches several regions in parallel for capacity for a plan's nodes, for a duration in hours."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ HOURS_PER_DAY = 24
 
 
 def block_durations() -> tuple[int, ...]:
-    """Every length in hours: by the day at first, by the week after that."""
+    """Every duration in hours: whole days at first, then whole weeks."""
     rule = facts()["capacity_blocks"]
     by_day, by_week = rule["longest_in_days_by_day"], rule["longest_in_days_by_week"]
     days = [*range(1, by_day + 1), *range(by_day + 7, by_week + 1, 7)]
@@ -28,14 +28,14 @@ def block_durations() -> tuple[int, ...]:
 
 
 def allowed_durations() -> str:
-    """The same in words."""
+    """The same as text."""
     rule = facts()["capacity_blocks"]
     by_day, by_week = (rule[key] * HOURS_PER_DAY for key in ("longest_in_days_by_day", "longest_in_days_by_week"))
     return f"whole days ({HOURS_PER_DAY}, {2 * HOURS_PER_DAY}, ... {by_day}), then whole weeks up to {by_week}"
 
 
 def nearest_duration(hours: int) -> int:
-    """The shortest block that is long enough, else the longest there is."""
+    """The shortest duration that is long enough, else the longest."""
     durations = block_durations()
     return next((duration for duration in durations if duration >= hours), durations[-1])
 
@@ -45,14 +45,14 @@ _Item = TypeVar("_Item", bound=Hashable)
 
 
 class Seller(Capacity, Prices, Protocol):
-    """An account in one region, as far as capacity and its price are asked about."""
+    """An account in one region: its capacity and prices."""
 
     def zones_offering(self, instance_type: str) -> Collection[str]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The options, ranked, with the prices behind them and each reason why a price of AWS is unavailable."""
+    """The ranked options, with their prices and the reasons why AWS's prices are unavailable."""
 
     options: tuple[CapacityOption, ...]
     prices: tuple[Price, ...]
@@ -60,9 +60,9 @@ class Found:
 
 
 def search_capacity(request: CapacityRequest, regions: Collection[str], seller_in: Callable[[str], Seller]) -> Found:
-    """Ask every region at once, all questions in it at once. A region without an answer has options that say so.
+    """Query all regions in parallel. A region without an answer has options that say so.
 
-    Raises UnavailableError where no region could be asked, or nobody there may ask.
+    Raises UnavailableError if no region answered, or access is denied in all.
     """
 
     def query(region: str) -> tuple[RegionAnswers, Quotes]:
@@ -82,7 +82,7 @@ def search_capacity(request: CapacityRequest, regions: Collection[str], seller_i
 
 
 def query_region(request: CapacityRequest, region: str, seller: Seller) -> tuple[RegionAnswers, Quotes]:
-    """The answers of one region, and the prices that were found for what is sold by the hour there."""
+    """The responses of one region, and the hourly prices there."""
     name, nodes, sold = request.plan.instance_type, request.plan.nodes, request.plan.type.usage_classes
     wants_blocks = CAPACITY_BLOCK in sold and nodes <= facts()["capacity_blocks"]["instances_per_block"]
     with ThreadPoolExecutor() as threads:
@@ -112,7 +112,7 @@ def query_region(request: CapacityRequest, region: str, seller: Seller) -> tuple
 
 
 def _blocks(request: CapacityRequest, seller: Seller) -> Sequence[BlockOffering] | None:
-    # A block may be longer than asked for by less than a day.
+    # A block may be up to a day longer than requested.
     latest_end = request.start_by + timedelta(hours=request.hours, days=1) if request.start_by else None
     return seller.block_offerings(
         instance_type=request.plan.instance_type,
@@ -126,7 +126,7 @@ _NO_PRICES = Quotes(prices={})
 
 
 def _no_answer(answers: RegionAnswers) -> UnavailableError | None:
-    """What a person can do something about, if it kept a region from any answer; None where there is one."""
+    """The most actionable error if the region answered nothing; None if it answered something."""
     if not isinstance(answers.zones, UnavailableError) or isinstance(answers.zones, NoAccessError):
         return answers.zones if isinstance(answers.zones, NoAccessError) else None
     found = (answers.reservations, answers.blocks, answers.scores)

@@ -1,4 +1,4 @@
-"""The instance types a plan can name, from data/instance_types.toml and a user's own file."""
+"""The instance types of plans, from data/instance_types.toml and a user's file."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,19 +13,19 @@ from trainium_core.problems import nearest
 
 
 def nearest_region(word: str, regions: Sequence[str]) -> str | None:
-    """The region that `word` most likely meant: of the same geography and partition, if it names a known one."""
+    """The region that `word` probably meant: in the same geography and partition, if it names a known one."""
     geography = _geography(word.strip().casefold())
     known = geography in facts()["geographies"]["prefixes"]
     return nearest(word, [region for region in regions if not known or _geography(region) == geography])
 
 
 def _geography(region: str) -> str:
-    """What comes before the direction: us of us-west-2, us-gov of us-gov-west-1."""
+    """The part before the direction: us in us-west-2, us-gov in us-gov-west-1."""
     return re.sub(r"-[a-z]+-?[0-9]+[a-z]?$", "", region)
 
 
 class Catalog(Mapping[str, InstanceType]):
-    """Instance types by name. `facts` gives the source of a single value, `sources` what and of when a source is."""
+    """Instance types by name. `facts`: the source key of each value. `sources`: title and date of each source."""
 
     def __init__(
         self,
@@ -48,16 +48,16 @@ class Catalog(Mapping[str, InstanceType]):
 
     @property
     def regions(self) -> tuple[str, ...]:
-        """Every region that offers at least one type of the catalogue, sorted."""
+        """Every region that offers a type of the catalogue, sorted."""
         return tuple(sorted({region for entry in self.values() for region in entry.zones}))
 
     def offered_in(self, region: str) -> tuple[str, ...]:
         return tuple(name for name, entry in self.items() if region in entry.zones)
 
     def overlaid_with(self, file: CatalogFile) -> "Catalog":
-        """This catalogue with the types of a file added; where both know a name, the file wins.
+        """This catalogue with the types of a file, which replace types of the same name.
 
-        Sources of the file keep their own keys, so a key that both use for different things is refused: CatalogError.
+        Sources of the file have separate keys. Raises CatalogError if both use a key for different sources.
         """
         for key, source in file.sources.items():
             if key in self.sources and source != self.sources[key]:
@@ -67,15 +67,15 @@ class Catalog(Mapping[str, InstanceType]):
 
 @cache
 def builtin_catalog() -> Catalog:
-    """The catalogue this package ships."""
+    """The catalogue of this package."""
     file = parse_catalog((DATA / "instance_types.toml").read_text(encoding="utf-8"), "the built-in catalogue")
     return Catalog(file.types, file.facts, file.sources)
 
 
 def load_catalog(overlay: Path | None = None) -> Catalog:
-    """The built-in catalogue, with the types of a user's file laid over it.
+    """The built-in catalogue, overlaid with a user's file.
 
-    Raises CatalogError when the file is missing, is not TOML, or lacks a value, a source or a known type of value.
+    Raises CatalogError if the file is missing, is not TOML, lacks a value or a source, or has an unknown value.
     """
     if overlay is None:
         return builtin_catalog()

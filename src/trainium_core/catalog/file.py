@@ -1,4 +1,4 @@
-"""How a catalogue file is read and what it must hold: the built-in one and a user's own have the same form."""
+"""Reads and validates a catalogue file. The built-in catalogue and users' files have the same form."""
 
 import re
 import tomllib
@@ -12,12 +12,12 @@ ZONE_ID = r"[a-z]+[0-9]-az[0-9]"
 
 
 class CatalogError(ValueError):
-    """A catalogue file that cannot be used; the message names the file, the type and the value."""
+    """A catalogue file is invalid. The message names the file, the type and the value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """A value and the key of the source that states it."""
+    """A value and the key of its source."""
 
     value: Any
     source: str
@@ -25,7 +25,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogFile:
-    """What a file holds: instance types, the fact behind each of their values, and the sources by key."""
+    """The content of a file: instance types, the fact behind each value, and the sources by key."""
 
     where: str
     types: tuple[InstanceType, ...]
@@ -34,7 +34,7 @@ class CatalogFile:
 
 
 def parse_catalog(text: str, where: str) -> CatalogFile:
-    """Read a catalogue; `where` names the file. Raises CatalogError when a value, its source or its form is wrong."""
+    """Read a catalogue; `where` names the file. Raises CatalogError for a wrong value, source or form."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

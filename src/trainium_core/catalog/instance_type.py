@@ -1,4 +1,4 @@
-"""One EC2 instance type with Neuron devices, and what follows from its facts."""
+"""An EC2 instance type with Neuron devices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from trainium_runtime.quota_need import family_of
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceType:
-    """One EC2 instance type with Neuron devices, as its sources state it.
+    """An EC2 instance type with Neuron devices, as stated by its sources.
 
-    `device_memory_gib` and `neuron_cores_per_device` (physical cores) count one Neuron device; `network_gbps` is
-    for the instance; `zones` maps a region to the ids of the Availability Zones that offer the type.
-    `logical_neuroncore_configs` lists how many physical cores may form one logical core (empty: fixed at one).
+    `device_memory_gib` and `neuron_cores_per_device` (physical cores) are per Neuron device; `network_gbps` is per
+    instance; `zones` maps a region to the IDs of the Availability Zones that offer the type.
+    `logical_neuroncore_configs`: allowed numbers of physical cores per logical core (empty: always one).
     """
 
     name: str
@@ -35,12 +35,12 @@ class InstanceType:
 
     @property
     def family(self) -> str:
-        """The letters the name begins with: `trn` for trn1n.32xlarge. Quotas are per family."""
+        """The letters at the start of the name: `trn` for trn1n.32xlarge. Quotas are per family."""
         return family_of(self.name)
 
     @property
     def default_logical_neuroncore_config(self) -> int:
-        """Physical cores per logical core unless the plan says otherwise: the largest the type allows."""
+        """Default number of physical cores per logical core: the largest that the type allows."""
         return max(self.logical_neuroncore_configs, default=1)
 
     @property
@@ -56,5 +56,5 @@ class InstanceType:
         return tuple(zone for zones in self.zones.values() for zone in zones)
 
     def logical_neuron_cores(self, logical_neuroncore_config: int) -> int:
-        """What torchrun, JAX and `neuron-ls` see on one instance."""
+        """The NeuronCores that torchrun, JAX and `neuron-ls` see on one instance."""
         return self.physical_neuron_cores // logical_neuroncore_config

@@ -1,4 +1,4 @@
-"""The frameworks that Neuron images hold, and the packages of a Neuron release, from their data files."""
+"""The frameworks on Neuron images, and the packages of a Neuron release, from data files."""
 
 import tomllib
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from trainium_core.facts import DATA, facts
 
 @cache
 def neuron_packages() -> Mapping[str, Any]:
-    """Packages, repositories, keys and the rules of compatibility, as the file has them."""
+    """Packages, repositories, keys and compatibility rules, as in the file."""
     return tomllib.loads((DATA / "neuron_packages.toml").read_text())
 
 
@@ -20,8 +20,10 @@ def neuron_packages() -> Mapping[str, Any]:
 class Framework:
     """A framework on Neuron images. `stack` is its key: native and xla are PyTorch's two, jax is JAX.
 
-    environment: what the name of its virtual environment begins with. not_on: accelerators that it does not support.
-    first_release, last_release: of the Neuron SDK, such as 2.31; empty without a bound.
+    Attributes:
+        environment: Start of the name of its virtual environment.
+        not_on: Accelerators that it does not support.
+        first_release, last_release: Of the Neuron SDK, such as 2.31; empty without a bound.
     """
 
     stack: str
@@ -43,7 +45,7 @@ class Framework:
 
 @cache
 def frameworks() -> Mapping[str, Framework]:
-    """Every framework by its stack, the preferred ones first."""
+    """Every framework by its stack, in order of preference."""
     entries = tomllib.loads((DATA / "neuron_software.toml").read_text())
     return {stack: Framework(stack=stack, **_values(entry)) for stack, entry in entries.items()}
 
@@ -57,7 +59,7 @@ def _values(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def framework_of_parameter(parameter: str | None) -> Framework | None:
-    """The framework that images of an SSM parameter hold; None where the parameter promises none."""
+    """The framework on images of an SSM parameter; None if the parameter promises none."""
     prefix = facts()["neuron_images"]["parameter_prefix"]
     if parameter is None:
         return None
@@ -68,7 +70,7 @@ def framework_of_parameter(parameter: str | None) -> Framework | None:
 
 
 def framework_of_image_name(name: str) -> Framework | None:
-    """The framework that an image's name promises; None where it promises none."""
+    """The framework in an image's name; None if the name promises none."""
     return next(
         (one for one in frameworks().values() if any(fnmatchcase(name, glob) for glob in one.image_names)), None
     )

@@ -1,1 +1,1 @@
-"""The compile cache: where its entries are, what they are, and what can be done with those in S3."""
+"""The compile cache: its location, its entries, and operations on it in S3."""

@@ -1,4 +1,4 @@
-"""Asks S3 about a compile cache, and changes it, with no more requests than it is given."""
+"""Reads and changes a compile cache in S3, with a limited number of requests."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -12,22 +12,22 @@ from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError
 
 KEYS_PER_DELETE = 1000
-"""Of one DeleteObjects request, and of a page of a list (Amazon S3 API reference)."""
+"""The maximum of a DeleteObjects request, and of a page of a list (Amazon S3 API Reference)."""
 
 
 class RequestLimitError(Exception):
-    """All requests that were allowed have been sent."""
+    """The allowed number of requests is used up."""
 
 
 class RequestLimit:
-    """Counts requests; threads may share it."""
+    """Counts requests. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self.most, self.sent = most, 0
         self._lock = threading.Lock()
 
     def take(self) -> None:
-        """Raises RequestLimitError where this would be one too many."""
+        """Raises RequestLimitError if the limit is reached."""
         with self._lock:
             if self.sent >= self.most:
                 raise RequestLimitError(f"{self.most} requests were sent, and no more are allowed")
@@ -35,7 +35,7 @@ class RequestLimit:
 
 
 class AwsCompileCache(AwsService):
-    """One cache. Reading raises UnavailableError, changing RequestRefusedError, and each RequestLimitError."""
+    """One cache. Reads raise UnavailableError, changes RequestRefusedError, and both RequestLimitError."""
 
     def __init__(
         self, region: str, location: CacheLocation, limit: RequestLimit, *, clients: Clients | None = None
@@ -44,7 +44,7 @@ class AwsCompileCache(AwsService):
         self.location, self._limit = location, limit
 
     def objects(self) -> Iterator[CachedObject]:
-        """All that is below the cache's URL, a request for each 1,000."""
+        """All objects below the cache's URL, with one request for each 1,000."""
         prefix, token = f"{self.location.folder}/", ""
         while True:
             self._limit.take()
@@ -65,9 +65,9 @@ class AwsCompileCache(AwsService):
                 return
 
     def delete_entries(self, entries: Sequence[CachedEntry], *, on_progress: Callable[[int, int], object]) -> None:
-        """Delete entries in an order in which a concurrent reader never takes half an entry for a finished one.
+        """Delete entries, in an order in which concurrent readers never take a partial entry for a finished one.
 
-        on_progress: takes how many objects are deleted, of how many.
+        on_progress: called with the number of deleted objects, and of all objects.
         """
         first = [entry.keys_in_deletion_order[0] for entry in entries]
         rest = [*chain.from_iterable(entry.keys_in_deletion_order[1:] for entry in entries)]

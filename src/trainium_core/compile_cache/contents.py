@@ -1,4 +1,4 @@
-"""What a compile cache in S3 holds: entries, packed by nodes or written by PyTorch/XLA itself, and whose they are."""
+"""The content of a compile cache in S3: entries packed by nodes, or written by PyTorch/XLA."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -24,10 +24,14 @@ class CachedObject:
 
 @dataclass(frozen=True, kw_only=True)
 class CachedEntry:
-    """An entry. name: that of its stack. place: None for one that PyTorch/XLA wrote into a cache without places.
+    """An entry of a cache.
 
-    objects: one of a packed entry; of one that PyTorch/XLA wrote itself each of its files. state: `finished`,
-    `failed`, `locked` or `half-made`. release: of the compiler.
+    Attributes:
+        name: Name of its software stack.
+        place: None for one that PyTorch/XLA wrote into a cache without places.
+        objects: One for a packed entry; every file for an entry of PyTorch/XLA.
+        state: `finished`, `failed`, `locked` or `half-made`.
+        release: Compiler release.
     """
 
     name: str
@@ -52,13 +56,13 @@ class CachedEntry:
 
     @property
     def keys_in_deletion_order(self) -> tuple[str, ...]:
-        """What says that an entry is finished goes first, so that nobody takes the rest for one."""
+        """The marker of a finished entry comes first, so that readers do not use a partial entry."""
         return tuple(sorted((each.key for each in self.objects), key=lambda key: not key.endswith(_DONE)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """entries: in the order of their keys. others: objects that are no part of an entry, which stay as they are."""
+    """entries: sorted by key. others: objects that belong to no entry, which are never changed."""
 
     entries: tuple[CachedEntry, ...]
     others: tuple[CachedObject, ...] = ()
@@ -66,7 +70,7 @@ class Contents:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseUse:
-    """What one release of the compiler takes. newest: when its last entry was stored."""
+    """The size of one compiler release. newest: when its last entry was stored."""
 
     release: str
     entries: int
@@ -91,7 +95,7 @@ def contents_of(objects: Iterable[CachedObject]) -> Contents:
 
 
 def releases(entries: Iterable[CachedEntry]) -> tuple[ReleaseUse, ...]:
-    """Each release, the one that was last written first."""
+    """Each release, the most recently written first."""
     by_release: dict[str, list[CachedEntry]] = {}
     for entry in entries:
         by_release.setdefault(entry.release, []).append(entry)
@@ -116,10 +120,15 @@ def to_clean(
     keep_releases: int | None = None,
     unused_for: timedelta | None = None,
 ) -> tuple[CachedEntry, ...]:
-    """What all of the given conditions choose.
+    """The entries that match all given conditions.
 
-    of_releases: of these alone. older_than: stored or renewed longer ago. keep_releases: of all but the so many
-    releases that were last written. unused_for: packed ones of places of which every one is older than that.
+    Args:
+        entries: All entries.
+        now: The current time.
+        of_releases: Only these releases.
+        older_than: Only entries stored or renewed longer ago.
+        keep_releases: Exclude this many most recently written releases.
+        unused_for: Only packed entries in places where every entry is older.
     """
     newest: dict[Place | None, datetime] = {}
     for entry in (each for each in entries if each.is_packed):

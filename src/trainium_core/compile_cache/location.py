@@ -1,4 +1,4 @@
-"""Where a compile cache is: a bucket, and the folder of the cache in it."""
+"""The location of a compile cache: a bucket and a folder."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ _URL = re.compile(rf"(?:s3://)?(?P<bucket>{BUCKET_NAME})(?:/(?P<folder>[^/].*?))
 
 @dataclass(frozen=True, kw_only=True)
 class CacheLocation:
-    """folder: key prefix without slashes around it."""
+    """folder: key prefix without leading and trailing slashes."""
 
     bucket: str
     folder: str = CACHE_PREFIX
@@ -26,7 +26,7 @@ class CacheLocation:
 
 
 def cache_location(text: str) -> CacheLocation:
-    """Of a bucket's name or an S3 URL. Raises ValueError for what is neither."""
+    """Parse a bucket's name or an S3 URL. Raises ValueError for other text."""
     found = _URL.fullmatch(text)
     if not found:
         raise ValueError(f"{text!r} is neither the name of a bucket nor a URL such as s3://bucket/{CACHE_PREFIX}")
@@ -34,13 +34,13 @@ def cache_location(text: str) -> CacheLocation:
 
 
 def locations_in(outputs: Iterable[Mapping[str, str]]) -> tuple[CacheLocation, ...]:
-    """The caches that outputs of stacks name, each once."""
+    """The distinct caches in outputs of stacks."""
     urls = (value for one in outputs for value in one.values() if re.fullmatch(rf"s3://[^/]+/{CACHE_PREFIX}/?", value))
     return tuple(dict.fromkeys(map(cache_location, urls)))
 
 
 def buckets_in(resources: Mapping[str, Any]) -> tuple[str, ...]:
-    """Logical ids of a template's buckets that are made for a compile cache: a rule of theirs is about its folder."""
+    """Logical IDs of a template's compile cache buckets, by the lifecycle rule for the cache's folder."""
     return tuple(name for name, made in resources.items() if made.get("Type") == _BUCKET and _has_rule(made))
 
 

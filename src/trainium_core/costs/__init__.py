@@ -1,1 +1,1 @@
-"""What a plan costs."""
+"""The cost of a plan."""

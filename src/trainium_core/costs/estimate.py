@@ -1,4 +1,4 @@
-"""What a plan costs: an hour with its nodes running, a month without nodes, and a pilot of some hours."""
+"""The cost of a plan: per hour with running nodes, per month without nodes, and for a pilot."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _CENT = Decimal("0.01")
 
 @dataclass(frozen=True, kw_only=True)
 class CostLine(CostItem):
-    """An item with its price, if a source has one. Amounts are US dollars; None where the price is not known."""
+    """An item with its price, if known. Amounts are US dollars; None if the price is unknown."""
 
     price: Price | None
 
@@ -36,7 +36,7 @@ class CostLine(CostItem):
 
     @property
     def running_hour(self) -> Decimal | None:
-        """With all nodes running, by the hour. What is billed by use adds an unknown amount, which is left out."""
+        """The hourly cost with all nodes running. Items that are billed by use are left out."""
         if self.billed == "by use":
             return _NOTHING
         if self.unit_usd is None:
@@ -46,21 +46,21 @@ class CostLine(CostItem):
 
     @property
     def asleep_month(self) -> Decimal | None:
-        """Without nodes, by the month. A Capacity Block is paid when it is bought: sleeping costs nothing more."""
+        """The monthly cost without nodes. A Capacity Block is prepaid, so it adds nothing."""
         if self.billed != "always":
             return _NOTHING
         hourly = self.running_hour
         return None if hourly is None else hourly * facts()["billing"]["hours_per_month"]
 
     def pilot(self, hours: Decimal) -> Decimal | None:
-        """With all nodes running for so many hours."""
+        """The cost of a number of hours with all nodes running."""
         hourly = self.running_hour
         return None if hourly is None else hourly * hours
 
 
 @dataclass(frozen=True, kw_only=True)
 class Total:
-    """A sum in US dollars of what is known, and of how many prices are not: never a number that hides a gap."""
+    """The sum of the known amounts in US dollars, and the number of unknown prices."""
 
     usd: Decimal
     unknown: int
@@ -74,7 +74,7 @@ class Total:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The lines and totals of a plan. `unavailable` is each reason why a price of AWS is unavailable."""
+    """The lines and totals of a plan. `unavailable`: reasons why AWS's prices are unavailable."""
 
     lines: tuple[CostLine, ...]
     hours: Decimal
@@ -94,7 +94,7 @@ class Estimate:
 
     @property
     def unknown(self) -> tuple[CostLine, ...]:
-        """The lines whose price no source has, those billed by use too."""
+        """The lines without a known price, including those billed by use."""
         return tuple(line for line in self.lines if line.unit_usd is None)
 
 
@@ -105,9 +105,9 @@ def estimate(
     aws: Prices | None,
     items: Callable[[Plan], Sequence[CostItem]] = cluster_cost_items,
 ) -> Estimate:
-    """What the cluster costs by the plan's own prices, else by those of `aws` if it is given, else by the snapshot.
+    """The cost of the cluster, by the plan's prices, then `aws` if given, then the snapshot.
 
-    items: of what else the cost is wanted, such as stack_cost_items.
+    items: the items to estimate, such as stack_cost_items.
     """
     wanted = items(plan)
     found = quotes((item.item for item in wanted), own=plan.prices, aws=aws, snapshot=snapshot_prices())
@@ -119,19 +119,19 @@ def cost_lines(items: Iterable[CostItem], found: Quotes) -> tuple[CostLine, ...]
 
 
 def precompile_host_line(plan: Plan, estimated: Estimate) -> CostLine | None:
-    """An hour of the host of `trn precompile`; None for a plan without one."""
+    """The hourly cost line of the host of `trn precompile`; None for a plan without one."""
     wanted = (ON_DEMAND, plan.cache.precompile_instance_type)
     return next((line for line in estimated.lines if (line.item.product, line.item.instance_type) == wanted), None)
 
 
 def precompile_host_hour(plan: Plan, estimated: Estimate) -> Total:
-    """What that host costs by the hour."""
+    """The hourly cost of that host."""
     line = precompile_host_line(plan, estimated)
     return _total([None if line is None else line.unit_usd])
 
 
 def sales_warning(plan: Plan, estimated: Estimate) -> str | None:
-    """Why an on-demand plan may never get an instance: AWS lists no price at which it would sell one."""
+    """The warning if AWS lists no on-demand price: it may not sell the type on demand."""
     if plan.capacity != ON_DEMAND:
         return None
     price = next((line.price for line in estimated.lines if line.item.product == ON_DEMAND), None)
@@ -146,7 +146,7 @@ def sales_warning(plan: Plan, estimated: Estimate) -> str | None:
 
 
 def dollars(usd: Decimal) -> str:
-    """An amount for people, to the cent; less than a cent is said to be that."""
+    """An amount to the cent; amounts below one cent are shown as such."""
     return "< $0.01" if 0 < usd < _CENT else f"${usd.quantize(_CENT, ROUND_HALF_UP):,}"
 
 

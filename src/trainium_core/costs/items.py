@@ -1,4 +1,4 @@
-"""What an item of a cost is, and the items that several engines have."""
+"""A cost item, and the items that several engines share."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -11,13 +11,12 @@ from trainium_core.plan.settings.network import Egress
 from trainium_core.prices.price import PricedItem
 
 Billed = Literal["running", "always", "prepaid", "by use"]
-"""While the cluster is awake; as long as the stack (or the reservation) is there; once, at purchase; by an amount
-that is unknown."""
+"""While the cluster is awake; while the stack or the reservation exists; once, at purchase; by an unknown use."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CostItem:
-    """So much of a priced item. `resource_type` is the CloudFormation type of what is billed, or launches it."""
+    """A quantity of a priced item. `resource_type`: the CloudFormation type that is billed, or that launches it."""
 
     what: str
     item: PricedItem
@@ -27,7 +26,7 @@ class CostItem:
 
 
 def network_items(plan: Plan, egress: Egress | Literal["existing"]) -> Iterator[CostItem]:
-    """What a network with this way out is billed for."""
+    """The billed items of a network with this egress."""
     if egress == "vpc-endpoints":
         count, endpoint = len(SESSION_SERVICES), "AWS::EC2::VPCEndpoint"
         yield cost_item(plan, f"{count} interface endpoints", "interface-endpoint", endpoint, "running", count)
@@ -41,7 +40,7 @@ def network_items(plan: Plan, egress: Egress | Literal["existing"]) -> Iterator[
 
 
 def alarms_item(plan: Plan, count: int) -> Iterator[CostItem]:
-    """Alarms on metrics of CloudWatch, at their usual resolution."""
+    """CloudWatch alarms on metrics, with standard resolution."""
     if count:
         what = f"{count} CloudWatch alarm{'s' if count > 1 else ''}"
         yield cost_item(plan, what, "alarm", "AWS::CloudWatch::Alarm", "always", count)
@@ -56,7 +55,7 @@ def cost_item(
     quantity: int | Decimal = 1,
     instance_type: str = "",
 ) -> CostItem:
-    """An item that is billed alike in every zone."""
+    """An item with the same price in every zone."""
     priced = PricedItem(product=product, region=plan.region, instance_type=instance_type)
     return CostItem(what=what, item=priced, quantity=quantity, billed=billed, resource_type=resource_type)
 

@@ -1,4 +1,4 @@
-"""What AWS bills the stacks of a plan for."""
+"""The billed items of a plan's stacks."""
 
 from collections.abc import Iterator
 
@@ -8,18 +8,18 @@ from trainium_core.plan import Plan
 
 
 def cluster_cost_items(plan: Plan) -> tuple[CostItem, ...]:
-    """The items of the cluster's own stack, whether trn:stacks has it or not."""
+    """The items of the cluster's stack, even if trn:stacks does not include it."""
     return tuple(CLUSTER.cost_items(plan))
 
 
 def stack_cost_items(plan: Plan) -> tuple[CostItem, ...]:
-    """The items of every stack of trn:stacks; what several are billed for by use is one item."""
+    """The items of every stack of trn:stacks. Equal items that are billed by use are merged."""
     items = [item for key in plan.stacks for item in ENGINES[key].cost_items(plan)]
     by_use = dict.fromkeys(item for item in items if item.billed == "by use")
     return (*(item for item in items if item.billed != "by use"), *by_use) if len(plan.stacks) > 1 else tuple(items)
 
 
 def stack_cost_notes(plan: Plan) -> Iterator[str]:
-    """What one must know of an estimate of the stacks, in the order of the engines."""
+    """Notes on the estimate of the stacks, in the order of the engines."""
     for engine in engines_of(plan):
         yield from engine.cost_notes(plan)

@@ -1,1 +1,1 @@
-"""Whose credentials these are."""
+"""The identity of the AWS credentials."""

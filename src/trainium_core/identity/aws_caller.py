@@ -1,4 +1,4 @@
-"""Asks STS."""
+"""Reads the caller's identity from STS."""
 
 from trainium_core.identity.caller import Identity
 from trainium_runtime.aws_errors import read_errors

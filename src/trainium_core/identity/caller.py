@@ -1,4 +1,4 @@
-"""Whose account it is."""
+"""The identity of the AWS credentials, as a protocol."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """`endpoint` is where the answer came from when that is not AWS, else None."""
+    """`endpoint`: the endpoint that answered, if it is not AWS, else None."""
 
     account: str
     arn: str

@@ -1,1 +1,1 @@
-"""Machine images, and what a Neuron image holds."""
+"""Machine images, and the content of Neuron images."""

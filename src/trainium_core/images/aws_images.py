@@ -1,4 +1,4 @@
-"""Asks SSM for parameters and EC2 for images."""
+"""Reads parameters from SSM and images from EC2."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -23,7 +23,7 @@ class AwsImages(AwsService):
 
     def image(self, image_id: str) -> Image | None:
         with read_errors("ec2:DescribeImages", absent=("InvalidAMIID.",)):
-            # EC2 hides deprecated images of others unless asked for them, and launches them all the same.
+            # EC2 can launch deprecated images of other accounts, but lists them only on request.
             found = self.client("ec2").describe_images(ImageIds=[image_id], IncludeDeprecated=True)["Images"]
             return _image(found[0]) if found else None
         return None

@@ -1,4 +1,4 @@
-"""Images, the parameters that name them, and the Neuron release that they say they hold."""
+"""Images, the parameters that name them, and their Neuron release."""
 
 import re
 from collections.abc import Collection
@@ -13,9 +13,9 @@ from trainium_core.facts import facts
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """An image; `root_volume_gib` is the size its root volume has at least.
+    """An image. `root_volume_gib`: minimum size of its root volume.
 
-    `owner` is `amazon` or an account id; `deprecated` the time from which AWS calls it so, if one is set.
+    `owner`: `amazon` or an account ID. `deprecated`: time of deprecation, if set.
     """
 
     image_id: str
@@ -33,7 +33,7 @@ class Images(Protocol):
     def parameter(self, name: str) -> str | None: ...
 
     def parameters_under(self, folder: str) -> Collection[str]:
-        """The names of all parameters in a folder such as /cdk-bootstrap, at any depth."""
+        """The names of all parameters below a folder such as /cdk-bootstrap, at any depth."""
         ...
 
     def image(self, image_id: str) -> Image | None: ...
@@ -50,7 +50,7 @@ class NeuronRelease:
         return cls(tuple(int(number) for number in text.split(".")))
 
     def may_hold(self, framework: Framework) -> bool:
-        """Whether Neuron images of this release may hold the framework; patches of its last release do."""
+        """Whether Neuron images of this release may contain the framework, including patches of its last release."""
         if framework.first_release and self < NeuronRelease.from_text(framework.first_release):
             return False
         last = NeuronRelease.from_text(framework.last_release) if framework.last_release else self
@@ -61,13 +61,13 @@ class NeuronRelease:
 
 
 def neuron_release(image: Image) -> NeuronRelease | None:
-    """The release that the image's description names, if it names one."""
+    """The release in the image's description, if any."""
     named = re.search(r"\bNeuron SDK v?([0-9]+(?:\.[0-9]+)+)", image.description)
     return NeuronRelease.from_text(named[1]) if named else None
 
 
 def other_content(parameter: str | None) -> str | None:
-    """What images of a Neuron parameter without PyTorch hold; None for a parameter that the facts do not list."""
+    """The content of a Neuron parameter's images without PyTorch; None for a parameter that is not in the facts."""
     images = facts()["neuron_images"]
     if parameter is None:
         return None

@@ -1,1 +1,1 @@
-"""VPCs, subnets and the ways out of them."""
+"""VPCs, subnets and their routes."""

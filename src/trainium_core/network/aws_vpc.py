@@ -1,4 +1,4 @@
-"""Asks EC2 about zones, VPCs, subnets and the ways out of them."""
+"""Reads zones, VPCs, subnets and routes from EC2."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -22,10 +22,10 @@ class AwsPlacementGroups(AwsService):
 _RUNNING = ("pending", "running")
 _ANYWHERE = "0.0.0.0/0"
 _NO_OPTIONS = "default"
-"""The DhcpOptionsId of a VPC without any (EC2 API Reference, AssociateDhcpOptions)."""
+"""The DhcpOptionsId of a VPC without DHCP options (EC2 API Reference, AssociateDhcpOptions)."""
 
 _SERVERS_WITHOUT_OPTIONS = ("169.254.169.253",)
-"""What Nitro instances ask there (Amazon VPC User Guide, DHCP option set concepts)."""
+"""The DNS server that Nitro instances then use (Amazon VPC User Guide, DHCP option set concepts)."""
 
 _TARGETS = (
     "NatGatewayId",
@@ -37,7 +37,7 @@ _TARGETS = (
     "CarrierGatewayId",
     "CoreNetworkArn",
 )
-"""Where DescribeRouteTables may name the target of a route."""
+"""The fields of DescribeRouteTables that can contain the target of a route."""
 
 
 class AwsNetwork(AwsService):
@@ -135,7 +135,7 @@ def _cluster_of(entry: Mapping[str, Any]) -> str | None:
 
 
 def _default_target(table: Mapping[str, Any]) -> str | None:
-    """Where the rest goes; a route whose target is gone is a `blackhole` and leads nowhere."""
+    """The target of the default route. A route to a deleted target is a `blackhole`, and does not count."""
     for route in table.get("Routes", []):
         if route.get("DestinationCidrBlock") == _ANYWHERE and route.get("State", "active") == "active":
             return next((route[target] for target in _TARGETS if route.get(target)), "an unknown target")

@@ -1,4 +1,4 @@
-"""Zones, and the user's own networks in them."""
+"""Zones and existing networks."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class PlacementGroup:
-    """`strategy` and `state` are EC2's words, such as cluster and available."""
+    """`strategy` and `state` are EC2's terms, such as cluster and available."""
 
     name: str
     strategy: str
@@ -28,10 +28,13 @@ class Subnet:
 
 @dataclass(frozen=True, kw_only=True)
 class Vpc:
-    """`dns_support`: AWS's resolver answers in it. `dns_hostnames`: private names of endpoints need that as well.
+    """An existing VPC.
 
-    `cidr`: its first block. `dns_servers`: what its DHCP options name, AmazonProvidedDNS or addresses; None if they are
-    not there to be read.
+    Attributes:
+        dns_support: Whether Amazon's resolver answers.
+        dns_hostnames: Also required for private names of endpoints.
+        cidr: First block.
+        dns_servers: DNS servers in its DHCP options, AmazonProvidedDNS or addresses; None if they cannot be read.
     """
 
     vpc_id: str
@@ -43,7 +46,7 @@ class Vpc:
 
 @dataclass(frozen=True, kw_only=True)
 class RouteTable:
-    """`default_target` is the id that 0.0.0.0/0 leads to, such as nat-...; None without such a route."""
+    """`default_target`: ID of the target of 0.0.0.0/0, such as nat-...; None without such a route."""
 
     route_table_id: str
     default_target: str | None
@@ -51,9 +54,9 @@ class RouteTable:
 
 @dataclass(frozen=True, kw_only=True)
 class VpcEndpoint:
-    """An available endpoint. `service` is the short name, such as s3; `cluster` its tag trn:cluster, if any.
+    """An available endpoint. `service`: short name, such as s3. `cluster`: its tag trn:cluster, if any.
 
-    `policy`: its endpoint policy as JSON; None if EC2 shows none.
+    `policy`: its endpoint policy as JSON; None if EC2 returns none.
     """
 
     service: str
@@ -70,17 +73,17 @@ class Network(Protocol):
     def subnet(self, subnet_id: str) -> Subnet | None: ...
 
     def addresses_of(self, cluster: str, *, subnet_id: str) -> int:
-        """Private addresses that the running nodes of a cluster hold in the subnet."""
+        """The number of private addresses that a cluster's running nodes use in the subnet."""
         ...
 
     def vpc(self, vpc_id: str) -> Vpc | None: ...
 
     def vpcs_excluding(self, cluster: str) -> int:
-        """How many VPCs there are, without those of the cluster."""
+        """The number of VPCs, without those of the cluster."""
         ...
 
     def route_table(self, *, subnet_id: str, vpc_id: str) -> RouteTable | None:
-        """The subnet's own route table, else the main one of its VPC."""
+        """The subnet's route table, else the main route table of its VPC."""
         ...
 
     def endpoints(self, vpc_id: str) -> Sequence[VpcEndpoint]: ...

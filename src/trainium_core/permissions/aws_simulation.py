@@ -1,4 +1,4 @@
-"""Asks IAM's policy simulator."""
+"""Calls IAM's policy simulator."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

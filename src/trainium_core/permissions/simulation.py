@@ -1,4 +1,4 @@
-"""What IAM's simulation of a principal's policies says of calls that were not made."""
+"""Results of IAM's policy simulation, as values and a protocol."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class Calls:
-    """Actions on each of some resources. context: condition keys that the requests would have, with their values."""
+    """Actions, each on some resources. context: condition keys of the requests, with their values."""
 
     actions: Sequence[str]
     resources: Sequence[str]
@@ -18,8 +18,10 @@ class Calls:
 class Denial:
     """An action that is not allowed on all of the resources.
 
-    missing_keys: condition keys that policies wait for, and that the request may have in earnest. by_organization,
-    by_boundary: whether service control policies, or the permissions boundary, do not allow it.
+    Attributes:
+        missing_keys: Condition keys in policies that the simulation had no values for, but real requests may have.
+        by_organization: Whether a service control policy does not allow it.
+        by_boundary: Whether the permissions boundary does not allow it.
     """
 
     action: str
@@ -30,5 +32,5 @@ class Denial:
 
 class Simulation(Protocol):
     def denials(self, principal: str, calls: Calls) -> Sequence[Denial]:
-        """principal: ARN of a role, user or group. Raises UnavailableError, also where there is no such principal."""
+        """principal: ARN of a role, user or group. Raises UnavailableError, also if the principal does not exist."""
         ...

@@ -1,1 +1,1 @@
-"""What AWS asks for things: its price list, a user's own file, and the snapshot in this package."""
+"""Prices: AWS's price list, a user's file, and the snapshot in this package."""

@@ -1,4 +1,4 @@
-"""Asks the AWS Price List API, and EC2 for spot prices."""
+"""Reads the AWS Price List API, and spot prices from EC2."""
 
 import json
 from collections.abc import Iterable
@@ -15,17 +15,17 @@ from trainium_runtime.errors import UnavailableError
 
 @dataclass(frozen=True, kw_only=True)
 class ListPrice:
-    """What one unit costs, and since which day (ISO date)."""
+    """The price of one unit, and its effective date (ISO date)."""
 
     usd: Decimal
     since: str
 
 
 def list_prices(documents: Iterable[str], usage_type: str) -> set[ListPrice]:
-    """The on-demand prices of the products with that usage type, each the one of the lowest tier of use.
+    """The on-demand prices of products with the usage type, each for the lowest tier of use.
 
-    A price of zero is none: AWS lists so what is paid for elsewhere. Raises UnavailableError for a document that cannot
-    be read.
+    Zero does not count as a price: AWS lists it for usage that is billed elsewhere. Raises UnavailableError for an
+    unreadable document.
     """
     try:
         products = [json.loads(document) for document in documents]
@@ -36,7 +36,7 @@ def list_prices(documents: Iterable[str], usage_type: str) -> set[ListPrice]:
 
 
 def _is_of(product: Any, usage_type: str) -> bool:
-    """Whether it is that usage type, with the prefix of its region or without; other types may end alike."""
+    """Whether a product has the usage type, with or without the prefix of its region."""
     found = product["product"]["attributes"]["usagetype"]
     return usage_type in (found, found.partition("-")[2])
 
@@ -51,7 +51,7 @@ def _first_tier(product: Any) -> list[ListPrice]:
 
 
 PRICE_LIST_REGION = "us-east-1"
-"""The Price List API has an endpoint in few regions; each answers for all."""
+"""The Price List API has endpoints in few regions, each for all regions."""
 
 
 class AwsPrices(AwsService):
@@ -81,7 +81,7 @@ class AwsPrices(AwsService):
             return _price(usd, "AWS Price List API", f"in effect since {since}")
         if product.of_instance_type:
             return _price(None, "AWS Price List API: no such product")
-        # It is sold everywhere, so that nothing was found means that it was asked for wrongly.
+        # It is sold everywhere, so an empty result means that the query is wrong.
         raise UnavailableError(f"the AWS Price List answered with no price of a {product.name} in {item.region}")
 
     def _spot_price(self, item: PricedItem) -> Price:
@@ -89,7 +89,7 @@ class AwsPrices(AwsService):
         arguments: dict[str, Any] = {
             "InstanceTypes": [item.instance_type],
             "ProductDescriptions": ["Linux/UNIX"],
-            "StartTime": datetime.now(UTC),  # gives what is in effect now, in each zone
+            "StartTime": datetime.now(UTC),  # returns the current price in each zone
         }
         if item.zone_id:
             arguments["AvailabilityZoneId"] = item.zone_id

@@ -1,4 +1,4 @@
-"""How a file of prices is read: the snapshot that this package ships and a user's own have the same form."""
+"""Reads a price file. The snapshot of this package and users' files have the same form."""
 
 import csv
 from collections.abc import Mapping
@@ -15,21 +15,21 @@ from trainium_core.problems import nearest
 REQUIRED = ("product", "region", "usd", "date", "source")
 OPTIONAL = ("instance_type", "zone_id", "confidence")
 NOT_LISTED = "none"
-"""Stands for an amount where the source says that AWS lists no such price."""
+"""In place of an amount: the source states that AWS lists no such price."""
 
 
 class PricesError(ValueError):
-    """A file of prices that cannot be used; the message names the file, the line and the value."""
+    """A price file is invalid. The message names the file, the line and the value."""
 
 
 @cache
 def snapshot_prices() -> PriceTable:
-    """The prices that this package ships, each with the day of its source."""
+    """The prices in this package, each with its date."""
     return _parse((DATA / "prices.csv").read_text(encoding="utf-8"), "the snapshot", "snapshot")
 
 
 def load_prices(path: Path) -> PriceTable:
-    """A user's own prices. Raises PricesError when the file is missing or a value is wrong."""
+    """A user's prices. Raises PricesError if the file is missing or a value is wrong."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""What a price is, and what it is for."""
+"""Prices, and the products that they are for."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -12,12 +12,12 @@ from trainium_core.facts import DATA
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """Something with a price for each `unit`: an hour, a GB, a GB-month, a GiBps-mo or an alarm-month.
+    """A product with a price per `unit`: an hour, a GB, a GB-month, a GiBps-mo or an alarm-month.
 
-    One price for each instance type, or one for all.
+    It has one price per instance type, or one for all.
 
-    `service`, `usage_type` and `filters` ask the Price List API for it, with {region} and {instance_type} to be filled
-    in; without a service the Price List does not hold it, or nobody knows how to ask.
+    `service`, `usage_type` and `filters` form the Price List query, with {region} and {instance_type} as placeholders.
+    Without a service, the Price List has no price, or the query is unknown.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Product:
 
 @cache
 def products() -> Mapping[str, Product]:
-    """Every product by its key, as the file has them."""
+    """Every product by its key, as in the file."""
     document: Mapping[str, Any] = tomllib.loads((DATA / "price_products.toml").read_text(encoding="utf-8"))
     return {key: Product(**cast(dict[str, Any], row)) for key, row in document.items() if isinstance(row, dict)}
 
@@ -44,7 +44,7 @@ Origin = Literal["yours", "AWS", "snapshot"]
 
 @dataclass(frozen=True, kw_only=True)
 class PricedItem:
-    """What a price is for: a product of price_products in a region; of a type, and in a zone, where that matters."""
+    """The key of a price: a product in a region, and its instance type and zone if they matter."""
 
     product: str
     region: str
@@ -54,9 +54,9 @@ class PricedItem:
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """US dollars for one unit of a product, before tax and discounts, as a source stated it on a day (ISO date).
+    """US dollars for one unit of a product, before tax and discounts, as stated by a source on a day (ISO date).
 
-    `usd` is None where the source says that AWS lists no such price. `confidence` is what the source is worth.
+    `usd`: None if the source states that AWS lists no such price. `confidence`: reliability of the source.
     """
 
     usd: Decimal | None
@@ -67,15 +67,15 @@ class Price:
 
 
 class Prices(Protocol):
-    """What AWS asks for things today."""
+    """AWS's current prices."""
 
     def price(self, item: PricedItem) -> Price:
-        """Raises UnavailableError without an answer."""
+        """Raises UnavailableError if AWS does not answer."""
         ...
 
 
 class PriceTable(Mapping[PricedItem, Price]):
-    """Prices by what they are for, as a file has them."""
+    """Prices by item, as in a file."""
 
     def __init__(self, prices: Mapping[PricedItem, Price]) -> None:
         self._prices = prices
@@ -90,7 +90,7 @@ class PriceTable(Mapping[PricedItem, Price]):
         return len(self._prices)
 
     def best_for(self, item: PricedItem) -> Price | None:
-        """The price of the item, else the one of all zones; where its zone is not known, that of the dearest zone."""
+        """The price of the item, else the one for all zones. If its zone is unknown, the price of the dearest zone."""
         if item.zone_id:
             return self._prices.get(item) or self._prices.get(_without_zone(item))
         if item in self._prices:

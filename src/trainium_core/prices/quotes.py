@@ -1,4 +1,4 @@
-"""Where the price of each thing comes from: the user's own file, else AWS, else the snapshot in this package."""
+"""Selects the source of each price: the user's file, then AWS, then the snapshot in this package."""
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,14 +11,14 @@ from trainium_runtime.errors import UnavailableError
 
 @dataclass(frozen=True, kw_only=True)
 class Quotes:
-    """The price found for each item that has one, and each reason why AWS's prices are unavailable."""
+    """The price of each item that has one, and the reasons why AWS's prices are unavailable."""
 
     prices: Mapping[PricedItem, Price]
     unavailable: tuple[str, ...] = ()
 
 
 def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None, snapshot: PriceTable) -> Quotes:
-    """Look every item up: in the user's own prices, else at AWS (all at once), else in the snapshot."""
+    """Look up every item: in the user's prices, then at AWS (concurrently), then in the snapshot."""
     wanted = tuple(dict.fromkeys(items))
     found = {item: price for item in wanted if (price := own.best_for(item)) is not None}
     missing = [item for item in wanted if item not in found] if aws is not None else []

@@ -1,4 +1,4 @@
-"""Asks AWS for a higher quota: the one thing in this package that changes an account."""
+"""Requests quota increases from Service Quotas. Only `trn quota request` uses this module."""
 
 from trainium_runtime.aws_errors import error_code, write_errors
 from trainium_runtime.aws_quotas import quota_request
@@ -6,7 +6,7 @@ from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import RequestRefusedError
 from trainium_runtime.quota import QuotaRequest
 
-# Service Quotas makes its service-linked role with the first request of an account.
+# Service Quotas creates its service-linked role with the first request of an account.
 _DEPENDENCY_DENIED = (
     "a permission that the request itself needs is missing, such as iam:CreateServiceLinkedRole for the first request "
     "of an account"
@@ -14,14 +14,14 @@ _DEPENDENCY_DENIED = (
 
 
 class AlreadyRequestedError(Exception):
-    """A request for this quota is open; Service Quotas takes no second one."""
+    """A request for this quota is open. Service Quotas accepts no second one."""
 
 
 class AwsQuotaRequests(AwsService):
-    """Requests for higher quotas, with the credentials that boto3 finds."""
+    """Requests quota increases with boto3's default credentials."""
 
     def request_increase(self, service: str, code: str, *, desired: float) -> QuotaRequest:
-        """Raises AlreadyRequestedError, RequestRefusedError."""
+        """Raises AlreadyRequestedError and RequestRefusedError."""
         try:
             with write_errors("servicequotas:RequestServiceQuotaIncrease"):
                 answer = self.client("service-quotas").request_service_quota_increase(

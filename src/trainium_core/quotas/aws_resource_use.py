@@ -1,7 +1,7 @@
-"""Asks EC2 for what counts against the quotas on addresses, gateways, volumes and network interfaces.
+"""Counts addresses, gateways, volumes and network interfaces in EC2, for their quotas.
 
-EC2 leaves out what AWS services manage where the account has hidden it; IncludeManagedResources, which would show it,
-is newer than the oldest boto3 that is supported.
+EC2 omits resources managed by AWS services if the account hides them. IncludeManagedResources, which would list them,
+is newer than the oldest supported boto3.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 _GATEWAY_STATES = ("pending", "available", "deleting")
 _LARGEST_PAGE = 1000
 _MOST_PAGES = 20
-"""Four times the default number of network interfaces; an account with more is not paged through to the end."""
+"""Four times the default quota of network interfaces. In an account with more, counting stops here."""
 
 
 class AwsResourceUse(AwsService):
@@ -33,7 +33,7 @@ class AwsResourceUse(AwsService):
             with read_errors("ec2:DescribeSubnets"):
                 subnets, _ = self._listed("describe_subnets", "Subnets", Filters=in_zone)
             ids = {subnet["SubnetId"] for subnet in subnets}
-            # A regional gateway is in no subnet, and may be in this zone too.
+            # A regional gateway has no subnet, and may be in this zone too.
             gateways = [gateway for gateway in gateways if gateway.get("SubnetId") in {None, *ids}]
         return Use(amount=len(gateways), complete=complete)
 
@@ -55,7 +55,7 @@ class AwsResourceUse(AwsService):
         return Use(amount=len(_others(found, cluster)), complete=complete)
 
     def _listed(self, operation: str, key: str, **arguments: Any) -> tuple[Sequence[Mapping[str, Any]], bool]:
-        """The entries of the first pages, and whether there are no more."""
+        """The entries of the first pages, and whether these are all."""
         entries: list[Mapping[str, Any]] = []
         paginator = self.client("ec2").get_paginator(operation)
         pages = paginator.paginate(**arguments, PaginationConfig={"PageSize": _LARGEST_PAGE})
@@ -67,6 +67,6 @@ class AwsResourceUse(AwsService):
 
 
 def _others(entries: Iterable[Mapping[str, Any]], cluster: str) -> Sequence[Mapping[str, Any]]:
-    """Those without the tag of the cluster. Network interfaces call their tags TagSet."""
+    """Entries without the tag of the cluster. In network interfaces the tags are called TagSet."""
     own = {"Key": CLUSTER_TAG, "Value": cluster}
     return [entry for entry in entries if own not in (entry.get("Tags") or entry.get("TagSet") or ())]

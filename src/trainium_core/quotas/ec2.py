@@ -1,4 +1,4 @@
-"""What instances need of the account's EC2 quotas."""
+"""The EC2 quotas that instances count against."""
 
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.facts import facts
@@ -8,7 +8,7 @@ from trainium_runtime.quota_need import QuotaNeed
 
 
 def quota_need(plan: Plan) -> QuotaNeed | None:
-    """What the plan takes of the quota its instances count against; None as instances_quota_need()."""
+    """What the plan's instances need of their quota; None as in instances_quota_need()."""
     return instances_quota_need(
         plan.type, plan.nodes, plan.capacity, region=plan.region, cluster_name=plan.cluster_name
     )
@@ -17,10 +17,10 @@ def quota_need(plan: Plan) -> QuotaNeed | None:
 def instances_quota_need(
     kind: InstanceType, nodes: int, capacity: CapacityKind, *, region: str, cluster_name: str
 ) -> QuotaNeed | None:
-    """What so many instances of a type take of the quota they count against.
+    """What instances of a type need of their quota.
 
-    None for a Capacity Block (no source says whether it counts against a quota), for a family whose quota is not among
-    the facts, and for a reservation: on-demand capacity counted when it was reserved, its instances need nothing more.
+    None for a Capacity Block (no source says whether it counts), for a family without a quota in the facts, and for a
+    reservation: its capacity counted when it was created, and its instances need nothing more.
     """
     quota = facts()["quotas"].get(kind.family, {}).get(capacity)
     if quota is None:

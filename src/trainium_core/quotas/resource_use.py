@@ -1,4 +1,4 @@
-"""What is used of the quotas on what a plan makes beside instances: the limits of the facts."""
+"""The use of quotas other than those of instances: the limits of the facts."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,19 +8,19 @@ GIB_PER_TIB = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """How much there is of something that a quota limits. `complete`: false if counting stopped before the end."""
+    """The amount of something that a quota limits. `complete`: false if counting stopped before the end."""
 
     amount: float
     complete: bool = True
 
 
 class ResourceUse(Protocol):
-    """Each counts what does not carry the tag trn:cluster with the name of the cluster."""
+    """Methods count resources without the cluster's tag trn:cluster."""
 
     def elastic_ips_excluding(self, cluster: str) -> Use: ...
 
     def nat_gateways_excluding(self, cluster: str, *, zone_id: str | None) -> Use:
-        """Those of a zone; of the whole region where it is None."""
+        """Gateways in a zone; in the whole region if zone_id is None."""
         ...
 
     def gp3_tib_excluding(self, cluster: str) -> Use: ...

@@ -1,4 +1,4 @@
-"""SageMaker's quotas for an instance type, in instances: found by name, since AWS publishes no codes."""
+"""SageMaker's quotas for instance types, found by name because AWS publishes no codes."""
 
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
@@ -14,16 +14,16 @@ def sagemaker_quota_name(instance_type: str, usage: str) -> str:
 
 
 def sagemaker_quota(instance_type: str, usage: str, account: Quotas) -> Quota | None:
-    """The quota for a usage of an instance type; None when SageMaker has none. Raises UnavailableError.
+    """The quota for a usage of an instance type; None if SageMaker has none. Raises UnavailableError.
 
-    A code that is known saves paging through a thousand quotas; it is believed only while it still has the name.
+    A known code saves paging through a thousand quotas. It is used only if the quota still has the expected name.
     """
     name = sagemaker_quota_name(instance_type, usage)
     return quota_of_sagemaker(name, facts()["sagemaker_quotas"]["codes"].get(name), account)
 
 
 def quota_of_sagemaker(name: str, code: str | None, account: Quotas) -> Quota | None:
-    """The quota of that name, looked for by its code first if one is known. Raises UnavailableError."""
+    """The quota with that name, looked up by its code first, if known. Raises UnavailableError."""
     known = account.quota(SERVICE, code) if code else None
     if known and known.name == name:
         return known
@@ -34,7 +34,7 @@ _NOT_COUNTED = "running instances are not counted"
 
 
 def check_instance_quota(plan: Plan, instance_type: str, usage: str, count: int, account: Quotas) -> CheckResult:
-    """By the quota for a usage, such as training-job. Raises UnavailableError."""
+    """Check the quota for a usage, such as training-job. Raises UnavailableError."""
     needed = f"{count} instance{'s' if count > 1 else ''}"
     name, quota = sagemaker_quota_name(instance_type, usage), sagemaker_quota(instance_type, usage, account)
     if quota is None:

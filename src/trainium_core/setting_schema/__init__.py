@@ -1,1 +1,1 @@
-"""How a setting is declared: form, default, meaning. The settings are in plan/settings and engines/*/settings.py."""
+"""The declaration of settings: form, default, meaning. The settings are in plan/settings."""

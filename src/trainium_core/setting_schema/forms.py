@@ -1,4 +1,4 @@
-"""The forms a setting's value can have: how text from `-c` or JSON from cdk.json becomes a value."""
+"""The forms of settings: how text from `-c` or JSON from cdk.json becomes a value."""
 
 import ipaddress
 import re
@@ -12,7 +12,7 @@ from trainium_core.problems import nearest
 
 
 def read_duration(text: str, units: Mapping[str, timedelta]) -> timedelta | None:
-    """None for a text that is none, such as one with another unit. units: what each letter stands for."""
+    """Parse a duration; None for other text, such as another unit. units: the meaning of each letter."""
     found = re.fullmatch(rf"([0-9]{{1,5}})\s*([{''.join(units)}])", text)
     return int(found[1]) * units[found[2]] if found else None
 
@@ -21,11 +21,11 @@ ON, OFF = "on", "off"
 
 
 class UnreadableError(ValueError):
-    """A value that does not have the form; the message says what to do about it."""
+    """A value does not have the form. The message says what to do."""
 
 
 class Form(Protocol):
-    """Reads a raw value (`-c` always hands over text). `allowed` is for messages to people."""
+    """Parses a value, which is always text with `-c`. `allowed`: the allowed values, for messages."""
 
     @property
     def allowed(self) -> str: ...
@@ -37,7 +37,7 @@ class Form(Protocol):
 
 
 def as_written(value: Any) -> Any:
-    """A value as cdk.json has it: a boolean is `on` or `off`."""
+    """A value as in cdk.json: a boolean is `on` or `off`."""
     return {True: ON, False: OFF}[value] if isinstance(value, bool) else value
 
 
@@ -95,7 +95,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Names:
-    """Some of the choices: a JSON list in cdk.json, or `name,name` with -c. The value is a tuple without repeats."""
+    """Some of the choices: a JSON list in cdk.json, or `name,name` with -c. The value is a tuple without duplicates."""
 
     choices: tuple[str, ...]
 
@@ -116,7 +116,7 @@ class Names:
 
 @dataclass(frozen=True)
 class SizeOrId:
-    """The size of something new (`smallest`, or a multiple of `step`), or the id of something that exists."""
+    """The size of a new resource (`smallest`, or a multiple of `step`), or the ID of an existing one."""
 
     smallest: int
     step: int
@@ -138,7 +138,7 @@ class SizeOrId:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Text that matches a regular expression from end to end."""
+    """Text that matches a regular expression completely."""
 
     regex: str
     allowed: str
@@ -152,9 +152,9 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Patterns:
-    """Texts that match a regular expression: a JSON list in cdk.json, or `one,other` with -c. A tuple without repeats.
+    """Texts that match a regular expression: a JSON list in cdk.json, or `one,other` with -c, without duplicates.
 
-    each: what one of them is.
+    each: description of one text.
     """
 
     regex: str
@@ -177,7 +177,8 @@ class Patterns:
 
 @dataclass(frozen=True)
 class Addresses:
-    """IPv4 addresses: a JSON list in cdk.json, or `address,address` with -c. The value is a tuple without repeats."""
+    """IPv4 addresses: a JSON list in cdk.json, or `address,address` with -c. The value is a tuple without
+    duplicates."""
 
     most: int
     choices: tuple[str, ...] = ()
@@ -199,13 +200,13 @@ class Addresses:
         return found
 
 
-# RFC 1918. Python's is_private also holds loopback and link-local blocks, which no VPC accepts.
+# RFC 1918. Python's is_private also includes loopback and link-local blocks, which no VPC accepts.
 _PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 
 
 @dataclass(frozen=True)
 class NetworkBlock:
-    """A private IPv4 network in CIDR notation whose prefix a VPC accepts and a cluster fits in."""
+    """A private IPv4 network in CIDR notation with a prefix that a VPC accepts and a cluster fits into."""
 
     longest_prefix: int
     shortest_prefix: int
@@ -263,7 +264,7 @@ def _existing_file(raw: Any) -> Path:
 
 @dataclass(frozen=True)
 class TagMap:
-    """Tags as a JSON object in cdk.json, or `key=value,key=value` with -c. Keys and values as AWS allows them."""
+    """Tags as a JSON object in cdk.json, or `key=value,key=value` with -c, with the characters that AWS allows."""
 
     choices: tuple[str, ...] = ()
     allowed: str = (
@@ -289,9 +290,9 @@ class TagMap:
                 )
             if key.casefold().startswith(("aws:", SETTING_NAMESPACE)):
                 raise UnreadableError(f"tag {key!r}: that prefix is reserved")
-        # IAM takes Team and team for one key; AWS allows 50 tags, some of which are our own.
+        # IAM treats Team and team as one key. AWS allows 50 tags, including ours.
         if len({key.casefold() for key in tags}) < len(tags):
-            raise UnreadableError("leave one of the keys out that differ by case alone: IAM takes them for one")
+            raise UnreadableError("leave one of the keys out that differ only by case: IAM treats them as one")
         if len(tags) > _MOST_TAGS:
             raise UnreadableError(f"give {_MOST_TAGS} tags at most")
         return tags

@@ -1,4 +1,4 @@
-"""What a setting is, how a section of the plan declares its settings, and the forms that several sections share."""
+"""A setting, the declaration of settings in a section, and forms that several sections share."""
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field
@@ -10,13 +10,13 @@ AtDestroy = Literal["destroy", "retain"]
 AT_DESTROY: tuple[AtDestroy, ...] = get_args(AtDestroy)
 
 HEX_ID = "([0-9a-f]{8}|[0-9a-f]{17})"
-"""What follows the prefix of an id of EC2, FSx or EFS."""
+"""The part after the prefix of an EC2, FSx or EFS ID."""
 
 BUCKET_NAME = r"(?=[^/]{3,63}(?:/|$))[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
-"""Of an S3 bucket: labels of letters, digits and hyphens, set apart by single periods (S3 User Guide, naming rules)."""
+"""An S3 bucket name: labels of letters, digits and hyphens, separated by periods (S3 User Guide, naming rules)."""
 
 METADATA_KEY = "setting"
-"""Under which the metadata of a dataclass field hold its Setting."""
+"""The key of the Setting in the metadata of a dataclass field."""
 
 _Value = TypeVar("_Value")
 _Class = TypeVar("_Class")
@@ -24,11 +24,13 @@ _Class = TypeVar("_Class")
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One setting. `key` is its name in cdk.json, without the prefix.
+    """One setting. `key`: its name in cdk.json, without the prefix.
 
-    `default` is the value when it is left out, and `default_text` says in words what happens then; None means that it
-    must be given. `regional`: the value means something in its own region alone. `replaces_nodes`: a node that runs
-    cannot take on another value.
+    Attributes:
+        default: Value if it is left out.
+        default_text: What happens if it is left out; None if it is required.
+        regional: Whether the value is valid in one region only.
+        replaces_nodes: Whether running nodes cannot adopt another value.
     """
 
     key: str
@@ -69,11 +71,12 @@ def setting(
     replaces_nodes: bool = False,
     repr: bool = True,
 ) -> Any:
-    """A dataclass field that is a setting; without a default it must be given.
+    """A dataclass field that is a setting. Without a default it is required.
 
-    left_out: what happens when it is left out, {} standing for the default. Default: the default alone, or `none`.
-    regional: whether it is left out where the same plan is looked at in another region.
-    replaces_nodes: whether a deployment with another value replaces the nodes that run.
+    Args:
+        left_out: What happens if it is left out; {} stands for the default. Default: only the default, or `none`.
+        regional: Leave it out when the plan is evaluated for another region.
+        replaces_nodes: Whether a deployment with another value replaces the running nodes.
     """
     if default is MISSING and default_factory is MISSING:
         needed = Setting(key=key, form=form, meaning=meaning, default_text=None, replaces_nodes=replaces_nodes)
@@ -99,12 +102,12 @@ def section(cls: type[_Class]) -> type[_Class]:
 
 
 def resource_id(prefix: str, what: str) -> Pattern:
-    """The id of an existing resource, such as vpc-0123456789abcdef0."""
+    """The ID of an existing resource, such as vpc-0123456789abcdef0."""
     return Pattern(f"{prefix}-{HEX_ID}", f"the id of {what}, such as {prefix}-0123456789abcdef0")
 
 
 def regional_arn(service: str, resource: str, what: str) -> Pattern:
-    """The ARN of an existing resource; `resource` is a regular expression."""
+    """The ARN of an existing resource. `resource`: a regular expression."""
     return Pattern(f"arn:aws[a-z-]*:{service}:[a-z0-9-]+:[0-9]{{12}}:{resource}", what)
 
 

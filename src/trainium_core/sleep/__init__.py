@@ -1,1 +1,1 @@
-"""Putting a deployed cluster to sleep."""
+"""Puts a deployed cluster to sleep, and wakes it."""

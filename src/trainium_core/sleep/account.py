@@ -1,4 +1,4 @@
-"""A deployed cluster that can be put to sleep."""
+"""The AWS requests of sleep and wake, as protocols."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,10 +10,13 @@ from trainium_core.stacks.events import StackEvents
 
 @dataclass(frozen=True, kw_only=True)
 class SleepState:
-    """A stack as far as sleep is concerned. `asleep` is None for one without the switch, such as of an app of
-    one's own: its nodes alone go and come. `created`: when it was.
+    """The sleep state of a stack.
 
-    `groups`: the Auto Scaling groups of its nodes. `hosts`: that of the host that compiles ahead, if it has one.
+    Attributes:
+        asleep: None for a stack without a sleep switch, such as another app's: only its nodes can be stopped.
+        created: Time of its creation.
+        groups: Auto Scaling groups of its nodes.
+        hosts: Auto Scaling group of the precompile host, if it has one.
     """
 
     status: str
@@ -28,13 +31,13 @@ class SleepAccount(StackEvents, NoticeAccount, Protocol):
     def sleep_state(self, stack: str) -> SleepState | None: ...
 
     def set_asleep(self, stack: str, *, asleep: bool) -> None:
-        """Have the stack begin an update that changes this and nothing else. Raises RequestRefusedError."""
+        """Start a stack update that changes only this parameter. Raises RequestRefusedError."""
         ...
 
     def size_group(self, name: str, nodes: int) -> None:
-        """Have so many nodes in a group, of a stack that knows no sleep. Raises RequestRefusedError."""
+        """Set the number of nodes of a group, in a stack without a sleep switch. Raises RequestRefusedError."""
         ...
 
     def fleet(self, stack: str) -> str | None:
-        """The result of the gate of its last deployment; None where the stack has none."""
+        """The result of the fleet gate at its last deployment; None if the stack has none."""
         ...

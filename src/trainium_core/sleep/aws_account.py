@@ -1,4 +1,4 @@
-"""Puts a deployed cluster to sleep and wakes it: by the function of its stack that updates the stack."""
+"""Puts a cluster to sleep and wakes it with the function that updates its stack."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What `trn sleep` and `trn wake` do with a stack: one pure decision, from what was observed of it."""
+"""Decides what `trn sleep` and `trn wake` do with a stack: one pure function of the observed state."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from trainium_core.sleep.account import SleepState
 Want = Literal["asleep", "awake"]
 
 Action = Literal["refuse", "nothing", "launch nodes", "end nodes", "update stack"]
-"""`launch nodes` and `end nodes` act on the Auto Scaling groups alone; `update stack` on the whole stack."""
+"""`launch nodes` and `end nodes` change only the Auto Scaling groups; `update stack` the whole stack."""
 
 STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 
@@ -21,13 +21,13 @@ class Observed:
 
     Attributes:
         stack: Its name.
-        state: What CloudFormation has of it.
-        has_nodes: Whether there are nodes, or are to be.
-        has_host: The same of the host of `trn precompile`.
-        cluster: The cluster that the plan names.
-        has_clock: Whether a clock launches the nodes, in the time of their Capacity Block.
-        ends: When the pilot ends, if that is known.
-        now: The time of the decision.
+        state: Its sleep state.
+        has_nodes: Whether it has nodes, or a desired size above 0.
+        has_host: The same for the host of `trn precompile`.
+        cluster: The cluster in the plan.
+        has_clock: Whether a clock launches the nodes at the start of their Capacity Block.
+        ends: End of the pilot, if known.
+        now: Time of the decision.
     """
 
     stack: str
@@ -42,7 +42,7 @@ class Observed:
 
 @dataclass(frozen=True, kw_only=True)
 class Switch:
-    """The decision. message: why nothing is switched; empty for the other actions. ends_host: as well as the action."""
+    """The decision. message: why nothing is switched, else empty. ends_host: end the host in addition."""
 
     action: Action
     message: str = ""
@@ -50,7 +50,7 @@ class Switch:
 
 
 def decide(observed: Observed, want: Want) -> Switch:
-    """Decide how the stack gets to what is wanted."""
+    """Decide how to reach the wanted state."""
     return _sleep(observed) if want == "asleep" else _wake(observed)
 
 

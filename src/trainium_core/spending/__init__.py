@@ -1,1 +1,1 @@
-"""What a cluster has cost until now, costs now, and will have cost at its end."""
+"""What a cluster has cost, costs now, and will have cost at its end."""

@@ -1,4 +1,4 @@
-"""Asks Auto Scaling when nodes ran, and Cost Explorer what was billed."""
+"""Reads scaling activities from Auto Scaling, and billed amounts from Cost Explorer."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date

@@ -1,4 +1,4 @@
-"""Asks AWS Budgets."""
+"""Reads AWS Budgets."""
 
 from trainium_core.spending.budgets import BudgetsDeniedError
 from trainium_runtime.aws_errors import DENIED, error_code, read_errors
@@ -6,7 +6,7 @@ from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 
 _NOT_ENABLED = "is a linked account"
-"""What AWS says of an account whose payer has not enabled budgets (org-formation-cli, pull request 198)."""
+"""AWS's message if the account's payer has not enabled budgets (org-formation-cli, pull request 198)."""
 
 
 class AwsBudgets(AwsService):

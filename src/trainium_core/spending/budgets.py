@@ -1,4 +1,4 @@
-"""Whether an account may have budgets of AWS Budgets."""
+"""Whether an account can use AWS Budgets."""
 
 from typing import Protocol
 
@@ -6,12 +6,12 @@ from trainium_runtime.errors import UnavailableError
 
 
 class BudgetsDeniedError(UnavailableError):
-    """The signed-in user may not read budgets, for want of the permission or of IAM access to billing."""
+    """The user may not read budgets: the permission is missing, or IAM access to billing is off."""
 
 
 class Budgets(Protocol):
     def budgets_enabled(self, account: str) -> bool:
-        """Whether the account may have budgets at all: in an organization, the management account enables them.
+        """Whether the account can have budgets. In an organization, the management account enables them.
 
         Raises BudgetsDeniedError.
         """

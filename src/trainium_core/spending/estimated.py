@@ -1,4 +1,4 @@
-"""What a cluster is estimated to have cost until now: its nodes by when they ran, the rest by how long it is there."""
+"""Estimates what a cluster has cost: nodes by their run times, other resources by their age."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from trainium_core.spending.node_runs import NodeRun
 from trainium_core.spending.spending import Line
 
 OF_NODES = ("EC2 instance", "EBS volume")
-"""Kinds that come and go with nodes: estimated by when nodes ran, also those that are gone."""
+"""Kinds that exist only with nodes, which are estimated by the nodes' run times."""
 
 _HOUR = timedelta(hours=1)
 
@@ -25,7 +25,7 @@ def hours(lasted: timedelta) -> Decimal:
 def node_lines(
     runs: Sequence[NodeRun], per_node: Sequence[CostLine], nodes: int, now: datetime, *, noun: str = "node"
 ) -> Iterator[Line]:
-    """`per_node`: what the plan's nodes are billed for by the hour, all `nodes` of them together. noun: for one."""
+    """`per_node`: hourly items of the plan's nodes, for all `nodes` together. noun: the name of one."""
     lasted = [run.lasted(now) for run in runs]
     known = sum((one for one in lasted if one is not None), timedelta())
     unknown = lasted.count(None)
@@ -41,7 +41,7 @@ def node_lines(
 
 
 def forgotten_lines(since: datetime | None, now: datetime) -> Iterator[Line]:
-    """The time before the first launch that Auto Scaling can remember."""
+    """The time before Auto Scaling's history."""
     remembered = remembered_since(now)
     if since is not None and since < remembered:
         how = f"unknown: Auto Scaling remembers {_weeks()} weeks"
@@ -49,7 +49,7 @@ def forgotten_lines(since: datetime | None, now: datetime) -> Iterator[Line]:
 
 
 def remembered_since(now: datetime) -> datetime:
-    """Since when Auto Scaling remembers what it did."""
+    """The start of Auto Scaling's history."""
     return now - timedelta(weeks=_weeks())
 
 
@@ -59,7 +59,7 @@ def _weeks() -> int:
 
 
 def resource_lines(audit: Audit) -> Iterator[Line]:
-    """What is there besides nodes, from when it was made, or the oldest stack was that stands."""
+    """Existing resources except nodes, from their creation, or that of the oldest existing stack."""
     since = min((stack.created for stack in audit.stacks if stack.exists), default=None)
     for one in billed_resources(audit):
         if one.kind in OF_NODES:
@@ -67,7 +67,7 @@ def resource_lines(audit: Audit) -> Iterator[Line]:
         began = one.resource.created or since
         hourly = per_hour(one)
         if hourly is None or began is None:
-            how = one.resource.charge.unpriced or ("no price" if hourly is None else "nobody knows since when")
+            how = one.resource.charge.unpriced or ("no price" if hourly is None else "creation time unknown")
             yield Line(what=_name(one), usd=None, how=f"unknown: {how}")
         else:
             lasted = hours(audit.time - began)
@@ -75,14 +75,14 @@ def resource_lines(audit: Audit) -> Iterator[Line]:
 
 
 def hourly_lines(audit: Audit) -> Iterator[Line]:
-    """What everything that is there costs by the hour."""
+    """The hourly cost of everything that exists."""
     for one in billed_resources(audit):
         lacks = one.resource.charge.unpriced or "no price"
         yield Line(what=_name(one), usd=per_hour(one), how=lacks if per_hour(one) is None else "list price")
 
 
 def billed_resources(audit: Audit) -> tuple[Audited, ...]:
-    """All but what costs nothing by being there. What is shared with other apps is not the cluster's."""
+    """The resources of the cluster that cost something while unused. Shared resources do not count."""
     return tuple(one for one in audit.resources if one.group != "shared" and one.usd_per_month != 0)
 
 

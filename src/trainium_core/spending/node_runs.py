@@ -1,6 +1,6 @@
-"""When each node ran, by what its Auto Scaling group remembers: launches and terminations of the last six weeks.
+"""When each node ran, from the launches and terminations that Auto Scaling stores for six weeks.
 
-Of a node that was launched before, it remembers when it ended.
+If a node was launched earlier, only its end is stored.
 """
 
 import re
@@ -14,7 +14,7 @@ _TERMINATED = re.compile(r"Terminating EC2 instance: (i-[0-9a-f]+)")
 
 @dataclass(frozen=True, kw_only=True)
 class ScalingActivity:
-    """One entry of the group's history, with when it began. `under_way`: neither succeeded nor failed yet."""
+    """One entry of the group's history, with its start. `under_way`: neither succeeded nor failed yet."""
 
     description: str
     began: datetime
@@ -24,7 +24,7 @@ class ScalingActivity:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRun:
-    """`ended`: None while it runs. `known`: whether its end, or that there is none, is known."""
+    """`ended`: None while it runs. `known`: whether `ended` is known."""
 
     instance_id: str
     began: datetime
@@ -32,7 +32,7 @@ class NodeRun:
     known: bool = True
 
     def lasted(self, now: datetime) -> timedelta | None:
-        """None if its end is not known."""
+        """None if its end is unknown."""
         return (self.ended or now) - self.began if self.known else None
 
 
@@ -43,13 +43,16 @@ def node_runs(
     deleted: datetime | None,
     remembered: datetime,
 ) -> Iterator[NodeRun]:
-    """Each launch that succeeded, and each node that ended and was launched before that is remembered, oldest first.
+    """Each successful launch, and each ended node from before the history, oldest first.
 
-    `running`: the instances that run now. `deleted`: when the group went, which is the end of what it still had.
-    `remembered`: since when it remembers; what ran earlier is in no run.
+    Args:
+        activities: The history of the group.
+        running: The running instances.
+        deleted: When the group was deleted, which is the end of its remaining nodes.
+        remembered: Start of the history. Earlier time is in no run.
     """
     entries = list(activities)
-    # A node that is being terminated is not billed any more.
+    # A terminating node is not billed.
     ends = dict(_named((one for one in entries if one.succeeded or one.under_way), _TERMINATED))
     launched = dict(_named((one for one in entries if one.succeeded), _LAUNCHED))
     earlier = {instance: remembered for instance in ends if instance not in launched}

@@ -1,4 +1,4 @@
-"""Asks an account for the money of a plan's cluster."""
+"""Determines the costs of a plan's cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,20 +26,20 @@ from trainium_runtime.errors import UnavailableError
 
 
 class SpendingAccount(AuditedAccount, Protocol):
-    """Each method raises UnavailableError without an answer."""
+    """Methods raise UnavailableError if AWS does not answer."""
 
     def scaling_activities(self, group: str) -> Sequence[ScalingActivity]:
-        """What AWS remembers of a group, deleted or not: six weeks."""
+        """The last six weeks of a group, deleted or not."""
         ...
 
     def billed(self, cluster: str, start: date, end: date) -> Mapping[str, Decimal]:
-        """US dollars by service, by the tag trn:cluster. `end` is the day after the last. The question costs money."""
+        """US dollars by service, by the tag trn:cluster. `end`: the day after the last. AWS bills this request."""
         ...
 
 
 _GROUP = "AWS::AutoScaling::AutoScalingGroup"
 _OF_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate")
-"""What the instances and the root volumes of a plan are listed under in its cost items."""
+"""The resource type of a plan's instances and root volumes in its cost items."""
 
 
 def spending(
@@ -82,7 +82,7 @@ def spending(
 def _runs(
     account: SpendingAccount, audited: Audit, not_read: list[NotRead], now: datetime
 ) -> Iterator[tuple[str, NodeRun]]:
-    """Each with the name of its group, which is empty for a node that no group remembers."""
+    """Each run with the name of its group, which is empty if it is unknown."""
     running = {one.resource.name: one.resource.created for one in audited.resources if one.kind == "EC2 instance"}
     counted = set[str]()
     groups = [(name, stack) for stack in audited.stacks for kind, name in stack.made if kind == _GROUP]
@@ -98,7 +98,7 @@ def _runs(
             for run in found:
                 counted.add(run.instance_id)
                 yield name, run
-    for name, launched in running.items():  # before the groups began to remember
+    for name, launched in running.items():  # before the history of the groups
         if name not in counted and launched is not None:
             yield "", NodeRun(instance_id=name, began=launched, ended=None)
 
@@ -116,7 +116,7 @@ def _billed(
     account: SpendingAccount, plan: Plan, since: datetime | None, now: datetime
 ) -> tuple[Mapping[str, Decimal] | None, str]:
     if since is None:
-        return None, "not asked: no stack of the cluster is remembered, so nobody knows since when"
+        return None, "not requested: CloudFormation lists no stack of the cluster, so the start is unknown"
     try:
         found = account.billed(plan.cluster_name, since.date(), now.date() + timedelta(days=1))
     except UnavailableError as error:
@@ -130,7 +130,7 @@ def _billed(
 
 
 def _forecast(plan: Plan, found: Spending) -> Forecast | None:
-    """What was billed lags behind, and an estimate leaves out what is not visible: the larger one is closer."""
+    """Billed amounts lag, and the estimate misses what is not visible, so the larger one is used."""
     creation_times = [stack.created for stack in found.audit.stacks if stack.exists]
     if plan.pilot.ends is None or not creation_times:
         return None

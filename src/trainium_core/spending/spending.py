@@ -1,4 +1,4 @@
-"""The money of a cluster: what was billed, what it is estimated to have cost, what it costs by the hour."""
+"""The costs of a cluster: billed, estimated, and per hour."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from trainium_core.costs.estimate import Total
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """US dollars; None where they are not known. `how` says what the amount was got from."""
+    """US dollars; None if unknown. `how`: the basis of the amount."""
 
     what: str
     usd: Decimal | None
@@ -20,7 +20,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """What will have been spent at the end, if all stays as it is now."""
+    """The expected costs at the end, if nothing changes."""
 
     ends: datetime
     hours: Decimal
@@ -29,9 +29,9 @@ class Forecast:
 
 @dataclass(frozen=True, kw_only=True)
 class Spending:
-    """`billed` is None where Cost Explorer has nothing, and `not_billed` says why.
+    """`billed`: None if Cost Explorer has no data; `not_billed` says why.
 
-    `since`: when the first stack was made that is remembered. `forecast`: None for a plan without an end.
+    `since`: creation of the first known stack. `forecast`: None for a plan without an end.
     """
 
     audit: Audit
@@ -56,11 +56,11 @@ class Spending:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every amount is known and everything could be read."""
+        """Whether every amount is known and everything was read."""
         return not (self.estimated_total.unknown or self.hourly.unknown)
 
 
 def total_of(lines: tuple[Line, ...], *, also_unknown: int) -> Total:
-    """`also_unknown`: how much could not be read at all, and may cost something."""
+    """`also_unknown`: the number of items that could not be read, and may cost something."""
     known = [line.usd for line in lines if line.usd is not None]
     return Total(usd=sum(known, Decimal(0)), unknown=len(lines) - len(known) + also_unknown)

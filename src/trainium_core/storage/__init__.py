@@ -1,1 +1,1 @@
-"""Buckets, file systems and volumes that exist already."""
+"""Existing buckets, file systems and volume encryption."""

@@ -1,4 +1,4 @@
-"""Asks S3, FSx, EFS and EC2 about buckets, file systems and the encryption of volumes."""
+"""Reads buckets, file systems and volume encryption from S3, FSx, EFS and EC2."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _ALIAS_OF_AWS = "alias/aws/ebs"
 
 class AwsVolumes(AwsService):
     def default_volume_key(self) -> str | None:
-        """The customer's key that new volumes are encrypted with by default; None when it is AWS's."""
+        """The customer managed key that encrypts new volumes by default; None for the AWS managed key."""
         with read_errors("ec2:GetEbsDefaultKmsKeyId"):
             key = self.client("ec2").get_ebs_default_kms_key_id()["KmsKeyId"]
             return None if key.endswith(_ALIAS_OF_AWS) or self._is_of_aws(key) else key
@@ -64,7 +64,7 @@ class AwsFileSystems(AwsService):
         return None
 
     def _groups_of_interfaces(self, interface_ids: list[str]) -> frozenset[str]:
-        """The file system's security groups, which FSx itself does not return."""
+        """The file system's security groups, which FSx does not return."""
         with read_errors("ec2:DescribeNetworkInterfaces"):
             answer = self.client("ec2").describe_network_interfaces(NetworkInterfaceIds=interface_ids)
             return frozenset(

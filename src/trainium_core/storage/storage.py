@@ -1,4 +1,4 @@
-"""Buckets, file systems and volume encryption that exist already."""
+"""Existing buckets, file systems and volume encryption, as values and protocols."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from typing import Protocol
 
 class Volumes(Protocol):
     def default_volume_key(self) -> str | None:
-        """The customer's key that new volumes are encrypted with by default; None when it is AWS's."""
+        """The customer managed key that encrypts new volumes by default; None for the AWS managed key."""
         ...
 
 
 class Buckets(Protocol):
     def bucket_region(self, name: str) -> str | None:
-        """The region of a bucket, empty where it is not returned; None when there is no such bucket."""
+        """The region of a bucket, empty if S3 does not return it; None if the bucket does not exist."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class FsxFileSystem:
-    """A file system of FSx. `kind` and `state` as FSx calls them; `mount_name` is empty unless it is of Lustre."""
+    """An FSx file system. `kind` and `state` are FSx's terms; `mount_name` is empty unless it is a Lustre one."""
 
     file_system_id: str
     kind: str
@@ -32,7 +32,7 @@ class FsxFileSystem:
 
 @dataclass(frozen=True, kw_only=True)
 class MountTarget:
-    """Where an EFS file system is reached in a zone. `clusters` are the tags trn:cluster of its security groups."""
+    """A mount target of an EFS file system. `clusters`: the tags trn:cluster of its security groups."""
 
     zone_id: str
     vpc_id: str
@@ -43,7 +43,7 @@ class MountTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class EfsFileSystem:
-    """A file system of EFS. `only_zone_id` is the zone of one that is kept in a single one."""
+    """An EFS file system. `only_zone_id`: the zone of a One Zone file system."""
 
     file_system_id: str
     state: str

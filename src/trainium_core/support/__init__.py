@@ -1,1 +1,1 @@
-"""The support bundle: what helps to diagnose a deployment, in one archive without secrets."""
+"""The support archive: data for diagnosing a deployment, without secrets."""

@@ -1,4 +1,4 @@
-"""The archive: texts that were gathered, and what could not be had."""
+"""The support archive: its files, and what is missing."""
 
 import io
 import json
@@ -16,7 +16,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Something to gather. name: of its file, or of its folder when it gives several files by their names."""
+    """A part of the archive. name: of its file, or of its folder if it has several files."""
 
     name: str
     gather: Callable[[], str | Mapping[str, str]]
@@ -24,14 +24,14 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class SupportFiles:
-    """Texts by file name; why what is missing could not be had, by the name of its part."""
+    """Texts by file name, and the reasons for missing parts by name."""
 
     files: Mapping[str, str]
     unavailable: Mapping[str, str]
 
 
 def gather(parts: Sequence[Part]) -> SupportFiles:
-    """Gather all parts side by side. Nothing that goes wrong with one keeps the others from being there."""
+    """Gather all parts concurrently. An error in one part does not affect the others."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         found = list(threads.map(_texts, parts))
     files: dict[str, str] = {}
@@ -48,7 +48,7 @@ def gather(parts: Sequence[Part]) -> SupportFiles:
 
 
 def write_archive(gathered: SupportFiles, *, folder: str, made: datetime) -> bytes:
-    """A .tar.gz with everything below `folder`, and a manifest of what is there and what is not."""
+    """A .tar.gz with everything below `folder`, and a manifest of included and missing parts."""
     manifest = {
         "made": made.isoformat(),
         "files": {name: len(text.encode()) for name, text in sorted(gathered.files.items())},

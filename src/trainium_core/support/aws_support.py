@@ -1,4 +1,4 @@
-"""Asks for what a stack, its functions and its nodes have said: the ends of logs, not all of them."""
+"""Reads the ends of logs of a stack, its functions and its nodes."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -68,7 +68,7 @@ class AwsSupport(AwsFleets):
                 try:
                     answer = client.get_console_output(InstanceId=instance_id, Latest=True)
                 except ClientError as error:
-                    # Only Nitro instances have the latest.
+                    # Only Nitro instances return the latest output.
                     if error.response["Error"]["Code"] != "UnsupportedOperation":
                         raise
                     answer = client.get_console_output(InstanceId=instance_id)
@@ -96,7 +96,7 @@ class AwsSupport(AwsFleets):
             return f"not available: {error}"
 
     def _deleted(self, stack: str) -> str | None:
-        """The id of the stack of that name that was deleted last."""
+        """The ID of the most recently deleted stack of that name."""
         pages = self.client("cloudformation").get_paginator("list_stacks")
         for page in pages.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
             for found in page["StackSummaries"]:

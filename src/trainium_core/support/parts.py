@@ -1,4 +1,4 @@
-"""The parts of a support bundle: what each asks of an account, and how it is written."""
+"""The parts of a support archive: their requests and their form."""
 
 import hashlib
 import json
@@ -20,36 +20,36 @@ from trainium_runtime.errors import UnavailableError
 
 
 class SupportAccount(Protocol):
-    """Every question raises UnavailableError when it gets no answer."""
+    """Methods raise UnavailableError if AWS does not answer."""
 
     def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:
-        """The newest events of a stack, newest first; of the last of that name when it was deleted."""
+        """The newest events of a stack, newest first; of the last stack of that name if it was deleted."""
         ...
 
     def functions_logs(self, stack: str) -> Mapping[str, str]:
-        """The end of what each log group of a stack holds, by its name."""
+        """The end of each log group of a stack, by name."""
         ...
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
-        """The end of the log that each node has stored, by instance id."""
+        """The end of the log that each node stored, by instance ID."""
         ...
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
-        """What Auto Scaling has done lately in the group of a stack, newest first."""
+        """Recent activities of a stack's Auto Scaling group, newest first."""
         ...
 
     def consoles(self, instance_ids: Sequence[str]) -> Mapping[str, str]:
-        """The end of the console of each instance; of one that EC2 does not know any more, why there is none."""
+        """The end of the console of each instance, or why there is none."""
         ...
 
 
 SETTINGS_FILE = "settings.json"
 _FILES = ("catalog", "prices")
-"""Settings that stand for the content of a file of the user's own."""
+"""Settings that stand for the content of a user's file."""
 
 
 def settings_part(plan: Plan) -> Part:
-    """Every setting with its value; of the setup script, its length and digest alone."""
+    """Every setting with its value; for the setup script, only its length and digest."""
 
     def settings() -> str:
         values = {name: as_written(setting_value(plan, name)) for name in SETTINGS if name not in _FILES}
@@ -62,14 +62,14 @@ def settings_part(plan: Plan) -> Part:
 
 
 def problems_part(error: PlanError) -> Part:
-    """What is wrong with the settings, where there is no plan."""
+    """The problems of the settings, if there is no plan."""
     return Part(name=SETTINGS_FILE, gather=lambda: as_json({"problems": [asdict(one) for one in error.problems]}))
 
 
 def account_parts(
     plan: Plan, stacks: Sequence[str], *, account: Account, nodes: Nodes, history: SupportAccount, node_stack: str
 ) -> list[Part]:
-    """Structured records of the account. stacks: whose events; node_stack: the one of the nodes."""
+    """Structured records of the account. stacks: whose events to include. node_stack: the stack of the nodes."""
 
     def node_table() -> str:
         found = _report(plan, nodes, node_stack)
@@ -90,7 +90,7 @@ def account_parts(
 def log_parts(
     plan: Plan, stacks: Sequence[str], *, nodes: Nodes, history: SupportAccount, node_stack: str
 ) -> list[Part]:
-    """Raw logs of functions and nodes, and consoles of nodes that are not proven. They may hold secrets."""
+    """Raw logs of functions and nodes, and consoles of nodes that are not proven. They may contain secrets."""
 
     def consoles() -> Mapping[str, str]:
         found = _report(plan, nodes, node_stack)

@@ -1,4 +1,4 @@
-"""Asks AWS for everything a cluster can leave behind: one module for each service, one listing for each kind.
+"""Lists everything that a cluster can leave behind: one module per service, one listing per kind.
 
-`registry.py` has them all.
+`registry.py` has all listings.
 """

@@ -1,4 +1,4 @@
-"""How entries of EC2's answers are read, whatever kind they are."""
+"""Common readers of EC2 responses."""
 
 from collections.abc import Callable
 from typing import Any

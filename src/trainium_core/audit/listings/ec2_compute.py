@@ -1,4 +1,4 @@
-"""Instances, what they are launched from, and the room that is held for them."""
+"""Instances, launch templates, and reserved capacity."""
 
 from decimal import Decimal
 
@@ -14,7 +14,7 @@ _RESERVED_STATES = ("active", "pending", "scheduled", "assessing", "payment-pend
 
 def _instance(entry: Entry, location: Location) -> Resource | None:
     state = entry["State"]["Name"]
-    if state == "terminated":  # AWS shows it for another hour, and does not bill it
+    if state == "terminated":  # EC2 lists it for another hour, but does not bill it
         return None
     return ec2_resource(
         entry,
@@ -54,7 +54,7 @@ def _reservation(entry: Entry, location: Location) -> Resource | None:
 
 
 def _charge_of_reservation(entry: Entry, free: int) -> Charge:
-    """What runs in it is billed as instances; what is unused costs the same."""
+    """Only the unused part. Instances in the reservation are billed as instances."""
     if entry.get("ReservationType") == CAPACITY_BLOCK:
         return _PREPAID
     if entry["State"] != "active" or not free:

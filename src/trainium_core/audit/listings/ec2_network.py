@@ -1,4 +1,4 @@
-"""What a VPC is made of, but for what comes and goes with it: its main route table, default group and default ACL."""
+"""The resources of a VPC, except those that are deleted with it: main route table, default group and default ACL."""
 
 from decimal import Decimal
 

@@ -8,7 +8,7 @@ from trainium_core.audit.resource import Charge, ChargedItem, Resource
 from trainium_core.facts import facts
 
 _INCLUDED_IOPS = 3000
-"""What every gp3 volume has without a price of its own (EBS documentation, General Purpose SSD)."""
+"""Baseline of every gp3 volume, without charge (EBS documentation, General Purpose SSD)."""
 
 
 def _volume(entry: Entry, location: Location) -> Resource:

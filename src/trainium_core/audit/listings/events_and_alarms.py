@@ -1,4 +1,4 @@
-"""What watches the clock, the events, the metrics and the money: rules, schedules, topics, alarms, budgets."""
+"""Rules, schedules, topics, alarms and budgets."""
 
 from decimal import Decimal
 
@@ -9,7 +9,7 @@ BUDGETS_REGION = "us-east-1"
 """Budgets have one endpoint for all regions."""
 
 _SHORTEST_USUAL_PERIOD = 60
-"""Seconds; an alarm of shorter ones is of high resolution, and has another price (CloudWatch pricing)."""
+"""Seconds. An alarm with a shorter period has high resolution, and another price (CloudWatch pricing)."""
 
 
 def _rule(entry: Entry, _location: Location) -> Resource | None:

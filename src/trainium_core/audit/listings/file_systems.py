@@ -23,7 +23,7 @@ def _fsx(entry: Entry, location: Location) -> Resource:
 
 
 def _charge_of_fsx(entry: Entry) -> Charge:
-    """The one price that this package knows is that of scratch storage on SSD."""
+    """Only scratch storage on SSD has a price in this package."""
     kept = entry.get("LustreConfiguration", {}).get("DeploymentType", "")
     if not kept.startswith("SCRATCH") or entry.get("StorageType", "SSD") != "SSD":
         return Charge(unpriced=f"{entry['FileSystemType']} storage, {kept or 'of another kind'}")

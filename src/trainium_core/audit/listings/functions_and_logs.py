@@ -1,4 +1,4 @@
-"""What runs beside the nodes, and what it wrote: functions, state machines, log groups, parameters, groups."""
+"""Functions, state machines, log groups, parameters, and Auto Scaling groups."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Roles, instance profiles, policies, and keys of KMS."""
+"""Roles, instance profiles, policies, and KMS keys."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def _key(entry: Entry, _location: Location) -> Resource:
 
 
 def _measure_key(client_of: ClientFactory, key: Resource) -> Resource | None:
-    """None for one that is to be deleted: it costs nothing any more, and nothing more can be done."""
+    """None for a key that is pending deletion: it is not billed, and needs no action."""
     with read_errors("kms:DescribeKey"):
         described = client_of("kms").describe_key(KeyId=key.name)["KeyMetadata"]
     if described["KeyState"] == "PendingDeletion":

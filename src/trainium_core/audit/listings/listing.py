@@ -1,4 +1,4 @@
-"""A listing as data: the call that lists one kind of thing, and how an entry of its answer is read."""
+"""A listing as data: the call that lists one kind of resource, and the function that reads an entry."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Location:
-    """Where resources are, for their ARNs."""
+    """The account and region of resources, for their ARNs."""
 
     partition: str
     region: str
@@ -28,7 +28,7 @@ class Location:
 
 
 ClientFactory = Callable[[str], Any]
-"""Gives the client of a service."""
+"""Returns the client of a service."""
 
 
 def unmeasured(_client_of: ClientFactory, resource: Resource) -> Resource | None:
@@ -37,11 +37,14 @@ def unmeasured(_client_of: ClientFactory, resource: Resource) -> Resource | None
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """`entries`: JMESPath of what is listed. `read` gives None for what is gone, or no thing of its own.
+    """One kind of resource.
 
-    `again`: the arguments of further calls, where one call does not list all. `endpoint_region`: of services with one
-    endpoint for all regions. `in_estimates`: False of what costs nothing, or next to nothing, by being there, and is
-    no part of what does: `trn cost` does not ask for it.
+    Attributes:
+        entries: JMESPath of the list in the response.
+        read: Reads an entry; None if it is deleted, or part of another resource.
+        again: Arguments of further calls, if one call does not list everything.
+        endpoint_region: Region of the endpoint of a global service.
+        in_estimates: False if it costs next to nothing while unused, and is no part of what does; `trn cost` skips it.
     """
 
     kind: str
@@ -60,7 +63,7 @@ class Listing:
 
 
 class AwsResourceLister:
-    """Implements trainium_core.audit.resource.ResourceLister for one listing in one place."""
+    """Implements trainium_core.audit.resource.ResourceLister for one listing in one region."""
 
     def __init__(self, listing: Listing, location: Location, clients: Clients) -> None:
         self.kind, self.resource_type, self.arn_type = listing.kind, listing.resource_type, listing.arn_type
@@ -68,7 +71,7 @@ class AwsResourceLister:
         self._listing, self._location, self._clients = listing, location, clients
 
     def resources(self) -> Iterator[Resource]:
-        # The permission is named in full: the call needs it on everything.
+        # The full action name: the call needs it on all resources.
         with read_errors(self._listing.permission):
             entries = list(self._entries())
             yield from (one for entry in entries if (one := self._listing.read(entry, self._location)) is not None)
@@ -97,10 +100,10 @@ class AwsResourceLister:
 
 
 def tags_of(entry: Entry) -> dict[str, str]:
-    """The tags in the way most services write them."""
+    """The tags, in the form of most services."""
     return tag_values(entry.get("Tags"))
 
 
 def gib(size_in_bytes: int) -> str:
-    """A size for people, in GiB as AWS bills it."""
+    """A size in GiB, as AWS bills it."""
     return f"{size_in_bytes / 2**30:.3g} GiB" if size_in_bytes >= 2**20 else f"{size_in_bytes} bytes"

@@ -1,4 +1,4 @@
-"""What users make of trained models: endpoints and models of SageMaker, and image repositories."""
+"""What users create from trained models: SageMaker endpoints and models, and image repositories."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""All kinds that an audit looks for: the listings of this folder, and those of the engines."""
+"""All kinds of an audit: the listings of this folder, and those of the engines."""
 
 from trainium_core.audit.listings.ec2_compute import COMPUTE
 from trainium_core.audit.listings.ec2_network import NETWORK
@@ -24,4 +24,4 @@ LISTINGS: tuple[Listing, ...] = (
     *EVENTS_AND_ALARMS,
     *IDENTITY_AND_KEYS,
 )
-"""Every kind that is looked for, in the order in which it is shown: what costs most comes first."""
+"""Every kind, in the order of the report: the most expensive first."""

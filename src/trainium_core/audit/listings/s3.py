@@ -1,4 +1,4 @@
-"""Buckets, with all that is in them: old versions and unfinished uploads are billed too, and seldom seen."""
+"""Buckets with their content, including old versions and unfinished uploads, which are billed too."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -10,14 +10,14 @@ from trainium_core.audit.resource import Charge, ChargedItem, Resource
 from trainium_runtime.aws_errors import read_errors
 
 PAGES = 50
-"""Of 1000 versions each: a bucket with more is not counted to its end, and its price is unknown."""
+"""Pages of 1000 versions. A larger bucket is not counted completely, and its price is unknown."""
 
 _BYTES_PER_GB = 2**30
 
 
 @dataclass
 class _Content:
-    """What was counted in a bucket. `whole`: whether that is all."""
+    """The counted content of a bucket. `whole`: whether everything was counted."""
 
     sizes: Counter[str] = field(default_factory=Counter[str])
     versions: int = 0
