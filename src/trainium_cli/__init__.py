@@ -1,1 +1,1 @@
-"""The command `trn`: a subcommand is SUBJECT/NAME_command.py, and has its line in main.py."""
+"""The command `trn`. A subcommand is SUBJECT/NAME_command.py, with a line in main.py."""

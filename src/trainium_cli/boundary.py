@@ -1,4 +1,4 @@
-"""Where errors of commands end: each becomes a message on standard error, JSON with --json, and an exit code."""
+"""Turns errors of commands into a message on standard error, JSON with --json, and an exit code."""
 
 import json
 import os
@@ -8,18 +8,18 @@ from typing import Any
 import click
 
 from trainium_cli.exit_codes import CliError, ExitCode
-from trainium_cli.interruption import tell_interrupted
+from trainium_cli.interruption import report_interruption
 from trainium_cli.lazy_group import LazyGroup
 from trainium_cli.terminal import echo
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 
 class Boundary(LazyGroup):
-    """The group of all commands. What a command returns is its exit code; what it raises is shown here."""
+    """The group of all commands. A command returns its exit code; raised errors are shown here."""
 
     def invoke(self, ctx: click.Context) -> None:
         """Run a command, and exit with its code."""
-        own = ctx.args[: ctx.args.index("--")] if "--" in ctx.args else ctx.args  # the rest is of another program
+        own = ctx.args[: ctx.args.index("--")] if "--" in ctx.args else ctx.args  # `trn local` runs another program
         as_json = "--json" in own
         try:
             ended = super().invoke(ctx)
@@ -36,14 +36,14 @@ class Boundary(LazyGroup):
 
 
 def _interrupted(*, as_json: bool) -> ExitCode:
-    message = tell_interrupted()
+    message = report_interruption()
     if as_json:
         echo(json.dumps({"error": message}, indent=2))
     return ExitCode.INTERRUPTED
 
 
 def _show(error: Exception, *, as_json: bool) -> int:
-    """The exit code of an error, once it is shown. One that was not expected is raised again under TRN_DEBUG."""
+    """Show an error, and return its exit code. With TRN_DEBUG, unexpected errors are raised again."""
     from trainium_core.problems import PlanError  # late: its package imports the whole plan
 
     details: dict[str, Any] | None = None
@@ -61,7 +61,7 @@ def _show(error: Exception, *, as_json: bool) -> int:
             shown = CliError("\nNot a terminal. Pass --yes to confirm.", ExitCode.BAD_INPUT)
         case _ if "TRN_DEBUG" in os.environ:
             raise error
-        case OSError(filename=str() as name):  # such as a folder that cannot be written
+        case OSError(filename=str() as name):  # such as a read-only folder
             shown = CliError(f"trn: {name}: {error.strerror}", ExitCode.BAD_INPUT)
         case _:
             message = f"trn: {type(error).__name__}: {error}\nUnexpected error. Set TRN_DEBUG=1 for a traceback."

@@ -1,4 +1,4 @@
-"""What the CDK CLI says while it is at work, line by line, and what of that is an event of a stack."""
+"""Parses stack events in the output of the CDK CLI."""
 
 import re
 import subprocess
@@ -9,12 +9,12 @@ from pathlib import Path
 _EVENT = re.compile(
     r"^\S+ \|\s*(?P<done>\d+)(/(?P<all>\d+))? \| [^|]+ \| (?P<status>\w+)\s*\| (?P<type>\S+)\s*\| (?P<what>.*)$"
 )
-"""One event of a stack, as the CDK CLI prints it."""
+"""A stack event in the output of the CDK CLI."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CdkEvent:
-    """`done` of `total` resources are; the CLI does not know every total. `kind` is the resource's type."""
+    """A stack event. `done` of `total` resources are complete; `total` may be unknown. `kind`: the resource type."""
 
     done: int
     total: int | None
@@ -28,7 +28,7 @@ class CdkEvent:
 
     @property
     def verb(self) -> str:
-        """Such as create."""
+        """The verb of the status, such as create."""
         return self.status.rpartition("_")[0].removesuffix("_IN").lower()
 
     @property
@@ -37,7 +37,7 @@ class CdkEvent:
 
 
 def cdk_event(line: str) -> CdkEvent | None:
-    """The event that a line is about; None for any other line."""
+    """The event in a line; None for other lines."""
     found = _EVENT.match(line)
     if found is None:
         return None
@@ -55,7 +55,7 @@ def run_cdk(
 ) -> int:
     """Run the CDK CLI without a terminal, and pass each line of its output to `on_line`. Returns its exit code.
 
-    environment: default this process's.
+    environment: default: that of this process.
     """
     with subprocess.Popen(
         [*command, "--no-color", "--no-notices", "--progress", "events"],

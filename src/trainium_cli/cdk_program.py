@@ -1,4 +1,4 @@
-"""The CDK CLI: where it is, and running it with its progress in few lines."""
+"""Finds and runs the CDK CLI, and shows its progress in a few lines."""
 
 import os
 import re
@@ -12,11 +12,11 @@ from trainium_cli.cdk_events import cdk_event, run_cdk
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.progress_reporter import ProgressReporter
 
-_LAST_LINES = 30  # of the CLI's output, when it failed without a stack whose events explain it
+_LAST_LINES = 30  # lines of output to show if no stack event explains a failure
 
 
 def find_cdk(folder: Path) -> str:
-    """The CDK CLI: of the project, else on PATH, else what `trn setup` installed. Raises CliError without any."""
+    """The CDK CLI of the project, else on PATH, else of `trn setup`. Raises CliError if there is none."""
     found = cdk_path(folder)
     if found is None:
         message = (
@@ -28,7 +28,7 @@ def find_cdk(folder: Path) -> str:
 
 
 def cdk_path(folder: Path) -> str | None:
-    """Where the CDK CLI of a project is."""
+    """The path of a project's CDK CLI."""
     for place in (folder, *folder.parents):
         own = place / "node_modules" / ".bin" / "cdk"
         if own.exists():
@@ -37,28 +37,28 @@ def cdk_path(folder: Path) -> str | None:
 
 
 def tool_path() -> str:
-    """PATH, and after it the folder of this Python environment's programs, into which `trn setup` installs."""
+    """PATH, followed by the programs of this Python environment, where `trn setup` installs."""
     return os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
 
 
 def tool_environment() -> Mapping[str, str]:
-    """This process's, in which the CDK CLI finds Node also where the Python environment is not activated."""
+    """This process's environment, with a PATH on which the CDK CLI finds Node.js."""
     return {**os.environ, "PATH": tool_path()}
 
 
 class CdkRun:
-    """One run of the CDK CLI. `output_lines`: everything it printed, where that was not left to the terminal."""
+    """One run of the CDK CLI. `output_lines`: its output, unless it used the terminal."""
 
     def __init__(self, program: str, arguments: Sequence[str], folder: Path) -> None:
         self._command, self._folder = [program, *arguments], folder
         self.output_lines: list[str] = []
 
     def in_terminal(self) -> int:
-        """Run it with this process's own terminal, so that it can ask. The exit code."""
+        """Run it in this terminal, where it can prompt. Returns the exit code."""
         return subprocess.run(self._command, cwd=self._folder, env=tool_environment(), check=False).returncode
 
-    def in_few_lines(self) -> int:
-        """Run it without a terminal, and show how far it is. The exit code."""
+    def with_progress(self) -> int:
+        """Run it without a terminal, and show its progress. Returns the exit code."""
         with ProgressReporter() as reporter:
 
             def on_line(line: str) -> None:
@@ -74,7 +74,7 @@ class CdkRun:
 
     @property
     def outputs(self) -> Sequence[str]:
-        """The outputs of the stacks, as the CLI prints them: `Stack.Name = value`."""
+        """The outputs of the stacks, as printed by the CLI: `Stack.Name = value`."""
         return [line for line in self.output_lines if re.match(r"^[A-Za-z][\w-]*\.\w+ = ", line)]
 
 

@@ -1,4 +1,4 @@
-"""Which cluster a command is about: that of cdk.json, the one that is named, or the only one that is there."""
+"""Selects the cluster of a command: that of cdk.json, the named one, or the only one in the region."""
 
 import os
 from collections.abc import Collection, Sequence
@@ -23,10 +23,13 @@ from trainium_runtime.errors import UnavailableError
 
 
 def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (), may_be_gone: bool = False) -> Plan:
-    """The plan of the cluster that the options, or cdk.json, are about.
+    """The plan of the cluster in the options or cdk.json.
 
-    Without settings of a plan it is what the deployed stacks tell of it. ignoring: as for `Invocation.plan`.
-    may_be_gone: a cluster that is named may have no stacks any more. Raises PlanError, UnavailableError and CliError.
+    Without settings, the plan is derived from the deployed stacks. Raises PlanError, UnavailableError and CliError.
+
+    Args:
+        ignoring: As for `Invocation.plan`.
+        may_be_gone: A named cluster may have no stacks any more.
     """
     name, region = invocation.cluster, invocation.region
     settings = settings_given(invocation.cdk_json, invocation.overrides)
@@ -40,12 +43,12 @@ def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (),
     region = region or settings.get("region") or configured_region(invocation)
     found = _stacks(invocation, region)
     cluster = _gone(name, region, found) if may_be_gone else None
-    cluster = cluster or _the_one(located(found), found, name, region)
+    cluster = cluster or _selected_cluster(located(found), found, name, region)
     return deployed_plan(AwsClustersAccount(region, clients=invocation.clients), cluster, region)
 
 
 def stack_of_cluster(invocation: Invocation, plan: Plan, given: str | None) -> str:
-    """The stack of the nodes in CloudFormation: the one that was given, else the one that is found."""
+    """The CloudFormation stack of the nodes: the given one, else the one that is found."""
     if given:
         return given
     found = [stack.name for stack in _of_cluster(invocation, plan) if stack.has_nodes]
@@ -54,13 +57,13 @@ def stack_of_cluster(invocation: Invocation, plan: Plan, given: str | None) -> s
 
 
 def stacks_of_cluster(invocation: Invocation, plan: Plan, given: Collection[str] = ()) -> tuple[str, ...]:
-    """The stacks in CloudFormation: those that were given, else those that are found and those it usually has."""
+    """The CloudFormation stacks: the given ones, else those that are found and the usual names."""
     found = (stack.name for stack in _of_cluster(invocation, plan))
     return tuple(given or dict.fromkeys([*plan.stack_names.values(), *found]))
 
 
 def not_located(invocation: Invocation, plan: Plan) -> Sequence[str]:
-    """What of the region may have something of the cluster, and could not be read."""
+    """What could not be read in the region, and may belong to the cluster."""
     try:
         return _stacks(invocation, plan.region).not_read
     except UnavailableError as error:
@@ -68,17 +71,17 @@ def not_located(invocation: Invocation, plan: Plan) -> Sequence[str]:
 
 
 def others_sentence(invocation: Invocation, plan: Plan) -> str:
-    """That there are other clusters, and how to name one; empty where there are none."""
+    """A sentence that lists other clusters; empty if there are none."""
     try:
         found = located(_stacks(invocation, plan.region))
     except UnavailableError:
         return ""
     others = [cluster.name for cluster in found if cluster.name != plan.cluster_name]
-    return f" Other clusters are there, for --cluster: {', '.join(others)}." if others else ""
+    return f" Other clusters, for --cluster: {', '.join(others)}." if others else ""
 
 
 def configured_region(invocation: Invocation) -> str:
-    """That of --region, else of the environment or the profile. Raises UnavailableError, and CliError without any."""
+    """The region of --region, the environment or the profile. Raises UnavailableError, and CliError without one."""
     if invocation.region:
         return invocation.region
     try:
@@ -95,7 +98,7 @@ def configured_region(invocation: Invocation) -> str:
 
 
 def _of_cluster(invocation: Invocation, plan: Plan) -> Sequence[ClusterStack]:
-    """Without an answer none: the command itself then asks by the usual names, and tells what it is not allowed."""
+    """None without an answer: the command then uses the usual names, and reports missing permissions."""
     try:
         found = _stacks(invocation, plan.region)
     except UnavailableError:
@@ -104,7 +107,7 @@ def _of_cluster(invocation: Invocation, plan: Plan) -> Sequence[ClusterStack]:
 
 
 def _stacks(invocation: Invocation, region: str) -> ClusterStacks:
-    """Asked once for each region in a run of a command."""
+    """Read once per region and command."""
     known = invocation.cluster_stacks
     if region not in known:
         with waiting(f"Looking for clusters in {region} ..."):
@@ -113,7 +116,7 @@ def _stacks(invocation: Invocation, region: str) -> ClusterStacks:
 
 
 def _gone(name: str | None, region: str, found: ClusterStacks) -> LocatedCluster | None:
-    """The cluster of a name that no stack has; says so, as the name may be a mistake."""
+    """A named cluster without stacks. Prints a note, because the name may be misspelt."""
     names = {stack.cluster for stack in found.stacks}
     if name is None or found.not_read or name in names:
         return None
@@ -123,7 +126,9 @@ def _gone(name: str | None, region: str, found: ClusterStacks) -> LocatedCluster
     return LocatedCluster(name=name, stacks=())
 
 
-def _the_one(clusters: Sequence[LocatedCluster], found: ClusterStacks, name: str | None, region: str) -> LocatedCluster:
+def _selected_cluster(
+    clusters: Sequence[LocatedCluster], found: ClusterStacks, name: str | None, region: str
+) -> LocatedCluster:
     """The cluster of that name, or the only one."""
     names = [cluster.name for cluster in clusters]
     chosen = [cluster for cluster in clusters if name in (None, cluster.name)]

@@ -1,11 +1,11 @@
-"""Values that the shell completes: settings with their choices, regions and instance types."""
+"""Shell completion of values: settings and their choices, regions, instance types."""
 
 import click
 from click.shell_completion import CompletionItem
 
 
 def complete_setting(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Keys of settings, and after `=` the values that one can have."""
+    """Keys of settings, and after `=` the allowed values."""
     from trainium_core.catalog.catalog import builtin_catalog
     from trainium_core.plan.settings_by_key import SETTINGS
     from trainium_core.problems import SETTING_PREFIX
@@ -22,7 +22,7 @@ def complete_setting(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def complete_setting_name(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Names of settings and of their groups, without what all keys begin with."""
+    """Names of settings and groups, without the prefix."""
     from trainium_core.plan.settings_by_key import GROUPS, SETTINGS
 
     return [name for name in dict.fromkeys((*GROUPS, *SETTINGS)) if name.startswith(incomplete)]
@@ -36,7 +36,7 @@ def complete_region(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def complete_regions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Regions in a list with commas: the last of them."""
+    """The last region of a list with commas."""
     before, comma, last = incomplete.rpartition(",")
     return [before + comma + region for region in complete_region(ctx, param, last)]
 

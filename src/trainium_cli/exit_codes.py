@@ -1,4 +1,4 @@
-"""What the exit codes of `trn` mean, for scripts and people alike, and the error that ends a command with one."""
+"""The exit codes of `trn`, and the error that ends a command with one."""
 
 from enum import IntEnum
 from typing import IO, Any
@@ -9,7 +9,7 @@ from trainium_cli.terminal import echo
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every `trn` command; `trn local -- COMMAND` passes on the command's own instead."""
+    """Exit codes of every `trn` command. `trn local -- COMMAND` returns the exit code of COMMAND."""
 
     OK = 0
     NOT_READY = 1
@@ -36,12 +36,12 @@ _MEANING = {
 
 
 def exit_code_table() -> str:
-    """One line for each code, for the help text."""
+    """One line per code, for the help text."""
     return "\n".join(f"  {code.value}  {code.meaning}" for code in ExitCode)
 
 
 class CliError(click.ClickException):
-    """Ends a command with a message on standard error and an exit code; `boundary.py` shows it, as JSON with --json."""
+    """Ends a command with a message and an exit code. `boundary.py` shows it."""
 
     def __init__(self, message: str, exit_code: ExitCode) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What Ctrl-C does: the command ends within a second, says what is still running, and exits with 130, as shells do."""
+"""Handles Ctrl-C: the command ends within a second, says what is still running, and exits with 130."""
 
 import os
 import signal
@@ -12,14 +12,14 @@ from trainium_cli.exit_codes import ExitCode
 from trainium_cli.terminal import echo
 
 _GRACE_SECONDS = 0.8
-"""How long a command may take to end by itself: a question to AWS that is under way cannot be taken back."""
+"""Seconds until the process is ended: a request to AWS that is in progress cannot be cancelled."""
 
 _SHOW_CURSOR = "\x1b[?25h"
 _NOTHING = "Interrupted."
 
 
 class _Ending:
-    """The end that Ctrl-C has begun. timer: what ends the process if it takes too long. is_reported: a line said so."""
+    """The end after Ctrl-C. timer: ends the process if it takes too long. is_reported: a message was printed."""
 
     timer: Timer | None = None
     is_reported = False
@@ -30,13 +30,13 @@ _messages: list[str] = []
 
 
 def handle_interrupts() -> None:
-    """From now on Ctrl-C raises KeyboardInterrupt, and ends the process if that takes too long; the second at once."""
+    """Let Ctrl-C raise KeyboardInterrupt, and end the process if that takes too long. A second one ends it at once."""
     signal.signal(signal.SIGINT, _on_interrupt)
 
 
 @contextmanager
-def going_on(message: str) -> Generator[None]:
-    """What is said when Ctrl-C comes in this block: what continues without the command, and is billed."""
+def interrupt_message(message: str) -> Generator[None]:
+    """The message for Ctrl-C in this block: what continues without the command, and is billed."""
     _messages.append(message)
     interrupted = False
     try:
@@ -50,22 +50,15 @@ def going_on(message: str) -> Generator[None]:
 
 
 @contextmanager
-def finishing() -> Generator[None]:
-    """What has to be done before the end, such as withdrawing a notice to nodes; only a second Ctrl-C ends it."""
+def finish_before_exit() -> Generator[None]:
+    """Work to finish after Ctrl-C, such as withdrawing a notice to nodes. Only a second Ctrl-C interrupts it."""
     if _ending.timer is not None:
         _ending.timer.cancel()
     yield
 
 
-def go_on() -> None:
-    """The command continues after Ctrl-C, such as with a question; the next one is a first one."""
-    if _ending.timer is not None:
-        _ending.timer.cancel()
-        _ending.timer, _ending.is_reported = None, False
-
-
-def tell_interrupted(message: str = "") -> str:
-    """Say what continues without the command. message: default that of the innermost `going_on`. What was said."""
+def report_interruption(message: str = "") -> str:
+    """Print what continues without the command, and return it. message: default: that of the innermost block."""
     _ending.is_reported = True
     said = message or (_messages[-1] if _messages else _NOTHING)
     _messages.clear()
@@ -73,9 +66,9 @@ def tell_interrupted(message: str = "") -> str:
     return said
 
 
-def end_at_once(code: int) -> None:
-    """End the process without waiting for threads whose questions are under way."""
-    with suppress(OSError, RuntimeError):  # a closed pipe; a signal that came in the middle of a line
+def exit_immediately(code: int) -> None:
+    """End the process without waiting for threads with requests in progress."""
+    with suppress(OSError, RuntimeError):  # a closed pipe, or a signal during output
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code)
@@ -95,5 +88,5 @@ def _give_up() -> None:
         if sys.stderr.isatty():
             sys.stderr.write(_SHOW_CURSOR)
         if not _ending.is_reported:
-            tell_interrupted()
-    end_at_once(ExitCode.INTERRUPTED)
+            report_interruption()
+    exit_immediately(ExitCode.INTERRUPTED)

@@ -1,4 +1,4 @@
-"""What one run of `trn` was given: made once by the group, filled by the options, passed to the command."""
+"""The shared options of one run of `trn`, which the group creates and passes to the command."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 SYNTH_ONLY_SETTINGS = ("setup_script",)
-"""Settings that synthesis alone uses: a mistake in one does not matter for what is deployed."""
+"""Settings that only synthesis uses. Commands on deployed clusters ignore mistakes in them."""
 
 SELECTING_SETTINGS = frozenset({"cluster_name", "region"})
-"""Settings that name a cluster, and say nothing of what it is."""
+"""Settings that only select a cluster."""
 
 
 @dataclass
 class Invocation:
-    """The options that commands share, what they have read of the account, and the plan on demand.
+    """The shared options, with clients, and the plan on demand.
 
     Attributes:
-        overrides: The settings of -c, as KEY=VALUE.
-        cdk_json: The file of --file; None for the one of the working directory.
+        overrides: Settings of -c, as KEY=VALUE.
+        cdk_json: File of --file; None for cdk.json in the working directory.
         as_json: Whether --json was given.
-        cluster: The name of --cluster.
-        region: The region of --region.
-        cluster_stacks: What was found by region; `cluster_choice` reads it once.
+        cluster: Name of --cluster.
+        region: Region of --region.
+        cluster_stacks: Stacks by region, which `cluster_choice` reads once.
     """
 
     overrides: tuple[str, ...] = ()
@@ -46,13 +46,13 @@ class Invocation:
 
     @cached_property
     def clients(self) -> "Clients":
-        """Clients that everything in this run shares: making one can take longer than what it is asked."""
+        """Clients that all requests of this run share: creating one can take longer than a request."""
         from trainium_runtime.aws_service import Clients
 
         return Clients()
 
     def plan(self, *, ignoring: Collection[str] = ()) -> "Plan":
-        """The plan of -c and --file. ignoring: settings that do not matter to the command; their defaults are taken.
+        """The plan of -c and --file. ignoring: settings that keep their defaults.
 
         Raises PlanError.
         """
@@ -62,7 +62,7 @@ class Invocation:
 
     @property
     def has_plan(self) -> bool:
-        """Whether -c or cdk.json hold more than the name of a cluster, or mistakes."""
+        """Whether -c or cdk.json contain settings of a plan, or mistakes, and not only the name of a cluster."""
         from trainium_core.plan.context import settings_given
         from trainium_core.problems import PlanError
 
@@ -73,7 +73,7 @@ class Invocation:
 
 
 pass_invocation = click.make_pass_decorator(Invocation, ensure=True)
-"""Gives a command its Invocation as the first argument."""
+"""Passes the Invocation to a command as the first argument."""
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
@@ -86,7 +86,7 @@ def _remember_name(ctx: click.Context, param: click.Parameter, value: str | None
 
 
 def named(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """As it was given. An empty name, such as of a variable that is not set, must not stand for the default."""
+    """Refuse an empty name, such as from an unset variable, which must not mean the default."""
     if value == "":
         raise click.BadParameter("is empty: name one, or leave the option out", ctx, param)
     return value
@@ -147,7 +147,7 @@ def context_options(command: Command) -> Command:
 
 
 def cluster_options(command: Command) -> Command:
-    """--cluster and --region: a cluster that cdk.json does not name."""
+    """--cluster and --region, for a cluster without a cdk.json."""
     command = click.option(
         "--region",
         metavar="REGION",
@@ -166,7 +166,7 @@ def cluster_options(command: Command) -> Command:
 
 
 def stack_option(command: Command) -> Command:
-    """--stack, passed to the command, and what else names a cluster."""
+    """--stack, passed to the command, and the options that select a cluster."""
     return click.option(
         "--stack",
         metavar="NAME",
@@ -176,7 +176,7 @@ def stack_option(command: Command) -> Command:
 
 
 def stacks_option(command: Command) -> Command:
-    """--stack, repeatable, passed to the command as `stacks`, and what else names a cluster."""
+    """--stack, repeatable, passed to the command as `stacks`, and the options that select a cluster."""
     return click.option(
         "--stack",
         "stacks",

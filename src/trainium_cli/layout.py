@@ -1,4 +1,4 @@
-"""Text and tables laid out for a width in columns: what is shown is never wider than the screen, and never cut."""
+"""Lays out text and tables for a width in columns: never wider than the screen, never cut."""
 
 import re
 import unicodedata
@@ -7,26 +7,26 @@ from dataclasses import dataclass
 from typing import Protocol
 
 Segment = tuple[str, str]
-"""A text and its style: words such as `bold red`, or nothing."""
+"""A text and its style, such as `bold red`, or an empty string."""
 
 Line = Sequence[Segment]
 
 GAP = 2
 _NARROWEST = 16
-"""How narrow a column of sentences may become before the rows are shown one below the other."""
+"""The minimum width of a column of sentences. Below it, rows are shown as records."""
 
 
 class Renderable(Protocol):
-    """What can be shown."""
+    """Something with lines."""
 
     def lines(self, width: int) -> Iterator[Line]:
-        """Its lines, none of them wider than so many columns."""
+        """Its lines, none wider than `width` columns."""
         ...
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text in one style; it may have several lines."""
+    """A text in one style, of one or more lines."""
 
     text: str
     style: str = ""
@@ -41,7 +41,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Group:
-    """What is shown one below the other."""
+    """Items shown one below the other."""
 
     parts: Sequence[Renderable]
 
@@ -52,7 +52,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """right: its cells end at the same column. wraps: it gives way on a narrow screen."""
+    """right: right-aligned. wraps: it becomes narrower on a narrow screen."""
 
     title: str
     right: bool = False
@@ -61,7 +61,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table with a header; where its columns do not fit, each row is shown as titles and values instead."""
+    """A table with a header. If its columns do not fit, each row is shown as titles and values."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Text]]
@@ -79,7 +79,7 @@ class Table:
             yield from self._row(row, widths)
 
     def _widths(self, width: int) -> list[int] | None:
-        """How wide each column is; None where not all of them fit."""
+        """The width of each column; None if they do not fit."""
         cells = [[str(row[at]) for row in self.rows] for at in range(len(self.columns))]
         widths, least = list[int](), list[int]()
         for column, texts in zip(self.columns, cells, strict=True):
@@ -94,7 +94,7 @@ class Table:
             if not giving:
                 return None
             widths[max(giving, key=lambda at: widths[at])] -= 1
-        for at, column in enumerate(self.columns):  # a title has one line where there is room
+        for at, column in enumerate(self.columns):  # a title gets one line if there is room
             wanted = max(columns_of(line) for line in column.title.split("\n"))
             widths[at] += max(0, min(wanted - widths[at], room - sum(widths)))
         return widths
@@ -114,7 +114,7 @@ class Table:
             yield line
 
     def _records(self, width: int) -> Iterator[Line]:
-        """Each row by itself: its first value, and the others below their titles' names."""
+        """Each row as a record: its first value, and the others as pairs of title and value."""
         titles = [" ".join(column.title.split()) for column in self.columns]
         label_width = max((columns_of(title) for title in titles[1:]), default=0)
         for number, row in enumerate(self.rows):
@@ -129,9 +129,9 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs:
-    """Names and what they stand for, side by side; below each other where that leaves no room for sentences.
+    """Names and values, side by side, or below each other if there is no room for sentences.
 
-    label_width: of the names with the gap after them, at least.
+    label_width: minimum width of the names, including the gap after them.
     """
 
     rows: Sequence[tuple[Text, Text]]
@@ -155,7 +155,7 @@ class Pairs:
 
 
 def columns_of(text: str) -> int:
-    """How many columns of a terminal a text of one line takes."""
+    """The number of terminal columns of a single line."""
     if text.isascii():
         return len(text)
     return sum(_columns_of_character(character) for character in text)
@@ -168,7 +168,7 @@ def _columns_of_character(character: str) -> int:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Its lines, broken between words, and within a word that is wider than a line. The indentation is kept."""
+    """Its lines, broken between words, or within a word that is wider than a line. Indentation is kept."""
     lines = list[str]()
     for line in text.expandtabs().split("\n"):
         lines += [line.rstrip()] if columns_of(line.rstrip()) <= width else _wrapped_line(line.rstrip(), width)
@@ -197,7 +197,7 @@ def _wrapped_line(line: str, width: int) -> list[str]:
 
 
 def _head(text: str, width: int) -> str:
-    """As much of the beginning as a line takes; one character at least."""
+    """The longest beginning that fits, at least one character."""
     end = min(len(text), width)
     while end > 1 and columns_of(text[:end]) > width:
         end -= 1

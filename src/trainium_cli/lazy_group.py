@@ -1,4 +1,4 @@
-"""Groups of commands: one that imports a command only when it is called, one that shows whole summaries."""
+"""Groups of commands: one that imports commands on demand, and one that shows complete summaries."""
 
 import sys
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """Where a command is found, and the line that the group's help shows for it. attribute: default its name."""
+    """The module of a command, and its summary in the group's help. attribute: default: the command's name."""
 
     module: str
     summary: str
@@ -20,14 +20,14 @@ class LazyCommand:
 
 
 class LazyGroup(click.Group):
-    """A group of LazyCommands. Its help is written from their summaries, without importing any of them."""
+    """A group of LazyCommands. Its help is made from their summaries, without importing them."""
 
     def __init__(self, *args: Any, lazy_commands: Mapping[str, LazyCommand], **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.lazy_commands = lazy_commands
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands, without importing any of them, and options after a hyphen."""
+        """The commands, without importing them, and options after a hyphen."""
         if incomplete.startswith("-"):
             return click.Command.shell_complete(self, ctx, incomplete)
         found = self.lazy_commands.items()
@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
 
 
 class CommandGroup(click.Group):
-    """Shows the first sentence of each command; click's own group cuts it where the screen ends."""
+    """Shows the first sentence of each command, which click's group would cut at the screen's width."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]

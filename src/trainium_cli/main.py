@@ -1,4 +1,4 @@
-"""`trn`: what a plan needs, what stands in its way, and an AWS on this machine to try it on."""
+"""The command `trn` and the list of its subcommands."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ import click
 
 from trainium_cli.boundary import Boundary
 from trainium_cli.exit_codes import ExitCode, exit_code_table
-from trainium_cli.interruption import end_at_once, handle_interrupts
+from trainium_cli.interruption import exit_immediately, handle_interrupts
 from trainium_cli.invocation import Invocation
 from trainium_cli.lazy_group import LazyCommand
 from trainium_cli.terminal import WrappedStream
@@ -107,7 +107,7 @@ def main() -> None:
         trn(prog_name="trn")
     except SystemExit as ended:
         if ended.code == ExitCode.INTERRUPTED:
-            end_at_once(ExitCode.INTERRUPTED)
+            exit_immediately(ExitCode.INTERRUPTED)
         raise
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over; Python's own end would show where in that it was

@@ -1,4 +1,4 @@
-"""What a person sees while a command takes minutes: a spinner on a terminal, a few plain lines elsewhere."""
+"""Shows the progress of long commands: a spinner on a terminal, a few plain lines elsewhere."""
 
 import sys
 import time
@@ -9,14 +9,14 @@ from trainium_cli.terminal import echo
 from trainium_cli.waiting import Spinner, elapsed
 
 SECONDS_A_LINE = 30
-"""How long a step may go on without a line where a line cannot be overwritten, whether anything happens or not."""
+"""Seconds between lines about a running step, if lines cannot be overwritten."""
 
 QUIET_SECONDS = 2
-"""How long a step may take before a line is printed of it besides its end."""
+"""Seconds until the first line about a running step."""
 
 
 class ProgressReporter:
-    """Shows how far a command is, and how long the current step has taken, on standard error."""
+    """Shows the progress and duration of the current step on standard error."""
 
     def __init__(self) -> None:
         self._spinner = Spinner() if sys.stderr.isatty() else None
@@ -43,7 +43,7 @@ class ProgressReporter:
             self._repeater.join()
 
     def report(self, step: str, message: str, *, ended: bool = False) -> None:
-        """What a step is at, or how it ended, which is shown at once."""
+        """Report the progress of a step, or its end, which is shown at once."""
         now = time.monotonic()
         with self._changed:
             if step != self._step:
@@ -56,7 +56,7 @@ class ProgressReporter:
             self._changed.notify()
 
     def _repeat(self) -> None:
-        """Print where the step is, again and again, off a terminal."""
+        """Print the current step periodically, without a terminal."""
         with self._changed:
             while not self._over:
                 if self._message and time.monotonic() >= self._next_line_at:

@@ -1,4 +1,4 @@
-"""Sizes and durations for people."""
+"""Formats sizes and durations."""
 
 _KIB = 1024
 _SHORT, _MINUTE, _HOUR = 10, 60, 3600
@@ -21,5 +21,5 @@ def duration(seconds: float) -> str:
 
 
 def running_for(seconds: int) -> str:
-    """Seconds of what is still running, such as 3 min 20 s: to the second, so that it is seen to move."""
+    """The duration of something that is still running, to the second, such as 3 min 20 s."""
     return f"{seconds} s" if seconds < 2 * _MINUTE else f"{seconds // _MINUTE} min {seconds % _MINUTE} s"

@@ -1,4 +1,4 @@
-"""Where the command `trn` begins. It is installed with the constructs, which need none of its libraries."""
+"""The entry point of `trn`. It is installed without the extra `cli`, so it imports no library."""
 
 import os
 import signal
@@ -8,11 +8,11 @@ from types import FrameType
 from typing import NoReturn
 
 LIBRARIES = ("boto3", "click", "jmespath", "rich")
-"""What the extra `cli` brings."""
+"""The libraries of the extra `cli`."""
 
 
 def main() -> None:
-    """Run `trn`, or say in one sentence that its extra is not installed, with exit code 3."""
+    """Run `trn`, or say that its extra is not installed, with exit code 3."""
     signal.signal(signal.SIGINT, _interrupted)
     missing = [name for name in LIBRARIES if find_spec(name) is None]
     if missing:
@@ -27,6 +27,6 @@ def main() -> None:
 
 
 def _interrupted(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """What Ctrl-C does until the command is imported: Python would show where in that it was."""
+    """Handles Ctrl-C until the command is imported, without a traceback."""
     os.write(2, b"\nInterrupted.\n")
     os._exit(130)

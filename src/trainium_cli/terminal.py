@@ -1,4 +1,4 @@
-"""How results are shown: tables for people, JSON for programs, both on standard output."""
+"""Prints results to standard output: tables, or JSON."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from trainium_cli.layout import Column, Line, Pairs, Renderable, Table, Text, co
 PIPE_COLUMNS = 120
 _LEAST_COLUMNS = 20
 _CONTROL = re.compile(
-    r"\x1b\[(?![0-9;]*m)[0-?]*[ -/]*[@-~]"  # CSI sequences that are not a colour
-    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)"  # strings for the terminal: titles, the clipboard
+    r"\x1b\[(?![0-9;]*m)[0-?]*[ -/]*[@-~]"  # CSI sequences other than colours
+    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)"  # terminal strings: titles, the clipboard
     r"|\x1b(?!\[[0-9;]*m).?"
     r"|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]",
     re.DOTALL,
@@ -26,19 +26,19 @@ _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 
 @dataclass(frozen=True, kw_only=True)
 class Screen:
-    """Standard output, so many columns wide. Nothing on it is wider, and no line ends in spaces."""
+    """Standard output with a width in columns. No line is wider, or ends in spaces."""
 
     width: int
     has_colours: bool
 
     def print(self, shown: str | Renderable = "", style: str = "") -> None:
-        """Show a text, or what has lines; `style` is for all that has none of its own."""
+        """Print a text, or something with lines. `style`: for texts without a style."""
         drawn = Text(shown) if isinstance(shown, str) else shown
         for line in drawn.lines(self.width):
             echo(self._line(line, style), colour=self.has_colours)
 
     def rendered(self, shown: Renderable) -> str:
-        """What `print` would show."""
+        """The output of `print`, as text."""
         return "\n".join(self._line(line, "") for line in shown.lines(self.width))
 
     def _line(self, line: Line, style: str) -> str:
@@ -61,7 +61,7 @@ def console() -> Screen:
 
 
 def screen_width() -> int:
-    """Columns of the screen: $COLUMNS, the terminal's own number, or PIPE_COLUMNS where there is none."""
+    """Columns of the screen: $COLUMNS, the terminal's width, or PIPE_COLUMNS without a terminal."""
     given = os.environ.get("COLUMNS", "")
     if given.isdigit() and int(given):
         return max(int(given), _LEAST_COLUMNS)
@@ -82,9 +82,9 @@ def _has_colours() -> bool:
 
 
 class WrappedStream:
-    """Standard output or error whose lines are broken where the screen ends; all else is as the stream has it.
+    """Standard output or error with lines wrapped at the screen's width.
 
-    In a pipe without $COLUMNS, which has no end, a sentence stays in one line.
+    In a pipe without $COLUMNS, lines are not wrapped.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -94,7 +94,7 @@ class WrappedStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write a text; one that moves the cursor is left alone."""
+        """Write a text, unchanged if it moves the cursor."""
         if not _moves_cursor(text) and (self._stream.isatty() or os.environ.get("COLUMNS")):
             width = screen_width()
             lines = text.split("\n")
@@ -104,7 +104,7 @@ class WrappedStream:
 
 
 def printable(text: str) -> str:
-    """A text without what a terminal would execute: escape sequences other than colours, and other control characters.
+    """A text without terminal control: escape sequences other than colours, and other control characters.
 
     Jobs and nodes choose the text of log lines, reasons and names.
     """
@@ -114,21 +114,21 @@ def printable(text: str) -> str:
 def echo(
     text: str = "", *, err: bool = False, file: TextIO | None = None, colour: bool | None = None, dim: bool = False
 ) -> None:
-    """Print a text, without what a terminal would execute. Every text that `trn` prints goes through here.
+    """Print a text without terminal control. All text output of `trn` uses this function.
 
-    colour: as click's; default by the stream.
+    colour: as in click. Default: by the stream.
     """
     shown = printable(text)
     click.echo(click.style(shown, dim=True) if dim else shown, file=file, err=err, color=colour)
 
 
 def say(text: str) -> None:
-    """Say sentences on standard output, broken between words where the screen ends; in a pipe as `WrappedStream`."""
+    """Print sentences to standard output, wrapped at the screen's width as by `WrappedStream`."""
     echo(text, file=cast("TextIO", WrappedStream(sys.stdout)))
 
 
 def question(text: str) -> str:
-    """A question for `click.confirm`, broken between words with room for the answers that click shows behind it."""
+    """A question for `click.confirm`, wrapped with room for the answers that click appends."""
     return "\n".join(wrapped(text, screen_width() - len(" [y/N]: ")))
 
 
@@ -143,9 +143,9 @@ def table(
     right: Sequence[str] = (),
     wrapping: Sequence[str] = (),
 ) -> Table:
-    """A plain table with a header. `right`: columns of numbers; `wrapping`: those that give way on a narrow screen.
+    """A plain table with a header. `right`: right-aligned columns. `wrapping`: columns that wrap on a narrow screen.
 
-    No cell is ever cut: rows of a table that cannot be made narrow enough are shown one below the other.
+    Cells are never cut: if the table does not fit, rows are shown as records.
     """
     drawn = [Column(title=column, right=column in right, wraps=column in wrapping) for column in columns]
     rule = "─" if (sys.stdout.encoding or "utf-8").lower().startswith("utf") else "-"
@@ -153,7 +153,7 @@ def table(
 
 
 def pairs(rows: Iterable[tuple[str, str]], *, label_width: int) -> Pairs:
-    """Names and what they stand for, in two columns; `label_width` lines several such tables up."""
+    """Names and values in two columns. `label_width` aligns several such tables."""
     return Pairs(rows=[(Text(label), Text(value)) for label, value in rows], label_width=label_width)
 
 
@@ -162,12 +162,12 @@ def _text(cell: str | Text) -> Text:
 
 
 def shell_lines(command: str, *, indent: int = 2) -> str:
-    """A command to copy, in lines that the screen takes: each but the last ends in a backslash.
+    """A command to copy, wrapped at the screen's width, with backslashes at line ends.
 
-    It is broken at spaces that the shell takes for such, and within quotation marks of `bash -c` alone.
+    It is broken only at spaces between arguments, and within the quotation marks of `bash -c`.
     """
     width = screen_width() - 2
-    is_script = command.startswith("bash ")  # within its quotation marks a backslash joins lines as well
+    is_script = command.startswith("bash ")  # a backslash also joins lines within its quotation marks
     words = command.split(" ") if is_script else re.findall(r"(?:'[^']*'|[^' ])+", command)
     lines, current = list[str](), " " * indent + words[0]
     for word in words[1:]:
@@ -180,6 +180,6 @@ def shell_lines(command: str, *, indent: int = 2) -> str:
 
 
 def print_json(value: Any) -> None:
-    # JSON knows no NaN and no Infinity, which a user's own file may hold.
+    # JSON has no NaN and Infinity, which a user's file may contain.
     finite = json.loads(json.dumps(value, default=str), parse_constant=str)
     echo(json.dumps(finite, indent=2))

@@ -1,4 +1,4 @@
-"""What a person sees while AWS is asked: nothing at first, a line that moves when it takes longer."""
+"""Shows that a request to AWS is in progress: nothing at first, then a spinner."""
 
 import sys
 import time
@@ -15,9 +15,9 @@ DELAY_SECONDS = 1
 
 @contextmanager
 def waiting(message: str) -> Generator[Callable[[str], None]]:
-    """Show the message, and for how long, on standard error after DELAY_SECONDS, until the end; on a terminal only.
+    """Show the message and the elapsed time on standard error after DELAY_SECONDS; on a terminal only.
 
-    What it gives changes the message.
+    The returned function changes the message.
     """
     if not sys.stderr.isatty():
         yield lambda _: None
@@ -30,7 +30,7 @@ def waiting(message: str) -> Generator[Callable[[str], None]]:
         yield line.show
     finally:
         timer.cancel()
-        timer.join()  # it may just be starting the line
+        timer.join()  # it may be starting just now
         line.stop()
 
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Spinner:
-    """On standard error, from `start` to `stop`. rich is imported only then: most commands end before."""
+    """A spinner on standard error, from `start` to `stop`. Imports rich late: most commands end before."""
 
     def __init__(self, message: str = "") -> None:
         self._message, self._since = message, time.monotonic()
@@ -54,11 +54,11 @@ class Spinner:
         self._status.start()
 
     def show(self, message: str, *, since: float | None = None) -> None:
-        """Change the message. since: when what it tells has begun, by the monotonic clock; default as before."""
+        """Change the message. since: start of what it describes, by the monotonic clock. Default: unchanged."""
         self._message, self._since = message, self._since if since is None else since
 
     def print(self, text: str) -> None:
-        """Show a text above the line, which stays."""
+        """Print a text above the spinner."""
         if self._status:
             self._status.console.print(printable(text))
 
@@ -67,7 +67,7 @@ class Spinner:
             self._status.stop()
 
     def __rich__(self) -> "Text":
-        """What rich shows; it asks again several times a second."""
+        """The current line, which rich requests several times per second."""
         from rich.text import Text
 
         return Text(self._message and f"{printable(self._message)} ({elapsed(self._since)})")

@@ -72,7 +72,7 @@ def test_where_the_plan_is_not_deployed_other_clusters_are_named(nodes: FakeNode
     nodes.answers = [None]
     ended = run("nodes", *GOOD)
     assert ended.exit_code == ExitCode.NOT_READY
-    assert "Other clusters are there, for --cluster: web-train." in ended.stderr
+    assert "Other clusters, for --cluster: web-train." in ended.stderr
 
 
 def test_nothing_left_is_never_reported_when_not_all_could_be_read(nodes: FakeNodes, clusters: FakeLocating) -> None:  # noqa: ARG001

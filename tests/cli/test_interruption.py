@@ -48,9 +48,9 @@ def test_a_command_that_waits_for_aws_ends_without_a_traceback(tmp_path: Path) -
 def test_a_second_ctrl_c_before_the_sentence_ends_the_command_with_it() -> None:
     program = """
 import os, signal
-from trainium_cli.interruption import going_on, handle_interrupts
+from trainium_cli.interruption import interrupt_message, handle_interrupts
 handle_interrupts()
-with going_on("Interrupted: the nodes run on, and are billed."):
+with interrupt_message("Interrupted: the nodes run on, and are billed."):
     try:
         os.kill(os.getpid(), signal.SIGINT)
     finally:

@@ -1,4 +1,4 @@
-"""`trn cache clean`: entries go by release or age, after asking."""
+"""`trn cache clean`: deletes entries by release, age or use."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -74,7 +74,7 @@ def clean_command(
     )
     if not as_json and chosen:
         console().print(releases_table(releases(chosen)))
-        say(f"{entries_and_size(chosen)} of {entries_and_size(held.entries)} in {found.location.url} go.")
+        say(f"{entries_and_size(chosen)} of {entries_and_size(held.entries)} in {found.location.url} will be deleted.")
     elif not as_json:
         say(f"Nothing to delete: none of {entries_and_size(held.entries)} in {found.location.url} is chosen.")
     if chosen and not yes and not click.confirm("\nDelete this?"):

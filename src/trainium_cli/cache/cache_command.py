@@ -1,4 +1,4 @@
-"""`trn cache`: what compile caches in S3 hold, and what can be done with it."""
+"""`trn cache`: shows and cleans compile caches in S3."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`trn cache status` and `trn cache list`: what a compile cache holds, and how much of it jobs used."""
+"""`trn cache status` and `trn cache list`: the content of a compile cache, and its hit rate."""
 
 from dataclasses import asdict
 from decimal import Decimal
@@ -104,7 +104,7 @@ def _month_usd(found: FoundCache, stored: int) -> Decimal | None:
 
 
 def _hits(invocation: Invocation, plan: Plan, most: int) -> tuple[CacheHits | None, str]:
-    """Of the last jobs of the cluster, and why it is not known."""
+    """The hit rate of the cluster's last jobs, or why it is unknown."""
     try:
         with waiting("Asking S3 for the last jobs ..."):
             stack = stack_of_cluster(invocation, plan, None)

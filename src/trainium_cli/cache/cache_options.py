@@ -1,4 +1,4 @@
-"""Which compile cache a `trn cache` command is about, and with how many requests."""
+"""The options of `trn cache`: the cache, and the limit of requests."""
 
 import functools
 from collections.abc import Callable
@@ -25,7 +25,7 @@ DEFAULT_REQUESTS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class CacheOptions:
-    """What a command was given. location: of --bucket."""
+    """The options of a command. location: from --bucket."""
 
     invocation: Invocation
     location: CacheLocation | None
@@ -34,7 +34,7 @@ class CacheOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundCache:
-    """plan: of the cluster; None for the cache of a bucket that was named. clients: for more questions."""
+    """plan: of the cluster; None for the cache of --bucket. clients: for further requests."""
 
     cache: AwsCompileCache
     clients: Clients
@@ -47,7 +47,7 @@ class FoundCache:
 
 
 def cache_options(command: Callable[..., Any]) -> Any:
-    """The options of a cluster, --bucket, --most-requests and --json; gives `options`."""
+    """The options of a cluster, --bucket, --most-requests and --json, passed to the command as `options`."""
 
     @plan_options
     @cluster_options
@@ -98,7 +98,7 @@ def find_cache(options: CacheOptions) -> FoundCache:
 
 
 def _region_of(invocation: Invocation, location: CacheLocation) -> str:
-    """The region of a bucket. Raises CliError when there is no such bucket, and UnavailableError."""
+    """The region of a bucket. Raises UnavailableError, and CliError if the bucket does not exist."""
     region = configured_region(invocation)
     with waiting(f"Asking S3 for {location.bucket} ..."):
         found = AwsBuckets(region, clients=invocation.clients).bucket_region(location.bucket)
@@ -108,7 +108,7 @@ def _region_of(invocation: Invocation, location: CacheLocation) -> str:
 
 
 def read_contents(cache: AwsCompileCache) -> Contents:
-    """Everything in a cache. Raises UnavailableError, and CliError when the requests do not suffice."""
+    """The whole content of a cache. Raises UnavailableError, and CliError if the request limit is too low."""
     found: list[Any] = []
     try:
         with waiting(f"Listing {cache.location.url} ...") as change:
@@ -130,7 +130,7 @@ def _of_cluster(invocation: Invocation, plan: Plan) -> CacheLocation:
         names = stacks_of_cluster(invocation, plan)
         deployed = [stack for name in names if (stack := account.deployed_stack(name))]
         found = locations_in(stack.outputs for stack in deployed)
-        if not found:  # an app of one's own need not say
+        if not found:  # another app may have no such output
             found = tuple(CacheLocation(bucket=one) for stack in deployed for one in account.cache_buckets(stack))
     if not deployed:
         message = f"No stack of {plan.cluster_name} is in {plan.region}.{others_sentence(invocation, plan)}"

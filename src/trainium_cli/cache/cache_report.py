@@ -1,4 +1,4 @@
-"""Compile caches as tables for people, and as JSON for programs."""
+"""Compile caches as tables and as JSON."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,1 +1,1 @@
-"""Commands about a deployed cluster."""
+"""Commands for deployed clusters."""

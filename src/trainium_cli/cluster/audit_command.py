@@ -1,4 +1,4 @@
-"""`trn audit`: what is left of a cluster in the account, and what that costs."""
+"""`trn audit`: what is left of a cluster in the account, and its cost."""
 
 import json
 from collections.abc import Sequence

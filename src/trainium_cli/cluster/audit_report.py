@@ -1,4 +1,4 @@
-"""An audit as lines for people, as JSON for programs, and as a page to keep."""
+"""An audit as tables, as JSON, and as a Markdown page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -24,7 +24,7 @@ _NOT_SEEN = (
 
 
 def verdict_line(audit: Audit) -> str:
-    """The outcome in one line, with what is left per month."""
+    """The verdict in one line, with the monthly cost of what is left."""
     left = audit.of("left")
     if audit.verdict == "nothing left":
         return f"nothing left of {audit.cluster} in {audit.region}: {len(audit.kinds)} kinds were looked for"
@@ -42,7 +42,7 @@ def per_month(resources: Iterable[Audited]) -> Total:
 
 
 def resources_table(resources: Sequence[Audited]) -> Table:
-    """Short: the report has every way in which a thing was found, and what is lacking of a price."""
+    """A short table. The report has all evidence and missing prices."""
     columns = ("Kind", "What", "Found by", "Per month")
     rows = [(one.kind, _in_words(one), one.found_by[0], _price(one).partition(":")[0]) for one in resources]
     return table(columns, rows, right=["Per month"], wrapping=["What", "Found by"])
@@ -68,7 +68,7 @@ def _price(one: Audited) -> str:
 
 
 def audit_as_json(audit: Audit) -> dict[str, Any]:
-    """Everything. Null where a price is not known."""
+    """The complete audit. Unknown prices are null."""
     return {
         "verdict": audit.verdict,
         "cluster": audit.cluster,
@@ -113,7 +113,7 @@ def _resource(one: Audited) -> dict[str, Any]:
 
 
 def audit_as_page(audit: Audit) -> str:
-    """The same in Markdown."""
+    """The complete audit in Markdown."""
     elsewhere = f" (answered by {audit.identity.endpoint}, not by AWS)" if audit.identity.endpoint else ""
     lines = [
         f"# Audit of {audit.cluster}",

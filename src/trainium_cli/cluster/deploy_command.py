@@ -1,4 +1,4 @@
-"""`trn deploy`: checks the account first, then deploys with the CDK CLI, and explains a failure."""
+"""`trn deploy`: checks the account, deploys with the CDK CLI, and explains a failure."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import click
 from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.cluster.deployment import cdk_folder, deploy_stacks, is_interactive
 from trainium_cli.exit_codes import CliError, ExitCode
-from trainium_cli.interruption import going_on
+from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, context_options, pass_invocation
 from trainium_cli.plan.plan_choices import suppress_option
 from trainium_cli.plan.preflight_command import EXIT_CODES, refuse_without_access
@@ -30,7 +30,7 @@ _BOOTSTRAP = "bootstrap"
 @click.option("--show-iam", is_flag=True, help="Show IAM changes and ask for confirmation before the deployment.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
-@going_on("Interrupted: nothing was deployed.")
+@interrupt_message("Interrupted: nothing was deployed.")
 def deploy(
     invocation: Invocation, suppressed: frozenset[str], replace_nodes: bool, show_iam: bool, yes: bool
 ) -> ExitCode:
@@ -77,14 +77,14 @@ def _lacks_only_the_bootstrap(findings: Sequence[Finding]) -> bool:
 
 
 def _bootstrapped(findings: Sequence[Finding], folder: Path) -> bool:
-    """Whether the CDK's own stack was made now, after a question."""
+    """Offer to bootstrap. Returns whether the bootstrap stack was created."""
     (bootstrap,) = [one for one in findings if one.check == _BOOTSTRAP]
     command = bootstrap.fix.removeprefix("run: ").split()
     if command[:2] != ["cdk", "bootstrap"]:
         return False
-    say(f"All is ready but for the CDK's own stack: {bootstrap.found}.")
+    say(f"Only the CDK bootstrap stack is missing: {bootstrap.found}.")
     if not click.confirm(
-        question(f"Run `{' '.join(command)}` now? It makes a bucket and roles, and costs next to nothing.")
+        question(f"Run `{' '.join(command)}` now? It creates a bucket and roles, and costs next to nothing.")
     ):
         return False
     return CdkRun(find_cdk(folder), command[1:], folder).in_terminal() == 0

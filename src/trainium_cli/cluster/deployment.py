@@ -1,4 +1,4 @@
-"""Deploying the stacks of a plan with the CDK CLI, and telling why when it fails: `trn deploy` and `trn extend`."""
+"""Deploys the stacks of a plan with the CDK CLI, and explains a failure, for `trn deploy` and `trn extend`."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ import click
 
 from trainium_cli.cdk_program import CdkRun, find_cdk
 from trainium_cli.exit_codes import CliError, ExitCode
-from trainium_cli.interruption import going_on
+from trainium_cli.interruption import interrupt_message
 from trainium_cli.plan.plan_report import pilot_end_text, when_idle_text
 from trainium_cli.terminal import console, echo, pairs, say
 from trainium_cli.waiting import waiting
@@ -30,17 +30,17 @@ from trainium_core.stacks.events import stack_status
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _BILLED = (
-    "what it makes is billed: `trn status` shows how far it is, `trn deploy` then continues from there, `trn destroy` "
-    "removes it."
+    "its resources are billed: `trn status` shows the progress, `trn deploy` continues afterwards, `trn destroy` "
+    "removes them."
 )
-_INTERRUPTED = f"Interrupted. What CloudFormation has begun it ends by itself, and {_BILLED}"
+_INTERRUPTED = f"Interrupted. CloudFormation continues, and {_BILLED}"
 
 _ONLY_PREPARED = "REVIEW_IN_PROGRESS"
-"""Of a new stack with a change set that was not executed: nothing is under way."""
+"""A new stack whose change set was not executed."""
 
 
 def cdk_folder(cdk_json: Path | None) -> Path:
-    """The folder in which the CDK CLI finds the settings. Raises click.UsageError if it would not find them there."""
+    """The folder in which the CDK CLI finds the settings. Raises click.UsageError if it would not find them."""
     file = cdk_json or Path("cdk.json")
     if file.name != "cdk.json":
         raise click.UsageError(f"the CDK CLI reads no other file than cdk.json, and not {file.name}")
@@ -65,10 +65,16 @@ def deploy_stacks(
     consented: bool = False,
     show_iam: bool = False,
 ) -> ExitCode:
-    """Deploy the stacks of engines; on failure explain why.
+    """Deploy the stacks of engines, and explain a failure.
 
-    yes: no question is asked. replace_nodes: running nodes may end. consented: the deployment was confirmed already.
-    show_iam: the CDK CLI shows what changes of IAM, and asks. Raises CliError and UnavailableError.
+    Args:
+        yes: Do not prompt.
+        replace_nodes: Running nodes may end.
+        consented: The deployment was confirmed already.
+        show_iam: The CDK CLI shows IAM changes, and prompts.
+
+    Raises:
+        CliError, UnavailableError: The deployment did not succeed, or its state is unknown.
     """
     program = find_cdk(folder)
     stacks = [plan.stack_names[key] for key in engines]
@@ -96,8 +102,8 @@ def deploy_stacks(
         *(() if asks_itself else ("--require-approval", "never")),
     ]
     run = CdkRun(program, arguments, folder)
-    with going_on(_INTERRUPTED):
-        code = run.in_terminal() if asks_itself else run.in_few_lines()
+    with interrupt_message(_INTERRUPTED):
+        code = run.in_terminal() if asks_itself else run.with_progress()
         if code != 0:
             _explain_failures(account, stacks, before, run)
             return ExitCode.NOT_READY
@@ -124,7 +130,7 @@ def _show_state(plan: Plan, engines: Sequence[str]) -> None:
 
 
 def _consents(plan: Plan, engines: Sequence[str], *, there: Sequence[str]) -> bool:
-    """Show what is deployed, what it costs and when it ends, on one screen, and ask.
+    """Show the stacks, their cost and their end, and ask for confirmation.
 
     there: names of the stacks that are updated.
     """
@@ -138,10 +144,10 @@ def _consents(plan: Plan, engines: Sequence[str], *, there: Sequence[str]) -> bo
         ),
         ("Nodes", f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}"),
         ("Price", f"{hour} per hour from when the nodes run{_paid_before(plan)}"),
-        *([("", f"without what {', '.join(apart)} costs, by prices of its service")] if apart else []),
+        *([("", f"without the costs of {', '.join(apart)}")] if apart else []),
         ("End", pilot_end_text(plan)),
         *([("When idle", when_idle_text(plan))] if plan.pilot.idle_minutes else []),
-        ("IAM", "roles and policies of the stacks are made or changed; --show-iam prints them first"),
+        ("IAM", "roles and policies of the stacks are created or changed; --show-iam prints them first"),
     ]
     console().print()
     console().print(pairs(rows, label_width=max(len(label) for label, _ in rows)))
@@ -149,7 +155,7 @@ def _consents(plan: Plan, engines: Sequence[str], *, there: Sequence[str]) -> bo
 
 
 def _paid_before(plan: Plan) -> str:
-    return "; the Capacity Block is paid already" if plan.capacity == CAPACITY_BLOCK else ""
+    return "; the Capacity Block is already paid" if plan.capacity == CAPACITY_BLOCK else ""
 
 
 def _explain_failures(
@@ -165,7 +171,7 @@ def _explain_failures(
         failure, status = deployment_failure(events), stack_status(events)
         if failure is None and status.endswith("_IN_PROGRESS") and status != _ONLY_PREPARED:
             explained = True
-            echo(f"\nThe CDK CLI has ended; {stack} continues by itself, in {status}, and {_BILLED}", err=True)
+            echo(f"\nThe CDK CLI has ended; {stack} is still in {status}, and {_BILLED}", err=True)
         elif failure is None and status.endswith("_COMPLETE"):
             echo(f"\n{stack} is in {status}.", err=True)
         if failure is not None:
@@ -197,19 +203,26 @@ def ask_about_ending_nodes(
     yes: bool,
     replace: bool,
 ) -> None:
-    """Show what changes and how many running nodes would end, and ask whether they may.
+    """Show the changes and how many running nodes would end, and ask for confirmation.
 
-    A change set is made for this, and deleted again. construct_id: what the CDK CLI calls the stack. replace: whether
-    nodes may end without a question. yes: no question is asked. Raises CliError if the deployment must not proceed.
+    Creates a change set for this, and deletes it.
+
+    Args:
+        construct_id: ID of the stack in the CDK CLI.
+        replace: Nodes may end without confirmation.
+        yes: Do not prompt.
+
+    Raises:
+        CliError: The deployment must not proceed.
     """
     try:
         running = account.running_nodes(stack)
         if not running:
             return
-        # The CDK CLI keeps no change set that changes nothing.
+        # The CDK CLI deletes an empty change set.
         prepare = ["deploy", construct_id, *context, "--method", "prepare-change-set", "--change-set-name", _CHANGE_SET]
         run = CdkRun(program, [*prepare, "--require-approval", "never"], folder)
-        if run.in_few_lines() != 0:
+        if run.with_progress() != 0:
             message = f"\nNothing was deployed: the change set could not be created.\n{run.output_tail}"
             raise CliError(message, ExitCode.NOT_READY)
         changes = account.changes(stack, _CHANGE_SET)
@@ -225,7 +238,7 @@ def ask_about_ending_nodes(
 
 
 def _in_words(changes: Sequence[ResourceChange]) -> str:
-    """How many resources of which kinds come, change and go."""
+    """The number of created, changed and deleted resources, with their types."""
     parts: list[str] = []
     for action, verb in (("Add", "made"), ("Modify", "changed"), ("Remove", "removed")):
         kinds = sorted({one.kind.partition("::")[2].replace("::", " ") for one in changes if one.action == action})

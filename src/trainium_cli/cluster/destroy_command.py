@@ -1,4 +1,4 @@
-"""`trn destroy`: everything of a cluster goes, in the order that works, except what is retained."""
+"""`trn destroy`: deletes a cluster, except what is retained."""
 
 import time
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import click
 from trainium_cli.cluster.node_end import grace_option, in_words, running_job_sentence
 from trainium_cli.cluster_choice import not_located, others_sentence, read_cluster_plan, stacks_of_cluster
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.interruption import finishing, going_on
+from trainium_cli.interruption import finish_before_exit, interrupt_message
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation, cluster_options, pass_invocation, plan_options
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import console, print_json, say, table
@@ -44,7 +44,7 @@ _EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "unknown": ExitC
     "--whole-stacks", is_flag=True, help="Also delete stacks with other resources than the cluster's, completely."
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
-@going_on("Interrupted: nothing was destroyed.")
+@interrupt_message("Interrupted: nothing was destroyed.")
 @pass_invocation
 def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: bool) -> ExitCode:
     """Destroy the cluster and its resources outside of stacks.
@@ -80,11 +80,11 @@ def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: b
         if unread:
             raise UnavailableError("; ".join(unread))
         return _nothing(invocation, found, scope, plan)
-    # What is protected is not asked about: nothing of it goes.
+    # A protected stack needs no confirmation: nothing is deleted.
     if not yes and not scope.protected and not click.confirm("\nDestroy this?"):
         say("Nothing was destroyed.")
         return ExitCode.NOT_READY
-    with going_on(_INTERRUPTED):
+    with interrupt_message(_INTERRUPTED):
         outcomes = _take_down(account, scope, grace)
     if invocation.as_json:
         print_json({"region": plan.region, **inventory_as_json(found), **outcomes_as_json(outcomes)})
@@ -100,7 +100,7 @@ def _take_down(account: AwsTeardown, scope: Scope, grace: timedelta) -> tuple[Ou
             reporter.report(step, progress.message, ended=progress.state in ("done", "stuck"))
 
         return take_down(
-            account, scope, on_progress=on_progress, pause=time.sleep, grace=grace, when_interrupted=finishing
+            account, scope, on_progress=on_progress, pause=time.sleep, grace=grace, when_interrupted=finish_before_exit
         )
 
 
@@ -121,7 +121,7 @@ _GIB = 1024**3
 
 
 def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
-    """What will go, what stays, what is not known and what belongs to others."""
+    """Show what will be deleted, what stays, what is unknown, and what belongs to others."""
     screen = console()
     if found.going:
         screen.print(f"Of {scope.cluster} in {region} this goes:\n", style="bold")
@@ -147,7 +147,7 @@ def show_kept(kept: Sequence[RetainedResource], region: str) -> None:
 
 
 def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bool) -> None:
-    """Findings, if anything does, and the verdict. kept: whether something is retained."""
+    """Show the findings and the verdict. kept: whether something is retained."""
     screen = console()
     for outcome in outcomes:
         if outcome.counts and outcome.state != "done":

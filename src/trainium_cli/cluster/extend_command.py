@@ -1,4 +1,4 @@
-"""`trn extend`: moves the end of a pilot, says what that costs, and deploys it."""
+"""`trn extend`: moves the end of a pilot, shows the cost, and deploys it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ import click
 from trainium_cli.cluster.deployment import cdk_folder, deploy_stacks, is_interactive
 from trainium_cli.cluster_choice import read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.interruption import going_on
+from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, changed_file_option, cluster_options, pass_invocation
 from trainium_cli.terminal import echo, question, say
 from trainium_cli.waiting import waiting
@@ -28,7 +28,7 @@ from trainium_runtime.pilot_end import utc_text
 
 _HOUR = timedelta(hours=1)
 _ENGINES_THAT_END = tuple(key for key, engine in ENGINES.items() if engine.ends_with_pilot)
-"""Those whose stacks have a clock."""
+"""The engines whose stacks have a clock."""
 
 
 def _duration(_ctx: click.Context, _param: click.Parameter, given: str) -> timedelta:
@@ -47,7 +47,7 @@ def _duration(_ctx: click.Context, _param: click.Parameter, given: str) -> timed
 @cluster_options
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
-@going_on("Interrupted: nothing was changed.")
+@interrupt_message("Interrupted: nothing was changed.")
 def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: bool) -> ExitCode:
     """Move the end of the pilot, and show the price.
 
@@ -64,7 +64,7 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     folder = cdk_folder(cdk_json)
     plan = invocation.plan()
     if plan.pilot.ends is None:
-        raise click.UsageError("the plan has no end to be moved: set trn:ends")
+        raise click.UsageError("the plan has no end to move: set trn:ends")
     if not yes and not is_interactive():
         raise click.UsageError("not a terminal: pass --yes to confirm")
     stacks, estimated = _asked(plan, [plan.stack_names[key] for key in _ENGINES_THAT_END], duration)
@@ -84,7 +84,9 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     deployed = [key for key, name in plan.stack_names.items() if name in stacks]
     code = ExitCode.NOT_READY
     try:
-        with going_on(f"Interrupted: {cdk_json} has the new end, which is not deployed: `trn deploy` does that."):
+        with interrupt_message(
+            f"Interrupted: {cdk_json} has the new end, which is not deployed: `trn deploy` does that."
+        ):
             code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes, consented=True)
     finally:
         if code is not ExitCode.OK:
@@ -94,7 +96,7 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
 
 
 def _plan_elsewhere(invocation: Invocation, cdk_json: Path) -> Plan | None:
-    """The cluster that is meant, if no cdk.json here describes it."""
+    """The selected cluster, if no cdk.json here describes it."""
     if not cdk_json.exists():
         if cdk_json.parent != Path():
             cdk_folder(cdk_json)
@@ -108,7 +110,7 @@ def _plan_elsewhere(invocation: Invocation, cdk_json: Path) -> Plan | None:
 
 def _refer_to_its_app(invocation: Invocation, plan: Plan, duration: timedelta) -> str:
     if plan.pilot.ends is None:
-        return f"{plan.cluster_name} in {plan.region} has no end to be moved."
+        return f"{plan.cluster_name} in {plan.region} has no end to move."
     stacks, estimated = _asked(plan, [stack_of_cluster(invocation, plan, None)], duration)
     new = _new_end(plan.pilot.ends, duration, stacks)
     in_python = f"datetime({new.year}, {new.month}, {new.day}, {new.hour}, {new.minute}, tzinfo=UTC)"
@@ -121,7 +123,7 @@ def _refer_to_its_app(invocation: Invocation, plan: Plan, duration: timedelta) -
 
 
 def _asked(plan: Plan, names: Sequence[str], duration: timedelta) -> tuple[Mapping[str, DeployedStack], Estimate]:
-    """Those of the stacks that are there, and what so much time costs. Raises UnavailableError."""
+    """The existing stacks, and the cost of the extension. Raises UnavailableError."""
     account = AwsAccount(plan.region)
     with waiting(f"Asking AWS for the stacks in {plan.region} ..."):
         described = {name: account.deployed_stack(name) for name in names}
@@ -136,7 +138,7 @@ def _new_end(ends: str, duration: timedelta, stacks: Mapping[str, DeployedStack]
 
 
 def _ends_now(ends: str, stacks: Mapping[str, DeployedStack]) -> str:
-    """The stacks, each with its end as it is deployed."""
+    """The deployed end of each stack."""
     now = datetime.now(UTC)
     stack_ends: list[str] = []
     for name, stack in stacks.items():

@@ -25,7 +25,7 @@ from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
 
 _THREADS = 8
-"""Regions at once; each has few questions."""
+"""Concurrent regions. Each needs few requests."""
 
 
 @click.command("list")
@@ -69,7 +69,7 @@ def _regions(catalog: Catalog, account: AwsClustersAccount) -> Sequence[str]:
 
 
 def _clusters_in(prices: PriceTable, regions: Sequence[str], clients: Clients) -> Sequence[ClusterList]:
-    """One list for each region, in their order; what could not be read is named in it."""
+    """One list for each region, in their order. Each names what could not be read."""
 
     def read(region: str) -> ClusterList:
         try:
@@ -111,7 +111,7 @@ _COLUMNS = ("Cluster", "Region", "State", "Nodes", "Per hour", "Ends", "Stacks")
 
 
 def clusters_table(clusters: Sequence[Cluster], *, own: str, now: datetime) -> Table:
-    """One row for each cluster. own: name of the plan's cluster, which stands out."""
+    """One row for each cluster. own: name of the plan's cluster, which is highlighted."""
     rows = [
         (
             Text(cluster.name, style="bold" if cluster.name == own else ""),
@@ -128,7 +128,7 @@ def clusters_table(clusters: Sequence[Cluster], *, own: str, now: datetime) -> T
 
 
 def lists_as_json(lists: Iterable[ClusterList]) -> dict[str, Any]:
-    """Amounts are US dollars for an hour of the nodes; unknown_prices counts what is not in them."""
+    """Amounts are US dollars per hour for nodes. They exclude the number of unknown_prices."""
     found = list(lists)
     return {
         "regions": [one.region for one in found],

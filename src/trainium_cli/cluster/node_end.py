@@ -1,4 +1,4 @@
-"""What commands that end nodes share: the option --grace, and the sentence about the job that runs on them."""
+"""The option --grace, and the sentence about the running job, for commands that end nodes."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,7 +22,7 @@ _LONGEST = timedelta(hours=1)
 
 
 def in_words(grace: timedelta) -> str:
-    """Such as 90s and 2m, as the option takes it."""
+    """A duration in the form of the option, such as 90s or 2m."""
     seconds = round(grace.total_seconds())
     return f"{seconds}s" if seconds % 60 else f"{seconds // 60}m"
 
@@ -48,7 +48,7 @@ def grace_option(command: Command) -> Command:
 
 
 def running_job_sentence(invocation: Invocation, plan: Plan, stack: str) -> str | None:
-    """None when no job of the stack's nodes is open."""
+    """None if no job runs on the stack's nodes."""
     clients = invocation.clients
     fleets = AwsFleets(plan.region, clients=clients)
     try:

@@ -1,4 +1,4 @@
-"""`trn nodes`: every node of the deployed cluster, and what is wrong with one that is not proven."""
+"""`trn nodes`: every node of the deployed cluster, and its problems."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ import click
 
 from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import CliError, ExitCode
-from trainium_cli.interruption import going_on
+from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options, stack_option
 from trainium_cli.layout import Group, Table, Text
 from trainium_cli.terminal import console, echo, print_json, table
@@ -64,7 +64,7 @@ def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, wa
     stack = stack_of_cluster(invocation, plan, stack)
     asked = _Asked(invocation, AwsNodes(plan.region), plan, stack)
     if watch:
-        with going_on("Interrupted: only the watching has ended; the nodes keep running, and are billed."):
+        with interrupt_message("Interrupted: the nodes keep running, and are billed."):
             if not invocation.as_json and sys.stdout.isatty():
                 report = _watch_on_screen(asked)
             else:
@@ -80,7 +80,7 @@ def nodes(invocation: Invocation, stack: str | None, instance_id: str | None, wa
 
 @dataclass(frozen=True)
 class _Asked:
-    """Whose nodes are shown, and of which account."""
+    """The nodes to show, and their account."""
 
     invocation: Invocation
     account: Nodes
@@ -89,7 +89,7 @@ class _Asked:
 
 
 def _report(asked: _Asked) -> NodesReport:
-    """Raises CliError for a stack that is not there, or has no nodes since its deployment failed."""
+    """Raises CliError if the stack does not exist, or has no nodes because its deployment failed."""
     plan, stack = asked.plan, asked.stack
     try:
         deployed = asked.account.nodes(stack)
@@ -107,20 +107,20 @@ def _report(asked: _Asked) -> NodesReport:
     return nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
 
 
-def _report_once_made(asked: _Asked, on_wait: Callable[[str], None]) -> NodesReport:
-    """The first report; of a stack that is being made, once the group of its nodes is there."""
+def _first_report(asked: _Asked, on_wait: Callable[[str], None]) -> NodesReport:
+    """The first report. While the stack is being created, waits for the group of its nodes."""
     while True:
         try:
             return _report(asked)
         except NodesNotCreatedError as error:
             if error.status != _BEING_MADE:
                 raise
-            on_wait(f"{asked.stack} is being made: its nodes come last")
+            on_wait(f"{asked.stack} is being created: its nodes come last")
         time.sleep(_PAUSE_S)
 
 
 def _watch(asked: _Asked, *, verbose: bool) -> NodesReport:
-    """Look until the end. verbose: tell on standard error whenever something changed."""
+    """Watch until the verdict is final. verbose: report changes on standard error."""
     message = ""
 
     def on_wait(waiting_for: str) -> None:
@@ -130,7 +130,7 @@ def _watch(asked: _Asked, *, verbose: bool) -> NodesReport:
             echo(f"waiting: {waiting_for}", err=True)
 
     while True:
-        report = _report_once_made(asked, on_wait)
+        report = _first_report(asked, on_wait)
         if verbose and report.verdict.reason != message:
             message = report.verdict.reason
             echo(f"{report.verdict.state}: {message}", err=True)
@@ -141,7 +141,7 @@ def _watch(asked: _Asked, *, verbose: bool) -> NodesReport:
 
 def _watch_on_screen(asked: _Asked) -> NodesReport:
     with waiting(f"Asking AWS for the nodes of {asked.stack}") as change:
-        report = _report_once_made(asked, change)
+        report = _first_report(asked, change)
     from rich.live import Live
     from rich.text import Text
 
@@ -192,7 +192,7 @@ _SHOWN_GONE = 10
 
 
 def nodes_table(report: NodesReport) -> Group:
-    """One row for each node, and what it comes to."""
+    """One row for each node, and the verdict."""
     rows = [
         (
             node.instance_id,
@@ -211,7 +211,7 @@ def nodes_table(report: NodesReport) -> Group:
 
 
 def _gone(report: NodesReport) -> Sequence[Table | Text]:
-    """Failed nodes that are gone, with the reasons that they left."""
+    """Failed nodes that are gone, with the reasons in their records."""
     if not report.gone:
         return []
     rows = [(node.instance_id, _moment(node.since), node.reason) for node in report.gone[:_SHOWN_GONE]]

@@ -1,4 +1,4 @@
-"""`trn shell`: a shell on one node of the cluster."""
+"""`trn shell`: a shell on a node of the cluster."""
 
 import shutil
 import signal
@@ -32,7 +32,7 @@ def shell(invocation: Invocation, node: str, stack: str | None) -> int:
     Exit code: that of the session. 1 without a session: it could not start. 3: unknown.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
-    _check_way_in(plan)
+    _check_session(plan)
     stack = stack_of_cluster(invocation, plan, stack)
     with waiting(f"Asking AWS for the nodes of {stack} ..."):
         deployed = AwsNodes(plan.region).nodes(stack)
@@ -44,12 +44,12 @@ def shell(invocation: Invocation, node: str, stack: str | None) -> int:
     return _session(session_command(plan.region, instance_id))
 
 
-def _check_way_in(plan: Plan) -> None:
-    """Raises CliError where there can be no session."""
+def _check_session(plan: Plan) -> None:
+    """Raises CliError if no session is possible."""
     if plan.network.effective_egress == "none":
         message = (
-            "With trn:egress=none nodes reach S3 alone, and no session reaches them: `trn cp` and `trn logs` work, and "
-            "trn:egress=vpc-endpoints lets sessions in."
+            "With trn:egress=none, nodes reach only S3, and sessions are impossible. Use `trn cp` and `trn logs`, or "
+            "set trn:egress=vpc-endpoints."
         )
         raise CliError(message, ExitCode.NOT_READY)
     for program, name in PROGRAMS.items():
@@ -59,7 +59,7 @@ def _check_way_in(plan: Plan) -> None:
 
 
 def _instance(deployed: DeployedNodes, node: str) -> str:
-    """The instance that is meant. Raises CliError when there is none."""
+    """The selected instance. Raises CliError if there is none."""
     ids = [instance.instance_id for instance in deployed.instances]
     ranks = [member.instance_id for member in deployed.membership.members if member.instance_id in ids]
     if not ids:
@@ -67,7 +67,7 @@ def _instance(deployed: DeployedNodes, node: str) -> str:
         raise CliError(message, ExitCode.NOT_READY)
     if node in ids:
         return node
-    # Before all are proven there are no ranks, and any node may be chosen to find the reason.
+    # Ranks exist only once all nodes are proven. Until then, any node may be useful to find the reason.
     in_order = ranks or ids
     if node.isdecimal() and int(node) < len(in_order):
         return in_order[int(node)]
@@ -77,7 +77,7 @@ def _instance(deployed: DeployedNodes, node: str) -> str:
 
 
 def _session(command: list[str]) -> int:
-    """Ctrl-C belongs to the shell on the node."""
+    """Run the session. Ctrl-C goes to the shell on the node."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return subprocess.run(command, check=False).returncode

@@ -1,4 +1,4 @@
-"""`trn sleep`: no nodes, and none of what costs money without them."""
+"""`trn sleep`: puts the cluster to sleep."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Putting a cluster to sleep and waking it, as `trn sleep` and `trn wake` do: carries out what `decide` came to."""
+"""Carries out the decision of `trn sleep` and `trn wake`."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ import click
 from trainium_cli.cluster.node_end import running_job_sentence
 from trainium_cli.cluster_choice import others_sentence, read_cluster_plan, stack_of_cluster
 from trainium_cli.exit_codes import CliError, ExitCode
-from trainium_cli.interruption import finishing, going_on
+from trainium_cli.interruption import finish_before_exit, interrupt_message
 from trainium_cli.invocation import SYNTH_ONLY_SETTINGS, Invocation
 from trainium_cli.plan.plan_report import pilot_end_text
 from trainium_cli.progress_reporter import ProgressReporter
@@ -37,24 +37,22 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.fleet_verdict import is_ready_with_nodes
 
 _IMAGE_IS_GONE = (
-    "The parameter that names the image does not exist any more. To wake the cluster with another image, run "
+    "The parameter of the image does not exist any more. To wake the cluster with another image, run "
     "`trn deploy -c trn:ami=AMI`, with the ID of an image or another parameter."
 )
 _NOTICE = "sleep"
-_HOST_ENDS = (
-    "The host of `trn precompile` is there, and ends as well: `trn precompile` can start it while a cluster sleeps.\n"
-)
+_HOST_ENDS = "The host of `trn precompile` ends too: `trn precompile` can start it while a cluster sleeps.\n"
 _NOTIFIED = "Interrupted: nothing was changed; the nodes keep running, and are billed, and may still expect their end."
 _ENDING = (
-    "Interrupted: Auto Scaling ends the nodes by itself; everything else keeps running, and is billed. `trn status` "
-    "shows how far it is."
+    "Interrupted: Auto Scaling continues to end the nodes. Everything else keeps running, and is billed. `trn status` "
+    "shows the progress."
 )
 _LAUNCHED = "Interrupted: the nodes are launched, and billed. `trn nodes` shows them."
 
 
 @dataclass(frozen=True)
 class _Target:
-    """What is switched."""
+    """The cluster to switch."""
 
     account: SleepAccount
     plan: Plan
@@ -63,19 +61,18 @@ class _Target:
 
     @property
     def ends(self) -> datetime | None:
-        """When the pilot ends."""
+        """The end of the pilot."""
         ends, created = self.plan.pilot.ends, self.state.created
         return read_pilot_end(ends).instant(created) if ends and created else None
 
 
-@going_on("Interrupted: nothing was changed.")
+@interrupt_message("Interrupted: nothing was changed.")
 def switch(
     invocation: Invocation, given_stack: str | None, want: Want, *, yes: bool, grace: timedelta = timedelta()
 ) -> str:
-    """Put the cluster to sleep, or wake it. A sentence on how it is now.
+    """Put the cluster to sleep, or wake it. Returns a sentence about its new state.
 
-    grace: how long nodes have notice of their sleep. Raises CliError when it is not as wanted in the end,
-    UnavailableError and PlanError.
+    grace: the notice that nodes get. Raises CliError if the state is not reached, UnavailableError and PlanError.
     """
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     stack = stack_of_cluster(invocation, plan, given_stack)
@@ -92,7 +89,7 @@ def switch(
     if decision.action == "nothing" and not decision.ends_host:
         return decision.message
     _confirm(invocation, target, decision, want, yes=yes)
-    if decision.ends_host:  # without a wait: its job's record says by itself that it was ended
+    if decision.ends_host:  # without waiting: its job records its end
         for group in state.hosts:
             account.empty_group(group, for_good=False)
     if decision.action != "nothing" and want == "asleep":
@@ -130,7 +127,7 @@ def _carry_out(target: _Target, decision: Switch, want: Want) -> str:
 
 
 def _confirm(invocation: Invocation, target: _Target, decision: Switch, want: Want, *, yes: bool) -> None:
-    """Show what changes and what it costs, and ask. Raises CliError for no."""
+    """Show the changes and costs, and ask for confirmation. Raises CliError if declined."""
     if decision.action == "nothing":
         question = "End it?"
     else:
@@ -174,18 +171,18 @@ def _give_notice(target: _Target, grace: timedelta) -> None:
     reason = f"the cluster {target.plan.cluster_name} goes to sleep"
     notice = NotifyNodes(target.account, target.stack, target.state.groups, kind=_NOTICE, reason=reason, grace=grace)
     try:
-        with going_on(_NOTIFIED), ProgressReporter() as reporter:
+        with interrupt_message(_NOTIFIED), ProgressReporter() as reporter:
             end(notice, _reporting(reporter), time.sleep)
     except KeyboardInterrupt:
-        with finishing():
+        with finish_before_exit():
             notice.withdraw()
-        with going_on("Interrupted: nothing was changed, and the nodes are notified of that."):
+        with interrupt_message("Interrupted: nothing was changed, and the nodes are notified of that."):
             raise
 
 
 def _end_nodes(target: _Target, *, because: str = "") -> str:
-    """End the nodes by Auto Scaling alone, of a stack that is not, or cannot be, updated."""
-    with going_on(_ENDING), ProgressReporter() as reporter:
+    """End the nodes with Auto Scaling only, for a stack that cannot be updated."""
+    with interrupt_message(_ENDING), ProgressReporter() as reporter:
         empty = EmptyGroups(target.account, target.state.groups, for_good=False)
         outcome = end(empty, _reporting(reporter), time.sleep)
     _forget_notice(target)
@@ -203,9 +200,9 @@ def _end_nodes(target: _Target, *, because: str = "") -> str:
 
 
 def _launch(target: _Target) -> str:
-    """Bring the nodes back by Auto Scaling alone, until all are proven."""
+    """Launch the nodes with Auto Scaling only, and wait until all are proven."""
     _forget_notice(target)
-    with going_on(_LAUNCHED):
+    with interrupt_message(_LAUNCHED):
         for group in target.state.groups:
             try:
                 target.account.size_group(group, target.plan.nodes)
@@ -215,12 +212,12 @@ def _launch(target: _Target) -> str:
 
 
 def _await_nodes(target: _Target) -> str:
-    """Wait until all nodes are proven, or cannot be."""
+    """Wait until all nodes are proven, or the verdict is final."""
     plan = target.plan
     nodes, deadline = AwsNodes(plan.region), time.monotonic() + 60 * plan.node.timeout_minutes
     replacements = plan.node.replacements if plan.node.recovery else 0
     polling, report = Polling(time.sleep), None
-    with going_on(_LAUNCHED), ProgressReporter() as reporter:
+    with interrupt_message(_LAUNCHED), ProgressReporter() as reporter:
         while True:
             with polling.poll(lambda message: reporter.report("nodes", message)):
                 deployed = nodes.nodes(target.stack)
@@ -253,28 +250,28 @@ def _wake(target: _Target) -> str:
     try:
         events = _updated(target, asleep=False)
     except RequestRefusedError as error:
-        # CloudFormation resolves the SSM parameter of the image again at every update.
+        # CloudFormation resolves the image's SSM parameter at every update.
         gone = f". {_IMAGE_IS_GONE}" if "from parameter store" in str(error) else ""
         raise CliError(f"Nothing was changed: {error}{gone}", ExitCode.NOT_READY) from error
     failure = deployment_failure(events)
     if failure is not None:
         raise CliError(f"{name} could not be woken:\n{failure.text}", ExitCode.NOT_READY)
     fleet = target.account.fleet(target.stack)
-    if fleet is None:  # the app shows no outputs of the cluster
+    if fleet is None:  # another app's stack has no such output
         return _await_nodes(target)
-    # Before a Capacity Block begins there are none, which is as it should be.
+    # Before a Capacity Block starts, having no nodes is correct.
     if is_ready_with_nodes(fleet) or target.plan.capacity == CAPACITY_BLOCK:
         return f"{name} is awake: {fleet}."
     raise CliError(f"{name} is awake: {fleet}.", ExitCode.NOT_READY)
 
 
 def _updated(target: _Target, *, asleep: bool) -> Sequence[StackEvent]:
-    """The events of an update that changes the parameter and nothing else. Raises RequestRefusedError."""
+    """The events of an update that changes only the parameter. Raises RequestRefusedError."""
     account, stack = target.account, target.stack
     before = account.last_event(stack)
     ending = "end" if asleep else "are launched, and billed"
     message = f"Interrupted: CloudFormation continues to update {stack}, and its nodes {ending}. `trn status` shows it."
-    with going_on(message):
+    with interrupt_message(message):
         account.set_asleep(stack, asleep=asleep)
         with ProgressReporter() as reporter:
 
@@ -293,7 +290,7 @@ def _unchanged(error: RequestRefusedError) -> CliError:
 
 
 def _forget_notice(target: _Target) -> None:
-    """It was for the nodes that have gone, or have stayed after all, and not for the next."""
+    """Withdraw the notice, which was not for the next nodes."""
     with suppress(UnavailableError, RequestRefusedError):
         target.account.withdraw(target.stack, _NOTICE)
 

@@ -99,7 +99,7 @@ _GONE_SHOWN = 3
 
 
 def status_rows(found: ClusterStatus, *, now: datetime, idle_minutes: int | None) -> list[tuple[str, str]]:
-    """One row for each thing that is known, and for each that is not. idle_minutes: of the plan."""
+    """One row for each known and unknown value. idle_minutes: of the plan."""
     return list(_rows(found, now, idle_minutes))
 
 
@@ -112,7 +112,7 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
     if found.absence:
         yield "", str(found.absence)
     if found.nodes:
-        if not (found.absence and found.nodes.asleep):  # which says no more than that
+        if not (found.absence and found.nodes.asleep):  # which has no further detail
             yield "", f"{found.nodes.verdict.state}: {found.nodes.verdict.reason}"
         states = Counter(node.state for node in found.nodes.nodes)
         if len(states) > 1:
@@ -137,7 +137,7 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
 
 
 def status_as_json(found: ClusterStatus) -> dict[str, Any]:
-    """US dollars by the hour are those of the nodes alone; null where nothing ends the cluster, or none is known."""
+    """US dollars per hour of the nodes; null if unknown or without an end."""
     cluster = found.cluster
     return {
         "name": cluster.name,
@@ -165,14 +165,14 @@ def _usage(usage: ClusterUsage, idle_minutes: int | None) -> str:
     if usage.state != "idle" or usage.idle_since is None:
         return f"{'yes' if usage.state == 'in-use' else 'not known'}: {usage.why}"
     if idle_minutes is None:
-        return f"no: {usage.why}; without trn:idle_minutes the nodes run on"
+        return f"no: {usage.why}; without trn:idle_minutes the nodes keep running"
     stop = usage.idle_since + timedelta(minutes=idle_minutes)
     return f"no: {usage.why}; the nodes end at {minute_text(stop)} (trn:idle_minutes)"
 
 
 def _end(ends: datetime | None, now: datetime) -> str:
     if ends is None:
-        return "none: nothing ends it automatically"
+        return "none: it does not end automatically"
     moment = minute_text(ends)
     left = (ends - now).total_seconds()
     return f"{moment}, in {duration(left)}" if left > 0 else f"{moment}, which has passed"

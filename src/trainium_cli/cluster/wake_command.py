@@ -1,4 +1,4 @@
-"""`trn wake`: the nodes come back."""
+"""`trn wake`: wakes a sleeping cluster."""
 
 import click
 

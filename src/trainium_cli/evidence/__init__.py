@@ -1,1 +1,1 @@
-"""Commands for what a pilot has to show: what code needs before it runs."""
+"""Commands that assess code for Trainium."""

@@ -1,4 +1,4 @@
-"""`trn assess`: what stands between a code base and Trainium, without running it."""
+"""`trn assess`: what prevents code from running on Trainium."""
 
 from datetime import UTC, datetime
 from importlib.metadata import version

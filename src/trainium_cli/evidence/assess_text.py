@@ -1,4 +1,4 @@
-"""How an assessment is shown to people: verdicts first, then kinds of finding, then their places."""
+"""An assessment as text: verdicts first, then kinds of findings, then their places."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ _STYLES = {
 
 
 def show_assessment(found: Assessment, shown: Sequence[str]) -> None:
-    """Show it on standard output, for the given stacks."""
+    """Print the assessment for the given stacks."""
     out = console()
     for key in shown:
         stack = stacks()[key]

@@ -1,1 +1,1 @@
-"""Commands about the jobs of a cluster."""
+"""Commands for the jobs of a cluster."""

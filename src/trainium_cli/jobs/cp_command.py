@@ -1,4 +1,4 @@
-"""`trn cp`: files between this machine, the nodes of the cluster, and what jobs have left."""
+"""`trn cp`: copies files between this machine, nodes, and jobs."""
 
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -97,7 +97,7 @@ def _cluster(engines: JobEngines) -> Ec2Jobs:
 
 
 def _rank(engines: JobEngines, cluster: Ec2Jobs, there: Remote) -> int | None:
-    """The rank of the node that is meant, None for all. Raises CliError when there is none."""
+    """The rank of the node, None for all. Raises CliError for an unknown node."""
     with (
         nothing_started(),
         asking(engines.invocation, engines.plan, f"Asking AWS for the nodes of {cluster.stack} ..."),
@@ -111,7 +111,7 @@ def _rank(engines: JobEngines, cluster: Ec2Jobs, there: Remote) -> int | None:
 
 
 def _run(engines: JobEngines, cluster: Ec2Jobs, request: JobRequest) -> str:
-    """Run a job that copies, to its end; ends the command where it does not succeed."""
+    """Run a copy job to its end. Ends the command if it fails."""
     job = cluster.prepare(request, pack_directory(None), datetime.now(UTC))
     submit(engines.invocation, engines.plan, cluster, job, yes=True, show=False)
     state = follow_job(JobFollower(job.job_id, cluster), quiet=True)

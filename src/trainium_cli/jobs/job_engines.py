@@ -1,4 +1,4 @@
-"""Which engine a job command is about, and the jobs that it finds there."""
+"""Selects the engine of a job command, and finds its jobs."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def engine_options(command: Command) -> Command:
-    """--on, --stack, and what else names a cluster."""
+    """--on, --stack, and the options that select a cluster."""
     on = click.option(
         "--on", type=click.Choice(tuple(ENGINES)), help="Engine of the job. Default: the engine of the job ID."
     )
@@ -31,20 +31,20 @@ def engine_options(command: Command) -> Command:
 
 @dataclass(frozen=True, kw_only=True)
 class JobEngines:
-    """The engines of a plan that run jobs, or the one that --on names."""
+    """The engines of a plan that run jobs, or the one of --on."""
 
     invocation: Invocation
     plan: Plan
     engines: Sequence[JobEngine]
 
     def of(self, job_id: str) -> JobEngine:
-        """The engine whose ids have the form of this one, else the first."""
+        """The engine whose job IDs have this form, else the first."""
         return next((engine for engine in self.engines if engine.claims(job_id)), self.engines[0])
 
     def known(self, job_id: str | None, *, every_node: bool = False) -> tuple[JobEngine, JobState]:
-        """The job of that id, default the last one that was submitted, and its engine.
+        """The job with that ID, or the last one, and its engine.
 
-        Raises CliError when there is none, and UnavailableError.
+        Raises CliError if there is none, and UnavailableError.
         """
         if job_id is None:
             return self._last(every_node=every_node)
@@ -58,7 +58,7 @@ class JobEngines:
             return engine, state
 
     def newest(self, most: int) -> list[tuple[JobEngine, JobState]]:
-        """The last jobs of all engines, the newest first. Raises CliError when no engine's stack is there."""
+        """The most recent jobs of all engines, newest first. Raises CliError if no engine is deployed."""
         return self._of_all(lambda engine: engine.newest(most))[:most]
 
     def _last(self, *, every_node: bool) -> tuple[JobEngine, JobState]:
@@ -69,7 +69,7 @@ class JobEngines:
         return engine, (engine.state(state.job.id, every_node=True) or state) if every_node else state
 
     def _of_all(self, read: Callable[[JobEngine], Sequence[JobState]]) -> list[tuple[JobEngine, JobState]]:
-        """The newest first. An engine whose stack is not deployed has no jobs, unless it is so of all."""
+        """Newest first. An engine without a deployed stack has no jobs, unless none is deployed."""
         found: list[tuple[JobEngine, JobState]] = []
         missing: list[NoStackError] = []
         with asking(self.invocation, self.plan, "Asking AWS for jobs ..."):
@@ -92,7 +92,7 @@ def read_engines(invocation: Invocation, on: str | None, stack: str | None) -> J
 
 
 def read_engine(invocation: Invocation, on: str | None, stack: str | None) -> tuple[Plan, JobEngine]:
-    """The plan, and the engine that --on names, else the plan's first. Raises as `read_engines`."""
+    """The plan, and the engine of --on, else the plan's first. Raises as `read_engines`."""
     plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS)
     return plan, _engine(invocation, plan, chosen_engine(plan, on), stack)
 
@@ -105,7 +105,7 @@ def _engine(invocation: Invocation, plan: Plan, key: str, stack: str | None) -> 
 
 @contextmanager
 def asking(invocation: Invocation, plan: Plan, message: str) -> Generator[None]:
-    """Shows the message while AWS is asked. Raises CliError for a stack that is not deployed."""
+    """Shows the message during requests. Raises CliError for a stack that is not deployed."""
     try:
         with waiting(message):
             yield

@@ -1,4 +1,4 @@
-"""Files of a job, fetched from S3 to this machine."""
+"""Fetches files of a job from S3."""
 
 import os
 from pathlib import Path
@@ -11,15 +11,17 @@ from trainium_runtime.errors import UnavailableError
 def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwrite: bool = False) -> int:
     """Fetch one file of a job, or a folder as a new directory.
 
-    Any process of a node can choose the names below a folder, so they never meet files that exist.
+    The names below a folder are chosen by processes on nodes, so an existing directory is never written into.
 
     Args:
+        jobs: The engine's jobs.
+        job_id: ID of the job.
         wanted: Path in the job's folder.
-        target: What the file or directory becomes.
-        overwrite: Replace files that exist.
+        target: Path of the new file or directory.
+        overwrite: Replace existing files.
 
     Returns:
-        How many files were fetched; 0 if the job has nothing of that name.
+        The number of fetched files; 0 if the job has nothing of that name.
 
     Raises:
         UnavailableError: S3 did not answer.
@@ -43,7 +45,7 @@ def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwri
 
 
 def fetch_outputs(jobs: JobEngine, job_id: str, folder: Path) -> None:
-    """Fetch a job's outputs into a folder named after the job, and say how many; says why when that fails."""
+    """Fetch a job's outputs into a folder named after the job. Prints the result."""
     target = folder / job_id
     try:
         fetched = download(jobs, job_id, "outputs", target)

@@ -1,9 +1,9 @@
-"""Following a job of `trn run` on the terminal."""
+"""Follows a job on the terminal."""
 
 import click
 
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.interruption import tell_interrupted
+from trainium_cli.interruption import report_interruption
 from trainium_cli.jobs.job_report import seconds_of, state_line
 from trainium_cli.terminal import echo
 from trainium_core.jobs.engine import JobEngine
@@ -17,10 +17,11 @@ from trainium_wire.job import RESULTS_LOST
 def follow_job(
     follower: JobFollower, *, quiet: bool, to_the_end: bool = True, when_interrupted: str = ""
 ) -> JobState | None:
-    """Show lines and states until the job is over; None when AWS answers no more. Ctrl-C ends the command.
+    """Show lines and states until the job ends; None if AWS stops answering. Ctrl-C ends the command.
 
-    quiet: lines and states go to standard error, which leaves standard output to JSON. when_interrupted: what is said
-    then; default that the job keeps running.
+    Args:
+        quiet: Print to standard error, which leaves standard output to JSON.
+        when_interrupted: Message for Ctrl-C. Default: that the job keeps running.
     """
     last, seconds = None, 0.0
     try:
@@ -29,11 +30,11 @@ def follow_job(
                 echo(log_text(event), err=quiet)
             else:
                 last = event
-                # A node's clock says when it ended, in whole seconds; this machine's when it was seen to run.
+                # A node's clock determines the end, this machine's clock the time before: durations never decrease.
                 seconds = max(seconds, seconds_of(event))
                 echo(state_line(event, seconds), err=True, dim=not event.is_over)
     except KeyboardInterrupt as interrupt:
-        tell_interrupted(when_interrupted or f"Interrupted: {_still_running(follower.job_id)}")
+        report_interruption(when_interrupted or f"Interrupted: {_still_running(follower.job_id)}")
         raise click.exceptions.Exit(ExitCode.INTERRUPTED) from interrupt
     except UnavailableError as error:
         echo(f"Unknown how the job continues: {error}\n{_still_running(follower.job_id)}", err=True)
@@ -49,14 +50,14 @@ def show_explanation(engine: JobEngine, state: JobState) -> None:
 
 
 def log_text(line: LogLine) -> str:
-    """A line with the process or the node that printed it, where that is not the first."""
+    """A line with its process or node, except for the first process."""
     if line.node is not None:
         return f"{line.node} | {line.text}"
     return f"[rank {line.rank}] {line.text}" if line.rank else line.text
 
 
 def job_exit_code(state: JobState | None) -> ExitCode:
-    """0 for a job that succeeded, 3 when it is not over or its state is unknown, 5 for lost results, else 1."""
+    """0 for success, 3 while it is running or its state is unknown, 5 for lost results, else 1."""
     if state is None or state.outcome is None:
         return ExitCode.UNKNOWN
     if state.outcome.result == RESULTS_LOST:

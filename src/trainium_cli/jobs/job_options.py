@@ -1,4 +1,4 @@
-"""The options of commands that run the user's own script: what the job is, whatever runs it."""
+"""The options of commands that run a user's script."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -66,7 +66,7 @@ _OPTIONS = (
 
 
 def work_options(command: Command) -> Command:
-    """What is run, of which source, with what."""
+    """The options for script, source and data."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -75,7 +75,7 @@ def work_options(command: Command) -> Command:
 def read_request(
     script: Path, arguments: tuple[str, ...], options: Mapping[str, Any]
 ) -> tuple[JobRequest, Mapping[str, Any], Mapping[str, str]]:
-    """What is asked for, its raw values, and how each of these is called where it was given. Raises JobError."""
+    """The request, its unparsed values, and their names as given. Raises JobError."""
     of_options = {key: value for key, value in options.items() if value not in (None, ())}
     if arguments:
         of_options["arguments"] = arguments
@@ -83,7 +83,7 @@ def read_request(
     of_file: dict[str, Any] = {"script": str(script)}
     if script.suffix == _JOB_FILE:
         of_file = read_job_file(script)
-        # A problem of the file is shown with the file's own key.
+        # A problem in the file is shown with the file's key.
         shown = {key: shown[key] for key in of_options}
     given = of_file | of_options
     return job_request(given, shown=shown), given, shown
@@ -97,7 +97,7 @@ def packed_source(request: JobRequest) -> SourcePackage:
 
 @contextmanager
 def keys_as_given(shown: Mapping[str, str]) -> Generator[None]:
-    """Problems of a job in this block have the names of options in place of keys that were given as such."""
+    """Problems of a job in this block name the options that were given."""
     try:
         yield
     except JobError as error:

@@ -1,4 +1,4 @@
-"""Jobs as tables and bars for people, and as JSON for programs."""
+"""Jobs as tables and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -25,13 +25,13 @@ _MOST_CACHE_WARNINGS = 3
 
 
 def source_row(package: SourcePackage) -> tuple[str, str]:
-    """What is packed of the source."""
+    """The packed source."""
     files = "1 file" if len(package.names) == 1 else f"{len(package.names)} files"
     return "source", f"{files}, {size(package.unpacked_bytes)}, packed {size(len(package.archive))}"
 
 
 def jobs_table(found: Sequence[tuple[str, JobState]]) -> Table:
-    """The jobs with their engines, which are shown where there are several."""
+    """The jobs, with their engines if there are several."""
     rows = [
         (
             state.job.id,
@@ -52,7 +52,7 @@ def jobs_table(found: Sequence[tuple[str, JobState]]) -> Table:
 
 
 def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, str]]:
-    """Where one job stands; what is not known is left out."""
+    """The state of a job. Unknown values are left out."""
     progress: Mapping[str, str] = {}
     if state.attempts and state.attempts[-1].nodes:
         progress = state.attempts[-1].nodes[0].progress
@@ -75,7 +75,7 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
 
 
 def phases_table(state: JobState, running_hour: Total | None) -> Table | None:
-    """Where the time of each attempt went, the slowest node of each phase; None before any node has told."""
+    """The time of each attempt, with the slowest node of each phase; None before a node has reported."""
     rows = [
         line for line in job_record(state, running_hour) if line["event"] == "phase" and line["seconds"] is not None
     ]
@@ -99,7 +99,7 @@ def phases_table(state: JobState, running_hour: Total | None) -> Table | None:
 
 
 def attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]:
-    """How each attempt but a last successful one ended, what each restart cost, and what its first node compiled."""
+    """How each unsuccessful attempt ended, the cost of each restart, and what its first node compiled."""
     has_cache_row = any(cache_lines(state))
     for line in job_record(state, running_hour):
         if line["event"] == "restart" and line["seconds"] is not None:
@@ -117,7 +117,7 @@ def attempt_lines(state: JobState, running_hour: Total | None) -> Iterator[str]:
 
 
 def job_record(state: JobState, running_hour: Total | None) -> list[Mapping[str, Any]]:
-    """The lines of the record, with the dollars of what the cluster costs by the hour."""
+    """The lines of the record, with dollars by the hourly cost of the cluster."""
     is_known = running_hour is not None and not (running_hour.unknown and not running_hour.usd)
     return list(record_of(state, running_hour.usd if running_hour and is_known else None))
 
@@ -135,7 +135,7 @@ def _restart(line: Mapping[str, Any]) -> str:
 
 
 def show_state(state: JobState, hourly: Total) -> None:
-    """Print a job: what it is and how it stands, its attempts, and where their time went."""
+    """Print a job: its state, its attempts, and the time of each phase."""
     console().print(pairs(state_rows(state, hourly), label_width=11))
     for line in attempt_lines(state, hourly):
         echo(f" {line}")
@@ -146,7 +146,7 @@ def show_state(state: JobState, hourly: Total) -> None:
 
 
 def state_line(state: JobState, seconds: float) -> str:
-    """One line for a change of state, so many seconds after the job was submitted."""
+    """A line for a change of state, with the seconds since the job was submitted."""
     attempt = f", attempt {len(state.attempts)}" if len(state.attempts) > 1 else ""
     outcome = state.outcome or (state.attempts[-1].outcome if state.attempts else None)
     reason = f": {outcome.reason}" if outcome and outcome.reason else f": {state.detail}" if state.detail else ""
@@ -154,7 +154,7 @@ def state_line(state: JobState, seconds: float) -> str:
 
 
 def cache_lines(state: JobState) -> Iterator[str]:
-    """A line for each compile cache of the last attempt's first node, then what any of its nodes warns of."""
+    """A line per compile cache of the last attempt's first node, then warnings of any of its nodes."""
     if not state.attempts or not state.attempts[-1].nodes:
         return
     nodes = state.attempts[-1].nodes
@@ -180,7 +180,7 @@ def _cache_line(use: CacheUse) -> str:
 
 
 def state_as_json(state: JobState, record: Sequence[Mapping[str, Any]] | None = None) -> Mapping[str, Any]:
-    """record: as of `job_record`, where every node was read."""
+    """record: as returned by `job_record`, with every node."""
     more = {} if record is None else {"record": record}
     return {"status": state.status, "seconds": seconds_of(state), **asdict(state), **more}
 
@@ -200,7 +200,7 @@ def _where(outcome: Outcome) -> str:
 
 
 def seconds_of(state: JobState) -> float:
-    """How long a job has lasted since it was submitted, until its end or now."""
+    """The duration of a job since its submission, until its end or now."""
     begun = moment(state.job.submitted_at)
     ended = (state.outcome.at if state.outcome else None) or datetime.now(UTC)
     return max(0.0, (ended - begun).total_seconds()) if begun else 0.0

@@ -1,4 +1,4 @@
-"""Starting a job that was prepared, and showing how it ends."""
+"""Starts a prepared job, and follows it."""
 
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 import click
 
 from trainium_cli.exit_codes import CliError, ExitCode
-from trainium_cli.interruption import going_on
+from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation
 from trainium_cli.jobs.job_engines import asking
 from trainium_cli.jobs.job_following import follow_job, show_explanation
@@ -21,12 +21,12 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 
 def submit(invocation: Invocation, plan: Plan, engine: JobEngine, job: PreparedJob, *, yes: bool, show: bool) -> None:
-    """Start a job, after asking where the job itself is billed. show: what is about to be started.
+    """Start a job, after confirmation if the job is billed. show: prints the summary.
 
-    Raises CliError where it is not started, and JobError.
+    Raises CliError if it is not started, and JobError.
     """
     with nothing_started():
-        with asking(invocation, plan, "Asking AWS whether it can be started ..."):
+        with asking(invocation, plan, "Checking with AWS whether it can start ..."):
             told = job.check()
         if show:
             rows = [("job", job.job_id), source_row(job.package), *job.rows()]
@@ -37,7 +37,7 @@ def submit(invocation: Invocation, plan: Plan, engine: JobEngine, job: PreparedJ
             click.confirm("\nStart it?", abort=True)
         with (
             waiting("Uploading ..."),
-            going_on(f"Interrupted: `trn jobs {job.job_id}` shows whether it was started."),
+            interrupt_message(f"Interrupted: `trn jobs {job.job_id}` shows whether it was started."),
         ):
             job.submit()
 
@@ -59,7 +59,7 @@ def nothing_started() -> Generator[None]:
 def submit_and_follow(
     invocation: Invocation, plan: Plan, engine: JobEngine, job: PreparedJob, *, detach: bool, yes: bool
 ) -> JobState | None:
-    """Start a job and show it until it is over; None when it keeps running. Raises as `submit`."""
+    """Start a job and follow it until it ends; None if it keeps running. Raises as `submit`."""
     as_json = invocation.as_json
     submit(invocation, plan, engine, job, yes=yes, show=not as_json)
     echo(f"Started {job.job_id}.", err=True)

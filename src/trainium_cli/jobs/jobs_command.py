@@ -1,4 +1,4 @@
-"""`trn jobs`: the jobs of a cluster, and where the time of one went."""
+"""`trn jobs`: the jobs of a cluster, and the time of each phase of one."""
 
 import json
 from pathlib import Path

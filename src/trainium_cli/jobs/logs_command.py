@@ -1,4 +1,4 @@
-"""`trn logs`: what a job has printed."""
+"""`trn logs`: the output of a job."""
 
 from typing import Any
 

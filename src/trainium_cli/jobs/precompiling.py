@@ -1,4 +1,4 @@
-"""Starting the host that compiles ahead, following its job, and seeing to it that it ends."""
+"""Starts the precompile host, follows its job, and ends the host."""
 
 import time
 from collections.abc import Mapping
@@ -41,11 +41,11 @@ _HOUR = 3600
 
 
 class HostGoneError(Exception):
-    """The host ended, or did not come, before its job was over."""
+    """The host ended, or did not start, before its job ended."""
 
 
 class HostWatch:
-    """Looks at the host while its job is followed. `pause` raises HostGoneError."""
+    """Watches the host while its job is followed. `pause` raises HostGoneError."""
 
     def __init__(self, host: AwsPrecompileHost, since: datetime) -> None:
         self._host, self._since = host, since
@@ -68,7 +68,7 @@ class HostWatch:
         self._instance = next(iter(state.instances), self._instance)
         if state.refusal:
             raise HostGoneError(f"EC2 launched no host: {state.refusal}")
-        # The job's end may have been written just before: it is read again in between.
+        # The job may have ended just before, so its state is read again first.
         if not state.wanted and self._was_unwanted:
             reason = self._host.failure(self._instance) if self._instance else ""
             raise HostGoneError(reason or "the host was ended before its job")
@@ -145,7 +145,7 @@ def precompile_and_follow(
 
 
 def _free_host(cluster: Ec2Jobs) -> tuple[AwsJobs, AwsPrecompileHost]:
-    """Raises NotStartedError where there is no host that could be started, and as Ec2Jobs does."""
+    """Raises NotStartedError if no host can start, and the errors of Ec2Jobs."""
     plan, bucket = cluster.plan, cluster.bucket_jobs.bucket
     jobs = AwsJobs(plan.region, bucket, clients=cluster.clients, current_key=PRECOMPILE_JOB_KEY)
     group = precompile_group_name(cluster.stack, plan.cluster_name)

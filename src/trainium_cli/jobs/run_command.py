@@ -10,7 +10,7 @@ import click
 
 from trainium_cli.cluster.sleep_switching import switch
 from trainium_cli.exit_codes import ExitCode
-from trainium_cli.interruption import going_on
+from trainium_cli.interruption import interrupt_message
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import asking, engine_options, read_engine
 from trainium_cli.jobs.job_files import fetch_outputs
@@ -163,7 +163,7 @@ def _run_awake(
     job.job = replace(job.job, waking_seconds=round(time.monotonic() - begun, 1))
     awake = f"Interrupted: {plan.cluster_name} is awake, and billed. `trn sleep` puts it to sleep."
     try:
-        with going_on(awake):
+        with interrupt_message(awake):
             return _run(invocation, plan, cluster, job, detach=False, yes=yes, outputs=outputs)
     finally:
         # Also when it was not started. A job that keeps running has to keep its nodes.

@@ -1,4 +1,4 @@
-"""`trn local`: the embedded AWS. start, status, stop, and `trn local -- COMMAND`."""
+"""`trn local`: start, status and stop of the embedded AWS, and `trn local -- COMMAND`."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ PROVES = (
 
 
 class LocalGroup(CommandGroup):
-    """Everything after `--` is a command of the user's, not one of this group."""
+    """Everything after `--` is a user's command, not one of this group."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args[:1] == ["--"]:
@@ -85,7 +85,7 @@ def quotas_by_code(_ctx: click.Context, _param: click.Parameter, given: Sequence
 
 
 def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> str:
-    """A region of AWS."""
+    """An AWS region."""
     from botocore.session import Session
 
     from trainium_core.catalog.catalog import nearest_region
@@ -217,7 +217,7 @@ def run_command(command: tuple[str, ...]) -> None:
 
 
 def _refuse_other_settings(running: "Health", given: Mapping[str, Any]) -> None:
-    """What was asked for and is not so would be lost without a word."""
+    """Refuses settings that differ from those of the running server, which would be ignored."""
     has: dict[str, Any] = {name: getattr(running, name) for name in ("region", "fail_nodes", "stand_in_nodes", "iam")}
     if given.get("port"):
         has["port"] = urlsplit(running.endpoint).port

@@ -1,4 +1,4 @@
-"""What the embedded AWS says about itself, as a table for people."""
+"""The state of the embedded AWS as a table."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def health_table(health: "Health") -> Pairs:
-    """How it was started, and what is in it."""
+    """How it was started, and what it contains."""
     from trainium_local.seeds.vcpu_quotas import seeded_quotas
 
     names = {quota.code: quota.name for quota in seeded_quotas()}

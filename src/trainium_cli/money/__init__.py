@@ -1,1 +1,1 @@
-"""Commands about what a plan or a cluster costs."""
+"""Commands for the costs of a plan or a cluster."""

@@ -1,4 +1,4 @@
-"""`trn cost`: what the cluster has cost, costs now, and will have cost at its end."""
+"""`trn cost`: past, current and expected costs of the cluster."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -97,7 +97,7 @@ def billed_table(spending: Spending) -> Table:
 
 
 def summary(spending: Spending) -> list[tuple[str, str]]:
-    """The numbers one asks for, each with what it is."""
+    """The main numbers, each with its basis."""
     if spending.billed_total is None:
         billed = f"unknown: {spending.not_billed}"
     else:
@@ -115,7 +115,7 @@ def summary(spending: Spending) -> list[tuple[str, str]]:
 
 
 def spending_as_json(spending: Spending) -> dict[str, Any]:
-    """Null where an amount is not known."""
+    """Unknown amounts are null."""
     forecast = spending.forecast
     return {
         "cluster": spending.audit.cluster,

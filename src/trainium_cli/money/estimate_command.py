@@ -1,4 +1,4 @@
-"""`trn estimate`: what the plan costs, line by line, with the source of each price."""
+"""`trn estimate`: the cost of the plan, line by line, with the source of each price."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -90,7 +90,7 @@ def _show(plan: Plan, estimated: Estimate) -> None:
 
 
 Footnotes = Mapping[tuple[Origin, str, str], int]
-"""The number of each source, by where it is from, its date and its name."""
+"""The number of each source, by origin, date and name."""
 
 
 def sources_of(estimated: Estimate) -> Footnotes:
@@ -104,7 +104,7 @@ def _source(price: Price) -> tuple[Origin, str, str]:
 
 
 def row(line: CostLine, hours: Decimal, sources: Footnotes) -> tuple[str, ...]:
-    """What is billed, its unit price and source, and what it comes to running, asleep and for the pilot."""
+    """The item, its unit price and source, and its cost running, asleep and for the pilot."""
     note = "" if line.price is None else f"[{sources[_source(line.price)]}]"
     if line.billed == "by use":
         return (line.what, _unit_price(line), note, "by use", "by use", "by use")
@@ -126,7 +126,7 @@ def _amount(usd: Decimal | None) -> str:
 
 
 def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
-    """What one must know to read the table of this plan."""
+    """Notes on the table of this plan."""
     notes = [
         "Asleep (`trn sleep`): no nodes, and no endpoints or gateways billed by the hour. "
         "What is billed by use comes on top, by amounts that are yours. "
@@ -149,7 +149,7 @@ def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
 
 
 def estimate_as_json(plan: Plan, estimated: Estimate) -> dict[str, Any]:
-    """Every line and total; null where a price is not known, and where the amount is not."""
+    """Every line and total. Unknown prices and amounts are null."""
     return {
         "hours": int(estimated.hours),
         "currency": "USD",

@@ -1,1 +1,1 @@
-"""Commands about a plan and whether the account can take it."""
+"""Commands for a plan, and for the account that it is deployed to."""

@@ -1,4 +1,4 @@
-"""`trn capacity buy`: buys one Capacity Block, after a person has said so twice."""
+"""`trn capacity buy`: buys one Capacity Block, after two confirmations."""
 
 import sys
 from datetime import UTC, datetime, timedelta
@@ -61,7 +61,7 @@ def _is_interactive() -> bool:
 
 
 def _read_again(account: Capacity, plan: Plan, offering_id: str, hours: int) -> BlockOffering | None:
-    """Raises UnavailableError."""
+    """The offering, read again. Raises UnavailableError."""
     offered = account.block_offerings(instance_type=plan.instance_type, instances=plan.nodes, hours=hours)
     return next((offering for offering in offered or () if offering.offering_id == offering_id), None)
 

@@ -1,4 +1,4 @@
-"""`trn capacity`: what could run when, where, for how much."""
+"""`trn capacity`: where and when the plan's nodes could run, and the price."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ _EXIT_CODES = {
 
 
 def _latest_start(_ctx: click.Context, _param: click.Parameter, given: str | None) -> datetime | None:
-    """The end of that day in UTC."""
+    """The end of the given day in UTC."""
     if given is None:
         return None
     now = datetime.now(UTC)
@@ -132,7 +132,7 @@ _OUTLOOKS = {
 
 
 def found_as_json(request: CapacityRequest, found: Found, overrides: Sequence[str]) -> dict[str, Any]:
-    """Amounts are US dollars, None where they are not known."""
+    """Amounts are US dollars; null if unknown."""
     return {
         "outlook": outlook(found.options),
         "instance_type": request.plan.instance_type,
@@ -177,7 +177,7 @@ def show_found(request: CapacityRequest, found: Found, overrides: Sequence[str])
 
 
 def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]:
-    """What is unknown or not to be had, a row for each reason."""
+    """Unknown and unavailable options, one row per reason."""
     regions: dict[tuple[Prospect, str, str], dict[str, None]] = {}
     for option in options:
         if option.prospect in ("unknown", "no"):
@@ -191,7 +191,7 @@ def _rest(options: Sequence[CapacityOption]) -> Iterator[tuple[str | Text, ...]]
 
 
 def next_command(request: CapacityRequest, option: CapacityOption, overrides: Sequence[str]) -> str | None:
-    """What to type to go on with an option; None where it is none. `overrides`: the -c that were given."""
+    """The next command for an option; None if there is none. `overrides`: the -c options that were given."""
     if option.prospect in ("unknown", "no"):
         return None
     chosen = {SETTING_PREFIX + name: value for name, value in option.settings.items()}
@@ -200,13 +200,13 @@ def next_command(request: CapacityRequest, option: CapacityOption, overrides: Se
     start = ["trn", "preflight"]
     if option.buys_from:
         start = ["trn", "capacity", "buy", option.buys_from, "--hours", str(request.hours)]
-        # A plan for a Capacity Block needs the id that buying it will give.
+        # A plan for a Capacity Block needs the reservation ID, which the purchase returns.
         given = [setting for setting in given if not setting.startswith(f"{SETTING_PREFIX}capacity=")]
     return shlex.join([*start, *(word for setting in given for word in ("-c", setting))])
 
 
 def _best_per_purchase_option(options: Sequence[CapacityOption]) -> Iterator[tuple[int, CapacityOption]]:
-    """The first of each way that could run, with its number in the table. What is paid for is a way of its own."""
+    """The best option of each purchase option, with its number in the table. Prepaid options count separately."""
     seen: set[tuple[str, bool]] = set()
     for number, option in enumerate(options, start=1):
         way = (option.capacity, option.paid_for)

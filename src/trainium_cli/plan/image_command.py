@@ -1,4 +1,4 @@
-"""`trn image`: which image the plan's nodes boot from, and pinning it in cdk.json."""
+"""`trn image`: the image of the plan's nodes, and pinning it in cdk.json."""
 
 from dataclasses import asdict
 from difflib import unified_diff
@@ -94,11 +94,11 @@ def _image_and_result(plan: Plan) -> tuple[Image | None, CheckResult]:
 
 
 def _resolved(plan: Plan, parameter: str) -> str:
-    """The id that the parameter names now, of an image that is there. Raises CliError if there is none."""
+    """The ID of the parameter's current image. Raises CliError if there is none."""
     account = AwsAccount(plan.region)
     endpoint = account.identity().endpoint
     if endpoint:
-        message = f"Nothing was pinned: {endpoint} is not AWS, and its images are invented."
+        message = f"Nothing was pinned: {endpoint} is not AWS, and its images are simulated."
         raise CliError(message, ExitCode.NOT_READY)
     image_id = account.parameter(parameter)
     found = account.image(image_id) if image_id else None

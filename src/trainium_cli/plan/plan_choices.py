@@ -1,4 +1,4 @@
-"""Options that several commands about a plan share: checks, regions, and how long capacity is wanted."""
+"""Options that several commands on a plan share: checks, regions and duration."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ from trainium_core.capacity.search import HOURS_PER_DAY, allowed_durations, bloc
 from trainium_core.plan import Plan
 
 WAYS_TO_GET_CAPACITY = ("capacity", "reservation_id")
-"""Settings that do not matter while it is looked for how to get capacity."""
+"""Settings that do not matter for a search of capacity."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,7 +35,7 @@ def suppress_option(
 
 
 def chosen_regions(plan: Plan, given: str | None) -> tuple[str, ...]:
-    """The regions of --regions, else all that offer the type. Raises click.UsageError for one that does not."""
+    """The regions of --regions, else all that offer the type. Raises click.UsageError for others."""
     offering = tuple(plan.type.zones)
     if given is None:
         return offering

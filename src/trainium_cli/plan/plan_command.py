@@ -1,4 +1,4 @@
-"""`trn plan`: the validated plan and what follows from it."""
+"""`trn plan`: the validated plan, and what derives from it."""
 
 from datetime import UTC, datetime
 
@@ -51,4 +51,4 @@ def plan(invocation: Invocation) -> None:
         )
     for setting, warning in plan_warnings(checked).items():
         out.print(f"warning: trn:{setting}: {warning}", style="yellow")
-    out.print("The plan is valid. AWS was not asked: `trn preflight` does that.", style="green")
+    out.print("The plan is valid. `trn preflight` checks it against your account.", style="green")

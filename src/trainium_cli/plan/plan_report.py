@@ -1,4 +1,4 @@
-"""A plan and its projections, as rows for people and as JSON for programs."""
+"""A plan and its derived values, as rows and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -24,12 +24,12 @@ _EGRESS = {
     "vpc-endpoints": "interface endpoints for sessions, a gateway endpoint for S3; no internet",
     "nat-gateway": "a NAT gateway to the internet, a gateway endpoint for S3",
     "none": "a gateway endpoint for S3 and nothing else",
-    "existing": "as your VPC has it",
+    "existing": "that of your VPC",
 }
 
 
 def plan_as_json(plan: Plan) -> dict[str, Any]:
-    """The settings in effect, every projection, and the warnings."""
+    """The effective settings, every derived value, and the warnings."""
     need, ends = quota_need(plan), plan.pilot.ends
     return {
         "plan": {key: as_written(setting_value(plan, key)) for key in SETTINGS if key not in ("catalog", "prices")},
@@ -49,7 +49,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
 
 
 def plan_sections(plan: Plan) -> Mapping[str, Sequence[tuple[str, str]]]:
-    """Titled rows of what the plan makes and needs."""
+    """Titled rows of what the plan creates and needs."""
     return {"Each node": _node(plan), "Around the nodes": _surroundings(plan), "Needs": _needs(plan)}
 
 
@@ -104,7 +104,7 @@ def _action_at_end(plan: Plan) -> str:
 
 
 def pilot_end_text(plan: Plan) -> str:
-    """When the pilot ends, and what then."""
+    """When the pilot ends, and what happens then."""
     if plan.pilot.ends is None:
         return "none"
     end = read_pilot_end(plan.pilot.ends)
@@ -114,7 +114,7 @@ def pilot_end_text(plan: Plan) -> str:
 
 
 def when_idle_text(plan: Plan) -> str:
-    """What happens to unused nodes, of a plan with an idle time."""
+    """What happens to unused nodes, for a plan with idle minutes."""
     return (
         f"no nodes after {plan.pilot.idle_minutes} min without a job and without a NeuronCore in use; "
         "`trn wake` brings them back"

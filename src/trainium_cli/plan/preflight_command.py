@@ -1,4 +1,4 @@
-"""`trn preflight`: whether the plan can be deployed to the account whose credentials are found."""
+"""`trn preflight`: whether the plan can be deployed to the account of the credentials."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -108,7 +108,7 @@ def _in_its_region(
 
 
 def refuse_without_access(findings: Sequence[Finding]) -> None:
-    """Raises UnavailableError where no question was answered, for a reason that is the same for all."""
+    """Raises UnavailableError if no request was answered, for the same reason."""
     reason = no_access(findings)
     if reason:
         raise UnavailableError(reason)

@@ -18,7 +18,7 @@ def findings_as_json(findings: Sequence[Finding]) -> dict[str, Any]:
 
 
 def show_findings(plan: Plan, findings: Sequence[Finding], *, overridden: bool = False, briefly: bool = False) -> None:
-    """overridden: the plan has settings that were given for this command alone. briefly: without what passed."""
+    """overridden: whether -c changed settings for this command only. briefly: leave out passed checks."""
     shown = [finding for finding in findings if finding.outcome != "pass"] if briefly else findings
     if shown:
         console().print(findings_table(shown))
@@ -34,7 +34,7 @@ def findings_table(findings: Sequence[Finding]) -> Table:
 
 
 def show_regions(plan: Plan, regions: Mapping[str, Sequence[Finding]]) -> None:
-    """One row for each region: the verdict, and what stands in the way of the plan there."""
+    """One row per region: the verdict, and its obstacles."""
     rows = [(region, _verdict(findings), _obstacles(findings)) for region, findings in regions.items()]
     console().print(table(["Region", "Verdict", "Findings"], rows, wrapping=["Findings"]))
     ready = [region for region, findings in regions.items() if verdict(findings) == "ready"]
@@ -55,7 +55,7 @@ def _outcome(finding: Finding) -> Text:
 
 
 def _words(finding: Finding) -> str:
-    """What was found; what is needed and what to do only where something is to be done, or to be compared."""
+    """What was found. Need and fix only if they matter."""
     lines = [finding.found]
     lines += [f"needed: {finding.needed}"] if finding.needed else []
     lines += [f"-> {finding.fix}"] if finding.fix else []
@@ -75,7 +75,7 @@ def _verdict(findings: Sequence[Finding]) -> Text:
 
 
 def _obstacles(findings: Sequence[Finding]) -> str:
-    """Failures before what is unknown; warnings do not stand in the way. Suppressed checks are named."""
+    """Failed checks, then unknown ones. Suppressed checks are listed, warnings are not."""
     counted = [finding for finding in findings if not finding.suppressed]
     obstacles = [f for f in counted if f.outcome == "fail"] + [f for f in counted if f.outcome == "unknown"]
     lines = [f"{finding.check} ({finding.outcome}): {_words(finding)}" for finding in obstacles]

@@ -1,4 +1,4 @@
-"""`trn quota`: what the plan lacks of a quota, the request for it, and where that stands."""
+"""`trn quota`: the quota that the plan needs, and requests for an increase."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -98,7 +98,7 @@ def _request_increase(invocation: Invocation, state: QuotaState) -> ExitCode:
     try:
         made = AwsQuotaRequests(need.region).request_increase(SERVICE, need.code, desired=state.sufficient_limit)
     except AlreadyRequestedError:
-        # Made since it was looked for, by another person or by a first attempt whose answer got lost.
+        # Created meanwhile, by another person, or by a first attempt whose response was lost.
         return _end_with_open(invocation, _read_again(state))
     except RequestRefusedError as error:
         return _end(invocation, ExitCode.NOT_READY, f"AWS did not take the request: {error}", state)
@@ -107,7 +107,7 @@ def _request_increase(invocation: Invocation, state: QuotaState) -> ExitCode:
 
 
 def _of_services(plan: Plan) -> dict[str, CheckResult]:
-    """What the quotas of other services than EC2 say of the plan, by engine."""
+    """The results for quotas of other services than EC2, by engine."""
     account = AwsAccount(plan.region)
     found: dict[str, CheckResult] = {}
     for key in (key for key in plan.stacks if key != CLUSTER.key):
@@ -122,7 +122,7 @@ def _of_services(plan: Plan) -> dict[str, CheckResult]:
 
 
 def _state_and_result(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
-    """The state of the plan's quota with the requests for more, and what preflight makes of it."""
+    """The state of the plan's quota with open requests, and the preflight result."""
     if CLUSTER.key not in plan.stacks:
         found = f"trn:stacks={','.join(plan.stacks)} takes of no EC2 quota"
         return None, CheckResult(outcome="pass", found=found)
@@ -203,7 +203,7 @@ def _end_with_open(invocation: Invocation, state: QuotaState) -> ExitCode:
 
 
 def _end(invocation: Invocation, code: ExitCode, message: str, state: QuotaState | None) -> ExitCode:
-    """Show how the request ended. The code that was given."""
+    """Show the result of the request. Returns the given code."""
     if invocation.as_json:
         made: dict[str, Any] | None = asdict(state.open_request) if state and state.open_request else None
         print_json({"message": message, "request": made})

@@ -1,1 +1,1 @@
-"""Commands for this machine and for looking things up."""
+"""Commands for this machine, and for reference data."""

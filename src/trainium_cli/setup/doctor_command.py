@@ -1,4 +1,4 @@
-"""`trn doctor`: what this machine and the account lack before a first deployment."""
+"""`trn doctor`: what this machine and the account lack for a first deployment."""
 
 import json
 import platform
@@ -32,7 +32,7 @@ _STYLE = {"pass": "green", "warn": "yellow", "fail": "red", "unknown": "magenta"
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """What one thing was found to be. fix: what to do; empty where nothing is."""
+    """The result of one check. fix: what to do; empty if nothing."""
 
     what: str
     outcome: Literal["pass", "warn", "fail", "unknown"]
@@ -106,7 +106,7 @@ def _node() -> Diagnosis:
 
 
 def _cdk_cli(place: str) -> Diagnosis:
-    """By the file of its package: asked for its version, it may ask the network first."""
+    """Reads the version in its package: `cdk --version` may use the network."""
     package: str = facts()["nodejs"]["cdk_cli"]
     tried = tuple(map(int, package.rpartition("@")[2].split(".")))
     try:

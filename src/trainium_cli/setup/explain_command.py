@@ -1,4 +1,4 @@
-"""`trn explain`: the cause of an error, and what helps."""
+"""`trn explain`: the cause of an error, and the fix."""
 
 import sys
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`trn init`: a folder with all that a cluster needs: the plan, the CDK app, a job."""
+"""`trn init`: creates a folder with a plan, a CDK app and a job."""
 
 import json
 import shlex
@@ -24,11 +24,11 @@ from trainium_core.problems import SETTING_PREFIX
 from trainium_core.setting_schema.forms import UnreadableError
 
 _FILES = {"app.py": "app.py", "README.md": "README.md", "job/fit.py": "fit.py", "job/job.toml": "job.toml"}
-"""What is written besides cdk.json, by the name of its text in the folder project."""
+"""The files other than cdk.json, by their name in the folder `project`."""
 
 _TYPE, _ENDS = "trn1.32xlarge", "8h"
 _REGIONS = ("us-west-2", "us-east-2", "us-east-1")
-"""Proposals; of the regions the first that offers the type. None of them has to be enabled in an account."""
+"""The proposed values: the first of the regions that offers the type. All are enabled by default."""
 
 _NEEDS_A_RESERVATION: tuple[CapacityKind, ...] = ("capacity-block", "reservation")
 
@@ -81,7 +81,7 @@ def _proposed(given: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _prompt_for_settings(given: Mapping[str, str | None]) -> dict[str, str]:
-    """Each question has what is proposed as its default."""
+    """Prompt for each setting, with the proposed value as its default."""
     catalog, answers = builtin_catalog(), _of(given)
     _prompt(answers, "instance_type", "Instance type", _TYPE, tuple(catalog))
     if answers["instance_type"] not in catalog:

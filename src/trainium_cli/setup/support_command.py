@@ -1,4 +1,4 @@
-"""`trn support`: one archive of structured records for the person who helps; raw logs only on request."""
+"""`trn support`: writes an archive of structured records for a support request; raw logs only on request."""
 
 import platform
 import subprocess

@@ -1,4 +1,4 @@
-"""`trn types`: the catalogue as tables."""
+"""`trn types`: the instance types of the catalogue."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -60,7 +60,7 @@ def _show(chosen: list[InstanceType], region: str | None, catalog: Catalog) -> N
     out.print(
         "\n"
         "Cores: NeuronCores that training sees (in brackets: physical ones, where they differ). EFA: interfaces. "
-        "A zone that offers a type need not have one free."
+        "A zone that offers a type may have no capacity free."
     )
     used = {fact.source for entry in chosen for fact in catalog.facts[entry.name].values()}
     for key, source in catalog.sources.items():

@@ -134,7 +134,7 @@ def test_without_the_cdk_cli_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPat
     [
         (
             ["REVIEW_IN_PROGRESS", "CREATE_IN_PROGRESS"],
-            "continues by itself, in CREATE_IN_PROGRESS",
+            "is still in CREATE_IN_PROGRESS",
             False,
         ),
         (["REVIEW_IN_PROGRESS"], "ended without having deployed", True),

@@ -93,7 +93,7 @@ def test_watching_begins_before_the_stack_has_made_the_group_of_its_nodes(accoun
     account.answers = [NodesNotCreatedError("TrnClusterStack", "CREATE_IN_PROGRESS"), BOOTING, PROVEN]
     ended = run("nodes", *GOOD, "--watch")
     assert ended.exit_code == ExitCode.OK
-    assert ended.stderr.startswith("waiting: TrnClusterStack is being made: its nodes come last\n")
+    assert ended.stderr.startswith("waiting: TrnClusterStack is being created: its nodes come last\n")
 
 
 def test_failed_nodes_are_explained_once_for_each_error(account: FakeNodes) -> None:

@@ -259,7 +259,7 @@ def test_the_host_that_compiles_ahead_ends_with_the_nodes_or_without_them(
     ended = run(monkeypatch, "sleep", account, "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.emptied == [HOST]
-    assert "The host of `trn precompile` is there, and ends as well" in ended.stdout
+    assert "The host of `trn precompile` ends too" in ended.stdout
 
 
 def test_nodes_end_also_when_the_update_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

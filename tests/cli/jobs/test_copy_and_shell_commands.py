@@ -137,4 +137,4 @@ def test_a_program_that_a_session_needs_is_named_when_it_is_missing(aws_cli: Pat
 def test_without_a_way_in_no_shell_is_promised() -> None:
     ended = run("shell", *TWO, "-c", "trn:egress=none")
     assert ended.exit_code == ExitCode.NOT_READY
-    assert "With trn:egress=none nodes reach S3 alone" in ended.stderr
+    assert "With trn:egress=none, nodes reach only S3" in ended.stderr

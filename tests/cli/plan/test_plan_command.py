@@ -16,7 +16,7 @@ from trainium_cli.exit_codes import ExitCode
         "512 vCPUs of L-2C3B7624, Running On-Demand Trn instances",
         "bash -lc 'torchrun --nnodes=4 --nproc_per_node=32 --node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE "
         "--master_port=41000 train.py'",
-        "The plan is valid. AWS was not asked",
+        "The plan is valid.",
     ],
 )
 def test_a_plan_is_shown_with(says: str) -> None:
