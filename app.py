@@ -1,4 +1,4 @@
-"""The CDK app: settings of cdk.json in, the stacks of trn:stacks out."""
+"""The CDK app: creates the stacks in trn:stacks from the settings in cdk.json."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def define(plan: Plan) -> None:
-    # Imported here: aws_cdk starts Node.js, which a mistake in the plan does not need.
+    # Imported here, because aws_cdk starts Node.js, which is not needed to report an invalid plan.
     from aws_cdk import App
 
     from stacks import STACKS

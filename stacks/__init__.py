@@ -1,4 +1,4 @@
-"""The stacks of this repository's app, by what trn:stacks calls them."""
+"""The stacks of this repository's app, by their names in trn:stacks."""
 
 from stacks.hyperpod_stack import HyperPodStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack

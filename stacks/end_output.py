@@ -1,4 +1,4 @@
-"""When a stack ends by itself, for `trn list`."""
+"""The output with the end of a stack, for `trn list`."""
 
 from aws_cdk import CfnOutput, Stack
 
@@ -8,7 +8,7 @@ from trainium_core.plan.pilot_end import read_pilot_end
 
 
 def add_end(stack: Stack, plan: Plan) -> None:
-    """Add the output, if the plan has an end."""
+    """Add the outputs if the plan has an end."""
     if plan.pilot.ends is not None:
         meaning = "When the pilot ends: an instant, or hours after the first deployment"
         CfnOutput(stack, ENDS_OUTPUT, description=meaning, value=str(read_pilot_end(plan.pilot.ends)))

@@ -1,4 +1,4 @@
-"""HyperPodStack: one SageMaker HyperPod cluster, with what a person uses next as outputs."""
+"""HyperPodStack: one SageMaker HyperPod cluster, with outputs for its users."""
 
 from aws_cdk import CfnOutput, Environment, Stack
 from constructs import Construct

@@ -1,4 +1,4 @@
-"""SageMakerTrainingStack: what training jobs need, with what a person and `trn run` use next as outputs."""
+"""SageMakerTrainingStack: the resources for training jobs, with outputs for users and `trn run`."""
 
 from aws_cdk import CfnOutput, Environment, Stack
 from constructs import Construct
@@ -11,7 +11,7 @@ from trainium_core.nodes.next_steps import destroy_command
 
 
 class SageMakerTrainingStack(Stack):
-    """The training option of a plan, in the plan's region and the account of the deploying credentials."""
+    """The training resources of a plan, in the plan's region and the account of the deploying credentials."""
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(

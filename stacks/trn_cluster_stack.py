@@ -1,4 +1,4 @@
-"""TrnClusterStack: one Trainium cluster, with the commands a person uses next as outputs."""
+"""TrnClusterStack: one Trainium cluster, with commands for its users as outputs."""
 
 from aws_cdk import CfnOutput, Environment, Stack
 from constructs import Construct

@@ -1,7 +1,7 @@
-"""Checksums of a folder's entries, by which a node that was switched off tells the whole ones from the torn.
+"""Checksums of a folder's entries, by which a node detects incomplete entries after a power failure.
 
-Nothing is forced to the disk when it is written, which would hold up every job. So a loss of power may leave an entry
-under its name without all of its bytes, and after a boot each is held against the checksum that it was written with.
+Writes are not synced to the disk, because that would delay every job. A power failure may therefore leave an incomplete
+entry under its final name, so after a boot each entry is compared with its checksum.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from .layouts import Entry
 from .packing import digest_of
 
 CHECKSUMS = ".checksums"
-"""File beside the entries: a line that names the boot, and one for each entry."""
+"""File next to the entries: a line for the boot, and one for each entry."""
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 THREADS = 4
 _LINE = re.compile(r"([0-9a-f]{64}) (.+)")
 
 
 def this_boot() -> str:
-    """An ID that changes at each boot; empty if unknown: then every start counts as a boot."""
+    """An ID that changes at each boot; empty if unknown. Then every start counts as a boot."""
     try:
         return BOOT.read_text().strip()
     except OSError:
@@ -32,7 +32,7 @@ def this_boot() -> str:
 
 
 class Checksums:
-    """Of one folder. `torn` before anything else, then `add` and `keep` as entries are read and packed."""
+    """The checksums of one folder. Call `torn` first, then `add` and `keep` when entries are read and packed."""
 
     def __init__(self, root: Path, boot: str) -> None:
         self._file, self._boot = root / CHECKSUMS, boot
@@ -61,7 +61,7 @@ class Checksums:
             self._of[name] = digest
 
     def keep(self) -> None:
-        """Until the next start. A disk that does not take it costs checked entries after a boot, and no more."""
+        """Save them until the next start. If that fails, entries are removed after a boot."""
         with self._lock, contextlib.suppress(OSError):
             if self._changed:
                 new = self._file.with_name(f"{CHECKSUMS}-new")
@@ -77,7 +77,7 @@ class Checksums:
             return False
 
     def _read(self) -> tuple[str, dict[str, str]]:
-        """The boot, and what was known then."""
+        """The boot, and the checksums saved then."""
         try:
             boot, *lines = self._file.read_text(errors="replace").split("\n")
         except OSError:

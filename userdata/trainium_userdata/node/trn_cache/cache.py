@@ -1,4 +1,4 @@
-"""A folder of one stack's entries and its place in S3: filled before, written back meanwhile and at the end."""
+"""A folder of one stack's entries and its place in S3: filled before a run, written back during it and at its end."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from .packing import Unpacking, pack
 from .report import Report
 
 THREADS = 8
-"""Objects that are read at a time: one connection to S3 carries less than a node's network does."""
+"""Parallel downloads: one connection to S3 is slower than a node's network."""
 INCOMING = ".incoming"
-"""Folder beside the entries, in which one is put together before it is renamed into place."""
+"""Folder next to the entries, in which an entry is built before it is renamed into place."""
 OUTGOING = ".outgoing"
 COMPLETE = ".whole"
-"""File with the names of entries that are whole, where the layout has no mark for that."""
+"""File with the names of complete entries, for layouts without a mark."""
 LEAST_FREE = 0.05
 """Part of the disk that the cache leaves free."""
 LONGEST_SECONDS = 900.0
-"""Of one fill and of one write-back, however slow S3 is: to compile anew seldom takes longer."""
+"""Time limit of one fill and of one write-back: compiling again rarely takes longer."""
 NOT_STORED = "not written to S3"
 
 
 class Cache:
-    """`prepare` and `fill` before a compiler runs, `store` as often as one likes meanwhile, and once at the end.
+    """Call `prepare` and `fill` before a compiler runs, `store` any number of times during the run and once at its end.
 
-    folder: of this place only; no other process may write there before the compiler runs. urgent: whether new entries
-    are stored without a look at what others have stored. say: takes a line of text. boot: `this_boot` by default.
+    folder: of only this place; no other process may write there before the compiler runs. urgent: whether to store new
+    entries without checking which ones others have stored. say: writes a line of text. boot: Default: `this_boot`.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Cache:
         self._complete: set[str] = set()
         self._checksums = Checksums(self.root, this_boot() if boot is None else boot)
         self.at_start: dict[str, Path] = {}
-        """Result files of the entries that were there when the compiler started, by name."""
+        """Result files of the entries at the start of the compiler, by name."""
         self.in_s3_at_start: Mapping[str, Stored] = {}
 
     def prepare(self) -> None:
-        """Remove what no process that runs can finish. Raises OSError when the disk refuses."""
+        """Remove unfinished entries of ended processes. Raises OSError."""
         self.root.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self.root / INCOMING, ignore_errors=True)
         dead = self.layout.unfinished(self.root)
@@ -90,7 +90,7 @@ class Cache:
         self._checksums.keep()
 
     def fill(self, is_cancelled: Callable[[], bool] = lambda: False) -> None:
-        """Read what is in S3 and not here. Without S3 there is a warning, and what is here stays."""
+        """Download missing entries from S3. Without S3 it only warns."""
         here = self.layout.finished(self.root)
         try:
             listed = self._list()
@@ -109,9 +109,9 @@ class Cache:
             _mark_unread(result)
 
     def store(self, *, settled: bool = False) -> None:
-        """Store finished entries that are not in S3. If S3 refuses, there is a warning and the next call continues.
+        """Upload finished entries that are not in S3. If S3 refuses, it warns, and the next call continues.
 
-        settled: nothing writes in the folder any more, and what did was not killed.
+        settled: whether all processes that write to the folder have ended without being killed.
         """
         with self._lock:
             try:
@@ -121,26 +121,26 @@ class Cache:
             self._checksums.keep()
 
     def used(self) -> tuple[set[str], set[str]]:
-        """Names of the entries that were read of those that were there at the start, and of those that are new."""
+        """Names of the entries that were read: those from the start, and new ones."""
         read = {name for name, result in self.at_start.items() if _was_read(result)}
         return read, {*self.layout.finished(self.root)} - {*self.at_start}
 
     @property
     def was_used(self) -> bool:
-        """Whether any entry that was there at the start was read."""
+        """Whether any entry from the start was read."""
         return any(map(_was_read, self.at_start.values()))
 
     def intact_in_s3(self) -> list[Stored]:
-        """What was in S3 at the start, but for entries that were found broken."""
+        """The entries in S3 at the start, except invalid ones."""
         return [each for name, each in self.in_s3_at_start.items() if name not in self._broken]
 
     def failures(self) -> dict[str, str]:
-        """Entries that the compiler failed to make, and its last line."""
+        """Entries that failed to compile, with the compiler's last line."""
         found = self.layout.unfinished(self.root)
         return {str(path.relative_to(self.root)): why for path, why in found.items() if why.startswith("failed")}
 
     def compile_seconds(self, names: Iterable[str]) -> float:
-        """Of entries made here, as far as their files say."""
+        """The compile time of new entries, from the times of their files."""
         entries = self.layout.finished(self.root)
         seconds = 0.0
         for name in names:
@@ -165,7 +165,7 @@ class Cache:
                 packed.unlink(missing_ok=True)
 
     def _limit(self) -> Callable[[], None]:
-        """What raises OSError once a fill or a write-back that begins now has taken too long."""
+        """A function that raises OSError once a fill or write-back that starts now exceeds the time limit."""
         until = self._clock() + LONGEST_SECONDS
 
         def check() -> None:
@@ -182,7 +182,7 @@ class Cache:
         return [entry for name, entry in sorted(found.items()) if name not in self._in_s3]
 
     def _has_settled(self, entry: Entry) -> bool:
-        """By this process's own clock: those of files and of the day may be set."""
+        """By the monotonic clock, because file times and the system clock can be changed."""
         if entry.name in self._complete:
             return True
         try:
@@ -196,7 +196,7 @@ class Cache:
         return self._clock() - since >= self.layout.settle_seconds
 
     def _remember_complete(self, names: Iterable[str]) -> None:
-        """For `prepare` after a crash, which cannot see whether they are complete."""
+        """For `prepare` after a crash, which cannot detect whether they are complete."""
         if self.layout.settle_seconds and not self._complete.issuperset(names):
             self._complete.update(names)
             new = self.root / f"{COMPLETE}-new"
@@ -240,7 +240,7 @@ class Cache:
         incoming = self.root / INCOMING
         incoming.mkdir(exist_ok=True)
         with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
-            # The largest first: the last one decides when all are there.
+            # The largest first, so that the last one does not take long.
             tasks = [pool.submit(read, each) for each in reversed(fitting)]
             concurrent.futures.wait(tasks)
         sizes = [task.result() for task in tasks if not task.exception()]
@@ -250,7 +250,7 @@ class Cache:
             task.result()
 
     def _read(self, stored: Stored, check: Callable[[], object]) -> bool:
-        """One entry, which appears whole or not at all; whether it did. Raises OSError, and what check raises."""
+        """Download one entry atomically. Returns whether it was valid. Raises OSError, and errors of `check`."""
         name = stored.key[: -len(SUFFIX)]
         target = self.root / name
         if not is_name(name):
@@ -262,7 +262,7 @@ class Cache:
         unpacking = Unpacking(whole, check)
         found = self._s3.read(self.url + stored.key, unpacking)
         if found is None:
-            # It has expired meanwhile.
+            # It has expired in the meantime.
             self._in_s3.discard(name)
             return False
         digest, etag = found
@@ -280,7 +280,7 @@ class Cache:
         return True
 
     def _pack(self, entry: Entry, packed: Path) -> bool:
-        """False when it is deleted or written anew meanwhile."""
+        """False if it is deleted or written again in the meantime."""
         unread = entry.name in self.at_start and not _was_read(entry.result)
         try:
             before = entry.signature
@@ -311,7 +311,8 @@ class Cache:
 
 
 def _mark_unread(file: Path) -> None:
-    """A file system sets the time of reading anew, also a `relatime` one, if it is before that of writing."""
+    """Set the access time before the modification time, so that even a `relatime` file system updates it when the file
+    is read."""
     with contextlib.suppress(OSError):
         os.utime(file, ns=(0, file.stat().st_mtime_ns))
 
@@ -324,7 +325,7 @@ def _was_read(file: Path) -> bool:
 
 
 def records_access_times(folder: Path) -> bool:
-    """Whether files of a folder tell that they were read: not on a file system that is mounted with `noatime`."""
+    """Whether the file system records access times: not if it is mounted with `noatime`."""
     probe = folder / f".read-{os.getpid()}-{time.monotonic_ns()}"
     try:
         probe.write_bytes(b"1")

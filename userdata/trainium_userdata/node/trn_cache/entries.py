@@ -1,4 +1,5 @@
-"""The entries of a compile cache in S3: a list is one request for each 1,000, reading or writing an entry is one."""
+"""The entries of a compile cache in S3. Listing takes one request per 1,000 entries, reading or writing an entry
+one."""
 
 from __future__ import annotations
 
@@ -20,18 +21,18 @@ from trn_node.s3 import S3Error
 from trn_node.web import Sink
 
 LARGEST = 5 * 1024**3
-"""Bytes: S3 takes no larger object in one request (Amazon S3 user guide, uploading objects)."""
+"""Bytes: the maximum size of an object in one request (Amazon S3 user guide, uploading objects)."""
 OF_ONE_ENTRY = ("KeyTooLongError", "EntityTooLarge")
-"""What S3 refuses of an entry while it takes others."""
+"""Status codes for which S3 rejects only this entry."""
 THERE = 412
-"""PreconditionFailed. With 409, ConditionalRequestConflict, it is not known who came first: it is tried again."""
+"""PreconditionFailed. After 409, ConditionalRequestConflict, the winner is unknown, so the request is retried."""
 
 
 _TAR = "application/x-tar"
 
 
 class Stored(NamedTuple):
-    """An object of a list. key: below the URL that was listed. modified: seconds since 1970, by S3's clock."""
+    """An object in a list. key: below the listed URL. modified: seconds since 1970, by S3's clock."""
 
     key: str
     size: int
@@ -40,8 +41,8 @@ class Stored(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """How S3 keeps an object. digest: as it was stored. expires: when a rule of the bucket deletes it, in seconds since
-    1970; None where no rule does. is_versioned: whether what is replaced stays, and is paid for."""
+    """The state of an object in S3. digest: stored with it. expires: when a lifecycle rule deletes it, in seconds since
+    1970; None without a rule. is_versioned: whether replaced versions are kept, and billed."""
 
     etag: str
     digest: str
@@ -50,7 +51,7 @@ class Kept(NamedTuple):
 
 
 class UnstorableError(Exception):
-    """Why this entry cannot be stored, whatever becomes of others."""
+    """Why this entry cannot be stored; others may still be."""
 
 
 class Entries(Objects):
@@ -59,7 +60,7 @@ class Entries(Objects):
     requests = 0
 
     def read(self, url: str, sink: Sink) -> tuple[str, str] | None:
-        """Read an object; its digest as it was stored, and its ETag. None when there is no object."""
+        """Read an object, and return its stored digest and ETag. None if it does not exist."""
         self.requests += 1
         response = self._send("GET", url, {}, b"", (200, 404), into=sink)
         if response.status == 404:
@@ -67,10 +68,10 @@ class Entries(Objects):
         return response.headers.get(f"x-amz-meta-{DIGEST}", ""), response.headers.get("ETag", "")
 
     def add(self, url: str, file: Path, digest: str, *, replaced: str = "", check: Callable[[], object]) -> bool:
-        """Store a file with its SHA-256 unless there is an object: then False. Raises UnstorableError besides.
+        """Store a file with its SHA-256 unless the object exists: then False. Also raises UnstorableError.
 
-        replaced: ETag of an object that is to be replaced; False when another one is there. check: called while it is
-        sent; what it raises ends that.
+        replaced: ETag of an object to replace; returns False if the object has another ETag. check: called during the
+        upload; its errors end the upload.
         """
         size = file.stat().st_size
         if size > LARGEST:
@@ -94,11 +95,11 @@ class Entries(Objects):
 
     @property
     def now(self) -> float:
-        """Seconds since 1970, by S3's clock where it has told the time."""
+        """Seconds since 1970, by S3's clock if known."""
         return time.time() + (self.clock_offset or 0.0)
 
     def head(self, url: str) -> Kept | None:
-        """None when there is no object."""
+        """None if the object does not exist."""
         self.requests += 1
         response = self._send("HEAD", url, {}, b"", (200, 404))
         headers = response.headers
@@ -108,9 +109,9 @@ class Entries(Objects):
         return Kept(headers.get("ETag", ""), digest, _expires(headers), is_versioned)
 
     def renew(self, url: str, kept: Kept) -> bool:
-        """Have S3 copy an object onto itself, from which its age counts. False when it is gone, or another one.
+        """Copy an object onto itself in S3, which resets its age. False if it no longer exists or has changed.
 
-        S3 takes such a copy only with metadata of its own (CopyObject, x-amz-metadata-directive).
+        S3 accepts such a copy only with new metadata (CopyObject, x-amz-metadata-directive).
         """
         self.requests += 1
         headers = {
@@ -121,13 +122,13 @@ class Entries(Objects):
             f"x-amz-meta-{DIGEST}": kept.digest,
         }
         answer = self._send("PUT", url, headers, b"", (200, 404, THERE))
-        # S3 may say 200 before it has copied.
+        # S3 may send status 200 before it has copied.
         if b"<Error>" in answer.body and answer.status == 200:
             raise S3Error(f"a copy of {url}", answer)
         return answer.status == 200
 
     def entries(self, url: str, most_requests: int = 100) -> list[Stored]:
-        """All objects below a URL that ends with a slash, in the order of their keys, as far as the requests go."""
+        """All objects below a URL that ends with a slash, sorted by key, up to the limit of requests."""
         bucket, _, prefix = url[len("s3://") :].partition("/")
         found: list[Stored] = []
         token = ""
@@ -147,7 +148,7 @@ class Entries(Objects):
 
 
 def _seconds(text: str) -> float:
-    """Of a moment in a list, such as 2026-11-21T12:00:00.000Z; 0 for what is none."""
+    """Seconds since 1970 of a time in a list, such as 2026-11-21T12:00:00.000Z; 0 if invalid."""
     with contextlib.suppress(ValueError):
         return datetime.strptime(f"{text[:19]}+0000", "%Y-%m-%dT%H:%M:%S%z").timestamp()
     return 0.0
@@ -162,7 +163,7 @@ def _expires(headers: Message[str, str]) -> float | None:
 
 
 class _Checked:
-    """A file that is read as long as a check allows it."""
+    """A file that calls a check at each read."""
 
     def __init__(self, content: BinaryIO, check: Callable[[], object]) -> None:
         self._content, self._check = content, check

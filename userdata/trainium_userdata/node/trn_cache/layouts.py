@@ -1,8 +1,8 @@
-"""What the stacks' own caches look like in a folder, and which of their entries are finished.
+"""The layouts of the stacks' caches in a folder, and which of their entries are finished.
 
 Of libneuronxla and torch-neuronx: optimum-neuron's cache/AGENTS.md and cleanup.py, and torch/reference/env-vars of AWS
-Neuron's documentation. JAX and vLLM do not mark what is finished: there an entry counts once it has not changed for a
-while, and entries that had not settled before a crash are removed.
+Neuron's documentation. JAX and vLLM do not mark finished entries: an entry counts as finished once it has not changed
+for a while, and unsettled entries are removed after a crash.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ class Entry(NamedTuple):
 
     @property
     def signature(self) -> tuple[tuple[str, int, int], ...]:
-        """Changes when a file of it is written. Raises OSError when one is deleted meanwhile."""
+        """Changes when one of its files is written. Raises OSError if one is deleted in the meantime."""
         stats = [(str(file), file.stat()) for file in self.files]
         return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
 
     @property
     def compile_seconds(self) -> float | None:
-        """From the first file of the entry to its last one; None where there is one only."""
+        """The time from the entry's first file to its last; None if there is only one."""
         times = [file.stat().st_mtime for file in self.files]
         return max(times) - min(times) if len(times) > 1 else None
 
 
 class Layout:
-    """The folder of one stack's cache. Entries that begin with a dot are this program's own."""
+    """The folder of one stack's cache. Files that begin with a dot belong to this program."""
 
     variable = ""
     below = ""
-    """Folder of the cache below what the variable names."""
+    """Folder of the cache below the path in the variable."""
     settle_seconds = 0.0
-    """How long an entry must be unchanged to count as finished, where nothing marks it as such."""
+    """How long an entry must be unchanged to count as finished, for layouts without a mark."""
 
     def environment(self, folder: Path) -> Mapping[str, str]:
-        """What makes the stack use the folder."""
+        """Variables that make the stack use the folder."""
         return {self.variable: str(folder)}
 
     def root(self, folder: Path) -> Path:
@@ -64,7 +64,7 @@ class Layout:
         return folder / self.below if self.below else folder
 
     def candidates(self, root: Path) -> Iterator[Path]:
-        """What is an entry, or becomes one."""
+        """Entries, finished or not."""
         raise NotImplementedError
 
     def result(self, path: Path) -> Path | None:
@@ -72,7 +72,7 @@ class Layout:
         raise NotImplementedError
 
     def finished(self, root: Path) -> dict[str, Entry]:
-        """By name. Those of a layout with settle_seconds only once they are unchanged for that long."""
+        """Finished entries by name. In a layout with settle_seconds, those unchanged for that time."""
         found = (self.entry(root, path) for path in self.candidates(root))
         return {entry.name: entry for entry in found if entry}
 
@@ -81,7 +81,7 @@ class Layout:
             result = self.result(path)
             return Entry(str(path.relative_to(root)), path, result) if result and result.stat().st_size else None
         except OSError:
-            # Deleted meanwhile.
+            # It was deleted in the meantime.
             return None
 
     def unfinished(self, root: Path) -> dict[Path, str]:

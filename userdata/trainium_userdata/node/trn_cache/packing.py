@@ -1,4 +1,4 @@
-"""An entry as one object: a tar of its files, the same bytes for the same files."""
+"""An entry as one object: a reproducible tar of its files."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _LARGEST_HEADER = 64 * 1024
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 
 BLOCK = 256 * 1024
-"""Bytes that are read, digested and written while the processor still has them at hand."""
+"""Block size in bytes: small enough for the processor's cache."""
 
 
 class PackingError(Exception):
-    """What is wrong with a packed entry, in a sentence."""
+    """A sentence on a problem with a packed entry."""
 
 
 def pack(entry: Entry, file: Path) -> None:
-    """Write an entry's files into a tar. Raises OSError, also when one of them is deleted meanwhile."""
+    """Write an entry's files into a tar. Raises OSError, also if one is deleted in the meantime."""
     with tarfile.open(file, "w") as archive:
         _add_files(entry, archive)
 
 
 def digest_of(entry: Entry) -> str:
-    """SHA-256 of what `pack` would write, in hexadecimal. Raises OSError as it does."""
+    """SHA-256 of the output of `pack`, in hexadecimal. Raises OSError like `pack`."""
     digests = _Digests()
     file: Any = digests
     with tarfile.open(fileobj=file, mode="w") as archive:
@@ -49,7 +49,7 @@ def _add_files(entry: Entry, archive: tarfile.TarFile) -> None:
 
 
 class _Digests:
-    """A file of which nothing is kept but its digest."""
+    """A file that only computes a digest."""
 
     def __init__(self) -> None:
         self.digest, self._size = hashlib.sha256(), 0
@@ -64,11 +64,11 @@ class _Digests:
 
 
 class Unpacking:
-    """What `pack` has written, unpacked while it is read: into a folder, or into the file that the entry is.
+    """Unpacks the output of `pack` while reading it, into a folder, or into a file if the entry is one.
 
-    target: with one member of its own name in the archive the file itself, else a new folder. Nothing is written
-    elsewhere. check: called for each block; what it raises ends the reading. problem: why it is no packed entry, or
-    empty. digest: SHA-256 of what was read, in hexadecimal.
+    target: the file, if the archive has only one member with its name, otherwise a new folder. Nothing is written
+    elsewhere. check: called for each block; its errors end the reading. problem: why it is not a packed entry, or
+    empty. digest: SHA-256 of the data, in hexadecimal.
     """
 
     def __init__(self, target: Path, check: Callable[[], object] = lambda: None) -> None:
@@ -76,7 +76,7 @@ class Unpacking:
         self.problem = self.digest = ""
 
     def take(self, source: Source) -> int:
-        """Raises OSError when the disk does not take it, or the source ends."""
+        """Raises OSError if the disk fails or the source ends."""
         shutil.rmtree(self._target.parent)
         self._target.parent.mkdir()
         self.problem = ""
@@ -92,7 +92,7 @@ class Unpacking:
 
 
 class _Digesting:
-    """A source from its beginning to its end, with the digest of what was read. One block of memory serves for all."""
+    """Reads a source to its end and computes its digest, with one reused block of memory."""
 
     def __init__(self, source: Source, check: Callable[[], object]) -> None:
         self._source, self._check = source, check
@@ -100,7 +100,7 @@ class _Digesting:
         self.digest, self.size = hashlib.sha256(), 0
 
     def read_block(self, size: int) -> memoryview:
-        """Up to so many bytes, and none at the end; valid until the next one is read."""
+        """Up to the given number of bytes, none at the end; valid until the next read."""
         self._check()
         count = self._source.readinto(self._block[: min(size, BLOCK)]) or 0
         block = self._block[:count]
@@ -109,7 +109,7 @@ class _Digesting:
         return block
 
     def read(self, size: int) -> bytes:
-        """So many, or fewer at the end. Raises PackingError for more than a header has."""
+        """The given number of bytes, or fewer at the end. Raises PackingError for more than a header."""
         if size > _LARGEST_HEADER:
             raise PackingError(f"it has a header of {size} bytes")
         found = b""
@@ -124,19 +124,19 @@ class _Digesting:
         return self.size
 
     def copy(self, size: int, out: BinaryIO) -> None:
-        """Raises EOFError when fewer are left."""
+        """Raises EOFError if fewer are left."""
         while size:
             block = self.read_block(size)
             if not block:
                 raise EOFError("it ends too early")
             size -= len(block)
             while block:
-                # A disk that is nearly full takes a part of it.
+                # A nearly full disk may accept only a part.
                 block = block[out.write(block) :]
 
 
 def _create(path: Path, name: str) -> BinaryIO:
-    """Open a new file of an entry. Raises PackingError where its name is the reason that it cannot be written."""
+    """Open a new file of an entry. Raises PackingError if its name is invalid on this disk."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path.open("xb", buffering=0)
@@ -147,7 +147,7 @@ def _create(path: Path, name: str) -> BinaryIO:
 
 
 def _unpack(source: _Digesting, target: Path) -> None:
-    """Headers are read by tarfile, and files past it: that would copy each byte four times."""
+    """Only headers are read by tarfile, which would copy each byte of a file four times."""
     file: Any = source
     names = 0
     try:

@@ -1,7 +1,7 @@
-"""Entries of a place that is used are renewed before a rule of the bucket deletes them, by copies onto themselves.
+"""Renews the entries of a used place before a lifecycle rule deletes them, by copying them onto themselves.
 
-The whole place is renewed, and at once: what is in use does not expire, and a place that is no longer used, such as
-that of an old release, expires as a whole and not by halves.
+The whole place is renewed at once: entries in use do not expire, and an unused place, such as that of an old release,
+expires as a whole.
 """
 
 from __future__ import annotations
@@ -12,29 +12,30 @@ from .cache import THREADS, Cache
 from .entries import Entries, Kept, Stored
 
 DUE = 0.5
-"""Part of its lifetime after which the oldest entry has its place renewed."""
+"""Part of the lifetime after which the oldest entry triggers the renewal of its place."""
 FRESH = 0.1
-"""Part of the lifetime up to which an entry is left as it is meanwhile."""
+"""Part of the lifetime up to which an entry is not renewed."""
 LIFETIME_SECONDS = 90 * 86400.0
-"""Where no rule deletes anything: renewed all the same, as `trn cache clean` takes the age for what it is."""
+"""Lifetime without a lifecycle rule: entries are renewed anyway, because `trn cache clean` uses their age."""
 YOUNG_SECONDS = 43200.0
-"""A rule counts in days: nothing is due so early."""
+"""Lifecycle rules count in days, so nothing is due before this time."""
 MOST, MOST_AT_ONCE = 1000, 100
-"""Entries that one job renews, and that one call does: each takes two requests."""
+"""Limits of renewed entries per job and per call: each takes two requests."""
 MOST_GONE = 5
-"""Entries that may have expired since they were listed, before no more is looked for."""
+"""How many entries may have expired since they were listed before the renewal stops."""
 
 
 class Renewal:
-    """Of one cache. records_reads: whether its file system notes reads; else whatever is there counts as used."""
+    """The renewal of one cache. records_reads: whether its file system records reads; otherwise every entry counts as
+    used."""
 
     def __init__(self, cache: Cache, s3: Entries, *, records_reads: bool) -> None:
         self._cache, self._s3, self._tells_reading = cache, s3, records_reads
         self._due: list[Stored] | None = None
 
     def step(self) -> None:
-        """Renew some of what is due, once anything of the place was used. Raises OSError when S3 refuses: then no more
-        is tried."""
+        """Renew some of the due entries, once any entry of the place was used. Raises OSError if S3 refuses, and then
+        stops."""
         if self._due is None:
             if not (self._cache.was_used if self._tells_reading else self._cache.at_start):
                 return
@@ -67,12 +68,12 @@ class Renewal:
     def _renew(self, each: Stored) -> bool:
         url = self._cache.url + each.key
         kept = self._s3.head(url)
-        # Without a checksum no node uses it.
+        # Nodes ignore entries without a checksum.
         return bool(kept and kept.digest and self._s3.renew(url, kept))
 
 
 def _lifetime(each: Stored, kept: Kept) -> float | None:
-    """In seconds; None for what is not to be renewed."""
+    """The lifetime in seconds; None for entries that are not renewed."""
     if kept.expires is not None:
         return max(kept.expires - each.modified, 0.0)
     return None if kept.is_versioned else LIFETIME_SECONDS

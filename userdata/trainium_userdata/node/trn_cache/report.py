@@ -1,4 +1,4 @@
-"""What was done with a compile cache, for the caller that ran the compiler."""
+"""The report on a compile cache, for the caller."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from trn_node.s3 import S3Error
 
 MOST_SHOWN = 20
-"""Texts of each kind that are kept for the record."""
+"""Maximum number of texts of each kind in the record."""
 
 
 class Report:
-    """Texts are said and kept once, up to a number. say: takes a line of text."""
+    """Each text is reported once, up to a limit. say: writes a line of text."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -28,14 +28,14 @@ class Report:
             self._add(self.warnings, text, "warning")
 
     def fail(self, what: str, error: OSError) -> None:
-        """S3 did not do `what`. Told once for each reason in a row, whichever entry it was about."""
+        """S3 failed to do `what`. Reported once for consecutive equal reasons, regardless of the entry."""
         reason = _reason(error)
         if self._failing.get(what) != reason:
             self._failing[what] = reason
             self.warn(f"{what}: {error}")
 
     def work(self, what: str) -> None:
-        """S3 did it: told where it had failed before."""
+        """S3 succeeded: reported if it had failed before."""
         if self._failing.pop(what, None):
             self._say(f"compile cache: works again after: {what}")
 
@@ -46,5 +46,5 @@ class Report:
 
 
 def _reason(error: OSError) -> str:
-    """Without the address of the request."""
+    """The message without the URL of the request."""
     return f"{error.status} {error.code}" if isinstance(error, S3Error) else str(error).rpartition(": ")[2]

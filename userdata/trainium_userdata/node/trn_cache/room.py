@@ -1,4 +1,4 @@
-"""Room on a node's disk for what a job compiles: places that it does not use go, the longest unused first."""
+"""Frees disk space for compilations: deletes places that the job does not use, the longest unused first."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from trainium_wire.cache_place import parse_place
 
 LEAST_FREE = 0.2
-"""Part of the disk that is to be free before a job reads its entries."""
+"""Part of the disk that must be free before a job downloads its entries."""
 
 
 def make_room(folder: Path, used: Collection[Path]) -> list[str]:
-    """Of the places in a folder remember those that are used, and delete others while the disk lacks room: their paths.
+    """Record which places in a folder are used, and delete others while the disk lacks room. Returns their paths.
 
-    Entries of theirs that S3 never took go as well. Raises OSError.
+    Their entries that never reached S3 are deleted too. Raises OSError.
     """
     for place in used:
         place.mkdir(parents=True, exist_ok=True)

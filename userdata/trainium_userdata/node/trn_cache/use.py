@@ -1,4 +1,4 @@
-"""What a run made of its compile cache: hits, misses, and the likeliest reason of each miss."""
+"""A run's usage of its compile cache: hits, misses, and the likeliest reason of each miss."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .cache import Cache, records_access_times
 from .entries import Entries
 
 MOST_REQUESTS = 5
-"""Lists of the whole cache that the reasons are looked for with: 5,000 entries."""
+"""List requests on the whole cache to find reasons: 5,000 entries."""
 MOST_NAMES = 10
 MOST_MISSED = 50
-"""Misses that are in the record by name, each with its reason."""
+"""Maximum number of misses in the record by name, each with its reason."""
 RECOMPILES = 5
-"""New entries after the first step that are still usual, such as those of an evaluation or of a last, smaller batch."""
+"""Number of new entries after the first step that is normal, such as for an evaluation or a last, smaller batch."""
 MOST_WARNED = 3
 
 
 class Use:
-    """Of one cache. What other places hold is read from S3 once, when there is a miss."""
+    """The usage of one cache. Entries of other places are listed once, after the first miss."""
 
     def __init__(self, cache: Cache, s3: Entries, url: str) -> None:
         self._cache, self._s3, self._url = cache, s3, url.rstrip("/") + "/"
@@ -34,7 +34,8 @@ class Use:
         self.has_first_step = False
 
     def as_record(self, *, explain: bool = True) -> dict[str, Any]:
-        """For the job's record. hits: None where the file system does not tell. explain: whether S3 may be asked."""
+        """For the job's record. hits: None if the file system does not record reads. explain: whether to read reasons
+        from S3."""
         cache, report = self._cache, self._cache.report
         read, new = cache.used()
         failures = cache.failures()
@@ -117,7 +118,7 @@ class Use:
 
 
 def _bare(name: str) -> str:
-    """Without the folder, which is named after the compiler's version."""
+    """The name without its folder, which is named after the compiler's version."""
     return name.rpartition("/")[2]
 
 

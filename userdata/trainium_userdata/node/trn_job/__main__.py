@@ -12,7 +12,7 @@ from .attempt import Attempt
 from .store import Store
 
 RETRIES = 3
-"""Of each request to S3: seven seconds. Callers retry important requests later."""
+"""Retries of each request to S3: seven seconds. Callers repeat important requests later."""
 
 
 def main(arguments: list[str]) -> int:

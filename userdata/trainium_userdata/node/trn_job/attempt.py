@@ -1,4 +1,4 @@
-"""One attempt on this node, from the source to what is left when it has ended."""
+"""One attempt on this node, from the source to storing its results."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ FINAL_ATTEMPTS = 3
 
 
 class _AttemptEndedError(Exception):
-    """The attempt has ended before its command did."""
+    """The attempt has ended before its command."""
 
 
 class Attempt:
-    """`run` is all of it. secret_of: the value of a secret, by its ARN; raises OSError."""
+    """`run` runs the attempt. secret_of: returns the value of a secret by ARN; raises OSError."""
 
     def __init__(self, launch: Launch, store: Store, secret_of: Callable[[str], str]) -> None:
         self._launch, self._store = launch, store
@@ -92,7 +92,7 @@ class Attempt:
         return 0 if self._end.content["result"] == "succeeded" else 1
 
     def beside(self) -> list[PeriodicThread]:
-        """All of it but for the checkpoints, not started yet."""
+        """The tasks of the attempt except checkpoints, not started yet."""
         timing = self._launch.timing
         seconds = timing.log_others if self._launch.rank else timing.log
         threads = [
@@ -105,7 +105,7 @@ class Attempt:
         return threads
 
     def _poll(self) -> None:
-        """Read what other nodes and `trn stop` have written."""
+        """Read the objects of other nodes and of `trn stop`."""
         self._end.poll()
         if self._end.over.is_set():
             return
@@ -155,7 +155,7 @@ class Attempt:
     def _terminate(self, *_: object) -> None:
         self._terminated = True
 
-    # One after the other.
+    # One after another.
 
     @contextlib.contextmanager
     def _phase(self, name: str) -> Generator[None, None, None]:
@@ -169,7 +169,7 @@ class Attempt:
             self._phases[name] = self._phases.get(name, 0) + time.monotonic() - start
 
     def _prepare(self) -> None:
-        """Source, checkpoint and setup. Raises _AttemptEndedError when the attempt has ended meanwhile."""
+        """Prepare source, checkpoint and setup. Raises _AttemptEndedError if the attempt ends in the meantime."""
         launch, place = self._launch, self._launch.place
         for name in ("checkpoints", "outputs"):
             (place / name).mkdir()
@@ -215,7 +215,7 @@ class Attempt:
                     failure = self._finder.failure(code)
                     raise source.SourceError(f"the setup {failure.sentence}")
         if self._caches.is_wanted:
-            # After the setup, which may install another compiler.
+            # After the setup, because it may install another compiler.
             with self._phase("compile_cache"):
                 found = self._caches.prepare(self._variables, self._venv, self._is_ending)
                 self._variables = {**found, **self._variables}
@@ -250,7 +250,7 @@ class Attempt:
         self._last_life = time.monotonic()
 
     def _compute(self) -> None:
-        """Run the command, and return when the attempt is over."""
+        """Run the command until the attempt ends."""
         launch = self._launch
         self._finder = Finder()
         stack = launch.spec.stack
@@ -274,7 +274,8 @@ class Attempt:
             self._final_state = "failed"
             self._declare_failure(self._finder.failure(self._exit_code))
         else:
-            # Before it is said: when all nodes have succeeded the job is over, and the cluster may go.
+            # Before the success is reported: when all nodes have succeeded the job ends, and the cluster may be
+            # deleted.
             self._store_results(self._end.over.is_set)
             if not self._declare_lost_results():
                 self._state = self._final_state = "succeeded"
@@ -289,7 +290,7 @@ class Attempt:
         return bool(self._results.lost)
 
     def _check_time(self) -> None:
-        """What node 0 decides for all: whether the job hangs, or has taken too long."""
+        """Node 0 decides for all nodes whether the job hangs, or has exceeded its time limit."""
         launch = self._launch
         if launch.rank:
             return
@@ -305,7 +306,7 @@ class Attempt:
             self._end.declare("time-limit", f"the job's time limit of {limit} seconds is over")
 
     def _wait_for_others(self) -> None:
-        """Node 0 says that the job succeeded when every node has; the others wait for it."""
+        """Node 0 ends the job as succeeded when every node has succeeded; the others wait for it."""
         timing = self._launch.timing
         pending = [-1] if self._launch.rank else list(range(1, len(self._launch.nodes)))
         while not self._end.over.is_set():
@@ -321,7 +322,7 @@ class Attempt:
     # How it ended.
 
     def _is_interrupted(self) -> bool:
-        """Whether the command ended because the end of a node was announced."""
+        """Whether the command ended because a node will end."""
         with contextlib.suppress(OSError):
             self._notices.poll()
         if not self._notices.announced:
@@ -345,7 +346,7 @@ class Attempt:
         with contextlib.suppress(OSError):
             self._end.poll()
         for _ in range(2):
-            # What looks like an error of the script may be the loss of another node.
+            # An apparent error of the script may be caused by the loss of another node.
             if len(launch.nodes) > 1 and not self._end.over.is_set():
                 self._test_neighbours()
         if failure.may_be_anothers and len(launch.nodes) > 1:
@@ -360,7 +361,7 @@ class Attempt:
         )
 
     def _finish(self, threads: list[PeriodicThread]) -> None:
-        """End what still runs, and store what is left: checkpoints first."""
+        """End remaining processes, and store the remaining results, checkpoints first."""
         launch, result = self._launch, self._end.content["result"]
         self.log.say(f"attempt {launch.attempt}: {result} {self._end.content['reason']}".rstrip())
         command = self._command
@@ -385,7 +386,7 @@ class Attempt:
         self._retry_at_end("record", self._report)
 
     def _store_results(self, is_cancelled: Callable[[], bool]) -> None:
-        """What is left of checkpoints, outputs and the log, and what was compiled."""
+        """Store the remaining checkpoints, outputs, log and compiled graphs."""
         with self._phase("results"):
             self._results.store(lambda: self._terminated or is_cancelled())
             self._caches.store(settled=self._exit_code == 0)

@@ -1,7 +1,7 @@
-"""Checkpoints on their way to S3 and back.
+"""Stores checkpoints in S3, and downloads them.
 
 Each node stores its part of a checkpoint: its files, then a record of them. Node 0 writes the manifest when all parts
-are there. A checkpoint without a manifest does not exist.
+are stored. A checkpoint without a manifest is ignored.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from .store import Store
 
 READERS = 8
 CLOCK_MARGIN_SECONDS = 2
-"""By which the clocks of two nodes may differ."""
+"""The maximum difference between the clocks of two nodes."""
 MOST_PARTS_TOLD = 100
-"""In a node's record: those that were stored last."""
+"""The number of parts in a node's record, the last ones."""
 
 OVER = ("succeeded", RESULTS_LOST, "failed", "ended")
-"""States of a node that stores nothing any more."""
+"""States of a node that no longer stores anything."""
 
 Signature = tuple[tuple[str, int, int], ...]
 
 
 class CheckpointError(Exception):
-    """Why the job cannot continue from a checkpoint, in a sentence."""
+    """A sentence on why the job cannot continue from a checkpoint."""
 
 
 class Checkpoints:
-    """Stores what the script has completed in the job's checkpoint folder. say: takes a line for the log."""
+    """Stores complete checkpoints from the job's checkpoint folder. say: writes a line to the log."""
 
     def __init__(self, launch: Launch, store: Store, folder: Path, say: Callable[[str], None]) -> None:
         self._launch, self._store, self._folder, self._say = launch, store, folder, say
@@ -51,11 +51,11 @@ class Checkpoints:
         self._uploading = threading.Lock()
 
     def add_resumed(self, path: Path) -> None:
-        """Say that a checkpoint in the folder is the one that the job resumes from: it is stored already."""
+        """Mark a checkpoint in the folder as the one that the job resumes from, which is already stored."""
         self._known[path.name] = signature(path)
 
     def upload(self) -> None:
-        """Store what is new, the oldest first. Raises OSError; the next call continues."""
+        """Store new checkpoints, the oldest first. Raises OSError; the next call continues."""
         with self._uploading:
             for path in self._complete_paths():
                 before = signature(path)
@@ -65,7 +65,7 @@ class Checkpoints:
                 self._complete(self._told(), final=False)
 
     def as_record(self) -> dict[str, Any]:
-        """For the record of this node: whether it saves anything, and the parts that it has stored, by checkpoint."""
+        """For the record of this node: whether it saves checkpoints, and its stored parts by checkpoint."""
         looked = time.time()
         if not self._holds and self._folder.is_dir():
             self._holds = any(
@@ -81,7 +81,7 @@ class Checkpoints:
         return min(every, self._launch.timing.report) if self._pending else every
 
     def complete_all(self) -> None:
-        """On node 0, write the manifests of all that is complete, once every node has stored its last part.
+        """On node 0, write the manifests of complete checkpoints, once every node has stored its last part.
 
         Raises OSError; the next call continues.
         """
@@ -102,7 +102,7 @@ class Checkpoints:
             self._say(f"checkpoint {name} is not complete: parts of other nodes are missing")
 
     def _complete_paths(self) -> list[Path]:
-        """By the time at which they were saved. Scripts rename a checkpoint into place when it is whole."""
+        """Checkpoints sorted by the time of saving. Scripts rename a complete checkpoint into place."""
         if not self._folder.is_dir():
             return []
         found = [
@@ -113,7 +113,7 @@ class Checkpoints:
     def _upload(self, path: Path, before: Signature) -> None:
         name, launch = path.name, self._launch
         version = version_of_part(self._parts[name]) + 1 if name in self._parts else 1
-        # What is saved again under the same name must not change what an earlier manifest promises.
+        # Saving again under the same name must not change the files of an earlier manifest.
         part = checkpoint_part(launch.attempt, launch.rank, version)
         stored: dict[str, Any] = {}
         try:
@@ -123,7 +123,7 @@ class Checkpoints:
                 key = launch.job_keys.checkpoint_file(name, part, relative)
                 self._kept.upload(key, self._folder / relative, digest)
         except FileNotFoundError:
-            # The script deleted it meanwhile.
+            # The script has deleted it.
             return
         if signature(path) != before:
             return
@@ -133,7 +133,7 @@ class Checkpoints:
             self._pending[name] = time.time()
 
     def _complete(self, told: Mapping[int, Mapping[str, Any]], *, final: bool) -> None:
-        """told: by the other nodes. final: whether nothing comes after that."""
+        """told: reports of the other nodes. final: whether no more parts follow."""
         launch = self._launch
         owners: dict[str, dict[int, str]] = {name: {0: self._parts[name]} for name in self._pending}
         for rank, record in told.items():
@@ -146,7 +146,7 @@ class Checkpoints:
                 missing = [rank for rank, record in told.items() if rank not in parts and record.get("holds")]
                 if 0 not in parts and self._holds:
                     missing.insert(0, 0)
-                # Where no two nodes save under one name, each of them saves checkpoints of its own.
+                # If no two nodes save under the same name, each saves its own checkpoints.
                 is_whole = not missing or (len(parts) == 1 and not self._is_sharded)
                 if not is_whole:
                     self._say(f"checkpoint {name} is not complete: node {missing[0]} has no part of it")
@@ -154,7 +154,7 @@ class Checkpoints:
                 since = self._pending[name] + CLOCK_MARGIN_SECONDS
                 silent = [rank for rank in range(1, len(launch.nodes)) if rank not in parts]
                 is_whole = all(_saves_nothing(told.get(rank, {}), since) for rank in silent)
-                # Parts of a name that is saved again and again may be of different steps.
+                # Parts of a name that is saved repeatedly may be of different steps.
                 is_whole &= len(parts) == 1 or all(version_of_part(part) == 1 for part in parts.values())
             if is_whole:
                 manifest = {
@@ -169,7 +169,7 @@ class Checkpoints:
                 self._pending.pop(name, None)
 
     def _told(self) -> dict[int, dict[str, Any]]:
-        """What the other nodes say of their checkpoints. Raises OSError."""
+        """The checkpoint reports of the other nodes. Raises OSError."""
         ranks = range(1, len(self._launch.nodes))
         keys = [self._launch.keys.node(rank) for rank in ranks]
         with ThreadPoolExecutor(READERS) as readers:
@@ -178,7 +178,8 @@ class Checkpoints:
 
 
 def _saves_nothing(told: Mapping[str, Any], since: float) -> bool:
-    """Whether a node has never had anything in its folder, by a look after that moment or its last. Unknown is no."""
+    """Whether a node has never had a checkpoint in its folder, from a check after that time or its last one. Unknown is
+    no."""
     return told.get("holds") is False and (told["is_over"] or told.get("looked", 0) >= since)
 
 
@@ -187,7 +188,7 @@ def _of_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def signature(path: Path) -> Signature:
-    """Names, with its own, sizes and times of its files; empty when it is gone."""
+    """Names (including its own), sizes and times of its files; empty if it no longer exists."""
     try:
         found = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
         stats = [(str(file.relative_to(path.parent)), file.stat()) for file in found if not file.is_symlink()]
@@ -197,9 +198,9 @@ def signature(path: Path) -> Signature:
 
 
 def download(launch: Launch, store: Store, folder: Path) -> Path:
-    """The checkpoint that the launch names, below a folder as its script saved it.
+    """Download the checkpoint of the launch to a folder, as its script saved it.
 
-    Where several nodes have saved a file of one name, a node gets its own, or that of the lowest rank.
+    If several nodes have saved a file with the same name, a node gets its own, or that of the lowest rank.
 
     Raises CheckpointError, and OSError without S3.
     """

@@ -1,4 +1,4 @@
-"""A command line of a job, run by a login shell, and its output line by line."""
+"""Runs a command line of a job in a login shell, and reads its output line by line."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ LONGEST_LINE = 16384
 DOTS = re.compile(r"^(?:\[rank \d+\] ?[.\s]*)+(?=\[rank \d+\] )")
 WAITING = b"Another process must be compiling"
 KEPT = ("HOME", "LANG", "LOGNAME", "SHELL", "TZ", "USER")
-"""Of this process's environment; all else is the login shell's business."""
+"""Variables to keep of this process; the login shell sets the others."""
 CLOSE_SECONDS = 5
-"""How long output is waited for when nothing is left that could write any."""
+"""How long to wait for output after all processes have ended."""
 
 
 class Command:
-    """Starts at once, in a process group of its own.
+    """Starts at once, in a new process group.
 
-    secrets: variables that no file may hold. The profile may change them; others are set after it. venv: the virtual
-    environment that the profile finds active. unbroken: texts that are kept whole in lines longer than LONGEST_LINE.
-    sink: takes the rank that a line begins with and the rest of the line, in a thread. alive: is called for output that
-    shows life, also where it is no whole line yet.
+    secrets: variables that must not be written to a file. The profile may change them; other variables are set after
+    it. venv: the virtual environment that is active in the profile. unbroken: texts that are not split in lines longer
+    than LONGEST_LINE. sink: called in a thread with the rank at the start of a line, and the rest of the line. alive:
+    is called for output that shows life, also where it is no whole line yet.
     """
 
     def __init__(
@@ -66,19 +66,20 @@ class Command:
 
     @property
     def exit_code(self) -> int | None:
-        """Negative: the signal that ended it. None while it runs."""
+        """Negative: the signal that ended it. None while it is running."""
         code = self._process.poll()
-        # bash's own way to report the signal that ended a program.
+        # bash reports the signal that ended a program this way.
         return 128 - code if code is not None and 128 < code <= 128 + signal.SIGRTMAX else code
 
     def wait(self, until: threading.Event, seconds: float = 0.2) -> None:
-        """Return when it has ended, the event is set, or the seconds are over."""
+        """Wait until it has ended, the event is set, or the time is over."""
         end = time.monotonic() + seconds
         while self.exit_code is None and not until.is_set() and time.monotonic() < end:
             until.wait(0.05)
 
     def end(self, grace: float) -> None:
-        """SIGTERM to its group, so many seconds later SIGKILL to all that is left; then the output's rest is read."""
+        """Send SIGTERM to its group, after the grace time SIGKILL to remaining processes; then read the remaining
+        output."""
         if self.exit_code is None:
             self._signal(signal.SIGTERM)
             deadline = time.monotonic() + grace
@@ -141,7 +142,8 @@ def shows_life(block: bytes) -> bool:
 
 
 def end_of_part(line: bytes, most: int, unbroken: Sequence[bytes]) -> int:
-    """Where the first part of a line that is too long ends: after `most` bytes, or before a text to be kept whole."""
+    """The end of the first part of a line that is too long: after `most` bytes, or before a text that must not be
+    split."""
     end = most
     while True:
         found = (line.find(text, max(0, end - len(text) + 1), end + len(text) - 1) for text in unbroken)
@@ -152,14 +154,14 @@ def end_of_part(line: bytes, most: int, unbroken: Sequence[bytes]) -> int:
 
 
 def login_shell() -> dict[str, str]:
-    """The environment that a login shell is started with: its profile makes the rest."""
+    """The initial environment of a login shell; its profile sets the rest."""
     return {"PATH": os.defpath, **{name: os.environ[name] for name in KEPT if name in os.environ}}
 
 
 def variables(
     *, spec_environment: Mapping[str, str], job: str, attempt: int, nodes: int, rank: int, head: str, place: Path
 ) -> dict[str, str]:
-    """What a job finds in its environment besides the profile's. place: the folder of the attempt."""
+    """The environment variables of a job in addition to the profile's. place: the folder of the attempt."""
     return {
         "TRN_JOB": job,
         "TRN_ATTEMPT": str(attempt),

@@ -1,4 +1,4 @@
-"""The compile caches of a job on one node: which they are, and when they are filled and written back."""
+"""The compile caches of a job on one node, filled before it and written back during it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trn_node import files
 from .launch import Launch
 
 SECONDS, SECONDS_OTHERS = 30.0, 90.0
-"""Between looks for new entries of node 0, and of the others, whose entries are mostly node 0's as well."""
+"""Interval between searches for new entries on node 0, and on the others, whose entries are mostly the same."""
 RETRIES = 1
 LNC_VARIABLES = ("NEURON_LOGICAL_NC_CONFIG", "NEURON_RT_VIRTUAL_CORE_SIZE")
 FLAGS_VARIABLE = "NEURON_CC_FLAGS"
@@ -31,7 +31,7 @@ PLAN_VARIABLES = "etc/trn/environment.base64"
 
 
 class CompileCaches:
-    """None of it fails the job: without S3, or a compiler whose version is known, the job continues with a warning."""
+    """Problems do not fail the job: without S3, or without a known compiler version, it continues with a warning."""
 
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
         self._launch, self._say = launch, say
@@ -52,7 +52,7 @@ class CompileCaches:
     def prepare(
         self, environment: Mapping[str, str], venv: str | None, is_cancelled: Callable[[], bool]
     ) -> dict[str, str]:
-        """Fill them, but for a cache that the environment names: the variables that make the stacks use them.
+        """Fill the caches, except one that the environment sets. Returns the variables that make the stacks use them.
 
         venv: the environment of the command, whose packages come before those of the image's.
         """
@@ -94,7 +94,7 @@ class CompileCaches:
                     cache.report.fail("not renewed in S3", error)
 
     def as_record(self, *, has_first_step: bool) -> list[dict[str, Any]]:
-        """Of each cache what was used, for the job's record."""
+        """The usage of each cache, for the job's record."""
         with self._lock:
             for _, use in self._caches:
                 use.has_first_step = has_first_step
@@ -153,6 +153,6 @@ def _version(venvs: Iterable[Path], package: str) -> str:
 
 
 def _stacks(stack: str, venvs: Sequence[Path]) -> list[str]:
-    """JAX compiles by libneuronxla, and has a cache of its own above that one."""
+    """JAX compiles with libneuronxla, and has another cache on top of it."""
     found = ["xla", "jax"] if stack == "jax" else [stack]
     return [*found, "vllm"] if _version(venvs, "vllm") or _version(venvs, "vllm_neuron") else found

@@ -1,4 +1,4 @@
-"""How an attempt ended: one object that every node may write and only the first does."""
+"""The end of an attempt: one object, written by the first node that detects it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RETRY_SECONDS = 2
 
 
 class End:
-    """over: is set when the attempt has ended on any node; then `content` says how."""
+    """over: set when the attempt has ended on any node; `content` then says how."""
 
     def __init__(self, launch: Launch, store: Store) -> None:
         self._launch, self._store = launch, store
@@ -26,7 +26,7 @@ class End:
         self.content: dict[str, Any] = {}
 
     def poll(self) -> None:
-        """Raises OSError when S3 does not answer."""
+        """Raises OSError if S3 does not answer."""
         found = None if self.over.is_set() else self._store.read(self._key)
         if found is not None:
             self._set(found)
@@ -40,7 +40,7 @@ class End:
         exit_code: int | None = None,
         traceback: str | None = None,
     ) -> None:
-        """Write it, unless another node has written an end before. Tries until S3 answers."""
+        """Write the end, unless another node already has. Retries until S3 answers."""
         own = end_record(
             result,
             reason,

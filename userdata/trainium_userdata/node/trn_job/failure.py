@@ -1,4 +1,4 @@
-"""Why a command failed, from its own output: the first traceback, and not those that follow from it."""
+"""Why a command failed, from its output: the first traceback, not those that it caused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 RANK = re.compile(r"^\[rank (\d+)\] ?(.*)$")
 TORCH_RANK = re.compile(r"^\[rank(\d+)\]: ?")
-"""What torch.distributed puts before each line of an uncaught exception."""
+"""The prefix of torch.distributed for each line of an uncaught exception."""
 BEGIN = "Traceback (most recent call last):"
 CHAINED = (
     "During handling of the above exception, another exception occurred:",
@@ -31,12 +31,12 @@ CONSEQUENCE = re.compile(
     r"|NRT_TIMEOUT|status_code=5\b|status_code=1200|HW_ERR_COLLECTIVES|hang in collectives|Timeout waiting for RX",
     re.IGNORECASE,
 )
-"""What a process says that lost the others: the cause is elsewhere, if another node has failed. Of Neuron's runtime:
+"""Errors of a process that lost its connections: if another node has failed, that is the cause. Of Neuron's runtime:
 AWS Neuron documentation, neuron-runtime/nrt-troubleshoot.rst."""
 
 
 class Failure(NamedTuple):
-    """rank: of the whole job; None when the output names none. sentence: what was wrong, without where it was."""
+    """rank: within the whole job; None if the output has none. sentence: the problem, without its location."""
 
     rank: int | None
     exit_code: int
@@ -49,7 +49,7 @@ class Failure(NamedTuple):
 
 
 class Finder:
-    """Is fed with every line of the output."""
+    """Reads every line of the output."""
 
     def __init__(self) -> None:
         self._open: dict[int | None, list[str]] = {}
@@ -89,7 +89,7 @@ class Finder:
                 self._count += 1
 
     def _summary(self, line: str) -> None:
-        """torchrun's own summary names who failed first."""
+        """torchrun's summary has the first failure."""
         if line.strip() == ROOT_CAUSE:
             self._in_summary, self._root = True, {}
         elif self._in_summary:
@@ -99,7 +99,7 @@ class Finder:
                     self._root[name] = int(found[1])
 
     def failure(self, exit_code: int) -> Failure:
-        """exit_code: of the command as a whole."""
+        """exit_code: of the whole command."""
         rank, code = self._root.get("rank"), exit_code
         lines: list[str] | None = None
         if rank is not None:
@@ -107,7 +107,7 @@ class Finder:
             if code > 0 and rank in self._last:
                 lines = self._last[rank][1]
         elif self._last:
-            # Of each rank the last one, which ended it: it may have caught others.
+            # The last one of each rank, which ended it: it may have caught earlier ones.
             rank, (_, lines) = min(self._last.items(), key=lambda item: item[1][0])
         if lines:
             return Failure(rank, code, lines[-1], "\n".join(lines))
@@ -118,7 +118,7 @@ class Finder:
 
 
 def full_disk(folder: Path) -> str:
-    """What a process may have had no room left to say: its output passes through files of torchrun."""
+    """A hint on a full disk, which can lose the output of processes because it passes through files of torchrun."""
     full = shutil.disk_usage(folder).free < LEAST_FREE_BYTES
     return "; no space is left on the disk of the job" if full else ""
 

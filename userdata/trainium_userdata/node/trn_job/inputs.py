@@ -1,4 +1,4 @@
-"""The data of a job, fetched on each node before its setup."""
+"""Downloads the inputs of a job on each node before its setup."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from pathlib import Path, PurePosixPath
 from .store import Store
 
 READERS = 8
-"""At a time: many small files wait for S3, and not for the network."""
+"""Parallel downloads, because many small files are limited by latency."""
 
 
 class InputError(Exception):
-    """What is wrong with an input, in a sentence."""
+    """A sentence on a problem with an input."""
 
 
 def download(inputs: Mapping[str, str], store: Store, folder: Path) -> None:
-    """Each below its name. A URL that ends with / is a folder, with all that is below it; any other one is a file.
+    """Download each input to a path with its name. A URL that ends with / is a folder with its content; any other is a
+    file.
 
-    Raises InputError, and OSError when S3 or the disk refuses.
+    Raises InputError, and OSError for errors of S3 or the disk.
     """
     folder.mkdir()
     for name, url in inputs.items():

@@ -1,4 +1,4 @@
-"""The launch file: what a node needs to know of its part of a job."""
+"""The launch file: the input of a node's part of a job."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ class Launch(NamedTuple):
 
     @property
     def checkpoints_url(self) -> str:
-        """S3 URL of the folder in which each job has its checkpoints: one that outlives the cluster, or `url`."""
+        """S3 URL of the folder for the checkpoints of all jobs: one that outlives the cluster, or `url`."""
         return self.spec.checkpoints_folder(self.url)
 
     @property
     def inputs(self) -> dict[str, str]:
-        """S3 URLs by name. What was uploaded for the job is named by its path in the job's folder."""
+        """S3 URLs by name. Uploads are given by their path in the job's folder."""
         folder = f"{self.url}/{self.job_keys.folder}"
         return {name: url if "://" in url else f"{folder}/{url}" for name, url in self.spec.inputs.items()}
 
@@ -101,7 +101,7 @@ class Launch(NamedTuple):
 
 
 def read(path: str) -> Launch:
-    """Raises OSError, ValueError, LookupError or TypeError when it is no launch file."""
+    """Raises OSError, ValueError, LookupError or TypeError if it is not a launch file."""
     raw: dict[str, Any] = json.loads(Path(path).read_text())
     timing, spec = Timing(**raw.pop("timing", {})), Job.from_record(raw.pop("spec"))
     return Launch(**raw, spec=spec, timing=timing)

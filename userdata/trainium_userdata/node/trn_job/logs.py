@@ -1,4 +1,4 @@
-"""The log of a job on its way to S3, in parts."""
+"""Stores the log of a job in S3, in parts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from trainium_wire.logs import logger_of
 _LOGGER = logger_of("trn_job")
 PART_BYTES = 1024 * 1024
 MOST_BYTES = 64 * 1024 * 1024
-"""Kept while S3 does not take them; what comes then is counted and dropped."""
+"""Lines kept while S3 fails; later ones are counted and dropped."""
 
 
 class Log:
-    """send: stores the part of a number. It raises OSError when it could not, and is called again later."""
+    """send: stores the part with a number. If it raises OSError, it is called again later."""
 
     def __init__(self, send: Callable[[int, bytes], None]) -> None:
         self._send = send
@@ -36,12 +36,12 @@ class Log:
             self._append(text)
 
     def say(self, text: str) -> None:
-        """A line of ours."""
+        """Write a line of this program."""
         _LOGGER.info("%s", text)
         self.add(None, f"[trn] {text}")
 
     def send(self) -> None:
-        """All that is there."""
+        """Send all lines."""
         with self._sending:
             while True:
                 with self._lock:

@@ -1,4 +1,4 @@
-"""That the end of this node, or of another one of the job, was announced."""
+"""Notices about the end of this node, or of another node of the job."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .launch import Launch
 from .store import Store
 
 SIGNAL = signal.SIGUSR1
-"""What training frameworks take as the sign to save and stop."""
+"""The signal to save and stop for training frameworks."""
 
 
 class Notices:
-    """`announced`: what will end a node of the job soon; None while nothing will."""
+    """`announced`: the notice that a node of the job will end soon, or None."""
 
     def __init__(self, launch: Launch, store: Store) -> None:
         self._launch, self._store = launch, store
@@ -28,7 +28,7 @@ class Notices:
         self.announced: dict[str, Any] | None = None
 
     def poll(self) -> None:
-        """Publish to the other nodes what is announced here, and signal the processes here otherwise.
+        """Publish a notice to this node to the others; for a notice to another node, signal the processes here.
 
         The writer of the file here has already signalled this node's processes. Raises OSError without S3.
         """
@@ -45,7 +45,7 @@ class Notices:
             processes.signal_those_that_handle(SIGNAL)
 
     def _own(self) -> dict[str, Any] | None:
-        """What is announced to this node itself, if it comes soon."""
+        """The notice to this node, if its time is soon."""
         try:
             notice = json.loads(Path(self._launch.notice_file).read_text()) if self._launch.notice_file else None
             if not notice:

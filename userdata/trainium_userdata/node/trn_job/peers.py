@@ -1,4 +1,4 @@
-"""Whether the neighbours of a node are there. Each node tests the next two, never all of them."""
+"""Checks that the neighbours of a node answer. Each node tests only the next two."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEIGHBOURS = 2
 
 
 def answers(address: str, port: int, *, refused: bool = True) -> bool:
-    """refused: whether a refused connection is an answer."""
+    """refused: whether a refused connection counts as an answer."""
     try:
         socket.create_connection((address, port), CONNECT_TIMEOUT_SECONDS).close()
     except OSError as error:
@@ -24,7 +24,8 @@ def answers(address: str, port: int, *, refused: bool = True) -> bool:
 
 
 class Listener:
-    """A port on which others see that this process runs: after a reboot the node answers, and this port does not."""
+    """A port that shows other nodes that this process is running: after a reboot the node answers, but this port does
+    not."""
 
     def __init__(self, address: str) -> None:
         self._socket = socket.create_server((address, 0), backlog=128)
@@ -54,7 +55,7 @@ class Neighbours:
         return any(self._misses.values())
 
     def test(self) -> str | None:
-        """A sentence on the first of them that did not answer twice in a row."""
+        """A sentence on the first neighbour that did not answer twice in a row."""
         for rank in self._ranks:
             node = self._launch.nodes[rank]
             if rank not in self._ports:
@@ -75,7 +76,7 @@ class Neighbours:
         return None
 
     def _port(self, rank: int) -> dict[int, int]:
-        """Nothing before that node's first record."""
+        """Empty before the first record of the node."""
         try:
             record = self._store.read(self._launch.keys.node(rank))
         except OSError:
@@ -84,7 +85,7 @@ class Neighbours:
 
 
 def has_succeeded(launch: Launch, store: Store, rank: int) -> bool:
-    """Whether a node says that its part has; no while S3 does not answer."""
+    """Whether a node has reported that its part has ended; False if S3 does not answer."""
     return _record(launch, store, rank).get("state") == "succeeded"
 
 

@@ -1,4 +1,4 @@
-"""Work that is done again and again."""
+"""Periodic work in a thread."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _LOGGER = logger_of("trn_job")
 
 
 class PeriodicThread(threading.Thread):
-    """Calls `work` at once and then every so many seconds, or `soon`, until `stop`.
+    """Calls `work` at once, then at an interval or after `soon`, until `stop`.
 
-    What it raises is printed, once for a row.
+    Prints its errors, repeated ones only once.
     """
 
     def __init__(self, name: str, work: Callable[[], object], seconds: Callable[[], float]) -> None:
@@ -39,11 +39,11 @@ class PeriodicThread(threading.Thread):
                 return
 
     def soon(self) -> None:
-        """Do not wait for the next time."""
+        """Call `work` without waiting for the interval."""
         self._due.set()
 
     def stop(self) -> None:
-        """Wait for work that is being done, and do no more."""
+        """Wait for the current call, and stop."""
         self._is_stopped = True
         self._due.set()
         if self.is_alive():

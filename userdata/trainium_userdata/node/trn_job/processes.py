@@ -1,4 +1,4 @@
-"""The processes of a job: everything that descends from this one."""
+"""The processes of a job: all descendants of this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-"""prctl(2): processes whose parent has ended become this process's children, and stay within reach."""
+"""prctl(2): orphaned processes become children of this process, so that it can find them."""
 
 KILL_SECONDS = 10
 
@@ -24,7 +24,7 @@ def adopt_orphans() -> None:
 
 
 def descendants() -> list[int]:
-    """Those that run, in no order."""
+    """The running processes, in no order."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError, ValueError):
@@ -41,7 +41,7 @@ def descendants() -> list[int]:
 
 
 def ranks() -> list[int]:
-    """The processes that compute: those with a RANK in their environment, else those without children."""
+    """The computing processes: those with a RANK in their environment, otherwise those without children."""
     all_of_them = descendants()
     found = [process for process in all_of_them if "RANK" in _environment(process)]
     parents = {_parent(process) for process in all_of_them}
@@ -68,7 +68,7 @@ def handles(process: int, number: signal.Signals) -> bool:
 
 
 def kill_all() -> None:
-    """End what runs now and what it starts meanwhile, but for what the kernel does not let go of."""
+    """End all processes, including those started in the meantime, except those that the kernel cannot kill."""
     end = time.monotonic() + KILL_SECONDS
     while time.monotonic() < end:
         left = descendants()

@@ -1,4 +1,4 @@
-"""The output of a job: its progress, as in `TRN step=120 loss=2.31 tokens=8192`, and what it compiled."""
+"""Reads progress lines such as `TRN step=120 loss=2.31 tokens=8192`, and compilations, from a job's output."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from trainium_wire.formats import now_text
 
 LINE = re.compile(r"(?:^|[\s.])TRN((?:\s+[A-Za-z][\w.-]*=\S*)+)\s*$")
 WINDOW = 50
-"""Steps that rates are computed over: a few seconds or minutes of most scripts."""
+"""Number of steps for rates: a few seconds or minutes of most scripts."""
 LONGEST_TEXT = 200
 MOST_KEYS = 20
 
 CACHED = ("Using a cached neff at",)
 COMPILED = ("Compiler status PASS", "Compilation Successfully Completed")
-"""Of libneuronxla and neuronx-cc, which may print both for one graph. Source: the logs in the tutorials of the Neuron
-documentation, 2.0 to 2.28. TorchNeuron is not known to print either."""
+"""Lines of libneuronxla and neuronx-cc, which may print both for one graph. Source: the logs in the tutorials of the
+Neuron documentation, 2.0 to 2.28. TorchNeuron is not known to print either."""
 
 
 class Progress:
-    """Of the first rank that prints any: the others' lines say the same of the same steps."""
+    """The progress of the first rank that prints any, because the others print the same steps."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -59,7 +59,7 @@ class Progress:
         self._rates["last_at"] = now_text()
 
     def as_record(self) -> dict[str, Any]:
-        """steps_per_second and tokens_per_second once two steps were printed; loss and other values as last printed."""
+        """steps_per_second and tokens_per_second from two steps on; loss and other values as last printed."""
         rates: dict[str, float] = {}
         if len(self._steps) > 1:
             (first_at, first_step, first_tokens), (last_at, last_step, last_tokens) = self._steps[0], self._steps[-1]
@@ -71,7 +71,7 @@ class Progress:
 
 
 class Compiling:
-    """Is fed with every line of the output."""
+    """Reads every line of the output."""
 
     def __init__(self) -> None:
         self._counts: collections.Counter[str] = collections.Counter()
@@ -82,7 +82,7 @@ class Compiling:
                 self._counts[sign] += 1
 
     def counts(self) -> dict[str, int]:
-        """How many graphs were compiled, and how many found; empty while no line has told."""
+        """How many graphs were compiled and found in the cache; empty if unknown."""
         found = {
             "compiled": max(self._counts[sign] for sign in COMPILED),
             "cached": max(self._counts[sign] for sign in CACHED),
@@ -91,7 +91,7 @@ class Compiling:
 
 
 def number(text: str) -> float | None:
-    """None for what is none, or no finite one: JSON has no word for those."""
+    """The number; None if invalid or not finite, which JSON does not support."""
     try:
         found = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What an attempt leaves behind, on its way to S3 at its end."""
+"""Stores the results of an attempt in S3 at its end."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from .store import Store
 
 PAUSE_SECONDS = 1
 MOST_UNANSWERED = 3
-"""Files of one look that S3 did not take: each costs seconds, and the next look begins with others."""
+"""Maximum number of failed uploads in one search: each takes seconds, and the next search starts with other files."""
 
 
 class Results:
-    """Checkpoints, outputs and the log of an attempt. lost: what did not reach S3, and why; empty: nothing is lost."""
+    """Checkpoints, outputs and the log of an attempt. lost: what did not reach S3, and why; empty if nothing is
+    lost."""
 
     def __init__(self, launch: Launch, store: Store, log: Log) -> None:
         self._launch, self._log = launch, log
@@ -45,12 +46,12 @@ class Results:
         self._running_ended = self._running_ended or time.monotonic()
 
     def store(self, is_cancelled: Callable[[], bool]) -> None:
-        """Store what is left, within the time that all calls share."""
+        """Store the remaining results, within the time limit of all calls."""
         works = {"checkpoints": self.checkpoints.upload, "outputs": self._outputs.upload, "log": self._log.send}
         self._deliver(works, is_cancelled)
 
     def complete_checkpoints(self) -> None:
-        """On node 0, when all nodes have stored their parts: within the time that all calls share."""
+        """On node 0, write manifests when all nodes have stored their parts, within the time limit of all calls."""
         self._deliver({"checkpoints": self.checkpoints.complete_all}, lambda: False)
 
     def _deliver(self, works: Mapping[str, Callable[[], object]], is_cancelled: Callable[[], bool]) -> None:
@@ -81,7 +82,7 @@ class Outputs:
         self._failed: dict[Path, OSError] = {}
 
     def upload(self) -> None:
-        """What is not stored yet. A file that cannot be stored keeps none of the others from it. Raises OSError."""
+        """Store new files. A file that cannot be stored does not prevent the others. Raises OSError."""
         part = f"node-{self._launch.rank}/" if self._launch.rank else ""
         files = [file for file in sorted(self._folder.rglob("*")) if file.is_file() and not file.is_symlink()]
         unanswered = 0
@@ -97,13 +98,13 @@ class Outputs:
                 unanswered += not error.errno
         left = [file for file in files if file not in self._stored]
         if left:
-            # S3 may answer later, and then take those that were refused as well.
+            # S3 may answer later, and then accept the failed ones too.
             first = min(self._failed.values(), key=is_refusal)
             raise first if len(left) == 1 else SomeLeftError(len(left), first)
 
 
 class SomeLeftError(OSError):
-    """Several files were not stored. first: why one of them was not."""
+    """Several files were not stored. first: the reason for one of them."""
 
     def __init__(self, count: int, first: OSError) -> None:
         super().__init__(f"{count} files, the first: {first}")
@@ -111,7 +112,7 @@ class SomeLeftError(OSError):
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether patience seldom mends it: S3 has answered, and refuses, or a file cannot be read."""
+    """Whether retries rarely help: S3 has refused a request, or a file cannot be read."""
     if isinstance(error, SomeLeftError):
         return is_refusal(error.first)
     return (
@@ -128,9 +129,9 @@ def deliver(
     patience: float,
     refused_patience: float,
 ) -> dict[str, Exception]:
-    """Do all of it, again and again until each was done or the time is over. What is left, each with its last error.
+    """Retry all tasks until each has succeeded or the time is over. Returns the remaining tasks with their last errors.
 
-    began: by time.monotonic(). patience: seconds from then on; refused_patience: where S3 answers, and refuses.
+    began: by time.monotonic(). patience: time limit in seconds; refused_patience: time limit if S3 refuses.
     """
     left, errors = dict(works), dict[str, Exception]()
     while True:

@@ -1,4 +1,4 @@
-"""The secrets of a job: in the environment of its processes, and nowhere else."""
+"""The secrets of a job, stored only in the environment of its processes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 
 HIDDEN = "***"
 SHORTEST = 4
-"""Characters of what is hidden in the log: hiding less would hide parts of ordinary words."""
+"""Minimum number of characters to hide in the log: shorter values would hide parts of ordinary words."""
 
 
 class Secrets:
-    """`environment`: the values by the names of their variables, `hidden`: what is masked, once `fetch` was called.
+    """After `fetch`, `environment` has the values by variable name, `hidden` the texts to mask.
 
-    value_of: gives the value of an ARN, and raises OSError with the reason when it cannot.
+    value_of: returns the value for an ARN, or raises OSError with the reason.
     """
 
     def __init__(self, arns: Mapping[str, str], value_of: Callable[[str], str]) -> None:
@@ -31,7 +31,7 @@ class Secrets:
                 raise OSError(f"the secret {name}: its value holds a zero byte, and no environment variable can")
             self.environment[name] = value
         lines = {line.strip() for value in self.environment.values() for line in value.splitlines()}
-        # The longest first: one may be part of another.
+        # The longest first, because one may be part of another.
         self.hidden = sorted((line for line in lines if len(line) >= SHORTEST), key=len, reverse=True)
 
     def masked(self, line: str) -> str:

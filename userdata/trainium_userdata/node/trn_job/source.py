@@ -1,4 +1,4 @@
-"""The packed source of a job, unpacked into a folder and nowhere else."""
+"""Unpacks the source of a job into a folder."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 
 
 class SourceError(Exception):
-    """What is wrong with the source, in a sentence."""
+    """A sentence on a problem with the source."""
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Raises SourceError, and OSError when the disk does not take it."""
+    """Raises SourceError, and OSError for errors of the disk."""
     folder.mkdir()
     links: list[tuple[Path, str]] = []
     try:
@@ -38,7 +38,7 @@ def unpack(archive: Path, folder: Path) -> None:
                     raise SourceError(f"the packed source holds {member.name}, which is no file, folder or link")
     except (tarfile.TarError, EOFError, ValueError) as error:
         raise SourceError(f"the packed source cannot be read: {error}") from None
-    # Last: nothing is written through a link.
+    # Last, so that nothing is written through a link.
     for path, target in links:
         inside = os.path.normpath(os.path.join(path.parent, target))  # noqa: PTH118
         if os.path.isabs(target) or not inside.startswith(f"{folder}{os.sep}"):  # noqa: PTH117

@@ -1,4 +1,4 @@
-"""What every process of a job that hangs is doing: by py-spy where it is installed, by faulthandler otherwise."""
+"""Prints the stacks of a hanging job's processes, with py-spy if it is installed, otherwise with faulthandler."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from . import processes
 from .command import login_shell
 
 PY_SPY_SECONDS = 10
-"""For all processes of the node. Without --nonblocking it would wait for one that was stopped."""
+"""Time limit for all processes of the node. Without --nonblocking it would wait for a stopped process."""
 
 
 def print_stacks(say: Callable[[str], None], ended: Callable[[], bool], seconds: float) -> None:
-    """py-spy's stacks go to `say`; where it has none, faulthandler prints them on SIGABRT, which ends the process.
+    """Pass py-spy's stacks to `say`; without these, faulthandler prints them on SIGABRT, which ends the process.
 
-    ended: whether the command has; seconds: how long faulthandler may take.
+    ended: whether the command has ended; seconds: time limit of faulthandler.
     """
     ranks = processes.ranks()
     say("stacks of the processes:")
@@ -35,7 +35,7 @@ def print_stacks(say: Callable[[str], None], ended: Callable[[], bool], seconds:
 
 
 def _without_stack(ranks: list[int], say: Callable[[str], None]) -> list[int]:
-    """Those that py-spy says nothing of: Linux may forbid one process to read another (ptrace_scope)."""
+    """The processes without a stack of py-spy: Linux may forbid reading another process (ptrace_scope)."""
     with ThreadPoolExecutor(max(1, len(ranks))) as threads:
         stacks = list(threads.map(_stack, ranks))
     for stack in stacks:
@@ -53,7 +53,7 @@ def _stack(process: int) -> str:
 
 
 def _login_shell(line: str) -> str:
-    """What it prints; empty when it fails."""
+    """Its output; empty if it fails."""
     try:
         done = subprocess.run(
             ["bash", "-l", "-c", line],

@@ -1,4 +1,4 @@
-"""Where the nodes of a job exchange objects: a folder in S3."""
+"""The S3 folder in which the nodes of a job exchange objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trn_node.objects import Objects
 
 
 class Store:
-    """Keys are relative to the folder of all jobs. Each method raises OSError when S3 does not answer, or refuses."""
+    """Keys are relative to the folder of all jobs. All methods raise OSError if S3 does not answer or refuses."""
 
     def __init__(self, s3: Objects, url: str) -> None:
         self._s3, self._url = s3, url
@@ -27,7 +27,7 @@ class Store:
         return [each.key[len(self._url) - len(bucket) + 1 :] for each in found]
 
     def read(self, key: str) -> dict[str, Any] | None:
-        """A JSON object; None while there is none."""
+        """A JSON object; None if it does not exist."""
         found = self._s3.get(f"{self._url}/{key}")
         return json.loads(found[0]) if found else None
 
@@ -35,14 +35,14 @@ class Store:
         self._s3.put(f"{self._url}/{key}", json.dumps(content).encode())
 
     def create(self, key: str, content: Mapping[str, Any]) -> bool:
-        """Write it unless there is one: then False."""
+        """Write it unless it exists. Returns whether it was written."""
         return self._s3.create(f"{self._url}/{key}", json.dumps(content).encode())
 
     def write_text(self, key: str, text: bytes) -> None:
         self._s3.put(f"{self._url}/{key}", text, "text/plain; charset=utf-8")
 
     def upload(self, key: str, file: Path, digest: str = "") -> None:
-        """digest: SHA-256 of the file, where it is known."""
+        """digest: SHA-256 of the file, if known."""
         self._s3.put_file(f"{self._url}/{key}", file, digest)
 
     def download(self, key: str, file: Path) -> bool:
