@@ -28,10 +28,11 @@ def find_cdk(folder: Path) -> str:
 
 
 def cdk_path(folder: Path) -> str | None:
-    """The path of a project's CDK CLI."""
+    """The path of a project's CDK CLI. One that another user has put there is not used."""
     for place in (folder, *folder.parents):
         own = place / "node_modules" / ".bin" / "cdk"
-        if own.exists():
+        # A folder above, such as /tmp, may be open to other users.
+        if own.exists() and all(part.lstat().st_uid in (0, os.getuid()) for part in (own, *own.parents[:2])):
             return str(own)
     return shutil.which("cdk", path=tool_path())
 

@@ -26,7 +26,7 @@ BELOW: dict[str, set[str]] = {
     "tools/demo": {"trainium_wire", "trainium_runtime", "trainium_core", "trainium_local", "trainium_cli"},
     "tools/bench": {"trainium_wire", "trainium_runtime", "trainium_core", "trainium_local", "trainium_cli", "tools"},
     "tools/lab": {"trainium_wire", "trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
-    "tools/security": {"trainium_local"},
+    "tools/security": {"trainium_wire", "trainium_userdata", "trainium_local", "trainium_cli"},
 }
 """What each floor may import of ours, besides itself."""
 

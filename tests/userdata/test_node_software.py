@@ -19,7 +19,9 @@ BARE: dict[str, Any] = {"neuron_software": "install", "ami": "ami-0123456789abcd
 PLAN = plan_for("trn1.2xlarge", **BARE)
 WITH_EFA = plan_for("trn1.32xlarge", **BARE)
 EFA = neuron_packages()["efa_installer"]
-KEY = f'[[ $* == *fingerprint* ]] && echo "fpr:::::::::{EFA["key_fingerprint"]}:"'
+(NEURON_KEY,) = neuron_packages()["repository"]["key_fingerprints"]
+OF_NEURON = f'if [[ $* == *show-keys* ]]; then echo "fpr:::::::::{NEURON_KEY}:"; exit; fi\n'
+KEY = f'{OF_NEURON}[[ $* == *fingerprint* ]] && echo "fpr:::::::::{EFA["key_fingerprint"]}:"'
 
 
 def bare(node: BootingNode, manager: str = "apt-get") -> BootingNode:
@@ -29,6 +31,7 @@ def bare(node: BootingNode, manager: str = "apt-get") -> BootingNode:
     node.write("etc/os-release", "ID=ubuntu\nVERSION_CODENAME=noble\n")
     node.calls(manager)
     node.calls("curl", 'while (($# > 1)); do if [[ $1 == --output ]]; then echo key >"$2"; fi; shift; done')
+    node.program("gpg", OF_NEURON)
     for name in ("gcc", "mktemp"):
         if found := shutil.which(name):
             (node.programs / name).symlink_to(found)
@@ -58,7 +61,8 @@ def test_amazon_linux_installs_the_same_versions(node_for: NodeMaker):
     node = bare(node_for(PLAN), "dnf")
     run = node.boot()
     assert run.exit_code == 0, run.output
-    assert "gpgcheck=1\n" in node.read("etc/yum.repos.d/trn-neuron.repo")
+    assert "gpgcheck=1\ngpgkey=file:///etc/trn/neuron.asc\n" in node.read("etc/yum.repos.d/trn-neuron.repo")
+    assert node.read("etc/trn/neuron.asc") == "key\n"
     (installed,) = [call for call in run.calls if "aws-neuronx-dkms" in call]
     packages = neuron_packages()["release"]["packages"]
     assert installed.split()[-len(packages) :] == [f"{name}-{version}*" for name, version in packages.items()]
@@ -68,6 +72,15 @@ def test_amazon_linux_finds_the_headers_of_any_of_its_kernels(node_for: NodeMake
     # They are kernel-devel of the first kernel and kernel6.12-devel of a later one; both provide the same.
     calls = bare(node_for(PLAN), "dnf").boot().calls
     assert f"dnf install --assumeyes kernel-devel-uname-r = {os.uname().release} gcc make" in calls
+
+
+@pytest.mark.parametrize("manager", ["apt-get", "dnf"])
+def test_repository_with_another_key_is_not_used(manager: str, node_for: NodeMaker):
+    node = bare(node_for(PLAN), manager)
+    node.program("gpg", f'echo "fpr:::::::::{"0" * 40}:"')
+    run = node.boot()
+    assert f"has the fingerprint {'0' * 40}, which AWS does not document" in reason(run)
+    assert [call for call in run.calls if call.startswith(manager)] == []
 
 
 def test_a_second_boot_downloads_nothing_and_loads_the_driver(node_for: NodeMaker):
@@ -118,7 +131,7 @@ def test_a_driver_that_does_not_load_is_reported_with_the_kernels_words(node_for
             f"has the fingerprint {'0' * 40}, not {EFA['key_fingerprint']}",
         ),
         (f"{KEY}; [[ $* != *--verify* ]]", "the signature of the EFA installer is not that of its key: it was not run"),
-        ("exit 2", "the key of the EFA installer cannot be read"),
+        (f"{OF_NEURON}exit 2", "the key of the EFA installer cannot be read"),
     ],
     ids=["another key", "bad signature", "no key"],
 )

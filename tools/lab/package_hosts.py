@@ -30,11 +30,13 @@ def write_package_hosts(folder: Path) -> PackageHosts:
     packages = [build_package(package, folder) for package in neuron_software()]
     headers = build_package(Package(name=f"linux-headers-{os.uname().release}", version="1"), folder)
     efa_key = make_key(folder / "keys/efa", "EFA installer")
-    # User data that are rendered from here on trust this key in place of Amazon's.
+    # User data that are rendered from here on trust these keys in place of Amazon's.
     neuron_packages()["efa_installer"]["key_fingerprint"] = efa_key.fingerprint
+    neuron_packages()["repository"]["key_fingerprints"] = []
     hosts = {False: folder / "hosts", True: folder / "hosts-with-expired-key"}
     for expired, host in hosts.items():
         key = make_key(folder / f"keys/neuron-{expired}", "Neuron packages", expired=expired)
+        neuron_packages()["repository"]["key_fingerprints"].append(key.fingerprint)
         _write_neuron(host, [*packages, headers], key)
         _write_efa(host, folder / f"efa-{expired}", efa_key)
     return PackageHosts(hosts=hosts[False], with_expired_key=hosts[True], packages=packages)

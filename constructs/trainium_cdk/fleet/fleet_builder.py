@@ -35,7 +35,7 @@ from trainium_cdk.justification import justify, justify_wildcard
 from trainium_cdk.network.security_group import EfaSecurityGroup
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.service_role import service_role
-from trainium_cdk.storage.compile_cache import allow_cache
+from trainium_cdk.storage.compile_cache import allow_cache, allow_cache_key
 from trainium_core.facts import facts
 from trainium_core.nodes.next_steps import next_steps
 from trainium_runtime.naming import CLUSTER_TAG
@@ -249,9 +249,7 @@ class Fleet(FleetBase):
         justify_wildcard(role, "*", without_resources)
         justify(role, checkov={"CKV_AWS_111": without_resources})
         allow_cache(props.cache, role)
-        key = props.cache.bucket.encryption_key
-        if key is not None:
-            key.grant_encrypt_decrypt(role)
+        allow_cache_key(props.cache, role)
         allow_jobs(self, role, props.jobs)
         self.records.grant_node(
             role,

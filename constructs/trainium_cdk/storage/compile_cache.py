@@ -280,6 +280,15 @@ def allow_cache(cache: ICompileCache, role: iam.IRole) -> None:
     allow_objects(cache.bucket, role, {CACHE_PREFIX: _READING} if cache.read_only else writing)
 
 
+def allow_cache_key(cache: ICompileCache, role: iam.IRole) -> None:
+    """Allow a role what `allow_cache` needs of the key of the bucket, if it has one."""
+    key = cache.bucket.encryption_key
+    if key is not None and cache.read_only:
+        key.grant_decrypt(role)
+    elif key is not None:
+        key.grant_encrypt_decrypt(role)
+
+
 def check_cache(construct: Construct, cache: ICompileCache | None) -> None:
     """Raise PropsError if the cache is in another Stage or region than the construct."""
     if cache is None:

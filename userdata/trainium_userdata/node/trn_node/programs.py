@@ -43,7 +43,7 @@ def run(
     user: who runs it, if this process is root's; its home is the folder.
     """
     variables = environment(changes)
-    prefix = () if user == "root" or os.geteuid() else ("runuser", "-u", user, "--")
+    prefix = () if user == "root" or os.geteuid() else ("runuser", "--preserve-environment", "-u", user, "--")
     if prefix:
         variables.update(HOME=folder, USER=user, LOGNAME=user)
     if prefix and not shutil.which(command[0], path=variables["PATH"]):
