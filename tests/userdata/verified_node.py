@@ -67,7 +67,8 @@ class VerifiedNode:
         self.program("timedatectl", "echo yes")
         self.program(
             "runuser",
-            f'[ "$1 $2 $3 $4" = "--preserve-environment -u trn-job --" ] || exit 64; shift; echo "$@" >>{self.root}/runuser.calls; shift 3; exec "$@"',
+            f'[ "$1 $2 $3 $4" = "--preserve-environment -u trn-job --" ] || exit 64; shift; '
+            f'echo "$@" >>{self.root}/runuser.calls; shift 3; exec "$@"',
         )
         ports = self.expectations["reserved_ports"]
         self.write("proc/sys/net/ipv4/ip_local_reserved_ports", f"2703,{min(ports)}-{max(ports)}\n")
