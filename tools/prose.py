@@ -1,4 +1,4 @@
-"""Finds habits of language that tools/prose.toml names, in every text of the repository: a step of `make lint`."""
+"""Finds the phrases in tools/prose.toml in every text of the repository: a step of `make lint`."""
 
 import re
 import subprocess

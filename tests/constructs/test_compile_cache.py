@@ -114,7 +114,7 @@ def reads_from_another_account(*, own_bucket: bool) -> tuple[Template, list[str]
     return synthesize(stack), [one.data for one in cache.node.metadata if one.type == "aws:cdk:warning"]
 
 
-def test_a_role_of_another_account_is_granted_by_the_bucket_alone_and_gets_no_policy_here() -> None:
+def test_role_of_another_account_is_granted_by_the_bucket_policy_only() -> None:
     template, warnings = reads_from_another_account(own_bucket=True)
     assert OTHER_ACCOUNT in json.dumps(template.properties("AWS::S3::BucketPolicy"))
     assert not [name for name in template.resources("AWS::IAM::Policy") if name.startswith("Reader")]

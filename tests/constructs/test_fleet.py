@@ -265,7 +265,9 @@ def test_the_efa_group_is_on_every_interface_with_those_given() -> None:
 @pytest.mark.parametrize(
     ("settings", "replacements"), [({}, 2), ({"node_replacements": 5}, 5), ({"node_recovery": False}, 0)], ids=str
 )
-def test_keeper_and_gate_replace_as_often_as_the_plan_says(settings: dict[str, Any], replacements: int) -> None:
+def test_reconciler_and_gate_have_the_replacement_limit_of_the_plan(
+    settings: dict[str, Any], replacements: int
+) -> None:
     template = fleet(**settings)
     assert template.properties("Custom::TrnFleetGate")["Replacements"] == replacements
     (limit,) = [

@@ -155,7 +155,7 @@ def tag_change(instance: str) -> Json:
 
 
 @mock_aws
-def test_the_rule_matches_the_tags_that_the_keeper_puts_on_a_failed_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rule_matches_the_tags_of_the_reconciler_on_a_failed_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # takes seconds
     nodes = Fleet(nodes=2, region=REGION)
@@ -184,7 +184,7 @@ def test_another_tag_of_the_app_needs_no_other_nodes() -> None:
         assert app().properties(kind) == app("web").properties(kind)
 
 
-def test_variables_reach_the_nodes_whatever_cloudformation_makes_of_them() -> None:
+def test_variables_with_any_resolved_value_reach_the_nodes() -> None:
     user_data = launch_template_data()["UserData"]["Fn::Base64"]["Fn::Join"][1]
     (encoded,) = [part for part in user_data if "Fn::Base64" in part]
     assert as_text(encoded["Fn::Base64"]) == f"s3://${{{_bucket('Data')}}}"

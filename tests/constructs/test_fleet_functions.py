@@ -79,7 +79,7 @@ def test_quota_check_is_left_out_where_it_has_nothing_to_check(settings: dict[st
     assert not cluster_template(**settings).resources(QUOTA_CHECK)
 
 
-def test_keeper_may_replace_nodes_only_with_recovery() -> None:
+def test_reconciler_may_replace_nodes_only_with_recovery() -> None:
     with_recovery, without = (
         granted(allowed(cluster_template(node_recovery=recovery), "FleetKeeper")) for recovery in (True, False)
     )
@@ -88,7 +88,7 @@ def test_keeper_may_replace_nodes_only_with_recovery() -> None:
     assert cluster_template().logical_id(GROUP) in group
 
 
-def test_keeper_writes_two_tags_on_the_instances_of_its_cluster_alone() -> None:
+def test_reconciler_may_write_two_tags_on_only_its_own_instances() -> None:
     (statement,) = [one for one in allowed(cluster_template(), "FleetKeeper") if one["Action"] == "ec2:CreateTags"]
     assert statement["Condition"] == {
         "StringEquals": OF_THE_CLUSTER,
@@ -96,13 +96,13 @@ def test_keeper_writes_two_tags_on_the_instances_of_its_cluster_alone() -> None:
     }
 
 
-def test_watcher_reads_the_consoles_of_its_cluster_alone() -> None:
+def test_gate_may_read_only_the_consoles_of_its_cluster() -> None:
     watcher = allowed(cluster_template(), "GateWatcher")
     (statement,) = [one for one in watcher if one["Action"] == "ec2:GetConsoleOutput"]
     assert statement["Condition"] == {"StringEquals": OF_THE_CLUSTER}
 
 
-def test_keeper_is_called_for_records_departures_and_the_end_of_its_capacity_block() -> None:
+def test_reconciler_is_invoked_for_records_terminations_and_block_end() -> None:
     template = cluster_template(capacity="capacity-block", reservation_id=RESERVATION)
     (keeper,) = [name for name in template.resources("AWS::Lambda::Function") if "Keeper" in name]
     (bucket,) = [name for name in template.resources("AWS::S3::Bucket") if "Records" in name]

@@ -15,7 +15,7 @@ TYPE = ec2.InstanceType("trn1.32xlarge")
 ZONE = ec2.SubnetSelection(availability_zones=["us-west-2b"])
 
 
-def test_a_vpc_that_is_yet_to_be_looked_up_is_taken_as_it_is() -> None:
+def test_vpc_placeholder_of_a_pending_lookup_is_accepted() -> None:
     """So that `cdk bootstrap` works, and the first synthesis, after which the CLI looks and synthesises again."""
     stack = Stack(new_app(), "Web", env=Environment(account="111122223333", region=REGION))
     vpc = ec2.Vpc.from_lookup(stack, "Vpc", vpc_name="web")
@@ -73,7 +73,7 @@ def any_region() -> Any:
     return synthesize(stack)
 
 
-def test_in_a_stack_for_any_region_the_deployment_chooses_the_subnet_and_asks_for_the_quota_there() -> None:
+def test_stack_without_region_chooses_subnet_and_checks_quota_at_deployment() -> None:
     template = any_region()
     assert template.properties("Custom::TrnQuotaGate")["Region"] == {"Ref": "AWS::Region"}
     choice = template.properties("Custom::TrnNodeSubnet")
@@ -83,7 +83,7 @@ def test_in_a_stack_for_any_region_the_deployment_chooses_the_subnet_and_asks_fo
     assert chosen == {"Fn::GetAtt": [template.logical_id("Custom::TrnNodeSubnet"), "SubnetId"]}
 
 
-def test_in_a_nested_stack_there_is_no_switch_that_nobody_could_turn() -> None:
+def test_nested_stack_has_no_sleep_switch() -> None:
     stack = Stack(new_app(), "Web", env=Environment(region=REGION))
     nested = NestedStack(stack, "Nested")
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)

@@ -50,7 +50,7 @@ def test_every_handler_is_tried_here() -> None:
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
-def test_the_handler_is_there_under_its_name_with_nothing_but_pythons_own_library(handler: str) -> None:
+def test_handler_imports_only_the_standard_library_and_boto3(handler: str) -> None:
     template = function(handler)
     entry = template.properties("AWS::Lambda::Function")["Handler"]
     module, attribute = entry.rsplit(".", 1)

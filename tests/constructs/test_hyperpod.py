@@ -27,7 +27,7 @@ def test_with_slurm_one_controller_leads_the_workers() -> None:
     assert group("workers")["SlurmConfig"] == {"NodeType": "Compute", "PartitionNames": ["trainium"]}
 
 
-def test_with_eks_the_cluster_that_is_there_leads_them() -> None:
+def test_eks_orchestrates_with_the_existing_cluster() -> None:
     assert cluster(**EKS)["Orchestrator"] == {"Eks": {"ClusterArn": EKS_CLUSTER}}
     assert [one["InstanceGroupName"] for one in cluster(**EKS)["InstanceGroups"]] == ["workers"]
     assert "SlurmConfig" not in group("workers", **EKS)
@@ -45,7 +45,7 @@ def test_new_nodes_are_stressed_and_connected_where_there_are_two(nodes: int, ch
     assert group("workers", nodes=nodes)["OnStartDeepHealthChecks"] == checks
 
 
-def test_a_training_plan_pays_for_the_workers_alone() -> None:
+def test_training_plan_applies_only_to_workers() -> None:
     settings = {"hyperpod_training_plan": TRAINING_PLAN}
     assert group("workers", **settings)["TrainingPlanArn"] == TRAINING_PLAN
     assert "TrainingPlanArn" not in group("controller", **settings)
@@ -115,7 +115,7 @@ def test_packages_are_fetched_by_http_too_where_there_is_an_internet(settings: J
 ENDS: dict[str, Any] = {"ends": "5d"}
 
 
-def test_the_clock_of_a_cluster_deletes_its_own_stack_and_does_nothing_to_nodes() -> None:
+def test_clock_of_hyperpod_only_deletes_its_stack() -> None:
     template = hyperpod_template(**ENDS)
     (policy,) = [one for name, one in template.resources("AWS::IAM::Policy").items() if "PilotClockPolicy" in name]
     allowed = granted(policy["Properties"]["PolicyDocument"]["Statement"])

@@ -39,14 +39,14 @@ def test_what_constructs_put_into_the_stack_itself_is_named_after_this_package()
     assert [one for one in ids - OF_AN_APP if not one.startswith((OURS, *OF_THE_CDK))] == []
 
 
-def test_parameters_conditions_and_outputs_are_named_after_this_package_or_the_construct() -> None:
+def test_template_names_begin_with_the_package_or_the_construct() -> None:
     _, template = app()
     names = {*template["Parameters"], *template["Conditions"], *template["Outputs"]}
     assert "Asleep" in names
     assert [one for one in names - {"Asleep"} if not one.startswith((OURS, *OF_AN_APP, *OF_THE_CDK))] == []
 
 
-def test_a_parameter_of_the_apps_own_by_which_trn_would_ask_for_sleep_is_refused() -> None:
+def test_app_parameter_named_asleep_is_refused() -> None:
     stack = new_stack()
     switch = SleepSwitch(stack, "Switch")
     assert switch.node.validate() == []

@@ -144,7 +144,7 @@ def test_a_network_of_your_own_gains_an_s3_endpoint_and_nothing_else() -> None:
     assert (endpoint["VpcId"], endpoint["RouteTableIds"]) == (OWN_NETWORK["vpc_id"], [OWN_NETWORK["route_table_id"]])
 
 
-def test_a_network_of_your_own_without_its_route_table_is_left_alone() -> None:
+def test_existing_network_without_route_table_is_not_changed() -> None:
     stack = new_stack()
     network = ClusterNetwork.from_cluster_network_attributes(
         stack, "Network", vpc_id=OWN_NETWORK["vpc_id"], subnet_id=OWN_NETWORK["subnet_id"]

@@ -42,7 +42,7 @@ def allowed(**settings: Any) -> dict[str, list[Json]]:
 
 
 @pytest.mark.parametrize("settings", [{}, {"budget_usd": 500}])
-def test_a_plan_in_which_nothing_ends_by_itself_has_no_clock(settings: dict[str, Any]) -> None:
+def test_plan_without_an_end_has_no_clock(settings: dict[str, Any]) -> None:
     assert not [name for name in cluster_template(**settings).resources(FUNCTION) if "PilotClock" in name]
 
 
@@ -54,12 +54,12 @@ def test_the_name_of_a_budget_is_one_that_aws_takes_however_long_the_stacks_is()
     assert all(name.endswith(f"-{'c' * 32}-us-west-2-notify") for name in names)
 
 
-def test_the_clock_knows_the_end_in_a_form_that_needs_no_time_zones() -> None:
+def test_clock_gets_the_end_without_a_time_zone_database() -> None:
     assert variables(ends="2026-12-01T18:00 Europe/Berlin")["ENDS"] == "2026-12-01T17:00Z"
     assert variables(ends="2w")["ENDS"] == "336h"
 
 
-def test_the_clock_may_size_its_own_group_and_no_other() -> None:
+def test_clock_may_resize_only_its_own_group() -> None:
     group = cluster_template(**ENDS).logical_id("AWS::AutoScaling::AutoScalingGroup")
     (statement,) = allowed(**ENDS)["autoscaling:SetDesiredCapacity"]
     assert as_text(statement["Resource"]).endswith(f":autoScalingGroup:*:autoScalingGroupName/${{{group}}}")
@@ -67,7 +67,7 @@ def test_the_clock_may_size_its_own_group_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("action", ["sns:TagResource", "sns:UntagResource"])
-def test_the_clock_may_write_no_tags_but_its_own_on_its_own_topic(action: str) -> None:
+def test_clock_may_write_only_its_tags_on_its_topic(action: str) -> None:
     topic, _ = the(cluster_template(**STOPS), "AWS::SNS::Topic", "Notices")
     (statement,) = allowed(**STOPS)[action]
     assert as_text(statement["Resource"]) == f"${{{topic}}}"
@@ -79,7 +79,7 @@ def test_the_clock_may_write_no_tags_but_its_own_on_its_own_topic(action: str) -
     }
 
 
-def test_only_a_plan_that_destroys_lets_the_clock_delete_and_then_its_own_stack_alone() -> None:
+def test_clock_may_delete_only_its_stack_and_only_with_destroy() -> None:
     assert "cloudformation:DeleteStack" not in allowed(**ENDS)
     (statement,) = allowed(**ENDS, ends_action="destroy")["cloudformation:DeleteStack"]
     assert statement["Resource"] == {"Ref": "AWS::StackId"}
@@ -180,7 +180,7 @@ def test_the_clock_recognises_its_budget_by_name() -> None:
     assert variables(**STOPS)["BUDGET"] == budget["BudgetName"]
 
 
-def test_another_action_is_another_budget_since_its_subscribers_cannot_be_changed() -> None:
+def test_changed_budget_action_creates_a_new_budget() -> None:
     names = {
         cluster_template(budget_usd=500, budget_action=action).properties("AWS::Budgets::Budget")["Budget"][
             "BudgetName"
@@ -207,7 +207,7 @@ def test_topics_take_messages_of_this_accounts_budgets_over_tls(settings: dict[s
     [(ENDS, ["Keeper", "PilotClock"]), (STOPS, ["Keeper", "PilotClock"]), ({"budget_usd": 500}, ["Keeper"])],
     ids=str,
 )
-def test_a_clock_or_keeper_that_fails_alarms_the_topic_of_the_pilot(
+def test_failing_clock_or_reconciler_alarms_the_topic_of_the_pilot(
     settings: dict[str, Any], failing: list[str]
 ) -> None:
     template = cluster_template(**settings)

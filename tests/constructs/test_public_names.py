@@ -39,7 +39,7 @@ def test_no_other_module_of_the_wheel_promises_names() -> None:
     assert promising == {"constructs/trainium_cdk/__init__.py", "src/trainium_core/__init__.py"}
 
 
-def test_the_page_lists_every_exported_name_with_the_first_sentence_of_its_docstring() -> None:
+def test_page_lists_exported_names_with_their_first_sentence() -> None:
     page = (ROOT / "docs" / "reference" / "constructs.md").read_text()
     listed = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE))
     assert listed == {name: (inspect.getdoc(one) or "").partition("\n")[0] for name, one in EXPORTED.items()}
@@ -65,7 +65,7 @@ def test_every_parameter_of_a_method_is_described_with_its_default(name: str) ->
             assert undescribed(method, inspect.getdoc(method) or "") == [], attribute
 
 
-def test_a_default_that_a_docstring_tells_is_that_of_the_setting() -> None:
+def test_documented_default_is_that_of_the_setting() -> None:
     """A docstring is not generated, so it is held against the setting that the parameter becomes."""
     told = {f"{name}.{parameter}": one for name in CONSTRUCTS for parameter, one in told_defaults(name)}
     of_several = {"ClusterNetwork.cidr", "NeuronFleet.timeout", "QuotaCheck.nodes", "SageMakerTraining.max_runtime"}

@@ -114,7 +114,7 @@ def test_in_a_vpc_jobs_talk_to_each_other_over_efa_and_to_nothing_but_https() ->
     assert (https["FromPort"], https["ToPort"]) == (443, 443)
 
 
-def test_in_a_network_of_your_own_nothing_but_the_endpoint_and_the_group_is_made() -> None:
+def test_existing_network_gets_only_endpoint_and_security_group() -> None:
     template = training_template(sagemaker_vpc=True, **OWN_NETWORK)
     made = {r["Type"] for r in template.resources().values() if r["Type"].startswith("AWS::EC2::")}
     assert made == {
@@ -166,7 +166,7 @@ def test_a_failed_job_of_this_plan_matches_the_rule(name: str, status: str, matc
     assert EventPattern.load(json.dumps(pattern)).matches_event(event) is matches
 
 
-def test_the_rule_reports_the_topic_what_sagemaker_says_unchanged_and_the_topic_lets_it() -> None:
+def test_rule_may_send_the_event_of_sagemaker_unchanged_to_the_topic() -> None:
     template = training_template()
     topic, rule = template.logical_id("AWS::SNS::Topic"), template.logical_id("AWS::Events::Rule")
     (target,) = template.properties("AWS::Events::Rule")["Targets"]
@@ -219,7 +219,7 @@ def test_the_machine_runs_jobs_of_this_plan_only() -> None:
         assert jobs.endswith(":training-job/trn-pilot--*")
 
 
-def test_the_machine_hands_the_jobs_role_to_sagemaker_and_no_other_role_to_anybody() -> None:
+def test_state_machine_may_pass_only_the_job_role_to_sagemaker() -> None:
     (statement,) = [s for s in policy_of(training_template(), RUNNER_ROLE) if s["Action"] == "iam:PassRole"]
     assert JOB_ROLE in as_text(statement["Resource"])
     assert statement["Condition"] == {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}

@@ -42,12 +42,12 @@ def test_https_alone_goes_out_by_default() -> None:
     assert (rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) == ("tcp", 443, 443)
 
 
-def test_a_closed_group_does_not_get_the_egress_that_ec2_gives_to_a_group_without_rules() -> None:
+def test_group_without_ports_does_not_get_the_default_egress_rule() -> None:
     (rule,) = group(closed=True).properties("AWS::EC2::SecurityGroup")["SecurityGroupEgress"]
     assert rule["CidrIp"] == "127.0.0.1/32"
 
 
-def test_a_resolver_is_queried_over_udp_and_tcp_and_at_its_own_address_only() -> None:
+def test_dns_server_is_open_over_udp_and_tcp_at_its_address_only() -> None:
     template = group(443, dns_servers=("10.1.0.2",))
     rules = template.properties("AWS::EC2::SecurityGroup")["SecurityGroupEgress"]
     assert {(rule["CidrIp"], rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) for rule in rules} == {

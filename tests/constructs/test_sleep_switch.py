@@ -48,7 +48,7 @@ def counts(properties: dict[str, Any], name: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("egress", ["vpc-endpoints", "none"])
-def test_the_gate_knows_the_nodes_awake_and_asleep(egress: str) -> None:
+def test_gate_has_the_number_of_nodes_awake_and_asleep(egress: str) -> None:
     template = cluster_template(nodes=3, egress=egress)
     assert counts(template.properties(GATE), "Nodes") == ("3", "0")
 

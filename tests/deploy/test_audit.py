@@ -82,7 +82,7 @@ def test_what_is_left_of_each_kind_is_found(planted: Planted, kind: str) -> None
 
 
 @pytest.mark.parametrize("kind", PLANTS)
-def test_what_is_somebody_elses_is_never_listed(planted: Planted, kind: str) -> None:
+def test_foreign_resources_are_never_listed(planted: Planted, kind: str) -> None:
     assert planted.foreign[kind] not in {one.resource.name for one in planted.audit.resources}
 
 
@@ -137,7 +137,7 @@ def test_existing_cluster_is_listed_with_its_stack_and_resources(life: tuple[Aud
     assert during.not_read == ()
 
 
-def test_after_its_destruction_only_what_it_retains_is_there(life: tuple[Audit, Audit, Audit]) -> None:
+def test_destroyed_stack_leaves_only_retained_resources(life: tuple[Audit, Audit, Audit]) -> None:
     _, _, after = life
     assert [one.resource.name for one in after.of("left")] == []
     assert [one.kind for one in after.of("kept")] == ["S3 bucket"]

@@ -191,9 +191,7 @@ def test_an_app_is_deployed_operated_changed_and_destroyed(
     assert left_behind(account, before) == []
 
 
-def test_fleet_beside_a_web_app_is_operated_and_destroyed_alone(
-    account: Account, assemblies: Mapping[str, Path]
-) -> None:
+def test_fleet_next_to_a_web_app_is_operated_and_destroyed(account: Account, assemblies: Mapping[str, Path]) -> None:
     """By the CDK CLI, whose app it is; `trn` is told neither stack nor cluster."""
     before = account.inventory()
     few, many = (Template(assemblies[f"web_app-{nodes}"] / "Web.template.json") for nodes in (FEW, MANY))

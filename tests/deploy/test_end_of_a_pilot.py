@@ -156,7 +156,7 @@ def test_spent_budget_stops_the_nodes_until_it_is_raised(account: Account, clock
     pilot.destroy()
 
 
-def test_nodes_that_nobody_uses_end_and_are_woken(account: Account, clock: MovableClock) -> None:
+def test_unused_nodes_stop_and_are_woken(account: Account, clock: MovableClock) -> None:
     pilot = a_pilot(account, clock, idle_minutes=60)
     assert outputs(account.cluster())["IdleMinutes"] == "60"
     clock.forward(minutes=1)
@@ -172,7 +172,7 @@ def test_nodes_that_nobody_uses_end_and_are_woken(account: Account, clock: Movab
     pilot.destroy()
 
 
-def test_a_capacity_block_is_followed_by_itself(start_account: Callable[[Settings], Account]) -> None:
+def test_capacity_block_is_followed_automatically(start_account: Callable[[Settings], Account]) -> None:
     account = start_account(Settings(region=WHERE_A_BLOCK_IS_TO_BEGIN))
     clock, ec2 = MovableClock(connection=account.aws.connection), account.aws.client("ec2")
     parameters = {"InstanceType": "trn1.32xlarge", "InstanceCount": 4, "CapacityDurationHours": 24}

@@ -53,7 +53,7 @@ def scripts(account: Account, found: dict[str, str]) -> dict[str, str]:
     }
 
 
-def test_everything_in_the_template_is_there(account: Account, found: dict[str, str], template: Template) -> None:
+def test_every_resource_of_the_template_exists(account: Account, found: dict[str, str], template: Template) -> None:
     assert found
     names = [one["LogicalResourceId"] for one in account.cluster(HYPERPOD.construct_id).resources]
     assert sorted(names) == sorted(template.resources())
@@ -67,7 +67,7 @@ def test_beside_it_they_find_the_cache_of_this_stack(scripts: dict[str, str], fo
     assert f"TRN_CACHE_URL={found['CompileCache']}" in scripts["places.env"].splitlines()
 
 
-def test_it_ends_by_itself_and_leaves_the_account_as_it_was(
+def test_ended_pilot_leaves_the_account_unchanged(
     account: Account,
     before: Inventory,
     scripts: dict[str, str],  # noqa: ARG001

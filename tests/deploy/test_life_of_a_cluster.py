@@ -129,7 +129,7 @@ def test_deploying_the_same_again_changes_nothing(deployed: Moment, redeployed: 
     assert differences(deployed.inventory, redeployed.inventory) == []
 
 
-def test_scale_out_diff_is_the_group_besides_gates_and_outputs(difference: str) -> None:
+def test_scale_out_diff_is_only_group_gates_and_outputs(difference: str) -> None:
     changed = set(re.findall(r"^\[~\] (\S+)", difference, re.MULTILINE))
     assert {one for one in changed if one.startswith("AWS::")} == {"AWS::AutoScaling::AutoScalingGroup"}
 

@@ -97,7 +97,7 @@ def test_an_efa_only_interface_has_no_address(block: Stay) -> None:
     assert addresses == {"efa": block.node["PrivateIpAddress"], "efa-only": None}
 
 
-def test_a_closed_network_has_an_endpoint_to_s3_alone(block: Stay) -> None:
+def test_closed_network_has_only_an_s3_endpoint(block: Stay) -> None:
     assert len(block.meanwhile["VPC endpoints"] - block.before["VPC endpoints"]) == 1
 
 
@@ -106,7 +106,7 @@ def test_new_file_systems_have_interfaces_in_the_nodes_subnet(sharing: Stay) -> 
     assert [len(sharing.meanwhile[kind] - sharing.before[kind]) for kind in kinds] == [1, 1, 0]
 
 
-def test_a_node_knows_where_its_file_systems_are(sharing: Stay) -> None:
+def test_node_has_the_locations_of_its_file_systems(sharing: Stay) -> None:
     (lustre,) = sharing.meanwhile["FSx file systems"] - sharing.before["FSx file systems"]
     (efs,) = sharing.meanwhile["EFS file systems"] - sharing.before["EFS file systems"]
     assert f"TRN_LUSTRE_DNS={lustre}.fsx.us-west-2.amazonaws.com\n" in sharing.user_data

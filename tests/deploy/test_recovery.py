@@ -68,7 +68,7 @@ def test_the_node_that_was_replaced_is_gone_and_its_record_is_kept(healed: Accou
     }
 
 
-def test_every_record_is_in_the_log_of_the_keeper(healed: Account) -> None:
+def test_every_record_is_in_the_log_of_the_reconciler(healed: Account) -> None:
     written = {record.instance_id for record in healed.cluster().records}
     deadline = time.monotonic() + 180  # the last of its invocations may still run
     while time.monotonic() < deadline:

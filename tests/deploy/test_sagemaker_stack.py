@@ -40,15 +40,13 @@ def destroyed(account: Account, deployed: dict[str, str], template: Template) ->
     return account.inventory()
 
 
-def test_everything_in_the_template_is_there(account: Account, deployed: dict[str, str], template: Template) -> None:
+def test_every_resource_of_the_template_exists(account: Account, deployed: dict[str, str], template: Template) -> None:
     assert deployed
     names = [one["LogicalResourceId"] for one in account.cluster(SAGEMAKER.construct_id).resources]
     assert sorted(names) == sorted(template.resources())
 
 
-def test_the_state_machine_is_the_one_of_the_outputs_and_knows_the_role(
-    account: Account, deployed: dict[str, str]
-) -> None:
+def test_output_state_machine_has_the_job_role(account: Account, deployed: dict[str, str]) -> None:
     machine = account.aws.client("stepfunctions").describe_state_machine(stateMachineArn=deployed["StateMachineArn"])
     train = json.loads(machine["definition"])["States"]["Train"]
     assert train["Parameters"]["RoleArn"] == deployed["RoleArn"]

@@ -108,7 +108,7 @@ def test_sleep_says_what_it_saves(asleep: Moment) -> None:
     assert "per month" in asleep.run.printed
 
 
-def test_a_sleeping_cluster_is_asleep_already_and_nobody_is_prompted(asleep_already: Run) -> None:
+def test_sleep_of_a_sleeping_cluster_does_not_prompt(asleep_already: Run) -> None:
     assert asleep_already.code == 0
     assert "asleep already" in asleep_already.printed
 

@@ -152,7 +152,7 @@ STRANGERS = {
 
 @pytest.mark.parametrize("service", ["sts", "s3", "ec2", "ssm"])
 @pytest.mark.parametrize("wrong", STRANGERS.values(), ids=STRANGERS)
-def test_an_sdk_with_other_credentials_is_refused_with_the_message_of_the_service(
+def test_sdk_with_other_credentials_gets_the_error_of_the_service(
     embedded_aws: EmbeddedAws, service: str, wrong: dict[str, str]
 ) -> None:
     keys = replace(embedded_aws.connection.credentials, **wrong)

@@ -42,7 +42,7 @@ def test_a_circle_of_any_length_is_refused(length: int) -> None:
 
 
 @given(st.permutations(NAMES), st.permutations(NAMES), st.data())
-def test_each_resource_goes_before_all_that_it_names_in_whatever_order_they_came(
+def test_resources_are_deleted_before_their_dependencies(
     names: list[str], came: list[str], data: st.DataObject
 ) -> None:
     needs = {

@@ -127,7 +127,7 @@ def real_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=12)
 @given(names=st.sets(st.sampled_from(sorted(DANGEROUS))))
-def test_boto3_in_the_safe_environment_resolves_to_loopback_with_no_credentials_of_the_user(
+def test_boto3_in_the_safe_environment_uses_loopback_without_credentials(
     resolve: Callable[[dict[str, str]], dict[str, object]], real_home: Path, names: set[str]
 ) -> None:
     own = {"HOME": str(real_home), "PATH": os.environ["PATH"]}

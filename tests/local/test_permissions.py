@@ -118,7 +118,7 @@ def test_a_deny_wins_over_any_allow(aws: EmbeddedAws) -> None:
     session.client("ssm").describe_parameters()
 
 
-def test_the_policy_of_a_bucket_lets_a_role_in_but_for_what_its_own_denies(aws: EmbeddedAws) -> None:
+def test_bucket_policy_grants_a_role_what_its_policy_does_not_deny(aws: EmbeddedAws) -> None:
     name = bucket(aws)
     let_in, denied, other = role(aws), role(aws, deny("s3:PutObject")), role(aws)
     lets_in = allow("s3:PutObject", f"arn:aws:s3:::{name}/*", Principal={"AWS": [let_in, denied]})
@@ -210,7 +210,7 @@ def test_a_role_is_assumed_by_whom_it_trusts(aws: EmbeddedAws) -> None:
     Session(aws, with_id, ExternalId="xy")
 
 
-def test_a_role_that_trusts_the_account_takes_a_permission_and_one_that_names_the_role_does_not(
+def test_assume_role_needs_a_permission_only_if_the_account_is_trusted(
     aws: EmbeddedAws,
 ) -> None:
     arn = role(aws)

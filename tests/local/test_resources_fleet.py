@@ -71,7 +71,7 @@ def test_the_nodes_of_a_group_have_an_interface_on_each_card(stacks: Stacks) -> 
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-def test_a_group_grows_and_shrinks_with_tags_of_its_own_and_of_the_stack(stacks: Stacks) -> None:
+def test_resized_group_tags_instances_with_its_and_the_stack_tags(stacks: Stacks) -> None:
     own = [{"Key": "own", "Value": "1", "PropagateAtLaunch": True}]
     of_stack = [{"Key": "trn:cluster", "Value": "c"}]
     name = stacks.deploy(template(fleet(2, Tags=own)), Tags=of_stack)

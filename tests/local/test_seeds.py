@@ -59,7 +59,7 @@ def test_a_region_without_trainium_has_no_neuron_parameter(embedded_aws: Embedde
         "/aws/service/ecs/optimized-ami/amazon-linux-2023/neuron/recommended/image_id",
     ],
 )
-def test_a_public_parameter_of_moto_names_an_image_that_is_there(embedded_aws: EmbeddedAws, name: str) -> None:
+def test_public_parameter_of_moto_names_an_existing_image(embedded_aws: EmbeddedAws, name: str) -> None:
     image = embedded_aws.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
     (shown,) = embedded_aws.client("ec2").describe_images(ImageIds=[image])["Images"]
     assert shown["Architecture"] == "x86_64"

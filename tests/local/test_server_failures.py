@@ -32,7 +32,7 @@ def test_what_breaks_off_before_a_service_is_found_is_one_too() -> None:
     assert answered(breaks_off) == (500, b"")
 
 
-def test_every_other_answer_stays_as_it_is() -> None:
+def test_every_other_response_is_unchanged() -> None:
     def answer(_environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         start_response("500 Internal Server Error", [("Content-Type", "text/xml")])
         return [b"<Error/>"]

@@ -178,7 +178,7 @@ def test_the_nodes_set_to_fail_fail_with_a_reason_and_the_next_one_does_not(chos
     assert record_of_the_only_node(chosen_aws, plain).state == "proven"
 
 
-def test_stand_ins_say_that_they_reached_each_other_once_they_are_in_a_membership(
+def test_stand_ins_report_reached_peers_once_in_a_membership(
     embedded_aws: EmbeddedAws, network: Network, name: str
 ) -> None:
     bucket, s3 = f"records-{name}", embedded_aws.client("s3")
@@ -245,7 +245,7 @@ def test_stand_ins_run_a_job_as_processes_of_this_machine(
     assert sorted(jobs.files(job.id, "outputs")) == ["outputs/node-1/out", "outputs/out"]
 
 
-def test_without_stand_ins_nobody_writes_a_record(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> None:
+def test_no_record_is_written_without_stand_ins(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> None:
     aws = start_embedded_aws(Settings(stand_in_nodes=False))
     bucket = "records"
     aws.client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})

@@ -93,7 +93,7 @@ def test_a_block_that_was_bought_is_sold(embedded_aws: EmbeddedAws) -> None:
         buy(embedded_aws, offering)
 
 
-def test_a_block_that_has_not_begun_shows_no_capacity_but_its_size_in_a_tag(embedded_aws: EmbeddedAws) -> None:
+def test_future_block_has_no_capacity_and_its_size_in_a_tag(embedded_aws: EmbeddedAws) -> None:
     bought = buy(embedded_aws, offered(embedded_aws, InstanceCount=4)[-1])
     assert (bought["State"], bought["ReservationType"]) == ("scheduled", "capacity-block")
     assert (bought["TotalInstanceCount"], bought["AvailableInstanceCount"]) == (0, 0)
@@ -196,7 +196,7 @@ def test_a_full_reservation_shows_as_a_failed_scaling_activity(ec2: Any, network
     assert "does not have sufficient compatible and available capacity" in failed[0]
 
 
-def test_a_block_that_has_begun_is_launched_into(embedded_aws: EmbeddedAws) -> None:
+def test_active_block_can_be_launched_into(embedded_aws: EmbeddedAws) -> None:
     bought = buy(embedded_aws, offered(embedded_aws, InstanceCount=1)[0])
     images = embedded_aws.client("ec2", BLOCK_REGION).describe_images(Owners=["amazon"])["Images"]
     image = next(

@@ -42,7 +42,7 @@ def interfaces(aws: EmbeddedAws, subnet: dict[str, Any]) -> list[dict[str, Any]]
     return aws.client("ec2").describe_network_interfaces(Filters=in_subnet)["NetworkInterfaces"]
 
 
-def test_a_lustre_file_system_has_a_state_a_network_and_a_mount_name_until_it_goes(
+def test_lustre_file_system_has_state_network_and_mount_name_until_deleted(
     embedded_aws: EmbeddedAws, subnet: dict[str, Any], group: str
 ) -> None:
     fsx = embedded_aws.client("fsx")

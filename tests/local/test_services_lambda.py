@@ -356,7 +356,7 @@ def own_aws(tmp_path: Path) -> Iterator[EmbeddedAws]:
     lifecycle.stop(tmp_path)
 
 
-def test_functions_run_after_somebody_killed_what_starts_them(own_aws: EmbeddedAws, tmp_path: Path) -> None:
+def test_functions_run_after_their_launcher_was_killed(own_aws: EmbeddedAws, tmp_path: Path) -> None:
     name = creator(own_aws)(ITS_ANCESTORS, Timeout=300)
     still_running, _, zygote = ancestors_of_one_that_runs(own_aws, name, tmp_path)
     assert invoke(own_aws, name)[0][-1] == zygote
@@ -367,7 +367,7 @@ def test_functions_run_after_somebody_killed_what_starts_them(own_aws: EmbeddedA
     assert another != zygote
 
 
-def test_nothing_goes_on_when_the_embedded_aws_is_killed(own_aws: EmbeddedAws, tmp_path: Path) -> None:
+def test_killed_embedded_aws_leaves_no_running_process(own_aws: EmbeddedAws, tmp_path: Path) -> None:
     pids = ancestors_of_one_that_runs(own_aws, creator(own_aws)(ITS_ANCESTORS, Timeout=300), tmp_path)
     server = lifecycle.status(tmp_path)
     assert server is not None

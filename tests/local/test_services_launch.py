@@ -109,7 +109,7 @@ def test_a_launch_over_the_quota_is_refused_until_instances_end(network: Network
     assert len(network.run(template, count=2)) == 2
 
 
-def test_spot_has_a_quota_of_its_own(network: Network, name: str) -> None:
+def test_spot_has_a_separate_quota(network: Network, name: str) -> None:
     network.run(network.template(name), count=2)
     spot = network.template(f"{name}-spot", InstanceMarketOptions={"MarketType": "spot"})
     network.run(spot, count=2)

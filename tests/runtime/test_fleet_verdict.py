@@ -56,7 +56,7 @@ def test_a_silent_node_is_waited_for_by_name() -> None:
     assert verdict.reason == "1 of 2 nodes proven, 2 launched; no record yet from b"
 
 
-def test_a_failed_node_fails_the_fleet_with_its_own_reason() -> None:
+def test_failed_node_fails_the_fleet_with_its_reason() -> None:
     verdict = judge(2, ["a", "b"], [record("a"), record("b", "failed", "15 of 16 devices")])
     assert verdict == FleetVerdict(state="failed", reason="node b: 15 of 16 devices")
 
@@ -118,7 +118,7 @@ def test_a_proven_node_that_auto_scaling_replaces_is_not_ready() -> None:
     assert "being replaced by Auto Scaling: a" in verdict.reason
 
 
-def test_processes_of_auto_scaling_that_do_not_run_are_reported_while_something_is_waited_for() -> None:
+def test_suspended_processes_are_reported_while_waiting() -> None:
     suspended = ("AZRebalance", "Launch", "ReplaceUnhealthy")
     waiting = judge(2, ["a"], [record("a")], suspended=suspended)
     assert waiting.reason.endswith(
@@ -159,7 +159,7 @@ def test_a_quota_that_still_counts_the_node_that_went_is_waited_out() -> None:
     assert judge(2, ["a"], [gone], [message], recovery=replaced).state == "failed"
 
 
-def test_a_quota_that_still_counts_nodes_that_left_is_waited_out_whatever_they_were() -> None:
+def test_quota_failure_waits_while_ended_nodes_count() -> None:
     message = "Max spot instance count exceeded"
     assert judge(1, [], [record("a")], [message], still_counted=True).state == "waiting"
     assert judge(1, [], [record("a")], [message]).state == "failed"

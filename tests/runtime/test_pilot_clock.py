@@ -113,7 +113,7 @@ def test_jobs_are_reported_a_quarter_of_an_hour_before_the_end(after: float, not
     assert (decision(after, terms(100)).notice is not None) is notified
 
 
-def test_jobs_are_reported_before_nodes_leave_a_block_and_thus_before_ec2_warns_of_its_end() -> None:
+def test_jobs_are_notified_before_ec2_warns_of_the_block_end() -> None:
     found = decision(33, terms(in_capacity_block=True), block=BLOCK).notice
     assert found is not None
     assert found.at == BLOCK.ends - timedelta(minutes=45)
@@ -205,7 +205,7 @@ def idle(after: float, since: float | None, **known: Any) -> ClockDecision:
     [(10, None, 2), (10, 9, 2), (10, 8.01, 2), (10, 8, 0), (10, 1, 0)],
     ids=["unknown or used", "for an hour", "nearly", "for two hours", "for long"],
 )
-def test_nodes_that_nobody_has_used_for_so_long_end(after: float, since: float | None, nodes: int) -> None:
+def test_unused_nodes_stop_after_the_limit(after: float, since: float | None, nodes: int) -> None:
     found = idle(after, since)
     assert found.nodes == nodes
     assert (found.stopped is None) == (nodes > 0)

@@ -65,7 +65,7 @@ def test_room_that_capacity_blocks_may_take_is_unknown() -> None:
     assert "requests 384 vCPUs" in answer.fix
 
 
-def test_reserved_capacity_that_nobody_uses_counts_on_demand_and_can_be_launched_into() -> None:
+def test_unused_reservation_counts_and_can_be_launched_into() -> None:
     answer = checked(FakeQuotas(reserved=128))
     assert answer.outcome == "fail"
     assert "(128 are reserved and unused)" in answer.found
@@ -123,7 +123,7 @@ def test_a_region_without_such_a_quota_is_unknown() -> None:
         checked(FakeQuotas(limit=None))
 
 
-def test_a_capacity_block_is_a_warning_since_no_source_says_what_it_counts_against() -> None:
+def test_capacity_block_is_a_warning_without_a_documented_quota() -> None:
     assert checked(FakeQuotas(limit=0), capacity="capacity-block", reservation_id=RESERVATION).outcome == "warn"
 
 

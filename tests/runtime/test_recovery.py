@@ -54,7 +54,7 @@ def test_a_node_that_was_refused_stays_refused_when_a_later_one_is_replaced() ->
     assert not after.replaces("b")
 
 
-def test_a_node_that_somebody_else_ends_beyond_the_limit_is_reported_without_a_number_of_it() -> None:
+def test_node_ended_beyond_the_limit_is_reported_without_a_number() -> None:
     assert plan({"a": 0, "b": 1}, group="b", leaving="b", limit=1).sentence("b") == "being replaced"
 
 

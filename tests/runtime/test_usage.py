@@ -60,7 +60,7 @@ def test_without_nodes_nothing_is_idle() -> None:
     at=st.one_of(st.text(max_size=30), st.datetimes().map(str)),
     seconds=st.one_of(st.floats().map(str), st.integers().map(str), st.just("null")),
 )
-def test_whatever_a_node_writes_is_read_or_refused(at: str, seconds: str) -> None:
+def test_any_usage_report_is_parsed_or_refused(at: str, seconds: str) -> None:
     try:
         read = NodeUsage.from_json(f'{{"state": "idle", "at": {json.dumps(at)}, "idle_seconds": {seconds}}}')
     except ValueError:

@@ -61,7 +61,7 @@ def billable(settings: dict[str, Any]) -> Counter[str]:
 
 
 @pytest.mark.parametrize("settings", [*NETWORKS, *FILE_SYSTEMS, *PILOTS], ids=str)
-def test_whatever_is_billed_has_a_line_and_every_line_is_about_something(settings: dict[str, Any]) -> None:
+def test_every_billed_resource_has_a_line_and_every_line_a_resource(settings: dict[str, Any]) -> None:
     lines = {item.resource_type for item in cost_items(a_plan(**settings))}
     kinds = {resource["Type"] for resource in cluster_template(**settings).resources().values()}
     assert set(billable(settings)) <= lines
@@ -75,14 +75,14 @@ def test_no_kind_of_plan_has_something_billed_without_a_line(settings: dict[str,
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)
 @pytest.mark.parametrize("kind", HOURLY)
-def test_what_is_billed_by_the_hour_is_counted_as_often_as_it_is_there(kind: str, settings: dict[str, Any]) -> None:
+def test_resources_billed_by_the_hour_are_counted(kind: str, settings: dict[str, Any]) -> None:
     items = cost_items(a_plan(**settings))
     counted = sum(item.quantity for item in items if item.resource_type == kind and item.billed == "running")
     assert counted == billable(settings)[kind]
 
 
 @pytest.mark.parametrize("settings", NETWORKS, ids=str)
-def test_nothing_that_is_billed_by_the_hour_is_there_while_the_cluster_sleeps(settings: dict[str, Any]) -> None:
+def test_sleeping_cluster_has_nothing_billed_by_the_hour(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
     for name, resource in template.resources().items():
         free = resource["Properties"].get("VpcEndpointType") == "Gateway"

@@ -106,7 +106,7 @@ def test_the_model_would_refuse_a_wrong_cluster() -> None:
 
 
 @every_stack
-def test_whatever_is_billed_by_the_hour_or_stored_has_a_line_in_the_estimate(name: str) -> None:
+def test_every_billed_resource_has_a_line_in_the_estimate(name: str) -> None:
     plan = a_plan(**settings_of(name), stacks=("sagemaker" if name in TRAINING else "hyperpod",))
     resources = other_template(name).resources().values()
     gateways = [r for r in resources if r["Properties"].get("VpcEndpointType", "Gateway") == "Gateway"]

@@ -58,7 +58,7 @@ def prepare_node(machine: Machine) -> str:
 
 
 @pytest.mark.parametrize("version", ["v22.11.0", "v24.1.0"])
-def test_a_node_in_support_is_used_as_it_is(machine: Machine, version: str) -> None:
+def test_supported_node_version_is_used_unchanged(machine: Machine, version: str) -> None:
     machine.has("node", f"echo {version}")
     machine.has("npm", "echo 11.0.0")
     assert prepare_node(machine) == ""

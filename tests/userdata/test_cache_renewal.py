@@ -64,7 +64,7 @@ def test_a_place_in_use_is_renewed_whole_and_keeps_what_it_holds(
 @pytest.mark.parametrize(
     ("seconds", "requests"), [(renewal.YOUNG_SECONDS - 60, 0), (renewal.LIFETIME_SECONDS * renewal.DUE - DAY, 1)]
 )
-def test_a_place_that_is_not_old_is_left_as_it_is(
+def test_recent_place_is_not_renewed(
     filled: CacheNode, later: Callable[[float], None], seconds: float, requests: int
 ) -> None:
     later(seconds)

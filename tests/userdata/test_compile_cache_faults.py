@@ -133,7 +133,7 @@ def test_a_fill_that_is_too_slow_ends_and_the_job_begins(new_node: NewNode, monk
     assert warning.endswith("not done after 15 minutes")
 
 
-def test_a_write_back_that_is_too_slow_ends_and_the_next_one_goes_on(new_node: NewNode, bucket: Any) -> None:
+def test_slow_write_back_ends_and_the_next_one_continues(new_node: NewNode, bucket: Any) -> None:
     seconds = iter([0.0, 0.0, *(cache.LONGEST_SECONDS / 8 * number for number in range(10))])
     node = new_node(clock=lambda: next(seconds, 0.0))
     node.begin()
@@ -234,7 +234,7 @@ class TwoPages(Entries):
         return web.Response(200, Message(), f"<List>{page}{more}</List>".encode())
 
 
-def test_a_list_goes_on_as_long_as_there_are_pages_and_requests() -> None:
+def test_list_continues_within_pages_and_request_limit() -> None:
     assert [each.key for each in TwoPages().entries("s3://compiled/cache/")] == ["a", "b"]
     assert [each.key for each in TwoPages().entries("s3://compiled/cache/", 1)] == ["a"]
 

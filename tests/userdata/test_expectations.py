@@ -42,7 +42,7 @@ def test_an_image_that_promises_nothing_may_hold_what_runs_on_the_type(instance_
     assert list(found.items()) == list(expected.items())
 
 
-def test_the_self_test_has_more_time_the_more_processes_share_it_and_ends_before_a_deployment_gives_up():
+def test_self_test_time_grows_with_processes_within_the_deployment_time():
     few, many = (
         node_expectations(node_settings(plan_for(name)))["self_test"] for name in ("trn1.2xlarge", "trn2.48xlarge")
     )

@@ -92,7 +92,7 @@ def test_compiled_graphs_are_where_the_image_s_newest_compiler_has_them(root: Pa
     assert last_cache_url(root) == f"{CACHE}/{where.direct_path}"
 
 
-def test_a_job_asks_again_with_its_own_environment_and_its_processes(root: Path, tmp_path: Path) -> None:
+def test_job_gets_the_cache_url_for_its_environment_and_processes(root: Path, tmp_path: Path) -> None:
     install_compiler(root, "aws_neuronx_venv_pytorch_2_9", "2.20.1+a1")
     own = install_compiler(tmp_path / "home", "venv", "2.22")
     run(plan_for("trn1.32xlarge"), root)

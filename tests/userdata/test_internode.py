@@ -108,7 +108,7 @@ def test_wrong_sums_that_no_pair_shows_fail_all_nodes():
     assert [*play(names(4), outcome).faults] == names(4)
 
 
-def test_wrong_sums_of_a_node_by_itself_fail_it_alone():
+def test_wrong_sums_of_a_single_node_fail_only_this_node():
     def outcome(node: str, group: Sequence[str], step: int) -> Outcome:
         wrong = "i-2" in group and (node == "i-2" or len(group) > 1)
         return Outcome(READY) if step == ASSEMBLY else Outcome(WRONG, "3 is not 4") if wrong else Outcome(RIGHT)
@@ -160,7 +160,7 @@ def test_a_node_that_is_much_slower_than_the_others_is_warned_of(bandwidths: Seq
     assert [*internode.slow_nodes(assembled, SLOW)] == slow
 
 
-def test_a_node_that_computes_already_is_left_alone():
+def test_computing_node_is_not_tested():
     busy = Outcome(UNABLE, "NeuronCores are in use by python train.py (42)")
     found = play(names(3), lambda node, _group, _step: busy if node == "i-2" else Outcome(READY))
     assert found == Judgement("not tested: NeuronCores are in use by python train.py (42) on i-2")

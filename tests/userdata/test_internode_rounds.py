@@ -212,7 +212,7 @@ def test_what_could_not_be_tested_is_a_warning():
 
 
 @pytest.mark.parametrize(("wrong", "ok"), [([], True), (["i-1"], False)], ids=["no result", "wrong numbers"])
-def test_a_node_that_is_only_observed_fails_by_wrong_numbers_alone(wrong: list[str], ok: bool):
+def test_observed_node_fails_only_by_wrong_numbers(wrong: list[str], ok: bool):
     judgement = Judgement("wrong because of i-1", faults={"i-1": "it hangs"}, wrong=wrong)
     found = check(judgement, task("i-1")).counted({"verification": "observe", "suppress_checks": []})
     assert (found.ok, bool(found.warning)) == (ok, ok)

@@ -103,7 +103,7 @@ def test_progress_and_phases_are_recorded(nodes: JobNodes) -> None:
     assert "prepared\n" in nodes.log()
 
 
-def test_what_a_job_leaves_in_its_output_folder_is_stored_also_when_it_is_stopped(nodes: JobNodes) -> None:
+def test_outputs_of_a_stopped_job_are_stored(nodes: JobNodes) -> None:
     write = "open(os.environ['TRN_OUTPUT_DIR'] + '/model.txt', 'w').write(f'of node {node}')\n"
     nodes.start(ON_NODE + write + ENDLESS, nodes=2)
     nodes.await_(lambda: all("ready" in nodes.log(rank) for rank in (0, 1)))

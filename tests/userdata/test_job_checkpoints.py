@@ -119,7 +119,7 @@ def test_what_changes_while_it_is_stored_gets_no_manifest(tmp_path: Path) -> Non
     assert nodes.whole == {}
 
 
-def test_a_checkpoint_that_is_saved_again_leaves_the_stored_one_alone(tmp_path: Path) -> None:
+def test_checkpoint_saved_again_does_not_change_the_stored_one(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 1)
     for text in ("first", "second one"):
         (nodes.place(0) / "latest.pt").write_text(text)
@@ -203,7 +203,7 @@ def test_parts_of_a_name_that_is_saved_again_are_not_mixed(tmp_path: Path) -> No
     assert nodes.whole == {"latest": ["1-0-1", "1-1-2"]}
 
 
-def test_checkpoints_of_each_node_under_its_own_name_are_all_kept(tmp_path: Path) -> None:
+def test_checkpoints_with_a_name_for_each_node_are_all_kept(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 2)
     for rank in (0, 1):
         nodes.save(f"rank-{rank}", rank)

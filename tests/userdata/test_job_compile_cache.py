@@ -176,7 +176,7 @@ def test_a_job_without_the_bucket_of_its_cache_succeeds_with_a_warning(nodes: Jo
 
 
 @pytest.mark.parametrize("stack", ["xla", None])
-def test_a_node_knows_its_compile_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: str | None) -> None:
+def test_node_finds_its_compile_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: str | None) -> None:
     monkeypatch.setenv("ROOT", str(tmp_path))
     (tmp_path / "etc/trn").mkdir(parents=True)
     (tmp_path / "etc/trn/places.env").write_text("TRN_CACHE_URL=s3://compiled/cache\n")

@@ -118,7 +118,7 @@ def test_the_environment_holds_what_training_needs(node_for: NodeMaker):
     assert node.read("opt/aws/neuron/logical_nc_config") == "NEURON_LOGICAL_NC_CONFIG=2\n"
 
 
-def test_variables_of_the_users_own_are_there_as_they_are(node_for: NodeMaker):
+def test_user_variables_are_set_unchanged(node_for: NodeMaker):
     node = node_for(PLAN).installed()
     value = 'it\'s "$HOME" `x` \\ end'
     node.write("etc/trn/environment.base64", f"NOTE={base64.b64encode(value.encode()).decode()}\nEMPTY=\n")
@@ -207,7 +207,7 @@ def test_limits_are_raised_for_sessions_and_services_and_none_is_lowered(node_fo
     assert "systemctl daemon-reload" in run.calls
 
 
-def test_what_starts_sessions_and_containers_already_gets_the_limits_it_hands_on(node_for: NodeMaker):
+def test_running_session_and_container_daemons_get_the_limits(node_for: NodeMaker):
     node = node_for(PLAN)
     node.program("pgrep", """case "$*" in *ssm*) echo 11 ;; *dockerd*) echo 12; echo 13 ;; esac""")
     node.calls("prlimit")

@@ -40,7 +40,7 @@ def test_what_the_script_holds_is_installed_and_started(node_for: NodeMaker):
     assert 'Package-Blacklist { "linux-"; "aws-neuronx-"; };' in node.read("etc/apt/apt.conf.d/60trn-node")
 
 
-def test_a_setup_script_with_marks_of_files_in_it_is_put_as_it_is(node_for: NodeMaker):
+def test_setup_script_with_file_separators_is_installed_unchanged(node_for: NodeMaker):
     script = "cat <<'X'\n@@FILE /etc/other 644\nEND @@FILE\nEND @@FILE_\nX\n"
     node = node_for(plan_for("trn1.2xlarge", setup_script=script)).installed()
     assert node.read("var/lib/trn/setup.sh") == script

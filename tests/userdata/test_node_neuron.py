@@ -86,7 +86,7 @@ def test_the_options_and_the_layout_of_neuron_2_34_are_known_too(tmp_path: Path,
     assert {device["instance_type"] for device in devices} == {"trn1.32xlarge"}
 
 
-def test_what_stands_beside_the_list_holds_for_each_device_that_does_not_say_otherwise():
+def test_fields_next_to_the_list_apply_to_every_device():
     devices = [{k: v for k, v in device.items() if k != "logical_neuroncore_config"} for device in devices_of(TRN2)]
     assert problems(TRN2, {"logical_neuroncore_config": 2, "devices": devices}) == []
     devices[3]["logical_neuroncore_config"] = 1
@@ -95,9 +95,7 @@ def test_what_stands_beside_the_list_holds_for_each_device_that_does_not_say_oth
 
 
 @pytest.mark.parametrize("known", ["-j", "--output-format json"])
-def test_the_reason_is_that_of_the_option_that_neuron_ls_knows(
-    known: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_reason_is_that_of_the_supported_neuron_ls_option(known: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     script = f"[[ $* == '{known}' ]] && echo 'no driver' >&2 || echo 'unknown flag' >&2; exit 1"
     assert listed_by(script, tmp_path, monkeypatch) == ([], "neuron-ls fails with exit code 1: no driver")
 
@@ -111,7 +109,7 @@ device_like = st.fixed_dictionaries({}, optional={field: anything | st.integers(
 
 
 @given((st.lists(device_like, max_size=18) | anything).map(json.dumps) | st.text())
-def test_whatever_else_neuron_ls_prints_is_answered_with_a_reason(output: str):
+def test_unexpected_neuron_ls_output_gives_a_reason(output: str):
     reasons = problems(TRN1, output)
     assert reasons
     assert all(reason.isprintable() and reason for reason in reasons)

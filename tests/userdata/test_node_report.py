@@ -55,7 +55,7 @@ def test_without_a_verification_nothing_is_proven(node: VerifiedNode):
     assert outcome.record.reason == "the node was not verified"
 
 
-def test_a_proven_node_whose_record_does_not_arrive_has_failed_and_says_so_on_the_console(node: VerifiedNode):
+def test_proven_node_without_a_stored_record_fails_on_the_console(node: VerifiedNode):
     node.aws.s3_refuses = True
     outcome = node.run("verify")
     assert outcome.exit_code == 1
@@ -63,7 +63,7 @@ def test_a_proven_node_whose_record_does_not_arrive_has_failed_and_says_so_on_th
     assert "403 AccessDenied" in node.read("dev/console")
 
 
-def test_the_instance_id_that_cloud_init_knows_is_used_without_the_metadata_service(node: VerifiedNode):
+def test_instance_id_of_cloud_init_needs_no_metadata_service(node: VerifiedNode):
     node.aws.has_instance_id = False
     node.write("var/lib/cloud/data/instance-id", f"{INSTANCE_ID}\n")
     assert node.run("verify").record

@@ -58,7 +58,7 @@ def test_several_disks_are_striped_into_one(node_for: NodeMaker):
     ]
 
 
-def test_one_disk_is_taken_as_it_is(node_for: NodeMaker):
+def test_single_disk_is_not_striped(node_for: NodeMaker):
     node = with_disks(node_for(ONE))
     assert changes(node.boot()) == [
         f"mkfs.xfs -q -K -L trn-scratch {disks(node)}",

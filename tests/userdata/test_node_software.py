@@ -43,7 +43,7 @@ def reason(run: Run) -> str:
     return run.calls[-1].removeprefix("trn-node report failed ")
 
 
-def test_ubuntu_installs_the_pinned_packages_of_a_repository_with_a_key_of_its_own(node_for: NodeMaker):
+def test_ubuntu_installs_pinned_packages_with_a_separate_key(node_for: NodeMaker):
     node = bare(node_for(PLAN))
     run = node.boot()
     assert run.exit_code == 0, run.output
@@ -135,7 +135,7 @@ def test_a_driver_that_does_not_load_is_reported_with_the_kernels_words(node_for
     ],
     ids=["another key", "bad signature", "no key"],
 )
-def test_an_efa_installer_of_somebody_else_is_not_run(gpg: str, says: str, node_for: NodeMaker):
+def test_efa_installer_with_a_foreign_signature_is_not_run(gpg: str, says: str, node_for: NodeMaker):
     node = bare(node_for(WITH_EFA))
     node.program("gpg", gpg)
     node.calls("tar")

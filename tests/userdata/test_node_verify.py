@@ -160,7 +160,7 @@ def test_all_that_is_wrong_is_shown_together(node: VerifiedNode):
     assert outcome.record.reason == "7 of 8 EFA devices; nofile is 1024 for who logs in, not 65536"
 
 
-def test_a_missing_device_may_come_back_with_the_driver_before_anything_is_reported(node: VerifiedNode):
+def test_missing_device_reloads_the_driver_before_the_report(node: VerifiedNode):
     remove_device(node)
     outcome = node.run("verify")
     assert (outcome.exit_code, outcome.record) == (RELOAD, None)
@@ -179,7 +179,7 @@ def test_devices_that_come_up_late_are_waited_for(node: VerifiedNode):
     assert node.run("verify", TRN_VERIFY_ATTEMPTS="3").exit_code == 0
 
 
-def test_a_driver_that_does_not_go_with_the_runtime_is_blamed_first_where_nothing_computes(node: VerifiedNode):
+def test_incompatible_driver_fails_first_if_no_core_computes(node: VerifiedNode):
     node.neuron(driver="2.26.5.0", runtime="2.33.2.0")
     node.neuron_ls([], failures=9)
     outcome = node.run("verify", "--last")
@@ -249,7 +249,7 @@ def test_without_a_framework_the_collectives_are_the_numeric_proof(node: Verifie
 
 
 @pytest.mark.parametrize("check", ["-", "random|all_ones"], ids=["before 2.28", "since 2.28"])
-def test_the_collectives_are_checked_over_all_cores_in_the_output_of_every_release(node: VerifiedNode, check: str):
+def test_collectives_are_checked_in_the_output_of_every_release(node: VerifiedNode, check: str):
     node.collectives(check=check)
     assert node.run("verify").check("collectives").ok
     arguments = node.read("nccom-test.arguments").split()

@@ -71,13 +71,13 @@ def test_nothing_but_the_places_and_a_second_try_is_configured_by_cloud_init():
     assert file["content"].splitlines() == LONGEST_LOCATIONS.lines
 
 
-def test_variables_of_the_users_own_are_a_file_of_their_own():
+def test_user_variables_are_in_a_separate_file():
     document = node_user_data(node_settings(plan_for("trn2.48xlarge")), LONGEST_LOCATIONS, {"DATA": "czM6Ly9kYXRh"})
     _, file = yaml.safe_load(parts_of(document)["text/cloud-config"])["write_files"]
     assert (file["path"], file["content"]) == ("/etc/trn/environment.base64", "DATA=czM6Ly9kYXRh\n")
 
 
-def test_the_parts_are_those_that_cloud_init_knows():
+def test_parts_have_types_that_cloud_init_supports():
     parts = parts_of(node_user_data(node_settings(plan_for("trn1.2xlarge")), LOCATIONS))
     assert list(parts) == ["text/cloud-config", "application/gzip"]
     assert parts["text/cloud-config"].startswith("#cloud-config\n")

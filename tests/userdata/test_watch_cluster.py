@@ -81,7 +81,7 @@ def test_a_peer_whose_packets_get_lost_is_silent(monkeypatch: pytest.MonkeyPatch
         assert cluster._unreachable_address(full.getsockname()) == "127.0.0.2"
 
 
-def test_a_node_that_nobody_answers_fails_with_a_sentence_that_names_them(node: WatchNode, unreachable: set[str]):
+def test_node_without_answering_peers_fails_with_their_names(node: WatchNode, unreachable: set[str]):
     unreachable.update({"127.0.0.2", "127.0.0.4"})
     node.membership(NODES)
     node.pass_time(PEERS_TIMEOUT_SECONDS + 30)
@@ -123,7 +123,7 @@ def test_a_peer_that_answers_within_a_minute_fails_no_node(node: WatchNode, unre
     assert peers_check(node.sent) == ("2 of 2", "2 of 2", True)
 
 
-def test_a_suppressed_test_of_the_peers_is_shown_and_fails_nobody(node: WatchNode, unreachable: set[str]):
+def test_suppressed_peer_test_is_shown_and_does_not_fail(node: WatchNode, unreachable: set[str]):
     node.plan(suppress_checks=["peers"])
     unreachable.add("127.0.0.4")
     node.membership(NODES)
@@ -221,7 +221,7 @@ def test_a_node_makes_a_key_once_and_hands_on_the_public_part(node: WatchNode, h
     assert json.loads(node.aws.records[f"{BUCKET}/ssh/{INSTANCE_ID}.json"]) == [" ".join(key.split()[:2]), HOST_KEY]
 
 
-def test_the_others_may_log_on_each_from_its_own_address(node: WatchNode, home: Path):
+def test_others_may_log_on_only_from_their_addresses(node: WatchNode, home: Path):
     node.pass_time()
     assert (home / "authorized_keys").read_text().splitlines() == [
         f'from="127.0.0.2" {KEY} # trn-node',

@@ -84,7 +84,7 @@ def test_a_job_has_no_way_to_root_and_leaves_nothing(node: JobNode):
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_a_job_has_the_environment_of_its_stack_and_a_compile_cache_unless_it_wants_none(node: JobNode, cached: bool):
+def test_job_has_environment_of_its_stack_and_optional_compile_cache(node: JobNode, cached: bool):
     python = node.root / "opt/aws_neuronx_venv_pytorch_2_9/bin/python"
     python.parent.mkdir(parents=True)
     python.touch()
@@ -258,14 +258,14 @@ def test_another_node_ends_the_job_when_the_first_does_not(node: JobNode):
     assert node.object("end.json")["result"] == "failed"
 
 
-def test_a_job_that_is_over_is_not_begun_again(node: JobNode):
+def test_ended_job_is_not_started_again(node: JobNode):
     node.submit()
     node.put("end.json", {"result": "succeeded"})
     node.settle()
     assert node.starts == []
 
 
-def test_the_next_job_runs_in_a_folder_of_its_own_and_that_of_the_last_is_deleted(node: JobNode):
+def test_next_job_gets_a_new_folder_and_the_last_is_deleted(node: JobNode):
     node.submit(nodes=1)
     node.settle()
     first = Path(node.launch["folder"])
@@ -278,7 +278,7 @@ def test_the_next_job_runs_in_a_folder_of_its_own_and_that_of_the_last_is_delete
 
 
 @pytest.mark.parametrize(("kept", "folder"), [(None, f"{BUCKET}/jobs"), ("s3://models/kept", "models/kept")])
-def test_a_job_goes_on_from_the_last_checkpoint_of_an_earlier_one(node: JobNode, kept: str | None, folder: str):
+def test_job_resumes_from_the_last_checkpoint_of_an_earlier_job(node: JobNode, kept: str | None, folder: str):
     node.aws.records[f"{folder}/earlier/checkpoints/step-5.json"] = "{}"
     node.submit(resume_from="earlier", checkpoints=kept)
     node.settle()
@@ -302,7 +302,7 @@ def test_a_job_of_another_format_is_logged_and_not_run(
     assert "job: ValueError: job.json is not a job: " in capsys.readouterr().out
 
 
-def test_a_folder_that_somebody_else_put_there_is_not_used(node: JobNode):
+def test_folder_of_another_user_is_not_used(node: JobNode):
     (node.root / "var/lib").mkdir(parents=True, exist_ok=True)
     (node.root / "elsewhere").mkdir()
     (node.root / "var/lib/trn-jobs").symlink_to(node.root / "elsewhere")

@@ -32,7 +32,7 @@ def test_the_documented_line_fails_the_node_and_names_the_device(kernel_log: Pat
 @pytest.mark.parametrize(
     "error", ["SRAM_UNCORRECTABLE_ERROR", "NC_UNCORRECTABLE_ERROR", "HBM_UNCORRECTABLE_ERROR", "DMA_ERROR"]
 )
-def test_each_error_of_the_problem_detector_fails_the_node_even_without_an_action(error: str):
+def test_problem_detector_error_without_action_fails_the_node(error: str):
     assert hardware.classify(error, " nd-id=0")[1] == "failed"
 
 

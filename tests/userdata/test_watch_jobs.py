@@ -65,7 +65,7 @@ def test_a_process_of_the_clusters_job_gets_the_signal_though_it_uses_no_device(
     assert output(job) == "saved\n"
 
 
-def test_a_process_that_uses_no_device_is_left_alone(start: Starter):
+def test_process_without_a_device_is_not_signalled(start: Starter):
     other = start(HANDLES, "/dev/null")
     assert job_signals.notify("spot") == "signalled [], without a handler []"
     assert output(other) == ""

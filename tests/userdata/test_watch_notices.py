@@ -57,7 +57,7 @@ def test_a_moment_is_read_in_every_form_that_aws_has(text: str):
 
 
 @given(st.text())
-def test_a_time_that_nobody_can_read_may_be_at_any_moment(text: str):
+def test_unreadable_time_counts_as_any_moment(text: str):
     assert notices.timestamp("noon, " + text) == 0
 
 

@@ -32,7 +32,7 @@ def after(record: dict[str, Any], *findings: Any) -> tuple[str, str]:
     return stood["state"], stood["reason"]
 
 
-def test_a_record_stays_as_it_is_while_nothing_is_found():
+def test_record_without_findings_is_not_changed():
     assert updated_record(PROVEN, [], [], None, True) == PROVEN
 
 

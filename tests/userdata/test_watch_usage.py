@@ -31,7 +31,7 @@ def hold(node: JobNode, process: int, name: str, device: str = "/dev/neuron3") -
     return folder
 
 
-def test_a_node_without_a_job_and_without_an_open_device_is_idle_and_counts_how_long(node: JobNode) -> None:
+def test_node_without_job_and_open_device_counts_idle_time(node: JobNode) -> None:
     hold(node, 7, "bash", device="/dev/null")
     node.pass_time()
     assert (written(node)["state"], written(node)["idle_seconds"]) == ("idle", 0)

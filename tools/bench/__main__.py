@@ -1,4 +1,4 @@
-"""make bench: template size, synthesis, deployment, and what nodes ask of S3, from one run on one machine."""
+"""make bench: measures template size, synthesis, deployment, and the S3 requests of nodes in one run on one machine."""
 
 import json
 import os
@@ -27,15 +27,15 @@ RUNS = 3
 FEW, MANY = 1, 1000
 
 Figure = tuple[str, str]
-"""What was measured, and what was found."""
+"""A measurement and its result."""
 
 
 class CannotMeasureError(Exception):
-    """A command that was to be measured failed; the message holds its output."""
+    """A measured command failed; the message has its output."""
 
 
 def template_size(aws: PrivateAws) -> Iterator[Figure]:
-    """How much more template a thousand nodes take than one."""
+    """The growth of the template from one node to a thousand."""
     few, many = (_template(aws.folder / f"{nodes}-nodes", nodes) for nodes in (FEW, MANY))
     differing = {re.sub(r"\d+", "#", line) for line in few} ^ {re.sub(r"\d+", "#", line) for line in many}
     characters = f"{sum(map(len, few)):,} and {sum(map(len, many)):,} characters"
@@ -43,7 +43,7 @@ def template_size(aws: PrivateAws) -> Iterator[Figure]:
 
 
 def synthesis(aws: PrivateAws) -> Iterator[Figure]:
-    """Our app and the smallest one, in turn, so that a busy moment hits both."""
+    """Our app and the smallest one, alternately, so that other load affects both."""
     apps = [("app.py", aws.folder / "ours"), ("tools/bench/smallest_app.py", aws.folder / "smallest")]
     rounds = [[_synth(*app) for app in apps] for _ in range(RUNS + 1)][1:]
     ours, least = (median(times) for times in zip(*rounds, strict=True))
@@ -51,7 +51,7 @@ def synthesis(aws: PrivateAws) -> Iterator[Figure]:
 
 
 def deployment(aws: PrivateAws) -> Iterator[Figure]:
-    """By the CDK CLI, its start included, synthesis not."""
+    """With the CDK CLI, including its start, without synthesis."""
     assembly = aws.folder / "deployment"
     _synth("app.py", assembly)
     _cdk("bootstrap", f"aws://{ACCOUNT_ID}/{aws.region}", folder=aws.folder)
@@ -75,7 +75,7 @@ def main() -> int:
     figures: list[Figure] = []
     try:
         plan = plan_from_cdk(PROJECT)
-        # All of it: not even `cdk synth` shall find credentials and look somewhere.
+        # For every command: even `cdk synth` must not find credentials.
         with private_aws(PROJECT, plan.region) as aws:
             for benchmark in ALL:
                 print(f"  {benchmark.__name__.replace('_', ' ')} ...", flush=True)
@@ -101,7 +101,7 @@ def _write(figures: Sequence[Figure]) -> None:
 
 
 def _cdk(*arguments: str, folder: Path) -> float:
-    """Run the CDK CLI. Returns its seconds; raises CannotMeasureError when it fails."""
+    """Run the CDK CLI. Returns its duration in seconds; raises CannotMeasureError if it fails."""
     command = ["cdk", *arguments, "--no-notices"]
     started = time.monotonic()
     run = subprocess.run(

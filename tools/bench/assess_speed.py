@@ -1,4 +1,4 @@
-"""How long `trn assess` takes beside `ast.parse` and a walk over the same files, and the memory of a process."""
+"""Measures the time of `trn assess` relative to `ast.parse` and a walk over the same files, and its memory."""
 
 import ast
 import os
@@ -17,7 +17,7 @@ RUNS = 3
 
 
 def assess_speed(aws: PrivateAws) -> Iterator[tuple[str, str]]:
-    """moto's code, once as it is and once with a word in each file that has every rule tried."""
+    """moto's code, once unchanged and once with a word in each file that enables every rule."""
     plain, with_torch = aws.folder / "plain", aws.folder / "torch"
     spec = find_spec("moto")
     assert spec is not None

@@ -1,7 +1,7 @@
-"""Requests to S3 of a thousand nodes that wait for a job, begin one, and run it.
+"""Counts the S3 requests of a thousand nodes that wait for a job, start one, and run it.
 
-The watch of each node and its part of the job are those that nodes run, on a clock that jumps from one event to the
-next; S3 is a dictionary that counts. Not simulated: the processes of the job, and the network between nodes.
+The watch and the job program are the real ones, with a clock that jumps from event to event and a dictionary as S3. The
+processes of the job and the network between nodes are not simulated.
 """
 
 import hashlib
@@ -234,7 +234,7 @@ def _files_of(name: str, address: str) -> dict[str, str]:
 
 
 def requests_of_nodes(_aws: PrivateAws) -> Iterator[tuple[str, str]]:
-    """The most in any second of each phase."""
+    """The maximum of any second in each phase."""
     phases: dict[str, Mapping[str, tuple[float, int]]] = {}
     with ExitStack() as on:
         memory = Path("/dev/shm")

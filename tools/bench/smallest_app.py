@@ -1,8 +1,8 @@
-"""The smallest app that the CDK accepts, as a measure of what synthesis costs before anything of ours."""
+"""The smallest app that the CDK accepts, as a baseline for synthesis."""
 
 from aws_cdk import App, CfnWaitConditionHandle, Stack
 
 app = App()
-# A template without any resource is refused by the validation that our own app is synthesised with.
+# The validation of our app rejects a template without resources.
 CfnWaitConditionHandle(Stack(app, "Empty"), "Nothing")
 app.synth()

@@ -1,4 +1,5 @@
-"""make demo: TrnClusterStack deployed by the real CDK CLI to an embedded AWS, looked at, destroyed, and proven gone."""
+"""make demo: deploys TrnClusterStack with the real CDK CLI to an embedded AWS, shows it, and destroys it without
+leftovers."""
 
 import signal
 import sys
@@ -30,9 +31,9 @@ SHOWN = (
 
 
 def main() -> int:
-    # Commands write to the same pipe: what is printed before them must be there before.
+    # Commands write to the same pipe, so each line must be written before they start.
     sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
-    # Ended by a signal it clears everything away, as after Ctrl-C.
+    # After these signals it cleans up, as after Ctrl-C.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     started = time.monotonic()
@@ -43,14 +44,14 @@ def main() -> int:
     except PlanError as error:
         return _refuse(f"{error}\nmake demo: the plan in cdk.json cannot be deployed; nothing was started")
     except KeyboardInterrupt:
-        return _refuse("\nmake demo: interrupted; the embedded AWS is stopped, and what was in it is gone", code=130)
+        return _refuse("\nmake demo: interrupted; the embedded AWS is stopped, and its content deleted", code=130)
     except (CommandFailedError, LocalError, NotTheEmbeddedAwsError, SomethingLeftError) as error:
-        return _refuse(f"\n{error}\nmake demo: failed; the embedded AWS is stopped, and what was in it is gone")
+        return _refuse(f"\n{error}\nmake demo: failed; the embedded AWS is stopped, and its content deleted")
     terminal.print(f"\n{SHOWN}")
     built = f"{STACK_NAME} ({resources} resources, {plan.nodes} x {plan.instance_type})"
     took = f"{time.monotonic() - started:.0f} s"
     ending = f"make demo: {built} was built, shown and destroyed, with nothing left, in {took}"
-    print(ending)  # one line, which a terminal breaks where it likes
+    print(ending)  # one line, wrapped by the terminal
     return 0
 
 
@@ -63,7 +64,7 @@ class Demo:
         self._step = 0
 
     def run(self) -> int:
-        """Go through all steps. Returns of how many resources the stack was made."""
+        """Run all steps. Returns the number of resources in the stack."""
         commands = Commands(self._terminal)
         self._print_text(
             f"The cluster of cdk.json, {self._plan.nodes} x {self._plan.instance_type}, is deployed to an AWS on this "
@@ -83,7 +84,7 @@ class Demo:
                 self._print_text("Each missing item is shown with its fix: the next step.")
 
             self._title("Bootstrap: what the CDK needs in every account, once")
-            # From a folder without an app, which it would synthesise for nothing.
+            # From a folder without an app, which it would synthesise needlessly.
             commands.cdk("bootstrap", f"aws://{ACCOUNT_ID}/{aws.region}", cwd=aws.folder)
             moments["bootstrapped"] = take_inventory(aws.client)
             commands.trn_last_line("preflight")
@@ -106,7 +107,7 @@ class Demo:
             commands.trn("run", "tools/demo/job/job.toml", cwd=PROJECT)
 
             self._title("Destroy")
-            # What was synthesised for the deployment is what is there.
+            # The deployed assembly, so that it is not synthesised again.
             commands.cdk("destroy", STACK_NAME, quiet_options=("--force", "--app", assembly), cwd=PROJECT)
 
             self._title("Prove that it is gone: by the audit of `trn`, then by counting everything in the account")

@@ -1,4 +1,4 @@
-"""Commands as a user types them, run in the environment of this process, their progress in few lines."""
+"""Runs commands as a user types them, and shows their progress in a few lines."""
 
 import subprocess
 import sys
@@ -11,21 +11,22 @@ from trainium_cli.terminal import Screen
 
 _OUTCOMES = ("✅", "❌", "✨")
 _EVENTS_PER_LINE = 12
-"""How many resources a line of progress stands for where a line cannot be overwritten."""
+"""Number of resources per line of progress if lines cannot be overwritten."""
 
 
 class CommandFailedError(Exception):
-    """A command ended with a code that it must not end with; the message holds its output."""
+    """A command ended with an unexpected exit code; the message has its output."""
 
 
 class Commands:
-    """Runs commands and shows them. A spinner on a terminal is a few plain lines elsewhere."""
+    """Runs commands and shows them, with a spinner on a terminal and plain lines elsewhere."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
 
     def trn(self, *arguments: str, codes: tuple[int, ...] = (0,), cwd: Path | None = None) -> int:
-        """Run `trn`, whose output is shown. Returns its exit code; CommandFailedError if that is none of `codes`."""
+        """Run `trn` and show its output. Returns its exit code; raises CommandFailedError unless it is one of
+        `codes`."""
         self._show("trn", *arguments)
         code = subprocess.run(["trn", *arguments], cwd=cwd, check=False).returncode
         if code not in codes:
@@ -33,7 +34,7 @@ class Commands:
         return code
 
     def trn_last_line(self, *arguments: str, quiet_options: tuple[str, ...] = ()) -> None:
-        """Run a `trn` command whose last line is enough unless it fails. `quiet_options`: as for cdk."""
+        """Run a `trn` command and show only its last line unless it fails. `quiet_options`: as for cdk."""
         self._show("trn", *arguments)
         run = subprocess.run(["trn", *arguments, *quiet_options], stdout=subprocess.PIPE, text=True, check=False)
         if run.returncode:
@@ -41,7 +42,8 @@ class Commands:
         self._screen.print(run.stdout.splitlines()[-1])
 
     def cdk(self, *arguments: str, quiet_options: tuple[str, ...] = (), cwd: Path) -> None:
-        """Run the CDK CLI. `quiet_options`: not shown; against prompts, needless work and files in the repository."""
+        """Run the CDK CLI. `quiet_options`: not shown; they avoid prompts, needless work and files in the
+        repository."""
         self._show("cdk", *arguments)
         lines: list[str] = []
         with _Progress(self._screen) as progress:
@@ -59,7 +61,7 @@ class Commands:
 
 
 class _Progress:
-    """The output of the CDK CLI, condensed: outcomes and failures stay, all else is a counter."""
+    """The output of the CDK CLI, reduced to results, failures and a counter."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen

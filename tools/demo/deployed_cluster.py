@@ -1,4 +1,4 @@
-"""What a deployed cluster consists of, asked of the services themselves."""
+"""The resources of a deployed cluster, read from the services."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from trainium_wire.node_record import NodeRecord
 
 @dataclass(frozen=True)
 class DeployedCluster:
-    """Answers of the account about one stack. Nothing here comes from the template but the names to ask for."""
+    """The resources of one stack in an account, read from the services by the ids in the stack."""
 
     client: Client
     stack_name: str
 
     @cached_property
     def resources(self) -> Sequence[dict[str, Any]]:
-        """The stack's resources, as CloudFormation lists them."""
+        """The stack's resources, from CloudFormation."""
         pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=self.stack_name)
         return [one for page in pages for one in page["StackResourceSummaries"]]
 
@@ -50,7 +50,7 @@ class DeployedCluster:
 
     @cached_property
     def instances(self) -> Sequence[dict[str, Any]]:
-        """The instances that the stack's Auto Scaling groups have now."""
+        """The current instances of the stack's Auto Scaling groups."""
         wanted = self.ids("AWS::AutoScaling::AutoScalingGroup")
         groups = self.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=wanted)
         ids = [one["InstanceId"] for group in groups["AutoScalingGroups"] for one in group["Instances"]]
@@ -65,7 +65,7 @@ class DeployedCluster:
 
     @cached_property
     def records(self) -> Sequence[NodeRecord]:
-        """What the nodes wrote about themselves."""
+        """The records of the nodes."""
         s3 = self.client("s3")
         found: list[NodeRecord] = []
         for bucket in self.ids("AWS::S3::Bucket"):
@@ -77,5 +77,5 @@ class DeployedCluster:
 
     def _described(self, answer: str, operation: str, argument: str, resource_type: str) -> Sequence[dict[str, Any]]:
         ids = self.ids(resource_type)
-        # Asked for no ids, EC2 answers with all there are.
+        # Without ids, EC2 returns everything.
         return getattr(self.client("ec2"), operation)(**{argument: ids})[answer] if ids else []

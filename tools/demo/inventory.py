@@ -1,4 +1,4 @@
-"""Everything that an account holds in one region, by kind, so that two moments can be compared."""
+"""An inventory of an account in one region by kind of resource, to compare two times."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from trainium_local.environment import ACCOUNT_ID
 from trainium_runtime.naming import CLUSTER_TAG
 
 Client = Callable[[str], Any]
-"""Gives the boto3 client of a service."""
+"""Returns the boto3 client of a service."""
 
 OBJECTS = "S3 objects"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One kind of resource: which call lists it, and where in the answer the ids are (a JMESPath)."""
+    """One kind of resource: the call that lists it, and the JMESPath of the ids in its response."""
 
     name: str
     service: str
@@ -47,7 +47,7 @@ KINDS = (
     _ec2(
         "instances",
         "describe_instances",
-        # AWS shows a terminated instance for an hour; it is not billed.
+        # AWS lists terminated instances for an hour; they are not billed.
         "Reservations[].Instances[?State.Name != 'terminated'][].InstanceId",
     ),
     _ec2("volumes", "describe_volumes", "Volumes[].VolumeId"),
@@ -92,7 +92,7 @@ KINDS = (
         name="own SSM parameters",
         service="ssm",
         operation="describe_parameters",
-        # Under /aws are the public ones, which on AWS another account owns.
+        # Those under /aws are public, and belong to another account on AWS.
         ids="Parameters[?!starts_with(Name, '/aws/')].Name",
     ),
     Kind(
@@ -111,17 +111,17 @@ KINDS = (
 )
 
 Inventory = Mapping[str, frozenset[str]]
-"""Ids by the name of their kind; an object's id is `bucket/key`."""
+"""Ids by kind; an object's id is `bucket/key`."""
 
 
 def take_inventory(client: Client) -> Inventory:
-    """What the account holds now, terminated instances aside."""
+    """The current resources of the account, without terminated instances."""
     found = {kind.name: frozenset(_ids(client(kind.service), kind)) for kind in KINDS}
     return found | {OBJECTS: frozenset(_objects(client("s3"), found["S3 buckets"]))}
 
 
 def added(before: Inventory, after: Inventory) -> list[str]:
-    """What is there and was not: `kind: id`, sorted."""
+    """New resources as `kind: id`, sorted."""
     return sorted(f"{kind}: {one}" for kind, ids in after.items() for one in ids - before[kind])
 
 

@@ -1,4 +1,4 @@
-"""An embedded AWS for one demo alone: on a free port, with a state folder of its own, gone afterwards in every case."""
+"""An embedded AWS for one demo, on a free port and with a temporary state folder."""
 
 import os
 import tempfile
@@ -18,29 +18,29 @@ from trainium_local.server import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateAws:
-    """A running embedded AWS. `folder` is for whatever the demo writes, and goes with it."""
+    """A running embedded AWS. `folder` is for files of the demo, and is deleted with it."""
 
     endpoint: str
     region: str
     folder: Path
 
     def client(self, service: str) -> Any:
-        """A boto3 client. Raises NotTheEmbeddedAwsError if it would ask anybody but this machine."""
+        """A boto3 client. Raises NotTheEmbeddedAwsError if its endpoint is not on this machine."""
         client: Any = self._session.client(service)
         refuse_unless_loopback(client.meta.endpoint_url)
         return client
 
     @cached_property
     def _session(self) -> Any:
-        # boto3's own default session would be that of an environment before this one.
+        # boto3's default session may be from an earlier environment.
         return boto3.Session()
 
 
 @contextmanager
 def private_aws(project: Path, region: str) -> Generator[PrivateAws]:
-    """Start an embedded AWS and move this process and its children to an environment in which only it is reached.
+    """Start an embedded AWS, and change the environment of this process and its children so that they reach only it.
 
-    Raises LocalError when it does not start, NotTheEmbeddedAwsError when it is not on loopback.
+    Raises LocalError if it does not start, NotTheEmbeddedAwsError if it is not on loopback.
     """
     with tempfile.TemporaryDirectory(prefix="trn-demo-") as name:
         folder = Path(name)
@@ -48,7 +48,7 @@ def private_aws(project: Path, region: str) -> Generator[PrivateAws]:
             connection = lifecycle.start(folder / "aws", Settings(region=region)).connection
             safe = safe_environment(os.environ, connection, tools=tool_folders(project))
             os.environ.clear()
-            # The CDK CLI's own notes, kept in the home folder otherwise, would hold the account that is none.
+            # Otherwise the CDK CLI's cache in the home folder would contain the fake account.
             os.environ.update(safe, CDK_HOME=str(folder / "cdk"))
             yield PrivateAws(endpoint=connection.endpoint, region=region, folder=folder)
         finally:

@@ -1,4 +1,4 @@
-"""The proof that a destroyed cluster is gone: everything the account holds, counted and compared by id."""
+"""Proves that a destroyed cluster is gone: counts everything in the account, and compares ids."""
 
 from collections.abc import Mapping
 
@@ -7,11 +7,11 @@ from trainium_cli.terminal import Screen, table
 
 
 class SomethingLeftError(Exception):
-    """The account is not what it was; the message lists the differences."""
+    """The account has changed; the message lists the differences."""
 
 
 def show_counts(screen: Screen, moments: Mapping[str, Inventory]) -> None:
-    """Print how many of each kind there were at each moment."""
+    """Print the count of each kind at each time."""
     names = [*(kind.name for kind in KINDS), OBJECTS]
     counts = {name: [len(inventory[name]) for inventory in moments.values()] for name in names}
     rows = [[name, *(str(count) for count in of_kind)] for name, of_kind in counts.items() if any(of_kind)]
@@ -22,7 +22,7 @@ def show_counts(screen: Screen, moments: Mapping[str, Inventory]) -> None:
 
 
 def refuse_unless_equal(before: Inventory, after: Inventory, *, uploads: str) -> int:
-    """Compare two moments id by id. Returns how many objects were added to the bucket `uploads`, which alone may grow.
+    """Compare two times id by id. Returns how many objects were added to the bucket `uploads`; only it may grow.
 
     Raises SomethingLeftError.
     """

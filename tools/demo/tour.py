@@ -1,4 +1,4 @@
-"""Tables of what a deployed cluster consists of."""
+"""Tables of the resources of a deployed cluster."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
@@ -39,7 +39,7 @@ def _tables(cluster: DeployedCluster) -> Iterator[tuple[str, Renderable]]:
     )
     yield "Buckets", table(["Bucket", "How it is"], _buckets(cluster), wrapping=["Bucket", "How it is"])
     outputs = [(one["OutputKey"], one["OutputValue"]) for one in cluster.outputs]
-    yield "Outputs of the stack: what a person does next", pairs(outputs, label_width=12)
+    yield "Outputs of the stack", pairs(outputs, label_width=12)
 
 
 def _network(cluster: DeployedCluster) -> Iterator[Sequence[str]]:
@@ -69,7 +69,7 @@ def _rules(cluster: DeployedCluster) -> Iterator[Sequence[str]]:
 
 
 def _peers(permission: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """What a permission allows traffic from or to, each with the key that names it."""
+    """The sources or targets of a permission, each with its key."""
     for collection, key in (
         ("UserIdGroupPairs", "GroupId"),
         ("IpRanges", "CidrIp"),
@@ -87,7 +87,7 @@ def _traffic(permission: dict[str, Any]) -> str:
 
 
 def _in_common(instances: Sequence[dict[str, Any]]) -> str:
-    """What is the same for all nodes of a cluster, or else every value there is."""
+    """The common value of all nodes of a cluster, otherwise all values."""
 
     def values(of: Callable[[dict[str, Any]], Any]) -> str:
         return ", ".join(sorted({str(of(one)) for one in instances}))

@@ -1,1 +1,1 @@
-"""The node lab: boots nodes for real, from the user data that the embedded AWS hands out: docs/project/node-lab.md."""
+"""The node lab: boots real nodes with the user data from the embedded AWS. See docs/project/node-lab.md."""

@@ -21,7 +21,7 @@ def main() -> int:
         except BlockingIOError:
             print("another lab runs from this folder; one at a time", file=sys.stderr)
             return CANNOT_RUN
-        # Ended by a signal it clears everything away, as after Ctrl-C.
+        # After these signals it cleans up, as after Ctrl-C.
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
         sweep()

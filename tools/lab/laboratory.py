@@ -1,4 +1,4 @@
-"""The lab, switched on: network, services and nodes; everything is gone when it is switched off."""
+"""The running lab: network, services and nodes. Everything is removed when it is switched off."""
 
 import os
 import shutil

@@ -1,4 +1,5 @@
-"""Whether this machine can run the lab. `python -m tools.lab.machine` ends with code 2 and a sentence if it cannot."""
+"""Checks whether this machine can run the lab. If not, `python -m tools.lab.machine` ends with code 2 and a
+sentence."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A node: a machine of systemd-nspawn with its own systemd, network, file system and power switch."""
+"""A node: a systemd-nspawn machine with its own systemd, network, file system and power switch."""
 
 import contextlib
 import json

@@ -1,6 +1,6 @@
-"""AWS's own host names, over TLS: what a node asks them goes to the embedded AWS, or comes from a folder of files.
+"""A TLS proxy for AWS's host names: requests of nodes go to the embedded AWS, or are answered from a folder of files.
 
-Every request is noted. A node can be refused S3, refused for its clock, or find a host gone.
+It records every request. For a node, it can refuse S3 requests, simulate a wrong clock, or make a host unavailable.
 """
 
 import http.client

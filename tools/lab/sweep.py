@@ -1,4 +1,4 @@
-"""Clears away what an earlier run of the lab left, whatever ended it: its processes, by their control groups."""
+"""Removes leftovers of earlier runs of the lab: ends their processes by control group."""
 
 import contextlib
 import os

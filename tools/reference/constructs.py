@@ -1,4 +1,4 @@
-"""The parameters of the exported constructs, from their docstrings and signatures."""
+"""The parameters of the exported constructs, from docstrings and signatures."""
 
 import inspect
 import re

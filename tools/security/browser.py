@@ -1,4 +1,4 @@
-"""A Chromium that is shown attack.html, and the server that this page comes from and reports to."""
+"""A Chromium that opens attack.html, and the server for this page and its reports."""
 
 import json
 import queue

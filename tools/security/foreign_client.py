@@ -1,6 +1,7 @@
-"""What another user of the machine tries: python3 foreign_client.py PORT [FOLDER PID]. Prints what succeeded, as JSON.
+"""The attacks of another user of the machine: python3 foreign_client.py PORT [FOLDER PID]. Prints the successful ones
+as JSON.
 
-A script of its own with nothing but the standard library: that user can read neither this project nor its Python.
+A standalone script with only the standard library, because that user can read neither this project nor its Python.
 """
 
 import http.client

@@ -93,8 +93,7 @@ class Fleet(FleetBase):
     def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
         """A metric of the Auto Scaling group, such as `GroupInServiceInstances`. This call enables its collection.
 
-        metric_name: of Amazon EC2 Auto Scaling. options: arguments of cloudwatch.Metric, such as `period`. Default: the
-        average over five minutes.
+        metric_name: of Amazon EC2 Auto Scaling. options: of cloudwatch.Metric. Default: the average over five minutes.
         """
         everything = autoscaling.CfnAutoScalingGroup.MetricsCollectionProperty(granularity="1Minute")
         self.group.metrics_collection = [everything]
@@ -335,9 +334,8 @@ class Fleet(FleetBase):
         group = autoscaling.CfnAutoScalingGroup(
             self,
             "Group",
-            # Only bounds: the fleet gate sets the number of nodes, and the clock of the pilot sets it to 0.
-            # CloudFormation creates the group at its minimum size and does not change the desired capacity later. There
-            # is no UpdatePolicy: the fleet gate replaces nodes.
+            # Only bounds, and no UpdatePolicy: the fleet gate and the clock of the pilot set the size, and the gate
+            # replaces nodes. CloudFormation creates the group at its minimum size and keeps its desired capacity.
             min_size="0",
             max_size=str(props.nodes),
             health_check_grace_period=60 * facts()["auto_scaling"]["minutes_of_grace"],

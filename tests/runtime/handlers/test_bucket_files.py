@@ -45,7 +45,7 @@ def test_a_change_rewrites_files_and_removes_those_that_went(s3: Any, cloudforma
     assert content(s3) == {"lifecycle/a.sh": "2", "lifecycle/somebodys": "kept"}
 
 
-def test_at_delete_its_own_files_go_and_no_others(s3: Any, cloudformation: CloudFormation) -> None:
+def test_deletion_removes_only_its_own_files(s3: Any, cloudformation: CloudFormation) -> None:
     s3.put_object(Bucket=BUCKET, Key="lifecycle/somebodys", Body=b"kept")
     run(cloudformation, "Create", {"a.sh": "1"})
     assert run(cloudformation, "Delete", {"a.sh": "1"})["Status"] == "SUCCESS"

@@ -37,7 +37,7 @@ def test_a_record_written_later_is_waited_for(
     assert 300 < clock.now - NOON.timestamp() < 330
 
 
-def test_a_node_that_fails_fails_the_deployment_with_its_own_sentence(
+def test_failed_node_fails_the_deployment_with_its_reason(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     first, second = fleet.instances
@@ -76,7 +76,7 @@ def test_nodes_that_have_not_reached_each_other_are_waited_for(
     assert functions.keeper_calls == 1
 
 
-def test_what_a_silent_node_says_on_its_console_fails_the_deployment_as_soon_as_it_is_seen(
+def test_console_error_of_a_silent_node_fails_the_deployment_at_once(
     gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation
 ) -> None:
     first, second = fleet.instances
@@ -215,7 +215,7 @@ def test_a_connection_error_is_retried(
     assert cloudformation.response["Status"] == "SUCCESS"
 
 
-def test_delete_is_answered_whatever_aws_says(
+def test_delete_gets_a_response_despite_errors_of_aws(
     gate: Run, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(service: str) -> Any:

@@ -70,7 +70,7 @@ def test_nodes_in_another_subnet_are_replaced(gate: Run, fleet: Fleet, before: l
     assert not set(before) & set(fleet.instances)
 
 
-def test_nodes_are_replaced_once_whatever_the_group_launches(
+def test_nodes_are_replaced_once_for_any_launched_version(
     gate: Run, fleet: Fleet, before: list[str], cloudformation: CloudFormation
 ) -> None:
     """An app may have overridden the version, such as by $Latest."""

@@ -33,7 +33,7 @@ def test_nodes_stopped_by_hand_end_the_waiting_deployment(
     assert fleet.sizes == []
 
 
-def test_a_rollback_is_not_held_and_says_what_is_there(
+def test_rollback_is_not_delayed_and_reports_the_nodes(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     first, second = fleet.instances

@@ -46,7 +46,7 @@ def write_usage(minutes_idle: float, *, at: float, state: str = "idle") -> None:
 IDLE = {"IDLE_MINUTES": "60", "RECORDS_BUCKET": BUCKET}
 
 
-def test_nodes_that_nobody_uses_end_after_one_notice_and_come_back_by_a_person(run: Run, queue: str) -> None:
+def test_unused_nodes_stop_after_one_notice_and_can_be_launched_again(run: Run, queue: str) -> None:
     for minutes in (40, 50, 55, 60, 65):
         write_usage(minutes, at=2)
         run(2, **IDLE)

@@ -39,7 +39,7 @@ def test_a_kept_version_says_which_is_the_newest(cloudformation: CloudFormation)
 
 
 @pytest.mark.parametrize(("rolling_back", "version"), [(True, "1"), (False, "3")])
-def test_a_version_from_before_the_last_serves_a_rollback_alone(
+def test_earlier_version_is_used_only_in_a_rollback(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, rolling_back: bool, version: str
 ) -> None:
     received = dict[str, Any]()

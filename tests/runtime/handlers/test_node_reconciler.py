@@ -120,7 +120,7 @@ def test_a_membership_that_is_right_is_not_written_again(keep: Keep, fleet: Flee
     keep(s3=forbidden)
 
 
-def test_a_membership_that_somebody_else_changed_meanwhile_is_read_again(keep: Keep, fleet: Fleet) -> None:
+def test_concurrently_changed_membership_is_read_again(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     s3 = client("s3")
     looks: list[str] = []
@@ -167,7 +167,7 @@ def test_instances_are_tagged_with_their_state_and_the_reason(keep: Keep, fleet:
     assert tags(second) == {"trn:node": "failed", "trn:reason": "no driver; being replaced (1 of 1)"}
 
 
-def test_nodes_are_tagged_last_and_at_once_and_one_that_ec2_forgot_stops_no_other(keep: Keep, fleet: Fleet) -> None:
+def test_instance_unknown_to_ec2_does_not_prevent_tagging_others(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     calls: list[list[str]] = []
 
@@ -268,9 +268,7 @@ def test_what_cannot_be_done_keeps_nothing_else_from_being_done_and_is_reported(
 @pytest.mark.parametrize(
     "detail_type", ["Capacity Block Expiration Warning", "Capacity Block Reservation Expiration Warning"]
 )
-def test_every_node_is_notified_of_the_begin_of_termination_in_its_capacity_block(
-    keep: Keep, fleet: Fleet, detail_type: str
-) -> None:
+def test_nodes_are_notified_of_the_end_of_their_capacity_block(keep: Keep, fleet: Fleet, detail_type: str) -> None:
     fleet.prove(*fleet.instances, connected=False)
     keep()
     before = membership()

@@ -54,7 +54,7 @@ def test_the_choice_is_kept_while_its_subnet_is_among_those_given(cloudformation
 
 
 @pytest.mark.parametrize(("subnets", "kind"), [(["subnet-1"], "trn1.32xlarge"), ([*SUBNETS], "trn9.large")])
-def test_without_such_a_subnet_the_deployment_fails_and_says_where_there_could_be_one(
+def test_no_subnet_in_an_offering_zone_fails_with_the_zones(
     cloudformation: CloudFormation, subnets: list[str], kind: str
 ) -> None:
     failed = send_event(cloudformation, "Create", subnets, InstanceType=kind)

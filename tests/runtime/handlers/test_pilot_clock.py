@@ -98,7 +98,7 @@ def test_nodes_stop_and_warn_once_when_tags_are_unreadable(run: Run, inbox: Call
     assert [message["Subject"] for message in inbox()] == ["trn-pilot nodes stopped"]
 
 
-def test_nodes_stop_at_the_end_also_when_ec2_reports_nothing_of_their_capacity_block(run: Run) -> None:
+def test_nodes_stop_at_the_end_if_the_capacity_block_is_unknown(run: Run) -> None:
     silent = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "DescribeCapacityReservations")
     ec2 = PartialClient(client("ec2"), describe_capacity_reservations=silent)
     run(100, ENDS="100h", CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
@@ -143,7 +143,7 @@ def spent(name: str) -> dict[str, Any]:
 BUDGETED = {"BUDGET": BUDGET, "BUDGET_USD": "500"}
 
 
-def test_a_spent_budget_gives_notice_to_jobs_and_to_people_and_then_stops_the_nodes(
+def test_spent_budget_notifies_jobs_and_people_then_stops_nodes(
     run: Run, keeper: Keeper, inbox: Callable[[], list[Any]]
 ) -> None:
     for event in (spent(BUDGET), SCHEDULE, spent(BUDGET)):
@@ -219,9 +219,7 @@ def test_nodes_that_do_not_go_are_reported_once_and_keep_no_stack(
     assert stack.deleted == [STACK_ID]
 
 
-def test_without_an_auto_scaling_group_the_stack_is_warned_of_and_deleted_with_its_nodes(
-    run: Run, stack: Stack, inbox: Callable[[], list[Any]]
-) -> None:
+def test_stack_without_group_is_warned_of_and_deleted(run: Run, stack: Stack, inbox: Callable[[], list[Any]]) -> None:
     for hours in (80, 99.9):
         run(hours, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, KEEPER=None)
     assert stack.deleted == []

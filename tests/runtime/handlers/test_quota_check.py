@@ -77,7 +77,9 @@ def run(monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], *accounts: Any, 
     quota_check.handle(event, context or Context())
 
 
-def test_with_room_the_deployment_goes_on(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+def test_sufficient_quota_continues_the_deployment(
+    monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
+) -> None:
     run(monkeypatch, cloudformation.event("Create", properties()), ROOM)
     assert cloudformation.response["Status"] == "SUCCESS"
     assert cloudformation.response["PhysicalResourceId"] == "trn-pilot/quota"
