@@ -27,13 +27,10 @@ _BOOTSTRAP = "bootstrap"
 @context_options
 @suppress_option(CHECKS, meaning="Skip this check of preflight.")
 @click.option("--replace-nodes", is_flag=True, help="Deploy even if running nodes end.")
-@click.option("--show-iam", is_flag=True, help="Show IAM changes and ask for confirmation before the deployment.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
 @interrupt_message("Interrupted: nothing was deployed.")
-def deploy(
-    invocation: Invocation, suppressed: frozenset[str], replace_nodes: bool, show_iam: bool, yes: bool
-) -> ExitCode:
+def deploy(invocation: Invocation, suppressed: frozenset[str], replace_nodes: bool, yes: bool) -> ExitCode:
     """Deploy the plan if the account is ready.
 
     Runs the checks of `trn preflight` first and stops unless all pass; if only the CDK bootstrap is missing, offers to
@@ -63,7 +60,6 @@ def deploy(
         folder=folder,
         yes=yes,
         replace_nodes=replace_nodes,
-        show_iam=show_iam,
     )
 
 

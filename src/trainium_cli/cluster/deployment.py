@@ -63,7 +63,6 @@ def deploy_stacks(
     yes: bool,
     replace_nodes: bool = False,
     consented: bool = False,
-    show_iam: bool = False,
 ) -> ExitCode:
     """Deploy the stacks of engines, and explain a failure.
 
@@ -71,7 +70,6 @@ def deploy_stacks(
         yes: Do not prompt.
         replace_nodes: Running nodes may end.
         consented: The deployment was confirmed already.
-        show_iam: The CDK CLI shows IAM changes, and prompts.
 
     Raises:
         CliError, UnavailableError: The deployment did not succeed, or its state is unknown.
@@ -92,24 +90,25 @@ def deploy_stacks(
             yes=yes,
             replace=replace_nodes,
         )
+    named = [*(CONSTRUCT_IDS[key] for key in engines), *context]
+    if not (yes or consented):
+        _show_iam_changes(CdkRun(program, ["diff", *named, "--security-only", "--method", "template"], folder))
     if not (yes or consented) and not _consents(plan, engines, there=[name for name, last in before.items() if last]):
         raise CliError("Nothing was deployed.", ExitCode.NOT_READY)
-    asks_itself = show_iam and not yes
-    arguments = [
-        "deploy",
-        *(CONSTRUCT_IDS[key] for key in engines),
-        *context,
-        *(() if asks_itself else ("--require-approval", "never")),
-    ]
-    run = CdkRun(program, arguments, folder)
+    run = CdkRun(program, ["deploy", *named, "--require-approval", "never"], folder)
     with interrupt_message(_INTERRUPTED):
-        code = run.in_terminal() if asks_itself else run.with_progress()
-        if code != 0:
+        if run.with_progress() != 0:
             _explain_failures(account, stacks, before, run)
             return ExitCode.NOT_READY
     echo("\n".join(["Deployed.", *run.outputs]))
     _show_state(plan, engines)
     return ExitCode.OK
+
+
+def _show_iam_changes(run: CdkRun) -> None:
+    """Show what the CDK CLI finds of new or wider permissions. Raises CliError if it cannot."""
+    if run.in_terminal() != 0:
+        raise CliError("Nothing was deployed: the CDK CLI could not show the IAM changes.", ExitCode.NOT_READY)
 
 
 def _show_state(plan: Plan, engines: Sequence[str]) -> None:
@@ -147,7 +146,6 @@ def _consents(plan: Plan, engines: Sequence[str], *, there: Sequence[str]) -> bo
         *([("", f"without the costs of {', '.join(apart)}")] if apart else []),
         ("End", pilot_end_text(plan)),
         *([("When idle", when_idle_text(plan))] if plan.pilot.idle_minutes else []),
-        ("IAM", "roles and policies of the stacks are created or changed; --show-iam prints them first"),
     ]
     console().print()
     console().print(pairs(rows, label_width=max(len(label) for label, _ in rows)))

@@ -93,23 +93,21 @@ def test_without_a_ready_account_nothing_is_deployed(
 
 
 @pytest.mark.parametrize(
-    ("typed", "options", "called"),
+    ("typed", "called"),
     [
-        ("y\n", (), "deploy TrnClusterStack --context trn:ends=5d --require-approval never "),
-        ("y\n", ("--show-iam",), "deploy TrnClusterStack --context trn:ends=5d\n"),
-        ("n\n", (), None),
+        ("y\n", "deploy TrnClusterStack --context trn:ends=5d --require-approval never "),
+        ("n\n", "diff TrnClusterStack --context trn:ends=5d --security-only --method template\n"),
     ],
-    ids=["yes", "with IAM", "no"],
+    ids=["yes", "no"],
 )
 def test_a_person_sees_nodes_price_and_end_on_one_screen_and_is_asked_once(
-    cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, options: tuple[str, ...], called: str | None
+    cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, called: str
 ) -> None:
     monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
     monkeypatch.setattr(deployment, "AwsPrices", no_prices)
-    ended = CliRunner().invoke(trn, ["deploy", "-c", "trn:ends=5d", *options], prog_name="trn", input=typed)
-    assert ended.exit_code == (ExitCode.OK if called else ExitCode.NOT_READY), ended.output
-    assert (cdk.read_text() if cdk.exists() else "").startswith(called or "")
-    assert cdk.exists() == bool(called)
+    ended = CliRunner().invoke(trn, ["deploy", "-c", "trn:ends=5d"], prog_name="trn", input=typed)
+    assert ended.exit_code == (ExitCode.OK if typed == "y\n" else ExitCode.NOT_READY), ended.output
+    assert cdk.read_text().startswith(called)
     for text in (
         "TrnClusterStack: new",
         "1 x trn1.32xlarge, on-demand",
@@ -119,6 +117,16 @@ def test_a_person_sees_nodes_price_and_end_on_one_screen_and_is_asked_once(
     ):
         assert text in ended.stdout
     assert len(ended.stdout.splitlines()) < 24
+
+
+def test_nothing_is_deployed_when_iam_changes_are_unknown(
+    cdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
+    (tmp_path / "code").write_text("1")
+    ended = deploy()
+    assert (ended.exit_code, cdk.read_text().partition(" ")[0]) == (ExitCode.NOT_READY, "diff")
+    assert "could not show the IAM changes" in ended.stderr
 
 
 def test_without_the_cdk_cli_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
