@@ -48,7 +48,7 @@ COMMANDS = {
         "trainium_cli.jobs.run_command", "Run a training script on every node, and follow it to its result."
     ),
     "precompile": LazyCommand(
-        "trainium_cli.jobs.precompile_command", "Compile a script's graphs on a host without devices."
+        "trainium_cli.jobs.precompile_command", "Compile a job's graphs on a host without devices."
     ),
     "jobs": LazyCommand(
         "trainium_cli.jobs.jobs_command", "List the jobs of the cluster, or show one with the time of each phase."

@@ -62,7 +62,7 @@ def test_of_several_clusters_one_has_to_be_named(nodes: FakeNodes, clusters: Fak
     assert nodes.requests == ["Other"]
 
 
-def test_a_name_that_is_not_there_is_refused_with_the_nearest(nodes: FakeNodes) -> None:  # noqa: ARG001
+def test_unknown_name_is_refused_with_the_nearest(nodes: FakeNodes) -> None:  # noqa: ARG001
     ended = run("nodes", *REGION, "--cluster", "web-trian")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "no cluster is called 'web-trian'; nearest: web-train; known: web-train" in ended.stderr

@@ -76,7 +76,7 @@ main()
     ("command", "sentence"),
     [("deploy --yes", "Interrupted: nothing was deployed."), ("destroy --yes", "Interrupted: nothing was destroyed.")],
 )
-def test_before_anything_is_done_ctrl_c_says_that_nothing_was(tmp_path: Path, command: str, sentence: str) -> None:
+def test_ctrl_c_before_any_change_says_so(tmp_path: Path, command: str, sentence: str) -> None:
     (tmp_path / "cdk.json").write_text(
         '{"app": "none", "context": {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}}'
     )

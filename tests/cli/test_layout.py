@@ -51,7 +51,7 @@ WIDE = Table(
 )
 
 
-def test_where_they_do_not_each_row_is_shown_by_itself_with_whole_titles() -> None:
+def test_rows_that_do_not_fit_are_shown_as_records() -> None:
     assert drawn(WIDE, 50) == [
         "i-0123456789abcdef0",
         "  Launched       11-23 08:53:03Z",
@@ -62,9 +62,7 @@ def test_where_they_do_not_each_row_is_shown_by_itself_with_whole_titles() -> No
 
 
 @pytest.mark.parametrize("columns", ["60", "80", "120"])
-def test_a_command_to_copy_is_broken_where_the_shell_takes_it_for_one_line(
-    monkeypatch: pytest.MonkeyPatch, columns: str
-) -> None:
+def test_long_command_is_wrapped_with_backslashes(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     command = "trn preflight -c trn:capacity=on-demand -c 'trn:tags=a long word' -c trn:availability_zone_id=usw2-az1"
     lines = shell_lines(command).split("\n")

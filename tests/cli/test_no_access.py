@@ -99,7 +99,7 @@ def cause(request: pytest.FixtureRequest) -> Generator[tuple[str, str]]:
     ],
     indirect=["cause"],
 )
-def test_without_access_a_command_says_why_in_one_sentence_and_what_helps(cause: tuple[str, str], command: str) -> None:
+def test_command_without_access_says_why_and_what_helps(cause: tuple[str, str], command: str) -> None:
     endpoint, remedy = cause
     keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "x")
     context = () if command == "list --all-regions" else GOOD

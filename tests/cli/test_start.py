@@ -15,7 +15,7 @@ def test_the_libraries_that_are_looked_for_are_those_of_the_extra() -> None:
     assert tuple(Requirement(line).name for line in extras["cli"]) == LIBRARIES
 
 
-def test_ctrl_c_while_python_imports_the_command_ends_it_with_a_sentence() -> None:
+def test_ctrl_c_during_imports_ends_with_a_message() -> None:
     interrupted = "start.find_spec = lambda _: os.kill(os.getpid(), signal.SIGINT)"
     program = f"import os, signal; from trainium_cli import start; {interrupted}; start.main()"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)

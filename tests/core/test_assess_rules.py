@@ -60,7 +60,7 @@ def test_no_library_is_both_known_and_neutral() -> None:
     assert libraries().neutral.isdisjoint(libraries().by_distribution)
 
 
-def test_each_stack_says_until_when_it_is_supported() -> None:
+def test_each_stack_has_support_source_and_date() -> None:
     assert list(stacks()) == list(STACKS)
     assert all(stack.support and stack.source and stack.date for stack in stacks().values())
 

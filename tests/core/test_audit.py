@@ -156,7 +156,7 @@ NO_PRICE = ChargedItem(product="fsx-lustre-storage", quantity=Decimal(1200))
     ],
     ids=["by the month", "by the hour", "a part has no price", "one of two has no price"],
 )
-def test_a_price_is_the_whole_of_it_or_unknown(charge: Charge, usd: Decimal | None) -> None:
+def test_partly_unknown_price_is_unknown(charge: Charge, usd: Decimal | None) -> None:
     (one,) = audit_with(thing("vol-1", cluster=CLUSTER, charge=charge)).of("left")
     assert one.usd_per_month == usd
 
@@ -178,7 +178,7 @@ def test_an_arn_reports_type_and_name(arn: str, kind: str, key: str, name: str) 
     assert (arn_type(arn), arn_key(arn), arn_name(arn)) == (kind, key, name)
 
 
-def test_a_part_of_something_that_a_stack_made_and_that_is_gone_is_left() -> None:
+def test_part_of_a_deleted_stack_resource_is_reported_as_left() -> None:
     backup = thing("backup-1", parents=("fs-1",))
     gone = stack(made={("AWS::FSx::FileSystem", "fs-1"): "DELETE_COMPLETE"})
     (found,) = audit_with(backup, thing("backup-2", parents=("fs-2",)), stacks=[gone]).of("left")

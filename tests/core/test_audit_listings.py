@@ -112,7 +112,7 @@ def reservations(**differently: Any) -> list[Resource]:
     return seen("capacity reservation", {"CapacityReservations": [RESERVATION | differently]})
 
 
-def test_of_a_reservation_only_what_nothing_runs_in_is_billed_by_itself() -> None:
+def test_only_unused_part_of_a_reservation_is_billed() -> None:
     (one,) = reservations()
     assert [(item.product, item.quantity) for item in one.charge.items] == [("on-demand", 1)]
 

@@ -31,7 +31,7 @@ def client(service: str) -> Any:
     return boto3.client(service, REGION)
 
 
-def test_an_answer_from_elsewhere_says_from_where(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_response_of_another_endpoint_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4599")
     account, stub = stubbed("sts")
     stub.add_response("get_caller_identity", {"Account": "123456789012", "Arn": "arn:aws:iam::123456789012:root"})
@@ -116,7 +116,7 @@ def test_a_file_system_of_a_stack_is_known_by_its_template(
     assert network.has_lustre
 
 
-def test_an_image_that_is_not_there_is_none(account: AwsAccount) -> None:
+def test_missing_image_is_none(account: AwsAccount) -> None:
     assert account.image("ami-0123456789abcdef0") is None
 
 

@@ -61,7 +61,7 @@ def test_a_mount_target_has_its_place_its_groups_and_their_cluster(
     )
 
 
-def test_an_efs_file_system_that_is_unknown_is_none(account: AwsAccount) -> None:
+def test_unknown_efs_file_system_is_none(account: AwsAccount) -> None:
     assert account.efs_file_system(UNKNOWN) is None
 
 
@@ -84,7 +84,7 @@ def test_a_lustre_file_system_is_in_the_groups_of_its_interfaces() -> None:
     )
 
 
-def test_an_fsx_file_system_that_is_unknown_is_none() -> None:
+def test_unknown_fsx_file_system_is_none() -> None:
     account, fsx = stubbed("fsx")
     fsx.add_client_error("describe_file_systems", "FileSystemNotFound", "File system does not exist.")
     assert account.fsx_file_system(UNKNOWN) is None

@@ -61,9 +61,7 @@ def test_vpcs_are_counted_without_those_of_the_cluster(account: AwsAccount, ec2:
     assert account.vpcs_excluding("another") == before
 
 
-def test_the_route_table_of_the_subnet_goes_before_the_main_one(
-    account: AwsAccount, ec2: Any, vpc_id: str, subnet_id: str
-) -> None:
+def test_route_table_of_the_subnet_takes_precedence(account: AwsAccount, ec2: Any, vpc_id: str, subnet_id: str) -> None:
     own = ec2.create_route_table(VpcId=vpc_id)["RouteTable"]["RouteTableId"]
     ec2.associate_route_table(RouteTableId=own, SubnetId=subnet_id)
     gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]

@@ -68,7 +68,7 @@ def nodes(account: AwsNodes) -> list[str]:  # noqa: ARG001
     return ids
 
 
-def test_the_nodes_are_the_instances_of_the_group_with_what_they_wrote(
+def test_nodes_are_instances_of_the_group_with_their_records(
     account: AwsNodes, stack: Stubber, nodes: list[str]
 ) -> None:
     with_outputs(stack, Group=GROUP, NodeRecords=BUCKET)
@@ -105,7 +105,9 @@ def test_record_is_read_again_only_when_it_changed(nodes: list[str]) -> None:
 
 def test_deleted_group_is_reported(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:  # noqa: ARG001
     with_outputs(stack, Group="gone", NodeRecords=BUCKET)
-    with pytest.raises(UnavailableError, match="no Auto Scaling group gone, although the stack has one"):
+    with pytest.raises(
+        UnavailableError, match="the Auto Scaling group gone does not exist, although the stack has one"
+    ):
         account.nodes(STACK)
 
 

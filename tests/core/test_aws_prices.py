@@ -111,12 +111,12 @@ def test_product_is_found_by_region_and_usage_type(key: str) -> None:
     assert any("{region}" in value for value in entry.filters.values())
 
 
-def test_a_usage_type_that_only_ends_alike_is_another_product() -> None:
+def test_usage_type_with_the_same_suffix_is_another_product() -> None:
     regional = product("USW2-RegionalNatGateway-Hours", {"0": "9"})
     assert price_of(NAT, regional, product("USW2-NatGateway-Hours", {"0": "0.045"})) == Decimal("0.045")
 
 
-def test_of_several_tiers_the_first_counts_wherever_it_stands() -> None:
+def test_lowest_price_tier_counts_in_any_order() -> None:
     tiers = {"512000": "0.021", "0": "0.023", "51200": "0.022"}
     assert price_of(S3, product("USW2-TimedStorage-ByteHrs", tiers)) == Decimal("0.023")
 
@@ -128,7 +128,7 @@ def test_no_product_of_an_instance_means_that_aws_lists_no_price() -> None:
     assert (price.usd, price.source) == (None, "AWS Price List API: no such product")
 
 
-def test_no_product_of_what_is_sold_everywhere_means_that_it_was_not_found() -> None:
+def test_missing_product_that_is_sold_everywhere_is_unavailable() -> None:
     with pytest.raises(UnavailableError, match="answered with no price of a NAT gateway in us-west-2"):
         price_of(NAT)
 

@@ -71,7 +71,7 @@ def test_interface_endpoints_are_no_gateway_endpoints(account: AwsAccount, ec2: 
 
 
 @pytest.mark.parametrize(("pages", "complete"), [(20, True), (21, False)])
-def test_counting_ends_after_twenty_pages_and_says_so(pages: int, complete: bool) -> None:
+def test_counting_stops_after_twenty_pages_as_incomplete(pages: int, complete: bool) -> None:
     account, stub = stubbed("ec2")
     for number in range(min(pages, 20)):
         more = {"NextToken": str(number)} if number + 1 < pages else {}

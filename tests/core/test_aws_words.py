@@ -20,7 +20,7 @@ def thread(one: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("said", SAID, ids=thread)
-def test_explain_knows_the_words_of_aws(said: dict[str, Any]) -> None:
+def test_explain_matches_aws_error_messages(said: dict[str, Any]) -> None:
     found = known_error(said["text"])
     assert found is not None
     assert found.name == said["name"]
@@ -34,6 +34,6 @@ def test_the_advice_after_a_deployment_fits_the_words_of_aws(said: dict[str, Any
 
 
 @pytest.mark.parametrize("said", LAUNCHES, ids=thread)
-def test_the_gate_waits_only_for_what_waiting_can_mend(said: dict[str, Any]) -> None:
+def test_gate_fails_or_waits_by_launch_error(said: dict[str, Any]) -> None:
     failed = FleetView(nodes=2, instances=(), records={}, recovery=Recovery(limit=0), failed_launches=[said["text"]])
     assert fleet_verdict(failed).state == {"fails": "failed", "waits": "waiting"}[said["gate"]]

@@ -28,7 +28,7 @@ def test_denied_budgets_are_unknown_and_name_billing_access() -> None:
     assert "IAM access to billing" in finding.fix
 
 
-def test_a_linked_account_without_budgets_is_recognised_by_what_aws_says() -> None:
+def test_linked_account_without_budgets_is_recognised_by_the_message() -> None:
     account, stub = stubbed("budgets")
     message = "Account 123456789012 is a linked account. To enable budgets for your account, ask the payer account."
     stub.add_client_error("describe_budgets", "AccessDeniedException", message)

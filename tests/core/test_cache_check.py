@@ -4,7 +4,7 @@ from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
 
 
-def test_a_bucket_that_is_not_there_is_reported() -> None:
+def test_missing_bucket_is_reported() -> None:
     finding = found("cache", FakeAccount(), cache_bucket="our-cache")
     assert (finding.outcome, finding.found) == ("fail", "there is no bucket our-cache")
     assert finding.fix.startswith("set trn:cache_bucket to an existing bucket")

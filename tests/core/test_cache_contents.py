@@ -43,7 +43,7 @@ def test_xla_entry_is_finished_with_marker_and_result(above: str, files: list[st
         ({"unused_for": timedelta(hours=20)}, ["neuronx-cc-2.19", "neuronx-cc-2.20"]),
     ],
 )
-def test_a_clean_chooses_what_all_its_conditions_do(conditions: dict[str, Any], chosen: list[str]) -> None:
+def test_clean_selects_entries_that_match_all_conditions(conditions: dict[str, Any], chosen: list[str]) -> None:
     objects = [packed("neuronx-cc-2.19", 48), packed("neuronx-cc-2.20", 24), packed("neuronx-cc-2.21", 1)]
     found = to_clean(contents_of(objects).entries, now=NOON, **conditions)
     assert [entry.release for entry in found] == chosen

@@ -74,5 +74,5 @@ def test_the_lengths_are_those_of_the_documentation() -> None:
 
 
 @given(st.integers(1, 182 * DAY))
-def test_there_is_a_block_for_every_length_up_to_the_longest(hours: int) -> None:
+def test_every_duration_up_to_the_longest_has_a_block(hours: int) -> None:
     assert hours <= nearest_duration(hours) < hours + 7 * DAY

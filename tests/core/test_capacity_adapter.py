@@ -138,7 +138,7 @@ def test_reservation_has_what_is_left_of_it() -> None:
     )
 
 
-def test_block_that_has_not_begun_has_its_end_and_its_size_by_a_tag() -> None:
+def test_scheduled_block_has_its_size_from_a_tag() -> None:
     tag = {"Key": "aws:ec2capacityreservation:incrementalRequestedQuantity", "Value": "2"}
     none_yet = {"State": "scheduled", "TotalInstanceCount": 0, "AvailableInstanceCount": 0, "Tags": [tag]}
     found = reservation(ReservationType="capacity-block", EndDate=END, **none_yet)
@@ -147,7 +147,7 @@ def test_block_that_has_not_begun_has_its_end_and_its_size_by_a_tag() -> None:
 
 
 @pytest.mark.parametrize("code", ["InvalidCapacityReservationId.NotFound", "InvalidCapacityReservationId.Malformed"])
-def test_reservation_that_is_not_there_is_none(code: str) -> None:
+def test_missing_reservation_is_none(code: str) -> None:
     account, ec2 = stubbed("ec2")
     ec2.add_client_error("describe_capacity_reservations", code)
     assert account.reservation(ID) is None

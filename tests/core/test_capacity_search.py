@@ -82,7 +82,7 @@ def test_a_fee_in_another_currency_is_reported_and_not_taken_for_dollars() -> No
         ((BLOCK,), {"nodes": 65}, "a block holds up to 64 instances"),
     ],
 )
-def test_no_block_is_an_option_that_says_why(blocks: Any, settings: Mapping[str, Any], note: str) -> None:
+def test_missing_block_is_an_option_with_a_reason(blocks: Any, settings: Mapping[str, Any], note: str) -> None:
     option = the_option(FakeAccount(blocks=blocks), "capacity-block", **settings)
     assert (option.prospect, option.note) == ("no", note)
 
@@ -112,7 +112,7 @@ def test_scheduled_block_starts_later_and_has_an_end() -> None:
         (replace(SCHEDULED_BLOCK, total=0), "unknown", "its size is known only after it starts"),
     ],
 )
-def test_a_reservation_that_is_of_no_use_says_why(reservation: Any, prospect: str, note: str) -> None:
+def test_unusable_reservation_has_a_reason(reservation: Any, prospect: str, note: str) -> None:
     option = next(o for o in search(FakeAccount(in_hand=[reservation]), nodes=2).options if o.paid_for)
     assert (option.prospect, option.note) == (prospect, note)
 

@@ -124,6 +124,6 @@ def test_any_value_is_read_or_refused(key: str, value: Any) -> None:
     assert entry.logical_neuron_cores(entry.default_logical_neuroncore_config) >= 0
 
 
-def test_a_file_that_is_not_there_is_reported_as_unreadable(tmp_path: Path) -> None:
+def test_missing_file_is_reported_as_unreadable(tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match=r"none\.toml: cannot be read"):
         load_catalog(tmp_path / "none.toml")

@@ -33,7 +33,7 @@ def test_a_new_setting_comes_after_the_others_with_their_indent() -> None:
         ('{\n    "context": {}\n}', '{\n    "context": {\n        "trn:ami": "ami-1"\n    }\n}'),
     ],
 )
-def test_a_context_that_is_empty_or_missing_is_made(text: str, written: str) -> None:
+def test_missing_or_empty_context_is_created(text: str, written: str) -> None:
     assert with_settings(text, {"ami": "ami-1"}) == written
 
 

@@ -72,7 +72,7 @@ def test_of_two_clusters_in_a_stack_neither_has_the_others_resources() -> None:
     assert [fleet.cluster for fleet in fleets_in(both, {})] == ["web-train", "other"]
 
 
-def test_the_nodes_are_found_by_the_template_and_what_was_made_of_it() -> None:
+def test_nodes_are_found_by_template_and_physical_ids() -> None:
     assert fleets_in(OF_AN_APP, {"Group": "Training-Group-1", "Records": "training-records-1"}) == (
         DeployedFleet(
             cluster="web-train",

@@ -58,7 +58,7 @@ def clusters(*known: ClusterStack | ClusterNode) -> dict[str, Cluster]:
     return {one.name: one for one in clusters_in("us-west-2", account, prices=no_prices()).clusters}
 
 
-def test_clusters_whose_names_begin_alike_are_distinguished() -> None:
+def test_clusters_with_a_common_name_prefix_are_distinguished() -> None:
     found = clusters(stack("trn"), stack("trn-pilot", name="trn-pilot-TrnClusterStack"), node(1, "trn-pilot"))
     assert [(name, len(one.stacks), len(one.nodes)) for name, one in found.items()] == [
         ("trn", 1, 0),

@@ -54,7 +54,7 @@ def test_context_falls_back_to_the_files_of_the_cdk_cli(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["cdk.context.json", "home/.cdk.json"])
-def test_a_broken_file_is_named_wherever_it_is(folder: Path, name: str) -> None:
+def test_invalid_file_is_named_with_its_path(folder: Path, name: str) -> None:
     (folder / name).write_text("{")
     with pytest.raises(PlanError, match=name):
         plan_from_file(None, [])
@@ -68,7 +68,7 @@ def test_a_path_is_relative_to_the_file_that_names_it(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"context": []}', pytest.param(b"\xff\xfe", id="not text")])
-def test_a_file_that_is_not_usable_is_a_problem_and_not_a_traceback(folder: Path, content: bytes) -> None:
+def test_unusable_file_is_reported_as_a_problem(folder: Path, content: bytes) -> None:
     (folder / "cdk.json").write_bytes(content)
     with pytest.raises(PlanError) as refused:
         plan_from_file(None, [])
@@ -98,7 +98,7 @@ def test_misspelt_setting_key_is_refused(key: str, meant: str) -> None:
     assert (problem.nearest, problem.got, problem.fix) == (meant, f"{key}=4", f"write {meant}")
 
 
-def test_a_setting_beside_the_context_is_refused_with_where_it_goes(folder: Path) -> None:
+def test_setting_outside_the_context_is_refused(folder: Path) -> None:
     (folder / "cdk.json").write_text(json.dumps({"trn:nodes": 2, "context": GOOD}))
     with pytest.raises(PlanError) as refused:
         plan_from_file(None, [])
@@ -106,7 +106,7 @@ def test_a_setting_beside_the_context_is_refused_with_where_it_goes(folder: Path
     assert (problem.key, problem.fix) == ("nodes", 'move "trn:nodes" into the object "context"')
 
 
-def test_another_file_than_cdk_json_stands_alone(folder: Path) -> None:
+def test_file_other_than_cdk_json_is_read_alone(folder: Path) -> None:
     (folder / "cdk.context.json").write_text(json.dumps({"trn:capacity": "spot"}))
     (folder / "cdk.json").rename(folder / "other.json")
     assert plan_from_file(folder / "other.json", []).capacity == "on-demand"

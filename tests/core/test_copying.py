@@ -39,7 +39,7 @@ def run(request: JobRequest, folder: Path, rank: int = 0) -> None:
 
 
 @pytest.mark.parametrize(("path", "target"), [("it's/", "it's/data"), ("a/b c", "a/b c")])
-def test_a_folder_is_copied_to_where_it_was_wanted_and_again(path: str, target: str, tmp_path: Path) -> None:
+def test_folder_is_copied_to_the_same_path_repeatedly(path: str, target: str, tmp_path: Path) -> None:
     (tmp_path / "in/copied").mkdir(parents=True)
     (tmp_path / "in/copied/file").write_text("content")
     for _ in range(2):

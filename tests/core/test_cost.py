@@ -31,7 +31,7 @@ def test_root_volumes_cost_their_part_of_a_month_and_go_with_the_nodes() -> None
     assert (line.running_hour, line.asleep_month) == (Decimal("0.08"), 0)
 
 
-def test_throughput_costs_what_is_above_that_of_every_volume() -> None:
+def test_only_throughput_above_the_baseline_is_billed() -> None:
     usd: dict[str, Decimal | None] = {"gp3-throughput": Decimal("40.96")}
     line = line_of(estimated(nodes=2, root_volume_throughput=125 + 365, usd=usd), "gp3-throughput")
     assert (line.running_hour, line.asleep_month) == (Decimal("0.04"), 0)
@@ -49,7 +49,7 @@ def test_a_total_without_a_gap_is_an_amount() -> None:
     assert str(Total(usd=Decimal("1234.5"), unknown=0)) == "$1,234.50"
 
 
-def test_a_total_with_a_gap_says_so_and_never_stands_alone() -> None:
+def test_total_with_unknown_prices_is_shown_as_a_minimum() -> None:
     assert str(Total(usd=Decimal(43), unknown=2)) == "at least $43.00, 2 prices unknown"
     assert str(Total(usd=Decimal(0), unknown=1)) == "not known, 1 price unknown"
 
@@ -78,9 +78,7 @@ def quoted(draw: st.DrawFn, plan: Plan) -> Quotes:
 
 
 @given(data=st.data(), plan=plans(), hours=st.integers(1, 1000))
-def test_totals_are_the_sums_of_what_is_known_and_count_what_is_not(
-    data: st.DataObject, plan: Plan, hours: int
-) -> None:
+def test_totals_sum_known_amounts_and_count_unknown_ones(data: st.DataObject, plan: Plan, hours: int) -> None:
     lines = cost_lines(cost_items(plan), data.draw(quoted(plan)))
     whole = Estimate(lines=lines, hours=Decimal(hours))
     for total, parts in [
@@ -155,6 +153,6 @@ def test_fixed_costs_of_two_stacks_are_billed_twice(product: str) -> None:
     assert found.count(product) == (1 if product == "s3-storage" else 2)
 
 
-def test_an_initialization_rate_is_billed_by_what_is_launched() -> None:
+def test_initialization_rate_is_billed_per_launch() -> None:
     line = line_of(estimated(root_volume_initialization=300), "volume-initialization")
     assert (line.billed, line.unit) == ("by use", "GB")

@@ -68,11 +68,11 @@ def test_a_mount_target_in_a_second_vpc_is_refused() -> None:
     assert (finding.outcome, finding.fix) == ("fail", f"set trn:vpc_id to {VPC.vpc_id}, or delete them")
 
 
-def test_the_mount_target_that_the_cluster_made_itself_is_no_obstacle() -> None:
+def test_mount_target_created_by_the_cluster_passes() -> None:
     assert without_target(with_targets(replace(TARGET, clusters=["trn-pilot"]))).outcome == "pass"
     assert without_target(with_targets(replace(TARGET, clusters=["another"]))).outcome == "fail"
 
 
 @pytest.mark.parametrize(("zone", "outcome"), [("usw2-az4", "pass"), ("usw2-az1", "fail")])
-def test_one_that_is_kept_in_a_single_zone_is_reached_from_there_alone(zone: str, outcome: str) -> None:
+def test_one_zone_file_system_is_reachable_only_from_its_zone(zone: str, outcome: str) -> None:
     assert without_target(replace(with_targets(), only_zone_id=zone), **OWN_VPC).outcome == outcome

@@ -22,7 +22,7 @@ PASSED = {"ends": "2020-01-01T00:00Z"}
     ],
     ids=["sleep", "destroy", "hyperpod"],
 )
-def test_an_end_that_has_passed_fails_and_says_what_would_happen(settings: dict[str, Any], what: str) -> None:
+def test_passed_end_fails_with_its_consequence(settings: dict[str, Any], what: str) -> None:
     answer = check_end(from_settings(**settings), FakeAccount())
     assert answer is not None
     assert (answer.outcome, answer.found) == ("fail", f"the pilot ended at 2020-01-01T00:00Z: {what}")

@@ -93,7 +93,7 @@ def a_change(kind: str, logical_id: str, *, replacement: str = "False", **causes
 
 
 @pytest.mark.parametrize(("replacement", "count"), [("False", 0), ("True", 2)])
-def test_what_refers_to_a_changed_security_group_is_new_only_if_the_group_is(replacement: str, count: int) -> None:
+def test_reference_to_changed_security_group_is_new_only_with_the_group(replacement: str, count: int) -> None:
     """A tag on a security group, as CloudFormation shows it: all that names the group may change with it."""
     lustre = a_change("AWS::FSx::FileSystem", "Lustre", replacement="Conditional", SecurityGroupIds="Security")
     uses = ChangedProperty(causes=frozenset({"Security", "Lustre"}))

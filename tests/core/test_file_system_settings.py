@@ -18,14 +18,14 @@ def test_an_efs_file_system_is_new_or_an_id(got: Any) -> None:
 
 
 @pytest.mark.parametrize("key", ["fsx_lustre_mount_name", "fsx_lustre_security_group"])
-def test_a_lustre_file_system_of_your_own_comes_with_what_reaches_it(key: str) -> None:
+def test_existing_lustre_requires_mount_name_and_security_group(key: str) -> None:
     problem = the_problem(**OWN_VPC, **{name: value for name, value in OWN_LUSTRE.items() if name != key})
     assert problem.key == key
     assert f"describe-file-systems --region us-west-2 --file-system-ids {OWN_LUSTRE['fsx_lustre']}" in problem.fix
 
 
 @pytest.mark.parametrize("file_system", [OWN_LUSTRE, OWN_EFS])
-def test_a_file_system_of_your_own_cannot_be_reached_from_a_new_vpc(file_system: dict[str, Any]) -> None:
+def test_existing_file_system_with_a_new_vpc_is_refused(file_system: dict[str, Any]) -> None:
     problem = the_problem(**file_system)
     assert problem.key in ("fsx_lustre", "efs")
     assert "trn:vpc_id and trn:subnet_id" in problem.fix
@@ -47,10 +47,10 @@ def test_existing_file_system_settings_require_one(settings: dict[str, Any], key
 
 
 @pytest.mark.parametrize("file_systems", [{}, {**OWN_VPC, **OWN_LUSTRE, **OWN_EFS}])
-def test_retaining_a_file_system_that_is_not_made_is_refused(file_systems: dict[str, Any]) -> None:
+def test_retaining_without_a_new_file_system_is_refused(file_systems: dict[str, Any]) -> None:
     assert the_problem(file_systems_at_destroy="retain", **file_systems).key == "file_systems_at_destroy"
 
 
-def test_a_lustre_file_system_is_not_retained_in_a_subnet_that_goes() -> None:
+def test_retained_lustre_in_a_new_vpc_is_refused() -> None:
     problem = the_problem(file_systems_at_destroy="retain", fsx_lustre=1200)
     assert "its subnet could not be deleted" in problem.allowed

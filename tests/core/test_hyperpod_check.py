@@ -59,7 +59,7 @@ def test_a_training_plan_needs_no_quota_for_its_instances() -> None:
     ],
     ids=["hyperpod", "training", "training in a VPC"],
 )
-def test_each_stack_with_a_vpc_of_its_own_takes_room_for_one(settings: dict[str, Any], needed: str) -> None:
+def test_each_stack_with_a_new_vpc_counts_against_the_vpc_quota(settings: dict[str, Any], needed: str) -> None:
     assert findings(ROOM, **settings)["network"].needed == needed
 
 

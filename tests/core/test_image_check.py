@@ -79,7 +79,7 @@ def test_unnamed_release_is_unknown_for_pytorch() -> None:
 
 
 @pytest.mark.parametrize("ami", [EVERYTHING, IMAGE.image_id, "/my/image"])
-def test_who_names_no_pytorch_image_is_warned_that_it_holds_none(ami: str) -> None:
+def test_image_with_unknown_pytorch_support_is_a_warning(ami: str) -> None:
     finding = found("image", with_release("2.32.0"), ami=ami)
     assert finding.outcome == "warn"
     assert "unknown whether ami-0123456789abcdef0, with Neuron SDK 2.32.0, includes PyTorch" in finding.found
@@ -127,13 +127,13 @@ def test_the_release_is_read_from_the_description(description: str, release: str
 
 
 @given(major=st.integers(0, 3), minor=st.integers(0, 99), patch=st.integers(0, 99))
-def test_a_release_holds_pytorch_up_to_the_last_one_whatever_its_patch(major: int, minor: int, patch: int) -> None:
+def test_last_release_with_pytorch_includes_all_its_patches(major: int, minor: int, patch: int) -> None:
     release = NeuronRelease((major, minor, patch))
     assert release.may_hold(frameworks()["xla"]) == ((major, minor) <= (2, 31))
     assert release.may_hold(frameworks()["native"]) == ((major, minor) >= (2, 33))
 
 
-def test_a_copy_of_your_own_is_a_warning() -> None:
+def test_copied_image_is_a_warning() -> None:
     finding = found("image", FakeAccount(found_image=replace(IMAGE, owner="210987654321")), ami=IMAGE.image_id)
     assert finding.outcome == "warn"
     assert "belongs to account 210987654321, not to Amazon" in finding.found

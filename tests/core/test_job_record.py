@@ -93,16 +93,16 @@ def test_restart_costs_lost_work_wait_and_first_step() -> None:
 
 
 @pytest.mark.parametrize("saved_at", [None, at(-600)])
-def test_without_a_checkpoint_of_its_own_an_attempt_loses_all_it_computed(saved_at: datetime | None) -> None:
+def test_attempt_without_checkpoint_loses_all_work(saved_at: datetime | None) -> None:
     state = replace(RESTARTED, attempts=(FIRST, replace(SECOND, checkpoint_at=saved_at)))
     assert events(state, "restart")[0]["lost_seconds"] == 90
 
 
-def test_a_price_that_is_not_known_is_none_and_never_nothing() -> None:
+def test_unknown_price_is_none_not_zero() -> None:
     assert {line["usd"] for line in record_of(RESTARTED, None) if "usd" in line} == {None}
 
 
-def test_graphs_are_counted_by_the_compile_cache_where_it_knows_them() -> None:
+def test_graphs_are_counted_by_the_compile_cache_if_it_has_counts() -> None:
     printed = node(0, graphs={"compiled": 4, "cached": 1})
     known = replace(printed, caches=(CacheUse(stack="xla", hits=3, misses=5, compile_seconds=60),))
     unknown = replace(printed, caches=(CacheUse(stack="xla", hits=None, misses=5),))

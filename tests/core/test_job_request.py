@@ -85,7 +85,7 @@ def test_every_node_gets_the_same_command(plan: Plan) -> None:
 
 
 @given(st.text("aZ09 ._-/é\n", max_size=60))
-def test_the_id_of_a_job_is_one_whatever_the_script_is_called(name: str) -> None:
+def test_job_id_is_valid_for_every_script_name(name: str) -> None:
     job = new_job(PLAN, JobRequest(), script=f"{name}.py", now=NOON)
     assert Job.from_json(job.to_json()) == job
 
@@ -120,7 +120,7 @@ def test_data_outside_the_plan_is_refused_with_its_setting() -> None:
     assert all(f"trn:job_{name}" in shown for name in ("inputs", "secrets", "checkpoints"))
 
 
-def test_a_folder_that_only_begins_alike_is_another_one() -> None:
+def test_folder_with_the_same_prefix_is_another_one() -> None:
     access = JobAccess(inputs=("s3://data/tok",))
     assert [problem.key for problem in not_allowed(access, JobRequest(inputs=DATA["inputs"]))] == ["inputs"]
 
@@ -177,7 +177,7 @@ def test_a_script_is_named_by_its_path_in_the_source_as_well(script: Path) -> No
     assert job_request({"script": "train.py", "source": str(script.parent)}).script == script
 
 
-def test_a_file_that_is_no_toml_is_reported_with_its_line(tmp_path: Path) -> None:
+def test_invalid_toml_is_reported_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "job.toml"
     file.write_text("nodes = = 2\n")
     with pytest.raises(JobError, match="line 1"):

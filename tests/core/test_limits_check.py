@@ -35,7 +35,7 @@ def test_each_limit_must_have_room(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", LIMITS)
-def test_a_quota_that_is_not_there_is_unknown(key: str) -> None:
+def test_missing_quota_is_unknown(key: str) -> None:
     finding = found("limits", FakeAccount(limits={key: None}), **SETTINGS[key])
     assert finding.outcome == "unknown"
     assert (
@@ -60,7 +60,7 @@ def test_fewer_nodes_are_suggested_where_they_fit() -> None:
     assert "trn:nodes" not in found("limits", FakeAccount(in_use={"network_interfaces": 4999})).fix
 
 
-def test_addresses_and_nat_gateways_are_checked_where_one_is_made() -> None:
+def test_address_and_nat_gateway_limits_are_checked_with_nat_egress() -> None:
     one = "1 Elastic IP; 1 NAT gateway in the zone"
     assert one in found("limits", FakeAccount(), **WITH_NAT).needed
     assert "NAT" not in found("limits", FakeAccount()).needed

@@ -26,7 +26,7 @@ def test_a_new_one_where_aws_lists_no_such_service_fails() -> None:
     assert (finding.outcome, finding.found) == ("fail", "AWS lists no FSx for Lustre in us-west-2")
 
 
-def test_one_of_your_own_that_is_available_in_the_nodes_subnet_passes() -> None:
+def test_existing_file_system_in_the_nodes_subnet_passes() -> None:
     finding = own()
     assert (finding.outcome, finding.found) == ("pass", f"{LUSTRE.file_system_id} is AVAILABLE")
 

@@ -73,7 +73,7 @@ def test_an_efa_only_card_takes_no_address() -> None:
 
 
 @given(free=st.integers(0, 40), held=st.integers(0, 40))
-def test_addresses_that_the_clusters_own_nodes_hold_are_not_counted_twice(free: int, held: int) -> None:
+def test_addresses_of_the_clusters_nodes_count_as_free(free: int, held: int) -> None:
     finding = network(found_subnet=replace(SUBNET, free_addresses=free), addresses_held=held)
     assert (finding.outcome == "pass") == (free + held >= 16)
 
@@ -161,7 +161,7 @@ def test_network_behind_a_transit_gateway_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("target", [None, "igw-1"])
-def test_without_a_way_for_sessions_there_is_a_warning(target: str | None) -> None:
+def test_vpc_without_session_endpoints_is_a_warning(target: str | None) -> None:
     finding = network(table=replace(TABLE, default_target=target), vpc_endpoints=[S3_GATEWAY, SESSIONS[0]])
     assert finding.outcome == "warn"
     assert "no sessions" in finding.found
@@ -177,7 +177,7 @@ def test_a_second_gateway_endpoint_on_a_route_table_is_refused() -> None:
     assert (finding.outcome, finding.fix) == ("fail", "leave trn:route_table_id out")
 
 
-def test_the_endpoint_that_the_cluster_added_itself_is_no_obstacle() -> None:
+def test_endpoint_created_by_the_cluster_passes() -> None:
     assert with_route_table(vpc_endpoints=[replace(S3_GATEWAY, cluster="trn-pilot")]).outcome == "pass"
 
 

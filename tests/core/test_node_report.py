@@ -38,7 +38,7 @@ def message(shown: NodesReport) -> list[tuple[str, str]]:
     return [(node.state, node.problem) for node in shown.nodes]
 
 
-def test_a_failed_node_reports_its_reason_and_what_becomes_of_it() -> None:
+def test_failed_node_is_shown_with_reason_and_replacement() -> None:
     shown = report(stored("i-a"), stored("i-b", "failed", "no driver"), limit=2)
     assert message(shown)[1] == ("failed", "no driver; being replaced (1 of 2)")
     assert not shown.final

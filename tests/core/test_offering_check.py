@@ -20,12 +20,12 @@ def test_a_zone_that_lacks_the_type_fails_with_the_zones_that_have_it() -> None:
     assert finding.found.endswith("zones of us-west-2 that do: usw2-az2, usw2-az4")
 
 
-def test_the_zone_of_an_own_subnet_is_what_counts() -> None:
+def test_zone_of_an_existing_subnet_is_used() -> None:
     assert found("offering", FakeAccount(zones=["usw2-az4"]), **OWN_VPC).outcome == "pass"
     assert found("offering", FakeAccount(zones=["usw2-az1"]), **OWN_VPC).outcome == "fail"
 
 
-def test_an_own_subnet_must_be_in_the_zone_that_the_plan_names() -> None:
+def test_existing_subnet_must_be_in_the_plans_zone() -> None:
     account = FakeAccount(found_subnet=replace(SUBNET, zone_id="usw2-az4"))
     finding = found("offering", account, **OWN_VPC, availability_zone_id="usw2-az1")
     assert finding.outcome == "fail"

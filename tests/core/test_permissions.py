@@ -107,7 +107,7 @@ def test_people_read_no_content_of_other_stacks(role: str) -> None:
     assert everywhere == {"kms:DescribeKey"}
 
 
-def test_operators_change_stacks_only_by_the_function_that_sets_the_sleep_parameter() -> None:
+def test_operators_change_stacks_only_with_the_sleep_function() -> None:
     operate = actions_of("operate")
     assert {one for one in operate if re.match("cloudformation:(Create|Update|Execute|Set)", one)} == set()
     (invoking,) = [
@@ -135,7 +135,7 @@ def test_roles_are_passed_only_to_services_that_the_role_uses() -> None:
 
 
 @pytest.mark.parametrize("role", ["look", "cloudformation"])
-def test_own_image_parameter_may_be_read(role: str) -> None:
+def test_custom_image_parameter_is_readable(role: str) -> None:
     allowed = {
         resource
         for document in documents(role, ami="/my/golden/ami")
@@ -174,7 +174,7 @@ def fits(name: str, resource: str) -> bool:
     return any(re.fullmatch(re.sub(r"\\\$\\\{\w+\\\}", "[^ ]*", pattern), resource) for pattern in patterns)
 
 
-def test_only_what_is_tagged_as_the_clusters_is_deleted_by_its_id() -> None:
+def test_only_resources_with_the_clusters_tag_are_deleted_by_id() -> None:
     conditions = {
         name: statement.get("Condition")
         for document in documents("operate", cluster_name="mine")
@@ -184,7 +184,7 @@ def test_only_what_is_tagged_as_the_clusters_is_deleted_by_its_id() -> None:
     assert conditions["ec2:DeleteSnapshot"] == {"StringEquals": {"aws:ResourceTag/trn:cluster": "mine"}}
 
 
-def test_roles_are_passed_and_changed_only_if_they_are_of_the_stacks() -> None:
+def test_only_roles_of_the_stacks_can_be_passed_and_changed() -> None:
     for statement in [one for document in documents("cloudformation") for one in document["Statement"]]:
         if any(name.startswith("iam:") for name in statement["Action"]):
             assert "*" not in statement["Resource"]

@@ -32,7 +32,7 @@ def test_every_action_of_the_role_but_patterns_is_simulated() -> None:
     assert simulated == {action for action in actions_of("cloudformation") if "*" not in action}
 
 
-def test_calls_are_on_what_the_plan_would_make_in_its_region() -> None:
+def test_simulated_calls_use_resources_of_the_plan() -> None:
     account = FakeAccount()
     check(account, "operate")
     (update,) = [calls for calls in account.simulated if "cloudformation:DeleteStack" in calls.actions]

@@ -46,7 +46,7 @@ def test_a_value_without_its_form_is_refused(key: str, value: str) -> None:
     assert key in [problem.key for problem in problems_of(**{key: value})]
 
 
-def test_no_budget_is_promised_where_cloudformation_makes_none() -> None:
+def test_budget_in_a_region_without_budgets_is_refused() -> None:
     problem = the_problem(instance_type="trn2.48xlarge", region="ap-south-2", budget_usd="500")
     assert "trn:cluster=trn-pilot" in problem.fix
 

@@ -24,7 +24,7 @@ def test_a_setting_that_does_not_exist_is_refused_with_the_nearest(name: str, ne
     ("got", "nearest"),
     [("trn1.32xlarg", "trn1.32xlarge"), ("ml.trn1.32xlarge", "trn1.32xlarge"), ("p5.48xlarge", None)],
 )
-def test_a_type_that_is_not_in_the_catalogue_is_refused(got: str, nearest: str | None) -> None:
+def test_unknown_type_is_refused(got: str, nearest: str | None) -> None:
     problem = the_problem(instance_type=got)
     assert (problem.key, problem.got, problem.nearest) == ("instance_type", got, nearest)
     assert problem.allowed.startswith("trn1.2xlarge, trn1.32xlarge")
@@ -46,7 +46,7 @@ def test_count_that_is_not_a_whole_number_is_refused(got: Any) -> None:
 
 @pytest.mark.parametrize("own_network", [{}, VPC])
 @pytest.mark.parametrize("got", [10**9, "1000000000"])
-def test_a_thousand_million_nodes_fit_no_subnet(got: Any, own_network: dict[str, str]) -> None:
+def test_huge_number_of_nodes_fits_no_subnet(got: Any, own_network: dict[str, str]) -> None:
     problem = the_problem(nodes=got, **own_network)
     assert problem.key == "nodes"
     assert "each takes 8 of a subnet's" in problem.allowed
@@ -60,14 +60,14 @@ def test_several_nodes_without_efa_are_refused() -> None:
     assert "trn1.32xlarge" in problem.fix
 
 
-def test_a_type_that_the_region_lacks_says_where_it_is() -> None:
+def test_type_missing_in_the_region_is_refused_with_its_regions() -> None:
     problem = the_problem(instance_type="trn2.48xlarge", region="us-west-2")
     assert (problem.key, problem.got) == ("region", "us-west-2")
     assert problem.allowed == "a region that offers trn2.48xlarge: ap-south-2, us-east-2"
     assert "trn1.2xlarge, trn1.32xlarge, trn1n.32xlarge" in problem.fix
 
 
-def test_a_zone_of_the_region_that_lacks_the_type_says_which_zones_have_it() -> None:
+def test_zone_without_the_type_is_refused_with_zones_that_have_it() -> None:
     problem = the_problem(availability_zone_id="usw2-az2")
     assert (problem.key, problem.got) == ("availability_zone_id", "usw2-az2")
     assert problem.allowed == "a zone of us-west-2 that offers trn1.32xlarge: usw2-az1, usw2-az4"
@@ -129,14 +129,14 @@ def test_a_malformed_value_is_refused_with_its_form(key: str, got: str, example:
     assert example in problem.allowed
 
 
-def test_an_own_vpc_needs_its_subnet() -> None:
+def test_existing_vpc_requires_subnet() -> None:
     problem = the_problem(vpc_id=VPC["vpc_id"])
     assert (problem.key, problem.got) == ("subnet_id", None)
     assert VPC["vpc_id"] in problem.fix
 
 
 @pytest.mark.parametrize(("key", "got"), [("subnet_id", VPC["subnet_id"]), ("route_table_id", "rtb-0123456789abcdef0")])
-def test_a_part_of_an_own_vpc_needs_the_vpc(key: str, got: str) -> None:
+def test_subnet_or_route_table_requires_vpc(key: str, got: str) -> None:
     problem = the_problem(**{key: got})
     assert (problem.key, problem.allowed) == (key, "nothing without trn:vpc_id")
 
@@ -183,7 +183,7 @@ def test_read_only_cache_has_another_writer(settings: dict[str, Any], allowed: s
     assert problem.allowed.startswith(allowed)
 
 
-def test_an_own_bucket_is_never_destroyed() -> None:
+def test_existing_bucket_is_never_destroyed() -> None:
     problem = the_problem(cache_bucket="my-cache", cache_at_destroy="destroy")
     assert (problem.key, problem.allowed) == ("cache_at_destroy", "retain with trn:cache_bucket")
 
@@ -201,7 +201,7 @@ def test_tags_that_aws_would_refuse_are_refused(got: Any) -> None:
 
 
 @pytest.mark.parametrize("got", ["none.sh", "", "x" * 5000, "a\0b", 7])
-def test_a_script_that_is_not_there_is_refused(got: Any) -> None:
+def test_missing_script_is_refused(got: Any) -> None:
     assert the_problem(setup_script=got).key == "setup_script"
 
 
@@ -240,6 +240,6 @@ def test_the_block_of_dockers_bridge_is_refused() -> None:
     assert "Docker's own bridge" in the_problem(vpc_cidr="172.17.0.0/16").fix
 
 
-def test_a_script_that_is_not_text_is_refused(tmp_path: Path) -> None:
+def test_binary_script_is_refused(tmp_path: Path) -> None:
     (tmp_path / "setup.sh").write_bytes(b"\xff\xfe")
     assert "cannot be read as text" in the_problem(setup_script=str(tmp_path / "setup.sh")).fix

@@ -189,7 +189,7 @@ def test_a_host_is_launched_once_its_end_is_fixed_and_ends_on_request(host: AwsP
     assert host.state() == HostState(wanted=False)
 
 
-def test_a_host_that_could_not_begin_says_why(host: AwsPrecompileHost) -> None:
+def test_failed_host_reports_its_reason(host: AwsPrecompileHost) -> None:
     assert host.failure("i-1") == ""
     s3 = client("s3")
     for text, reason in (

@@ -257,7 +257,7 @@ def test_denied_call_makes_only_its_check_unknown(
 def test_region_that_is_not_enabled_is_unknown(plans: Mapping[str, Plan], code: str) -> None:
     findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error(code, "not for you")))
     assert nothing_passes(findings)
-    hint = "either the credentials are not valid, or the account has not enabled this region"
+    hint = "the credentials are not valid, or this region is not enabled in the account"
     assert by_check(findings)["offering"].found == f"AWS answered {code}: not for you; {hint}"
 
 
@@ -269,7 +269,7 @@ def test_an_error_of_any_other_kind_is_unknown_with_the_message_of_aws(plans: Ma
 
 
 @pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, FILE_SYSTEMS])
-def test_an_answer_without_anything_in_it_is_unknown(plans: Mapping[str, Plan], kind: str) -> None:
+def test_empty_response_is_unknown(plans: Mapping[str, Plan], kind: str) -> None:
     assert nothing_passes(preflight(plans[kind], account(kind, lambda _: (200, {"ResponseMetadata": {}}))))
 
 
@@ -298,7 +298,7 @@ SIGNED_OUT = [("_without_credentials", "credentials"), ("_with_an_unknown_profil
 
 
 @pytest.mark.parametrize(("how", "says"), SIGNED_OUT)
-def test_missing_credentials_are_reported_once_with_what_to_do(
+def test_missing_credentials_are_reported_once_with_the_fix(
     request: pytest.FixtureRequest, how: str, says: str
 ) -> None:
     request.getfixturevalue(how)

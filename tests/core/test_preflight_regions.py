@@ -22,14 +22,14 @@ def test_each_region_is_queried_by_its_own_account() -> None:
     }
 
 
-def test_elsewhere_a_pinned_image_is_what_its_parameter_names() -> None:
+def test_pinned_image_becomes_its_parameter_in_another_region() -> None:
     parameter = facts()["image"]["ssm_parameter"]
     pinned = from_settings(ami=IMAGE.image_id, ami_parameter=parameter)
     assert plan_in(pinned, "us-west-2").ami == IMAGE.image_id
     assert (plan_in(pinned, "us-east-2").ami, plan_in(pinned, "us-east-2").ami_parameter) == (parameter, None)
 
 
-def test_elsewhere_a_plan_names_nothing_of_its_own_region() -> None:
+def test_plan_in_another_region_has_no_regional_settings() -> None:
     own = {
         "sagemaker_image": "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0",
         "sagemaker_kms_key": "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",

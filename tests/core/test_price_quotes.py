@@ -17,7 +17,7 @@ def find_quotes(
     return quotes([NAT, NAT], own=own or no_prices(), aws=aws, snapshot=snapshot)
 
 
-def test_a_price_of_your_own_comes_before_that_of_aws() -> None:
+def test_users_price_takes_precedence_over_aws() -> None:
     assert find_quotes(own=OWN, aws=FakePrices()).prices[NAT].origin == "yours"
 
 

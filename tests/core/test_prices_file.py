@@ -29,7 +29,7 @@ def spot(zone_id: str = "") -> PricedItem:
 
 
 @pytest.mark.parametrize("item", snapshot_prices())
-def test_every_price_of_the_snapshot_says_what_it_is_worth(item: PricedItem) -> None:
+def test_every_snapshot_price_has_a_confidence(item: PricedItem) -> None:
     found = snapshot_prices()[item]
     assert found.source
     assert found.confidence
@@ -55,7 +55,7 @@ def test_snapshot_has_a_row_for_every_offered_type() -> None:
     assert on_demand <= snapshot_prices().keys()
 
 
-def test_a_price_of_your_own_is_read_with_its_source(tmp_path: Path) -> None:
+def test_users_price_is_read_with_its_source(tmp_path: Path) -> None:
     price = own(tmp_path, HEADER + NEGOTIATED)[ITEM]
     assert (price.usd, price.source, price.date, price.origin) == (
         Decimal("18.50"),
@@ -104,14 +104,14 @@ def test_a_mistake_names_the_file_and_what_is_wrong(tmp_path: Path, text: str, s
 
 
 @given(text=st.text(alphabet='abc,"\n0.-', max_size=40))
-def test_whatever_the_file_holds_it_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+def test_any_file_content_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.getbasetemp() / "any.csv"
     file.write_text(HEADER + text)
     with suppress(PricesError):
         assert all(price.usd is None or price.usd > 0 for price in load_prices(file).values())
 
 
-def test_a_file_that_is_no_text_is_reported_as_unreadable(tmp_path: Path) -> None:
+def test_binary_file_is_reported_as_unreadable(tmp_path: Path) -> None:
     (tmp_path / "prices.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PricesError, match="cannot be read"):
         load_prices(tmp_path / "prices.csv")

@@ -112,7 +112,7 @@ def reservation(**changes: Any) -> dict[str, Any]:
         ({"ReservationType": "capacity-block"}, 256),
     ],
 )
-def test_unused_own_reservations_count_with_their_free_instances(second: dict[str, Any], vcpus: int) -> None:
+def test_unused_reservations_count_with_their_free_instances(second: dict[str, Any], vcpus: int) -> None:
     account, ec2 = stubbed("ec2")
     pages = [{"CapacityReservations": [one]} for one in (reservation(), reservation(**second))]
     parameters = {"Filters": [{"Name": "state", "Values": ["active"]}]}

@@ -52,12 +52,12 @@ def test_a_scheduled_block_is_a_warning_with_its_start() -> None:
         ({"placement_group": "mine"}, "its placement group is mine, not none", "trn:placement_group to mine"),
     ],
 )
-def test_one_that_does_not_fit_fails_and_says_in_what(changed: dict[str, Any], found: str, fix: str) -> None:
+def test_mismatch_fails_with_the_property(changed: dict[str, Any], found: str, fix: str) -> None:
     answer = judge(replace(ACTIVE, **changed))
     assert (answer.outcome, found in answer.found, fix in answer.fix) == ("fail", True, True)
 
 
-def test_the_zone_of_an_own_subnet_is_changed_with_the_subnet() -> None:
+def test_zone_of_an_existing_subnet_changes_with_the_subnet() -> None:
     assert judge(ACTIVE, zone_id="usw2-az4", **OWN_SUBNET).fix == "set trn:subnet_id to a subnet in usw2-az1"
 
 
@@ -84,7 +84,7 @@ def test_a_scheduled_block_of_unknown_size_is_unknown() -> None:
 
 
 @given(nodes=st.integers(1, 64), available=st.integers(0, 64), own=st.integers(0, 64))
-def test_there_is_room_only_for_nodes_that_are_left_or_run_already(nodes: int, available: int, own: int) -> None:
+def test_reservation_has_room_for_free_and_already_running_nodes(nodes: int, available: int, own: int) -> None:
     answer = judge(replace(ACTIVE, total=200, available=available), own_nodes=own, nodes=nodes)
     assert (answer.outcome == "pass") == (nodes <= available + own)
 
@@ -96,7 +96,7 @@ def test_nodes_in_the_reservation_need_no_room() -> None:
     assert answer.outcome == "pass"
 
 
-def test_a_subnet_that_is_not_there_leaves_the_zone_unknown() -> None:
+def test_zone_of_a_missing_subnet_is_unknown() -> None:
     account = FakeAccount(in_hand=[ACTIVE], found_subnet=None)
     with pytest.raises(UnavailableError, match="the zone of the nodes is unknown"):
         check_reservation(from_settings(**RESERVED, **OWN_SUBNET), account)

@@ -102,7 +102,7 @@ def test_two_nodes_find_each_other(tmp_path: Path, torch_python: Path) -> None:
     assert [f"rank {rank} of 2 on {name}" in ended[rank][1] for rank, name in enumerate(TWO_NODES)] == [True, True]
 
 
-def test_the_scripts_own_error_is_the_reason_that_sagemaker_shows(tmp_path: Path, torch_python: Path) -> None:
+def test_failure_reason_in_sagemaker_is_the_scripts_error(tmp_path: Path, torch_python: Path) -> None:
     broken = of_script(tmp_path, "raise RuntimeError('no data in the channel')")
     code, printed = broken.run(torch_python)
     assert code == 1

@@ -266,7 +266,7 @@ def test_after_an_interruption_another_attempt_begins() -> None:
     assert outcomes == ["interrupted", "succeeded"]
 
 
-def test_a_stack_that_is_not_there_or_another_one_is_named(jobs: SageMakerJobs, package: SourcePackage) -> None:
+def test_missing_or_unsuitable_stack_is_refused(jobs: SageMakerJobs, package: SourcePackage) -> None:
     with pytest.raises(NoStackError, match="There is no stack SageMakerTrainingStack"):
         prepared(jobs, package)
     deploy({"RoleArn": ROLE})

@@ -67,7 +67,7 @@ def made_of(plan: Plan, job: TrainingJob) -> dict[str, Any]:
 
 @often_refused
 @given(plan=plans(), job=jobs)
-def test_whatever_our_rules_let_pass_awss_model_allows(plan: Plan, job: TrainingJob) -> None:
+def test_every_accepted_job_fits_the_api_model(plan: Plan, job: TrainingJob) -> None:
     assert refused(made_of(plan, job)) == []
 
 
@@ -81,7 +81,7 @@ def test_spot_jobs_and_only_these_have_a_bound_on_waiting(plan: Plan, job: Train
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.instance_type} {plan.region}")
-def test_every_training_type_wherever_it_is_offered_has_a_valid_request(plan: Plan) -> None:
+def test_training_request_is_valid_for_every_type_and_region(plan: Plan) -> None:
     made = request(plan)
     assert refused(made) == []
     assert made["ResourceConfig"]["InstanceType"] == f"ml.{plan.instance_type}"
@@ -89,7 +89,7 @@ def test_every_training_type_wherever_it_is_offered_has_a_valid_request(plan: Pl
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan.instance_type} {plan.region}")
-def test_efa_is_switched_on_for_every_type_that_has_it_and_for_no_other(plan: Plan) -> None:
+def test_efa_is_enabled_exactly_for_types_with_efa(plan: Plan) -> None:
     environment = request(plan)["Environment"]
     chosen = {name: environment.get(name) for name in ("FI_PROVIDER", "FI_EFA_USE_DEVICE_RDMA")}
     wanted = {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1"} if plan.uses_efa else dict.fromkeys(chosen)
@@ -141,7 +141,7 @@ def test_our_list_of_types_is_that_of_awss_model() -> None:
     assert keep_alive == training_facts()["time"]["longest_warm_pool_minutes"] * 60
 
 
-def test_checkpoints_and_compiled_graphs_go_where_the_job_says() -> None:
+def test_checkpoints_and_graphs_are_stored_at_the_jobs_urls() -> None:
     made = request()
     assert made["CheckpointConfig"]["S3Uri"] == JOB.checkpoint_url
     assert made["Environment"]["TRN_CHECKPOINT_DIR"] == made["CheckpointConfig"]["LocalPath"]

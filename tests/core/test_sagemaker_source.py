@@ -47,7 +47,7 @@ def unpacked(package: SourcePackage) -> dict[str, bytes]:
         return {entry.name: stream.read() for entry in archive if (stream := archive.extractfile(entry))}
 
 
-def test_a_directory_is_packed_without_what_no_training_needs(source: Path) -> None:
+def test_packed_directory_omits_ignored_files(source: Path) -> None:
     package = pack_source(source / "train.py", source)
     assert unpacked(package) == {"train.py": b"train.py", "models/net.py": b"models/net.py"}
     assert package.names == ("models/net.py", "train.py")
@@ -194,6 +194,6 @@ def test_a_script_outside_of_the_directory_is_refused(source: Path) -> None:
         pack_source(source / "train.py", source / "models")
 
 
-def test_a_directory_that_is_not_there_is_refused(source: Path) -> None:
+def test_missing_directory_is_refused(source: Path) -> None:
     with pytest.raises(JobError, match="--source"):
         pack_source(source / "train.py", source / "nothing")

@@ -35,7 +35,7 @@ def test_names_of_stacks_are_such_as_cloudformation_takes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["two--hyphens", "last-", "-first", "Upper", "1st", "x" * 33, ""])
-def test_a_cluster_has_no_name_by_which_it_could_be_taken_for_another(name: str) -> None:
+def test_no_cluster_stack_name_is_a_prefix_of_another_clusters(name: str) -> None:
     assert [problem.key for problem in problems_of(cluster_name=name)] == ["cluster_name"]
 
 

@@ -58,7 +58,7 @@ def test_eks_nodes_require_the_network_of_their_cluster() -> None:
     assert problems_of(**eks, **OWN_VPC) == []
 
 
-def test_a_training_plan_for_a_type_that_is_not_sold_so_is_refused() -> None:
+def test_training_plan_for_an_unsupported_type_is_refused() -> None:
     problem = the_problem(hyperpod_training_plan=TRAINING_PLAN, instance_type="trn1n.32xlarge")
     assert (problem.key, problem.got) == ("hyperpod_training_plan", TRAINING_PLAN)
     assert problem.allowed.endswith("training plans are sold for trn1.32xlarge, trn2.48xlarge")

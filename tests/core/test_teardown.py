@@ -53,7 +53,7 @@ def is_gone(account: FakeTeardown) -> bool:
     return not ours and account.objects == {CACHE: 5, "their-bucket": 1}
 
 
-def test_nothing_is_left_but_what_is_retained_and_what_is_not_ours() -> None:
+def test_teardown_leaves_only_retained_and_foreign_resources() -> None:
     account = FakeTeardown()
     assert verdict(run(account)) == "gone"
     assert is_gone(account)
@@ -66,13 +66,13 @@ def test_steps_are_taken_in_order() -> None:
     assert kinds == ["stop", "announce", "empty_group", "delete_some", "delete_stack", "delete_leftover"]
 
 
-def test_a_free_interface_goes_before_the_stack_whose_subnet_it_keeps() -> None:
+def test_unattached_interface_is_deleted_before_its_stack() -> None:
     account = FakeTeardown()
     run(account)
     assert account.changes.index("delete_leftover eni-1") < account.changes.index("delete_stack stack/cluster")
 
 
-def test_no_stack_is_deleted_while_an_instance_is_there() -> None:
+def test_no_stack_is_deleted_while_an_instance_exists() -> None:
     account = FakeTeardown()
     messages: list[str] = []
     run(account, messages)
@@ -87,7 +87,7 @@ def changes_of_a_whole_teardown() -> int:
 
 
 @given(st.lists(st.integers(1, changes_of_a_whole_teardown()), max_size=4))
-def test_killed_at_any_changes_and_begun_again_it_ends_at_nothing_left(fatal: list[int]) -> None:
+def test_teardown_killed_at_any_change_and_rerun_leaves_nothing(fatal: list[int]) -> None:
     account = FakeTeardown(failing=1)
     for number in fatal:
         account.changes, account.fatal = [], number
@@ -100,7 +100,7 @@ def test_killed_at_any_changes_and_begun_again_it_ends_at_nothing_left(fatal: li
     assert is_gone(account)
 
 
-def test_taking_down_what_is_gone_changes_nothing() -> None:
+def test_teardown_of_a_deleted_cluster_changes_nothing() -> None:
     account = FakeTeardown()
     run(account)
     account.changes.clear()
@@ -122,7 +122,7 @@ def test_a_group_that_something_sets_up_again_is_set_to_0_for_good() -> None:
     assert emptied == [f"empty_group {GROUP}", f"empty_group {GROUP} for good"]
 
 
-def test_a_stack_that_never_goes_is_given_up_with_the_reason() -> None:
+def test_undeletable_stack_is_stuck_with_the_reason() -> None:
     account = FakeTeardown(failing=100)
     outcomes = run(account)
     assert verdict(outcomes) == "left"
@@ -130,7 +130,7 @@ def test_a_stack_that_never_goes_is_given_up_with_the_reason() -> None:
     assert "AWS::EC2::VPC vpc-1: it has dependencies" in of(outcomes, "stacks").message
 
 
-def test_nothing_outside_the_stacks_goes_before_they_are_gone() -> None:
+def test_leftovers_are_deleted_only_after_the_stacks() -> None:
     account = FakeTeardown(failing=100)
     assert of(run(account), "snapshots").state == "not tried"
     assert "delete_leftover snap-1" not in account.changes
@@ -144,20 +144,20 @@ def test_protected_stack_stops_everything() -> None:
     assert account.changes == []
 
 
-def test_a_stack_of_our_name_that_belongs_to_another_cluster_is_left_alone() -> None:
+def test_stack_of_another_cluster_with_our_name_is_not_deleted() -> None:
     account = FakeTeardown(stacks=[cluster_stack(cluster=OTHER_CLUSTER)], leftovers=[], work=[])
     assert find_scope(account, OWN_CLUSTER).foreign
     run(account)
     assert account.changes == []
 
 
-def test_a_stack_without_the_tag_is_left_alone() -> None:
+def test_stack_without_the_tag_is_not_deleted() -> None:
     account = FakeTeardown(stacks=[cluster_stack(cluster=None)], leftovers=[], work=[])
     run(account)
     assert account.changes == []
 
 
-def test_a_stack_that_has_nothing_but_change_sets_goes() -> None:
+def test_stack_with_only_change_sets_is_deleted() -> None:
     bare = cluster_stack(cluster=None, status="REVIEW_IN_PROGRESS", resources=())
     account = FakeTeardown(stacks=[bare], leftovers=[], work=[])
     run(account)
@@ -215,7 +215,7 @@ def test_a_bucket_whose_consent_has_gone_is_not_touched() -> None:
 
 
 @pytest.mark.parametrize("kind", ["snapshot"])
-def test_unreadable_kind_is_unknown_and_the_rest_goes(kind: str) -> None:
+def test_unreadable_kind_is_unknown_and_others_are_deleted(kind: str) -> None:
     account = FakeTeardown(denied=frozenset({kind}))
     outcomes = run(account)
     assert verdict(outcomes) == "unknown"
@@ -320,7 +320,7 @@ class TestNotice:
         assert verdict(run(account, message)) == "gone"
         assert "notice to the nodes: refused: announce" in message
 
-    def test_a_teardown_that_begins_again_does_not_give_it_again(self) -> None:
+    def test_repeated_teardown_does_not_repeat_the_notice(self) -> None:
         account, clock = FakeTeardown(fatal=3), FakeClock()
         with pytest.raises(KilledError):
             run(account, pause=clock.pause, now=clock.now)
@@ -365,7 +365,7 @@ def test_of_a_stack_that_has_other_things_only_the_nodes_end() -> None:
     ]
 
 
-def test_a_stack_that_has_other_things_goes_if_that_is_asked_for() -> None:
+def test_shared_stack_is_deleted_with_whole_stacks() -> None:
     account = FakeTeardown(stacks=[WITH_A_WEBSITE], work=[])
     scope = find_scope(account, OWN_CLUSTER, whole_stacks=True)
     clock = FakeClock()

@@ -110,7 +110,7 @@ def test_an_execution_is_found_and_stopped(aws: AwsTeardown) -> None:
     assert aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[machine]) == []
 
 
-def test_jobs_that_may_not_be_listed_are_not_none() -> None:
+def test_denied_job_list_is_unknown_not_empty() -> None:
     aws, stub = stubbed("sagemaker")
     stub.add_client_error("list_training_jobs", "AccessDeniedException")
     with pytest.raises(UnavailableError, match="sagemaker:ListTrainingJobs"):

@@ -14,7 +14,7 @@ REGION = "us-west-2"
 KEY = f"arn:aws:kms:{REGION}:123456789012:key/0ea3fef3-80a7-4778-9d8c-1c0c6EXAMPLE"
 
 
-def test_a_key_of_your_own_is_reported_with_who_must_be_let_use_it() -> None:
+def test_customer_managed_key_is_reported_with_the_role_that_needs_it() -> None:
     finding = found("volumes", FakeAccount(volume_key=KEY))
     assert finding.outcome == "warn"
     assert KEY in finding.found

@@ -46,10 +46,10 @@ def test_settings_that_avoid_a_warning(settings: dict[str, str]) -> None:
     assert cluster_warnings(from_settings(**PILOT, **settings)) == {}
 
 
-def test_a_pilot_without_an_end_is_warned_of_what_that_costs() -> None:
+def test_pilot_without_end_warns_of_its_costs() -> None:
     assert "nothing ends the pilot: 2 x trn1.32xlarge" in cluster_warnings(from_settings(nodes=2))["ends"]
 
 
-def test_a_capacity_block_ends_by_itself() -> None:
+def test_capacity_block_needs_no_end() -> None:
     block = from_settings(capacity="capacity-block", reservation_id=RESERVATION)
     assert "ends" not in cluster_warnings(block)

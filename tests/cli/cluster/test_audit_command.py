@@ -59,7 +59,7 @@ def report(folder: Path, ending: str) -> str:
         ),
     ],
 )
-def test_the_last_line_is_the_outcome_and_the_exit_code_says_the_same(
+def test_last_line_and_exit_code_agree_with_the_outcome(
     monkeypatch: pytest.MonkeyPatch, account: FakeAuditedAccount, code: ExitCode, says: str
 ) -> None:
     ended = invoke(monkeypatch, account)

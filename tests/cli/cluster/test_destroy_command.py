@@ -125,9 +125,7 @@ def test_running_nodes_have_notice_as_long_as_is_shown(
 
 
 @pytest.mark.parametrize("given", ["2h", "61m", ""])
-def test_a_notice_of_another_length_is_refused_with_what_is_allowed(
-    monkeypatch: pytest.MonkeyPatch, given: str
-) -> None:
+def test_invalid_grace_is_refused_with_allowed_values(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     account = FakeTeardown()
     ended = destroy(monkeypatch, account, "--yes", "--grace", given)
     assert ended.exit_code == ExitCode.BAD_INPUT
@@ -137,7 +135,7 @@ def test_a_notice_of_another_length_is_refused_with_what_is_allowed(
 
 
 @pytest.mark.parametrize(("going", "nodes_end"), [((DeletedItem(what="nodes", name="group"),), True), ((), False)])
-def test_of_a_stack_that_stays_nodes_are_said_to_end_where_there_are_some(
+def test_shared_stack_mentions_ending_nodes_only_if_it_has_some(
     going: tuple[DeletedItem, ...], nodes_end: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     others = MadeResource(kind="AWS::EC2::VPC", resource_id="vpc-1", other=True)

@@ -49,7 +49,7 @@ def test_one_node_is_shown_with_every_check(account: FakeNodes) -> None:
     assert A not in shown
 
 
-def test_a_node_that_is_not_there_is_refused_with_the_nearest(account: FakeNodes) -> None:
+def test_unknown_node_is_refused_with_the_nearest(account: FakeNodes) -> None:
     ended = run("nodes", *GOOD, "--node", A[:-1] + "b")
     assert account.requests
     assert ended.exit_code == ExitCode.BAD_INPUT
@@ -77,7 +77,7 @@ def test_a_cluster_that_sleeps_is_not_waited_for(account: FakeNodes) -> None:
 
 
 @pytest.mark.parametrize("as_json", [(), ("--json",)])
-def test_a_stack_that_is_not_there_is_reported_with_the_way_to_it(account: FakeNodes, as_json: tuple[str, ...]) -> None:
+def test_missing_stack_is_reported_with_the_command_to_deploy_it(account: FakeNodes, as_json: tuple[str, ...]) -> None:
     account.answers = [None]
     ended = run("nodes", *GOOD, *as_json)
     assert ended.exit_code == ExitCode.NOT_READY
@@ -89,7 +89,7 @@ def test_watching_one_node_is_refused(account: FakeNodes) -> None:
     assert account.requests == []
 
 
-def test_watching_begins_before_the_stack_has_made_the_group_of_its_nodes(account: FakeNodes) -> None:
+def test_watch_starts_before_the_group_exists(account: FakeNodes) -> None:
     account.answers = [NodesNotCreatedError("TrnClusterStack", "CREATE_IN_PROGRESS"), BOOTING, PROVEN]
     ended = run("nodes", *GOOD, "--watch")
     assert ended.exit_code == ExitCode.OK

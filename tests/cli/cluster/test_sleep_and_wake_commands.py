@@ -168,7 +168,7 @@ def test_a_refused_waking_changes_nothing_and_says_so(monkeypatch: pytest.Monkey
     assert "Nothing was changed: TrnClusterStack: not allowed" in ended.stderr
 
 
-def test_waking_without_the_parameter_of_the_image_says_how_to_deploy_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wake_without_image_parameter_suggests_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = "Unable to fetch parameters [/my/image] from parameter store for this account."
     ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, refusal=refusal), "--yes")
     assert ended.exit_code == ExitCode.NOT_READY

@@ -126,7 +126,7 @@ def test_a_shell_and_a_copy_need_no_cdk_json(cluster: Cluster, clusters: FakeLoc
 
 
 @pytest.mark.parametrize("program", ["aws", "session-manager-plugin"])
-def test_a_program_that_a_session_needs_is_named_when_it_is_missing(aws_cli: Path, program: str) -> None:
+def test_missing_session_program_is_named(aws_cli: Path, program: str) -> None:
     (aws_cli / program).unlink()
     ended = run("shell", *TWO)
     assert ended.exit_code == ExitCode.NOT_READY
@@ -134,7 +134,7 @@ def test_a_program_that_a_session_needs_is_named_when_it_is_missing(aws_cli: Pat
 
 
 @pytest.mark.usefixtures("aws_cli")
-def test_without_a_way_in_no_shell_is_promised() -> None:
+def test_shell_without_egress_is_refused() -> None:
     ended = run("shell", *TWO, "-c", "trn:egress=none")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "With trn:egress=none, nodes reach only S3" in ended.stderr

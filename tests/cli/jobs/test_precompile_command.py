@@ -68,7 +68,7 @@ THERE = HostState(wanted=True, instances=("i-1",))
 GONE = HostState(wanted=False)
 
 
-def test_a_host_that_goes_right_before_its_jobs_end_is_seen_is_no_failure() -> None:
+def test_host_that_ends_just_before_its_job_is_seen_is_no_failure() -> None:
     watched(HostState(wanted=True), THERE, GONE)
 
 

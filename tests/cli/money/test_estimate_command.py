@@ -39,7 +39,7 @@ def test_why_aws_did_not_answer_is_shown(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "[1] snapshot" in ended.stdout
 
 
-def test_a_missing_price_is_unknown_in_the_row_the_total_and_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_price_is_unknown_in_row_total_and_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     usd: dict[str, Decimal | None] = {"interface-endpoint": None}
     ended = invoke(monkeypatch, FakePrices(usd=usd))
     assert ended.exit_code == ExitCode.UNKNOWN

@@ -56,7 +56,7 @@ HERE = ("--regions", "us-west-2")
         (FakeAccount(zones=(), unavailable={"blocks"}), ExitCode.UNKNOWN, "unknown"),
     ],
 )
-def test_the_last_line_is_the_outlook_and_the_exit_code_says_the_same(
+def test_last_line_and_exit_code_agree_with_the_outlook(
     capacity: CapacityCommand, account: FakeAccount, code: ExitCode, message: str
 ) -> None:
     ended = capacity(account, *HERE)

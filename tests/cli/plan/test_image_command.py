@@ -48,7 +48,7 @@ def pin(*arguments: str, answer: str = "") -> Result:
     return CliRunner().invoke(trn, ("image", "pin", *arguments), input=answer, prog_name="trn")
 
 
-def test_the_image_is_shown_with_its_release_and_that_it_is_not_pinned() -> None:
+def test_unpinned_image_is_shown_with_its_release() -> None:
     ended = run("image", *GOOD)
     assert ended.exit_code == ExitCode.OK
     assert all(word in ended.stdout for word in (PARAMETER, IMAGE.image_id, "2.31.1", "amazon", "pinned", "no: every"))

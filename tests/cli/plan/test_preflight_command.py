@@ -45,7 +45,7 @@ def invoke_in(monkeypatch: pytest.MonkeyPatch, accounts: Mapping[str, FakeAccoun
         (BOTH, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 fail, 1 unknown)"),
     ],
 )
-def test_the_last_line_is_the_verdict_and_the_exit_code_says_the_same(
+def test_last_line_and_exit_code_agree_with_the_verdict(
     monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode, verdict: str
 ) -> None:
     ended = invoke(monkeypatch, account)

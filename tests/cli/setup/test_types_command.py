@@ -28,7 +28,7 @@ def test_a_region_leaves_only_what_it_offers() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "not toml"])
-def test_a_file_that_is_no_catalogue_is_refused_without_a_traceback(tmp_path: Path, content: str) -> None:
+def test_invalid_catalogue_is_refused_without_a_traceback(tmp_path: Path, content: str) -> None:
     (tmp_path / "mine.toml").write_text(content)
     ended = run("types", "--catalog", str(tmp_path / "mine.toml"))
     assert ended.exit_code == ExitCode.BAD_INPUT
