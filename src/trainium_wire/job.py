@@ -59,6 +59,7 @@ class Job:
     are relative to the folder of the job; that of a folder ends with a slash. checkpoints: S3 URL of the folder that
     all jobs keep theirs in; None: the cluster's own. waking_seconds: how long the cluster was woken before it.
     compile_cache: whether the nodes use the cluster's. resume_files: ALL_FILES or OWN_FILES.
+    observe: whether the frameworks' counters are kept.
     """
 
     id: str
@@ -79,6 +80,7 @@ class Job:
     waking_seconds: float | None = None
     checkpoint_seconds: int = CHECKPOINT_SECONDS
     compile_cache: bool = True
+    observe: bool = False
     resume_from: str | None = None
     resume_files: str = ALL_FILES
     retries: int = 0

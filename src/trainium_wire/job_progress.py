@@ -45,11 +45,29 @@ class CacheUse:
 
 
 @dataclass(frozen=True)
+class Observed:
+    """What the frameworks counted on one node. processes: how many of its processes have written.
+
+    stack: native or xla. fallbacks: operators that ran on the CPU, and how often; of the process that has most, as
+    compiled and compile_seconds are. reasons: why graphs were compiled. errors: lines of output by the compiler's code.
+    """
+
+    processes: int
+    stack: str = ""
+    fallbacks: Mapping[str, int] = field(default_factory=empty)
+    compiled: int = 0
+    compile_seconds: float = 0
+    reasons: Mapping[str, int] = field(default_factory=empty)
+    errors: Mapping[str, int] = field(default_factory=empty)
+
+
+@dataclass(frozen=True)
 class NodeProgress:
     """One node of an attempt. phases: seconds by name; progress: the last `TRN step=…` line, of node 0.
 
     graphs: how many were compiled, and how many found in the cache; empty if unknown. caches: usage of each compile
     cache. lost: which of its results did not reach S3, and why; empty: none.
+    observed: None for a job without `observe`.
     """
 
     node: int
@@ -61,6 +79,7 @@ class NodeProgress:
     graphs: Mapping[str, int] = field(default_factory=empty)
     caches: tuple[CacheUse, ...] = ()
     lost: str = ""
+    observed: Observed | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +119,30 @@ def node_progress(node: int, raw: Mapping[str, Any]) -> NodeProgress:
         },
         caches=cache_uses(raw.get("compile_caches")),
         lost=one_line(_text(raw.get("lost")), _LONGEST_TEXT),
+        observed=_observed(raw.get("observed")),
     )
+
+
+def _observed(raw: object) -> Observed | None:
+    if not isinstance(raw, Mapping):
+        return None
+    given = cast("Mapping[str, Any]", raw)
+    seconds = given.get("compile_seconds")
+    return Observed(
+        processes=_count(given.get("processes")),
+        stack=one_line(_text(given.get("stack")), 16),
+        compiled=_count(given.get("compiled")),
+        compile_seconds=seconds if _is_duration(seconds) else 0,
+        **{name: _counts(given.get(name)) for name in ("fallbacks", "reasons", "errors")},
+    )
+
+
+def _counts(raw: object) -> Mapping[str, int]:
+    return {one_line(str(key), 200): _count(value) for key, value in _items(raw)[:_MOST_MISSED]}
+
+
+def _count(raw: object) -> int:
+    return raw if isinstance(raw, int) and not isinstance(raw, bool) and raw >= 0 else 0
 
 
 def attempt_of(

@@ -1,18 +1,23 @@
 """`trn assess`: what prevents code from running on Trainium."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
-from trainium_cli.evidence.assess_text import show_assessment
+from trainium_cli.evidence.assess_text import show_assessment, show_comparison
 from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import Invocation, context_options, pass_invocation
+from trainium_cli.jobs.job_engines import read_engines
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import echo, print_json
 from trainium_core.assess.assessment import assess as assess_paths
 from trainium_core.assess.findings import Assessment
 from trainium_core.assess.html_report import as_html
+from trainium_core.assess.observed import Comparison, compared
+from trainium_core.assess.observed import as_json as comparison_as_json
 from trainium_core.assess.report_formats import as_json, as_sarif
 from trainium_core.assess.rules import STACKS, Severity
 
@@ -37,33 +42,64 @@ FAIL_ON = [severity.name for severity in sorted(Severity, reverse=True)[:-1]] + 
     default="stops",
     help="The least severity that makes the exit code 1. Default: stops.",
 )
-def assess(paths: tuple[Path, ...], stack: str, shape: str, fail_on: str) -> ExitCode:
+@click.option(
+    "--observed",
+    metavar="JOB",
+    help="Compare with what this job of the cluster counted; it was started with --observe. Reads it from AWS.",
+)
+@context_options
+@pass_invocation
+def assess(
+    invocation: Invocation, paths: tuple[Path, ...], stack: str, shape: str, fail_on: str, observed: str | None
+) -> ExitCode:
     """Show what keeps code from running on Trainium.
 
     Reads Python, notebooks, requirements and lock files, Dockerfiles, shell scripts and CUDA sources. Nothing is run,
-    imported or sent.
+    imported or sent. With --observed the list ends with what was predicted and seen, predicted and not seen, and seen
+    and not predicted.
 
     A comment such as `# trn: ignore[C03] runs on GPUs too` on the line ignores a finding; it needs a reason.
 
     Exit code 0: no finding of the severity of --fail-on. 1: at least one, or a file that could not be read. 2: nothing
     could be read.
     """
+    if observed and shape in ("sarif", "html"):
+        raise click.UsageError("--observed goes with --format text and json")
     with ProgressReporter() as progress:
         found = assess_paths(paths, lambda read, total: progress.report("assess", f"{read:,} of {total:,} files read"))
     _refuse_nothing(found, paths)
     shown = STACKS if stack == "both" else (stack,)
+    comparison = _compared(invocation, found, observed, shown) if observed else None
     if shape == "json":
-        print_json(as_json(found, shown, version("trainium-cdk")))
+        more = {"observed": comparison_as_json(comparison)} if comparison else {}
+        print_json({**as_json(found, shown, version("trainium-cdk")), **more})
     elif shape == "sarif":
         print_json(as_sarif(found, shown, version("trainium-cdk")))
     elif shape == "html":
         echo(as_html(found, shown, version("trainium-cdk"), datetime.now(UTC).date()))
     else:
         show_assessment(found, shown)
+        if comparison:
+            show_comparison(comparison)
     if fail_on == "never":
         return ExitCode.OK
     fails = bool(found.unreadable) or found.worst(shown) >= Severity[fail_on]
     return ExitCode.NOT_READY if fails else ExitCode.OK
+
+
+def _compared(invocation: Invocation, found: Assessment, job: str, shown: Sequence[str]) -> Comparison:
+    """Raises CliError for a job that was not observed, and what reading jobs raises."""
+    _, state = read_engines(invocation, None, None).known(job, every_node=True)
+    nodes = state.attempts[-1].nodes if state.attempts else ()
+    counted = [node.observed for node in nodes if node.observed]
+    if not counted:
+        raise CliError(f"{job} has no counters: start it with `trn run --observe`.", ExitCode.BAD_INPUT)
+    if not any(one.processes or one.errors for one in counted):
+        raise CliError(
+            f"{job} has no counters: its processes did not load PyTorch/XLA or TorchNeuron, or have not ended.",
+            ExitCode.BAD_INPUT,
+        )
+    return compared(found, counted, shown)
 
 
 def _refuse_nothing(found: Assessment, paths: tuple[Path, ...]) -> None:

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from trainium_cli.layout import Pairs, Text
 from trainium_cli.terminal import console, say
 from trainium_core.assess.findings import CANNOT_SEE, EFFORT, Assessment
-from trainium_core.assess.rules import Rule, Severity, stacks
+from trainium_core.assess.observed import Comparison
+from trainium_core.assess.rules import Rule, Severity, rules, stacks
 
 _STYLES = {
     Severity.stops: "bold red",
@@ -46,6 +47,26 @@ def show_assessment(found: Assessment, shown: Sequence[str]) -> None:
         f"{len(found.counted(shown))} places of {len(by_rule)} kinds in {found.files:,} files, {found.lines:,} lines. "
         f"Effort for one place, estimated: {effort}."
     )
+
+
+def show_comparison(found: Comparison) -> None:
+    """Show what a job counted against what was predicted."""
+    seen = [f"{_titled(rule)}: {'; '.join(texts)}" for rule, texts in found.seen.items()]
+    uncounted = f"Predicted, and no counter shows it: {', '.join(found.uncounted)}"
+    for title, rows in (
+        ("Predicted and seen:", seen),
+        ("Predicted and not seen:", [_titled(rule) for rule in found.not_seen]),
+        ("Seen and not predicted:", [event.text for event in found.not_predicted]),
+    ):
+        say(f"\n{title}")
+        for row in rows or ["nothing"]:
+            say(f"  {row}")
+    if found.uncounted:
+        say(f"\n{uncounted}")
+
+
+def _titled(rule: str) -> str:
+    return f"{rule}  {rules()[rule].title}"
 
 
 def _show_rest(found: Assessment) -> None:

@@ -22,6 +22,7 @@ _BAR = 30
 _HOUR = 3600
 _LONGEST_COMMAND = 400
 _MOST_CACHE_WARNINGS = 3
+_MOST_OBSERVED = 5
 
 
 def source_row(package: SourcePackage) -> tuple[str, str]:
@@ -65,6 +66,7 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
         ("attempts", str(len(state.attempts)) if state.attempts else "none yet"),
         ("progress", ", ".join(f"{name} {value}" for name, value in progress.items() if name != "last_at")),
         ("cache", "; ".join(cache_lines(state))),
+        ("observed", "; ".join(observed_lines(state))),
         ("lasted", duration(seconds_of(state))),
         ("cost", _cost(state, running_hour)),
         ("resumes", state.job.resume_from or ""),
@@ -163,6 +165,28 @@ def cache_lines(state: JobState) -> Iterator[str]:
             yield _cache_line(use)
     texts = (text for node in nodes for use in node.caches for text in (*use.warnings, *use.failed))
     yield from [*dict.fromkeys(texts)][:_MOST_CACHE_WARNINGS]
+
+
+def observed_lines(state: JobState) -> Iterator[str]:
+    """What the frameworks counted on the first node of the last attempt, in a few words; nothing without `observe`."""
+    observed = state.attempts[-1].nodes[0].observed if state.attempts and state.attempts[-1].nodes else None
+    if observed is None:
+        return
+    if not observed.processes:
+        yield "no process has written its counters: PyTorch/XLA and TorchNeuron were not loaded, or it was killed"
+    else:
+        yield f"{observed.compiled} graphs compiled in {duration(observed.compile_seconds)}"
+        yield f"on the CPU: {_named(observed.fallbacks)}" if observed.fallbacks else "no operator on the CPU"
+    if observed.reasons:
+        yield f"compiled since: {_named(observed.reasons)}"
+    if observed.errors:
+        yield f"errors of the compiler: {_named(observed.errors)}"
+
+
+def _named(counts: Mapping[str, int]) -> str:
+    first = [f"{name} {count:,}" for name, count in list(counts.items())[:_MOST_OBSERVED]]
+    more = len(counts) - len(first)
+    return ", ".join([*first, *([f"{more} more"] if more else [])])
 
 
 def _cache_line(use: CacheUse) -> str:

@@ -50,6 +50,12 @@ from trainium_wire.job import RESULTS_LOST
     "--spot-wait-minutes", help="SageMaker: minutes to wait for spot capacity. Default: as long as the time limit."
 )
 @click.option("--warm-pool-minutes", help="SageMaker: minutes to keep the instances, billed, for the next job.")
+@click.option(
+    "--observe",
+    is_flag=True,
+    default=None,
+    help="Report what the frameworks counted: operators on the CPU, recompilations, compiler errors. Not for timing.",
+)
 @click.option("--outputs", type=click.Path(path_type=Path), help="Fetch the job's outputs into PATH/JOB at its end.")
 @click.option(
     "--precompile",

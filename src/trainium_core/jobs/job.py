@@ -73,6 +73,7 @@ def new_job(
         checkpoints=_without_slash(request.checkpoints or plan.jobs.checkpoints),
         checkpoint_seconds=request.checkpoint_seconds,
         compile_cache=request.compile_cache,
+        observe=request.observe,
         resume_from=request.resume,
         resume_files=request.resume_files,
         retries=request.retries,

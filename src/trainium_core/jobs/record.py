@@ -4,7 +4,7 @@ It is computed from what the command line and the nodes wrote to S3, so the job 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -106,6 +106,8 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
             graphs = graphs_of(node)
             if graphs:
                 yield {"event": "graphs", "attempt": number, "node": node.node, "graphs": graphs}
+            if node.observed:
+                yield {"event": "observed", "attempt": number, "node": node.node, **asdict(node.observed)}
             if node.progress:
                 yield {"event": "progress", "attempt": number, "node": node.node, "progress": node.progress}
         if attempt.outcome is not None:

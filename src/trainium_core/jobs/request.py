@@ -161,6 +161,14 @@ class JobRequest:
     compile_cache: bool = setting(
         "compile_cache", YesNo(), meaning="Whether it uses the compile cache.", default=True, left_out="true"
     )
+    observe: bool = setting(
+        "observe",
+        YesNo(),
+        meaning="Whether it reports what the frameworks counted: operators on the CPU, compilations and their reasons, "
+        "errors of the compiler. Its times are not those of a run without.",
+        default=False,
+        left_out="false",
+    )
     training_plan: str | None = setting(
         "training_plan",
         Text("the ARN of a training plan"),

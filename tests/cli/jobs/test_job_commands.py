@@ -301,6 +301,48 @@ def test_job_without_a_known_error_explains_nothing(cluster: Cluster, result: st
     assert "Cause:" not in ended.stderr
 
 
+OBSERVED = {
+    "processes": 32,
+    "stack": "xla",
+    "fallbacks": {"aten::nonzero": 4, "aten::erfinv": 2},
+    "compiled": 40,
+    "compile_seconds": 90,
+    "reasons": {"mark_step in parallel loader at step end": 39},
+    "errors": {},
+}
+
+
+def test_observed_job_shows_what_was_counted_and_is_compared_with_the_code(cluster: Cluster) -> None:
+    writes = replace(cluster.writes, job=JOB)
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    writes.start()
+    writes.node(0, "succeeded", observed=OBSERVED)
+    writes.end_attempt("succeeded")
+    writes.end("succeeded")
+    shown = " ".join(run("jobs", *TWO, JOB.id).stdout.split())
+    assert "40 graphs compiled in" in shown
+    assert "on the CPU: aten::nonzero 4, aten::erfinv 2" in shown
+    Path("model.py").write_text("import torch\n\ndef rows(x):\n    return torch.nonzero(x)\n")
+    compared = run("assess", "model.py", "--observed", JOB.id, *TWO).stdout
+    assert "Predicted and seen:\n  S03" in compared
+    assert "Seen and not predicted:\n  aten::erfinv on the CPU" in compared
+
+
+def test_job_without_counters_is_not_compared(cluster: Cluster) -> None:
+    assert cluster.jobs.submit(JOB, b"", over=None)
+    ended = run("assess", "train.py", "--observed", JOB.id, *TWO)
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert f"{JOB.id} has no counters: start it with `trn run --observe`." in ended.stderr
+
+
+def test_observe_is_off_unless_file_or_option_asks_for_it(cluster: Cluster) -> None:
+    Path("job.toml").write_text('script = "train.py"\nobserve = true\n')
+    for given, observes in ((("train.py",), False), (("--observe", "train.py"), True), (("job.toml",), True)):
+        ended = run("run", *TWO, "--dry-run", "--json", *given)
+        assert json.loads(ended.stdout)["observe"] is observes
+    assert cluster.jobs.current() is None
+
+
 def test_resumed_job_continues_from_the_origin_checkpoint(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.writes.put("checkpoints/step-10.json", {"world_size": 64})

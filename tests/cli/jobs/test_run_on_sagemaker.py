@@ -80,6 +80,7 @@ def test_a_dry_run_prints_the_request_and_uploads_only_on_demand() -> None:
     [
         (ON, ["--retries", "3"], "--retries: got '3'"),
         (ON, ["--wake"], "--wake: got True"),
+        (ON, ["--observe"], "--observe: got True"),
         (ON, ["--nodes", "2"], "leave it out: a training job has all instances"),
         (GOOD, ["--warm-pool-minutes", "5"], "--warm-pool-minutes: got '5'"),
         (GOOD, ["--on", "sagemaker"], "add sagemaker to trn:stacks"),

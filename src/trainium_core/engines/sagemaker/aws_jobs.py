@@ -73,6 +73,7 @@ class SageMakerJobs(AwsService):
         "rank": "leave it out: the log does not show which process printed a line",
         "node": "leave it out: each line has the name of its node",
         "attempt": "leave it out: the log does not show which attempt printed a line",
+        "observe": "leave it out, or run the job on a cluster: its nodes read the counters of the frameworks",
         "wake": _OF_NODES,
         "precompile": _OF_NODES,
     }

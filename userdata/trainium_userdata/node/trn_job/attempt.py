@@ -21,6 +21,7 @@ from .failure import Failure, Finder, full_disk
 from .launch import Launch
 from .logs import Log
 from .notices import Notices
+from .observed import Observed
 from .overlay import make_overlay
 from .peers import Listener, Neighbours, any_compiles, has_succeeded
 from .periodic_thread import PeriodicThread
@@ -48,6 +49,7 @@ class Attempt:
         self._neighbours = Neighbours(launch, store)
         self._progress = Progress()
         self._compiling = Compiling()
+        self._observed = Observed(launch, self._compiling)
         self._caches = CompileCaches(launch, self.log.say)
         self._secrets = Secrets(launch.spec.secrets, secret_of)
         self._finder = Finder()
@@ -132,6 +134,7 @@ class Attempt:
             "phases": {name: round(seconds, 3) for name, seconds in phases.items()},
             "progress": self._progress.as_record(),
             "graphs": self._compiling.counts(),
+            **self._observed.as_record(),
             "compile_caches": self._caches.as_record(has_first_step=self._progress.first is not None),
             "exit_code": self._exit_code,
             "compiles": self._state == "running" and processes.compiles(),
@@ -145,7 +148,7 @@ class Attempt:
     def _add_line(self, rank: int | None, line: str) -> None:
         line = self._secrets.masked(line)
         self.log.add(rank, line)
-        self._compiling.feed(line)
+        self._compiling.feed(line, rank)
         self._finder.feed(rank, line)
         if not rank:
             self._progress.feed(rank, line)
@@ -154,8 +157,6 @@ class Attempt:
 
     def _terminate(self, *_: object) -> None:
         self._terminated = True
-
-    # One after another.
 
     @contextlib.contextmanager
     def _phase(self, name: str) -> Generator[None, None, None]:
@@ -258,7 +259,7 @@ class Attempt:
             self.log.say(f"there is no environment of the stack {stack} here: the job has the login shell's")
         with self._phase("running"):
             self._started = time.monotonic()
-            command = self._start("command", launch.spec.command)
+            command = self._start("command", self._observed.command(launch.spec.command))
             while command.exit_code is None:
                 self._raise_if_over()
                 self._check_time()
@@ -318,8 +319,6 @@ class Attempt:
                 if not self._declare_lost_results():
                     self._end.declare("succeeded", "", exit_code=0)
             self._end.over.wait(timing.poll if self._launch.rank else timing.others)
-
-    # How it ended.
 
     def _is_interrupted(self) -> bool:
         """Whether the command ended because a node will end."""

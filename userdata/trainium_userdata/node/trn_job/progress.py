@@ -70,16 +70,39 @@ class Progress:
         return {**self._rates, **rates}
 
 
+ERROR = re.compile(r"\bNCC_[A-Z]{4}\d{3}\b")
+RECOMPILE = re.compile(r"\[__recompiles\]\s+- \d+/\d+: (.+)")
+ANALYSIS = "Compilation Analysis:"
+"""What torch prints with TORCH_LOGS=recompiles, and PyTorch/XLA with PT_XLA_DEBUG_LEVEL=1: the line after
+`Compilation Cause` is the reason. Source: PyTorch's and PyTorch/XLA's guides on troubleshooting."""
+
+
 class Compiling:
-    """Reads every line of the output."""
+    """Reads every line of the output. reasons: why graphs were compiled; errors: lines by the compiler's code."""
 
     def __init__(self) -> None:
         self._counts: collections.Counter[str] = collections.Counter()
+        self.reasons: collections.Counter[str] = collections.Counter()
+        self.errors: collections.Counter[str] = collections.Counter()
+        self._ranks_before_reason: set[int | None] = set()
 
-    def feed(self, line: str) -> None:
+    def feed(self, line: str, rank: int | None = None) -> None:
+        self._feed_reasons(line, rank)
+        self.errors.update(set(ERROR.findall(line)))
         for sign in (*CACHED, *COMPILED):
             if sign in line:
                 self._counts[sign] += 1
+
+    def _feed_reasons(self, line: str, rank: int | None) -> None:
+        recompiled = RECOMPILE.search(line)
+        if recompiled:
+            self.reasons[recompiled[1].strip()[:LONGEST_TEXT]] += 1
+        _, found, analysis = line.partition(ANALYSIS)
+        if found and analysis.strip() == "Compilation Cause":
+            self._ranks_before_reason.add(rank)
+        elif found and rank in self._ranks_before_reason:
+            self._ranks_before_reason.remove(rank)
+            self.reasons[analysis.strip()[:LONGEST_TEXT]] += 1
 
     def counts(self) -> dict[str, int]:
         """How many graphs were compiled and found in the cache; empty if unknown."""

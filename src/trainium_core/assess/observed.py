@@ -1,0 +1,92 @@
+"""What was predicted of a code base against what a job of it counted."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+from trainium_core.assess.findings import Assessment
+from trainium_core.explanations.known_errors import known_error, known_errors
+from trainium_core.facts import DATA
+from trainium_wire.job_progress import Observed
+
+RECOMPILED_AFTER = 2
+"""A first graph, and one for what a first step has besides, are no recompilation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Something that a job counted. rules: those that predict it; empty where none does."""
+
+    text: str
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """seen: rules that were found, each with what was seen of it. not_seen: the others. not_predicted: of no finding.
+
+    uncounted: rules that were found, whose effect no counter shows, such as a device's name.
+    """
+
+    seen: Mapping[str, Sequence[str]]
+    not_seen: Sequence[str]
+    not_predicted: Sequence[Event]
+    uncounted: Sequence[str]
+
+
+def compared(found: Assessment, observed: Sequence[Observed], stacks: Sequence[str]) -> Comparison:
+    """Of the findings for the stacks, and the counters of all nodes of a job."""
+    predicted = [rule.id for rule in found.by_rule(stacks)]
+    events = list(dict.fromkeys(event for one in observed for event in _events(one)))
+    seen = {rule: texts for rule in predicted if (texts := [event.text for event in events if rule in event.rules])}
+    countable = countable_rules()
+    return Comparison(
+        seen=seen,
+        not_seen=[rule for rule in predicted if rule in countable and rule not in seen],
+        not_predicted=[event for event in events if not set(event.rules) & {*predicted}],
+        uncounted=[rule for rule in predicted if rule not in countable],
+    )
+
+
+def _events(observed: Observed) -> Iterator[Event]:
+    for name in observed.fallbacks:
+        yield Event(text=f"{name} on the CPU", rules=_rules_of_operator(name))
+    for code in observed.errors:
+        known = known_error(code)
+        yield Event(text=f"{code}: {known.name if known else 'unknown'}", rules=known.rules if known else ())
+    if observed.compiled > RECOMPILED_AFTER or observed.reasons:
+        reason = next(iter(observed.reasons), "")
+        text = f"{observed.compiled} graphs compiled" + (f", such as since: {reason}" if reason else "")
+        yield Event(text=text, rules=tuple(_table()["recompilations"]))
+
+
+def _rules_of_operator(name: str) -> tuple[str, ...]:
+    bare = name.removeprefix("aten::").partition(".")[0]
+    operators: Mapping[str, list[str]] = _table()["operators"]
+    return next((tuple(found) for pattern, found in operators.items() if fnmatchcase(bare, pattern)), ())
+
+
+def countable_rules() -> frozenset[str]:
+    """Rules whose effect a job counts."""
+    table = _table()
+    of_errors = (rule for one in known_errors() for rule in one.rules if "NCC_" in one.pattern)
+    of_operators = (rule for found in table["operators"].values() for rule in found)
+    return frozenset((*table["recompilations"], *of_operators, *of_errors))
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads((DATA / "assess" / "observed.toml").read_text(encoding="utf-8"))
+
+
+def as_json(found: Comparison) -> Mapping[str, Any]:
+    """The member `observed` of --format json."""
+    return {
+        "predicted_and_seen": {rule: list(texts) for rule, texts in found.seen.items()},
+        "predicted_not_seen": list(found.not_seen),
+        "seen_not_predicted": [event.text for event in found.not_predicted],
+        "not_counted": list(found.uncounted),
+    }

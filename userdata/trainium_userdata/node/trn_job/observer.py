@@ -1,0 +1,82 @@
+"""Keeps what the frameworks counted: the `sitecustomize` of every Python process of a job with `observe`.
+
+A process that has loaded PyTorch/XLA or TorchNeuron writes their counters into TRN_OBSERVE_DIR when it ends. Others,
+and those whose frameworks lack these functions, write nothing. A `sitecustomize` that was there before runs as well.
+
+Sources: PyTorch/XLA's torch_xla/debug/metrics.py and its guide on troubleshooting (counters aten::* are operators on
+the CPU; times are in nanoseconds); the tests of native torch-neuronx (get_fallback_ops, get_dynamo_metrics).
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import importlib.machinery
+import importlib.util
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+NANOSECONDS, MICROSECONDS = 1e9, 1e6
+
+
+def xla(metrics: Any) -> dict[str, Any]:
+    """Of torch_xla.debug.metrics."""
+    names = [name for name in metrics.counter_names() if name.startswith("aten::")]
+    compiled = metrics.metric_data("CompileTime") or (0, 0)
+    return {
+        "fallbacks": {name: int(metrics.counter_value(name) or 0) for name in names},
+        "compiled": int(compiled[0]),
+        "compile_seconds": compiled[1] / NANOSECONDS,
+    }
+
+
+def native(torch_neuronx: Any) -> dict[str, Any]:
+    """Of TorchNeuron."""
+    fallbacks: dict[str, int] = {}
+    for name in torch_neuronx.get_fallback_ops():
+        fallbacks[str(name)] = fallbacks.get(str(name), 0) + 1
+    graphs = list(getattr(torch_neuronx, "get_dynamo_metrics", list)())
+    microseconds = [getattr(graph, "torch_neuronx_compile_us", 0) or 0 for graph in graphs]
+    return {"fallbacks": fallbacks, "compiled": len(graphs), "compile_seconds": sum(microseconds) / MICROSECONDS}
+
+
+def counted() -> dict[str, Any]:
+    """Empty where no framework is loaded."""
+    if hasattr(sys.modules.get("torch_neuronx"), "get_fallback_ops"):
+        return {"stack": "native", **native(sys.modules["torch_neuronx"])}
+    if "torch_xla" in sys.modules:
+        return {"stack": "xla", **xla(importlib.import_module("torch_xla.debug.metrics"))}
+    return {}
+
+
+def write() -> None:
+    """Whatever fails here leaves the process as it was."""
+    try:
+        found = counted()
+        if found:
+            name = os.environ.get("RANK") or f"process-{os.getpid()}"
+            file = Path(os.environ["TRN_OBSERVE_DIR"], f"{Path(name).name}.json")
+            file.write_text(json.dumps(found))
+    except Exception:
+        return
+
+
+def run_next() -> None:
+    """The `sitecustomize` that this file hides."""
+    here = Path(__file__).resolve().parent
+    others = [folder for folder in sys.path if Path(folder).resolve() != here]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+if __name__ == "sitecustomize":
+    # Before the frameworks' own functions at exit, which end their runtimes: those are registered with atexit.
+    getattr(threading, "_register_atexit", atexit.register)(write)
+    run_next()
