@@ -76,7 +76,7 @@ def test_the_example_of_a_public_name_runs(
 
 @pytest.mark.parametrize("name", sorted(set(trainium_cdk.__all__) - set(WITHOUT_EXAMPLE)))
 def test_the_example_of_a_public_name_has_its_methods(name: str) -> None:
-    """But for those by which a fleet mounts a file system: nobody else calls them."""
+    """Except those by which a fleet mounts a file system, which only a fleet calls."""
     code, of_file_systems = example(name), vars(NodeFileSystem)
     methods = [path.rpartition(".")[2] for path, one in public_attributes(name) if inspect.isroutine(one)]
     called = {CALLED_BY.get(method, method) for method in methods if method not in of_file_systems}

@@ -1,4 +1,4 @@
-"""The fleet of a plan in a VPC of somebody else's, as in an app of their own."""
+"""The fleet of a plan in a VPC of another app."""
 
 import re
 from dataclasses import replace

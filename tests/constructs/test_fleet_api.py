@@ -1,4 +1,4 @@
-"""NeuronFleet as an app uses it: what it grants, opens, measures, tells and prints, in one app of somebody else's."""
+"""NeuronFleet in an app of a user: grants, ports, metrics, events and outputs."""
 
 import json
 from functools import cache

@@ -43,7 +43,7 @@ def start_account(
     start_embedded_aws: Callable[[Settings], EmbeddedAws],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[..., Account]:
-    """A bootstrapped account on a server with settings of one's own, which ends with the module.
+    """A bootstrapped account on a server with other settings, which ends with the module.
 
     Called with the settings, and what makes the policies of CloudFormation's role. Default: it may do everything.
     """

@@ -21,8 +21,8 @@ _READ_PREFIXES = ("Describe", "Get", "List", "Head")
 class KillingProxy:
     """Passes requests on. `victim` gets SIGKILL at change number `fatal`, which is carried out before, if at all.
 
-    `changes`: every request so far that changes something, by its operation. 0 as `fatal`: nobody is killed.
-    `denied`: operations that are answered as IAM answers whoever may not.
+    `changes`: every request so far that changes something, by its operation. 0 as `fatal`: nothing is killed. `denied`:
+    operations that are answered as IAM answers whoever may not.
     """
 
     connection: Connection

@@ -70,7 +70,7 @@ class Foreign:
 
 
 def foreign_things(account: Account) -> Foreign:
-    """Of every kind that a teardown deletes, one of somebody else's: of another cluster, or without any tag."""
+    """A foreign resource of every kind that a teardown deletes: of another cluster, or without tags."""
     client = account.aws.client
     s3 = client("s3")
     s3.create_bucket(Bucket=FOREIGN_BUCKET, CreateBucketConfiguration={"LocationConstraint": account.aws.region})

@@ -62,7 +62,7 @@ class Pilot:
         return {tag["Key"]: tag["Value"] for tag in tags}
 
     def notices_to_jobs(self, *, timeout: float = 0) -> list[str]:
-        """Kinds of the notices in the membership, which the keeper writes a moment after it was called."""
+        """Kinds of the notices in the membership, which the node reconciler writes after it was invoked."""
         place = {"Bucket": outputs(self.account.cluster())["NodeRecords"], "Key": MEMBERSHIP_KEY}
         deadline = time.monotonic() + timeout
         while True:

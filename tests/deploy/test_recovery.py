@@ -40,7 +40,7 @@ def healed(faulty: Account, deployer: Account, given_up: Run) -> Account:  # noq
 
 
 def kept(account: Account) -> list[dict[str, Any]]:
-    """What the keeper logged."""
+    """The log of the node reconciler."""
     logs = account.aws.client("logs")
     (group,) = [name for name in account.cluster().ids("AWS::Logs::LogGroup") if "Keeper" in name]
     messages = [event["message"] for event in logs.filter_log_events(logGroupName=group)["events"]]

@@ -28,7 +28,7 @@ def imports(source: str, known: Collection[str]) -> Iterator[str]:
 
 
 def run_first(module: str, imported: str) -> Iterator[str]:
-    """What runs before `module` goes on: what it imports, and the packages that this is in and `module` is not."""
+    """What runs before `module` continues: what it imports, and the packages of these that `module` is not in."""
     parts = imported.split(".")
     for package in (".".join(parts[:length]) for length in range(1, len(parts) + 1)):
         if module != package and not module.startswith(f"{package}."):

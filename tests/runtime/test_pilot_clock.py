@@ -195,7 +195,7 @@ def test_the_verdict_holds_for_every_combination_of_answers(
 
 
 def idle(after: float, since: float | None, **known: Any) -> ClockDecision:
-    """Of a plan whose nodes end after two hours without use, with the hours from which on nobody used them."""
+    """The state of a plan whose unused nodes stop after two hours, and since when they are unused."""
     start = None if since is None else DEPLOYED + timedelta(hours=since)
     return decision(after, terms(idle=timedelta(hours=2)), idle_since=start, **known)
 

@@ -15,7 +15,7 @@ INSTANCES = ["i-1", "i-2"]
 
 
 def idle(minutes: float, *, written: float = 1) -> NodeUsage:
-    """A node that nobody has used for so many minutes by now, and that wrote so so many minutes ago."""
+    """A node that has been unused for some minutes, and reported it some minutes ago."""
     return NodeUsage(
         state="idle", at=NOON - timedelta(minutes=written), idle=timedelta(minutes=minutes) - timedelta(minutes=written)
     )

@@ -67,7 +67,7 @@ class KilledNode:
         node, bucket = self.first, self._bucket
         node.begin()
         node.compile(*MODULES)
-        # Seen as whole once: of JAX's files nobody can tell by a look.
+        # Seen complete once, because JAX's files have no mark.
         _store(node)
 
         def prepare() -> Callable[[], object]:
@@ -130,7 +130,7 @@ class KilledNode:
             yield point
 
     def compile(self) -> Iterator[int]:
-        """A compiler with its lock: it delays nobody, and leaves nothing that is used."""
+        """A compiler with its lock, which neither delays others nor leaves entries that are used."""
         node, stack, bucket = self.first, self.stack, self._bucket
         root = node.cache.root
         # Who finds a lock gives up at once.

@@ -1,6 +1,6 @@
 """A bucket that is refused, breaks off or stands still in the middle of a fill, of a write-back and at the end.
 
-The node goes on with what it has, says once why, and stores what is finished when the bucket answers again.
+The node continues with its entries, reports the reason once, and stores finished entries when the bucket answers again.
 """
 
 import re

@@ -31,7 +31,7 @@ def names(count: int) -> list[str]:
 
 
 def play(nodes: Sequence[str], outcome: Callable[[str, Sequence[str], int], Outcome | None]) -> Judgement:
-    """Let each node come to its outcome of the node, its group and the step, until somebody is judged."""
+    """Give each node its outcome by node, group and step, until there is a judgement."""
     history: list[dict[str, Outcome]] = []
     while True:
         found = judge(nodes, history, slow=SLOW)
@@ -42,7 +42,7 @@ def play(nodes: Sequence[str], outcome: Callable[[str, Sequence[str], int], Outc
 
 
 def odd(faulty: str, state: str = NO_RESULT) -> Callable[[str, Sequence[str], int], Outcome]:
-    """Whoever computes with another node and the faulty one comes to nothing."""
+    """Nodes in a group with the faulty node have no result."""
 
     def outcome(_node: str, group: Sequence[str], step: int) -> Outcome:
         if step == ASSEMBLY:

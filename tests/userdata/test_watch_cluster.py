@@ -198,7 +198,7 @@ def test_an_address_that_is_none_gets_into_no_shell_file(address: str, node: Wat
 
 @pytest.fixture
 def home(node: WatchNode, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home of the node's user: whoever runs the tests, below the scratch root."""
+    """The home of the node's user, which is the user of the tests, below the scratch root."""
     if shutil.which("ssh-keygen", path="/usr/bin:/bin") is None:
         pytest.skip("ssh-keygen is not installed here")
     monkeypatch.setattr(ssh_keys, "USER_ID", os.getuid())

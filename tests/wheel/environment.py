@@ -1,4 +1,4 @@
-"""The wheel as somebody else has it: in an environment of their own that knows nothing of this repository."""
+"""The wheel in a user's environment, independent of this repository."""
 
 import json
 import os

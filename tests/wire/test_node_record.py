@@ -1,4 +1,4 @@
-"""Node records: what a node writes is what everybody else reads, and what is no record is said to be none."""
+"""Node records: readers get what a node wrote, and invalid records are reported."""
 
 import json
 from typing import Any

@@ -34,7 +34,7 @@ def emit(
     detail: Mapping[str, Any],
     resources: Sequence[str] = (),
 ) -> None:
-    """Send an event of a service to the rules of the default bus. Returns at once: nobody waits for EventBridge."""
+    """Send an event of a service to the rules of the default bus. Returns at once: EventBridge is asynchronous."""
     event: Event = {
         "version": "0",
         "id": str(uuid.uuid4()),

@@ -24,7 +24,7 @@ def run_instances(
     refuse_what_ec2_refuses(backend, request)
     # A subnet decides the zone; moto would compare the two.
     zone = None if request.subnet_id else request.zone
-    # The name is only for the request: moto knows no such argument.
+    # The name is only for the request: moto does not have this argument.
     arguments.pop("placement_group", None)
     # From a template moto would take the volumes beside a root volume of its own, which then stays for ever.
     # Without their types, for which it would want the IOPS that it does not pass on.
@@ -80,7 +80,7 @@ def terminate(original: Any, instance: Any) -> Any:
 
 
 def _emit_termination(instance: Any) -> None:
-    """Auto Scaling's event about the end of an instance of a group, whoever ended it."""
+    """Auto Scaling's event about the termination of a group's instance, by any caller."""
     group = vars(instance).get("autoscaling_group")
     if group is not None:
         event_bridge.emit(

@@ -48,7 +48,7 @@ def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float
         with theirs, os.fdopen(writing, "wb"):
             _send_request(given.fileno(), writing, theirs.fileno())
         printed = answer = b""
-        with suppress(OSError):  # of a zygote that somebody has killed
+        with suppress(OSError):  # of a killed zygote
             ours.sendall(json.dumps(request).encode() + b"\n")
             printed = output.read()
             answer = ours.makefile("rb").read()

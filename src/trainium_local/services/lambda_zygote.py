@@ -37,7 +37,7 @@ def warm_up() -> None:
 
 def next_invocation(requests: socket.socket) -> list[int]:
     """Wait for requests. Returns in a process forked for one of them, with the files that came with it."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those processes
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those processes are not waited for
     while True:
         message, files, _, _ = socket.recv_fds(requests, 1, 3)
         if not message:
@@ -71,7 +71,7 @@ def become_function(stdin: int, output: int, connection: socket.socket) -> dict[
     ended = os.pidfd_open(function)
     # The connection has something to tell only when the embedded AWS is gone.
     first, _, _ = select.select([ended, connection], [], [], request["timeout"])
-    # With all that it started, and before it is waited for: until then nobody else can have its number.
+    # With its child processes, and before it is waited for: until then its id cannot be reused.
     os.kill(function, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(function, signal.SIGKILL)

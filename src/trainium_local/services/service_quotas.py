@@ -1,6 +1,6 @@
 """Service Quotas for EC2, EBS and SageMaker, and requests for higher ones, which moto lacks.
 
-Requests stay PENDING: nobody here grants one. Those of a region live on its backend, so that they go when it is reset.
+Requests stay PENDING and are never granted. Those of a region live on its backend, so that they go when it is reset.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""User data of an instance, as whoever plays the instance reads them."""
+"""User data of an instance, for its stand-in."""
 
 import email
 import gzip

@@ -1,4 +1,4 @@
-"""One thing of every kind an audit looks for, made by hand: what a cluster may leave, or what is somebody else's."""
+"""One resource of every kind that an audit lists: leftovers of a cluster, and foreign resources."""
 
 from collections.abc import Mapping
 

@@ -121,7 +121,7 @@ class Fleet:
 
 @dataclass
 class Clock:
-    """Time that passes only while somebody sleeps; `when_asleep` is called each time, after it has passed."""
+    """Time that passes only in `sleep`; `when_asleep` is called after each."""
 
     now: float = field(default_factory=NOON.timestamp)
     when_asleep: Callable[[], None] = lambda: None

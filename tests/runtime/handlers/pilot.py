@@ -33,7 +33,7 @@ class Stack:
 
 
 class Keeper:
-    """Lambda, of which the clock calls the nodes' keeper and no other. `sent`: the payloads."""
+    """Lambda, of which the clock invokes only the node reconciler. `sent`: the payloads."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []

@@ -1,4 +1,4 @@
-"""The clock's function and nodes that nobody uses."""
+"""The clock's function and unused nodes."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The keeper against moto's Auto Scaling, EC2 and S3, which check what it asks for."""
+"""The node reconciler against moto's Auto Scaling, EC2 and S3, which check its requests."""
 
 import json
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def fleet() -> Fleet:
 
 @pytest.fixture
 def keep(fleet: Fleet) -> Keep:  # noqa: ARG001
-    """Call the keeper; `limit`: replacements, `clients`: those that differ from moto's."""
+    """Call the node reconciler; `limit`: replacements, `clients`: those that differ from moto's."""
 
     def call(event: dict[str, Any] | None = None, *, limit: int = 0, now: Any = NOON, **clients: Any) -> None:
         keeper = NodeReconciler(

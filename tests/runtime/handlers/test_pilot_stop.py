@@ -1,4 +1,4 @@
-"""What becomes of the notices in the membership when the clock notifies the keeper that nodes stop soon."""
+"""The notices in the membership after the clock notifies the node reconciler that nodes stop soon."""
 
 from datetime import UTC, datetime
 

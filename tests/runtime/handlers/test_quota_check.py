@@ -42,7 +42,7 @@ class Context:
 
 @dataclass
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """Time that passes only in `sleep`."""
 
     now: float = 0
     naps: int = 0

@@ -1,4 +1,4 @@
-"""What is left of a cluster, or taken from somebody else, is listed by id."""
+"""Leftovers of a cluster, and missing foreign resources, are listed by id."""
 
 from collections.abc import Mapping
 from contextlib import redirect_stdout
