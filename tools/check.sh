@@ -33,6 +33,7 @@ types=$!
 check "ruff check" ruff check
 check "ruff format" ruff format --check
 check "shellcheck" check_shell_files
+check "prose" python -m tools.prose
 
 if [[ $1 != lint ]]; then
   echo "  pytest ..."

@@ -27,7 +27,7 @@ def fleet(cluster: str) -> DeployedFleet:
 
 @pytest.fixture
 def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clusters: FakeLocating) -> FakeNodes:
-    """One cluster, made by an app of one's own, and a folder without a cdk.json."""
+    """One cluster of another app, and a folder without a cdk.json."""
     clusters.stacks = [stack("web-train")]
     clusters.fleets = {"web-train": fleet("web-train"), "other": fleet("other")}
     fake = FakeNodes([PROVEN])

@@ -48,7 +48,7 @@ class Container:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The request's environment, over the little that any container has; nothing of the user's own."""
+        """The request's environment, over the little that any container has; nothing of the user's."""
         given = {name: value.replace("/opt/ml", str(self.ml)) for name, value in self.request["Environment"].items()}
         return {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": str(self.ml), "OMP_NUM_THREADS": "1", **given}
 

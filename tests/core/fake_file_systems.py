@@ -1,4 +1,4 @@
-"""File systems in memory: of the user's own, in the network of theirs, and a region that has both services."""
+"""File systems in memory: existing ones in an existing network, in a region that has both services."""
 
 from dataclasses import dataclass
 

@@ -13,7 +13,7 @@ BY_CODE = {limit["code"]: key for key, limit in facts()["limits"].items() if isi
 
 @dataclass(kw_only=True)
 class FakeResourceUse:
-    """By the keys of the facts. `limits`: those that are not the default, None where there is no such quota.
+    """By the keys of the facts. `limits`: those that are not the default, None for a missing quota.
 
     `uncounted`: of which there is more than was counted.
     """

@@ -1,4 +1,4 @@
-"""What an audit counts as left, as kept, as shared, and when it could not tell."""
+"""What an audit counts as left, as kept, as shared, and as unknown."""
 
 from decimal import Decimal
 
@@ -26,7 +26,7 @@ def left(found: Audit) -> list[str]:
 
 
 def made_by(name: str) -> dict[str, str]:
-    """The tag of CloudFormation, for a stack that nobody remembers."""
+    """The tag of CloudFormation, for a stack that is forgotten."""
     return {STACK_ID_TAG: f"arn:aws:cloudformation:us-west-2:123456789012:stack/{name}/forgotten"}
 
 
@@ -68,11 +68,11 @@ def test_a_thing_is_found_in_each_way(found: Audit, found_by: str) -> None:
         "name, with another's tag",
         "name, with another's tag in the index",
         "longer name",
-        "a longer stack of somebody else",
-        "CloudFormation's tag of a stack of the same name of somebody else",
+        "a longer stack of another cluster",
+        "CloudFormation's tag of another cluster's stack of the same name",
         "only the index knows it",
         "same id of another type",
-        "made by a stack of the same name of somebody else",
+        "made by another cluster's stack of the same name",
         "in its VPC, with another's tag",
     ],
 )

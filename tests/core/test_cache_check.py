@@ -1,4 +1,4 @@
-"""Whether a bucket of one's own can hold the compile cache."""
+"""Whether an existing bucket can hold the compile cache."""
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found

@@ -1,4 +1,4 @@
-"""A catalogue file of the user's own: adds types without touching code, and says what is wrong with it."""
+"""The user's catalogue file: adds types without touching code, and reports its mistakes."""
 
 from pathlib import Path
 from typing import Any

@@ -76,7 +76,7 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
             "`trn extend 8h`",
         ),
         (FakeAccount(tag="budget 500"), {}, "its budget of $500 is spent", "raise trn:budget_usd"),
-        (FakeAccount(tag="idle since 2026-11-23T09:00Z"), {}, "nobody used them since 2026-11-23T09:00Z", "`trn wake`"),
+        (FakeAccount(tag="idle since 2026-11-23T09:00Z"), {}, "not used since 2026-11-23T09:00Z", "`trn wake`"),
         (
             FakeAccount(tag="capacity block", deployed=IN_A_BLOCK, block=BLOCK),
             {},
@@ -119,7 +119,7 @@ def test_the_reason_and_the_way_on_are_named(
             Memory(spent=SpentBudget(usd=500, since=NOW - timedelta(days=1))),
             "its budget of $500 is spent",
         ),
-        (PilotTerms(nodes=2, idle=timedelta(hours=1)), Memory(), "nobody used them since 2026-11-23T10:00Z"),
+        (PilotTerms(nodes=2, idle=timedelta(hours=1)), Memory(), "not used since 2026-11-23T10:00Z"),
     ],
 )
 def test_reason_stored_by_the_clock_is_understood(terms: PilotTerms, memory: Memory, why: str) -> None:

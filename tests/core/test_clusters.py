@@ -28,7 +28,7 @@ def node(number: int, cluster: str = "trn", product: str = ON_DEMAND, state: str
 
 @dataclass
 class FakeClusters:
-    """An account in which AWS knows no prices: those of the snapshot count."""
+    """An account without AWS prices: those of the snapshot count."""
 
     stacks: Sequence[ClusterStack] = ()
     nodes: Sequence[ClusterNode] = ()

@@ -1,4 +1,4 @@
-"""What a plan costs: the arithmetic, and that a price nobody knows never makes anything look cheap."""
+"""What a plan costs: the arithmetic, and that an unknown price never makes anything look cheap."""
 
 from decimal import Decimal
 from typing import Any

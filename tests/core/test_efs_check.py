@@ -15,7 +15,7 @@ from trainium_core.storage.storage import EfsFileSystem, MountTarget
 
 
 def own(file_system: EfsFileSystem | None = EFS) -> Finding:
-    """The finding about a file system with a mount target of the user's own."""
+    """The finding about a file system with an existing mount target."""
     return found("efs", FakeAccount(found_efs=file_system), **OWN_VPC, **OWN_EFS)
 
 

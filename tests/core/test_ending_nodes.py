@@ -128,7 +128,7 @@ def test_the_settings_that_need_other_nodes_are_named() -> None:
         ({"cache_url": "s3://a/x"}, {"cache_url": "s3://b/x"}, "cache_url"),
         ({"cache_url": "s3://a/x", "lustre": "fs-1"}, {"cache_url": "s3://a/x"}, "lustre"),
     ],
-    ids=["another bucket of one's own", "without a file system"],
+    ids=["another existing bucket", "without a file system"],
 )
 def test_replaced_dependency_ends_nodes(before: dict[str, str], after: dict[str, str], keys: str) -> None:
     shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after), certain=True)

@@ -27,7 +27,7 @@ def launched(tmp_path: Path) -> dict[int, list[list[str]]]:
         pytest.fail(f"there is no {TORCH_PYTHON.relative_to(ROOT)}; run: make torch-env")
     (tmp_path / "train.py").write_text(SCRIPT)
     plan = Plan(instance_type="trn2.3xlarge", region="sa-east-1", nodes=NODES)
-    # A login shell of this machine knows no cluster; what one does on a node is tested with the node's profile.
+    # A login shell of this machine has no cluster; that of a node is tested with the node's profile.
     (*login, line) = shlex.split(torchrun_command(plan).replace(str(facts()["rendezvous"]["port"]), free_port()))
     assert login == ["bash", "-lc"]
     environment = {"PATH": f"{TORCH_PYTHON.parent}:{os.environ['PATH']}", "HEAD_NODE": "127.0.0.1"}

@@ -33,7 +33,7 @@ SESSIONS = tuple(
 
 
 def network(**account: Any) -> Finding:
-    """The finding about a VPC of the user's own."""
+    """The finding about an existing VPC."""
     return found("network", FakeAccount(**account), **OWN_VPC)
 
 

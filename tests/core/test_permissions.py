@@ -46,7 +46,7 @@ ASKING_NOBODY = {"types", "settings", "plan", "permissions", "local", "init", "s
 
 @cache
 def labelled() -> frozenset[str]:
-    """The actions that the code names beside its calls, for whoever lacks them."""
+    """The actions that the code names beside its calls, for callers that lack them."""
     calling = [text for source in SOURCES for file in source.rglob("*.py") if "_errors(" in (text := file.read_text())]
     texts = [
         node.value

@@ -25,8 +25,8 @@ from trainium_local.server import Settings
 from trainium_runtime.aws_service import Clients
 
 REGION = "us-west-2"
-NEW_VPC, OWN_VPC, RESERVED = "a new VPC", "a VPC of one's own", "a reservation"
-FILE_SYSTEMS, ENDING = "file systems of one's own", "an end"
+NEW_VPC, OWN_VPC, RESERVED = "a new VPC", "an existing VPC", "a reservation"
+FILE_SYSTEMS, ENDING = "existing file systems", "an end"
 HYPERPOD = "a HyperPod cluster"
 TRAINING = "training jobs of SageMaker"
 PRECOMPILE = "a host that compiles ahead"

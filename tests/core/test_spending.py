@@ -1,4 +1,4 @@
-"""What a cluster has cost: what was billed, what is estimated, and what nobody knows."""
+"""What a cluster has cost: billed, estimated and unknown amounts."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

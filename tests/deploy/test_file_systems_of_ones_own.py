@@ -85,7 +85,7 @@ def own(account: Account, own_network: Mapping[str, str]) -> Iterator[Mapping[st
 
 
 def let_in(account: Account, group: str) -> set[tuple[int, str]]:
-    """The first port and the source of each rule that lets somebody in."""
+    """The first port and the source of each ingress rule."""
     (found,) = account.aws.client("ec2").describe_security_groups(GroupIds=[group])["SecurityGroups"]
     return {
         (rule.get("FromPort", -1), source["GroupId"])

@@ -69,7 +69,7 @@ def _servers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[Se
 
 @pytest.fixture(scope="module")
 def start_embedded_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Settings], EmbeddedAws]]:
-    """Start a server with settings of one's own; it ends with the module."""
+    """Start a server with the given settings; it ends with the module."""
     with _servers(tmp_path_factory) as start:
         yield start
 

@@ -268,7 +268,7 @@ def test_stalled_clients_do_not_delay_others(embedded_aws: EmbeddedAws, stalled:
 
 @contextmanager
 def listening() -> Generator[socket.socket]:
-    """A server of our own whose application nobody reaches."""
+    """A server whose application is never reached."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = http_server.Server(listener, None)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -286,7 +286,7 @@ def test_a_client_that_sends_byte_after_byte_is_cut_off(monkeypatch: pytest.Monk
                 break
             client.send(b"x")
         else:
-            pytest.fail("it may go on for as long as it likes")
+            pytest.fail("it may run for ever")
 
 
 def test_a_body_that_is_too_large_is_not_read(embedded_aws: EmbeddedAws) -> None:

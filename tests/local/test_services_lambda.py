@@ -262,7 +262,7 @@ def handler(event, context):
 
 
 def ancestors_of_one_that_runs(aws: EmbeddedAws, name: str, folder: Path) -> list[int]:
-    """Of an invocation that goes on: its process, the one that watches it, the one that starts them."""
+    """Of a running invocation: its process, its watcher, and their starter."""
     pids = folder / "ancestors"
     invoke(aws, name, {"tell": str(pids)}, kind="Event")
     assert wait_until(pids.exists)

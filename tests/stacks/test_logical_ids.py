@@ -49,7 +49,7 @@ def others() -> frozenset[str]:
 
 
 def of_an_app() -> frozenset[str]:
-    """Those of constructs in an app of somebody else's, with what they make on request."""
+    """Those of constructs in another app, with what they make on request."""
     stack = new_stack()
     ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
     give_everything(stack, ec2_service)

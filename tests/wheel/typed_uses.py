@@ -1,7 +1,7 @@
 """Classes of the CDK given wherever a parameter takes their interface: pyright reads this, and a test runs it.
 
 aws-cdk-lib names parameters of some classes otherwise than the interfaces that they implement; an app
-of somebody else's should need no cast for what it gives to these constructs.
+should need no cast for the arguments of these constructs.
 """
 
 from aws_cdk import Duration, Size, Stack

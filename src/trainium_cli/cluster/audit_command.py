@@ -9,7 +9,7 @@ import click
 
 from trainium_cli.cluster.audit_report import HEADINGS, audit_as_json, audit_as_page, resources_table, verdict_line
 from trainium_cli.cluster_choice import read_cluster_plan, stacks_of_cluster
-from trainium_cli.exit_codes import ExitCode
+from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import (
     SYNTH_ONLY_SETTINGS,
     Invocation,
@@ -49,7 +49,10 @@ def audit_command(invocation: Invocation, stacks: tuple[str, ...], folder: Path)
 
     Exit code 0: nothing is left, and everything was read. 1: something is left. 3: unknown.
     """
-    plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS, may_be_gone=True)
+    try:
+        plan = read_cluster_plan(invocation, ignoring=SYNTH_ONLY_SETTINGS, may_be_gone=True)
+    except CliError as error:  # 1 would say that something is left
+        raise CliError(error.message, ExitCode.UNKNOWN) from error
     found = _run_audit(invocation, plan, stacks_of_cluster(invocation, plan, stacks))
     document = audit_as_json(found)
     code = _EXIT_CODES[found.verdict]

@@ -17,7 +17,7 @@ LONGEST_STRING = 200
 
 Row = tuple[Rule, Match]
 Imported = tuple[str, ast.Import | ast.ImportFrom, bool]
-"""A name, the statement that imports it, and whether the code goes on without it."""
+"""A name, the statement that imports it, and whether the code runs without it."""
 
 Report = Callable[[Rule, Located], None]
 

@@ -32,7 +32,7 @@ SKIPPED_FOLDERS = frozenset(
         "mlruns",
     ]
 )
-"""Folders, besides hidden ones, that hold nothing somebody wrote by hand."""
+"""Folders, in addition to hidden ones, that hold no source code of the project."""
 
 KINDS = (
     ("python", ("*.py",)),
@@ -112,7 +112,7 @@ def is_lfs_pointer(path: Path) -> bool:
 
 
 def decoded(content: bytes) -> str:
-    """A text as it is written, by its coding comment. Raises UnreadableError for what is not a text."""
+    """A text as it is written, by its coding comment. Raises UnreadableError if it is not text."""
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
         text = content.decode(encoding)

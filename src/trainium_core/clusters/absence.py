@@ -77,7 +77,7 @@ def _clock_reason(stopped: str | None) -> Absence | None:
     for begins, why, remedy in (
         (_END, "the pilot ended at {}", _EXTEND),
         (_BUDGET, "its budget of ${} is spent", "raise trn:budget_usd, and run `trn deploy`"),
-        (_IDLE, "nobody used them since {}", _WAKE),
+        (_IDLE, "not used since {}", _WAKE),
     ):
         if stopped and stopped.startswith(begins):
             what = _SECONDS.sub("Z", stopped.removeprefix(begins))

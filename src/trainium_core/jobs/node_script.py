@@ -48,7 +48,7 @@ def _known_by_the_node(job: Job) -> Mapping[str, str]:
         "TRN_NODE_RANK": ranks,
         "HEAD_NODE": "the address of node 0",
         **{variable: f"the folder of the attempt's {name}" for name, variable in _FOLDERS.items()},
-        "TRN_RESUME_FROM": "the folder of the checkpoint to go on from, when there is one",
+        "TRN_RESUME_FROM": "the folder of the checkpoint to continue from, if any",
         "PET_LOG_DIR": "the folder of torchrun's own logs",
     }
 

@@ -82,7 +82,7 @@ class JobRequest:
     environment: Mapping[str, str] = setting(
         "environment",
         Variables(),
-        meaning="Environment variables of the job. No secrets: whoever may read the bucket can read them.",
+        meaning="Environment variables of the job. No secrets: they are readable in the bucket.",
         default_factory=dict[str, str],
         left_out="none",
     )
@@ -204,7 +204,7 @@ class JobRequest:
     resume: str | None = setting(
         "resume",
         Text("the id of an earlier job of the cluster; `trn jobs` lists them"),
-        meaning="Go on from the last checkpoint of an earlier job.",
+        meaning="Continue from the last checkpoint of an earlier job.",
         default=None,
     )
 

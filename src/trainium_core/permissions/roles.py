@@ -59,7 +59,7 @@ CLOUDFORMATION = "cloudformation"
 """The role that CloudFormation works with, which is no person's."""
 
 _CACHE_OBJECT_ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
-"""What `trn cache` does with entries, also in a bucket of the user's own."""
+"""What `trn cache` does with entries, also in an existing bucket."""
 
 Document = Mapping[str, Any]
 Statement = dict[str, Any]

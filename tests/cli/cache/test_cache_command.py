@@ -51,7 +51,7 @@ class Stored:
 
 @pytest.fixture
 def stored(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Stored:
-    """A cache in moto, of a bucket of the user's own or, in a test that asks for it, of the cluster."""
+    """A cache in moto, in an existing bucket or, in a test that asks for it, of the cluster."""
     del cluster
 
     def no_prices(_region: str) -> None:

@@ -1,4 +1,4 @@
-"""What `trn deploy` says of nodes that would end, and when it goes on. A real one is in tests/deploy."""
+"""What `trn deploy` shows about nodes that would end, and when it continues. A real one is in tests/deploy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""`trn capacity`: the tables, the commands to go on with, and the exit code. The search is tested in tests/core."""
+"""`trn capacity`: the tables, the next commands, and the exit code. The search is tested in tests/core."""
 
 import json
 import shlex

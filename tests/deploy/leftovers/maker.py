@@ -43,7 +43,7 @@ class Maker:
         return [{"ResourceType": resource_type, "Tags": self.tags}]
 
     def vpc(self) -> str:
-        """A VPC of nobody, for what has to be in one."""
+        """A VPC without a cluster, for resources that need one."""
         return self.client("ec2").create_vpc(CidrBlock=f"10.{self.number}.0.0/16")["Vpc"]["VpcId"]
 
     def subnet(self) -> str:

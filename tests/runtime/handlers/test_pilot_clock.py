@@ -238,7 +238,7 @@ def test_a_deployment_withdraws_the_notice_of_an_end_that_it_moves(run: Run, kee
 
 
 def in_block(state: str = "active") -> dict[str, Any]:
-    """EC2 with one Capacity Block, from 10 to 34 hours after noon: moto knows none."""
+    """EC2 with one Capacity Block, from 10 to 34 hours after noon, which moto lacks."""
     times = {"StartDate": NOON + timedelta(hours=10), "EndDate": NOON + timedelta(hours=34)}
     found = {"CapacityReservations": [{"State": state, "InstanceType": "trn2.48xlarge", **times}]}
     return {"ec2": PartialClient(client("ec2"), describe_capacity_reservations=found)}
