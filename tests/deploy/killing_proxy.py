@@ -22,7 +22,7 @@ class KillingProxy:
     """Passes requests on. `victim` gets SIGKILL at change number `fatal`, which is carried out before, if at all.
 
     `changes`: every request so far that changes something, by its operation. 0 as `fatal`: nothing is killed. `denied`:
-    operations that are answered as IAM answers whoever may not.
+    operations that are answered as by IAM without permission.
     """
 
     connection: Connection

@@ -30,9 +30,9 @@ OFTEN_CALLED = ("autoscaling", "cloudformation", "ec2", "lambda", "s3", "sns")
 def warm_up() -> None:
     """Have botocore import and read what it does with the first client; later ones find its models read."""
     botocore.session.create_loader = cache(botocore.session.create_loader)
-    nobody = boto3.Session("nobody", "nothing", region_name="us-east-1")
+    session = boto3.Session("nobody", "nothing", region_name="us-east-1")
     for service in OFTEN_CALLED:
-        nobody.client(service)
+        session.client(service)
 
 
 def next_invocation(requests: socket.socket) -> list[int]:
