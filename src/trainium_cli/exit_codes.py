@@ -30,7 +30,7 @@ _MEANING = {
     ExitCode.BAD_INPUT: "bad usage, or a plan that cannot be deployed",
     ExitCode.UNKNOWN: "unknown: AWS did not answer, or the answer is incomplete",
     ExitCode.NODES_WOULD_END: "nothing was deployed: running nodes would end",
-    ExitCode.RESULTS_LOST: "a job's checkpoints or outputs did not reach S3 and are on its nodes alone",
+    ExitCode.RESULTS_LOST: "a job's checkpoints or outputs did not reach S3 and are only on its nodes",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C; the message says what is still running",
 }
 

@@ -110,4 +110,4 @@ def main() -> None:
             exit_immediately(ExitCode.INTERRUPTED)
         raise
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over; Python's own end would show where in that it was
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over; Python would otherwise show a traceback

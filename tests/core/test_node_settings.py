@@ -20,7 +20,7 @@ def test_suppressed_checks_are_names(given: Any) -> None:
 
 def test_a_misspelt_check_is_reported_with_its_nearest_name() -> None:
     problem = the_problem(suppress_checks="selftest")
-    assert problem.fix == "'selftest' is none of them; write self-test"
+    assert problem.fix == "'selftest' is not one of them; write self-test"
 
 
 def test_installing_on_a_node_without_internet_is_refused() -> None:

@@ -30,7 +30,7 @@ from trainium_core.teardown.steps import Progress
 from trainium_runtime.errors import UnavailableError
 
 _INTERRUPTED = (
-    "Interrupted. What is deleted is gone, and what AWS has begun to delete goes; the rest is still there, and billed. "
+    "Interrupted. Resources that AWS is deleting will be deleted; the rest still exists, and is billed. "
     "Run `trn destroy` again: it continues."
 )
 _EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "unknown": ExitCode.UNKNOWN}

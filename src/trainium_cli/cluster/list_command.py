@@ -94,7 +94,7 @@ def _show(lists: Sequence[ClusterList], own: str, account: str) -> None:
         out.print(clusters_table(clusters, own=own, now=datetime.now(UTC)))
         for name, absence in (item for one in lists for item in one.absences.items()):
             out.print(f"{name} has no nodes: {absence}")
-        out.print("\nDollars: the nodes alone, by list price; a Capacity Block is paid before.")
+        out.print("\nDollars: only the nodes, by list price; a Capacity Block is prepaid.")
     not_read = [(one.region, reason) for one in lists for reason in one.not_read]
     for reason in dict.fromkeys(reason for _, reason in not_read):
         regions = ", ".join(region for region, why in not_read if why == reason)

@@ -123,7 +123,7 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
     if cluster.host_counts:
         job = f", {found.precompilation.job_id}: {found.precompilation.status}" if found.precompilation else ""
         yield "Precompile", f"{', '.join(cluster.host_counts)}{job}"
-    for_what = "for the nodes and the host" if cluster.host_counts else "for the nodes alone"
+    for_what = "for the nodes and the host" if cluster.host_counts else "for the nodes only"
     yield "Price now", f"{cluster.per_hour} per hour, {for_what}"
     yield "End", _end(cluster.ends, now)
     if found.usage:

@@ -34,7 +34,7 @@ def _pairs(_ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) 
 
 
 _OPTIONS = (
-    click.option("--source", help="Directory that is packed with the script. Default: the script alone."),
+    click.option("--source", help="Directory that is packed with the script. Default: only the script."),
     click.option("--name", help="Prefix of the job ID. Default: the script's name."),
     click.option("--nodes", help="Number of nodes. Default: all of the cluster."),
     click.option("--setup", help="Bash command that each node runs once before the script, in the source directory."),

@@ -1,4 +1,4 @@
-"""`trn precompile`: compile what a script would compile on the cluster, on a host that is there for that alone."""
+"""`trn precompile`: compiles a job's graphs on a separate host."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ _DEFAULT, _LARGEST = (facts()["precompile"][name] for name in ("default_minutes"
 @work_options
 @click.option(
     "--time-limit-minutes",
-    help=f"Minutes after which the host ends whatever it does, {_LARGEST} at most. Default: {_DEFAULT}.",
+    help=f"Minutes after which the host ends in any case, {_LARGEST} at most. Default: {_DEFAULT}.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what the host would execute, and start nothing.")
 @click.option("--detach", is_flag=True, help="Do not follow the compilation.")

@@ -208,7 +208,7 @@ def _sleep_unless_running(invocation: Invocation, plan: Plan, cluster: Ec2Jobs) 
         return
     if state is not None and state.outcome is not None and state.outcome.result == RESULTS_LOST:
         message = (
-            f"{plan.cluster_name} stays awake and is billed: what {state.job.id} has left is on its nodes alone. "
+            f"{plan.cluster_name} stays awake and is billed: what {state.job.id} has left is only on its nodes. "
             "Fetch it with `trn cp RANK:FOLDER .`, then put the cluster to sleep with `trn sleep`."
         )
         echo(message, err=True)

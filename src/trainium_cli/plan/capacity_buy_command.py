@@ -36,7 +36,7 @@ def buy(invocation: Invocation, offering_id: str, hours: int) -> ExitCode:
     Exit code 0: bought. 1: not bought. 3: AWS did not answer; check before you try again.
     """
     if not _is_interactive():
-        raise click.UsageError("a purchase asks a person twice: run it on a terminal")
+        raise click.UsageError("a purchase needs two confirmations: run it on a terminal")
     plan = invocation.plan(ignoring=WAYS_TO_GET_CAPACITY)
     account = AwsAccount(plan.region)
     try:

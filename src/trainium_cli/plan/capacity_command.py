@@ -249,7 +249,7 @@ def _notes(found: Found) -> Iterator[str]:
     if ON_DEMAND in ways:
         yield "A zone that offers a type may have no capacity free. Quotas are another matter."
     if SPOT in ways:
-        yield "Score: AWS's spot placement score, 1 to 10: no promise. AWS says that it is low for one type alone."
+        yield "Score: AWS's spot placement score, 1 to 10: no promise. AWS says that it is low for a single type."
     if CAPACITY_BLOCK in ways:
         yield "A Capacity Block is for sale until it is bought. It is paid at once, and cannot be cancelled."
     for origin, words in _ORIGINS.items():

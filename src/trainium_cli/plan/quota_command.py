@@ -198,7 +198,9 @@ def _end_with_open(invocation: Invocation, state: QuotaState) -> ExitCode:
     )
     if known.desired >= state.sufficient_limit:
         return _end(invocation, ExitCode.OK, message, state)
-    message += f" The plan needs {plain(state.sufficient_limit)}: ask AWS Support to make it that, there can be one."
+    message += (
+        f" The plan needs {plain(state.sufficient_limit)}: ask AWS Support to raise the request. Only one can be open."
+    )
     return _end(invocation, ExitCode.NOT_READY, message, state)
 
 

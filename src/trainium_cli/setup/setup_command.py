@@ -90,7 +90,7 @@ def _install_cdk_cli() -> str:
     found = cdk_path(Path.cwd())
     if found is None:
         raise CliError(
-            f"npm has installed {version}, and there is no cdk in {Path(sys.executable).parent}.", ExitCode.NOT_READY
+            f"npm has installed {version}, but there is no cdk in {Path(sys.executable).parent}.", ExitCode.NOT_READY
         )
     return found
 

@@ -32,7 +32,7 @@ def _comments(job: Job) -> Iterator[str]:
     for name, text in _known_by_the_node(job).items():
         yield f"# {name}: {text}"
     for name, arn in job.secrets.items():
-        yield f"# {name} is the value of {arn}, in the environment alone."
+        yield f"# {name} is the value of {arn}, only in the environment."
     for name, url in job.inputs.items():
         yield f"# $TRN_INPUT_DIR/{name} is {url if '://' in url else f'{url} of the job'}."
     if job.checkpoints:

@@ -54,7 +54,7 @@ class JobRequest:
         Text("the path of a directory"),
         meaning="Directory that is packed and unpacked on every node.",
         default=None,
-        left_out="the script alone",
+        left_out="only the script",
     )
     name: str | None = setting(
         "name",
@@ -178,7 +178,7 @@ class JobRequest:
     spot_wait_minutes: int | None = setting(
         "spot_wait_minutes",
         WholeNumber(0, _MOST_MINUTES),
-        meaning="Minutes that it may wait for spot capacity, besides its time limit. SageMaker only.",
+        meaning="Minutes that it may wait for spot capacity, in addition to its time limit. SageMaker only.",
         default=None,
         left_out="as long as the time limit",
     )

@@ -62,7 +62,7 @@ class Variables:
         given = _table(raw, self.allowed)
         for name, value in given.items():
             if not isinstance(name, str) or not re.fullmatch(_VARIABLE, name):
-                raise UnreadableError(f"{name!r} is no name of an environment variable")
+                raise UnreadableError(f"{name!r} is not a name of an environment variable")
             if not isinstance(value, str) or "\0" in value:
                 raise UnreadableError(f"give {name} a text, in quotation marks")
             if name.startswith("TRN_") or name == "HEAD_NODE":
@@ -103,12 +103,12 @@ class Inputs:
         given = _table(raw, self.allowed)
         for name, place in given.items():
             if not isinstance(name, str) or not re.fullmatch(_INPUT_NAME, name):
-                raise UnreadableError(f"{name!r} is no name of an input: letters, digits, - and _")
+                raise UnreadableError(f"{name!r} is not a name of an input: use letters, digits, - and _")
             if not isinstance(place, str) or not place:
                 raise UnreadableError(f"give {name} an S3 URL or a path, in quotation marks")
             if place.startswith(S3_URL):
                 if not re.fullmatch(S3_FOLDER, place):
-                    raise UnreadableError(f"{place} is no S3 URL of a file or folder in a bucket")
+                    raise UnreadableError(f"{place} is not an S3 URL of a file or folder in a bucket")
             elif not _exists(place):
                 raise UnreadableError(f"there is no file or directory {place}")
         return dict(cast(Mapping[str, str], given))

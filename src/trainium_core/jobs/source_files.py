@@ -99,7 +99,7 @@ def _is_secret(file: str) -> bool:
 
 
 def _leads_to_secret(path: Path) -> bool:
-    """Whether it is a link to what would be left out by its own name."""
+    """Whether it is a link to a file whose name is left out."""
     if not path.is_symlink():
         return False
     target = path.resolve()

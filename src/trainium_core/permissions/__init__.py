@@ -1,1 +1,1 @@
-"""Who needs which IAM permissions, and the policies that give them."""
+"""The IAM permissions of people and of CloudFormation, as policies."""

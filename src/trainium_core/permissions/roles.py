@@ -1,4 +1,4 @@
-"""The IAM policies of people who work with a plan, and of the role that CloudFormation uses."""
+"""The IAM policies of people who work with a plan, and of CloudFormation's role."""
 
 import json
 import tomllib
@@ -18,8 +18,11 @@ _ANY_TYPE = "*"
 class Action:
     """An IAM action, such as ec2:AttachNetworkInterface.
 
-    access: Read, List, Write, Tagging or Permissions management. required: types of resources that each request is on,
-    all of them; optional: those that a request may be on. `any_type`: on more types than are listed here.
+    Attributes:
+        access: Read, List, Write, Tagging or Permissions management.
+        required: Resource types that each request names, all of them.
+        optional: Resource types that a request may name.
+        any_type: Whether it supports more resource types than are listed here.
     """
 
     access: str
@@ -51,12 +54,12 @@ def action(name: str) -> Action:
 
 
 def arn_format(name: str, kind: str) -> str:
-    """The ARN of a type of resource of the action's service, with placeholders such as ${Account}."""
+    """The ARN format of a resource type of the action's service, with placeholders such as ${Account}."""
     return _reference()["resources"][name.partition(":")[0]][kind]
 
 
 CLOUDFORMATION = "cloudformation"
-"""The role that CloudFormation works with, which is no person's."""
+"""CloudFormation's role, which no person uses."""
 
 _CACHE_OBJECT_ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
 """What `trn cache` does with entries, also in an existing bucket."""
@@ -76,18 +79,18 @@ def _handlers() -> Mapping[str, Sequence[str]]:
 
 
 def roles() -> Sequence[str]:
-    """Who there are policies for: `look`, `operate`, `deploy`, `buy` and `cloudformation`."""
+    """The roles with policies: `look`, `operate`, `deploy`, `buy` and `cloudformation`."""
     return (*_data()["commands"], CLOUDFORMATION)
 
 
 def commands(role: str) -> Mapping[str, Sequence[str]]:
-    """The actions of each command that a person of the role runs, without those of included roles."""
+    """The actions of each command of the role, without those of included roles."""
     lists: Mapping[str, Sequence[str]] = _data()["commands"][role]
     return {name: [one for entry in entries for one in lists.get(entry, [entry])] for name, entries in lists.items()}
 
 
 def handler_actions() -> Mapping[str, Sequence[str]]:
-    """The actions of CloudFormation by type of resource."""
+    """CloudFormation's actions by resource type."""
     return _handlers()
 
 
@@ -101,7 +104,7 @@ def actions_of(role: str) -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyScope:
-    """What ARNs are written with. account: `*` if it does not matter."""
+    """Values for ARNs in policies. account: `*` if it does not matter."""
 
     partition: str
     region: str
@@ -110,12 +113,12 @@ class PolicyScope:
     stacks: Sequence[str]
     cache_bucket: str | None
     checkpoints: str | None = None
-    """Bucket and folder of the checkpoints of jobs, if they outlive the cluster."""
+    """Bucket and folder of job checkpoints that outlive the cluster."""
     image_parameter: str | None = None
-    """The user's own SSM parameter that the image comes from."""
+    """The user's SSM parameter that names the image."""
 
     def fill_in(self, patterns: Sequence[str]) -> list[str]:
-        """The ARNs of all stacks that patterns of data/permissions.toml stand for."""
+        """The ARNs of all stacks for patterns of data/permissions.toml."""
         found = [
             pattern.format(
                 partition=self.partition,
@@ -133,13 +136,13 @@ class PolicyScope:
 
 
 def physical_name_prefix(stack: str) -> str:
-    """What of a stack's name the physical names of its resources begin with: of long ones a part is left out."""
+    """Prefix of the physical names of a stack's resources. CloudFormation shortens long stack names."""
     kept = _data()["physical_names"]["stack_name_characters"]
     return stack if len(stack) <= kept else f"{stack[:kept]}*"
 
 
 def scope_of(plan: Plan, *, account: str = "*", partition: str = "aws") -> PolicyScope:
-    """Where the stacks of a plan are."""
+    """The scope of a plan's stacks."""
     stacks = [plan.stack_names[key] for key in plan.stacks]
     return PolicyScope(
         partition=partition,
@@ -158,7 +161,7 @@ def _own_parameter(image: str) -> str | None:
 
 
 def policies(role: str, scope: PolicyScope) -> Sequence[Document]:
-    """The policies of a role, none longer than IAM takes as a managed policy."""
+    """The policies of a role, each within IAM's size limit for managed policies."""
     statements = [*_grouped(role, scope), *_alone(role, scope)]
     documents: list[list[Statement]] = [[]]
     for statement in statements:
@@ -190,9 +193,10 @@ def _parts(names: Sequence[str], resources: Sequence[str]) -> Iterator[Statement
 
 
 def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
-    """What the action is allowed on: what is named after the plan's stacks, else everything.
+    """The resources on which the action is allowed: those named after the plan's stacks, else all.
 
-    Raises LookupError for an action of people that IAM can narrow, and that the data neither narrows nor excuses.
+    Raises LookupError for an action of people that supports resource-level permissions, if the data neither lists
+    resources nor a reason for all of them.
     """
     if "*" in name or (name in _data()["everywhere"] and role != CLOUDFORMATION):
         return ["*"]
@@ -218,7 +222,7 @@ def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
 
 
 def _alone_of(role: str) -> list[Mapping[str, Any]]:
-    """What has a condition, or ARNs that are not those of its types."""
+    """Actions with a condition, or with ARNs of other types."""
     actions = actions_of(role)
     return [one for one in _data()["alone"] if one["action"] in actions and role in one.get("roles", [role])]
 

@@ -41,7 +41,7 @@ def with_settings(text: str, settings: Mapping[str, str]) -> str:
 def _set(text: str, start: int, key: str, value: str) -> str:
     """Set a member of the object at `start`. `value` is JSON."""
     members = list(_members(text, start))
-    for member in reversed(members):  # the last of equal keys is the one that counts
+    for member in reversed(members):  # of equal keys, the last one counts
         if member.key == key:
             return text[: member.value_start] + value + text[member.value_end :]
     new = f"{json.dumps(key)}: {value}"

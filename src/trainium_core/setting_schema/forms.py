@@ -110,7 +110,7 @@ class Names:
         for name in cast(Sequence[Any], names):
             if name not in self.choices:
                 close = nearest(str(name), self.choices)
-                raise UnreadableError(f"{name!r} is none of them" + (f"; write {close}" if close else ""))
+                raise UnreadableError(f"{name!r} is not one of them" + (f"; write {close}" if close else ""))
         return tuple(dict.fromkeys(cast(Sequence[str], names)))
 
 
@@ -171,7 +171,7 @@ class Patterns:
             raise UnreadableError(f"give {self.allowed}")
         for one in cast(Sequence[Any], given):
             if not isinstance(one, str) or not re.fullmatch(self.regex, one):
-                raise UnreadableError(f"{one!r} is none of {self.each}")
+                raise UnreadableError(f"{one!r} is not {self.each}")
         return tuple(dict.fromkeys(cast(Sequence[str], given)))
 
 

@@ -106,7 +106,7 @@ def test_wake_leaves_nodes_with_lost_results_awake(
     monkeypatch.setattr(run_command, "switch", switch)
     ended, job = run_to_the_end(cluster, result, "--wake", "--yes")
     assert wanted == (["awake", "asleep"] if sleeps else ["awake"])
-    assert (f"stays awake and is billed: what {job.id} has left is on its nodes alone" in ended.stderr) != sleeps
+    assert (f"stays awake and is billed: what {job.id} has left is only on its nodes" in ended.stderr) != sleeps
 
 
 @pytest.mark.usefixtures("cluster")

@@ -134,8 +134,8 @@ class SageMakerJobs(AwsService):
     def open_log(
         self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
     ) -> "TrainingLog":
-        assert rank is node is None, "the log has the lines of all nodes, and does not tell ranks"
-        assert attempt is None, "the log does not tell attempts"
+        assert rank is node is None, "the log has the lines of all nodes, without their ranks"
+        assert attempt is None, "the log does not show attempts"
         return TrainingLog(job_id, self)
 
     def stop(self, job_id: str) -> None:

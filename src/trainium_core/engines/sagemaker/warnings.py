@@ -11,5 +11,5 @@ def training_warnings(plan: Plan) -> Mapping[str, str]:
         return {}
     return {
         "ends": "trn:ends does not end SageMakerTrainingStack, nor a training job: each job ends at its own longest "
-        "run time, and the stack goes with `trn destroy`"
+        "run time, and `trn destroy` deletes the stack"
     }

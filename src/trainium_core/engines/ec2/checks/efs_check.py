@@ -67,7 +67,7 @@ def _can_create_mount_target(
 ) -> Iterator[CheckResult]:
     """Whether a mount target can be created. `own`: mount targets that the cluster did not create."""
     if found.only_zone_id not in (None, zone):
-        text = f"{found.file_system_id} is in {found.only_zone_id} alone, the nodes in {zone}"
+        text = f"{found.file_system_id} is only in {found.only_zone_id}, the nodes in {zone}"
         yield CheckResult(outcome="fail", found=text, fix="set trn:efs to another, or use a zone that has both")
     elsewhere = {one.vpc_id for one in own if one.vpc_id != plan.network.vpc_id}
     if elsewhere:
