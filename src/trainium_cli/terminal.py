@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 import click
 
@@ -112,7 +112,7 @@ def printable(text: str) -> str:
 
 
 def echo(
-    text: str = "", *, err: bool = False, file: TextIO | None = None, colour: bool | None = None, dim: bool = False
+    text: str = "", *, err: bool = False, file: IO[Any] | None = None, colour: bool | None = None, dim: bool = False
 ) -> None:
     """Print a text without terminal control. All text output of `trn` uses this function.
 

@@ -1,4 +1,4 @@
-"""Why a job failed, in the words of `trn explain`: from how it ended, else from the log of the node that failed."""
+"""Explains a failed job with a known error, from its outcome, else from the log of the failed node."""
 
 from trainium_core.explanations.known_errors import CAUSE, WARNING, Explanation, explained
 from trainium_core.jobs.engine import JobEngine
@@ -8,16 +8,16 @@ from trainium_wire.job import FAILED, HUNG
 
 
 def job_explanation(engine: JobEngine, state: JobState) -> Explanation | None:
-    """None for a job that did not fail by itself, and where nothing is known.
+    """The known error of a failed or hung job; None for other jobs, and without a match.
 
-    The log is read to its end: what a compiler or the runtime has printed is not part of a traceback.
+    Reads the whole log: the output of a compiler or the runtime is not part of a traceback.
     """
     outcome = state.outcome
     if outcome is None or outcome.result not in (FAILED, HUNG):
         return None
-    told = explained([*outcome.traceback.splitlines(), outcome.reason])
-    if told is not None and told.error.kind == CAUSE:
-        return told
+    stated = explained([*outcome.traceback.splitlines(), outcome.reason])
+    if stated is not None and stated.error.kind == CAUSE:
+        return stated
     reads_all = "node" in engine.instead
     log = (
         engine.open_log(state.job.id)
@@ -28,6 +28,6 @@ def job_explanation(engine: JobEngine, state: JobState) -> Explanation | None:
         printed = explained(line.text for part in (log.new_lines(state), log.last_line()) for line in part)
     except UnavailableError:
         printed = None
-    if printed is None or (told is not None and printed.error.kind == WARNING):
-        return told
+    if printed is None or (stated is not None and printed.error.kind == WARNING):
+        return stated
     return printed
