@@ -127,22 +127,20 @@ def _observed(raw: object) -> Observed | None:
     if not isinstance(raw, Mapping):
         return None
     given = cast("Mapping[str, Any]", raw)
-    seconds = given.get("compile_seconds")
+    seconds: Any = given.get("compile_seconds")
     return Observed(
         processes=_count(given.get("processes")),
         stack=one_line(_text(given.get("stack")), 16),
         compiled=_count(given.get("compiled")),
-        compile_seconds=seconds if _is_duration(seconds) else 0,
-        **{name: _counts(given.get(name)) for name in ("fallbacks", "reasons", "errors")},
+        compile_seconds=float(seconds) if _is_duration(seconds) else 0,
+        fallbacks=_counts(given.get("fallbacks")),
+        reasons=_counts(given.get("reasons")),
+        errors=_counts(given.get("errors")),
     )
 
 
 def _counts(raw: object) -> Mapping[str, int]:
     return {one_line(str(key), 200): _count(value) for key, value in _items(raw)[:_MOST_MISSED]}
-
-
-def _count(raw: object) -> int:
-    return raw if isinstance(raw, int) and not isinstance(raw, bool) and raw >= 0 else 0
 
 
 def attempt_of(

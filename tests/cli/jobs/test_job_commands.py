@@ -288,7 +288,7 @@ def test_failed_job_explains_itself_by_the_log_of_its_node(cluster: Cluster) -> 
     writes.start()
     writes.log(1, "[rank 33] error: [NCC_EVRF029] Operation sort is not supported on trn2.\n", node=1)
     writes.log(2, "[rank 33] ValueError: neuronx-cc failed with 70\n", node=1)
-    failure = {"reason": "rank 33 on node 1 (i-1): ValueError: neuronx-cc failed with 70", "node": 1, "rank": 33}
+    failure: dict[str, Any] = {"reason": "rank 33: ValueError: neuronx-cc failed with 70", "node": 1, "rank": 33}
     writes.end_attempt("failed", **failure)
     writes.end("failed", **failure)
     ended = run("jobs", *TWO, JOB.id)

@@ -39,7 +39,8 @@ def native(torch_neuronx: Any) -> dict[str, Any]:
     fallbacks: dict[str, int] = {}
     for name in torch_neuronx.get_fallback_ops():
         fallbacks[str(name)] = fallbacks.get(str(name), 0) + 1
-    graphs = list(getattr(torch_neuronx, "get_dynamo_metrics", list)())
+    metrics: Any = getattr(torch_neuronx, "get_dynamo_metrics", tuple)
+    graphs: list[Any] = list(metrics())
     microseconds = [getattr(graph, "torch_neuronx_compile_us", 0) or 0 for graph in graphs]
     return {"fallbacks": fallbacks, "compiled": len(graphs), "compile_seconds": sum(microseconds) / MICROSECONDS}
 

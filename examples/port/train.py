@@ -1,0 +1,69 @@
+"""Trains a classifier of bytes. docs/guides/port-a-script.md ports this script from GPUs to Trainium."""
+
+import argparse
+import os
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+CONTEXT = 16
+TEXT = Path(__file__).resolve().parents[1] / "lm" / "persuasion.txt"
+RANK = int(os.environ.get("RANK", "0"))
+PROCESSES = int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def examples(file: str, most: int) -> TensorDataset:
+    """Each byte of a file with the bytes before it."""
+    text = torch.tensor(list(Path(file).read_bytes()[:most]))
+    windows = text.unfold(0, CONTEXT + 1, 1)
+    return TensorDataset(windows[:, :-1], windows[:, -1])
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--data", default=str(TEXT))
+    options.add_argument("--bytes", type=int, default=20_000)
+    options.add_argument("--batch", type=int, default=256)
+    given = options.parse_args()
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if PROCESSES > 1:
+        dist.init_process_group("nccl")
+    torch.manual_seed(1)
+
+    model = nn.Sequential(
+        nn.Embedding(256, 32), nn.Flatten(), nn.Linear(CONTEXT * 32, 256), nn.GELU(), nn.Linear(256, 256)
+    ).to(device)
+    if PROCESSES > 1:
+        model = DistributedDataParallel(model)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    scaler = torch.amp.GradScaler("cuda", enabled=device.type == "cuda")
+
+    data = examples(given.data, given.bytes)
+    sampler = DistributedSampler(data) if PROCESSES > 1 else None
+    loader = DataLoader(data, batch_size=given.batch, shuffle=sampler is None, sampler=sampler)
+    right = torch.zeros((), dtype=torch.int64, device=device)
+    for step, (before, byte) in enumerate(loader, start=1):
+        before, byte = before.to(device), byte.to(device)
+        with torch.autocast("cuda", enabled=device.type == "cuda"):
+            scores = model(before)
+            loss = nn.functional.cross_entropy(scores, byte)
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        right += (scores.argmax(dim=-1) == byte).sum()
+        if RANK == 0:
+            print(f"TRN step={step} loss={loss.item():.4f}")
+    if PROCESSES > 1:
+        dist.all_reduce(right)
+    if RANK == 0:
+        print(f"right: {right.item()} of {len(data)}")
+
+
+if __name__ == "__main__":
+    main()
