@@ -14,12 +14,8 @@ SCRIPTS = ROOT / "examples" / "port"
 
 def trained(script: str, *, processes: int = 1) -> int:
     """How many bytes in a hundred it got right."""
-    common = {
-        "PATH": os.environ["PATH"],
-        "OMP_NUM_THREADS": "1",
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": free_port(),
-    }
+    common = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
+    of_group = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": str(processes)}
     started = [
         subprocess.Popen(
             [TORCH_PYTHON, SCRIPTS / script, "--bytes", "6000", "--batch", str(128 // processes)],
