@@ -206,6 +206,13 @@ def test_actions_are_on_the_types_of_the_newer_reference(prefix: str) -> None:
             assert {kind.lower() for kind in (*found.required, *found.optional)} == newer_types(name), name
 
 
+def test_operator_writes_nothing_into_a_read_only_cache() -> None:
+    plan = from_settings(cache_bucket="team-cache", cache_access="read")
+    statements = [one for document in policies("operate", scope_of(plan)) for one in document["Statement"]]
+    on_cache = [one for one in statements if any("team-cache/" in each for each in one["Resource"])]
+    assert {action for one in on_cache for action in one["Action"]} == {"s3:GetObject"}
+
+
 def test_existing_cache_bucket_may_be_read() -> None:
     statements = documents("look", cache_bucket="team-cache")[0]["Statement"]
     found = [one for one in statements if "s3:ListBucket" in one["Action"]]

@@ -112,6 +112,7 @@ class PolicyScope:
     cluster: str
     stacks: Sequence[str]
     cache_bucket: str | None
+    cache_read_only: bool = False
     checkpoints: str | None = None
     """Bucket and folder of job checkpoints that outlive the cluster."""
     image_parameter: str | None = None
@@ -151,6 +152,7 @@ def scope_of(plan: Plan, *, account: str = "*", partition: str = "aws") -> Polic
         cluster=plan.cluster_name,
         stacks=stacks,
         cache_bucket=plan.cache.bucket,
+        cache_read_only=plan.cache.access == "read",
         image_parameter=_own_parameter(plan.ami),
         checkpoints=plan.jobs.checkpoints and plan.jobs.checkpoints.removeprefix("s3://").rstrip("/"),
     )
@@ -208,7 +210,8 @@ def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
         patterns += {"s3:GetObject": own["assets"], "ssm:GetParameters": own["parameters"]}.get(name, [])
     if scope.cache_bucket and role != CLOUDFORMATION:
         on_objects = f"{scope.cache_bucket}/{CACHE_PREFIX}/*"
-        own = {"s3:ListBucket": scope.cache_bucket, **dict.fromkeys(_CACHE_OBJECT_ACTIONS, on_objects)}
+        allowed = ("s3:GetObject",) if scope.cache_read_only else _CACHE_OBJECT_ACTIONS
+        own = {"s3:ListBucket": scope.cache_bucket, **dict.fromkeys(allowed, on_objects)}
         patterns += [f"arn:{{partition}}:s3:::{own[name]}"] if name in own else []
     if scope.checkpoints and role != CLOUDFORMATION:
         own_bucket = scope.checkpoints.partition("/")[0]
