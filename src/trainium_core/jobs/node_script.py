@@ -27,6 +27,8 @@ def _comments(job: Job) -> Iterator[str]:
     yield "# The source is unpacked before, and is the working directory."
     if job.compile_cache:
         yield "# The compile cache is filled before, and stored while the job runs and at its end."
+    if job.observe:
+        yield "# PYTHONPATH begins with the observer, and TRN_OBSERVE_DIR, TORCH_LOGS and PT_XLA_DEBUG_LEVEL are set."
     if job.setup:
         yield "# Setup and command are started one after the other, each with these variables."
     for name, text in _known_by_the_node(job).items():

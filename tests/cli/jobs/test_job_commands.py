@@ -340,6 +340,7 @@ def test_observe_is_off_unless_file_or_option_asks_for_it(cluster: Cluster) -> N
     for given, observes in ((("train.py",), False), (("--observe", "train.py"), True), (("job.toml",), True)):
         ended = run("run", *TWO, "--dry-run", "--json", *given)
         assert json.loads(ended.stdout)["observe"] is observes
+    assert "PYTHONPATH begins with the observer" in run("run", *TWO, "--dry-run", "job.toml").stdout
     assert cluster.jobs.current() is None
 
 
