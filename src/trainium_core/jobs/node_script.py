@@ -22,7 +22,7 @@ def node_script(job: Job) -> str:
 def _comments(job: Job) -> Iterator[str]:
     stack = f"activates the environment of the stack {job.stack}" if job.stack else "activates no environment"
     count = "the node" if job.nodes == 1 else f"each of {job.nodes} nodes"
-    yield f"# On {count}, as the image's own user, by bash -l."
+    yield f"# On {count}, as the user trn-job, by bash -l."
     yield f"# The profile {stack}, and sets the variables of Neuron, EFA and rank 0."
     yield "# The source is unpacked before, and is the working directory."
     if job.compile_cache:
