@@ -190,14 +190,14 @@ def test_a_hang_ends_with_the_stacks_of_the_processes_in_the_log(nodes: JobNodes
 @pytest.mark.parametrize(
     "script",
     [
-        "import sys, time\nfor step in range(30):\n    print('\\r', step, end='', flush=True)\n    time.sleep(0.1)\n",
-        "import subprocess, time\nsubprocess.run(['bash', '-c', 'exec -a neuronx-cc ./neuronx-cc 3'])\n",
+        "import sys, time\nfor step in range(90):\n    print('\\r', step, end='', flush=True)\n    time.sleep(0.1)\n",
+        "import subprocess, time\nsubprocess.run(['bash', '-c', 'exec -a neuronx-cc ./neuronx-cc 9'])\n",
     ],
     ids=["progress bar", "silent compiler"],
 )
 def test_a_job_that_prints_no_line_and_lives_is_not_ended(nodes: JobNodes, script: str) -> None:
     link = f"ln -s {shutil.which('sleep')} neuronx-cc; "
-    nodes.start(script, hang_seconds=1, command=f"{link}{sys.executable} -S train.py")
+    nodes.start(script, hang_seconds=5, command=f"{link}{sys.executable} -S train.py")
     assert nodes.wait() == [0], nodes.end
 
 

@@ -22,7 +22,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Starter]:
     started: list[subprocess.Popen[str]] = []
 
     def one(beginning: str, link: str = "/dev/neuron0", unit: str = "user.slice") -> subprocess.Popen[str]:
-        code = f"{beginning}\nprint('ready', flush=True)\nimport sys\nsys.stdin.read()"
+        code = f"{beginning}\nprint('ready', flush=True)\nimport sys\nsys.stdin.read()\nfor _ in range(9): pass"
         process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
