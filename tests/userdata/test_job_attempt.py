@@ -203,10 +203,10 @@ def test_a_job_that_prints_no_line_and_lives_is_not_ended(nodes: JobNodes, scrip
 
 def test_a_silent_compiler_on_another_node_is_no_hang(nodes: JobNodes) -> None:
     script = ON_NODE + (
-        "import subprocess, time\nif node: subprocess.run(['./neuronx-cc', '5'])\nelse: time.sleep(4)\n"
+        "import subprocess, time\nif node: subprocess.run(['./neuronx-cc', '14'])\nelse: time.sleep(12)\n"
     )
     link = f"ln -s {shutil.which('sleep')} neuronx-cc; "
-    nodes.start(script, nodes=2, hang_seconds=2, command=f"{link}{sys.executable} -S train.py")
+    nodes.start(script, nodes=2, hang_seconds=6, command=f"{link}{sys.executable} -S train.py")
     assert nodes.wait() == [0, 0], nodes.end
 
 
