@@ -228,7 +228,8 @@ def test_the_sample_of_the_readme_is_deployed_as_printed_and_destroyed(
     trn(account, "destroy", "--cluster", "training", "--yes", "--grace", "0")
     s3 = account.aws.client("s3")
     (cache,) = {one["Name"] for one in s3.list_buckets()["Buckets"]} & set(deployed.ids("AWS::S3::Bucket"))
-    audit = json.loads(trn(account, "audit", "--cluster", "training", "--json"))
+    printed = trn(account, "audit", "--cluster", "training", "--json")
+    audit = json.loads(printed[printed.index("{") :])  # a sentence on standard error comes first
     assert {one["name"]: one["group"] for one in audit["resources"] if one["group"] != "shared"} == {cache: "kept"}
     s3.delete_bucket(Bucket=cache)
     assert left_behind(account, before) == []
