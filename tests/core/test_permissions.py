@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,20 @@ def test_people_read_no_content_of_other_stacks(role: str) -> None:
         if name.partition(":")[0] in CONTENT and action(name).access == "Read"
     }
     assert everywhere == {"kms:DescribeKey"}
+
+
+def test_clusters_whose_names_begin_alike_are_told_apart() -> None:
+    """The bucket of HyperPod's scripts is named after the cluster, with 12 digits of the stack's UUID."""
+    allowed = {
+        resource
+        for document in documents("operate", cluster_name="x")
+        for statement in document["Statement"]
+        for resource in statement["Resource"]
+        if resource.startswith("arn:aws:s3:::sagemaker-")
+    }
+    own, other = "arn:aws:s3:::sagemaker-x-0123456789ab", "arn:aws:s3:::sagemaker-x-prod-0123456789ab"
+    assert any(fnmatchcase(own, pattern) for pattern in allowed)
+    assert not any(fnmatchcase(other, pattern) for pattern in allowed)
 
 
 def test_operators_change_stacks_only_with_the_sleep_function() -> None:

@@ -45,7 +45,9 @@ def _calls(plan: Plan, role: str, *, account: str, partition: str) -> Iterator[C
     for document in policies(role, scope_of(plan, account=account, partition=partition)):
         for statement in document["Statement"]:
             actions = [action for action in statement["Action"] if "*" not in action]
-            resources = [one if one == "*" else one.replace("*", _SOME_NAME) for one in statement["Resource"]]
+            resources = [
+                one if one == "*" else one.replace("*", _SOME_NAME).replace("?", "0") for one in statement["Resource"]
+            ]
             for context in _contexts(statement.get("Condition", {})):
                 if actions:
                     yield Calls(actions=actions, resources=resources, context=region | context)
