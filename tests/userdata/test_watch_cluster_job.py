@@ -73,7 +73,8 @@ def test_a_job_has_no_way_to_root_and_leaves_nothing(node: JobNode):
     [words] = node.starts
     assert "--uid=trn-job" in words
     assert f" env HOME={node.launch['folder']} " in words
-    for name in ("NoNewPrivileges", "RestrictSUIDSGID", "ProtectHome", "PrivateTmp", "RemoveIPC"):
+    assert " --property=InaccessiblePaths=-/home " in words
+    for name in ("NoNewPrivileges", "RestrictSUIDSGID", "PrivateTmp", "RemoveIPC"):
         assert f" --property={name}=yes " in words
     assert " --property=KillMode=control-group " in words
     assert "WatchdogSec=120" in words

@@ -24,8 +24,9 @@ PROPERTIES = (
     # The user of jobs has no sudo, and no program gives it more rights than it has.
     "NoNewPrivileges=yes",
     "RestrictSUIDSGID=yes",
-    # The operators' files are hidden, and the next job finds nothing of this one in /tmp, /var/tmp and /dev/shm.
-    "ProtectHome=yes",
+    # The operators' files are hidden (/root is for root only), and the next job finds nothing of this one in /tmp,
+    # /var/tmp and /dev/shm.
+    "InaccessiblePaths=-/home",
     "PrivateTmp=yes",
     "RemoveIPC=yes",
     "KillMode=control-group",
