@@ -375,7 +375,7 @@ def test_killed_embedded_aws_leaves_no_running_process(own_aws: EmbeddedAws, tmp
     assert wait_until(lambda: not any(map(runs, pids)))
     assert wait_until(lambda: lifecycle.status(tmp_path) is None)
 
-    left = f"trn-lambda-{server.pid}-*"
+    left = f"trn-lambda-*-{server.pid}-*"
     assert list(Path(tempfile.gettempdir()).glob(left))
     lifecycle.start(tmp_path, Settings())
     assert list(Path(tempfile.gettempdir()).glob(left)) == []

@@ -14,6 +14,7 @@ import threading
 import uuid
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,15 +59,22 @@ def forget_code() -> None:
 
 
 def clear_leftovers() -> None:
-    """Remove the folders of servers that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob("trn-lambda-*-*"):
-        pid = folder.name.split("-")[2]
-        if pid.isdecimal() and not Path("/proc", pid).exists() and folder.lstat().st_uid == os.geteuid():
-            shutil.rmtree(folder, ignore_errors=True)
+    """Remove the folders of servers that were killed. Other servers may do the same meanwhile."""
+    prefix = _folder_prefix()
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
+        pid = folder.name.removeprefix(prefix).partition("-")[0]
+        with suppress(FileNotFoundError):
+            if pid.isdecimal() and not Path("/proc", pid).exists() and folder.lstat().st_uid == os.geteuid():
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folder_prefix() -> str:
+    """A server sees only the processes of its PID namespace, so it clears only folders of that."""
+    return f"trn-lambda-{Path('/proc/self/ns/pid').stat().st_ino}-"
 
 
 def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
-    return tempfile.TemporaryDirectory(prefix=f"trn-lambda-{os.getpid()}-")
+    return tempfile.TemporaryDirectory(prefix=f"{_folder_prefix()}{os.getpid()}-")
 
 
 def run(function: Any, event: Any) -> Invocation:
