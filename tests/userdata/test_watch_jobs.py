@@ -10,7 +10,8 @@ import pytest
 from trainium_userdata.node.trn_node import files, job_signals
 
 Starter = Callable[..., subprocess.Popen[str]]
-HANDLES = "import signal; signal.signal(signal.SIGUSR1, lambda *_: print('saved', flush=True))"
+# os.write: the signal may come while Python writes `ready` to the same buffer.
+HANDLES = "import os, signal; signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b'saved\\n'))"
 IGNORES = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN)"
 DEAF = "pass"
 
