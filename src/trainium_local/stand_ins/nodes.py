@@ -48,6 +48,7 @@ class StandInNodes:
         self._launched: list[str] = []
         self._proven: dict[str, tuple[str, str, NodeRecord]] = {}
         self._idle_since: dict[str, datetime] = {}
+        self._writing_usage = threading.Lock()
 
     def launched(self, instance: Any) -> None:
         """Write the record of moto's instance soon. Returns at once and never raises: no launch depends on it."""
@@ -83,6 +84,10 @@ class StandInNodes:
 
     def write_usage(self) -> None:
         """Write for every proven node that runs that no process holds a device: none does on a stand-in."""
+        with self._writing_usage:  # what was written before the clock moved must not come last
+            self._write_all_usage()
+
+    def _write_all_usage(self) -> None:
         for instance_id, (region, url, _) in list(self._proven.items()):
             self._idle_since.setdefault(instance_id, clock.now())
             if is_running(instance_id, region):
