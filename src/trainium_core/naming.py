@@ -9,6 +9,7 @@ CONSTRUCT_IDS: Mapping[str, str] = {
     "cluster": STACK_NAME,
     "sagemaker": "SageMakerTrainingStack",
     "hyperpod": "HyperPodStack",
+    "pcs": "PcsStack",
 }
 """The stack IDs in the app, by their key in trn:stacks, in the order of creation and display."""
 

@@ -16,7 +16,7 @@ from trainium_core.engines.registry import ENGINES
 CORE = Path(trainium_core.__file__).parent
 TINY = Path(__file__).parent / "tiny_engine"
 ADDED = {
-    "naming.py": {'    "hyperpod": "HyperPodStack",\n': '    "tiny": "TinyStack",\n'},
+    "naming.py": {'    "pcs": "PcsStack",\n': '    "tiny": "TinyStack",\n'},
     "plan/values.py": {
         "from trainium_core.plan.settings.sagemaker import SageMakerSettings\n": (
             "from trainium_core.plan.settings.tiny import TinySettings\n"
@@ -29,13 +29,13 @@ ADDED = {
         "from trainium_core.plan.rules.stacks import STACK_RULES\n": (
             "from trainium_core.plan.rules.tiny import RULES as TINY_RULES\n"
         ),
-        "_OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, HYPERPOD_RULES": ", TINY_RULES",
+        "_OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, HYPERPOD_RULES, PCS_RULES": ", TINY_RULES",
     },
     "engines/registry.py": {
         "from trainium_core.engines.sagemaker.engine import SAGEMAKER\n": (
             "from trainium_core.engines.tiny.engine import TINY\n"
         ),
-        "for engine in (EC2, SAGEMAKER, HYPERPOD": ", TINY",
+        "for engine in (EC2, SAGEMAKER, HYPERPOD, PCS": ", TINY",
     },
 }
 """The lines that a new engine adds, by the file and the text before them."""
@@ -64,7 +64,7 @@ def uses(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_new_engine_is_found_by_every_user_of_engines(uses: Any) -> None:
-    assert uses.pop("stacks")[0].endswith("out of cluster, sagemaker, hyperpod, tiny")
+    assert uses.pop("stacks")[0].endswith("out of cluster, sagemaker, hyperpod, pcs, tiny")
     assert uses == {
         "setting": 3,
         "in trn settings": True,

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
+from trainium_core.facts import facts
 from trainium_core.naming import SESSION_SERVICES
 from trainium_core.plan import Plan
+from trainium_core.plan.settings.file_systems import NEW_EFS
 from trainium_core.plan.settings.network import Egress
 from trainium_core.prices.price import PricedItem
 
@@ -37,6 +39,31 @@ def network_items(plan: Plan, egress: Egress | Literal["existing"]) -> Iterator[
         yield cost_item(plan, "Public IPv4 address", "public-ipv4", "AWS::EC2::EIP", "running")
         yield cost_item(plan, "NAT gateway data", "nat-gateway-data", gateway, "by use")
         yield cost_item(plan, "Data to the internet", "internet-data-out", "AWS::EC2::InternetGateway", "by use")
+
+
+def volume_items(plan: Plan, nodes: int, resource_type: str) -> Iterator[CostItem]:
+    """The root volumes of nodes that run."""
+    volume = f"{nodes} x {plan.root_volume_gib} GiB gp3 volume"
+    yield cost_item(plan, volume, "gp3-storage", resource_type, "running", nodes * plan.root_volume_gib)
+    faster = plan.root_volume_throughput - facts()["gp3_throughput"]["included"]
+    if faster:
+        billed_rate = Decimal(nodes * faster) / 1024
+        yield cost_item(plan, f"{nodes} x {faster} MiB/s more", "gp3-throughput", resource_type, "running", billed_rate)
+    if plan.root_volume_initialization:
+        yield cost_item(plan, "Image to new volumes", "volume-initialization", resource_type, "by use")
+
+
+def file_system_items(plan: Plan) -> Iterator[CostItem]:
+    """The new file systems of the nodes."""
+    if isinstance(plan.file_systems.fsx_lustre, int):
+        size = plan.file_systems.fsx_lustre
+        lustre = "AWS::FSx::FileSystem"
+        yield cost_item(plan, f"{size} GiB FSx for Lustre", "fsx-lustre-storage", lustre, "always", size)
+    if plan.file_systems.efs == NEW_EFS:
+        efs = "AWS::EFS::FileSystem"
+        yield cost_item(plan, "EFS storage", "efs-storage", efs, "by use")
+        yield cost_item(plan, "Read from EFS", "efs-read", efs, "by use")
+        yield cost_item(plan, "Written to EFS", "efs-write", efs, "by use")
 
 
 def alarms_item(plan: Plan, count: int) -> Iterator[CostItem]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.engines.engine import Engine
 from trainium_core.engines.hyperpod.engine import HYPERPOD
+from trainium_core.engines.pcs.engine import PCS
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.plan import Plan
 from trainium_core.plan.warnings import merged
@@ -12,7 +13,7 @@ from trainium_core.plan.warnings import merged
 CLUSTER = EC2
 """The engine of the cluster stack. Its settings have no section of their own in the plan."""
 
-ENGINES: Mapping[str, Engine] = {engine.key: engine for engine in (EC2, SAGEMAKER, HYPERPOD)}
+ENGINES: Mapping[str, Engine] = {engine.key: engine for engine in (EC2, SAGEMAKER, HYPERPOD, PCS)}
 """By their key in trn:stacks."""
 
 SERVICE_LOGS = tuple(engine.service_logs for engine in ENGINES.values() if engine.service_logs is not None)

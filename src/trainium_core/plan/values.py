@@ -16,6 +16,7 @@ from trainium_core.plan.settings.hyperpod import HyperPodSettings
 from trainium_core.plan.settings.jobs import JobAccess
 from trainium_core.plan.settings.network import Network
 from trainium_core.plan.settings.node import Node
+from trainium_core.plan.settings.pcs import PcsSettings
 from trainium_core.plan.settings.pilot import Pilot
 from trainium_core.plan.settings.sagemaker import SageMakerSettings
 from trainium_core.prices.price import PriceTable, no_prices
@@ -182,6 +183,7 @@ class PlanValues:
     )
     sagemaker: SageMakerSettings = field(default_factory=SageMakerSettings)
     hyperpod: HyperPodSettings = field(default_factory=HyperPodSettings)
+    pcs: PcsSettings = field(default_factory=PcsSettings)
 
     @property
     def stack_names(self) -> Mapping[str, str]:

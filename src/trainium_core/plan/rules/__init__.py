@@ -9,6 +9,7 @@ from trainium_core.plan.rules.hyperpod import RULES as HYPERPOD_RULES
 from trainium_core.plan.rules.instance_type import INSTANCE_TYPE_RULES
 from trainium_core.plan.rules.jobs import JOB_RULES
 from trainium_core.plan.rules.network import NETWORK_RULES
+from trainium_core.plan.rules.pcs import RULES as PCS_RULES
 from trainium_core.plan.rules.pilot import PILOT_RULES
 from trainium_core.plan.rules.rule import Rule
 from trainium_core.plan.rules.sagemaker import RULES as SAGEMAKER_RULES
@@ -26,7 +27,7 @@ _OF_EVERY_PLAN = (
     *STACK_RULES,
 )
 
-_OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, HYPERPOD_RULES)
+_OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, HYPERPOD_RULES, PCS_RULES)
 
 
 def broken_rules(values: PlanValues, unusable: Collection[str] = ()) -> list[Problem]:

@@ -1,0 +1,92 @@
+"""The Slurm configuration of a plan: cluster, node group, GRES and queues, by Slurm's own parameter names.
+
+PcsStack gives it to AWS PCS, and the node lab renders slurm.conf and gres.conf from it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trainium_core.facts import facts
+from trainium_core.plan import Plan
+
+GRES_NAME = "neuron"
+"""The generic resource: one for each Neuron device. Jobs request it with --gres=neuron:N."""
+
+NODE_GROUP = "nodes"
+LOGIN_GROUP = "login"
+"""The names of the compute node groups. AWS PCS names nodes after their group: nodes-1."""
+
+EPILOG = "/opt/trn/slurm/epilog"
+"""The epilog on every node, which the proof installs before slurmd starts."""
+
+_FIRST_WITH_EXCLUSIVE = "26.05"
+_DEFAULT_PRIORITY = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlurmQueue:
+    """One queue. Jobs in a queue with a higher priority are scheduled first (PriorityTier)."""
+
+    name: str
+    priority: int = _DEFAULT_PRIORITY
+    is_default: bool = False
+
+
+def queues(plan: Plan) -> Sequence[SlurmQueue]:
+    """The queues of the plan; the first is the default."""
+    return [_queue(text, is_default=position == 0) for position, text in enumerate(plan.pcs.queues)]
+
+
+def _queue(text: str, *, is_default: bool) -> SlurmQueue:
+    name, _, priority = text.partition(":")
+    return SlurmQueue(name=name, priority=int(priority or _DEFAULT_PRIORITY), is_default=is_default)
+
+
+def cluster_size(plan: Plan) -> str:
+    """The smallest size of AWS PCS that has room for the nodes and the login node."""
+    needed = plan.nodes + plan.pcs.login
+    sizes = facts()["pcs"]["sizes"]
+    return min((size["nodes"], name) for name, size in sizes.items() if size["nodes"] >= needed)[1]
+
+
+def cluster_settings(plan: Plan) -> Mapping[str, str]:
+    """Settings of slurm.conf that concern the cluster, except those that AWS PCS always sets."""
+    settings = {"Epilog": EPILOG}
+    if plan.pcs.accounting:
+        settings["PriorityType"] = "priority/multifactor"
+    return settings
+
+
+def group_settings(plan: Plan) -> Mapping[str, str]:
+    """Settings of the nodes' entry in slurm.conf."""
+    return {"Gres": f"{GRES_NAME}:{plan.type.neuron_devices}", "Features": ",".join(features(plan))}
+
+
+def features(plan: Plan) -> Sequence[str]:
+    """What jobs can require with --constraint: the type, the cores per node, and the framework if it is known."""
+    framework = plan.framework
+    stack = [framework.stack] if framework else []
+    return [GRES_NAME, plan.instance_type, f"neuroncores{plan.neuron_cores_per_node}", *stack]
+
+
+def gres_records(plan: Plan) -> Sequence[Mapping[str, str]]:
+    """The records of gres.conf for the nodes. They count devices and name no device files.
+
+    AWS PCS checks a record for syntax only, and drains a node whose record names a missing file.
+    """
+    return [{"Name": GRES_NAME, "Count": str(plan.type.neuron_devices)}]
+
+
+def queue_settings(plan: Plan, queue: SlurmQueue) -> Mapping[str, str]:
+    """Settings of a queue's entry in slurm.conf. Jobs get whole nodes."""
+    whole = plan.pcs.slurm_version >= _FIRST_WITH_EXCLUSIVE
+    settings = {"Exclusive": "NODE"} if whole else {"OverSubscribe": "EXCLUSIVE"}
+    settings["PriorityTier"] = str(queue.priority)
+    if queue.is_default:
+        settings["Default"] = "YES"
+    return settings
+
+
+def cpus(plan: Plan) -> int:
+    """The CPUs that Slurm sees on a node: AWS PCS sets one thread per core, and a vCPU of these types is a thread."""
+    return plan.type.vcpus // facts()["pcs"]["threads_of_types"]

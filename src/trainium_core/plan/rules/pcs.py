@@ -1,0 +1,132 @@
+"""Rules for Slurm on AWS PCS. Those about other settings apply only if trn:stacks includes pcs."""
+
+from collections.abc import Iterator
+
+from trainium_core.facts import facts
+from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.values import PlanValues
+from trainium_core.problems import Problem
+
+RULES: list[Rule] = []
+rule = rule_of(RULES)
+
+_PCS = facts()["pcs"]
+_LOGIN_NODES = 1
+_STACK = "with pcs in trn:stacks"
+_OTHER_STACK = "or deploy TrnClusterStack instead"
+
+
+@rule("pcs_slurm_version")
+def slurm_version_is_available(plan: PlanValues) -> Iterator[Problem]:
+    version, offered = plan.pcs.slurm_version, _PCS["versions"]
+    if version not in offered:
+        ended = _PCS["ended"].get(version)
+        reason = f"; support of {version} ends on {ended:%Y-%m-%d}" if ended else ""
+        yield Problem(
+            key="pcs_slurm_version",
+            got=version,
+            allowed=", ".join(offered) + reason,
+            fix=f"set it to {_PCS['default_version']}, or remove it",
+        )
+
+
+@rule("pcs_min_nodes", "nodes")
+def static_nodes_fit_nodes(plan: PlanValues) -> Iterator[Problem]:
+    if plan.pcs.min_nodes > plan.nodes and "pcs" in plan.stacks:
+        fix = "lower it, or raise trn:nodes"
+        yield Problem(key="pcs_min_nodes", got=plan.pcs.min_nodes, allowed=f"up to trn:nodes, {plan.nodes}", fix=fix)
+
+
+@rule("pcs_queues")
+def queues_are_distinct_and_few(plan: PlanValues) -> Iterator[Problem]:
+    names = [queue.partition(":")[0] for queue in plan.pcs.queues]
+    most = _PCS["quotas"]["queues"]
+    if not names:
+        fix = "name one queue, or remove the setting"
+        yield Problem(key="pcs_queues", got="", allowed="at least one queue", fix=fix)
+    elif len({name.casefold() for name in names}) < len(names):
+        fix = "give each queue one name"
+        yield Problem(key="pcs_queues", got=",".join(plan.pcs.queues), allowed="each name once", fix=fix)
+    elif len(names) > most:
+        allowed = f"up to {most} queues, the default quota of AWS PCS"
+        yield Problem(key="pcs_queues", got=len(names), allowed=allowed, fix="name fewer queues")
+
+
+@rule("stacks", "cluster_name")
+def cluster_name_is_long_enough(plan: PlanValues) -> Iterator[Problem]:
+    least = _PCS["least_name"]
+    if "pcs" in plan.stacks and len(plan.cluster_name) < least:
+        allowed = f"{least} characters or more {_STACK}"
+        yield Problem(key="cluster_name", got=plan.cluster_name, allowed=allowed, fix="choose a longer name")
+
+
+@rule("stacks", "nodes", "pcs_login")
+def nodes_fit_largest_size(plan: PlanValues) -> Iterator[Problem]:
+    most = max(size["nodes"] for size in _PCS["sizes"].values()) - _LOGIN_NODES * plan.pcs.login
+    if "pcs" in plan.stacks and plan.nodes > most:
+        yield Problem(key="nodes", got=plan.nodes, allowed=f"up to {most} {_STACK}", fix="ask for fewer nodes")
+
+
+@rule("pcs_interruptible", "capacity")
+def interruptible_requires_reservation(plan: PlanValues) -> Iterator[Problem]:
+    if plan.pcs.interruptible and plan.capacity != "reservation":
+        allowed = "off unless trn:capacity is reservation"
+        fix = "set trn:capacity to reservation, or remove it"
+        yield Problem(key="pcs_interruptible", got="on", allowed=allowed, fix=fix)
+
+
+@rule("stacks", "ends_action")
+def pcs_end_requires_destroy(plan: PlanValues) -> Iterator[Problem]:
+    if "pcs" in plan.stacks and plan.pilot.ends_action == "sleep":
+        yield Problem(
+            key="ends_action",
+            got=plan.pilot.ends_action,
+            allowed=f"destroy, {_STACK}: its Slurm controller is billed until the stack is destroyed",
+            fix="remove trn:ends_action, or set it to destroy",
+        )
+
+
+@rule("stacks", "budget_usd", "budget_action")
+def budget_stop_excludes_pcs(plan: PlanValues) -> Iterator[Problem]:
+    if "pcs" in plan.stacks and plan.pilot.stops_at_budget:
+        yield Problem(
+            key="budget_action",
+            got=plan.pilot.budget_action,
+            allowed=f"notify, {_STACK}",
+            fix=f"set trn:budget_action to notify, {_OTHER_STACK}",
+        )
+
+
+@rule("stacks", "idle_minutes")
+def idle_end_excludes_pcs(plan: PlanValues) -> Iterator[Problem]:
+    if "pcs" in plan.stacks and plan.pilot.idle_minutes is not None:
+        yield Problem(
+            key="idle_minutes",
+            got=plan.pilot.idle_minutes,
+            allowed=f"nothing {_STACK}: Slurm ends its idle nodes",
+            fix=f"set trn:pcs_idle_minutes, {_OTHER_STACK}",
+        )
+
+
+@rule("stacks", "neuron_software")
+def pcs_requires_neuron_image(plan: PlanValues) -> Iterator[Problem]:
+    if "pcs" in plan.stacks and plan.node.neuron_software == "install":
+        yield Problem(
+            key="neuron_software",
+            got=plan.node.neuron_software,
+            allowed=f"image, {_STACK}: its image already has the Neuron software",
+            fix="remove it, and set trn:ami to a Neuron DLAMI or trn:pcs_ami to an image of yours",
+        )
+
+
+@rule("stacks", "ami", "pcs_ami")
+def image_recipe_requires_ubuntu(plan: PlanValues) -> Iterator[Problem]:
+    prefix, system = facts()["neuron_images"]["parameter_prefix"], "ubuntu-24.04"
+    other = plan.ami.startswith(prefix) and f"/{system}/" not in plan.ami
+    if "pcs" in plan.stacks and plan.pcs.image is None and other:
+        yield Problem(
+            key="ami",
+            got=plan.ami,
+            allowed=f"a Neuron DLAMI for Ubuntu 24.04 {_STACK}, to which the recipe adds Slurm",
+            fix=f"name a parameter with /{system}/, or set trn:pcs_ami",
+        )
