@@ -9,7 +9,7 @@ from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance, UsageMetric
-from trainium_runtime.quota_need import family_of
+from trainium_runtime.quota_need import is_of
 from trainium_runtime.tags import tag_values
 
 # Stopping and stopped instances do not count (EC2 documentation, Reserved Instance quotas). According to it, neither do
@@ -84,7 +84,7 @@ class AwsQuotas(AwsService):
                 reservation
                 for page in pages.paginate(Filters=[{"Name": "state", "Values": ["active"]}])
                 for reservation in page["CapacityReservations"]
-                if family_of(reservation["InstanceType"]) == family
+                if is_of(family, reservation["InstanceType"])
                 and reservation.get("ReservationType", "default") == "default"
                 and reservation["AvailableInstanceCount"]
             ]
@@ -104,7 +104,7 @@ class AwsQuotas(AwsService):
                 for page in pages.paginate(Filters=[in_states], PaginationConfig={"PageSize": _LARGEST_PAGE})
                 for reservation in page["Reservations"]
                 for instance in reservation["Instances"]
-                if family_of(instance["InstanceType"]) == family
+                if is_of(family, instance["InstanceType"])
             ]
         vcpus = self._vcpus({instance["InstanceType"] for instance in found})
         return [

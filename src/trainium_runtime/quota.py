@@ -56,7 +56,7 @@ class RunningInstance:
 
 
 class Quotas(Protocol):
-    """`family`: the letters at the start of an instance type, such as trn: EC2 counts by family and market."""
+    """`family`: a family or generation of instance types, such as trn or p5: EC2 counts by these and the market."""
 
     def quota(self, service: str, code: str) -> Quota | None: ...
 

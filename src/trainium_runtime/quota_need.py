@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaNeed:
-    """vCPUs that the nodes of a cluster use of one EC2 quota in its region. `capacity`: on-demand or spot."""
+    """vCPUs that the nodes of a cluster use of one EC2 quota in its region. `capacity`: on-demand or spot.
+
+    `family`: letters at the start of the instance types that the quota counts, or a generation such as p5.
+    """
 
     code: str
     name: str
@@ -56,5 +59,15 @@ class QuotaNeed:
 
 
 def family_of(instance_type: str) -> str:
-    """The letters at the start of an instance type, by which EC2 counts its quotas."""
+    """The letters at the start of an instance type, by which EC2 counts most quotas."""
     return re.split(r"[^a-z]", instance_type)[0]
+
+
+def generation_of(instance_type: str) -> str:
+    """The letters and the number at the start of an instance type, by which EC2 counts spot instances of P types."""
+    return re.match(r"[a-z]*[0-9]*", instance_type)[0]  # pyright: ignore[reportOptionalSubscript]
+
+
+def is_of(family: str, instance_type: str) -> bool:
+    """Whether the instance type belongs to the family or the generation."""
+    return family in (family_of(instance_type), generation_of(instance_type))

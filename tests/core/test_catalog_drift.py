@@ -29,6 +29,11 @@ KNOWN_DIFFERENCES: Mapping[tuple[str, str], str] = {
         "device_memory_gib",
     ): "the API says 512 GiB a chip; a Trainium2 chip has 96 (Neuron documentation)",
     ("trn2.3xlarge", "network_gbps of the cards"): "the API says 200 Gbps for the instance and 50 for its one card",
+    (
+        "p6-b200.48xlarge",
+        "network_gbps of the cards",
+    ): "the API says 3200 Gbps for the instance and 8 x 200 for its cards",
+    ("g6e.48xlarge", "network_gbps of the cards"): "the API says 400 Gbps for the instance and 4 x 400 for its cards",
     ("trn2u.48xlarge", "accelerator"): "the API has no NeuronInfo for this type",
     ("trn2u.48xlarge", "neuron_devices"): "the API has no NeuronInfo for this type",
     ("trn2u.48xlarge", "neuron_cores_per_device"): "the API has no NeuronInfo for this type",
@@ -43,7 +48,7 @@ def read(path: Path) -> Any:
 @cache
 def api_types() -> Mapping[str, Mapping[str, Any]]:
     (file,) = RESOURCES.glob("instance_types.json*")
-    return {name: entry for name, entry in read(file).items() if name.startswith("trn")}
+    return {name: entry for name, entry in read(file).items() if name.startswith("trn") or name in builtin_catalog()}
 
 
 @cache
@@ -51,9 +56,9 @@ def api_zones() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     zones: dict[str, dict[str, tuple[str, ...]]] = {}
     for file in sorted((RESOURCES / "instance_type_offerings" / "availability-zone-id").iterdir()):
         for offering in read(file):
-            if offering["InstanceType"].startswith("trn"):
+            name = file.name.split(".")[0]
+            if offering["InstanceType"] in api_types() and name in builtin_catalog().regions:
                 region = zones.setdefault(offering["InstanceType"], {})
-                name = file.name.split(".")[0]
                 region[name] = tuple(sorted({*region.get(name, ()), offering["Location"]}))
     return zones
 
@@ -68,8 +73,8 @@ def stated_by_the_api(name: str) -> Mapping[str, Any]:
     """Every value of the catalogue that the API also states, under our names."""
     entry = api_types()[name]
     network, disks = entry["NetworkInfo"], entry["InstanceStorageInfo"]["Disks"]
-    (neuron,) = entry.get("NeuronInfo", {}).get("NeuronDevices", [{}])
     cards = network["NetworkCards"]
+    devices = _gpus(entry) if "GpuInfo" in entry else _neuron_devices(entry)
     return {
         "vcpus": entry["VCpuInfo"]["DefaultVCpus"],
         "memory_gib": entry["MemoryInfo"]["SizeInMiB"] / MIB_PER_GIB,
@@ -82,10 +87,29 @@ def stated_by_the_api(name: str) -> Mapping[str, Any]:
         "nvme_disk_gb": disks[0]["SizeInGB"],
         "usage_classes": sorted(entry["SupportedUsageClasses"]),
         "zones": dict(sorted(api_zones()[name].items())),
+        **devices,
+    }
+
+
+def _neuron_devices(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    (neuron,) = entry.get("NeuronInfo", {}).get("NeuronDevices", [{}])
+    return {
         "accelerator": neuron.get("Name"),
         "neuron_devices": neuron.get("Count"),
         "neuron_cores_per_device": neuron.get("CoreInfo", {}).get("Count"),
         "device_memory_gib": neuron.get("MemoryInfo", {}).get("SizeInMiB", 0) / MIB_PER_GIB,
+        "gpus": 0,
+    }
+
+
+def _gpus(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The catalogue has whole GiB: no GPU of it is known by a part of one."""
+    (gpu,) = entry["GpuInfo"]["Gpus"]
+    return {
+        "accelerator": gpu["Name"],
+        "gpus": gpu["Count"],
+        "device_memory_gib": gpu["MemoryInfo"]["SizeInMiB"] // MIB_PER_GIB,
+        "neuron_devices": 0,
     }
 
 

@@ -22,7 +22,7 @@ def test_a_setting_that_does_not_exist_is_refused_with_the_nearest(name: str, ne
 
 @pytest.mark.parametrize(
     ("got", "nearest"),
-    [("trn1.32xlarg", "trn1.32xlarge"), ("ml.trn1.32xlarge", "trn1.32xlarge"), ("p5.48xlarge", None)],
+    [("trn1.32xlarg", "trn1.32xlarge"), ("ml.trn1.32xlarge", "trn1.32xlarge"), ("p3.16xlarge", None)],
 )
 def test_unknown_type_is_refused(got: str, nearest: str | None) -> None:
     problem = the_problem(instance_type=got)
@@ -209,7 +209,7 @@ def test_all_problems_are_reported_at_once() -> None:
     keys = [
         problem.key
         for problem in problems_of(
-            instance_type="p5.48xlarge", nodes="four", capacity="spot", reservation_id=RESERVATION, vpc_id="x", node="1"
+            instance_type="p3.16xlarge", nodes="four", capacity="spot", reservation_id=RESERVATION, vpc_id="x", node="1"
         )
     ]
     assert sorted(keys) == ["instance_type", "node", "nodes", "reservation_id", "vpc_id"]

@@ -14,7 +14,9 @@ from trainium_core.plan.network_layout import (
     network_interfaces,
     node_subnet_addresses,
 )
-from trainium_core.quotas.ec2 import quota_need
+from trainium_core.plan.values import CapacityKind
+from trainium_core.quotas.ec2 import instances_quota_need, quota_need
+from trainium_runtime.quota_need import is_of
 
 
 @given(plan=plans())
@@ -58,3 +60,24 @@ def test_torchrun_starts_a_process_for_each_logical_core_of_each_node(plan: Plan
     given_options = dict(word.removeprefix("--").split("=", 1) for word in words if word.startswith("--"))
     processes = int(given_options["nproc_per_node"]) * int(given_options["nnodes"])
     assert processes * plan.lnc == plan.nodes * plan.type.physical_neuron_cores
+
+
+@pytest.mark.parametrize(
+    ("name", "capacity", "code"),
+    [
+        ("p5.48xlarge", "on-demand", "L-417A185B"),
+        ("p5en.48xlarge", "spot", "L-C4BD4855"),
+        ("p4de.24xlarge", "spot", "L-7212CCBC"),
+        ("p6-b200.48xlarge", "spot", None),
+        ("g6e.12xlarge", "on-demand", "L-DB2E81BA"),
+        ("g6.xlarge", "spot", "L-3819A6DF"),
+    ],
+)
+def test_spot_quota_of_p_types_is_per_generation(name: str, capacity: CapacityKind, code: str | None) -> None:
+    kind = builtin_catalog()[name]
+    need = instances_quota_need(kind, 2, capacity, region="us-west-2", cluster_name="gpus")
+    assert (need and need.code) == code
+    if need:
+        assert need.vcpus == 2 * kind.vcpus
+        assert is_of(need.family, name)
+        assert not is_of(need.family, "p3.16xlarge") or need.family == "p"

@@ -43,13 +43,18 @@ def test_user_data_without_the_line_has_no_report_url(user_data: bytes) -> None:
     assert report_url(user_data) is None
 
 
+NEURON_DEVICES = ("neuron-devices", "neuron-ls shows {} of {} Neuron devices")
+
+
 @pytest.mark.parametrize("name", sorted(builtin_catalog()))
 def test_record_has_the_devices_of_the_catalogue_and_says_who_wrote_it(name: str) -> None:
-    devices = builtin_catalog()[name].neuron_devices
+    kind = builtin_catalog()[name]
+    devices = kind.devices
+    check, shown = ("gpus", "nvidia-smi shows {} of {} GPUs") if kind.is_gpu else NEURON_DEVICES
     proven, failed = (node_record("i-1", name, failed=one) for one in (False, True))
     assert (proven.state, proven.reason) == ("proven", "")
-    assert [check.found for check in proven.checks if check.name == "neuron-devices"] == [str(devices)]
-    assert failed.reason == f"neuron-ls shows {devices - 1} of {devices} Neuron devices (missing {devices - 1})"
+    assert [one.found for one in proven.checks if one.name == check] == [str(devices)]
+    assert failed.reason == f"{shown.format(devices - 1, devices)} (missing {devices - 1})"
     for record in (proven, failed):
         assert NodeRecord.from_json(record.to_json()) == record
         assert WRITER in record.checks

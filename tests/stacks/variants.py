@@ -45,7 +45,7 @@ def _variants() -> Iterator[dict[str, Any]]:
     pilots, hosts = cycle(_PILOT), cycle(_HOST)
     new_file_systems, own_file_systems = cycle(_NEW_FILE_SYSTEMS), cycle(_OWN_FILE_SYSTEMS)
     interfaces, capacities = cycle(CARD_INTERFACE_TYPES), cycle(CAPACITY)
-    for entry in builtin_catalog().values():
+    for entry in (kind for kind in builtin_catalog().values() if not kind.is_gpu):
         for region in entry.zones:
             sold = (*entry.usage_classes, "reservation")
             capacity = next(capacity for capacity in capacities if capacity in sold)

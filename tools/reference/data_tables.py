@@ -34,8 +34,8 @@ def _hardware(entry: InstanceType) -> tuple[str, ...]:
     physical = entry.physical_neuron_cores
     return (
         code(entry.name),
-        f"{entry.neuron_devices} {entry.accelerator}",
-        str(logical) if logical == physical else f"{logical} ({physical})",
+        f"{entry.devices} {entry.accelerator}",
+        "" if entry.is_gpu else str(logical) if logical == physical else f"{logical} ({physical})",
         f"{entry.total_device_memory_gib} GiB",
         str(entry.vcpus),
         f"{entry.memory_gib} GiB",

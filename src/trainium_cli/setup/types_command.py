@@ -59,7 +59,8 @@ def _show(chosen: list[InstanceType], region: str | None, catalog: Catalog) -> N
     out.print(table(["Type", "Region", "Zone ids", "Bought as"], offers, wrapping=["Bought as"]))
     out.print(
         "\n"
-        "Cores: NeuronCores that training sees (in brackets: physical ones, where they differ). EFA: interfaces. "
+        "Devices: Neuron devices or GPUs. Cores: NeuronCores that training sees (in brackets: physical ones, if they "
+        "differ). EFA: interfaces. "
         "A zone that offers a type may have no capacity free."
     )
     used = {fact.source for entry in chosen for fact in catalog.facts[entry.name].values()}
@@ -73,8 +74,8 @@ def _hardware(entry: InstanceType) -> list[str]:
     physical = entry.physical_neuron_cores
     return [
         entry.name,
-        str(entry.neuron_devices),
-        str(logical) if logical == physical else f"{logical} ({physical})",
+        f"{entry.devices} {entry.accelerator}",
+        "" if entry.is_gpu else str(logical) if logical == physical else f"{logical} ({physical})",
         str(entry.total_device_memory_gib),
         str(entry.vcpus),
         str(entry.memory_gib),

@@ -1,1 +1,1 @@
-"""The instance types of data/instance_types.toml, and the Neuron software that runs on them."""
+"""The instance types of data/instance_types.toml, and the software that runs on them."""

@@ -83,11 +83,16 @@ def _sources(sources: Mapping[str, Any], where: str) -> Mapping[str, Mapping[str
     return sources
 
 
+_OF_NEURON = ("neuron_devices", "neuron_cores_per_device", "logical_neuroncore_configs", "instances_per_ultraserver")
+_OF_GPUS = ("gpus",)
+
+
 def _facts(row: Mapping[str, Any], sources: Mapping[str, Any], where: str) -> dict[str, Fact]:
+    of_others = _OF_NEURON if "gpus" in row else _OF_GPUS
     facts = {
         field.name: _fact(row.get(field.name), field.type, f"{where}: {field.name}")
         for field in fields(InstanceType)
-        if field.name not in ("name", "zones")
+        if field.name not in ("name", "zones", *of_others)
     }
     facts["zones"] = _zones(row.get("zones"), where)
     unknown = sorted(set(row) - set(facts))
@@ -122,6 +127,8 @@ def _zones(entry: Any, where: str) -> Fact:
 
 def _instance_type(name: str, facts: Mapping[str, Fact], where: str) -> InstanceType:
     entry = InstanceType(name=name, **{key: fact.value for key, fact in facts.items()})
+    if not entry.devices:
+        raise CatalogError(f"{where}: has neither Neuron devices nor GPUs")
     if entry.efa_interfaces > entry.network_cards:
         raise CatalogError(f"{where}: {entry.efa_interfaces} EFA interfaces do not fit {entry.network_cards} cards")
     for config in entry.logical_neuroncore_configs:

@@ -1,17 +1,17 @@
-"""An EC2 instance type with Neuron devices."""
+"""An EC2 instance type with Neuron devices or GPUs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trainium_runtime.quota_need import family_of
+from trainium_runtime.quota_need import family_of, generation_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceType:
-    """An EC2 instance type with Neuron devices, as stated by its sources.
+    """An EC2 instance type, as stated by its sources. It has either Neuron devices or GPUs.
 
-    `device_memory_gib` and `neuron_cores_per_device` (physical cores) are per Neuron device; `network_gbps` is per
-    instance; `zones` maps a region to the IDs of the Availability Zones that offer the type.
+    `device_memory_gib` is per device, `neuron_cores_per_device` (physical cores) per Neuron device; `network_gbps` is
+    per instance; `zones` maps a region to the IDs of the Availability Zones that offer the type.
     `logical_neuroncore_configs`: allowed numbers of physical cores per logical core (empty: always one).
     """
 
@@ -19,9 +19,6 @@ class InstanceType:
     accelerator: str
     vcpus: int
     memory_gib: int
-    neuron_devices: int
-    neuron_cores_per_device: int
-    logical_neuroncore_configs: tuple[int, ...]
     device_memory_gib: int
     network_cards: int
     network_interfaces_per_card: int
@@ -30,13 +27,31 @@ class InstanceType:
     nvme_disks: int
     nvme_disk_gb: int
     usage_classes: tuple[str, ...]
-    instances_per_ultraserver: int
     zones: Mapping[str, tuple[str, ...]]
+    neuron_devices: int = 0
+    neuron_cores_per_device: int = 0
+    logical_neuroncore_configs: tuple[int, ...] = ()
+    instances_per_ultraserver: int = 1
+    gpus: int = 0
 
     @property
     def family(self) -> str:
-        """The letters at the start of the name: `trn` for trn1n.32xlarge. Quotas are per family."""
+        """The letters at the start of the name: `trn` for trn1n.32xlarge. Most quotas are per family."""
         return family_of(self.name)
+
+    @property
+    def generation(self) -> str:
+        """The family with its number: `p5` for p5en.48xlarge. Spot quotas of P instances are per generation."""
+        return generation_of(self.name)
+
+    @property
+    def is_gpu(self) -> bool:
+        return self.gpus > 0
+
+    @property
+    def devices(self) -> int:
+        """Number of Neuron devices or GPUs."""
+        return self.gpus or self.neuron_devices
 
     @property
     def default_logical_neuroncore_config(self) -> int:
@@ -49,7 +64,7 @@ class InstanceType:
 
     @property
     def total_device_memory_gib(self) -> int:
-        return self.neuron_devices * self.device_memory_gib
+        return self.devices * self.device_memory_gib
 
     @property
     def zone_ids(self) -> tuple[str, ...]:

@@ -22,14 +22,16 @@ def instances_quota_need(
     None for a Capacity Block (no source says whether it counts), for a family without a quota in the facts, and for a
     reservation: its capacity counted when it was created, and its instances need nothing more.
     """
-    quota = facts()["quotas"].get(kind.family, {}).get(capacity)
-    if quota is None:
+    quotas = facts()["quotas"]
+    family = next((one for one in (kind.generation, kind.family) if capacity in quotas.get(one, {})), None)
+    if family is None:
         return None
+    quota = quotas[family][capacity]
     return QuotaNeed(
         code=quota["code"],
         name=quota["name"],
         region=region,
-        family=kind.family,
+        family=family,
         capacity=capacity,
         cluster=cluster_name,
         nodes=nodes,

@@ -1,12 +1,12 @@
 """The EC2 quotas of the embedded AWS: vcpu_quotas.toml with the values chosen at start over it. Imports no moto."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
 from trainium_core.facts import facts
 from trainium_local.seeds import table
+from trainium_runtime.quota_need import is_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +37,13 @@ def vcpu_quotas() -> tuple[VcpuQuota, ...]:
 
 def quota_for(instance_type: str, market: str) -> VcpuQuota | None:
     """The quota that a launch counts against, or None when the embedded AWS has none for it."""
-    family = re.split(r"[^a-z]", instance_type)[0]
-    return next((q for q in vcpu_quotas() if q.market == market and family in q.families), None)
+    of_market = [quota for quota in vcpu_quotas() if quota.market == market]
+    return next((quota for quota in of_market if any(is_of(family, instance_type) for family in quota.families)), None)
 
 
 @cache
 def seeded_quotas() -> tuple[VcpuQuota, ...]:
-    """The quotas of vcpu_quotas.toml; codes and names of Trainium's are in the facts."""
+    """The quotas of vcpu_quotas.toml; codes and names that plans need are in the facts."""
     names = facts()["quotas"]
     return tuple(
         VcpuQuota(

@@ -50,7 +50,7 @@ def usage_metric(quota: VcpuQuota) -> dict[str, Any]:
     Its form and the classes Inf/OnDemand and Standard/Spot are in a public dump of Service Quotas; other classes are
     made by the same pattern, and may be others on AWS.
     """
-    family = quota.families[0].capitalize() if len(quota.families) == 1 else "Standard"
+    family = "Standard" if "m" in quota.families else quota.families[0].capitalize()
     market = "Spot" if quota.market == "spot" else "OnDemand"
     return {
         "MetricNamespace": NAMESPACE,

@@ -153,7 +153,7 @@ def is_of_precompile_host(url: str) -> bool:
 
 
 def node_record(instance_id: str, instance_type: str, *, failed: bool) -> NodeRecord:
-    """The record that a node of this type would write, proven or with its last Neuron device missing."""
+    """The record that a node of this type would write, proven or with its last device missing."""
     known = builtin_catalog().get(instance_type)
     checks, reason = _device_checks(known, failed=failed) if known else ((), "")
     if failed and not reason:
@@ -180,9 +180,12 @@ def _now() -> str:
 
 
 def _device_checks(known: InstanceType, *, failed: bool) -> tuple[tuple[Check, ...], str]:
-    expected = known.neuron_devices
+    expected = known.devices
     found = expected - failed
-    reason = f"neuron-ls shows {found} of {expected} Neuron devices (missing {expected - 1})" if failed else ""
-    devices = Check(name="neuron-devices", expected=str(expected), found=str(found), ok=not failed)
+    name, by, what = (
+        ("gpus", "nvidia-smi", "GPUs") if known.is_gpu else ("neuron-devices", "neuron-ls", "Neuron devices")
+    )
+    reason = f"{by} shows {found} of {expected} {what} (missing {expected - 1})" if failed else ""
+    devices = Check(name=name, expected=str(expected), found=str(found), ok=not failed)
     efa = str(known.efa_interfaces)
     return (devices, Check(name="efa-devices", expected=efa, found=efa, ok=True)), reason

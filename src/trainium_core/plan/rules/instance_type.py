@@ -67,6 +67,13 @@ def type_is_known(plan: PlanValues) -> Iterator[Problem]:
     yield from known_type(plan.instance_type, plan.catalog, field="instance_type", catalog_field="trn:catalog")
 
 
+@rule("instance_type", "catalog")
+def gpu_type_is_not_deployed(plan: PlanValues) -> Iterator[Problem]:
+    if plan.type.is_gpu:
+        neuron = [name for name, kind in plan.catalog.items() if not kind.is_gpu]
+        yield Problem(key="instance_type", got=plan.instance_type, allowed=", ".join(neuron), fix="choose one of these")
+
+
 @rule("region", "catalog")
 def region_offers_trainium(plan: PlanValues) -> Iterator[Problem]:
     yield from region_with_trainium(plan.region, plan.catalog, field="region")
