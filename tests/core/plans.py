@@ -30,8 +30,8 @@ SELLABLE = [
     for capacity in (*entry.usage_classes, "reservation")
 ]
 
-cluster_names = st.from_regex(r"[a-z][a-z0-9]{0,9}(-[a-z0-9]{1,9}){0,2}", fullmatch=True)
-"""Names that clusters may have."""
+cluster_names = st.from_regex(r"[a-z][a-z0-9]{2,9}(-[a-z0-9]{1,9}){0,2}", fullmatch=True)
+"""Names that clusters of every engine may have."""
 
 
 def from_settings(**settings: Any) -> Plan:
