@@ -9,7 +9,7 @@ from trainium_local import server
 from trainium_local.services import lambda_starter
 
 # moto reads its settings from the environment, some of them as it is imported.
-server._forget_the_callers_settings(region="us-west-2", port=1)
+server._remove_caller_settings(region="us-west-2", port=1)
 
 for module in (
     *(command.module for command in COMMANDS.values()),

@@ -22,9 +22,9 @@ def main() -> None:
 
 
 def run(settings: Settings, *, ready_file: Path) -> None:
-    """Serve until this process is signalled to end; address and credentials are written once it serves."""
+    """Serve until a signal ends this process. Writes the address and credentials once the server answers requests."""
     signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(0))
-    os.umask(0o077)  # whatever is written from now on is the user's alone
+    os.umask(0o077)  # files created from here on are private to the user
 
     def ready(health: Health, connection: Connection) -> None:
         connection.write(ready_file)

@@ -1,4 +1,4 @@
-"""Who sent a request: the owner of this server, or a principal with credentials from its IAM or STS."""
+"""Identifies the sender of a request: the owner of this server, or a principal with credentials from its IAM or STS."""
 
 import secrets
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from trainium_local.environment import ACCOUNT_ID
 from trainium_local.signatures import Credentials
 
 CALLER = "trainium_local.caller"
-"""Where a request's WSGI environment holds its Caller; requests with a token in their URL have none."""
+"""Key of the WSGI environment for the Caller of a request. Requests with a token in their URL have none."""
 
 _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _owner: list[Credentials] = []
@@ -17,26 +17,29 @@ _of_roles: dict[tuple[str, str], Credentials] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """The signer of a request. is_owner: signed with the credentials of this start, which may do everything."""
+    """The signer of a request.
+
+    is_owner: the request is signed with the credentials of this server process, which permit everything.
+    """
 
     access_key_id: str
     is_owner: bool
 
 
 def make_owner() -> Credentials:
-    """Credentials that only this start of the server accepts; they are the owner's from now on."""
+    """Create the owner's credentials. Only this server process accepts them."""
     identity = "TRNL" + "".join(secrets.choice(_BASE32) for _ in range(16))
     _owner[:] = [Credentials(access_key_id=identity, secret_access_key=secrets.token_urlsafe(30))]
     return _owner[0]
 
 
 def owner() -> Credentials:
-    """The credentials of this start."""
+    """Return the owner's credentials."""
     return _owner[0]
 
 
 def credentials_of(access_key_id: str) -> Credentials | None:
-    """The data of an access key ID; None for an unknown one."""
+    """Return the data of an access key ID, or None if it is unknown."""
     from moto.iam.models import iam_backends
     from moto.sts.models import sts_backends
 
@@ -57,7 +60,7 @@ def caller(access_key_id: str) -> Caller:
 
 
 def role_credentials(role_arn: str, *, session: str, region: str) -> Credentials:
-    """Credentials of a role, as STS AssumeRole gives them: for one session the same, as long as they are good."""
+    """Return credentials for a role, as STS AssumeRole does. Each session reuses its credentials until they expire."""
     from moto.sts.models import sts_backends
 
     known = _of_roles.get((role_arn, session))
@@ -75,7 +78,7 @@ def role_credentials(role_arn: str, *, session: str, region: str) -> Credentials
 
 
 def account_of(access_key_id: str) -> str:
-    """The account that has an access key ID; this account for the owner's."""
+    """Return the account of an access key ID. The owner's key belongs to the account of this server."""
     from moto.iam.models import iam_backends
 
     accounts: Any = iam_backends
@@ -86,7 +89,7 @@ def account_of(access_key_id: str) -> str:
 
 
 def random_secret(length: int) -> str:
-    """moto's own can be predicted from its other identifiers."""
+    """Return a cryptographically random secret. moto's are predictable from its other identifiers."""
     return secrets.token_urlsafe(length)[:length]
 
 

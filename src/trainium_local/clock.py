@@ -1,6 +1,6 @@
-"""The clock of the embedded AWS: the machine's, or moved forward on request.
+"""The clock of the embedded AWS: the time of this machine, or later.
 
-Stacks, Capacity Blocks, launches, schedules and functions go by it; what moto dates goes by the machine's.
+Stacks, Capacity Blocks, launches, schedules and functions use it. Timestamps that moto sets use the machine's clock.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ _ahead = [timedelta()]
 
 
 class ClockBackwardsError(ValueError):
-    """A clock is only ever put forward: what has happened has happened."""
+    """The clock can only be moved forward."""
 
 
 def now() -> datetime:
@@ -17,12 +17,12 @@ def now() -> datetime:
 
 
 def seconds_ahead() -> float:
-    """By how much it is ahead of the machine's clock."""
+    """Return how far this clock is ahead of the machine's."""
     return _ahead[0].total_seconds()
 
 
 def put_forward_to(instant: datetime) -> None:
-    """Raises ClockBackwardsError when that is past already."""
+    """Move the clock forward. Raises ClockBackwardsError for a time in the past."""
     if instant < now():
         raise ClockBackwardsError(f"it is {now():%Y-%m-%dT%H:%M:%SZ} already")
     _ahead[0] = instant - datetime.now(UTC)

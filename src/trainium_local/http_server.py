@@ -1,4 +1,4 @@
-"""The HTTP server: on loopback only, with a bound for the time, the size and the number of what clients send."""
+"""The HTTP server. It listens on loopback only, and limits the time, size and number of requests."""
 
 import io
 import socket
@@ -21,22 +21,22 @@ HEAD_SECONDS = 10.0
 BODY_SECONDS = 120.0
 SEND_SECONDS = 120.0
 MOST_BODY = 512 << 20
-"""Bytes of one request. S3 takes 5 GiB at once; the objects here are in memory."""
+"""Maximum size of a request in bytes. S3 accepts 5 GiB; here, objects are kept in memory."""
 MOST_UNKNOWN = 64
-"""Connections of clients that have not yet said who they are. When one more comes, the oldest is closed."""
+"""Maximum number of unauthenticated connections. One more closes the oldest."""
 
 _TOO_LARGE = f"a request's body has at most {MOST_BODY} bytes here"
 
 INCOMING = "trainium_local.incoming"
-"""Where a WSGI environment holds the Incoming of its request."""
+"""Key of the WSGI environment for the Incoming of a request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Incoming:
-    """A request of which only the head has been read. read_body: to be called once it is known who sends it.
+    """A request of which only the head has been read.
 
-    It raises OverflowError when the body is too large, ValueError for a length that is none, and OSError when the body
-    does not come in time.
+    read_body: call it once the sender is authenticated. It raises OverflowError for a body that is too large,
+    ValueError for an invalid length, and OSError for a body that does not arrive in time.
     """
 
     request: Request
@@ -44,13 +44,13 @@ class Incoming:
 
 
 class Server(ThreadedWSGIServer):
-    """Serves an application on a socket that listens already. Raises ValueError unless that is on loopback."""
+    """Serves an application on a listening socket. Raises ValueError if the socket is not on loopback."""
 
     def __init__(self, listener: socket.socket, application: Any) -> None:
         host, port = listener.getsockname()[:2]
         if not ip_address(host).is_loopback:
             raise ValueError(f"the embedded AWS listens on loopback only, not on {host}")
-        # of each connection the time at which it is cut off: a client may send byte after byte
+        # connection -> the time at which it is closed: a client may send one byte at a time
         self._unknown: dict[socket.socket, float] = {}
         self._sending_bodies: dict[socket.socket, float] = {}
         self._counting = threading.Lock()
@@ -70,25 +70,25 @@ class Server(ThreadedWSGIServer):
         self._cut_off([request for request, deadline in waited_for if deadline <= now])
 
     def shutdown_request(self, request: Any) -> None:
-        self.wait_no_more(request)
+        self.remove_deadline(request)
         super().shutdown_request(request)
 
     def wait_for_body(self, request: socket.socket) -> None:
-        """Its client is known by now."""
+        """Extend the deadline for the body: the client is authenticated."""
         with self._counting:
             self._unknown.pop(request, None)
             self._sending_bodies[request] = time.monotonic() + BODY_SECONDS
 
-    def wait_no_more(self, request: socket.socket) -> None:
-        """Nothing more is expected of its client."""
+    def remove_deadline(self, request: socket.socket) -> None:
+        """Remove the deadline: the request is complete."""
         with self._counting:
             self._unknown.pop(request, None)
             self._sending_bodies.pop(request, None)
 
     def _cut_off(self, requests: list[socket.socket]) -> None:
         for request in requests:
-            self.wait_no_more(request)
-            with suppress(OSError):  # it may have ended just now
+            self.remove_deadline(request)
+            with suppress(OSError):  # the connection may have ended just now
                 request.shutdown(socket.SHUT_RDWR)
 
 
@@ -118,15 +118,15 @@ class Handler(MotoRequestHandler):
             raise OverflowError(_TOO_LARGE)
         if len(body) < length and not in_chunks:
             raise ConnectionAbortedError
-        server.wait_no_more(self.connection)
+        server.remove_deadline(self.connection)
         self.connection.settimeout(SEND_SECONDS)
         environ |= {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
         return body
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Failures of the server only: a deployment makes thousands of requests."""
+        """Log errors of the server only: a deployment makes thousands of requests."""
         if str(code).startswith("5"):
             print(f"{self.command} {self.path.partition('?')[0]} {code} {size}", file=sys.stderr, flush=True)
 
     def log_error(self, format: str, *args: Any) -> None:
-        """Nothing: what a client does wrong is in its answer."""
+        """Log nothing: a client's error is in its response."""

@@ -1,7 +1,7 @@
-"""The embedded AWS as a background process of this user: start, status, stop. Imports no moto.
+"""The embedded AWS as a background process of the user: start, status, stop. Does not import moto.
 
-Its state is one file, for its owner only: where it answers, and the credentials of this start. What is true now is
-verified with the server, which proves that it has them too; otherwise the file is stale and means that nothing runs.
+One file, readable by its owner only, stores the address and the credentials of the current server. Every command
+verifies with the server that it has these credentials; otherwise the file is stale and no server is running.
 """
 
 import fcntl
@@ -29,12 +29,12 @@ STATE_FILE, LOG_FILE = "server.json", "server.log"
 
 
 class LocalError(Exception):
-    """The embedded AWS could not be started or stopped; the message is for the user."""
+    """The embedded AWS could not be started or stopped. The message is for the user."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """The server that answers now; `already` when it ran before."""
+    """The server that answers. `already`: it was running before."""
 
     health: Health
     connection: Connection
@@ -42,16 +42,17 @@ class Started:
 
 
 def home(environ: Mapping[str, str]) -> Path:
-    """Folder of the state and the log: TRN_LOCAL_HOME, else `trn` in the user's state folder."""
+    """Return the folder of the state and the log: TRN_LOCAL_HOME, or `trn` in the user's state folder."""
     own = environ.get("TRN_LOCAL_HOME")
     state = environ.get("XDG_STATE_HOME") or Path(environ.get("HOME", "~")).expanduser() / ".local" / "state"
     return Path(own) if own else Path(state) / "trn"
 
 
 def start(folder: Path, settings: Settings) -> Started:
-    """Start the server unless one runs, and wait until it answers. Raises LocalError with the end of its log.
+    """Start the server unless it is running, and wait until it answers.
 
-    Raises LocalError also for a folder that others may write to; one that they may only read is closed to them.
+    Raises LocalError with the end of the server's log, or if others can write to the folder. Removes others' read
+    access to the folder.
     """
     _make_private(folder)
     with _alone(folder):
@@ -62,22 +63,22 @@ def start(folder: Path, settings: Settings) -> Started:
 
 
 def status(folder: Path) -> Health | None:
-    """The server of this folder as it answers now, or None when none runs."""
+    """Return the health of this folder's server, or None if none is running."""
     running = _running(folder)
     return running.health if running else None
 
 
 def connection(folder: Path) -> Connection | None:
-    """The way to the server of this folder, or None when none runs."""
+    """Return the connection to this folder's server, or None if none is running."""
     running = _running(folder)
     return running.connection if running else None
 
 
 def stop(folder: Path) -> Health | None:
-    """Stop the server of this folder; None when none ran. What was created in it is gone."""
+    """Stop this folder's server, and return it, or None if none was running. All of its resources are lost."""
     running = status(folder)
     if running:
-        # The server itself has just named its process: no other is hit.
+        # The server itself returned its process ID, so no other process is signalled.
         os.kill(running.pid, signal.SIGTERM)
         deadline = time.monotonic() + STOP_SECONDS
         while status(folder) and time.monotonic() < deadline:
@@ -147,7 +148,7 @@ def _refuse_taken_port(port: int) -> None:
 
 
 def _is_embedded(port: int) -> bool:
-    """By what it says when it refuses a stranger."""
+    """Return whether the server on this port is an embedded AWS, by its refusal of unauthenticated requests."""
     server = http.client.HTTPConnection(HOST, port, timeout=1)
     try:
         server.request("GET", HEALTH_PATH)
@@ -160,7 +161,7 @@ def _is_embedded(port: int) -> bool:
 
 @contextmanager
 def _alone(folder: Path) -> Generator[None]:
-    """One start at a time, so that two commands at once do not start two servers."""
+    """Allow one start at a time, so that concurrent commands do not start two servers."""
     with open(folder / "lock", "w", opener=open_private) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""Paths of the embedded AWS itself, in front of the services'; the request guard lets only the owner through."""
+"""Routes the embedded AWS's own paths. The request guard admits only the owner to them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ Answer = Callable[[Any], Any]
 
 
 def with_own_paths(application: WsgiApp, answers: Mapping[str, Answer]) -> WsgiApp:
-    """`application`, but for these paths and what is below them."""
+    """Return `application` with handlers for these paths and everything below them."""
     from werkzeug.wrappers import Request
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

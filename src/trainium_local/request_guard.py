@@ -1,6 +1,6 @@
-"""What every request must pass before anything of it is run. Each of the checks stands for itself.
+"""The checks that every request passes before it is processed. The checks are independent of each other.
 
-A web page that the user opens, and every other user of this machine, can connect to loopback.
+Web pages that the user opens, and other users of this machine, can connect to loopback.
 """
 
 import json
@@ -15,7 +15,7 @@ from trainium_local.own_paths import WsgiApp
 from trainium_local.signatures import ALGORITHM, Request, Signature, signature_of
 
 OWN_PATHS = "/_trn_local/"
-"""Paths of the embedded AWS itself: for its owner, but for those with a token."""
+"""Paths of the embedded AWS itself. They are for the owner, except those with a token."""
 
 Headers = list[tuple[str, str]]
 
@@ -24,7 +24,7 @@ _HINT = "Each start of the embedded AWS has credentials of its own, which `trn l
 
 
 class RefusedError(Exception):
-    """A request that is refused; the message is for its sender."""
+    """The request is refused. The message is for its sender."""
 
     def __init__(self, status: str, code: str, message: str) -> None:
         super().__init__(message)
@@ -32,7 +32,10 @@ class RefusedError(Exception):
 
 
 def guarded(application: WsgiApp, *, port: int, has_token: Callable[[str], bool]) -> WsgiApp:
-    """`application` behind all checks. port: the server's. has_token: whether a path holds a token that is valid."""
+    """Return `application` behind all checks.
+
+    port: the server's port. has_token: returns whether a path contains a valid token.
+    """
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         def start(status: str, headers: Headers, *rest: Any) -> Any:
@@ -60,9 +63,10 @@ def guarded(application: WsgiApp, *, port: int, has_token: Callable[[str], bool]
 
 
 def refuse_foreign(request: Request, path: str, *, port: int) -> None:
-    """Raise RefusedError for what a browser sends on behalf of a page, for another host's name, and for moto's own API.
+    """Raise RefusedError for requests of web pages, for other host names, and for moto's own API.
 
-    The name of a host tells a page that had its name resolved to 127.0.0.1 (DNS rebinding) from a program of the user.
+    The host name distinguishes a page whose name was re-resolved to 127.0.0.1 (DNS rebinding) from a program of the
+    user.
     """
     own = {f"{HOST}:{port}", f"localhost:{port}"}
     if request.headers.get("host") not in own or not request.target.startswith("/"):
@@ -77,7 +81,7 @@ def refuse_foreign(request: Request, path: str, *, port: int) -> None:
 
 
 def _caller(signature: Signature | None, incoming: Incoming) -> Caller:
-    """Who signed the request. Its body is read only if the access key is known."""
+    """Return the signer of the request. The body is read only if the access key is known."""
     if signature is None:
         raise RefusedError(_FORBIDDEN, "MissingAuthenticationToken", f"Missing Authentication Token. {_HINT}")
     credentials = access.credentials_of(signature.access_key_id)
@@ -94,7 +98,7 @@ def _caller(signature: Signature | None, incoming: Incoming) -> Caller:
 
 
 def _name_service(environ: dict[str, Any], signature: Signature | None) -> None:
-    """Tell moto the service of a URL that is signed in its query: it takes the service from the header, else S3."""
+    """Name the service of a presigned URL for moto, which reads it from the header or assumes S3."""
     if signature and signature.service != "s3" and "HTTP_AUTHORIZATION" not in environ:
         scope = f"{signature.access_key_id}/{signature.date[:8]}/{signature.region}/{signature.service}/aws4_request"
         signed = ";".join(signature.signed_headers or ())
@@ -106,7 +110,7 @@ def _name_service(environ: dict[str, Any], signature: Signature | None) -> None:
 def _refusal(
     error: Exception, request: Request, signature: Signature | None, start: Callable[..., Any]
 ) -> Iterable[bytes]:
-    """As the protocol of the service has it, so that SDKs show the message."""
+    """Return the refusal in the service's protocol, so that SDKs display the message."""
     status, code = ("400 Bad Request", "InvalidRequest")
     if isinstance(error, RefusedError):
         status, code = error.status, error.code

@@ -1,4 +1,4 @@
-"""The server: moto's own, with what the embedded AWS replaces put in, bound to 127.0.0.1 and nothing else."""
+"""The server: moto's, with the replacements of the embedded AWS, on 127.0.0.1 only."""
 
 import json
 import os
@@ -21,12 +21,12 @@ HEALTH_PATH = "/_trn_local/health"
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How to start the embedded AWS.
+    """Settings of the embedded AWS.
 
-    port: 0 takes a free one. quotas: applied values by quota code, over the seeded ones.
-    stand_in_nodes: whether the embedded AWS plays the nodes.
-    fail_nodes: how many of these, counted from the first launch, report a missing device.
-    iam: `enforced` or `ignored`. log: the file that the output goes to.
+    port: 0 selects a free port. quotas: quota code -> applied value, instead of the seeded one.
+    stand_in_nodes: simulate the nodes.
+    fail_nodes: how many simulated nodes, from the first launch on, report a missing device.
+    iam: `enforced` or `ignored`. log: the file for the output.
     """
 
     port: int = 0
@@ -40,7 +40,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Health(Settings):
-    """What the health address answers: who is there, since when, with which settings.
+    """The response of the health address: version, start time and settings.
 
     adapters: the resource types with an adapter, see resources/types.toml.
     """
@@ -57,7 +57,7 @@ class Health(Settings):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Health":
-        """Read a health. Raises ValueError when the text is not one of this version."""
+        """Parse a health response. Raises ValueError for a response of another version."""
         try:
             fields: dict[str, Any] = json.loads(text)
             fields["adapters"] = tuple(fields["adapters"])
@@ -67,10 +67,10 @@ class Health(Settings):
 
 
 def serve(settings: Settings, *, ready: Callable[[Health, Connection], None]) -> None:
-    """Serve until the process ends; call `ready` once requests are answered. Raises OSError if the port is taken."""
+    """Serve until the process ends. Calls `ready` once requests are answered. Raises OSError if the port is in use."""
     listener = socket.create_server((HOST, settings.port))
     port = listener.getsockname()[1]
-    _forget_the_callers_settings(region=settings.region, port=port)
+    _remove_caller_settings(region=settings.region, port=port)
     connection = Connection(endpoint=f"http://{HOST}:{port}", region=settings.region, credentials=access.make_owner())
     application, health = _application(settings, connection)
 
@@ -85,22 +85,22 @@ def serve(settings: Settings, *, ready: Callable[[Health, Connection], None]) ->
     try:
         server.serve_forever()
     finally:
-        forget_code()  # while the port is still held: `trn local stop` waits for that
+        forget_code()  # before the port is released: `trn local stop` waits for the port
 
 
 def _load_images(region: str) -> None:
-    """Make moto load the images of a region, which takes it two seconds: not in the middle of the first deployment."""
+    """Load moto's images of a region, which takes two seconds, before the first deployment needs them."""
     from moto.ec2 import ec2_backends
 
     _ = ec2_backends[ACCOUNT_ID][region]
 
 
-def _forget_the_callers_settings(*, region: str, port: int) -> None:
-    """Nothing of the caller's may lead this process to AWS or make moto another account; moto reads the environment."""
+def _remove_caller_settings(*, region: str, port: int) -> None:
+    """Remove settings of the caller that would lead to AWS or change moto's account. moto reads the environment."""
     for name in [name for name in os.environ if name.startswith(("AWS_", "MOTO_"))]:
         del os.environ[name]
     os.environ.update(
-        AWS_ACCESS_KEY_ID="nobody",  # no child process finds credentials here
+        AWS_ACCESS_KEY_ID="nobody",  # child processes find no credentials here
         AWS_SECRET_ACCESS_KEY="nothing",
         AWS_DEFAULT_REGION=region,
         AWS_CONFIG_FILE=os.devnull,
@@ -115,7 +115,7 @@ def _forget_the_callers_settings(*, region: str, port: int) -> None:
 
 
 def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, Health]:
-    """moto's application with everything replaced. Imports moto: the environment must be ready before."""
+    """Return moto's application with all replacements. Imports moto, so the environment must be set before."""
     warnings.simplefilter("ignore")
     share_loader()
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -164,7 +164,7 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
 
 
 def share_loader() -> None:
-    """Let botocore and moto have one loader each: a new one reads all models again, a tenth of a deployment."""
+    """Give botocore and moto one loader each: a new loader reads all models again, a tenth of a deployment's time."""
     from botocore import session as botocore_session
     from moto.core import utils as moto_utils
 
@@ -174,9 +174,9 @@ def share_loader() -> None:
 
 
 def with_retried_failures(application: WsgiApp) -> WsgiApp:
-    """Answer what breaks off inside moto, such as two requests that meet in one dictionary, as AWS does: 500, no page.
+    """Answer an exception inside moto, such as two requests that change one dictionary, with HTTP 500 as AWS does.
 
-    SDKs ask again then; they cannot parse an HTML page. The log has the traceback.
+    SDKs then retry; they cannot parse an HTML page. The log contains the traceback.
     """
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -1,6 +1,6 @@
-"""Signatures of requests, as botocore makes them: Version 4 and, in URLs that boto3 signs for S3, Version 2.
+"""Request signatures as botocore makes them: Version 4, and Version 2 in URLs that boto3 signs for S3.
 
-botocore is imported late: what only asks for the state of a server need not wait for it.
+botocore is imported late, so that reading a server's state does not wait for it.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 MOST_SKEW = 15 * 60
-"""Seconds that the time of a signed request may differ from ours (Amazon S3 API Reference: RequestTimeTooSkewed)."""
+"""Maximum clock difference of a signed request in seconds (Amazon S3 API Reference: RequestTimeTooSkewed)."""
 
 _HEADER = re.compile(rf"{ALGORITHM} +Credential=([^,\s]+), *SignedHeaders=([^,\s]+), *Signature=([0-9a-f]+)")
 _UNCHECKED_BODY = ("UNSIGNED-PAYLOAD", "STREAMING-")
@@ -30,7 +30,7 @@ class Credentials:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request as it stands on the wire. headers: in lower case, joined by commas where one comes twice."""
+    """A request as sent. headers: names in lower case, repeated headers joined by commas."""
 
     method: str
     target: str
@@ -55,7 +55,7 @@ class Signature:
     value: str
 
     def is_valid(self, secret: str, request: Request, body: bytes) -> bool:
-        """Whether the holder of `secret` made it, for this request and body, and for this time."""
+        """Return whether the holder of `secret` made the signature, for this request, body and time."""
         claimed = request.headers.get("x-amz-content-sha256", "")
         if not self.begins <= time.time() <= self.expires:
             return False
@@ -83,7 +83,7 @@ class Signature:
 
 
 def signature_of(request: Request) -> Signature | None:
-    """The signature of a request, None if it has none that can be read."""
+    """Return the signature of a request, or None if it has no valid one."""
     try:
         return _from_header(request) if "authorization" in request.headers else _from_query(request.query)
     except (KeyError, ValueError):
@@ -91,7 +91,7 @@ def signature_of(request: Request) -> Signature | None:
 
 
 def sign(credentials: Credentials, request: Request, body: bytes, *, region: str, service: str) -> dict[str, str]:
-    """The headers of `request`, which must name the host, with a signature of ours in place of any other."""
+    """Return the headers of `request`, which must include the host, with a new signature."""
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
 
@@ -100,7 +100,7 @@ def sign(credentials: Credentials, request: Request, body: bytes, *, region: str
     named = {name: value for name, value in headers.items() if name == "host" or name.startswith("x-amz-")}
     signed: Any = AWSRequest(request.method, f"http://{headers['host']}{request.target}", named)
     signer: Any = SigV4Auth(_keys(credentials), service, region)
-    if service == "s3":  # S3 signs the path as it is sent, the others encode it once more
+    if service == "s3":  # S3 signs the path as sent; other services encode it once more
         signer._normalize_url_path = str
     signer.add_auth(signed)
     return headers | {name.lower(): str(value) for name, value in signed.headers.items()}

@@ -13,12 +13,12 @@ from typing import Any
 stepped = threading.Event()
 
 
-def say_that_it_begins() -> None:
+def report_beginning() -> None:
     while not stepped.wait(2):
         print("begins", flush=True)
 
 
-threading.Thread(target=say_that_it_begins, daemon=True).start()
+threading.Thread(target=report_beginning, daemon=True).start()
 
 import torch  # noqa: E402  # pyright: ignore[reportMissingImports]
 

@@ -1,7 +1,7 @@
-"""An honest CloudFormation in front of moto's services.
+"""A CloudFormation engine on top of moto's services.
 
-A template is refused when a type, a property, a reference or an attribute does not exist; a failure is rolled back and
-gives its reason; a deleted stack leaves nothing. `trainium_local.resources` has the types.
+It refuses templates with unknown types, properties, references or attributes. A failed operation is rolled back and
+reports the reason. A deleted stack leaves no resources behind. `trainium_local.resources` defines the resource types.
 """
 
 from moto.cloudformation import urls
@@ -10,6 +10,6 @@ from trainium_local.cloudformation.wire import CloudFormationResponse
 
 
 def install() -> None:
-    """Take the place of moto's CloudFormation. Once, before the server takes its first request."""
-    # moto's engine skips unknown types, swallows failures, gives no outputs and leaves things behind
+    """Replace moto's CloudFormation. Call this once, before the server accepts requests."""
+    # moto's engine skips unknown types, hides failures, returns no outputs and leaves resources behind
     urls.url_paths["{0}/$"] = CloudFormationResponse.dispatch

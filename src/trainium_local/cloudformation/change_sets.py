@@ -1,4 +1,4 @@
-"""Change sets: what a deployment would do to a stack, worked out without touching anything."""
+"""Change sets: the changes that a deployment would make to a stack."""
 
 import json
 import uuid
@@ -13,16 +13,16 @@ from trainium_local.resources import schemas
 from trainium_local.resources.registry import Properties
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
-#: The words by which clients recognise a change set that would change nothing.
+#: Clients recognise a change set without changes by this text.
 NO_CHANGES = "The submitted information didn't contain changes. Submit different information to create a change set."
 _INVALID = "The following hook(s)/validation failed: [AWS::EarlyValidation::PropertyValidation]."
 
 
 class ChangeSet:
-    """What `deployment` would do to `stack`.
+    """The changes that `deployment` would make to `stack`.
 
-    `changes` are in the shape of the API's ResourceChange, `invalid` in that of its OperationEvent: properties that the
-    schema of a type does not allow. It is obsolete once the stack is no longer what it was when it was made.
+    `changes` has the shape of ResourceChange in the API. `invalid` has the shape of OperationEvent, with the properties
+    that the schema of a type does not allow. A change set is obsolete once its stack has changed.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ChangeSet:
 
 
 def differs(stack: Stack, new: Deployment) -> bool:
-    """Whether something changes, be it only outputs, metadata, policies or tags."""
+    """Return whether anything changes, including outputs, metadata, policies and tags."""
     old = stack.deployment
     return (
         old is None
@@ -77,7 +77,7 @@ def differs(stack: Stack, new: Deployment) -> bool:
 
 
 class _Preview(Existing):
-    """Resolves the deployment with what is known: a value that depends on a coming change stays open."""
+    """Resolves the deployment with known values. A value that depends on a pending change remains unresolved."""
 
     def __init__(self, region: Region, stack: Stack, deployment: Deployment) -> None:
         super().__init__(region, stack)
@@ -147,7 +147,7 @@ class _Preview(Existing):
         return self._modified[logical_id]
 
     def _causes(self, value: Any) -> list[str]:
-        """What a property refers to whose change may change it, as `CausingEntity` has it."""
+        """Return the references of a property whose targets may change, as `CausingEntity` names them."""
         found = (one for one in references(value) if one.name in self._modified)
         return list(dict.fromkeys(f"{one.name}.{one.attribute}" if one.attribute else one.name for one in found))
 
@@ -189,5 +189,5 @@ def _details(
 
 
 def _shown(value: Any) -> str | None:
-    """As a change set shows a property's value to who asks with IncludePropertyValues."""
+    """Return a property's value as DescribeChangeSet returns it with IncludePropertyValues."""
     return value if value is None or isinstance(value, str) else json.dumps(value, default=str)

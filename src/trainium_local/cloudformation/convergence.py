@@ -1,4 +1,4 @@
-"""Bringing a stack to a deployment, resource by resource, with events and a way back."""
+"""Brings a stack to a deployment, resource by resource, with events and rollback."""
 
 import dataclasses
 import threading
@@ -29,12 +29,12 @@ _SAME_NAME = (
 
 
 class FailedError(Exception):
-    """A resource failed; its event has the details, the message is the reason for the stack."""
+    """A resource failed. Its event has the details; the message is the reason for the stack."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Step:
-    """A resource became another: created if there was none before, replaced if the physical id is a new one."""
+    """One change of a resource: a creation, an update, or a replacement if the physical ID is new."""
 
     before: StackResource | None
     after: StackResource
@@ -45,7 +45,7 @@ class _Step:
 
 
 class Convergence:
-    """One attempt to bring `stack` to `deployment`. After `run`, either `clean_up` or `take_back`."""
+    """One attempt to bring `stack` to `deployment`. Call `run`, then either `clean_up` or `take_back`."""
 
     def __init__(self, region: Region, stack: Stack, deployment: Deployment) -> None:
         self._region, self._stack, self._deployment = region, stack, deployment
@@ -54,14 +54,14 @@ class Convergence:
         self._steps = list[_Step]()
 
     def run(self) -> None:
-        """Raises FailedError, or CancelledError if the stack is deleted meanwhile."""
+        """Apply the deployment. Raises FailedError, or CancelledError if the stack is deleted meanwhile."""
         for name in filter(self._wanted, self._deployment.template.order):
             if self._stack.cancelled.is_set():
                 raise CancelledError
             self._bring(name)
 
     def outputs(self) -> list[Json]:
-        """The outputs of the stack as it is now. Raises ValidationError if an export's name is taken."""
+        """Return the stack's current outputs. Raises ValidationError if an export name is in use."""
         outputs = [
             {
                 "OutputKey": key,
@@ -85,7 +85,7 @@ class Convergence:
         return outputs
 
     def clean_up(self) -> None:
-        """Delete what the deployment no longer has. A failure shows in the events and fails nothing, as on AWS."""
+        """Delete resources that the deployment no longer contains. As on AWS, failures appear in events only."""
         for step in reversed(self._steps):
             if step.before is not None and step.replaces:
                 keep = step.before.definition.get("UpdateReplacePolicy") in KEEPS
@@ -93,9 +93,9 @@ class Convergence:
         delete_all(self._stack, [name for name in self._stack.resources if not self._wanted(name)])
 
     def take_back(self) -> list[str]:
-        """Take back what `run` did, the last first; gives the resources for which that failed.
+        """Roll back `run` in reverse order, and return the resources that could not be rolled back.
 
-        What those need is not touched.
+        Resources that those depend on remain unchanged.
         """
         held, failed = set[str](), list[str]()
         for step in reversed(self._steps):
@@ -177,7 +177,7 @@ class Convergence:
         except UnchangeableError:
             raise
         except Exception:
-            self._took(before, after)  # it may have changed half of it: to be taken back too
+            self._took(before, after)  # a failed update may be partial, so it is rolled back too
             raise
         else:
             self._took(before, after)
@@ -213,7 +213,7 @@ class Convergence:
 
 
 def _check(logical_id: str, resource_type: str, properties: Properties, region: str) -> None:
-    """Raise ValidationError if the type's schema does not allow the properties."""
+    """Raise ValidationError if the schema of the type does not allow the properties."""
     schema = schemas.find(resource_type, region)
     problems = schema.problems(properties) if schema else []
     if problems:

@@ -1,4 +1,4 @@
-"""Deletes resources of a stack, and makes the requests to their provisioners."""
+"""Deletes the resources of a stack, and creates requests to provisioners."""
 
 import dataclasses
 import threading
@@ -14,7 +14,7 @@ KEEPS = ("Retain", "RetainExceptOnCreate")
 
 
 def make_request(stack: Stack, resource: StackResource, *, secrets: bool = False) -> Request:
-    """The request to the provisioner of a resource; with the values of `secrets` in it, or their references."""
+    """Return the request to a resource's provisioner, with secrets resolved or as references."""
     return Request(
         account=stack.account,
         region=stack.region,
@@ -29,7 +29,7 @@ def make_request(stack: Stack, resource: StackResource, *, secrets: bool = False
 
 
 def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
-    """Delete one resource, or leave it standing outside the stack if it is to be kept; False if it did not go."""
+    """Delete a resource, or retain it if its policy says so. Returns False if the deletion failed."""
 
     def record(status: str, reason: str | None = None) -> None:
         physical_id = resource.physical_id
@@ -40,7 +40,7 @@ def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
     else:
         record("DELETE_IN_PROGRESS")
         try:
-            # what cancelled the stack's operation does not cancel this
+            # cancelling the stack's operation does not cancel the deletion
             request = dataclasses.replace(make_request(stack, resource), cancelled=threading.Event())
             resource.provisioner.delete(request, resource.provisioned)
         except Exception as error:
@@ -53,10 +53,10 @@ def delete(stack: Stack, resource: StackResource, *, keep: bool) -> bool:
 
 
 def delete_all(stack: Stack, logical_ids: Collection[str]) -> list[str]:
-    """Delete resources, those that others need last; gives back what did not go.
+    """Delete resources, dependents first, and return those that remain.
 
-    As on AWS, what did not go keeps what it needs, such as the function of a custom resource; and a failure is tried
-    again after the others, which may have stood in its way.
+    As on AWS, a resource that remains keeps its dependencies, such as the function of a custom resource. A failed
+    deletion is retried after the others, which may have blocked it.
     """
     needs = {name: needed_by(resource.definition) for name, resource in stack.resources.items()}
     left = dependents_first(list(logical_ids), needs)
@@ -73,11 +73,11 @@ def delete_all(stack: Stack, logical_ids: Collection[str]) -> list[str]:
 
 
 def dependents_first(logical_ids: list[str], needs: Mapping[str, set[str]]) -> list[str]:
-    """By what the resources name, and not by a template: after a failed update they are of two."""
+    """Sort resources, dependents first, by their properties: after a failed update they come from two templates."""
     ordered, waiting = list[str](), logical_ids[::-1]
     while waiting:
         needed = {other for name in waiting for other in needs[name] - {name}}
-        # Of two templates, they may name each other: then the youngest goes first.
+        # Resources from two templates can form a cycle. Then the newest is deleted first.
         free = [name for name in waiting if name not in needed] or waiting[:1]
         ordered += free
         waiting = [name for name in waiting if name not in free]

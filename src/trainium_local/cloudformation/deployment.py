@@ -1,4 +1,4 @@
-"""From a request to what can be deployed: template checked, parameters resolved, tags merged."""
+"""Turns a request into a deployment: validates the template, resolves parameters, merges tags."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -13,8 +13,9 @@ from trainium_local.resources import schemas
 from trainium_local.resources.registry import Properties
 from trainium_local.resources.schemas import KNOWN_AFTER_APPLY
 
-#: The resource types that need a capability -> the property that gives one a name of its own, None if none does.
-#: https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html (2026-11-22).
+#: Resource types that require a capability -> the property that sets a custom name, or None.
+#: https:
+#: docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html (2026-11-22).
 _IAM_TYPES = {
     "AWS::IAM::AccessKey": None,
     "AWS::IAM::Group": "GroupName",
@@ -31,9 +32,9 @@ _NO_VALUE = {"Ref": "AWS::NoValue"}
 def prepare(
     region: Region, body: str, given: Mapping[str, str], tags: Mapping[str, str], capabilities: Collection[str]
 ) -> Deployment:
-    """Raises ValidationError for all that can be refused before anything is touched.
+    """Return the deployment. Raises ValidationError for what CloudFormation refuses before any change.
 
-    `capabilities`: those that the caller acknowledges.
+    capabilities: the capabilities that the caller acknowledges.
     """
     try:
         template = Template.parse(body)
@@ -68,7 +69,10 @@ def _pseudo_parameters(region: Region, stack: Stack | None) -> dict[str, Any]:
 
 
 class Existing(Lookup):
-    """A Lookup of what exists: the resources of a stack, and other stacks. `imports`: the exports that were used."""
+    """A Lookup of existing values: the resources of a stack, and other stacks.
+
+    imports: the exports that the stack used.
+    """
 
     def __init__(self, region: Region, stack: Stack) -> None:
         self._region, self._stack = region, stack
@@ -109,7 +113,7 @@ class Existing(Lookup):
 
 
 def resolver(region: Region, stack: Stack, deployment: Deployment, lookup: Lookup) -> Resolver:
-    """Resolves the deployment's values for the stack."""
+    """Return a resolver of the deployment's values for the stack."""
     given = {name: parameter.value for name, parameter in deployment.parameters.items()}
     return Resolver(
         template=deployment.template,
@@ -120,7 +124,10 @@ def resolver(region: Region, stack: Stack, deployment: Deployment, lookup: Looku
 
 
 def with_stack_tags(resource_type: str, region: str, properties: Properties, tags: Mapping[str, str]) -> Properties:
-    """The stack's tags go onto every resource that takes tags; its own win."""
+    """Add the stack's tags to every resource that supports tags.
+
+    A resource's tag wins over the stack's tag of the same key.
+    """
     schema = schemas.find(resource_type, region)
     if not tags or schema is None or schema.tag_property is None:
         return properties

@@ -1,7 +1,7 @@
-"""Dynamic references: {{resolve:...}} becomes the value of an SSM parameter or of a secret.
+"""Dynamic references: replaces {{resolve:...}} with the value of an SSM parameter or a secret.
 
-Parameters are read wherever the template has them, at each deployment; secrets only when a resource is created or
-updated, so that a secret's new value alone updates nothing, as on AWS.
+Parameters are resolved anywhere in a template, at each deployment. Secrets are resolved only when a resource is created
+or updated, so a new secret value alone updates nothing, as on AWS.
 """
 
 import json
@@ -20,12 +20,12 @@ _VERSIONED = re.compile(r"(arn:.+?|[^:]+)(?::(\d+))?")
 
 
 def with_parameters(text: str, region: str) -> str:
-    """The text with the values of its SSM parameters. Raises ValidationError, in CloudFormation's words."""
+    """Return the text with its SSM parameters resolved. Raises ValidationError with CloudFormation's message."""
     return _PARAMETER.sub(lambda match: _parameter(match[1], match[2], region), text)
 
 
 def with_secrets(value: Any, region: str) -> Any:
-    """A resource's properties with the values of their secrets. Raises ValidationError, or botocore's ClientError."""
+    """Return a resource's properties with their secrets resolved. Raises ValidationError, or botocore's ClientError."""
     return with_texts(value, lambda text: _SECRET.sub(lambda match: _secret(match[1], match[2], region), text))
 
 
@@ -35,12 +35,12 @@ def _parameter(store: str, reference: str, region: str) -> str:
         raise ValidationError(
             f"Incorrect format is used in the following SSM reference: [{{{{resolve:{store}:{reference}}}}}]"
         )
-    # Of AWS's own parameters there is one version here.
+    # AWS's public parameters have one version here.
     name = parts[1] if parts[1].startswith("/aws/service/") else parts[0]
     try:
         found = api.call("ssm", "GetParameter", region, {"Name": name, "WithDecryption": True})["Parameter"]
     except ClientError as error:
-        if not api.says_gone(error):
+        if not api.is_missing(error):
             raise
         raise ValidationError(f"Parameters: [{store}:{reference}] cannot be found.") from error
     if store == "ssm" and found["Type"] == "SecureString":

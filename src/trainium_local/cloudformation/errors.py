@@ -1,4 +1,4 @@
-"""What the CloudFormation API answers when it refuses."""
+"""Errors of the CloudFormation API."""
 
 from collections.abc import Iterable
 
@@ -26,7 +26,7 @@ class InvalidChangeSetStatusError(ServiceException):
 
 
 def unresolved(names: Iterable[str], section: str) -> ValidationError:
-    """The answer about references to what is not there."""
+    """Return the error for references that do not exist."""
     return ValidationError(
         f"Template format error: Unresolved resource dependencies [{', '.join(names)}] in the {section} block of the "
         "template"
@@ -34,5 +34,5 @@ def unresolved(names: Iterable[str], section: str) -> ValidationError:
 
 
 def no_such_stack(name: str) -> ValidationError:
-    """The answer about a stack that is not there, in the words that the CDK CLI looks for."""
+    """Return the error for a stack that does not exist. The CDK CLI looks for this message."""
     return ValidationError(f"Stack with id {name} does not exist")

@@ -1,4 +1,4 @@
-"""Intrinsic functions, conditions and dynamic references: a template's values become plain values."""
+"""Resolves the intrinsic functions, conditions and dynamic references in a template's values."""
 
 import base64
 import ipaddress
@@ -23,9 +23,9 @@ _SUBSTITUTION = re.compile(r"\$\{(!?)([^}]+)\}")
 
 
 class Lookup:
-    """What functions ask about resources and other stacks, of which nothing is known yet.
+    """The resources and other stacks that functions refer to. In this base class, all values are unknown.
 
-    Where it is, each raises ValidationError for what is not there.
+    Subclasses raise ValidationError for a reference that does not exist.
     """
 
     def ref(self, logical_id: str) -> Any:  # noqa: ARG002
@@ -40,7 +40,7 @@ class Lookup:
 
 @dataclass(kw_only=True)
 class Resolver:
-    """Resolves the values of one template for one stack. `parameters` holds template and pseudo parameters."""
+    """Resolves the values of one template for one stack. `parameters` contains template and pseudo parameters."""
 
     template: Template
     parameters: Mapping[str, Any]
@@ -49,12 +49,12 @@ class Resolver:
     _conditions: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def resolve(self, value: Any) -> Any:
-        """`value` with all functions applied. Raises ValidationError where CloudFormation does."""
+        """Return `value` with all functions applied. Raises ValidationError where CloudFormation does."""
         resolved = self._resolve(value)
         return None if resolved is _NO_VALUE else resolved
 
     def condition(self, name: str | None) -> bool:
-        """Whether the named condition holds; what has no condition always stands."""
+        """Return whether the named condition is true. No condition is always true."""
         if name is None:
             return True
         if name not in self.template.conditions:
@@ -100,7 +100,7 @@ class Resolver:
         return self._resolve(then if self.condition(condition) else otherwise)
 
     def condition_or_property(self, argument: Any) -> Any:
-        """IAM policies have a key of the same name, which holds no text."""
+        """IAM policies have a key of the same name; its value is not a string."""
         return self.condition(argument) if isinstance(argument, str) else {"Condition": self._resolve(argument)}
 
     def substitute(self, argument: Any) -> str:
@@ -120,7 +120,7 @@ class Resolver:
         if not isinstance(region, str | None):
             raise ValidationError("Template error: every Fn::GetAZs object must have a String-typed value.")
         if region and region not in boto3.Session().get_available_regions("ec2"):
-            return []  # as CloudFormation does
+            return []  # the behaviour of CloudFormation
         found = api.call("ec2", "DescribeAvailabilityZones", region or self.region, {})["AvailabilityZones"]
         return [zone["ZoneName"] for zone in found]
 
@@ -155,7 +155,7 @@ def _subnets(argument: list[Any]) -> list[str]:
     return found
 
 
-#: Functions that decide themselves which part of their argument is resolved.
+#: Functions that resolve their argument themselves.
 _LAZY: dict[str, Callable[[Resolver, Any], Any]] = {
     "Ref": Resolver.ref,
     "Fn::GetAtt": Resolver.attribute,
@@ -164,7 +164,7 @@ _LAZY: dict[str, Callable[[Resolver, Any], Any]] = {
     "Condition": Resolver.condition_or_property,
 }
 
-#: Functions of their resolved argument.
+#: Functions that receive a resolved argument.
 _EAGER: dict[str, Callable[[Resolver, Any], Any]] = {
     "Fn::And": lambda _, argument: all(argument),
     "Fn::Base64": lambda _, argument: base64.b64encode(as_text(argument).encode()).decode(),
@@ -184,4 +184,4 @@ _EAGER: dict[str, Callable[[Resolver, Any], Any]] = {
 }
 
 FUNCTIONS = _LAZY.keys() | _EAGER.keys()
-"""All that the embedded AWS applies."""
+"""All functions that the embedded AWS supports."""

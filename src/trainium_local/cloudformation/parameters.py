@@ -1,4 +1,4 @@
-"""Template parameters: given values, defaults, and names of SSM parameters become values."""
+"""Resolves template parameters from given values, defaults and SSM parameter names."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _FROM_PARAMETER_STORE = "AWS::SSM::Parameter::Value<"
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """One parameter: `given` as text, `value` as `Ref` gives it."""
+    """A parameter: `given` is its text, `value` is what `Ref` returns."""
 
     given: str
     value: Any
@@ -28,7 +28,7 @@ class Parameter:
 
 
 def resolve(template: Template, given: Mapping[str, str], region: str) -> dict[str, Parameter]:
-    """Raises ValidationError, in CloudFormation's words, for values that do not fit the declarations."""
+    """Resolve the parameters. Raises ValidationError with CloudFormation's message for invalid values."""
     strange = sorted(given.keys() - template.parameters.keys())
     if strange:
         raise ValidationError(f"Parameters: [{', '.join(strange)}] do not exist in the template")
@@ -83,7 +83,7 @@ def _matches(value: str, pattern: str) -> bool:
 
 
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
-#: Constraint -> whether a value keeps to it, and AWS's words if not. Limits of numbers are not for text.
+#: Constraint -> check of a value, and AWS's message. Numeric limits do not apply to strings.
 _CONSTRAINTS: dict[str, tuple[Callable[[str, Any], bool], str]] = {
     "AllowedValues": (lambda value, limit: value in map(as_text, limit), "must be one of AllowedValues: {}"),
     "AllowedPattern": (_matches, "must match pattern {}"),
@@ -95,7 +95,10 @@ _CONSTRAINTS: dict[str, tuple[Callable[[str, Any], bool], str]] = {
 
 
 def _fetch(listed: Mapping[str, bool], region: str) -> dict[str, str]:
-    """The values of SSM parameters. `listed`: their names, and whether the template wants a list of each."""
+    """Return the values of SSM parameters.
+
+    listed: the parameter names, and whether the template's type is a list.
+    """
     found: dict[str, dict[str, Any]] = {}
     for name in sorted(listed):
         try:

@@ -1,4 +1,4 @@
-"""Stacks: what they consist of, what happened to them, and where they are kept."""
+"""Stacks: their resources, their events, and the store that keeps them."""
 
 import threading
 import uuid
@@ -22,7 +22,7 @@ _adding_event = threading.Lock()
 
 @dataclass(kw_only=True)
 class StackResource:
-    """A resource of a stack as it exists: the properties are resolved, the tags of the stack are in them."""
+    """An existing resource of a stack. Its properties are resolved and include the tags of the stack."""
 
     logical_id: str
     provisioner: ResourceType
@@ -44,7 +44,7 @@ class StackResource:
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """What a stack is to become."""
+    """The target of a stack operation."""
 
     template: Template
     parameters: Mapping[str, Parameter]
@@ -57,10 +57,10 @@ class Deployment:
 
 @dataclass(kw_only=True)
 class Stack:
-    """One stack.
+    """A stack.
 
-    `deployment` is what it is now; before its first success, what it was to become. `settings` are shown as they were
-    given. `outputs` and `events` are in the shapes of the API.
+    `deployment` is the current one or, until the first success, the attempted one. `settings` are displayed as given.
+    `outputs` and `events` have the shapes of the API.
     """
 
     name: str
@@ -83,16 +83,16 @@ class Stack:
     worker: threading.Thread | None = None
 
     def place(self, logical_id: str) -> int:
-        """Where the template has a resource, in the order of what they need; -1 if it no longer has it."""
+        """Return a resource's position in dependency order, or -1 if the template does not contain it."""
         return self.deployment.template.place(logical_id) if self.deployment else -1
 
     @property
     def exports(self) -> dict[str, str]:
-        """Export name -> value."""
+        """Return export name -> value."""
         return {output["ExportName"]: output["OutputValue"] for output in self.outputs if output["ExportName"]}
 
     def record(self, status: str, reason: str | None = None) -> None:
-        """The stack's own status changes."""
+        """Set the stack's status and add an event."""
         self.status, self.status_reason = status, reason
         self._add_event(self.name, STACK, status, self.stack_id, reason)
 
@@ -105,7 +105,7 @@ class Stack:
         *,
         physical_id: str | None = None,
     ) -> None:
-        """The status of one of its resources changes; of another physical resource than it has now if one is given."""
+        """Set a resource's status and add an event. `physical_id` overrides the current physical ID."""
         resource = self.resources.get(logical_id)
         if physical_id is None:
             physical_id = resource.physical_id if resource else ""
@@ -136,7 +136,7 @@ class Stack:
 
 
 class Region:
-    """The stacks of one region."""
+    """The stacks of a region."""
 
     def __init__(self, account: str, name: str) -> None:
         self.account, self.name = account, name
@@ -145,7 +145,7 @@ class Region:
 
     @property
     def stacks(self) -> list[Stack]:
-        """All stacks, the deleted ones too."""
+        """Return all stacks, including deleted ones."""
         return list(self._stacks.values())
 
     def new_stack(self, name: str) -> Stack:
@@ -155,7 +155,7 @@ class Region:
         return stack
 
     def find(self, name_or_id: str) -> Stack | None:
-        """A stack by name, which a deleted one no longer has, or by id."""
+        """Find a stack by ID, or by name unless it is deleted."""
         if name_or_id in self._stacks:
             return self._stacks[name_or_id]
         alive = (stack for stack in self.stacks if stack.deleted is None)
@@ -168,17 +168,17 @@ class Region:
         return stack
 
     def exports(self) -> dict[str, tuple[Stack, str]]:
-        """Export name -> the stack that exports it, and the value."""
+        """Return export name -> the exporting stack and the value."""
         alive = [stack for stack in self.stacks if stack.deleted is None]
         return {name: (stack, value) for stack in alive for name, value in stack.exports.items()}
 
     def importers(self, export_name: str) -> list[Stack]:
-        """The stacks that import the value of an export."""
+        """Return the stacks that import an export."""
         return [stack for stack in self.stacks if stack.deleted is None and export_name in stack.imports]
 
 
 def refuse_if_imported(region: Region, export_name: str, done: str) -> None:
-    """Raise ValidationError while another stack needs the export that is to be deleted or updated."""
+    """Raise ValidationError if another stack imports an export that is about to be deleted or updated."""
     users = ", ".join(stack.name for stack in region.importers(export_name))
     if users:
         raise ValidationError(f"Export {export_name} cannot be {done} as it is in use by {users}")
@@ -188,5 +188,5 @@ _regions: dict[tuple[str, str], Region] = {}
 
 
 def region_of(account: str, name: str) -> Region:
-    """The stacks that an account has in a region."""
+    """Return the stacks of an account in a region."""
     return _regions.setdefault((account, name), Region(account, name))

@@ -1,4 +1,4 @@
-"""The operations on a stack: create, update, delete. In the background, one thing at a time."""
+"""Creates, updates and deletes stacks in the background, one operation at a time for each stack."""
 
 import threading
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from trainium_local.cloudformation.errors import ValidationError
 from trainium_local.cloudformation.stack import Deployment, Region, Stack, refuse_if_imported
 from trainium_local.resources import api
 
-#: Seconds that a request waits for the work it started: the CDK CLI asks at once, and then every five seconds.
+#: Seconds that a request waits for the operation it started. The CDK CLI polls at once, then every five seconds.
 RESPONSE_SECONDS = 15.0
 
-#: What can be made of a stack -> the states that it may be in, and how an error calls it.
+#: Operation -> the stack states that permit it, and its name in errors.
 _ALLOWED = {
     "CREATE": ({"REVIEW_IN_PROGRESS"}, "created"),
     "UPDATE": ({"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"}, "updated"),
@@ -24,9 +24,9 @@ _ALLOWED = {
 def deploy(
     region: Region, stack: Stack, deployment: Deployment, verb: str, then: Callable[[bool], None] = lambda _: None
 ) -> None:
-    """CREATE or UPDATE: bring a stack to the deployment, and call `then` with whether that succeeded.
+    """CREATE or UPDATE a stack, then call `then` with whether it succeeded.
 
-    Raises ValidationError if the stack's state or a type forbids it.
+    Raises ValidationError if the stack's state or a resource type does not permit it.
     """
     new = deployment.template.resources
     other = [name for name, one in stack.resources.items() if name in new and new[name]["Type"] != one.resource_type]
@@ -47,7 +47,7 @@ def deploy(
 
 
 def delete(region: Region, stack: Stack) -> None:
-    """Delete a stack; its creation is cancelled. Raises ValidationError if that is not allowed."""
+    """Delete a stack, and cancel its creation. Raises ValidationError if the stack cannot be deleted."""
     if stack.deleted is not None or stack.status == "DELETE_IN_PROGRESS":
         return
 
@@ -65,7 +65,7 @@ def delete(region: Region, stack: Stack) -> None:
 
 
 def _start(region: Region, stack: Stack, begin: Callable[[], None], work: Callable[[], None]) -> None:
-    """Unless `begin` refuses it, run `work` in the background after what the stack is doing; wait if it is quick."""
+    """Run `work` in the background once `begin` accepts it and earlier operations ended. Wait briefly for it."""
 
     def run() -> None:
         if busy is not None:
@@ -75,7 +75,7 @@ def _start(region: Region, stack: Stack, begin: Callable[[], None], work: Callab
     with region.lock:
         begin()
         busy = stack.worker
-        # the context has the credentials that calls are made with
+        # the context contains the credentials for calls
         stack.worker = worker = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
         worker.start()
     worker.join(RESPONSE_SECONDS)

@@ -1,4 +1,4 @@
-"""A template: read, its structure checked, and its resources put into order."""
+"""Parses a template, validates its structure, and sorts its resources."""
 
 import json
 from functools import cached_property
@@ -41,7 +41,7 @@ _MOST_RESOURCES = 500  # https://docs.aws.amazon.com/AWSCloudFormation/latest/Us
 
 
 class Template:
-    """A template: `body` as it was given, `document` as it was read. Construct with `Template.parse`."""
+    """A template: `body` is its text, `document` its parsed content. Create it with `Template.parse`."""
 
     def __init__(self, body: str, document: dict[str, Any]) -> None:
         self.body, self.document = body, document
@@ -54,14 +54,14 @@ class Template:
 
     @classmethod
     def parse(cls, body: str) -> "Template":
-        """Raises ValidationError for text that is not a template, and for sections and members that have no support."""
+        """Parse a template. Raises ValidationError for invalid text and unsupported sections or members."""
         document = read(body)
         _check(document)
         return cls(body, document)
 
     @cached_property
     def order(self) -> list[str]:
-        """The resources' logical ids, each after all that it needs. Raises ValidationError for a circle."""
+        """Return the logical IDs of the resources, dependencies first. Raises ValidationError for a cycle."""
         waiting = {name: self.needs(name) for name in self.resources}
         ordered: list[str] = []
         while waiting:
@@ -74,11 +74,11 @@ class Template:
         return ordered
 
     def place(self, logical_id: str) -> int:
-        """Where `order` has a resource; -1 if the template has none of the name."""
+        """Return a resource's index in `order`, or -1 if the template does not contain it."""
         return self.order.index(logical_id) if logical_id in self.resources else -1
 
     def needs(self, logical_id: str) -> set[str]:
-        """The logical ids of the resources that a resource names; what its DependsOn names may not exist."""
+        """Return the logical IDs of a resource's dependencies. Those in DependsOn may not exist."""
         definition = self.resources[logical_id]
         return (needed_by(definition) & self.resources.keys()) | depends_on(definition)
 
@@ -111,7 +111,7 @@ def _refuse_unknown(what: str, given: dict[str, Any], known: frozenset[str]) -> 
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with CloudFormation's short forms, in which dates and keys stay text, and without aliases."""
+    """Loads YAML with CloudFormation's short forms. Dates and keys remain strings; aliases are refused."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -144,7 +144,7 @@ _Loader.add_multi_constructor("!", _short_form)
 
 
 def read(body: str) -> Json:
-    """The JSON or YAML of a template, its structure unchecked. Raises ValidationError for text that is neither."""
+    """Parse JSON or YAML without checking the structure. Raises ValidationError for invalid text."""
     form = "JSON" if body.lstrip().startswith("{") else "YAML"
     try:
         return json.loads(body) if form == "JSON" else yaml.load(body, Loader=_Loader)

@@ -1,4 +1,4 @@
-"""What CloudFormation refuses in a template before it touches anything."""
+"""The errors that CloudFormation finds in a template before it changes a resource."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,11 +16,11 @@ _PSEUDO_PARAMETERS = frozenset(
     f"AWS::{name}"
     for name in ["AccountId", "NotificationARNs", "NoValue", "Partition", "Region", "StackId", "StackName", "URLSuffix"]
 )
-_EXPORT_NAME = re.compile(r"[-A-Za-z0-9:_{}]{1,255}")  # braces for what is not known yet
+_EXPORT_NAME = re.compile(r"[-A-Za-z0-9:_{}]{1,255}")  # braces mark unknown values
 
 
 def check(template: Template, region: str) -> None:
-    """Refuse what cannot be deployed: raises ValidationError."""
+    """Raise ValidationError for a template that cannot be deployed."""
     types = sorted({resource["Type"] for resource in template.resources.values()})
     unknown = [name for name in types if not schemas.is_custom(name) and schemas.find(name, region) is None]
     if unknown:
@@ -101,7 +101,7 @@ def _check_attribute(template: Template, name: str, attribute: str, region: str)
 
 
 class _DryRun(Lookup):
-    """A Lookup of resources before they exist, and of stacks that may exist once they are needed."""
+    """A Lookup for resources that do not exist yet, and for stacks that may exist later."""
 
     def __init__(self, template: Template, parameters: Mapping[str, Any], region: str) -> None:
         self._template = template
@@ -124,9 +124,9 @@ class _DryRun(Lookup):
 
 
 def check_values(template: Template, parameters: Mapping[str, Any], region: str) -> None:
-    """Refuse assertions of Rules that do not hold and functions that cannot be applied, as far as values are known.
+    """Refuse failed assertions of Rules and invalid function calls, as far as values are known.
 
-    `parameters` has the pseudo parameters too. Raises ValidationError.
+    `parameters` includes the pseudo parameters. Raises ValidationError.
     """
     run = _DryRun(template, parameters, region)
     failed = [

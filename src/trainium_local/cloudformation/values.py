@@ -1,4 +1,4 @@
-"""The values of a template, JSON with intrinsic functions in it, and which resources and parameters they name."""
+"""The values of a template (JSON with intrinsic functions), and the resources and parameters that they refer to."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +9,7 @@ _SUBSTITUTION = re.compile(r"\$\{([^!}][^}]*)\}")
 
 
 def walk(value: Any) -> Iterator[tuple[str, Any]]:
-    """`value` and all that is below it, in order, with their JSON pointers."""
+    """Yield `value` and everything below it, in order, with JSON pointers."""
     waiting = [("", value)]
     while waiting:
         path, part = waiting.pop()
@@ -21,7 +21,7 @@ def walk(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def functions(value: Any) -> Iterator[tuple[str, Any]]:
-    """All intrinsic functions in `value`, with their arguments."""
+    """Yield all intrinsic functions in `value` with their arguments."""
     for _, part in walk(value):
         if isinstance(part, dict) and len(part) == 1:
             ((name, argument),) = part.items()
@@ -30,7 +30,7 @@ def functions(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def with_texts(value: Any, change: Callable[[str], Any]) -> Any:
-    """`value` with every text in it, but for keys, as `change` makes it."""
+    """Return `value` with `change` applied to every string except keys."""
     if isinstance(value, dict):
         return {key: with_texts(item, change) for key, item in value.items()}
     if isinstance(value, list):
@@ -39,20 +39,20 @@ def with_texts(value: Any, change: Callable[[str], Any]) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """A scalar as CloudFormation writes it."""
+    """Return a scalar in CloudFormation's text form."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A place that names a resource or parameter; `attribute` is set for Fn::GetAtt."""
+    """A reference to a resource or parameter. `attribute` is set for Fn::GetAtt."""
 
     name: str
     attribute: str | None = None
 
 
 def references(value: Any) -> Iterator[Reference]:
-    """All places below `value` that name a resource or a parameter."""
+    """Yield all references to resources and parameters in `value`."""
     for function, argument in functions(value):
         if function == "Ref" and isinstance(argument, str):
             yield Reference(name=argument)
@@ -68,11 +68,11 @@ def references(value: Any) -> Iterator[Reference]:
 
 
 def needed_by(definition: Mapping[str, Any]) -> set[str]:
-    """All that a resource's properties and DependsOn name, parameters too."""
+    """Return everything that a resource's properties and DependsOn refer to, including parameters."""
     return {reference.name for reference in references(definition.get("Properties"))} | depends_on(definition)
 
 
 def depends_on(definition: Mapping[str, Any]) -> set[str]:
-    """All that its DependsOn names."""
+    """Return the names in DependsOn."""
     named = definition.get("DependsOn") or []
     return {named} if isinstance(named, str) else set(named)

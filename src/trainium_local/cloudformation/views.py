@@ -5,12 +5,12 @@ from cfnlint.helpers import ensure_list
 from trainium_local.cloudformation.change_sets import ChangeSet
 from trainium_local.cloudformation.stack import Deployment, Json, Stack, StackResource
 
-#: Of a request, what is shown as it was given.
+#: Request parameters that are returned as given.
 SETTINGS = ("Capabilities", "NotificationARNs", "RoleARN")
 
 
 def stack(one: Stack) -> Json:
-    """A stack of DescribeStacks and ListStacks."""
+    """Return a stack as in DescribeStacks and ListStacks."""
     description = one.deployment.template.document.get("Description") if one.deployment else None
     return {
         "StackId": one.stack_id,
@@ -32,7 +32,7 @@ def stack(one: Stack) -> Json:
 
 
 def _parameters(deployment: Deployment | None) -> list[Json]:
-    """Parameters as they were given; a secret one is masked."""
+    """Return parameters as given, with NoEcho values masked."""
     return [
         {
             "ParameterKey": name,
@@ -48,7 +48,7 @@ def _tags(deployment: Deployment | None) -> list[Json]:
 
 
 def resource(of: Stack, one: StackResource) -> Json:
-    """A resource of DescribeStackResources and ListStackResources."""
+    """Return a resource as in DescribeStackResources and ListStackResources."""
     return {
         "StackId": of.stack_id,
         "StackName": of.name,
@@ -64,7 +64,10 @@ def resource(of: Stack, one: StackResource) -> Json:
 
 
 def change_set(one: ChangeSet, *, with_values: bool = False) -> Json:
-    """DescribeChangeSet, and a change set of ListChangeSets. with_values: what properties were and are to be."""
+    """Return a change set as in DescribeChangeSet and ListChangeSets.
+
+    with_values: include property values before and after.
+    """
     return {
         "ChangeSetId": one.change_set_id,
         "ChangeSetName": one.name,

@@ -1,6 +1,6 @@
-"""The CloudFormation API: requests in, answers out. moto parses and serialises, everything else is here.
+"""The CloudFormation API. moto parses requests and serialises responses; everything else is here.
 
-Lists are answered whole, without pages.
+Lists are returned in full, without pages.
 """
 
 import re
@@ -31,8 +31,9 @@ _READ_PREFIXES = ("Describe", "Get", "List")
 _NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]{0,127}")
 _PATH_STYLE_HOST = re.compile(r"(s3[.-].*|s3|localhost|127\..*|\[?::1\]?)$")
 _MOST_IN_REQUEST, _MOST_IN_S3 = 51_200, 1_000_000
-"""Bytes of a template: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"""
-#: Parameters of a request that would change what an operation does, with the values that change nothing.
+"""Template size in bytes: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+"""
+#: Unsupported request parameters, with the values that have no effect.
 _UNSUPPORTED: dict[str, tuple[Any, ...]] = {
     "DeletionMode": ("STANDARD",),
     "DisableRollback": ("false", False),
@@ -50,7 +51,7 @@ _change_sets: dict[str, ChangeSet] = {}
 
 
 class CloudFormationResponse(BaseResponse):
-    """One method for each action, which moto finds by its name. An action without one is refused."""
+    """One method for each supported action. moto finds it by name, and refuses all other actions."""
 
     def __init__(self) -> None:
         super().__init__(service_name="cloudformation")
@@ -71,9 +72,9 @@ class CloudFormationResponse(BaseResponse):
                 raise ValidationError(f"The embedded AWS does not support {name}={given}")
 
     def _acting(self) -> AbstractContextManager[None]:
-        """Work on a stack with the permissions of its role, given for it now or before, or of the caller.
+        """Work on a stack with the permissions of its current or new role, or of the caller.
 
-        Raises ValidationError for a wrong role.
+        Raises ValidationError for an invalid role.
         """
         caller = self.normalized_request.environ.get(CALLER)
         if caller is None or self._get_action().startswith(_READ_PREFIXES):
@@ -101,7 +102,7 @@ class CloudFormationResponse(BaseResponse):
         return _checked_size(self._get_param("TemplateBody") or "", _MOST_IN_REQUEST)
 
     def _deployment(self, stack: Stack | None) -> Deployment:
-        """What the request wants the stack to be; what it leaves open stays as it is."""
+        """Return the deployment that a request asks for. Omitted settings keep their current values."""
         old = stack.deployment if stack is not None else None
         given: dict[str, str] = {}
         for parameter in self._get_param("Parameters") or []:
@@ -114,7 +115,7 @@ class CloudFormationResponse(BaseResponse):
                     "key not in the previous template"
                 )
             else:
-                given[name] = old.parameters[name].given  # the name of an SSM parameter, not what it held
+                given[name] = old.parameters[name].given  # the name of an SSM parameter, not its value
         tags = self._get_param("Tags")
         wanted = tag_values(old.tags if tags is None and old else tags)
         capabilities = self._get_param("Capabilities") or []
@@ -152,7 +153,7 @@ class CloudFormationResponse(BaseResponse):
 
     def delete_stack(self) -> EmptyResult:
         stack = self._region.find(self._get_param("StackName"))
-        if stack is not None:  # deleting what is not there succeeds
+        if stack is not None:  # deleting a stack that does not exist succeeds
             stack_operations.delete(self._region, stack)
         return EmptyResult()
 
@@ -200,7 +201,7 @@ class CloudFormationResponse(BaseResponse):
         return ActionResult({"StackEvents": self._stack().events[::-1]})
 
     def describe_events(self) -> ActionResult:
-        """What a change set found invalid; events of stacks have their own call."""
+        """Return the validation errors of a change set. DescribeStackEvents returns the events of stacks."""
         return ActionResult({"OperationEvents": self._change_set().invalid})
 
     def list_exports(self) -> ActionResult:
@@ -246,7 +247,7 @@ class CloudFormationResponse(BaseResponse):
         return ActionResult({"Summaries": [views.change_set(one) for one in _active(self._stack())]})
 
     def delete_change_set(self) -> EmptyResult:
-        # Succeeds without a change set as long as the stack is there: the CDK CLI deletes before it creates.
+        # Succeeds without a change set if the stack exists: the CDK CLI deletes a change set before it creates one.
         change_set = self._find_change_set()
         if change_set is None and self._get_param("StackName"):
             self._stack()
@@ -291,12 +292,12 @@ class CloudFormationResponse(BaseResponse):
 
 
 def _find(stack: Stack, name: str) -> ChangeSet | None:
-    # a change set's name is unique within its stack only; the CDK CLI gives all of them the same
+    # change set names are unique within a stack only, and the CDK CLI uses one name for all
     return next((one for one in _active(stack) if one.name == name), None)
 
 
 def _active(stack: Stack) -> list[ChangeSet]:
-    """The change sets of a stack but for those that were executed, which only their ids find."""
+    """Return the change sets of a stack that were not executed. Executed ones are found by ID only."""
     done = ("EXECUTE_COMPLETE", "EXECUTE_FAILED")
     return [one for one in list(_change_sets.values()) if one.stack is stack and one.execution not in done]
 
@@ -306,7 +307,10 @@ def _resources(stack: Stack) -> list[StackResource]:
 
 
 def _fetch(url: str, region: str) -> str:
-    """The text behind a TemplateURL, path style or virtual-hosted. Raises ValidationError if it is not there."""
+    """Return the template at a TemplateURL (path-style or virtual-hosted).
+
+    Raises ValidationError if it does not exist.
+    """
     parsed = urlparse(url)
     host, path = parsed.hostname or "", unquote(parsed.path.lstrip("/"))
     if _PATH_STYLE_HOST.match(host):

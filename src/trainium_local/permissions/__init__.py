@@ -1,1 +1,1 @@
-"""IAM policies, enforced: the setting `iam`. What is evaluated and what not: docs/project/embedded-aws.md."""
+"""Evaluation of IAM policies: the setting `iam`. Limits: docs/project/embedded-aws.md."""

@@ -1,4 +1,4 @@
-"""Refuses requests that their signer has no permission for. The owner of the server may do everything."""
+"""Refuses requests that their signer is not permitted to make. The owner of the server is permitted everything."""
 
 from typing import Any
 
@@ -22,21 +22,21 @@ _moto_setup_class: Any = BaseResponse.setup_class
 
 
 class DeniedError(ServiceException):
-    """The message is AWS's."""
+    """Access denied. The message is AWS's."""
 
 
 def enforce() -> None:
-    """From now on; until then everybody may do everything."""
+    """Start to enforce policies. Before this call, everything is permitted."""
     _enforced[:] = [True]
 
 
 def is_enforced() -> bool:
-    """Whether policies are evaluated."""
+    """Return whether policies are enforced."""
     return _enforced[0]
 
 
 def setup_class(response: Any, *args: Any, **more: Any) -> None:
-    """What moto does first with every request, and then the question whether it is allowed."""
+    """Run moto's setup of a request, then check that the request is permitted."""
     _moto_setup_class(response, *args, **more)
     caller = response.normalized_request.environ.get(CALLER)
     operation = response._get_action() if _enforced[0] and caller else None
@@ -63,7 +63,7 @@ def setup_class(response: Any, *args: Any, **more: Any) -> None:
 
 
 def credentials_of_stack(caller: Caller, role_arn: str | None, region: str) -> Credentials | None:
-    """With which credentials CloudFormation works: the role's, else the caller's; None for the owner's.
+    """Return the credentials CloudFormation works with: the role's, or the caller's. None means the owner's.
 
     Raises DeniedError if CloudFormation may not assume the role.
     """
@@ -77,14 +77,14 @@ def credentials_of_stack(caller: Caller, role_arn: str | None, region: str) -> C
 
 
 def refuse_invocation_by(credentials: Credentials | None, function: Any) -> None:
-    """Raise DeniedError unless the holder of the credentials may call the function."""
+    """Raise DeniedError unless the holder of the credentials may invoke the function."""
     identity = credentials and principal(credentials.access_key_id, function.account_id)
     if identity:
         _refuse_unless_one(identity, [_access("lambda:InvokeFunction", function.function_arn, identity.keys)])
 
 
 def refuse_invocation(function: Any, service: str, source_arn: str) -> None:
-    """Raise DeniedError unless the policy of the function lets the service call it on behalf of the source."""
+    """Raise DeniedError unless the function's policy lets the service invoke it on behalf of the source."""
     keys = {"aws:sourcearn": [source_arn], "aws:sourceaccount": [function.account_id]}
     invoke = _access("lambda:InvokeFunction", function.function_arn, keys)
     if _enforced[0] and not allows(function.policy.statements if function.policy else (), invoke, {service, "*"}):
@@ -95,7 +95,7 @@ def refuse_invocation(function: Any, service: str, source_arn: str) -> None:
 
 
 def refuse_schedule(schedule: Any, function_arn: str) -> None:
-    """Raise DeniedError unless EventBridge Scheduler may assume the role of the schedule, and that may call."""
+    """Raise DeniedError unless EventBridge Scheduler may assume the role, and the role may call the target."""
     role_arn, service = schedule.target["RoleArn"], "scheduler.amazonaws.com"
     group = schedule.arn.rpartition("/")[0].replace(":schedule/", ":schedule-group/")
     keys = {"aws:sourcearn": [group], "aws:sourceaccount": [role_arn.split(":")[4]]}
@@ -117,9 +117,9 @@ def _refuse(request: Request, caller: Caller) -> None:
 
 
 def _trusted_by_name(request: Request, identity: Principal | None) -> bool:
-    """Whether the role that is to be assumed names the principal, which then needs no permission of its own.
+    """Return whether the role's trust policy names the principal, which then needs no permission itself.
 
-    Raises DeniedError if the role does not let it in at all.
+    Raises DeniedError if the role does not trust the principal.
     """
     arn, external = str(request.parameters["RoleArn"]), request.parameters.get("ExternalId")
     account = frozenset({request.account, f"arn:aws:iam::{request.account}:root"})
@@ -133,7 +133,10 @@ def _trusted_by_name(request: Request, identity: Principal | None) -> bool:
 
 
 def _refusal(identity: Principal, access: Access) -> str | None:
-    """Why an access is denied. The policy of a bucket alone can allow it, within the account of the bucket."""
+    """Return why access is denied, or None.
+
+    Within the account of a bucket, the bucket policy alone can allow access.
+    """
     reason = refusal(identity.policies, access)
     if reason is None or "explicit deny" in reason or not access.action.startswith("s3:"):
         return reason
@@ -161,11 +164,11 @@ def _access(action: str, resource: str, keys: Any) -> Access:
 
 
 def _parameters(response: Any) -> dict[str, Any]:
-    """Parsed by botocore's model, which moto does for some services only."""
+    """Parse the parameters with botocore's model; moto does this for some services only."""
     before = vars(response).get("params")
     try:
         response.parse_parameters(response.normalized_request)
-    except Exception:  # what cannot be parsed is for the service to refuse
+    except Exception:  # the service refuses a request that cannot be parsed
         return {}
     found = response.params
     response.params = before

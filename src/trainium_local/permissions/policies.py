@@ -1,7 +1,7 @@
-"""What IAM policies say of an action on a resource (IAM User Guide, Policy evaluation logic). Knows nothing of moto.
+"""Evaluates IAM policies for an action on a resource (IAM User Guide, Policy evaluation logic). Independent of moto.
 
-Not all of a request is known here. A `*` in the resource asked about stands for its unknown part, and a condition key
-may have no known value. Where that matters, a statement that allows is believed, and one that denies is not.
+Parts of a request can be unknown: `*` in the resource stands for an unknown part, and a condition key may have no known
+value. Where that matters, a statement that allows applies, and a statement that denies does not.
 """
 
 import json
@@ -15,12 +15,15 @@ from cfnlint.helpers import ensure_list
 
 Statement = Mapping[str, Any]
 Context = Callable[[str], Sequence[str] | None]
-"""The values of a condition key (in lower case): none if the request has none, None if they are not known."""
+"""Condition key (lower case) -> values: empty if the request has none, None if they are unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """One action on one resource. resource: an ARN; empty for an action on no resource, which only `*` allows."""
+    """One action on one resource.
+
+    resource: an ARN; empty for an action without resources, which only `*` allows.
+    """
 
     action: str
     resource: str
@@ -29,12 +32,15 @@ class Access:
 
 @cache
 def statements(document: str) -> tuple[Statement, ...]:
-    """The statements of a policy document."""
+    """Return the statements of a policy document."""
     return tuple(ensure_list(json.loads(document)["Statement"]))
 
 
 def refusal(policies: Mapping[str, Sequence[Statement]], access: Access) -> str | None:
-    """Why the access is denied, in AWS's words; None if policies of every kind, e.g. `session policy`, allow it."""
+    """Return why access is denied, in AWS's words, or None.
+
+    All kinds of policies, e.g. `session policy`, must allow it.
+    """
     effects = {kind: _effects(found, access) for kind, found in policies.items()}
     for kind in effects:
         if "Deny" in effects[kind]:
@@ -44,7 +50,7 @@ def refusal(policies: Mapping[str, Sequence[Statement]], access: Access) -> str 
 
 
 def allows(policy: Iterable[Statement], access: Access, principals: set[str]) -> bool:
-    """Whether a resource-based policy allows a principal with these names: ARNs, account, service, `*`."""
+    """Return whether a resource-based policy allows a principal with these names: ARNs, account, service, `*`."""
     return _effects((one for one in policy if _principals(one) & principals), access) == {"Allow"}
 
 
@@ -58,7 +64,7 @@ def _effects(found: Iterable[Statement], access: Access) -> set[str]:
 
 
 def applies(statement: Statement, access: Access) -> bool:
-    """Whether a statement is about the access, whatever its effect and principals."""
+    """Return whether a statement matches the access, regardless of its effect and principals."""
     believed = statement["Effect"] == "Allow"
 
     def is_about(element: str, value: str, *, ignore_case: bool = False) -> bool:
@@ -80,7 +86,7 @@ def applies(statement: Statement, access: Access) -> bool:
 
 
 def _holds(test: str, wanted: list[str], values: Sequence[str] | None) -> bool | None:
-    """Whether a condition holds, e.g. `ForAnyValue:StringNotLikeIfExists`; None if that is not known."""
+    """Return whether a condition is true, e.g. `ForAnyValue:StringNotLikeIfExists`. None if unknown."""
     quantifier, _, name = test.rpartition(":")
     base = name.removesuffix("IfExists")
     compare, negated = _COMPARISONS.get(base.replace("Not", "")), "Not" in base
@@ -99,8 +105,8 @@ def _fits(pattern: str, text: str) -> bool:
 
 
 def _may_fit(pattern: str, text: str) -> bool:
-    """Whether the pattern fits something that the text, with its unknown parts, may be."""
-    pattern = re.sub(r"\$\{[^}]*\}", "*", pattern)  # of policy variables no value is known
+    """Return whether the pattern can match the text, which may have unknown parts."""
+    pattern = re.sub(r"\$\{[^}]*\}", "*", pattern)  # policy variables have no known value
     return _overlap(pattern, text) if "*" in text else _fits(pattern, text)
 
 
@@ -110,7 +116,7 @@ def _overlap(pattern: str, text: str) -> bool:
         return not (pattern + text).strip("*")
     if pattern[0] == "*":
         return _overlap(pattern[1:], text) or _overlap(pattern, text[1:])
-    if text[0] == "*":  # an id or a name, which is one part of an ARN
+    if text[0] == "*":  # an ID or a name, which is one segment of an ARN
         return _overlap(pattern, text[1:]) or (pattern[0] not in "/:" and _overlap(pattern[1:], text))
     return pattern[0] in ("?", text[0]) and _overlap(pattern[1:], text[1:])
 

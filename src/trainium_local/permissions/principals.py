@@ -1,4 +1,4 @@
-"""Who asks for a permission: role sessions and users of moto's IAM, with the policies that hold for them."""
+"""The principals that request access: role sessions and users of moto's IAM, with their policies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,10 @@ Keys = Mapping[str, list[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Principal:
-    """policies: by their kind, as refusals name it. keys: condition keys. names: what resource policies may call it."""
+    """A principal.
+
+    policies: by kind, as errors name it. keys: condition keys. names: how resource policies can refer to it.
+    """
 
     arn: str
     policies: Mapping[str, Sequence[Statement]]
@@ -23,7 +26,7 @@ class Principal:
 
 
 def principal(access_key_id: str, account: str) -> Principal | None:
-    """Whose key it is; None for one that neither IAM nor STS gave out."""
+    """Return the principal of a key, or None if neither IAM nor STS issued it."""
     backends: Any = sts_backends
     session = backends[account]["aws"].get_assumed_role_from_access_key(access_key_id)
     if session:
@@ -40,7 +43,7 @@ def principal(access_key_id: str, account: str) -> Principal | None:
 
 
 def role_principal(role_arn: str, session: str) -> Principal:
-    """A service that uses a role."""
+    """Return the principal of a service that uses a role."""
     account, name = role_arn.split(":")[4], role_arn.rpartition("/")[2]
     arn = f"arn:aws:sts::{account}:assumed-role/{name}/{session}"
     return _principal(arn, account, _policies_of(find_role(role_arn)), {"aws:principalarn": [role_arn]})
@@ -52,7 +55,7 @@ def find_role(role_arn: str) -> Any | None:
 
 
 def trusts(role_arn: str, names: frozenset[str], keys: Keys) -> bool:
-    """Whether a principal with these names may assume the role."""
+    """Return whether a principal with these names may assume the role."""
     role = find_role(role_arn)
     access = Access(action="sts:AssumeRole", resource="", context=lambda key: keys.get(key, []))
     return role is not None and allows(statements(role.assume_role_policy_document), access, {*names, "*"})

@@ -1,8 +1,8 @@
-"""What a request asks for, in IAM's terms: actions, the ARNs that they are on, and the values of condition keys.
+"""Translates requests into IAM's terms: actions, resource ARNs, and values of condition keys.
 
-Which types of resources an action can be on, and how their ARNs look, is in the data that cfn-lint brings from the
-Service Authorization Reference. It does not say which of several types a request must name: all that are named count,
-and if none is, a permission for any of them will do.
+cfn-lint includes the resource types of each action and their ARN formats, from the Service Authorization Reference.
+That data does not say which of several types a request must name: all named types count, and if none is named, a
+permission for any of them is sufficient.
 """
 
 import re
@@ -27,13 +27,16 @@ _FACTS: dict[str, Any] = tomllib.loads((files("trainium_local.permissions") / "a
 
 Values = list[tuple[str, str]]
 _SUFFIX = re.compile(r"(identifier|arn|id|name|url)?s?$")
-_OF_AWS = "/aws/service/"  # parameters that are AWS's have no account (Systems Manager User Guide, public parameters)
+_OF_AWS = "/aws/service/"  # AWS's public parameters have no account (Systems Manager User Guide, public parameters)
 _OF_ANY_TYPE = {"", "resource"}  # parameters such as Name, Id, ResourceArn
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A call of an API. signing_name: the service it is signed for; members: the parameters that it could have had."""
+    """An API call.
+
+    signing_name: the service that it is signed for. members: the parameters that the operation accepts.
+    """
 
     signing_name: str
     operation: str
@@ -44,12 +47,15 @@ class Request:
 
     @property
     def prefix(self) -> str:
-        """What the actions of the service begin with."""
+        """Return the prefix of the service's actions."""
         return _FACTS["prefixes"].get(self.signing_name, self.signing_name)
 
 
 def accesses(request: Request, caller: Mapping[str, list[str]]) -> Iterator[list[Access]]:
-    """All that the request takes; of each list, one is enough. caller: condition keys that say who asks."""
+    """Return the required permissions as lists; one entry of each list is sufficient.
+
+    caller: condition keys that describe the caller.
+    """
     values = list(_values(request.parameters))
 
     def access(action: str, arn: str, **more: str) -> Access:
@@ -74,7 +80,7 @@ def accesses(request: Request, caller: Mapping[str, list[str]]) -> Iterator[list
 
 
 def _arns(request: Request, action: str, values: Values) -> tuple[list[str], list[str]]:
-    """The ARNs that the request names; and one for each type of resource that it could be on, all but the type open."""
+    """Return the ARNs that the request names, and an ARN with only the type for each other possible resource type."""
     data = reference().get(request.prefix, {"Actions": {}})
     if action.lower() not in data["Actions"]:
         return [], ["*"]
@@ -99,7 +105,7 @@ def _end_of(request: Request, kind: str) -> str | None:
 
 
 def _ends(request: Request, kind: str, values: Values, *, alone: bool) -> Iterator[str]:
-    """How the ARNs of this type end that the request names, or all of such an ARN."""
+    """Return the resource parts of this type's ARNs that the request names, or a wildcard."""
     form = _end_of(request, kind)
     lowered = {key.lower(): value for key, value in values}
     if form:
@@ -113,7 +119,7 @@ def _ends(request: Request, kind: str, values: Values, *, alone: bool) -> Iterat
         if value.startswith("arn:"):
             yield value
         elif request.prefix == "ec2":
-            # Such as i-0123456789abcdef0: the type stands in the id.
+            # Such as i-0123456789abcdef0: the ID contains the type.
             if EC2_PREFIX_TO_RESOURCE.get(value.rpartition("-")[0]) == kind:
                 yield value
         elif stem == re.sub(r"\W", "", kind.lower()) or (alone and stem in _OF_ANY_TYPE):
@@ -121,7 +127,7 @@ def _ends(request: Request, kind: str, values: Values, *, alone: bool) -> Iterat
 
 
 def _passed_roles(request: Request, values: Values) -> Iterator[tuple[str, str]]:
-    """Roles that the request gives to a service, and its name."""
+    """Return the roles that the request passes to a service, and the service's name."""
     if request.prefix == "sts":
         return
     service = _FACTS["passed_to"].get(request.prefix, request.prefix)
@@ -150,7 +156,7 @@ def _context(request: Request, arn: str, values: Values, known: Mapping[str, lis
         if key == "aws:requestedregion":
             return [request.region]
         if key == "aws:securetransport":
-            return ["true"]  # plain HTTP stands for it here
+            return ["true"]  # plain HTTP represents HTTPS here
         if key == "aws:tagkeys":
             return list(tags) or [value for key, value in values if key == "TagKeys"]
         if name.startswith("requesttag/"):
@@ -171,7 +177,7 @@ def _value_of(tags: Mapping[str, str], key: str) -> list[str]:
 
 
 def _tags(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """The tags in a request, as pairs in a list, as a map, or in TagSpecifications."""
+    """Return the tags in a request: a list of pairs, a map, or TagSpecifications."""
     if isinstance(value, list):
         for item in value:
             if "Key" in item or "key" in item or "TagKey" in item:
@@ -188,7 +194,7 @@ def _tags(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _tags_of_resource(arn: str) -> dict[str, str] | None:
-    """The tags of an EC2 resource or an Auto Scaling group; None if not looked up."""
+    """Return the tags of an EC2 resource or an Auto Scaling group. None if unknown."""
     _, _, service, region, account, *_ = f"{arn}:::::".split(":")
     name = arn.rpartition("/")[2]
     backends: Any = ec2_backends if service == "ec2" else autoscaling_backends
@@ -201,7 +207,7 @@ def _tags_of_resource(arn: str) -> dict[str, str] | None:
 
 
 def _values(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Every scalar in the parameters, with the name of its parameter."""
+    """Yield every scalar in the parameters, with the parameter's name."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             yield from _values(item, name)
@@ -214,5 +220,5 @@ def _values(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 @cache
 def reference() -> dict[str, Any]:
-    """What the Service Authorization Reference says of the actions of each service."""
+    """Return the Service Authorization Reference's data about the actions of each service."""
     return load_resource("cfnlint.data.AdditionalSpecs", "Policies.json")

@@ -1,11 +1,11 @@
-"""Resource types of CloudFormation, provisioned through the services of the embedded AWS itself."""
+"""CloudFormation resource types, provisioned through the services of the embedded AWS."""
 
 from trainium_local.environment import Connection
 from trainium_local.resources import api, custom_resource, moto_models, registry, types
 
 
 def install(connection: Connection) -> None:
-    """Register all types; they are provisioned through the API at the other end of `connection`."""
+    """Register all types. They are provisioned through the API at `connection`."""
     api.connect(connection)
     for resource_type, provisioner in (types.types() | custom_resource.TYPES).items():
         registry.register(resource_type, provisioner)

@@ -1,4 +1,4 @@
-"""Types of several services of which a row says nearly enough."""
+"""Types of several services that need little code in addition to their row in types.toml."""
 
 import io
 import json
@@ -15,7 +15,7 @@ _RESPONSE_MODULE = files("trainium_local.resources") / "cfn_response" / "cfnresp
 
 class _Function(ApiResource):
     def adapt(self, properties: Properties) -> Properties:
-        """Source text becomes the archive that the API wants, with the module for answers of custom resources in it."""
+        """Turn source text into the archive that the API expects, with the response module for custom resources."""
         source = properties["Code"].get("ZipFile")
         if source is None:
             return properties
@@ -34,7 +34,7 @@ class _Function(ApiResource):
 
 class _ManagedPolicy(ApiResource):
     def call(self, request: Request, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """IAM keeps five versions and refuses a sixth."""
+        """Delete the oldest version first: IAM keeps five versions and refuses a sixth."""
         if operation == "CreatePolicyVersion":
             self._delete_versions(request, arguments["PolicyArn"], keep=3)
         return super().call(request, operation, arguments)
@@ -44,7 +44,7 @@ class _ManagedPolicy(ApiResource):
         super().delete(request, current)
 
     def _delete_versions(self, request: Request, arn: str, keep: int) -> None:
-        """Those that are not the default one, the oldest first."""
+        """Delete versions other than the default, oldest first."""
         versions = self.call(request, "ListPolicyVersions", {"PolicyArn": arn})["Versions"]
         old = sorted((one for one in versions if not one["IsDefaultVersion"]), key=lambda one: one["CreateDate"])
         for version in old[: max(0, len(old) - keep)]:
@@ -61,7 +61,7 @@ class _StateMachine(ApiResource):
 
 
 class _FileSystem(ApiResource):
-    """One of FSx; what UpdateFileSystem does not take of its configuration asks for a new one."""
+    """An FSx file system. A change that UpdateFileSystem does not support requires replacement."""
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         taken = api.argument_names(self.service, self.update_call, request.region, "LustreConfiguration")

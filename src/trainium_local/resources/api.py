@@ -1,4 +1,4 @@
-"""Calls to the services of the embedded AWS, with arguments in CloudFormation's spelling."""
+"""Calls the services of the embedded AWS, with arguments in CloudFormation's spelling."""
 
 import json
 import re
@@ -30,29 +30,29 @@ _GONE = re.compile(r"NotFound|NoSuch|DoesNotExist|NonExist|ResourceNotFound|Inva
 
 
 def one_at_a_time() -> threading.Lock:
-    """A lock: moto's dictionaries must not change while another thread iterates over them."""
+    """A lock: another thread must not change moto's dictionaries while one iterates over them."""
     return _lock
 
 
 def connect(connection: Connection) -> None:
-    """Send all further calls there."""
+    """Send all further calls to this server."""
     _connection[:] = [connection]
     _client.cache_clear()
 
 
 def connection() -> Connection:
-    """Where the embedded AWS listens, with the credentials of its owner."""
+    """Return the address of the embedded AWS, with the owner's credentials."""
     return _connection[0]
 
 
 def endpoint() -> str:
-    """Where the embedded AWS listens."""
+    """Return the endpoint of the embedded AWS."""
     return _connection[0].endpoint
 
 
 @contextmanager
 def acting_as(credentials: Credentials | None) -> Generator[None]:
-    """Make calls with these credentials meanwhile, not with the owner's. Threads do so that run in a copied context."""
+    """Make calls with these credentials instead of the owner's. Threads that run in a copied context do so too."""
     before = _acting.set(credentials)
     try:
         yield
@@ -61,18 +61,18 @@ def acting_as(credentials: Credentials | None) -> Generator[None]:
 
 
 def acting() -> Credentials | None:
-    """The credentials of `acting_as`; None for the owner's."""
+    """Return the credentials of `acting_as`. None means the owner's."""
     return _acting.get()
 
 
 @cache
 def _session(keys: Credentials) -> Session:
-    # one for all clients: each session reads botocore's large tables anew
+    # one session for all clients: each session reads botocore's large tables again
     return Session(keys.access_key_id, keys.secret_access_key, keys.session_token)
 
 
 def client(service: str, region: str) -> Any:
-    """A boto3 client of the service on the embedded AWS. No retries: a failure is a failure at once."""
+    """Return a boto3 client of the service. It does not retry, so failures are immediate."""
     return _client(service, region, _acting.get() or _connection[0].credentials)
 
 
@@ -81,21 +81,22 @@ def _client(service: str, region: str, credentials: Credentials) -> Any:
     config = Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"})
     api = _session(credentials).client(service, region_name=region, endpoint_url=endpoint(), config=config)
     for operation in ("ec2.RunInstances", "autoscaling.CreateLaunchConfiguration"):
-        # templates give user data in base64 already
+        # templates already contain user data in base64
         api.meta.events.unregister(f"before-parameter-build.{operation}", base64_encode_user_data)
     return api
 
 
 def argument_names(service: str, operation: str, region: str, within: str | None = None) -> set[str]:
-    """The arguments that a call takes, or those `within` one of them."""
+    """Return the arguments that a call accepts, or the members of its argument `within`."""
     shape = client(service, region).meta.service_model.operation_model(operation).input_shape
     return set(shape.members[within].members if within else shape.members)
 
 
 def call(service: str, operation: str, region: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Call e.g. CreateVpc of ec2; names are matched without regard to case, values brought into the API's types.
+    """Call an operation, e.g. CreateVpc of ec2.
 
-    Raises botocore's ClientError with the service's own words.
+    Names are matched case-insensitively, and values are converted to the API's types. Raises botocore's ClientError
+    with the service's message.
     """
     with one_at_a_time():
         api = client(service, region)
@@ -106,23 +107,23 @@ def call(service: str, operation: str, region: str, arguments: dict[str, Any]) -
         return getattr(api, xform_name(operation))(**given)
 
 
-def says_gone(error: ClientError) -> bool:
-    """Whether the service answered that the thing does not exist (any more)."""
+def is_missing(error: ClientError) -> bool:
+    """Return whether the service answered that the resource does not exist."""
     return bool(_GONE.search(error.response.get("Error", {}).get("Code", "")))
 
 
 @contextmanager
-def gone_is_fine() -> Generator[None]:
-    """Ignore that the service answers what `says_gone` recognises."""
+def ignoring_missing() -> Generator[None]:
+    """Ignore errors that `is_missing` recognises."""
     try:
         yield
     except ClientError as error:
-        if not says_gone(error):
+        if not is_missing(error):
             raise
 
 
 def words(error: Exception) -> str:
-    """The reason of a failure as an event shows it."""
+    """Return the reason of a failure as an event displays it."""
     if isinstance(error, ResponseParserError):
         return "The embedded AWS failed; its log has the traceback."
     if isinstance(error, LookupError | TypeError | AttributeError | AssertionError):

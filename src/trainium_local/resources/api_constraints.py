@@ -1,4 +1,4 @@
-"""Constraints of the services' API models that botocore leaves to the service: enums, patterns, and upper limits."""
+"""Constraints of the API models that botocore does not validate: enums, patterns, and upper limits."""
 
 import re
 from collections.abc import Iterator
@@ -7,14 +7,14 @@ from typing import Any
 
 from trainium_local.services.errors import Refused
 
-# EC2 documents its patterns and does not enforce them; S3's values are moto's to check.
+# EC2 documents patterns but does not enforce them; moto validates S3's values.
 _ENUMS_ONLY = frozenset({"ec2"})
 _UNCHECKED = frozenset({"s3", "cloudformation"})
 _CODES = {"query": "ValidationError", "ec2": "InvalidParameterValue"}
 
 
 def check(service: Any, shape: Any, arguments: Any) -> None:
-    """Raise Refused for the first argument outside its shape. `service` is botocore's ServiceModel."""
+    """Raise Refused for the first argument that violates its shape. `service` is botocore's ServiceModel."""
     name = service.service_name
     for path, value, constraint in _violations(shape, arguments) if name not in _UNCHECKED else ():
         message = f"1 validation error detected: Value '{value}' at '{path}' failed to satisfy constraint: {constraint}"
@@ -51,14 +51,14 @@ def _broken(shape: Any, value: Any) -> Iterator[str]:
     if limits.get("enum") and value not in limits["enum"]:
         yield f"satisfy enum value set: [{', '.join(limits['enum'])}]"
     pattern = _pattern(limits["pattern"]) if "pattern" in limits else None
-    # moto's ARNs do not all have AWS's form
+    # moto's ARNs do not always match AWS's format
     if pattern and not value.startswith("arn:") and not pattern.fullmatch(value):
         yield f"satisfy regular expression pattern: {limits['pattern']}"
 
 
 @cache
 def _pattern(java: str) -> re.Pattern[str] | None:
-    """A pattern of an API model; None for one that Python would read otherwise than Java does."""
+    """Compile a pattern of an API model. None if Python and Java read it differently."""
     if "&&" in java or "\\p" in java or "[[" in java:
         return None
     try:

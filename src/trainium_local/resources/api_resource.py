@@ -1,7 +1,7 @@
 """A resource type as a table row: the API calls that create, change, read and delete it.
 
-Properties go into the calls under their own names, but for those `renamed`, with dots where an argument lies inside of
-another ("Attributes.VisibilityTimeout"). Everything else is texts with facts in them, see `_facts`.
+Properties are passed to the calls under their own names, except those in `renamed`. A dot denotes a nested argument
+("Attributes.VisibilityTimeout"). All other fields are text templates, see `_facts`.
 """
 
 import dataclasses
@@ -26,9 +26,9 @@ from trainium_local.tags import tag_values
 
 @dataclass(frozen=True, kw_only=True)
 class Tagging:
-    """How the tags of an existing resource are changed. `identified_by` names the resource in both calls.
+    """The calls that change a resource's tags. `identified_by` names the resource in both calls.
 
-    Without `keys` the untagging call takes tags as well.
+    Without `keys`, the untagging call accepts tags instead of keys.
     """
 
     identified_by: Texts
@@ -42,9 +42,9 @@ class Tagging:
 class ApiResource:
     """A resource type that a service's own API provisions.
 
-    name_property: the property that is generated if the template does not give it.
-    adapted: the properties that `adapt` puts into the API's form.
-    read_path: where the answer of `read_call` holds the resource; read_attributes: where that holds attributes.
+    name_property: the property that is generated if the template does not set it.
+    adapted: the properties that `adapt` converts to the API's form.
+    read_path: the resource in the response of `read_call`. read_attributes: the attributes in the resource.
     """
 
     service: str
@@ -69,7 +69,7 @@ class ApiResource:
     read_attributes: Texts = field(default_factory=dict[str, Any])
 
     def adapt(self, properties: Properties) -> Properties:
-        """The properties in the API's form."""
+        """Return the properties in the API's form."""
         return properties
 
     def create(self, request: Request) -> Provisioned:
@@ -90,14 +90,14 @@ class ApiResource:
         return created
 
     def given_name(self, request: Request) -> str:
-        """The name in the properties; empty when they give none."""
+        """Return the name in the properties, or an empty string."""
         given: Any = request.properties
         for step in self.name_property.split("."):
             given = given.get(step) or {}
         return str(given or "")
 
     def _generated_name(self, request: Request) -> str:
-        """A FIFO queue or topic has its ending."""
+        """Generate a name. FIFO queues and topics need a suffix."""
         generated = request.generated_name(self.name_limit)
         name = generated.lower() if self.lowercase_name else generated
         if any(str(request.properties.get(kind)).lower() == "true" for kind in ("FifoQueue", "FifoTopic")):
@@ -124,7 +124,7 @@ class ApiResource:
         return arguments
 
     def after_create(self, request: Request, created: Provisioned, answer: dict[str, Any]) -> None:
-        """The tags that the creating call does not take, and the attributes that it does not answer."""
+        """Set tags that the creating call does not support, and read attributes that it does not return."""
         schema = request.schema
         if self.tagging and schema.tag_property and not self._creates_tags(request, schema.tag_property):
             self._change_tags(request, created, None, request.properties.get(schema.tag_property))
@@ -133,7 +133,7 @@ class ApiResource:
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         changed = _changed(request.properties, previous)
-        self._refuse_what_no_call_changes(request, changed)
+        self._refuse_unchangeable(request, changed)
         tags = request.schema.tag_property if self.tagging else None
         if self.update_call and changed - self._own_calls() - {tags}:
             more = fill(self.update_arguments, _facts(request, current))
@@ -161,20 +161,20 @@ class ApiResource:
         ]
         identity = self.identity(request, current)
         for operation, arguments in [*calls, *([(self.delete_call, {})] if self.delete_call else [])]:
-            with api.gone_is_fine():
+            with api.ignoring_missing():
                 self.call(request, operation, identity | arguments)
 
     def call(self, request: Request, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A call of the service in the resource's region."""
+        """Call the service in the resource's region."""
         return api.call(self.service, operation, request.region, arguments)
 
     def identity(self, request: Request, current: Provisioned) -> dict[str, Any]:
-        """The arguments that say which resource is meant, without those that come from properties not given."""
+        """Return the arguments that identify the resource, without those of omitted properties."""
         filled = fill_known(self.identified_by, _facts(request, current))
         return {name: value for name, value in filled.items() if value != ""}
 
     def apply_settings(self, request: Request, current: Provisioned, previous: Properties | None) -> None:
-        """Make the calls of the properties that have their own; `previous` is None when the resource is new."""
+        """Make the calls of the properties in `settings`. `previous` is None for a new resource."""
         after, before = self.adapt(dict(request.properties)), self.adapt(dict(previous)) if previous else {}
         for setting in self.settings:
             new, old = after.get(setting.property_name), before.get(setting.property_name)
@@ -191,7 +191,7 @@ class ApiResource:
         return {setting.property_name for setting in self.settings}
 
     def _not_applied(self, request: Request, names: set[str]) -> set[str]:
-        """Those of the properties that no call takes: AWS would heed them, the embedded AWS does not."""
+        """Return the properties that AWS would apply and the embedded AWS does not."""
         if not self.create_call:
             return set()
         arguments = api.argument_names(self.service, self.create_call, request.region)
@@ -203,8 +203,8 @@ class ApiResource:
         names = sorted(self._not_applied(request, set(request.properties)))
         return f"The embedded AWS does not apply [{', '.join(names)}]." if names else None
 
-    def _refuse_what_no_call_changes(self, request: Request, changed: set[str]) -> None:
-        """Raise UnchangeableError for changed properties of the resource that no call changes."""
+    def _refuse_unchangeable(self, request: Request, changed: set[str]) -> None:
+        """Raise UnchangeableError for changed properties that no call can change."""
         taken = {name.lower() for name in self._own_calls()}
         if self.update_call:
             arguments = api.argument_names(self.service, self.update_call, request.region)
@@ -233,7 +233,7 @@ class ApiResource:
             named = {tagging.keys: sorted(gone)} if tagging.keys else {tagging.tags: [{"Key": key} for key in gone]}
             self.call(request, tagging.untag, identity | named)
         if changed:
-            # the key of a pair is Key, key or TagKey; only those that the service's shape knows are sent
+            # the key of a pair is Key, key or TagKey; only members of the service's shape are sent
             pairs = [{"Key": k, "Value": v, "TagKey": k, "TagValue": v} for k, v in changed.items()]
             self.call(request, tagging.tag, identity | {tagging.tags: pairs})
 
@@ -241,8 +241,8 @@ class ApiResource:
         return fill_known(self.read_attributes, {"read": self.found(request, current)})
 
     def found(self, request: Request, current: Provisioned) -> dict[str, Any]:
-        """The resource as its service describes it, empty if there is none. Raises ClientError if it does not say."""
-        with suppress(LookupError, TypeError), api.gone_is_fine():
+        """Return the service's description of the resource, or an empty dict. Raises ClientError if the call fails."""
+        with suppress(LookupError, TypeError), api.ignoring_missing():
             answer: Any = self.call(request, self.read_call, self.identity(request, current))
             for step in self.read_path:
                 answer = answer[step]
@@ -251,7 +251,7 @@ class ApiResource:
 
 
 class AttachedResource(ApiResource):
-    """It exists only in what it is attached to: no call creates or deletes it."""
+    """A resource that exists only as part of another: no call creates or deletes it."""
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
         if self.given_name(request) not in ("", current.physical_id):
@@ -269,7 +269,7 @@ def _changed(new: Properties, old: Properties) -> set[str]:
 
 
 def _facts(request: Request, current: Provisioned | None = None) -> dict[str, Any]:
-    """What the texts of a row may name: also `name` and `answer` when it is created, `read` when it was read."""
+    """Return the values that a row's texts can refer to: also `name` and `answer` at creation, `read` after reading."""
     known = {
         "account": request.account,
         "region": request.region,

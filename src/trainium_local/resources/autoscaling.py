@@ -1,4 +1,4 @@
-"""Auto Scaling groups: their sizes, and the replacement of instances that an UpdatePolicy asks for."""
+"""Auto Scaling groups: their sizes, and rolling updates by UpdatePolicy."""
 
 import dataclasses
 from typing import Any
@@ -43,7 +43,7 @@ class _Group(ApiResource):
             self.call(request, "EnableMetricsCollection", {**metrics, "AutoScalingGroupName": current.physical_id})
 
     def _replace_instances(self, request: Request, name: str, policy: Properties) -> None:
-        """Batch by batch; each goes before its replacement comes, but for those that have to stay in service."""
+        """Replace instances in batches. Each is terminated first, except those that must remain in service."""
         (group,) = self.call(request, "DescribeAutoScalingGroups", {"AutoScalingGroupNames": [name]})[
             "AutoScalingGroups"
         ]

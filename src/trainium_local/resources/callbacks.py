@@ -1,4 +1,4 @@
-"""Answers that come back over HTTP: a Lambda function's PUT to its ResponseURL."""
+"""Responses over HTTP: a Lambda function sends a PUT request to its ResponseURL."""
 
 import queue
 import uuid
@@ -13,7 +13,7 @@ _mailboxes: dict[str, queue.Queue[dict[str, Any]]] = {}
 
 
 def open_mailbox() -> str:
-    """The URL of a new mailbox, which takes letters until it is closed."""
+    """Return the URL of a new mailbox. It accepts messages until it is closed."""
     token = uuid.uuid4().hex
     _mailboxes[token] = queue.Queue()
     return f"{api.endpoint()}{PATH}/{token}"
@@ -24,7 +24,7 @@ def close_mailbox(url: str) -> None:
 
 
 def receive(url: str, seconds: float) -> dict[str, Any] | None:
-    """The next letter in an open mailbox, None if none comes within the time."""
+    """Return the next message in an open mailbox, or None after the time-out."""
     try:
         return _mailboxes[_token(url)].get(timeout=seconds)
     except queue.Empty:
@@ -32,7 +32,7 @@ def receive(url: str, seconds: float) -> dict[str, Any] | None:
 
 
 def is_open(path: str) -> bool:
-    """Whether a path is the URL of a mailbox that waits for letters."""
+    """Return whether a path is the URL of an open mailbox."""
     return path.startswith(f"{PATH}/") and path.removeprefix(f"{PATH}/") in _mailboxes
 
 
@@ -41,7 +41,7 @@ def _token(url: str) -> str:
 
 
 def answer(request: Request) -> Response:
-    """Take the letter that is PUT to the URL of a mailbox; a closed one refuses it, as S3 does an expired URL."""
+    """Accept a message that is PUT to a mailbox. A closed mailbox refuses it, as S3 does for an expired URL."""
     letter, mailbox = request.get_json(force=True, silent=True), _mailboxes.get(_token(request.path))
     if mailbox is None or not isinstance(letter, dict):
         return Response(status=403)

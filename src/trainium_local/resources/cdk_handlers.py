@@ -1,4 +1,4 @@
-"""CDK's own custom resources, done here: their functions need an AWS SDK for Node.js or a command line in /opt."""
+"""Replaces functions of the CDK's custom resources that need the AWS SDK for JavaScript or a program in /opt."""
 
 import json
 import re
@@ -15,16 +15,16 @@ from trainium_local.resources import api
 from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
 
 Handler = Callable[[str, Properties, str, str], Provisioned]
-"""What does the work of a function, given Create, Update or Delete, the properties, the region and the physical id."""
+"""The replacement of a function. Arguments: Create, Update or Delete; properties; region; physical ID."""
 
 _NOTE = "The embedded AWS did this itself, not the resource's function."
 
 
 def _empty_bucket(kind: str, properties: Properties, region: str, physical_id: str) -> Provisioned:
-    """`auto_delete_objects` of an S3 bucket."""
+    """Implements `auto_delete_objects` of an S3 bucket."""
     bucket = properties["BucketName"]
     if kind == "Delete":
-        with api.gone_is_fine():
+        with api.ignoring_missing():
             while versions := _versions(region, bucket):
                 api.call("s3", "DeleteObjects", region, {"Bucket": bucket, "Delete": {"Objects": versions}})
     return _done(physical_id)
@@ -37,7 +37,7 @@ def _versions(region: str, bucket: str) -> list[dict[str, Any]]:
 
 
 def _restrict_default_security_group(kind: str, properties: Properties, region: str, physical_id: str) -> Provisioned:
-    """The default security group of a VPC without rules, and with its rules again when the resource goes."""
+    """Removes the rules of a VPC's default security group, and restores them when the resource is deleted."""
     group = properties["DefaultSecurityGroupId"]
     inward = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]
     outward = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
@@ -50,7 +50,7 @@ def _restrict_default_security_group(kind: str, properties: Properties, region: 
 
 
 def _call_service(kind: str, properties: Properties, region: str, physical_id: str) -> Provisioned:
-    """`AwsCustomResource`: a call of a service at each event, written for the SDK of Node.js."""
+    """Implements `AwsCustomResource`: one call of a service for each event, in terms of the AWS SDK for JavaScript."""
     text = properties.get(kind)
     if not text:
         return _done(physical_id)
@@ -77,14 +77,14 @@ def _call_service(kind: str, properties: Properties, region: str, physical_id: s
 
 @cache
 def _services() -> dict[str, str]:
-    """botocore's names of the services by those of the SDK of JavaScript, without their hyphens."""
+    """Return service name in the SDK for JavaScript, without hyphens -> botocore's name."""
     names: list[str] = Session().get_available_services()
     known = {name: name for name in names} | {sdk: name for name, sdk in EVENT_ALIASES.items() if name in names}
     return {sdk.replace("-", ""): name for sdk, name in known.items()} | {"cloudwatchevents": "events"}
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The scalars below a value by their paths, Items.0.Name."""
+    """Return path -> scalar for all scalars in a value, e.g. Items.0.Name."""
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _flat(item, f"{path}.{key}" if path else str(key))
@@ -112,7 +112,7 @@ _HANDLERS: dict[str, Handler] = {
 
 
 def find(request: Request) -> Handler | None:
-    """What does the work of one of CDK's functions, None for any other."""
-    if "InstallLatestAwsSdk" in request.properties:  # the type of an AwsCustomResource is its user's choice
+    """Return the replacement of a CDK function, or None for other functions."""
+    if "InstallLatestAwsSdk" in request.properties:  # the user chooses the type of an AwsCustomResource
         return _call_service
     return _HANDLERS.get(request.resource_type)

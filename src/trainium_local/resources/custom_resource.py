@@ -1,4 +1,4 @@
-"""Custom resources: a Lambda function of the user is invoked, and its response is waited for."""
+"""Custom resources: invokes a Lambda function of the user and waits for its response."""
 
 import threading
 import time
@@ -20,13 +20,13 @@ from trainium_local.resources.registry import (
 from trainium_local.resources.schemas import CUSTOM_RESOURCE
 from trainium_local.services import lambda_process
 
-_DEFAULT_TIMEOUT = 3600  # seconds; AWS's own
-_GRACE = 1.0  # seconds that an answer may come after the function crashed
+_DEFAULT_TIMEOUT = 3600  # seconds, as on AWS
+_GRACE = 1.0  # seconds to wait for a response after the function crashed
 _POLL = 0.05
 
 
 class CustomResource:
-    """Create, Update and Delete become events for the function named by ServiceToken."""
+    """Sends Create, Update and Delete events to the function in ServiceToken."""
 
     def create(self, request: Request) -> Provisioned:
         nameless = Provisioned(physical_id=request.generated_name())
@@ -78,7 +78,10 @@ class CustomResource:
 
 
 def _wait(request: Request, url: str, ended: list[lambda_process.Invocation], current: Provisioned) -> dict[str, Any]:
-    """The answer, which may come before, in or after the run of the function; `ended` fills when that ends."""
+    """Wait for the response, which may arrive before, during or after the invocation.
+
+    `ended` is filled when that ends.
+    """
     timeout = float(request.properties.get("ServiceTimeout") or _DEFAULT_TIMEOUT)
     deadline = time.monotonic() + timeout
     crash: lambda_process.Invocation | None = None
@@ -115,7 +118,7 @@ def _start(request: Request, event: dict[str, Any]) -> list[lambda_process.Invoc
 
 
 def as_text(value: Any) -> Any:
-    """CloudFormation hands every scalar to a function as text."""
+    """CloudFormation passes every scalar to a function as text."""
     if isinstance(value, dict):
         return {key: as_text(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -126,7 +129,7 @@ def as_text(value: Any) -> Any:
 
 
 class _Metadata(ResourceType):
-    """Provisions nothing on AWS either."""
+    """AWS::CDK::Metadata. It creates nothing, as on AWS."""
 
     def create(self, request: Request) -> Provisioned:
         return Provisioned(physical_id=request.logical_id)

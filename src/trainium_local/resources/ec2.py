@@ -1,4 +1,4 @@
-"""EC2: networks that are not deleted while something stands in them, rules of security groups, forms of the API."""
+"""EC2: refuses to delete networks in use; converts security group rules and properties to the API's form."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from trainium_local.resources import api
 from trainium_local.resources.api_resource import ApiResource
 from trainium_local.resources.registry import Properties, Provisioned, ProvisioningError, Request
 
-#: A rule's source or destination -> where the API wants it.
+#: Source or destination of a rule -> its argument in the API.
 _SOURCES = {
     "SourceSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
     "DestinationSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
@@ -18,13 +18,13 @@ _SOURCES = {
 
 
 def _described(request: Request, what: str, filters: dict[str, str]) -> list[Any]:
-    """What EC2's call that describes such resources finds."""
+    """Return the matching resources of an EC2 describe call."""
     given = [{"Name": name, "Values": [value]} for name, value in filters.items()]
     return api.call("ec2", f"Describe{what}", request.region, {"Filters": given})[what]
 
 
 def _refuse_while_used(what: str, current: Provisioned, uses: list[Any]) -> None:
-    """AWS does not delete what something stands in; moto does."""
+    """Refuse to delete a network that contains resources, as AWS does. moto deletes it."""
     if uses:
         raise ProvisioningError(f"The {what} '{current.physical_id}' has dependencies and cannot be deleted.", current)
 
@@ -83,7 +83,7 @@ class _Instance(ApiResource):
 
 class _LaunchTemplate(ApiResource):
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
-        """The template's own tags change in place: they are of the template, and not of a version."""
+        """Change the launch template's own tags in place: they do not belong to a version."""
         new, old = _own_tags(request.properties), _own_tags(previous)
         template = {"Resources": [current.physical_id]}
         if gone := [{"Key": key} for key in old.keys() - new.keys()]:
@@ -111,7 +111,7 @@ class _SecurityGroup(ApiResource):
 
 
 def _permission(rule: dict[str, Any]) -> dict[str, Any]:
-    """A rule in CloudFormation's flat form -> one IpPermission."""
+    """Convert a rule in CloudFormation's flat form to an IpPermission."""
     description = {"Description": rule["Description"]} if rule.get("Description") else {}
     permission: dict[str, Any] = {key: rule[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in rule}
     for source, (collection, key) in _SOURCES.items():
@@ -121,7 +121,7 @@ def _permission(rule: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Rule(ApiResource):
-    """A rule as a resource of its own."""
+    """A security group rule as a separate resource."""
 
     def adapt(self, properties: Properties) -> Properties:
         return {"GroupId": properties["GroupId"], "IpPermissions": [_permission(properties)]}

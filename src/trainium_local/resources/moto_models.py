@@ -1,7 +1,7 @@
-"""Types without an adapter: moto's own CloudFormation models create, change and delete them.
+"""Types without an adapter, provisioned by moto's own CloudFormation models.
 
-Only a type whose model can also delete is used. moto changes its state directly, so no IAM policy is evaluated: where
-policies are enforced, these types are refused.
+Only models that support deletion are used. moto changes its state directly, without evaluating IAM policies, so these
+types are refused if policies are enforced.
 """
 
 import copy
@@ -28,7 +28,7 @@ _NOTE = "Created by moto's own model of this type, without an adapter of the emb
 
 
 class MotoModel(ResourceType):
-    """A resource type by moto's model of it."""
+    """A resource type provisioned by moto's model."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -84,7 +84,7 @@ class MotoModel(ResourceType):
 
 
 def _attributes(request: Request, resource: Any) -> Iterator[tuple[str, Any]]:
-    """What the model answers of the type's attributes; `Fn::GetAtt` of another fails."""
+    """Return the type's attributes that the model supports. `Fn::GetAtt` of any other fails."""
     for name in request.schema.attributes:
         with suppress(ServiceException, NotImplementedError, AttributeError, KeyError):
             yield name, resource.get_cfn_attribute(name)
@@ -100,7 +100,7 @@ def _implements(model: Any, method: str) -> bool:
 
 @cache
 def types() -> dict[str, MotoModel]:
-    """moto's models of types that they can delete again. Imports much of moto, which takes a second."""
+    """Return moto's models of the types that it can delete. Imports much of moto, which takes a second."""
     from moto.cloudformation import parsing
 
     return {

@@ -1,4 +1,4 @@
-"""The seam between the CloudFormation engine and what provisions a resource: request, result, table of types."""
+"""The interface between the CloudFormation engine and provisioners: request, result, table of types."""
 
 import string
 import threading
@@ -15,7 +15,7 @@ Properties = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One resource as the template wants it: properties resolved, tags of the stack merged in."""
+    """A resource as the template defines it: properties resolved, tags of the stack merged."""
 
     account: str
     region: str
@@ -35,8 +35,8 @@ class Request:
         return found
 
     def generated_name(self, limit: int = 128) -> str:
-        """A physical name in CloudFormation's form, stack-logical-random, cut to `limit` characters."""
-        # moto's own source of randomness: its seed makes a whole run repeatable
+        """Return a physical name in CloudFormation's form, stack-logical-random, of at most `limit` characters."""
+        # moto's random generator: its seed makes a run repeatable
         suffix = "".join(mock_random.choice(string.ascii_uppercase + string.digits) for _ in range(12))
         stem = f"{self.stack_name}-{self.logical_id}"[: limit - len(suffix) - 1].rstrip("-")
         return f"{stem}-{suffix}"
@@ -44,7 +44,7 @@ class Request:
 
 @dataclass(kw_only=True)
 class Provisioned:
-    """A resource that exists: what `Ref` gives, what `Fn::GetAtt` gives, and what its event should say about it."""
+    """An existing resource: the results of `Ref` and `Fn::GetAtt`, and the text of its event."""
 
     physical_id: str
     attributes: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -52,7 +52,7 @@ class Provisioned:
 
 
 class ProvisioningError(Exception):
-    """A resource could not be provisioned; `leftover` is what exists of it nevertheless and has to be deleted."""
+    """A resource could not be provisioned. `leftover` is the part that exists and must be deleted."""
 
     def __init__(self, reason: str, leftover: Provisioned | None = None) -> None:
         super().__init__(reason)
@@ -67,15 +67,15 @@ class CancelledError(ProvisioningError):
 
 
 class UnchangeableError(ProvisioningError):
-    """The update was refused before anything of the resource changed."""
+    """The update was refused before the resource changed."""
 
 
 class NeedsReplacementError(Exception):
-    """The change cannot be made to the existing resource: a new one has to take its place."""
+    """The update requires replacement of the resource."""
 
 
 class ResourceType(Protocol):
-    """What provisions the resources of one CloudFormation type. Any exception is the reason of a failure."""
+    """Provisions the resources of one CloudFormation type. Any exception is the reason of a failure."""
 
     def create(self, request: Request) -> Provisioned: ...
 
@@ -91,17 +91,17 @@ _others: list[Callable[[], Mapping[str, ResourceType]]] = []
 
 
 def register(resource_type: str, provisioner: ResourceType) -> None:
-    """Make `provisioner` the one for `resource_type`, a name such as AWS::EC2::VPC."""
+    """Register `provisioner` for `resource_type`, e.g. AWS::EC2::VPC."""
     _types[resource_type] = provisioner
 
 
 def register_others(types: Callable[[], Mapping[str, ResourceType]]) -> None:
-    """Take what `types` gives for the types that have no provisioner of their own."""
+    """Register the provisioners of `types` for the types that have none yet."""
     _others[:] = [types]
 
 
 def find(resource_type: str) -> ResourceType | None:
-    """What provisions the type, None if it is not supported."""
+    """Return the provisioner of a type, or None if the type is not supported."""
     if schemas.is_custom(resource_type):
         return _types.get(schemas.CUSTOM_RESOURCE)
     if resource_type in _types:
@@ -110,7 +110,7 @@ def find(resource_type: str) -> ResourceType | None:
 
 
 def supported() -> list[str]:
-    """The names of all supported types."""
+    """Return the names of all supported types."""
     return sorted(_types.keys() | _other_types().keys())
 
 
@@ -119,5 +119,5 @@ def _other_types() -> Mapping[str, ResourceType]:
 
 
 def with_adapter() -> list[str]:
-    """The types that have a provisioner of their own."""
+    """Return the types that have an adapter."""
     return sorted(_types)

@@ -1,4 +1,4 @@
-"""S3 buckets: their settings in the API's form."""
+"""S3 buckets: converts their settings to the API's form."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ class _Bucket(ApiResource):
         return {**properties, **{name: form(properties[name]) for name, form in _FORMS.items() if name in properties}}
 
     def _create_arguments(self, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
-        # S3 refuses its own home as a location
+        # S3 refuses us-east-1 as a location constraint
         location = None if request.region == "us-east-1" else {"LocationConstraint": request.region}
         return super()._create_arguments(request, facts) | {"CreateBucketConfiguration": location}
 
@@ -34,7 +34,7 @@ def _lifecycle(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
-    """CloudFormation's flat rule -> the API's nested one."""
+    """Convert a lifecycle rule from CloudFormation's flat form to the API's nested one."""
     expiration = {
         "Days": rule.get("ExpirationInDays"),
         "Date": rule.get("ExpirationDate"),
@@ -62,7 +62,7 @@ def _lifecycle_rule(rule: dict[str, Any]) -> dict[str, Any]:
 
 
 def _notifications(given: dict[str, Any]) -> dict[str, Any]:
-    """EventBridge, which the API switches on by an empty structure."""
+    """Enable EventBridge, for which the API expects an empty structure."""
     if others := given.keys() - {"EventBridgeConfiguration"}:
         raise ProvisioningError(f"The embedded AWS does not support {', '.join(sorted(others))} of a bucket")
     event_bridge = given.get("EventBridgeConfiguration")

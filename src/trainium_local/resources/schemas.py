@@ -1,4 +1,4 @@
-"""CloudFormation's registry schemas, as cfn-lint ships them: the properties of a type and the values they take."""
+"""CloudFormation's registry schemas, from cfn-lint: the properties of each type and their allowed values."""
 
 import difflib
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from cfnlint.jsonschema._filter import FunctionFilter
 from cfnlint.schema import ResourceNotFoundError
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-#: Stands in a property whose value is known only once another resource exists. CloudFormation's own words.
+#: Value of a property that is known only once another resource exists. CloudFormation uses the same text.
 KNOWN_AFTER_APPLY = "{{changeSet:KNOWN_AFTER_APPLY}}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing that a schema does not allow. `path` is a JSON pointer into the resource's properties."""
+    """A violation of a schema. `path` is a JSON pointer into the resource's properties."""
 
     path: str
     message: str
@@ -28,7 +28,7 @@ class Problem:
 
 
 class Schema:
-    """One resource type's schema."""
+    """The schema of one resource type."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
@@ -39,16 +39,16 @@ class Schema:
 
     @property
     def attributes(self) -> list[str]:
-        """The names `Fn::GetAtt` takes by right: the read-only properties, nested ones dotted."""
+        """The names that `Fn::GetAtt` accepts: the read-only properties, nested ones with dots."""
         return [".".join(path) for path in self._paths("readOnlyProperties") if "*" not in path]
 
     def create_only(self, old: dict[str, Any], new: dict[str, Any]) -> frozenset[str]:
-        """The properties whose change, or the change of a part of them, asks for a new resource."""
+        """The properties that require replacement if they, or parts of them, change."""
         paths = self._paths("createOnlyProperties")
         return frozenset(path[0] for path in paths if _part(old, path) != _part(new, path))
 
     def conditionally_create_only(self, old: dict[str, Any], new: dict[str, Any]) -> frozenset[str]:
-        """The changed properties whose change may need a new resource."""
+        """Return the changed properties that may require replacement."""
         paths = self._paths("conditionalCreateOnlyProperties")
         return frozenset(path[0] for path in paths if _part(old, path) != _part(new, path))
 
@@ -58,7 +58,7 @@ class Schema:
 
     @property
     def tag_property(self) -> str | None:
-        """The property that holds the tags, None if the type takes none."""
+        """The property that contains the tags, or None if the type does not support tags."""
         name = str(self.document.get("tagging", {}).get("tagProperty", "")).removeprefix("/properties/")
         return name if name in self.properties else ("Tags" if "Tags" in self.properties else None)
 
@@ -67,7 +67,7 @@ class Schema:
         return "array" not in str(self._follow(self.document["properties"][self.tag_property]).get("type"))
 
     def problems(self, properties: dict[str, Any]) -> list[Problem]:
-        """What is wrong with the properties, as cfn-lint's validator sees it; what is not known yet is not judged."""
+        """Yield the errors that cfn-lint's validator finds in the properties. Unknown values are not checked."""
         errors = self._validator.iter_errors(properties)
         wrong = (error for error in errors if not error.unknown and not _is_unaligned_network(error))
         found = [problem for error in wrong for problem in _problems(error, [])]
@@ -91,7 +91,7 @@ class Schema:
 
 
 def _is_unaligned_network(error: Any) -> bool:
-    """Whether it is about the bits of the host in a CIDR block, which EC2 clears (API reference, IpRange)."""
+    """Return whether the problem is host bits in a CIDR block, which EC2 clears (API reference, IpRange)."""
     if error.validator != "format" or not str(error.validator_value).endswith("-network"):
         return False
     try:
@@ -101,7 +101,7 @@ def _is_unaligned_network(error: Any) -> bool:
 
 
 def _part(properties: Any, path: list[str]) -> Any:
-    """What is at a path; all of it from where the path goes into a list."""
+    """Return the value at a path, or the whole list where the path enters a list."""
     for step in path:
         if not isinstance(properties, dict):
             return properties
@@ -110,7 +110,7 @@ def _part(properties: Any, path: list[str]) -> Any:
 
 
 def did_you_mean(name: str, known: Any) -> str:
-    """A parenthesis with the nearest of the known names, nothing if none is near."""
+    """Return the closest known name in parentheses, or an empty string."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 
@@ -119,13 +119,13 @@ CUSTOM_RESOURCE = "AWS::CloudFormation::CustomResource"
 
 
 def is_custom(resource_type: str) -> bool:
-    """Whether a function of the user provisions the type, and takes what properties it likes."""
+    """Return whether a function of the user provisions the type. Such types accept any properties."""
     return resource_type == CUSTOM_RESOURCE or resource_type.startswith("Custom::")
 
 
 @cache
 def find(resource_type: str, region: str) -> Schema | None:
-    """The schema of a type in a region, None if the registry has none."""
+    """Return the schema of a type in a region, or None if the registry has none."""
     if is_custom(resource_type):
         return None
     try:
@@ -135,13 +135,13 @@ def find(resource_type: str, region: str) -> Schema | None:
 
 
 class _KnownValues(FunctionFilter):
-    """Validates each value as it is; functions are resolved already, but for references to secrets."""
+    """Validates each value as it is: functions are already resolved, except references to secrets."""
 
     def filter(self, validator: Any, instance: Any, schema: Any) -> Iterator[tuple[Any, dict[str, Any], Any]]:
         if isinstance(instance, str) and (KNOWN_AFTER_APPLY in instance or "{{resolve:" in instance):
             schema = {"cfnUnresolved": True}
         elif isinstance(instance, list) and KNOWN_AFTER_APPLY in str(instance):
-            # two values that are not known yet look alike, and need not be
+            # two unknown values look alike but may differ
             schema = {
                 keyword: limit for keyword, limit in schema.items() if keyword not in ("uniqueItems", "uniqueKeys")
             }
@@ -152,13 +152,16 @@ _Validator: Any = CfnTemplateValidator({}).extend(function_filter=_KnownValues()
 
 
 def validator(schema: dict[str, Any], *, strict_types: bool) -> Any:
-    """cfn-lint's validator of a JSON schema, for values without functions. Without strict types "1" is a number too."""
+    """Return cfn-lint's validator of a JSON schema for values without functions.
+
+    Types are not strict: "1" is a number too.
+    """
     made = _Validator(schema=schema)
     return made.evolve(context=made.context.evolve(strict_types=strict_types, functions=[]))
 
 
 def _problems(error: Any, parent: list[str]) -> Iterator[Problem]:
-    """A violation in cfn-lint's words, and then what lies behind it."""
+    """Yield a violation in cfn-lint's words, then its causes."""
     path = [*parent, *map(str, error.path)]
     yield Problem(path="".join(f"/{step}" for step in path), message=error.message)
     for cause in error.context:

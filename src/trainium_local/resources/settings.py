@@ -1,4 +1,4 @@
-"""Properties with API calls of their own: made after the creation, and whenever the property changes."""
+"""Properties with separate API calls, made after creation and whenever the property changes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,14 +9,15 @@ from trainium_local.resources.registry import NeedsReplacementError
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A property and the calls that bring it from one value to another.
+    """A property and the calls that change it.
 
-    `operation` sets the property, `reset` takes it back; without `reset` only a new resource can be without it.
-    Both take what identifies the resource, and `arguments` (`reset_arguments`, if they differ): texts in which {value}
-    is the property. `part_of_creation`: the creating call sets it too.
+    `operation` sets the property and `reset` removes it; without `reset`, removing it requires replacement. Both
+    receive the resource's identifiers and `arguments` (`reset_arguments`, if they differ): text templates in which
+    {value} is the property.
 
-    each: the property is a list, and the calls add and remove one member, which is {value}.
-    initial: the members that a new resource has unasked.
+    part_of_creation: the creating call sets it too.
+    each: the property is a list, and the calls add and remove one member, {value}.
+    initial: the members that a new resource has by default.
     emptied: the members are removed before the resource is deleted.
     """
 
@@ -31,7 +32,7 @@ class Setting:
     emptied: bool = False
 
     def calls(self, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-        """Operation, texts of its arguments, and the value in them. None is a property that is not given."""
+        """Yield operation, argument templates, and the value for them. None is an omitted property."""
         before = [old] if not self.each else self.initial if old is None else old
         after = [new] if not self.each else new or []
         for value in before:

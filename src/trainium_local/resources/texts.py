@@ -1,4 +1,4 @@
-"""Texts such as "{id}", "{answer[Vpc][VpcId]}" or "{properties[GroupName]}", filled in from what is known."""
+"""Text templates such as "{id}", "{answer[Vpc][VpcId]}" or "{properties[GroupName]}"."""
 
 from collections.abc import Mapping
 from string import Formatter
@@ -10,17 +10,17 @@ Texts = Mapping[str, Any]
 
 
 class Given(dict[str, Any]):
-    """Properties, of which one that is not given reads as nothing."""
+    """Properties. An omitted property is an empty string."""
 
     def __missing__(self, key: str) -> str:
         return ""
 
 
 def fill(text: Any, facts: Mapping[str, Any]) -> Any:
-    """The text, or the texts in a map or list, with the facts in their places. Raises KeyError if one is not there.
+    """Fill in a text, or the texts in a map or list. Raises KeyError for a missing value.
 
-    A text that is nothing but the name of a map or list becomes that map or list. A text without braces is JMESPath on
-    what was read.
+    A text that is only the name of a map or list becomes that map or list. A text without braces is JMESPath on the
+    description that was read.
     """
     if isinstance(text, Mapping):
         return {key: fill(item, facts) for key, item in text.items()}
@@ -39,7 +39,7 @@ def fill(text: Any, facts: Mapping[str, Any]) -> Any:
 
 
 def fill_known(texts: Texts, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The texts whose facts are all there."""
+    """Fill in the texts whose values all exist, and omit the others."""
     filled: dict[str, Any] = {}
     for name, text in texts.items():
         try:
@@ -50,7 +50,7 @@ def fill_known(texts: Texts, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def put(arguments: dict[str, Any], path: str, value: Any) -> None:
-    """Set an argument, one inside of others by a dotted path; what it is inside of is copied."""
+    """Set an argument. A dotted path sets a nested argument; the containers are copied."""
     *outer, last = path.split(".")
     for step in outer:
         arguments[step] = dict(arguments.get(step) or {})

@@ -1,6 +1,6 @@
-"""The types that services provision by the calls of types.toml.
+"""The types in types.toml, provisioned by API calls.
 
-A few want more than a row can say: they have a class of their own.
+A few types need a subclass.
 """
 
 import tomllib
@@ -15,7 +15,7 @@ _KINDS: dict[str, type[ApiResource]] = {**adapted_types.KINDS, **autoscaling.KIN
 
 
 def row_type(resource_type: str, row: dict[str, Any]) -> ApiResource:
-    """The resource type of a row."""
+    """Return the resource type of a row."""
     fallback = ApiResource if "create_call" in row else AttachedResource
     fields: dict[str, Any] = {
         **row,
@@ -28,6 +28,6 @@ def row_type(resource_type: str, row: dict[str, Any]) -> ApiResource:
 
 
 def types() -> dict[str, ApiResource]:
-    """All types of the table."""
+    """Return all types of the table."""
     table = tomllib.loads((files("trainium_local.resources") / "types.toml").read_text())
     return {name: row_type(name, row) for name, row in table.items()}

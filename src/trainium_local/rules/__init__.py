@@ -1,7 +1,7 @@
-"""What services refuse of a resource and moto accepts: checked for every resource just before it is provisioned.
+"""Checks every resource, just before it is provisioned, for errors that services refuse and moto accepts.
 
-The facts are in rules.toml, the messages AWS's where they are known. A relation is a JSON schema that the properties
-must match, or a JMESPath expression that must not be true of them.
+rules.toml contains the facts. The messages are AWS's where they are known. A relation is a JSON schema that the
+properties must match, or a JMESPath expression that must be false.
 """
 
 import json
@@ -18,7 +18,7 @@ from trainium_local.services.expressions import search
 
 
 def refuse(resource_type: str, properties: Properties, target: Target) -> None:
-    """Raise Refused, in the service's words, if the service would not create or change the resource like this."""
+    """Raise Refused, with the service's message, if the service would not create or update the resource."""
     _check_relations(resource_type, properties, target)
     references.check(resource_type, properties, target)
     _check_roles(resource_type, properties, target)
@@ -43,11 +43,11 @@ def _relations() -> dict[str, list[tuple[dict[str, Any], Any]]]:
 
 
 def _ec2(properties: Properties, target: Target) -> dict[str, Any]:
-    """By kind, the `shown` attributes of EC2's resources that are named, and of their VPCs; VPCs with `gateways`."""
+    """Return, by kind, the `shown` attributes of named EC2 resources and their VPCs; and VPCs with `gateways`."""
     gateways = references.known("ec2", FACTS["reference"]["igw"], target)
     found: dict[str, Any] = {"gateways": [references.part(one, "vpc.id") for one in gateways]}
     named = {identifier for identifier, _ in references.identifiers(properties)}
-    for kind, fact in reversed(FACTS["reference"].items()):  # the VPCs last
+    for kind, fact in reversed(FACTS["reference"].items()):  # VPCs last
         things = [one for one in references.known("ec2", fact, target) if "shown" in fact and one[0] in named]
         found[kind] = [{name: references.part(one, path) for name, path in fact["shown"].items()} for one in things]
         named |= {one["vpc"] for one in found[kind] if one.get("vpc")}

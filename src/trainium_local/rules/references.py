@@ -1,4 +1,4 @@
-"""What a resource refers to: it must exist, or must not yet, and EC2's resources of one resource share a VPC."""
+"""References between resources: the target must exist, or must not exist yet, and EC2 resources must share a VPC."""
 
 import re
 from collections.abc import Container, Iterator, Mapping
@@ -12,7 +12,7 @@ _ID = re.compile(rf"({'|'.join(FACTS['reference'])})-[0-9a-f]{{8,17}}")
 
 
 def check(resource_type: str, properties: Properties, target: Target) -> None:
-    """Raise Refused for a reference to nothing, or to things of different VPCs."""
+    """Raise Refused for references to missing resources, or to resources in different VPCs."""
     _check_existing(resource_type, properties, target)
     if re.search(FACTS["unchecked"]["types"], resource_type):
         return
@@ -43,7 +43,7 @@ def _check_existing(resource_type: str, properties: Properties, target: Target) 
 
 
 def known(service: str, fact: Mapping[str, Any], target: Target) -> list[tuple[Any, Any]]:
-    """What there is in a table of moto's, with the keys; `within` one of tables (or their attribute), that of all."""
+    """Return the entries of a moto table with their keys; for `within`, the entries of all nested tables."""
     among: Any = getattr(target.backend(service), fact["among"], {})
     among = among() if callable(among) else among
     if fact.get("within"):
@@ -66,7 +66,7 @@ def _same(actual: Any, wanted: Any) -> bool:
 
 
 def identifiers(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """The identifiers of EC2's resources with their kinds, where a property is named for the kind."""
+    """Return identifier -> kind for the EC2 resources in properties that are named after the kind."""
     for key, item in value.items() if isinstance(value, Mapping) else ():
         if key not in ("Variables", "Environment", "Tags"):
             yield from identifiers(item, str(key))

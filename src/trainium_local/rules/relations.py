@@ -1,6 +1,6 @@
-"""Relations between the properties of a resource and what they refer to; cfn-lint's own are checked with the schema.
+"""Relations between the properties of a resource and the resources it refers to.
 
-A relation is a JSON schema that the properties must match, or a JMESPath expression that must not be true of them.
+A relation is a JSON schema that the properties must match, or a JMESPath expression that must be false.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from trainium_local.services.expressions import search
 
 
 def check(resource_type: str, properties: Properties, target: Target) -> None:
-    """Raise Refused for the first relation that does not hold."""
+    """Raise Refused for the first relation that is violated."""
     facts = [*_relations()[resource_type], *_relations()["*"]]
     seen = {**properties, "ec2": _ec2(properties, target)} if any("unless" in fact for fact, _ in facts) else properties
     for fact, validator in facts:
@@ -34,11 +34,11 @@ def _relations() -> dict[str, list[tuple[dict[str, Any], Any]]]:
 
 
 def _ec2(properties: Properties, target: Target) -> dict[str, Any]:
-    """By kind, the `shown` attributes of EC2's resources that are named, and of their VPCs; VPCs with `gateways`."""
+    """Return, by kind, the `shown` attributes of named EC2 resources and their VPCs; and VPCs with `gateways`."""
     gateways = references.known("ec2", FACTS["reference"]["igw"], target)
     found: dict[str, Any] = {"gateways": [references.part(one, "vpc.id") for one in gateways]}
     named = {identifier for identifier, _ in references.identifiers(properties)}
-    for kind, fact in reversed(FACTS["reference"].items()):  # the VPCs last
+    for kind, fact in reversed(FACTS["reference"].items()):  # VPCs last
         things = [one for one in references.known("ec2", fact, target) if "shown" in fact and one[0] in named]
         found[kind] = [{name: references.part(one, path) for name, path in fact["shown"].items()} for one in things]
         named |= {one["vpc"] for one in found[kind] if one.get("vpc")}

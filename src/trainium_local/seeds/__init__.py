@@ -1,4 +1,4 @@
-"""The contents of a new account: public SSM parameters and machine images, zones, quotas, offers."""
+"""The content of a new account: public SSM parameters, machine images, zones, quotas, offerings."""
 
 import tomllib
 from functools import cache
@@ -8,5 +8,5 @@ from typing import Any
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """NAME.toml of this folder."""
+    """Read NAME.toml of this folder."""
     return tomllib.loads((files("trainium_local.seeds") / f"{name}.toml").read_text())

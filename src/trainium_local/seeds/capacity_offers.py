@@ -1,4 +1,4 @@
-"""What the embedded AWS sells and scores: capacity_blocks.toml. Imports no moto."""
+"""The Capacity Blocks for sale, and Spot placement scores: capacity_blocks.toml. Does not import moto."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from trainium_local.seeds import table
 
 UNNAMED_TYPES_SCORE = 3
 
-_END_OF_BLOCKS = time(11, 30)  # UTC, of every block: EC2 documentation, Find and purchase Capacity Blocks
+_END_OF_BLOCKS = time(11, 30)  # UTC, for every block: EC2 documentation, Find and purchase Capacity Blocks
 _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """A Capacity Block for sale. `fee` is US dollars for all instances and the whole time."""
+    """A Capacity Block for sale. `fee` is in US dollars, for all instances and the whole duration."""
 
     offering_id: str
     instance_type: str
@@ -29,7 +29,7 @@ class Offer:
 
 
 def offers(*, region: str, instance_type: str, instances: int, hours: int, now: datetime) -> list[Offer]:
-    """What is for sale now. The id of an offer is the same all day long."""
+    """Return the current offerings. An offering keeps its ID for the day."""
     return [
         _offer(row, days, instances=instances, hours=hours, now=now)
         for row in table("capacity_blocks")["offerings"]
@@ -39,7 +39,7 @@ def offers(*, region: str, instance_type: str, instances: int, hours: int, now: 
 
 
 def is_sold(*, region: str, instance_type: str) -> bool:
-    """Whether AWS was seen to answer that it sells no blocks of the type in the region."""
+    """Return False if AWS was observed to answer that it sells no blocks of the type in the region."""
     return region not in table("capacity_blocks")["not_sold"].get(instance_type, ())
 
 
@@ -52,7 +52,7 @@ def _offer(row: Mapping[str, Any], days: int, *, instances: int, hours: int, now
         start = _end_of_blocks(now + days * _DAY)
         end = start + timedelta(hours=hours)
     else:
-        # It has begun, so that it can be tried at once; its end is the one nearest to the time asked for.
+        # It has already started, so that it can be used at once; its end is the closest to the requested end.
         start = now.replace(minute=0, second=0, microsecond=0)
         end = _end_of_blocks(now + timedelta(hours=hours))
     length = Decimal((end - start) / timedelta(hours=1))

@@ -1,6 +1,6 @@
-"""The Neuron machine images and their SSM parameters, per region: neuron_images.toml.
+"""The Neuron machine images of each region and their SSM parameters: neuron_images.toml.
 
-put_parameter refuses names under /aws, as on AWS, so the parameters are put where moto keeps its own public ones.
+put_parameter refuses names below /aws, as on AWS, so the parameters are added to moto's own public ones.
 """
 
 import hashlib
@@ -20,9 +20,9 @@ NAMESPACE = "/aws/service"
 
 @cache
 def public_images(region: str) -> tuple[dict[str, Any], ...]:
-    """The images of a region as `Ami` takes them, with the names of their parameters.
+    """Return the images of a region as `Ami` expects them, with their parameter names.
 
-    Where there are no parameters for Neuron images, only those that name their regions.
+    In regions without parameters for Neuron images, only images that name the region.
     """
     neuron, image = table("neuron_images"), facts()["image"]
     with_parameters = [

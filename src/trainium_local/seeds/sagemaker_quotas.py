@@ -1,4 +1,4 @@
-"""The SageMaker quotas of the embedded AWS: sagemaker_quotas.toml. Imports no moto."""
+"""The SageMaker quotas of the embedded AWS: sagemaker_quotas.toml. Does not import moto."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +9,7 @@ from trainium_local.seeds import table
 
 @dataclass(frozen=True, kw_only=True)
 class SageMakerQuota:
-    """A limit. `is_applied`: false where the account has AWS's default and nothing else."""
+    """A quota. `is_applied`: false if the account has only AWS's default."""
 
     code: str
     name: str

@@ -1,4 +1,4 @@
-"""The EC2 quotas of the embedded AWS: vcpu_quotas.toml with the values chosen at start over it. Imports no moto."""
+"""The EC2 quotas of the embedded AWS: vcpu_quotas.toml, and the values chosen at start. Does not import moto."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from trainium_runtime.quota_need import is_of
 
 @dataclass(frozen=True, kw_only=True)
 class VcpuQuota:
-    """A limit on the vCPUs of some instance families bought in one way (`market`: on-demand or spot)."""
+    """A vCPU quota of instance families in one `market`: on-demand or spot."""
 
     code: str
     name: str
@@ -25,25 +25,25 @@ _chosen: dict[str, float] = {}
 
 
 def choose(values: Mapping[str, float]) -> None:
-    """Use these applied values instead of the seeded ones, for the life of this process."""
+    """Use these applied values instead of the seeded ones until this process ends."""
     _chosen.clear()
     _chosen.update(values)
 
 
 def vcpu_quotas() -> tuple[VcpuQuota, ...]:
-    """Every quota with the value that applies."""
+    """Return every quota with its applied value."""
     return tuple(replace(quota, applied=_chosen.get(quota.code, quota.applied)) for quota in seeded_quotas())
 
 
 def quota_for(instance_type: str, market: str) -> VcpuQuota | None:
-    """The quota that a launch counts against, or None when the embedded AWS has none for it."""
+    """Return the quota that applies to a launch, or None if the embedded AWS has none."""
     of_market = [quota for quota in vcpu_quotas() if quota.market == market]
     return next((quota for quota in of_market if any(is_of(family, instance_type) for family in quota.families)), None)
 
 
 @cache
 def seeded_quotas() -> tuple[VcpuQuota, ...]:
-    """The quotas of vcpu_quotas.toml; codes and names that plans need are in the facts."""
+    """Return the quotas of vcpu_quotas.toml. Codes and names that plans need are in facts.toml."""
     names = facts()["quotas"]
     return tuple(
         VcpuQuota(

@@ -1,8 +1,8 @@
-"""Which Availability Zones offer an instance type, by name.
+"""The Availability Zones that offer an instance type, by name.
 
-The name of a zone means another zone in every account. moto ships the offerings by zone id, by zone name, and a table
-of names and ids of its own; the names come from two accounts, so they disagree (us-east-1). The ids are the facts: the
-offerings by name are made from them with moto's table, so that a subnet, its zone id and the offers agree.
+A zone name maps to different zones in different accounts. moto includes the offerings by zone ID and by zone name, and
+a table of names and IDs. The names come from two accounts, so they disagree (us-east-1). The IDs are correct, so the
+offerings by name are derived from them with moto's table. Subnets, zone IDs and offerings then agree.
 """
 
 from typing import Any

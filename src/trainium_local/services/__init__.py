@@ -1,4 +1,4 @@
-"""Behaviours of moto that are replaced: all of them are in replaced.toml, but for CloudFormation."""
+"""Replacements of moto's behaviour. replaced.toml lists all of them except CloudFormation."""
 
 import inspect
 import tomllib
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Replaced:
-    """One attribute of a moto class or module, what stands in its place, and why."""
+    """A replaced attribute of a moto class or module, its replacement, and the reason."""
 
     owner: Any
     name: str
@@ -22,7 +22,7 @@ class Replaced:
 
 @cache
 def replaced() -> tuple[Replaced, ...]:
-    """All rows of replaced.toml."""
+    """Return all rows of replaced.toml."""
     rows = tomllib.loads((files(__name__) / "replaced.toml").read_text())
     return tuple(row for module, functions in rows.items() for row in _rows(f"trainium_local.{module}", functions))
 
@@ -38,7 +38,7 @@ def _rows(module: str, functions: dict[str, Any]) -> Iterator[Replaced]:
 
 
 def _given_original(by: Callable[..., Any], original: Any) -> Any:
-    """The function itself, or with what it replaces as its first argument if that is called `original`."""
+    """Return the function, with the replaced attribute bound to its first argument if that is named `original`."""
     if next(iter(inspect.signature(by).parameters)) != "original":
         return by
     moto_does = original.fget if isinstance(original, property) else original
@@ -50,13 +50,13 @@ def _given_original(by: Callable[..., Any], original: Any) -> Any:
 
 
 def replace() -> None:
-    """Replace everything in the table."""
+    """Apply all replacements."""
     for one in replaced():
         setattr(one.owner, one.name, one.by)
 
 
 def install(*, endpoint: str) -> None:
-    """Replace everything in the table; Lambda functions call back to `endpoint`."""
+    """Apply all replacements. Lambda functions use `endpoint`."""
     from trainium_local.services import lambda_process
 
     replace()

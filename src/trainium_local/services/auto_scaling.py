@@ -1,8 +1,8 @@
-"""How an Auto Scaling group launches its instances, and what its activities show when EC2 refuses.
+"""How an Auto Scaling group launches instances, and the scaling activities of refused launches.
 
-moto launches the *default* version of the launch template whatever the group says, puts everything into one subnet, and
-lets a refusal fail the call. On AWS a launch that EC2 refuses leaves the call alone and shows as a failed scaling
-activity; a launch template that cannot be launched at all is refused at the call.
+moto launches the *default* version of the launch template even if the group names another, uses one subnet, and fails
+the call if a launch is refused. On AWS, the call succeeds and a failed scaling activity shows the refusal. A launch
+template that can never launch an instance fails the call.
 """
 
 import re
@@ -25,12 +25,12 @@ from trainium_local.services.launch_checks import launch_refusals
 from trainium_local.services.launch_request import ON_DEMAND, launch_request
 from trainium_local.services.placement_groups import existing
 
-# Refusals that depend on the moment or the place; any other means that the launch template is wrong.
+# Refusals that depend on the time or place. Any other means that the launch template is invalid.
 REFUSED_AT_LAUNCH = re.compile(
     r"Unsupported|VcpuLimitExceeded|MaxSpotInstanceCountExceeded|ReservationCapacityExceeded|Insufficient.*"
 )
 
-_SOON_S = 0.3  # long enough to be seen as unhealthy, as on AWS, where it takes a minute or two
+_SOON_S = 0.3  # long enough to be visible as unhealthy; on AWS this takes a minute or two
 
 _listeners: list[Callable[[Any], None]] = []
 
@@ -41,7 +41,7 @@ def when_launched(listener: Callable[[Any], None]) -> None:
 
 
 def create_auto_scaling_group(original: Any, backend: Any, name: str, *arguments: Any, **named: Any) -> Any:
-    """Create the group, or nothing: moto looks for load balancers and target groups when all has been launched."""
+    """Create the group or nothing: moto looks up load balancers and target groups only after all launches."""
     if name in backend.autoscaling_groups:
         raise refusal("group-exists", group=name)
     try:
@@ -55,7 +55,7 @@ def create_auto_scaling_group(original: Any, backend: Any, name: str, *arguments
 
 
 def delete_auto_scaling_group(original: Any, backend: Any, name: str) -> None:
-    """Terminate all instances, also those protected from scale-in, which moto leaves running."""
+    """Terminate all instances, including those protected from scale-in, which moto keeps running."""
     group = backend.autoscaling_groups.get(name)
     for state in group.instance_states if group else ():
         state.protected_from_scale_in = False
@@ -63,7 +63,7 @@ def delete_auto_scaling_group(original: Any, backend: Any, name: str) -> None:
 
 
 def _check_launch_template(group: Any) -> None:
-    """Raise ValidationError for what no instance could be launched with, even if the group is to have none yet."""
+    """Raise ValidationError for a launch template that cannot launch an instance, even if the group is empty."""
     template = group.ec2_launch_template
     if not template:
         return
@@ -106,7 +106,7 @@ def _not_launchable(error: ServiceException) -> ValidationError:
 
 
 def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, str]) -> None:
-    """Launch one by one, each where the group has fewest; stop at the first that no subnet takes."""
+    """Launch one at a time, in the place with the fewest instances; stop if no subnet accepts a launch."""
     tags = {**propagated_tags, ASG_NAME_TAG: group.name}
     for _ in range(count_needed):
         instance = _launch_where_possible(group, tags)
@@ -117,7 +117,7 @@ def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, s
 
 
 def set_desired_capacity(original: Any, group: Any, new_capacity: int | None) -> None:
-    """Terminate the newest first where the group says so; moto takes the oldest always, and minds no maximum."""
+    """Check the maximum size, and terminate the newest first if the policy says so. moto does neither."""
     if new_capacity is not None and new_capacity > group.max_size:
         message = f"New SetDesiredCapacity value {new_capacity} is above max value {group.max_size}"
         raise ValidationError(f"{message} for the AutoScalingGroup.")
@@ -133,7 +133,7 @@ def set_desired_capacity(original: Any, group: Any, new_capacity: int | None) ->
 
 
 def instance_launch_template(original: Any, state: Any) -> dict[str, Any] | None:
-    """The template with the version the instance was launched from, where moto shows the default version."""
+    """Return the template version the instance was launched from. moto returns the default version."""
     template = original(state)
     version = vars(state).get("launch_template_version")
     return template | {"Version": version} if template and version else template
@@ -175,7 +175,7 @@ def _launch_where_possible(group: Any, tags: dict[str, str]) -> Any | None:
 
 
 def _places(group: Any) -> list[dict[str, str]]:
-    """The subnets (or zones) of the group, those with fewest of its instances first."""
+    """Return the subnets (or zones) of the group, those with the fewest of its instances first."""
     if group.vpc_zone_identifier:
         used = Counter(state.instance.subnet_id for state in group.instance_states)
         subnets = group.vpc_zone_identifier.split(",")
@@ -235,7 +235,7 @@ def _record(group: Any, description: str, **outcome: str) -> None:
 
 
 def set_instance_health(backend: Any, instance_id: str, health_status: str) -> None:
-    """The group replaces an instance that is marked unhealthy, unless that is suspended."""
+    """Replace an instance that is marked unhealthy, unless replacement is suspended."""
     state, group = _find(backend, instance_id)
     if state is None:
         raise ValidationError(f"Instance Id not found - No managed instance found for instance ID: {instance_id}")
@@ -244,7 +244,7 @@ def set_instance_health(backend: Any, instance_id: str, health_status: str) -> N
 
 
 def resume_processes(original: Any, backend: Any, group_name: str, scaling_processes: list[str]) -> None:
-    """Instances that were marked while replacing was suspended are replaced once it is resumed."""
+    """Replace the instances that were marked unhealthy while replacement was suspended."""
     original(backend, group_name, scaling_processes)
     _replace_soon(backend, backend.autoscaling_groups[group_name])
 
@@ -268,8 +268,8 @@ def _replace(backend: Any, group_name: str) -> None:
     if group is None or "ReplaceUnhealthy" in {process["ProcessName"] for process in group.suspended_processes}:
         return
     for state in list(group.instance_states):
-        # Looked up for each: it may have ended since.
+        # Looked up each time: it may have been terminated since.
         if state.health_status == "Unhealthy" and _find(backend, state.instance.id)[0] is state:
-            # First the one, then the other, as Auto Scaling does: a quota may have no room for both.
+            # Terminate before launching, as Auto Scaling does: a quota may not permit both instances.
             backend.ec2_backend.terminate_instances([state.instance.id])
             backend.notify_terminate_instances([state.instance.id])

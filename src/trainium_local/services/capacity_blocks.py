@@ -1,6 +1,6 @@
-"""Capacity Blocks of EC2, which moto lacks: what is for sale, the purchase, and what was bought. Spot placement scores.
+"""Capacity Blocks of EC2, which moto lacks: offerings, purchases, and purchased blocks. Spot placement scores.
 
-What has been offered in a region is kept on its EC2 backend, since a purchase names nothing but the id of the offer.
+The offerings of a region are kept on its EC2 backend, because a purchase names only the ID of an offering.
 """
 
 from typing import Any
@@ -117,7 +117,7 @@ def _sold(backend: Any) -> set[str]:
 
 
 def get_spot_placement_scores(response: Any) -> ActionResult:
-    """Seeded, the same for every zone that offers the type."""
+    """Return seeded scores, equal for every zone that offers the type."""
     names = response._get_param("InstanceTypes", []) or []
     by_zone = str(response._get_param("SingleAvailabilityZone")).lower() == "true"
     scores: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
-"""Capacity Reservations of EC2, which moto lacks, and the launches into them.
+"""Capacity Reservations of EC2, which moto lacks, and launches into them.
 
-The reservations of a region live on its EC2 backend, so that they go when the backend is reset. How many instances are
-left in one is counted from those that run in it.
+A region's EC2 backend stores its reservations, so a reset removes them. The running instances of a reservation
+determine its available capacity.
 """
 
 from datetime import UTC, datetime
@@ -27,12 +27,12 @@ Reservation = dict[str, Any]
 
 
 def reservations(backend: Any) -> dict[str, Reservation]:
-    """The reservations of one region by id, as EC2 shows them but for what changes with time, see `shown`."""
+    """Return the reservations of a region by ID, as EC2 describes them, without what `shown` adds."""
     return vars(backend).setdefault("capacity_reservations", {})
 
 
 def reserve(response: Any, zone: Any, **more: Any) -> Reservation:
-    """Make a reservation in a zone. `more`: what is given beside what has a default."""
+    """Create a reservation in a zone. `more`: values that override defaults."""
     backend, reservation_id = response.ec2_backend, "cr-" + mock_random.get_random_hex(17)
     tags = convert_tag_spec(response._get_param("TagSpecifications", []) or []).get("capacity-reservation", {})
     given = {name: value for name, value in more.items() if value is not None}
@@ -61,7 +61,7 @@ def reserve(response: Any, zone: Any, **more: Any) -> Reservation:
 
 
 def existing(backend: Any, reservation_id: str) -> Reservation:
-    """Raises AWS's InvalidCapacityReservationId.NotFound."""
+    """Return a reservation. Raises AWS's InvalidCapacityReservationId.NotFound."""
     found = reservations(backend).get(reservation_id)
     if found is None:
         raise refusal("reservation-unknown", reservation=reservation_id)
@@ -69,7 +69,7 @@ def existing(backend: Any, reservation_id: str) -> Reservation:
 
 
 def zone_in(backend: Any, *, name: str | None = None, zone_id: str | None = None) -> Any:
-    """The zone of the region with that name or id. Raises AWS's InvalidParameterValue."""
+    """Return the zone with this name or ID. Raises AWS's InvalidParameterValue."""
     for zone in backend.describe_availability_zones():
         if zone_id == zone.zone_id or (zone_id is None and name == zone.name):
             return zone
@@ -77,7 +77,7 @@ def zone_in(backend: Any, *, name: str | None = None, zone_id: str | None = None
 
 
 def refuse_without_room(backend: Any, request: LaunchRequest) -> None:
-    """Raise what EC2 answers when the reservation that a launch targets is not there, does not fit, or is full."""
+    """Raise EC2's error if the reservation that a launch targets does not exist, does not match, or is full."""
     if not request.reservation_id:
         return
     reserved = existing(backend, request.reservation_id)
@@ -139,7 +139,7 @@ def describe_capacity_reservations(response: Any) -> ActionResult:
 
 
 def state_of(reserved: Reservation) -> str:
-    """The state by the clock, unless the reservation was cancelled."""
+    """Return the state at the current time, or cancelled."""
     now = clock.now()
     if "EndDate" in reserved and reserved["EndDate"] <= now:
         by_clock = "expired"
@@ -149,10 +149,10 @@ def state_of(reserved: Reservation) -> str:
 
 
 def shown(backend: Any, reserved: Reservation) -> Reservation:
-    """A reservation as DescribeCapacityReservations shows it."""
+    """Return a reservation as DescribeCapacityReservations does."""
     state, size = state_of(reserved), reserved["TotalInstanceCount"]
     if state == "scheduled":
-        # A block has no capacity before it begins, says the EC2 documentation; its size is in a tag.
+        # According to the EC2 documentation, a block has no capacity before it starts; a tag contains its size.
         tags = [*reserved["Tags"], {"Key": SIZE_TAG, "Value": str(size)}]
         return {**reserved, "State": state, "TotalInstanceCount": 0, "AvailableInstanceCount": 0, "Tags": tags}
     running = sum(
@@ -163,7 +163,7 @@ def shown(backend: Any, reserved: Reservation) -> Reservation:
 
 
 def moment(given: datetime | str | None) -> datetime | None:
-    """A time of a request, in UTC."""
+    """Return a timestamp of a request in UTC."""
     if not given:
         return None
     read = given if isinstance(given, datetime) else datetime.fromisoformat(given)

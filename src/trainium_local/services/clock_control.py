@@ -1,4 +1,4 @@
-"""How a test puts the clock of the embedded AWS forward: PUT an instant at CLOCK_PATH."""
+"""Lets a test move the clock of the embedded AWS forward: PUT an instant to CLOCK_PATH."""
 
 import json
 from collections.abc import Callable
@@ -13,12 +13,12 @@ _before_schedules: list[Callable[[], None]] = []
 
 
 def when_put_forward(act: Callable[[], None]) -> None:
-    """Call it, once for all, whenever the clock was put forward, before the schedules that are due."""
+    """Call this listener whenever the clock has moved forward, before due schedules run."""
     _before_schedules.append(act)
 
 
 def answer(request: Request) -> Response:
-    """Requests to CLOCK_PATH."""
+    """Answer requests to CLOCK_PATH."""
     ran: list[str] = []
     if request.method == "PUT":
         try:

@@ -1,4 +1,4 @@
-"""EC2 GetConsoleOutput: what a stand-in of an instance has written to its console; moto has one text for all."""
+"""EC2 GetConsoleOutput with the output of a stand-in node. moto returns one text for all instances."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _outputs: dict[str, str] = {}
 
 
 def answer(request: Request) -> Response:
-    """PUT at /<instance id>: what the console of the instance holds."""
+    """Answer PUT requests at /<instance ID>, which set the console output of the instance."""
     _outputs[request.path.rpartition("/")[2]] = request.get_data(as_text=True)[-LONGEST:]
     return Response(status=204)
 

@@ -1,4 +1,4 @@
-"""Errors in the words of AWS, raised by the replaced behaviours: refusals.toml."""
+"""AWS's errors, raised by the replacements: refusals.toml."""
 
 import tomllib
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ class Refused(ServiceException):
 
 
 def refusal(name: str, **facts: Any) -> Refused:
-    """A refusal of refusals.toml, the facts in its message."""
+    """Return a refusal of refusals.toml with values in its message."""
     row = _REFUSALS[name]
     return Refused(row["code"], row["message"].format(**facts))
 
 
 def call_action(original: Any, response: Any) -> Any:
-    """Refuse actions that moto lacks in the form of their API: the server has not failed, and no SDK is to retry."""
+    """Refuse actions that moto lacks in the service's protocol, so that SDKs do not retry."""
     try:
         return original(response)
     except NotImplementedError:

@@ -1,6 +1,6 @@
-"""EventBridge: rules that call Lambda functions, and what services say of themselves.
+"""EventBridge: rules that invoke Lambda functions, and events that services emit.
 
-moto's rules do not call functions, and its S3 events differ from those that AWS documents.
+moto's rules do not invoke functions, and its S3 events differ from AWS's documentation.
 """
 
 import threading
@@ -21,7 +21,7 @@ _listeners: list[Callable[[Event], None]] = []
 
 
 def when_emitted(listener: Callable[[Event], None]) -> None:
-    """Call `listener` with every event of the account's services from now on, in a thread of its own."""
+    """Call `listener` with every later event of the account's services, each in a new thread."""
     _listeners.append(listener)
 
 
@@ -34,7 +34,7 @@ def emit(
     detail: Mapping[str, Any],
     resources: Sequence[str] = (),
 ) -> None:
-    """Send an event of a service to the rules of the default bus. Returns at once: EventBridge is asynchronous."""
+    """Send a service's event to the rules of the default bus. Returns at once: EventBridge is asynchronous."""
     event: Event = {
         "version": "0",
         "id": str(uuid.uuid4()),
@@ -50,8 +50,8 @@ def emit(
 
 
 def send_to_targets(original: Any, rule: Any, original_event: Event, transform_input: bool = True) -> None:
-    """Functions are called with the event, each in a thread of its own; every other target is moto's affair."""
-    # A rule with a schedule has no pattern, which moto takes to match anything.
+    """Invoke functions with the event, each in a new thread; moto handles every other target."""
+    # A scheduled rule has no pattern, which moto treats as a match.
     if rule.state != "ENABLED" or not rule.event_pattern.get_pattern():
         return
     if not rule.event_pattern.matches_event(original_event):
@@ -66,7 +66,7 @@ def send_to_targets(original: Any, rule: Any, original_event: Event, transform_i
 
 
 def send_object_event(account_id: str, bucket: Any, event_name: str, key: Any) -> None:
-    """The event of S3 about an object, in a bucket that is set to."""
+    """Emit S3's event about an object, if its bucket is configured to."""
     if not event_name.startswith("s3:ObjectCreated:"):
         return
     emit(

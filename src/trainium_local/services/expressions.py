@@ -1,4 +1,4 @@
-"""Rules in JMESPath, with the functions that they need and JMESPath lacks."""
+"""JMESPath rules, with additional functions."""
 
 import re
 from collections import defaultdict
@@ -16,7 +16,7 @@ from trainium_local.services.errors import Refused
 
 
 def refusals(rules: list[dict[str, str]], seen: Mapping[str, Any]) -> Iterator[Refused]:
-    """By each rule whose `when` is true of what is seen: its `code` and `message`, with what is `found` and seen."""
+    """Yield a refusal for each rule whose `when` is true. Its message can use `found` and the input."""
     for rule in rules:
         if found := search(rule["when"], seen):
             words = rule["message"].format_map(defaultdict(str, {**seen, "found": found}))
@@ -24,7 +24,7 @@ def refusals(rules: list[dict[str, str]], seen: Mapping[str, Any]) -> Iterator[R
 
 
 def search(expression: str, value: Any) -> Any:
-    """What a JMESPath expression finds in a value."""
+    """Return the result of a JMESPath expression."""
     return _compiled(expression).search(value, _OPTIONS)
 
 
@@ -35,7 +35,7 @@ def _compiled(expression: str) -> Any:
 
 _UNITS = ("minute", "minutes", "hour", "hours", "day", "days")
 _CRON = [
-    # minutes, hours, day of the month, month, day of the week, year
+    # minutes, hours, day of month, month, day of week, year
     rf"(\*|({field})(-({field}))?)(/\d+)?(,(({field})(-({field}))?)(/\d+)?)*"
     for field in (
         r"[0-5]?\d",
@@ -86,20 +86,20 @@ class _Functions(functions.Functions):
 
     @functions.signature({"types": ["string"]})
     def _func_schedule(self, expression: str) -> bool:
-        """Whether EventBridge can read a rate, a cron expression or a single moment."""
+        """Return whether EventBridge accepts a rate, cron or at expression."""
         kind, _, rest = expression.removesuffix(")").partition("(")
         if kind == "at":
             return _is_moment(rest)
         fields = rest.split(" ")
         if kind == "rate":
             return len(fields) == 2 and re.fullmatch(r"[1-9]\d*", fields[0]) is not None and fields[1] in _UNITS
-        # one of the days, of the month or of the week, has to be left open
+        # day of month or day of week must be `?`
         fits = all(re.fullmatch(pattern, field) for pattern, field in zip(_CRON, fields, strict=False))
         return kind == "cron" and len(fields) == len(_CRON) and fits and (fields[2] == "?") != (fields[4] == "?")
 
     @functions.signature({"types": ["string"]})
     def _func_decoded_length(self, text: str) -> int:
-        """The length of what is in base64."""
+        """Return the length of decoded base64."""
         return len(re.sub(r"[\s=]", "", text)) * 3 // 4
 
     @functions.signature({"types": ["string"]})
@@ -112,7 +112,7 @@ class _Functions(functions.Functions):
 
     @functions.signature({"types": ["string", "number"]}, {"types": ["string", "number"]})
     def _func_later(self, value: str | float, other: str | float) -> bool:
-        """Whether a moment is not before the other; both are ISO texts or seconds."""
+        """Return whether a time is at or after another. Both are ISO texts or seconds."""
         return _seconds(value) >= _seconds(other)
 
     @functions.signature({"types": ["number"]}, {"types": ["number"]})

@@ -1,6 +1,6 @@
-"""FSx for Lustre and EFS: what AWS shows, refuses, changes in place and puts into the subnet, where moto does not.
+"""FSx for Lustre and EFS: descriptions, refusals, updates and network interfaces that moto lacks.
 
-The rules are in file_systems.toml.
+file_systems.toml contains the rules.
 """
 
 import json
@@ -24,7 +24,7 @@ _LNET_PORT = 988
 
 
 def _refuse(service: str, wanted: Mapping[str, Any], current: Mapping[str, Any] | None = None) -> None:
-    """Raise Refused by the first rule that is true of what a file system is to be."""
+    """Raise Refused for the first rule that matches the requested file system."""
     seen = {name: value for name, value in wanted.items() if value not in (None, "")}
     for refused in refusals(_RULES[service], {**seen, "current": current}):
         raise refused
@@ -55,7 +55,7 @@ def create_file_system(original: Any, backend: Any, **given: Any) -> Any:
 
 
 def update_file_system(response: Any) -> str:
-    """FSx UpdateFileSystem of a Lustre file system: at once, where AWS takes minutes to hours."""
+    """FSx UpdateFileSystem of a Lustre file system. It is immediate; on AWS it takes minutes to hours."""
     given, backend = json.loads(response.body), response.fsx_backend
     one = backend.file_systems.get(given["FileSystemId"])
     if one is None:
@@ -77,7 +77,7 @@ def update_file_system(response: Any) -> str:
 
 
 def _lustre_settings(*, lustre_configuration: Mapping[str, Any] | None, **given: Any) -> dict[str, Any]:
-    """The settings of a file system as rules see them."""
+    """Return the settings of a file system as rules see them."""
     return {
         "SubnetIds": given["subnet_ids"],
         "StorageCapacity": given["storage_capacity"],
@@ -88,7 +88,7 @@ def _lustre_settings(*, lustre_configuration: Mapping[str, Any] | None, **given:
 
 
 def _version(configuration: Mapping[str, Any]) -> str:
-    """The Lustre version of a file system for which none is given (FSx API reference)."""
+    """Return the default Lustre version of a file system (FSx API reference)."""
     if configuration["DeploymentType"] != "PERSISTENT_2":
         return "2.10"
     return "2.15" if configuration.get("MetadataConfiguration") else "2.12"
@@ -124,7 +124,7 @@ def to_dict(original: Any, file_system: Any) -> dict[str, Any]:
 
 
 def _lets_lnet_in(ec2: Any, group_id: str, subnet: Any) -> bool:
-    """Whether a group lets port 988 in from itself or from the subnet, which is where the other file servers are."""
+    """Return whether a group permits port 988 from itself or from the subnet, where the other file servers are."""
     rules = ec2.get_security_group_from_id(group_id).ingress_rules
     return any(
         (rule.ip_protocol == "-1" or int(rule.from_port) <= _LNET_PORT <= int(rule.to_port))
@@ -150,7 +150,7 @@ def create_efs_file_system(original: Any, backend: Any, **given: Any) -> Any:
 
 
 def update_efs_file_system(response: Any) -> tuple[str, dict[str, Any]]:
-    """EFS UpdateFileSystem: the throughput mode and what is provisioned."""
+    """EFS UpdateFileSystem: throughput mode and provisioned throughput."""
     file_system_id = response._get_param("FileSystemId")
     one = response.efs_backend.file_systems_by_id.get(file_system_id)
     if one is None:

@@ -1,4 +1,4 @@
-"""Filters of EC2's Describe calls."""
+"""Filters of EC2's describe calls."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from trainium_local.tags import tag_values
 
 
 def instance_value_in_filter_values(instance_value: Any, filter_values: Sequence[str]) -> bool:
-    """Whether what an instance has, one value or several, matches one of the values of the filter, as `web-*` does."""
+    """Return whether an attribute, with one or several values, matches one of the filter's values, e.g. `web-*`."""
     patterns = [re.compile(simple_aws_filter_to_re(value)) for value in filter_values]
     found = instance_value if isinstance(instance_value, list) else [instance_value]
     return any(pattern.match(_as_filter_text(value)) for value in found for pattern in patterns)
@@ -24,7 +24,7 @@ def _as_filter_text(value: Any) -> str:
 
 
 def matches(entry: Mapping[str, Any], filters: Mapping[str, list[str]]) -> bool:
-    """Whether a resource as EC2 shows it passes the filters, of which instance-type is about its InstanceType."""
+    """Return whether a resource, as EC2 describes it, passes the filters. instance-type refers to its InstanceType."""
     tags = tag_values(entry["Tags"])
     for name, wanted in filters.items():
         if name == "tag-key":
@@ -39,7 +39,7 @@ def matches(entry: Mapping[str, Any], filters: Mapping[str, list[str]]) -> bool:
 
 
 def describe_tags(original: Any, backend: Any, filters: dict[str, list[str]] | None = None) -> list[dict[str, str]]:
-    """With the filter `tag:KEY`, which moto ignores, so that the tags of everything would be the answer."""
+    """Apply the filter `tag:KEY`, which moto ignores, so that it returns all tags."""
     given = dict(filters or {})
     for name in [name for name in given if name.startswith("tag:")]:
         given |= {"key": [name.removeprefix("tag:")], "value": given.pop(name)}
@@ -47,7 +47,7 @@ def describe_tags(original: Any, backend: Any, filters: dict[str, list[str]] | N
 
 
 def describe_snapshots(original: Any, response: Any) -> Any:
-    """Those of the owners in the request, whom moto ignores: it answers with the snapshots of all public images."""
+    """Apply the owners in the request, which moto ignores, so that it returns the snapshots of all public images."""
     owners = response._get_param("OwnerIds", [])
     if not owners or "amazon" in owners:
         return original(response)
@@ -58,7 +58,7 @@ def describe_snapshots(original: Any, response: Any) -> Any:
 
 
 def get_tags(resource: Any) -> list[dict[str, str]]:
-    """The tags of one resource."""
+    """Return the tags of one resource."""
     tags = resource.ec2_backend.tags.get(resource.id) or {}
     kind = EC2_PREFIX_TO_RESOURCE.get(get_prefix(resource.id), "") if tags else ""
     return [

@@ -1,13 +1,13 @@
-"""EC2 instances as a launch template describes them, and their end: what a terminated instance leaves behind is gone.
+"""EC2 instances launched from a launch template, and the cleanup after termination.
 
-The launch itself stays moto's; around it the request is checked as AWS checks it and what moto drops is put on.
+moto still launches the instance. This module checks the request as AWS does, and adds the settings that moto drops.
 """
 
 from copy import copy
 from typing import Any
 
 from trainium_local.services import event_bridge
-from trainium_local.services.launch_checks import refuse_what_ec2_refuses
+from trainium_local.services.launch_checks import refuse_invalid_launch
 from trainium_local.services.launch_request import ON_DEMAND, LaunchRequest, launch_request
 
 
@@ -21,13 +21,12 @@ def run_instances(
     **arguments: Any,
 ) -> Any:
     request = launch_request(backend, image_id=image_id, count=count, arguments=arguments)
-    refuse_what_ec2_refuses(backend, request)
-    # A subnet decides the zone; moto would compare the two.
+    refuse_invalid_launch(backend, request)
+    # The subnet determines the zone; moto would compare the two.
     zone = None if request.subnet_id else request.zone
-    # The name is only for the request: moto does not have this argument.
+    # Used only in the request: moto does not support this argument.
     arguments.pop("placement_group", None)
-    # From a template moto would take the volumes beside a root volume of its own, which then stays for ever.
-    # Without their types, for which it would want the IOPS that it does not pass on.
+    # From a template, moto would create the volumes in addition to a root volume, which would remain for ever.
     volumes = [{**device, "Ebs": {**device["Ebs"], "VolumeType": None}} for device in request.block_devices]
     reservation = original(
         backend,
@@ -53,7 +52,7 @@ def run_instances(
 
 
 def parse_block_device_mapping(_response: Any) -> list[dict[str, Any]]:
-    """Nothing: the launch request has them. moto wants a size of every volume."""
+    """Do nothing: the launch request contains the mappings. moto requires a size for every volume."""
     return []
 
 
@@ -70,17 +69,17 @@ def terminate(original: Any, instance: Any) -> Any:
             instance.ec2_backend.tags.pop(interface.id, None)
         else:
             interface.instance, interface.attachment_id, interface.status = None, None, "available"
-    # moto reads the addresses of the instance from the first.
+    # moto reads the addresses of the instance from the first interface.
     instance.nics = {key: interface for key, interface in instance.nics.items() if key == 0}
-    # AWS shows a terminated instance for about an hour, as moto does; but what is left of a cluster is looked for by
-    # tags, and that must not find it.
+    # AWS lists a terminated instance for about an hour, as moto does. But leftovers of a cluster are searched by tag,
+    # and that search must not find it.
     instance.ec2_backend.tags.pop(instance.id, None)
     _emit_termination(instance)
     return previous
 
 
 def _emit_termination(instance: Any) -> None:
-    """Auto Scaling's event about the termination of a group's instance, by any caller."""
+    """Emit Auto Scaling's event about the termination of a group's instance by any caller."""
     group = vars(instance).get("autoscaling_group")
     if group is not None:
         event_bridge.emit(

@@ -1,6 +1,6 @@
-"""Runs inside the process of one Lambda invocation: event on stdin, the handler's result into a file.
+"""Runs in the process of one Lambda invocation: event on stdin, the handler's result in a file.
 
-A script of its own, apart from the package: the function must not see what the embedded AWS is made of on its path.
+This is a script outside the package, so that the function's import path does not contain the embedded AWS.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from pathlib import Path
 AHEAD = float(os.environ.pop("TRN_LAMBDA_CLOCK_AHEAD"))
 if AHEAD:
     machines_time = time.time
-    time.time = lambda: machines_time() + AHEAD  # what datetime.now() says is not changed by this
+    time.time = lambda: machines_time() + AHEAD  # this does not change datetime.now()
 
 RESULT = os.environ.pop("TRN_LAMBDA_RESULT")
 DEADLINE = time.time() + float(os.environ.pop("TRN_LAMBDA_TIMEOUT"))

@@ -1,8 +1,8 @@
-"""Lambda functions as processes of this machine, where moto wants Docker.
+"""Runs Lambda functions as local processes; moto requires Docker.
 
-A Python function runs with this interpreter and finds boto3 as the real runtime has it; others are refused when they
-are invoked. Functions get none of the caller's AWS settings, and the embedded AWS as their only endpoint. They are not
-sandboxed.
+A Python function runs with this interpreter and can import boto3, as in the real runtime. Invocations of other runtimes
+are refused. Functions receive none of the caller's AWS settings, and the embedded AWS as their only endpoint. They are
+not sandboxed.
 """
 
 import io
@@ -28,9 +28,9 @@ from trainium_local.services import lambda_starter
 from trainium_local.services.errors import Refused
 
 MOST_UNPACKED = 262_144_000
-"""Bytes of a function's code (AWS Lambda Developer Guide, Lambda quotas)."""
+"""Size of a function's code in bytes (AWS Lambda Developer Guide, Lambda quotas)."""
 
-_UNIX = 3  # where an archive was made, by the ZIP File Format Specification, 4.4.2.2
+_UNIX = 3  # where the archive was made: ZIP File Format Specification, 4.4.2.2
 
 _endpoint: list[str] = []
 _code: dict[str, tempfile.TemporaryDirectory[str]] = {}
@@ -39,7 +39,7 @@ _unpacking = threading.Lock()
 
 @dataclass(frozen=True, kw_only=True)
 class Invocation:
-    """What an invocation gave: `payload` is JSON (the handler's result, or the error), `logs` all that it printed."""
+    """The outcome of an invocation: `payload` is JSON (the handler's result, or the error), `logs` is its output."""
 
     payload: str
     failed: bool
@@ -47,19 +47,19 @@ class Invocation:
 
 
 def use_endpoint(endpoint: str) -> None:
-    """Functions call the embedded AWS at `endpoint` from now on."""
+    """Let functions call the embedded AWS at `endpoint` from now on."""
     _endpoint[:] = [endpoint]
 
 
 def forget_code() -> None:
-    """Remove what was unpacked."""
+    """Remove the unpacked code."""
     with _unpacking:
         while _code:
             _code.popitem()[1].cleanup()
 
 
 def clear_leftovers() -> None:
-    """Remove the folders of servers that were killed. Other servers may do the same meanwhile."""
+    """Remove the folders of servers that were killed. Other servers may do so concurrently."""
     prefix = _folder_prefix()
     for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
         pid = folder.name.removeprefix(prefix).partition("-")[0]
@@ -69,7 +69,10 @@ def clear_leftovers() -> None:
 
 
 def _folder_prefix() -> str:
-    """A server sees only the processes of its PID namespace, so it clears only folders of that."""
+    """Return the folder prefix of this PID namespace.
+
+    A server sees, and cleans up after, only processes of its namespace.
+    """
     return f"trn-lambda-{Path('/proc/self/ns/pid').stat().st_ino}-"
 
 
@@ -78,7 +81,7 @@ def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
 
 
 def run(function: Any, event: Any) -> Invocation:
-    """Invoke `function` (moto's LambdaFunction) with `event` and wait for it; its log goes to its log group."""
+    """Invoke `function` (moto's LambdaFunction) with `event` and wait. Output is written to its log group."""
     request_id = str(uuid.uuid4())
     group = _log_group(function)
     if function.package_type == "Zip" and str(function.run_time).startswith("python"):
@@ -92,7 +95,10 @@ def run(function: Any, event: Any) -> Invocation:
 
 
 def call(arn: str, event: Any, *, caller: str, check: Callable[[Any], None]) -> None:
-    """Invoke the function for another service, after `check`. What is gone or not permitted is dropped, as on AWS."""
+    """Invoke the function for another service, after `check`.
+
+    Events for deleted functions or without permission are dropped, as on AWS.
+    """
     _, _, _, region, account_id, *_ = arn.split(":")
     try:
         function = get_backend(account_id, region).get_function(arn)
@@ -104,7 +110,7 @@ def call(arn: str, event: Any, *, caller: str, check: Callable[[Any], None]) -> 
 
 
 def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any) -> str | bytes:
-    """The Invoke API: RequestResponse waits, Event returns at once, DryRun runs nothing."""
+    """The Invoke API: RequestResponse waits, Event returns at once, DryRun does not run the function."""
     event = json.loads(body) if body else {}
     kind = request_headers.get("x-amz-invocation-type") or "RequestResponse"
     if kind == "DryRun":
@@ -120,13 +126,13 @@ def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any
 
 
 def invoke_lambda(function: Any, event: Any = None) -> tuple[str, bool, str]:
-    """What other services of moto call: topics, queues, rules."""
+    """Invoke a function for moto's other services: topics, queues, rules."""
     invocation = run(function, event or {})
     return invocation.payload, invocation.failed, invocation.logs
 
 
 def _unreadable(archive: bytes) -> str | None:
-    """Name of the first entry that the user of a function may not read ("Lambda requires 644 and 755 permissions").
+    """Return the first entry that the function's user cannot read ("Lambda requires 644 and 755 permissions").
 
     Archives that were not made on Unix have no modes.
     """
@@ -158,9 +164,9 @@ def _run(function: Any, event: Any, request_id: str) -> Invocation:
 
 
 def _unpacked(digest: str, *archives: bytes) -> Path:
-    """The code in a folder, unpacked once for all invocations, which find Python's bytecode there too.
+    """Return the folder with the code, unpacked once for all invocations, so that they share Python's bytecode.
 
-    As Lambda's, it is not to be written to.
+    As in Lambda, it is read-only.
     """
     with _unpacking:
         folder = _code.get(digest)
@@ -174,7 +180,7 @@ def _unpacked(digest: str, *archives: bytes) -> Path:
 
 
 def _layers(function: Any) -> Path:
-    """All layers of the function in one folder, as in Lambda's /opt."""
+    """Return all layers of the function in one folder, as in Lambda's /opt."""
     backend = lambda_backends[function.account_id][function.region]
     found = (backend.layers_versions_by_arn(layer["Arn"]) for layer in function.layers)
     versions = [version for version in found if version is not None]
@@ -185,7 +191,7 @@ def _layers(function: Any) -> Path:
 def _environment(function: Any, root: Path, home: str, result: Path, request_id: str) -> dict[str, str]:
     layers = _layers(function)
     own = lambda_starter.passed_on() | {name: str(value) for name, value in (function.environment_vars or {}).items()}
-    # Last, so that no variable of the function leads it elsewhere.
+    # Last, so that no variable of the function overrides the endpoint.
     own["PATH"] = f"{layers}/bin:{own.get('PATH', os.defpath)}"
     keys = access.role_credentials(function.role, session=function.function_name, region=function.region)
     connection = Connection(endpoint=_endpoint[0], region=function.region, credentials=keys)
@@ -215,7 +221,7 @@ def _failure(kind: str, message: str, *, printed: str = "") -> Invocation:
 
 
 def _log_group(function: Any) -> str | None:
-    """The group to write to. Lambda makes the default one at the first invocation; a configured one it only uses."""
+    """Return the log group. Lambda creates the default group at the first invocation, but not a configured one."""
     name = function.logs_group_name
     if not vars(function).get("logging_config"):
         function.logs_backend.ensure_log_group(name)
@@ -224,19 +230,19 @@ def _log_group(function: Any) -> str | None:
 
 def _write_logs(function: Any, group: str, request_id: str, logs: str) -> None:
     lines = [f"START RequestId: {request_id}", *logs.splitlines(), f"END RequestId: {request_id}"]
-    # The group may have been deleted while the function ran, by the function itself or with its stack.
+    # The function, or the deletion of its stack, may have deleted the group meanwhile.
     if group in function.logs_backend.groups:
         function.save_logs("\n".join(line or " " for line in lines))
 
 
 def init(original: Any, function: Any, account_id: str, spec: dict[str, Any], region: str, version: Any = 1) -> None:
-    """moto drops LoggingConfig, so that every function would log to /aws/lambda/<name>."""
+    """Keep LoggingConfig. moto drops it, so every function would log to /aws/lambda/<name>."""
     original(function, account_id, spec, region, version)
     _log_elsewhere(function, spec)
 
 
 def checked_content(original: Any, given: Any) -> tuple[bytes, int, str, str]:
-    """moto takes code of any size, and what is not an archive."""
+    """Check the code: moto accepts any size, and files that are not archives."""
     content = original(given)
     try:
         with zipfile.ZipFile(io.BytesIO(content[0])) as archive:

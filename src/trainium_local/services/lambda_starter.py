@@ -1,4 +1,4 @@
-"""Processes for Lambda functions, which need not import boto3 each: lambda_zygote.py, started once, forks them."""
+"""Starts processes for Lambda functions without importing boto3 each time: forks of lambda_zygote.py."""
 
 import json
 import os
@@ -22,7 +22,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How a process ended, and what it had printed by then."""
+    """The exit of a process, and its output."""
 
     code: int
     timed_out: bool
@@ -30,14 +30,14 @@ class Ended:
 
 
 def passed_on() -> dict[str, str]:
-    """What functions get of this process's environment."""
+    """Return the variables of this process's environment that functions receive."""
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
 
 def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float) -> Ended:
-    """Run lambda_bootstrap.py in the folder `root` with this environment and no other.
+    """Run lambda_bootstrap.py in the folder `root` with only this environment.
 
-    What it starts ends with it.
+    Processes that it starts end with it.
     """
     request = {"environment": dict(environment), "root": str(root), "timeout": timeout}
     ours, theirs = socket.socketpair()
@@ -48,7 +48,7 @@ def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float
         with theirs, os.fdopen(writing, "wb"):
             _send_request(given.fileno(), writing, theirs.fileno())
         printed = answer = b""
-        with suppress(OSError):  # of a killed zygote
+        with suppress(OSError):  # from a killed zygote
             ours.sendall(json.dumps(request).encode() + b"\n")
             printed = output.read()
             answer = ours.makefile("rb").read()
@@ -60,7 +60,7 @@ def run(environment: Mapping[str, str], root: Path, stdin: bytes, timeout: float
 def _send_request(*files: int) -> None:
     with _lock:
         if _zygote:
-            with suppress(OSError):  # of one that has ended
+            with suppress(OSError):  # from one that has ended
                 socket.send_fds(_zygote[0][1], [b"."], files)
                 return
         start_zygote()
@@ -68,14 +68,14 @@ def _send_request(*files: int) -> None:
 
 
 def start_zygote() -> None:
-    """Start it before the first function does."""
+    """Start the zygote before the first invocation needs it."""
     ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
             [sys.executable, "-P", str(ZYGOTE)],
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
-            # Its home is nowhere: botocore looks there for models when it is imported.
+            # Its home does not exist: botocore looks there for models when it is imported.
             env=passed_on() | {"HOME": os.devnull, "PYTHONDONTWRITEBYTECODE": "1"},
             start_new_session=True,
         )

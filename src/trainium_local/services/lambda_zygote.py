@@ -1,7 +1,7 @@
-"""Starts the processes of Lambda functions: it has imported what they import, and forks one for each invocation.
+"""Starts the processes of Lambda functions: imports their common modules once, and forks for each invocation.
 
-A script of its own, as the one that they run. It has one thread and no setting of any invocation, and it ends when the
-embedded AWS does, however that ends: the socket at its standard input is closed then.
+This is a script outside the package, like the one that it runs. It has one thread and no settings of any invocation. It
+ends with the embedded AWS, even if that is killed: the socket at its standard input is closed then.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ import boto3
 import botocore.session
 
 BOOTSTRAP = Path(__file__).with_name("lambda_bootstrap.py")
-READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON", "TZ")  # what only a new interpreter would heed
+READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON", "TZ")  # variables that only a new interpreter reads
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 OFTEN_CALLED = ("autoscaling", "cloudformation", "ec2", "lambda", "s3", "sns")
 
 
 def warm_up() -> None:
-    """Have botocore import and read what it does with the first client; later ones find its models read."""
+    """Let botocore import and read everything that the first client needs, so that later clients reuse it."""
     botocore.session.create_loader = cache(botocore.session.create_loader)
     session = boto3.Session("nobody", "nothing", region_name="us-east-1")
     for service in OFTEN_CALLED:
@@ -36,7 +36,7 @@ def warm_up() -> None:
 
 
 def next_invocation(requests: socket.socket) -> list[int]:
-    """Wait for requests. Returns in a process forked for one of them, with the files that came with it."""
+    """Wait for requests. Returns in a process forked for one of them, with the request's files."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those processes are not waited for
     while True:
         message, files, _, _ = socket.recv_fds(requests, 1, 3)
@@ -51,12 +51,12 @@ def next_invocation(requests: socket.socket) -> list[int]:
 
 
 def become_function(stdin: int, output: int, connection: socket.socket) -> dict[str, Any]:
-    """Fork the process of the function, and return in it. The one forked from watches it, and reports how it ended."""
+    """Fork the function's process and return in it. The parent watches it, and reports its exit."""
     line = connection.makefile("rb").readline()
     if not line:
         os._exit(0)
     request = json.loads(line)
-    # What the function starts becomes a child of this process when its parent ends, whatever session it is in.
+    # Orphaned descendants of the function become children of this process, even from another session.
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     function = os.fork()
     if function == 0:
@@ -69,9 +69,9 @@ def become_function(stdin: int, output: int, connection: socket.socket) -> dict[
         return request
     os.close(output)
     ended = os.pidfd_open(function)
-    # The connection has something to tell only when the embedded AWS is gone.
+    # The connection becomes readable only when the embedded AWS has ended.
     first, _, _ = select.select([ended, connection], [], [], request["timeout"])
-    # With its child processes, and before it is waited for: until then its id cannot be reused.
+    # With its child processes, and before waiting for it: until then its process ID cannot be reused.
     os.kill(function, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(function, signal.SIGKILL)
@@ -83,7 +83,7 @@ def become_function(stdin: int, output: int, connection: socket.socket) -> dict[
 
 
 def end_children() -> None:
-    """End all children, and theirs, which become children of this process."""
+    """End all children and their descendants, which become children of this process."""
     children = Path(f"/proc/self/task/{os.getpid()}/children")
     while True:
         for child in children.read_text().split():
@@ -94,8 +94,8 @@ def end_children() -> None:
             return
 
 
-def needs_an_interpreter_of_its_own(environment: Mapping[str, str], root: Path) -> bool:
-    """Whether one of its own would differ: this one has read other settings, or imported what the function brings."""
+def needs_new_interpreter(environment: Mapping[str, str], root: Path) -> bool:
+    """Return whether the function needs a new interpreter: for variables read at start, or its own modules."""
     imported = {name.partition(".")[0] for name in sys.modules}
     layer = Path(environment.get("TRN_LAMBDA_LAYERS", root), "python")
     brought = {
@@ -114,7 +114,7 @@ def main() -> None:
     request = become_function(stdin, output, socket.socket(fileno=connection))
     environment, root = request["environment"], Path(request["root"])
     os.chdir(root)
-    if needs_an_interpreter_of_its_own(environment, root):
+    if needs_new_interpreter(environment, root):
         os.execve(sys.executable, [sys.executable, "-P", str(BOOTSTRAP)], environment)
     os.environ.clear()
     os.environ.update(environment)
@@ -122,7 +122,7 @@ def main() -> None:
     runpy.run_path(str(BOOTSTRAP), run_name="__main__")
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # ending the interpreter would write to, and so copy, all memory that it shares with the zygote
+    os._exit(0)  # a normal exit would write to, and so copy, the memory shared with the zygote
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What EC2 refuses to launch."""
+"""The launches that EC2 refuses."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -18,8 +18,8 @@ from trainium_local.services.vcpu_use import refuse_over_quota
 from trainium_local.services.volumes import block_device_refusals
 
 
-def refuse_what_ec2_refuses(backend: Any, request: LaunchRequest) -> None:
-    """Raise Refused when AWS would not launch this."""
+def refuse_invalid_launch(backend: Any, request: LaunchRequest) -> None:
+    """Raise Refused if AWS would refuse the launch."""
     for refused in launch_refusals(backend, request):
         raise refused
     refuse_without_room(backend, request)
@@ -27,12 +27,12 @@ def refuse_what_ec2_refuses(backend: Any, request: LaunchRequest) -> None:
 
 
 def launch_refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
-    """What is wrong with a launch, but for quotas and the room in reservations."""
+    """Yield the errors of a launch, except quotas and available capacity of reservations."""
     return chain(_refusals(backend, request), efa_refusals(request))
 
 
 def _refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
-    """Each check may rely on those before it."""
+    """Yield the errors. Each check may rely on earlier ones."""
     name, image_id = request.instance_type, request.image_id
     if not image_id:
         yield refusal("image-missing")
@@ -67,7 +67,7 @@ def _refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
 
 
 def _seen(backend: Any, request: LaunchRequest, subnet: Any, zone: str | None) -> dict[str, Any]:
-    """What the rules of launch_rules.toml see of a launch."""
+    """Return the input of the rules of launch_rules.toml for a launch."""
     details, known = (
         request.details,
         {group.id: group.vpc_id for one in backend.groups.values() for group in one.values()},

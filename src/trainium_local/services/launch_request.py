@@ -1,7 +1,7 @@
-"""The request to EC2 when it launches instances: a RunInstances call with its launch template merged in.
+"""A launch request to EC2: a RunInstances call with its launch template merged in.
 
-moto reads only a few fields of a launch template at launch; network interfaces, placement, metadata options, the
-market, the instance profile and the tags of volumes and interfaces are lost.
+moto reads only a few fields of a launch template. It ignores network interfaces, placement, metadata options, the
+market, the instance profile, and the tags of volumes and interfaces.
 """
 
 import copy
@@ -17,7 +17,7 @@ from moto.ec2.utils import convert_tag_spec, parse_user_data
 from moto.ssm.models import ssm_backends
 
 RULES: Mapping[str, Any] = tomllib.loads(files("trainium_local.services").joinpath("launch_rules.toml").read_text())
-"""What EC2 refuses of launches, volumes and reservations."""
+"""The rules for launches, volumes and reservations."""
 
 ON_DEMAND = "on-demand"
 PRIMARY = (0, 0)
@@ -49,15 +49,15 @@ def run_instances_response(original: Any, response: Any) -> Any:
 
 
 def card_and_device(interface: Mapping[str, Any]) -> tuple[int, int]:
-    """Network card index and device index of an interface specification; AWS's default is 0 for both."""
+    """Return the network card index and device index of an interface specification. Both default to 0."""
     return int(interface.get("NetworkCardIndex") or 0), int(interface.get("DeviceIndex") or 0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchRequest:
-    """One launch: `count` instances of one type. `market` is `on-demand`, `spot` or `capacity-block`.
+    """A launch of `count` instances of one type. `market` is `on-demand`, `spot` or `capacity-block`.
 
-    details: the parameters of the call, over those of the launch template.
+    details: the parameters of the call, merged over those of the launch template.
     """
 
     image_id: str
@@ -78,13 +78,13 @@ class LaunchRequest:
 
     @property
     def addresses(self) -> int:
-        """IPv4 addresses that one instance takes from its subnet; an efa-only interface takes none."""
+        """IPv4 addresses that one instance takes from its subnet. An efa-only interface takes none."""
         own = [spec for spec in self.interfaces if card_and_device(spec) != PRIMARY]
         return 1 + sum(spec.get("InterfaceType") != "efa-only" for spec in own)
 
 
 def launch_request(backend: Any, *, image_id: str | None, count: int, arguments: Mapping[str, Any]) -> LaunchRequest:
-    """Merge a RunInstances call (`arguments`: as moto has them) with its launch template; the call wins."""
+    """Merge a RunInstances call (`arguments`, in moto's form) with its launch template. The call's values win."""
     named = arguments.get("launch_template")
     template: Mapping[str, Any] = backend._get_template_from_args(named).data if named else {}
     details = {**template, **{name: value for name, value in _call.get().items() if value}}
@@ -115,7 +115,7 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, arguments:
                 "Ebs": {"DeleteOnTermination": True, **_root_size(backend.amis.get(image), device), **device["Ebs"]},
             }
             for device in details.get("BlockDeviceMappings") or ()
-            if device.get("Ebs")  # a disk of the instance itself, or a device that the image has and the instance not
+            if device.get("Ebs")  # an instance store volume, or a device that the mapping removes from the image
         ),
         placement_group=arguments.get("placement_group") or placement.get("GroupName"),
         reservation_id=target.get("CapacityReservationId"),
@@ -129,21 +129,21 @@ def launch_request(backend: Any, *, image_id: str | None, count: int, arguments:
 
 
 def _root_size(image: Any, device: Mapping[str, Any]) -> dict[str, Any]:
-    """The size of the root volume for which none is given: that of the image's snapshot."""
+    """Return the default size of the root volume: the size of the image's snapshot."""
     if image is None or device.get("DeviceName") != image.root_device_name or device["Ebs"].get("SnapshotId"):
         return {}
     return {"VolumeSize": image.ebs_snapshot.volume.size}
 
 
 def _image_id(backend: Any, given: str) -> str:
-    """The id of an image that is given by the name of an SSM parameter (EC2 User Guide, "resolve:ssm:")."""
+    """Return the ID of an image given by an SSM parameter (EC2 User Guide, "resolve:ssm:")."""
     name = given.removeprefix("resolve:ssm:")
     parameter = ssm_backends[backend.account_id][backend.region_name].get_parameter(name) if name != given else None
     return str(parameter.value) if parameter else given
 
 
 def create_version(original: Any, template: Any, data: dict[str, Any], description: str) -> Any:
-    """moto decodes the user data of the first version only; a launch from a later one ends in a failed assertion."""
+    """Decode the user data of a new version. moto decodes only the first, and fails to launch from later ones."""
     given = data.get("UserData")
     decoded = parse_user_data(given) if isinstance(given, str) else given
     return original(template, {**data, "UserData": decoded}, description)

@@ -1,7 +1,7 @@
 """Instances with several network cards, and Elastic Fabric Adapters on them.
 
-moto keys an instance's interfaces by device index, which is 1 for the first of every card but the first, so only one
-would survive. Here the key is the place of the interface in the request, the device index is the interface's own.
+moto stores interfaces by device index, which is 1 on every card after the first, so only one of them would remain. Here
+the key is the interface's position in the request.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ EFA = ("efa", "efa-only")
 
 
 def efa_refusals(request: LaunchRequest) -> Iterator[Refused]:
-    """What EC2 refuses of a launch for its Elastic Fabric Adapters."""
+    """Yield EC2's errors about Elastic Fabric Adapters in a launch."""
     name, specs = request.instance_type, request.interfaces
     network: dict[str, Any] = INSTANCE_TYPES[name]["NetworkInfo"]
     efa = [spec for spec in specs if spec.get("InterfaceType") in EFA]
@@ -33,7 +33,7 @@ def efa_refusals(request: LaunchRequest) -> Iterator[Refused]:
 def prep_nics(original: Any, instance: Any, nic_spec: list[dict[str, Any]], **rest: Any) -> None:
     primary = [interface for interface in nic_spec if card_and_device(interface) == PRIMARY]
     original(instance, primary, **rest)
-    for interface in primary or [{}]:  # without one moto makes it, and would leave it behind at termination
+    for interface in primary or [{}]:  # without an interface, moto creates one, and keeps it at termination
         _describe(instance.nics[0], interface)
     for key, interface in enumerate((spec for spec in nic_spec if spec not in primary), start=1):
         _attach(instance, key, interface)
@@ -68,7 +68,7 @@ def _attach(instance: Any, key: int, interface: dict[str, Any]) -> None:
 def _describe(eni: Any, interface: dict[str, Any]) -> None:
     eni.network_card_index = card_and_device(interface)[0]
     eni.interface_type = interface.get("InterfaceType") or "interface"
-    # An interface made at launch goes with its instance unless the request says otherwise.
+    # An interface created at launch is deleted with its instance by default.
     eni.delete_on_termination = str(interface.get("DeleteOnTermination", True)).lower() == "true"
 
 

@@ -1,6 +1,6 @@
-"""EC2 placement groups, which moto does not have: create, describe, delete, and the refusal to delete one in use.
+"""EC2 placement groups, which moto lacks: create, describe, delete. A group in use cannot be deleted.
 
-The groups of a region live on its EC2 backend, so that they go when the backend is reset.
+A region's EC2 backend stores its groups, so a reset removes them.
 """
 
 from typing import Any
@@ -16,12 +16,12 @@ GONE = ("terminated", "shutting-down")
 
 
 def placement_groups(backend: Any) -> dict[str, dict[str, Any]]:
-    """The placement groups of one region, by name, as DescribePlacementGroups shows them."""
+    """Return the placement groups of a region by name, as DescribePlacementGroups returns them."""
     return vars(backend).setdefault("placement_groups", {})
 
 
 def existing(backend: Any, name: str) -> dict[str, Any]:
-    """The group called `name`. Raises AWS's InvalidPlacementGroup.Unknown."""
+    """Return a placement group. Raises AWS's InvalidPlacementGroup.Unknown."""
     group = placement_groups(backend).get(name)
     if group is None:
         raise refusal("placement-group-unknown", group=name)

@@ -1,7 +1,7 @@
-"""EventBridge Scheduler: runs the schedules that moto only keeps, by the clock of the embedded AWS.
+"""EventBridge Scheduler: runs schedules, which moto only stores, by the clock of the embedded AWS.
 
-Rates and single moments with functions as targets. A clock that is put forward runs what is due once, however many
-times it would have run meanwhile.
+Supports rates and one-time schedules that invoke functions. If the clock moves forward, a due schedule runs once,
+however often it was due.
 """
 
 import json
@@ -27,12 +27,12 @@ _one_at_a_time = threading.Lock()
 
 
 def start() -> None:
-    """Run schedules as they fall due, from now on."""
+    """Run schedules as they become due, from now on."""
     threading.Thread(target=_run_for_ever, daemon=True, name="schedules").start()
 
 
 def run_due() -> list[str]:
-    """Run every schedule that is due, wait for all of them, and return their names."""
+    """Run every due schedule, wait for all of them, and return their names."""
     with _one_at_a_time:
         due = list(_due(clock.now()))
         runs = [threading.Thread(target=_run, args=(schedule,), daemon=True) for schedule in due]
@@ -44,7 +44,7 @@ def run_due() -> list[str]:
 
 
 def next_run(expression: str, last: datetime) -> datetime | None:
-    """When a schedule that ran then runs next; None for an expression that is not known here."""
+    """Return the next run of a schedule after `then`, or None for an unsupported expression."""
     if rate := _RATE.fullmatch(expression):
         return last + int(rate[1]) * _UNITS[rate[2]]
     if at := _AT.fullmatch(expression):

@@ -1,6 +1,6 @@
-"""Service Quotas for EC2, EBS and SageMaker, and requests for higher ones, which moto lacks.
+"""Service Quotas for EC2, EBS and SageMaker, and quota increase requests, which moto lacks.
 
-Requests stay PENDING and are never granted. Those of a region live on its backend, so that they go when it is reset.
+Requests stay PENDING. A region's backend stores its requests, so a reset removes them.
 """
 
 import json
@@ -75,7 +75,7 @@ def list_requested_service_quota_change_history_by_quota(response: Any) -> str:
 
 
 def _quotas(response: Any, *, applied: bool) -> list[Quota]:
-    """Every quota of the service as the account has it, or as AWS gives it to a new account."""
+    """Return every quota of the service with the account's value, or with the default."""
     service = response._get_param("ServiceCode")
     if service == "ec2":
         of_instances = [
@@ -96,7 +96,7 @@ def _quotas(response: Any, *, applied: bool) -> list[Quota]:
 
 
 def _limits(response: Any, service: str) -> list[Quota]:
-    """The limits of the product's facts, with AWS's defaults. Those of Amazon VPC are moto's own."""
+    """Return the limits in facts.toml, with AWS's defaults. moto provides those of Amazon VPC."""
     found = [limit for limit in facts()["limits"].values() if isinstance(limit, dict) and limit["service"] == service]
     return [_shown(response, service, limit["code"], limit["name"], float(limit["default"])) for limit in found]
 
@@ -110,7 +110,7 @@ def _requested_quota(response: Any, *, applied: bool) -> Quota:
 
 
 def _requests(response: Any) -> list[Quota]:
-    """The requests about the quota."""
+    """Return the increase requests for the quota."""
     quota = response._get_param("ServiceCode"), response._get_param("QuotaCode")
     return vars(response.backend).setdefault("quota_requests", {}).setdefault(quota, [])
 

@@ -1,4 +1,4 @@
-"""Calls of several services that moto lacks, or answers otherwise than AWS does."""
+"""Calls of several services that moto lacks, or answers differently from AWS."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from moto.core.utils import unix_time
 from moto.iam.access_control import PermissionResult
 
 _NO_SCRIPTS = {"SourceS3Uri": "s3://sagemaker-"}
-"""What moto accepts of an instance group without lifecycle scripts; it is not shown."""
+"""What moto accepts for an instance group without lifecycle scripts; it is not returned."""
 
 _one_conditional_write_at_a_time = threading.Lock()
 
@@ -29,13 +29,13 @@ def moto_modules(original: Callable[[], Iterable[str]]) -> frozenset[str]:
 
 
 def put_object(original: Any, response: Any) -> Any:
-    """Of two conditional writes at one moment, S3 refuses one: by these, nodes decide what must happen once."""
+    """S3 refuses one of two concurrent conditional writes. Nodes rely on this to decide what must happen once."""
     with _one_conditional_write_at_a_time if response.headers.get("If-None-Match") else nullcontext():
         return original(response)
 
 
 def update_budget(response: Any) -> str:
-    """AWS Budgets UpdateBudget, which leaves the notifications as they are."""
+    """AWS Budgets UpdateBudget. The notifications remain unchanged."""
     new: dict[str, Any] = response._get_param("NewBudget")
     budgets = response.backend.budgets[response._get_param("AccountId")]
     name = new["BudgetName"]
@@ -47,12 +47,12 @@ def update_budget(response: Any) -> str:
 
 
 def get_ebs_default_kms_key_id(response: Any) -> ActionResult:
-    """The key that EBS encrypts new volumes with, which moto lets one set and not ask."""
+    """Return the default KMS key of EBS. In moto it can be set but not read."""
     return ActionResult({"KmsKeyId": response.ec2_backend.default_kms_key_id or "alias/aws/ebs"})
 
 
 def put_backup_policy(response: Any) -> tuple[str, dict[str, str]]:
-    """EFS: whether AWS Backup backs the file system up. Nothing does so here."""
+    """EFS: whether AWS Backup backs up the file system. No backups are made here."""
     policy = response._get_param("BackupPolicy")
     file_systems = response.efs_backend.describe_file_systems(file_system_id=response._get_param("FileSystemId"))[1]
     file_systems[0]._backup = policy["Status"] == "ENABLED"
@@ -60,7 +60,7 @@ def put_backup_policy(response: Any) -> tuple[str, dict[str, str]]:
 
 
 def log_permissions_enabled_policy(*_arguments: Any, **_named: Any) -> bool:
-    """Server access logs of S3 buckets are settings that are kept, without any log."""
+    """Accept the target of S3 server access logs. No logs are written."""
     return True
 
 
@@ -77,7 +77,7 @@ def get_permission(*_arguments: Any) -> PermissionResult:
 
 
 def validate_instance_type(_configuration: Any, instance_type: str) -> None:
-    """moto's list ends before inf2 and trn1."""
+    """Accept all instance types: moto's list ends before inf2 and trn1."""
 
 
 def create_cluster(

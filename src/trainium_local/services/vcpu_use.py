@@ -1,7 +1,7 @@
-"""How many vCPUs of a quota the instances here use: the refusal of a launch that goes over, and the metrics of it.
+"""vCPUs in use by quota: refuses launches over the quota, and provides the usage metrics.
 
-AWS has the metrics in AWS/Usage, which CloudWatch in moto lacks. Here they show what runs at this moment; on AWS they
-are taken every few minutes, and lag behind.
+moto lacks the metrics in AWS/Usage. Here they show the current use; on AWS they are published every few minutes and lag
+behind.
 """
 
 from datetime import UTC, datetime
@@ -16,14 +16,14 @@ from trainium_local.services.errors import refusal
 from trainium_local.services.launch_request import ON_DEMAND
 
 NAMESPACE = "AWS/Usage"
-# EC2 documentation, Reserved Instance quotas: what is stopping or has ended counts no more.
+# EC2 documentation, Reserved Instance quotas: stopping and terminated instances do not count.
 COUNTED_STATES = ("pending", "running")
-# Which quota a Capacity Block counts against, if any, is not documented: it is not held against one here.
+# AWS does not document whether a Capacity Block counts against a quota. Here it does not.
 LIMITED_MARKETS = (ON_DEMAND, "spot")
 
 
 def refuse_over_quota(backend: Any, *, instance_type: str, market: str, count: int) -> None:
-    """Raise AWS's error when `count` more instances would go over the quota of their family and market."""
+    """Raise AWS's error if `count` more instances would exceed the quota of their family and market."""
     quota = quota_for(instance_type, market) if market in LIMITED_MARKETS else None
     if quota is None or vcpus_used(backend, quota) + count * _vcpus(instance_type) <= quota.applied:
         return
@@ -31,7 +31,7 @@ def refuse_over_quota(backend: Any, *, instance_type: str, market: str, count: i
 
 
 def vcpus_used(backend: Any, quota: VcpuQuota) -> int:
-    """By what runs in a region, as its EC2 backend has it."""
+    """Return the vCPUs in use in a region, from its EC2 backend."""
     return sum(
         _vcpus(instance.instance_type)
         for instance in backend.all_instances()
@@ -45,10 +45,10 @@ def _vcpus(instance_type: str) -> int:
 
 
 def usage_metric(quota: VcpuQuota) -> dict[str, Any]:
-    """The metric of a quota, as Service Quotas names it.
+    """Return the metric of a quota, as Service Quotas names it.
 
-    Its form and the classes Inf/OnDemand and Standard/Spot are in a public dump of Service Quotas; other classes are
-    made by the same pattern, and may be others on AWS.
+    A public dump of Service Quotas confirms the form and the classes Inf/OnDemand and Standard/Spot. Other classes
+    follow the same pattern, and may differ on AWS.
     """
     family = "Standard" if "m" in quota.families else quota.families[0].capitalize()
     market = "Spot" if quota.market == "spot" else "OnDemand"

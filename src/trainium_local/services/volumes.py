@@ -1,4 +1,4 @@
-"""EBS volumes: sizes, IOPS and throughput of each type, by the rules in launch_rules.toml."""
+"""EBS volumes: size, IOPS and throughput of each type, by the rules in launch_rules.toml."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ def create_volume(original: Any, response: Any) -> Any:
 
 
 def block_device_refusals(backend: Any, request: LaunchRequest) -> Iterator[Refused]:
-    """What EC2 refuses of the volumes of a launch. How large the snapshot of an image is, moto invents."""
+    """Yield EC2's errors about the volumes of a launch. moto invents the size of an image's snapshot."""
     for device in request.block_devices:
         yield from _refusals(backend, {**device["Ebs"], "Size": device["Ebs"].get("VolumeSize")})
 

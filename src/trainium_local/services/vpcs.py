@@ -1,10 +1,10 @@
-"""VPCs, what AWS makes with one, and that what is deleted is gone, with what AWS deletes with it."""
+"""VPCs: the resources that AWS creates and deletes with them."""
 
 from typing import Any
 
 
 def create_default_vpc(original: Any, backend: Any) -> Any:
-    """It reaches the internet (Amazon VPC User Guide, Default VPC components)."""
+    """Give the default VPC internet access (Amazon VPC User Guide, Default VPC components)."""
     vpc = original(backend)
     gateway = backend.create_internet_gateway()
     backend.attach_internet_gateway(gateway.id, vpc.id)
@@ -23,7 +23,7 @@ def delete_vpc(original: Any, backend: Any, vpc_id: str) -> Any:
 def delete_vpc_endpoints(original: Any, backend: Any, vpce_ids: list[str] | None = None) -> None:
     for endpoint_id in vpce_ids or []:
         if endpoint := backend.vpc_end_points.get(endpoint_id):
-            # What AWS takes a missing type for; moto fails on it.
+            # The default type on AWS; without a type, moto fails.
             endpoint.vpc_endpoint_type = endpoint.vpc_endpoint_type or "Gateway"
     original(backend, vpce_ids)
     for endpoint_id in vpce_ids or []:

@@ -1,8 +1,8 @@
-"""What plays the nodes: nothing runs on the instances of the embedded AWS."""
+"""Simulates the nodes: the instances of the embedded AWS run nothing."""
 
 
 def install(*, fail_nodes: int) -> None:
-    """Play every node that is launched from now on; the first `fail_nodes` report a missing device."""
+    """Simulate every node that is launched from now on. The first `fail_nodes` report a missing device."""
     from trainium_local.services import auto_scaling, clock_control, event_bridge
     from trainium_local.stand_ins.jobs import StandInJobs
     from trainium_local.stand_ins.nodes import StandInNodes

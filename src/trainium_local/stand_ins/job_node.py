@@ -1,6 +1,6 @@
 """python -m trainium_local.stand_ins.job_node LAUNCH_FILE: the part of one stand-in node in a job.
 
-Runs `trn_job` as a node does, but asks the embedded AWS by boto3, since a stand-in has no metadata service.
+Runs `trn_job` as a node does, but calls the embedded AWS with boto3, because a stand-in has no metadata service.
 """
 
 import json
@@ -27,7 +27,7 @@ CHANGED = ("PreconditionFailed", "ConditionalRequestConflict")
 
 
 class Store:
-    """What trn_job.store.Store does, by boto3."""
+    """Implements trn_job.store.Store with boto3."""
 
     def __init__(self, url: str, s3: Any = None) -> None:
         place = urlsplit(url)
@@ -69,7 +69,7 @@ class Store:
         return f"{self._folder}/{key}" if self._folder else key
 
     def _call(self, operation: str, **arguments: Any) -> Any:
-        """None for an object that is not there, or is there already. Raises OSError, as a node's own store does."""
+        """Return None if an object does not exist, or already exists. Raises OSError, as a node's store does."""
         try:
             return getattr(self._s3, operation)(Bucket=self._bucket, **arguments)
         except ClientError as error:
@@ -81,7 +81,7 @@ class Store:
 
 
 def secret_of(arn: str) -> str:
-    """What trn_node.secret_values.secret_value does, by boto3."""
+    """Implements trn_node.secret_values.secret_value with boto3."""
     try:
         if arn.split(":")[2] == "ssm":
             return boto3.client("ssm").get_parameter(Name=arn, WithDecryption=True)["Parameter"]["Value"]
@@ -91,7 +91,7 @@ def secret_of(arn: str) -> str:
 
 
 def end_with_the_server() -> None:
-    """The process that started this one holds its standard input open."""
+    """End this process when its standard input closes, which the parent process holds open."""
     sys.stdin.buffer.read()
     os._exit(1)
 
@@ -111,7 +111,7 @@ def main(launch_file: str) -> int:
 
 
 def _missing(command: str, path: str) -> Iterator[str]:
-    """What a stand-in does not do, and what this machine lacks for the command."""
+    """Return what a stand-in does not support, and what this machine lacks for the command."""
     yield "stand-in nodes: processes of this machine on its CPUs. Jobs get no notice (SIGUSR1) here."
     program = command.partition(" ")[0]
     if program in _PROGRAMS and not shutil.which(program, path=path):

@@ -1,8 +1,8 @@
-"""Jobs of a cluster whose nodes are stand-ins: the part of each node is a process on this machine, under its owner.
+"""Jobs of a cluster of stand-in nodes: each node's part is a process on this machine, run by the cluster's owner.
 
-It is the nodes' own program, `trn_job`, with loopback in place of the nodes' addresses. What the watch of a real node
-does besides is done in part: the end of an instance ends its part of the job, and another attempt follows one that is
-to be retried on the same instances. There are no notices.
+The process runs the node's own program, `trn_job`, with loopback addresses. Of the other duties of a real node, some
+are simulated: the end of an instance ends its part of the job, and a job with retries is attempted again on the same
+instances. There are no notices.
 """
 
 import json
@@ -41,26 +41,29 @@ from trainium_wire.membership import Membership
 
 PROGRAM = "trainium_local.stand_ins.job_node"
 TIMING = {"poll": 0.2, "log": 0.3, "log_others": 0.3, "report": 1, "results": 60, "refused": 5}
-"""Seconds, in place of those of nodes that S3 bills for each request."""
+"""Seconds. Real nodes poll less often, because S3 bills each request."""
 _POLL_SECONDS = 1
 _GRACE_SECONDS = 60
-"""More than a job takes to end its own processes, from SIGTERM to SIGKILL."""
+"""Longer than a job takes to end its processes, from SIGTERM to SIGKILL."""
 
 
 class StandInJobs:
-    """Runs a job when it is given to nodes that are all stand-ins. is_stand_in: of an instance, by its id."""
+    """Runs a job whose nodes are all stand-ins.
+
+    is_stand_in: returns whether an instance ID belongs to a stand-in.
+    """
 
     def __init__(self, is_stand_in: Callable[[str], bool]) -> None:
         self._is_stand_in = is_stand_in
 
     def handle_event(self, event: Mapping[str, Any]) -> None:
-        """Run a job that was just written, to its end. Never raises."""
+        """Run a new job to its end. Never raises."""
         detail = event["detail"]
         if event["detail-type"] == "Object Created" and detail["object"]["key"] == CURRENT_JOB_KEY:
             self._run(_Bucket(detail["bucket"]["name"], event["region"]))
 
     def launched(self, instance: Any) -> None:
-        """Run the job of a host that compiles ahead, if moto's instance is one. Returns at once and never raises."""
+        """Run the job of a compile host, if moto's instance is one. Returns at once and never raises."""
         url = report_url(b64decode(str(instance.user_data or "")))
         if url is None or not is_of_precompile_host(url):
             return
@@ -68,7 +71,7 @@ class StandInJobs:
         threading.Thread(target=self._run_host, args=(bucket, instance.id), daemon=True).start()
 
     def _run_host(self, bucket: "_Bucket", instance_id: str) -> None:
-        """Run its job, and report that it is over."""
+        """Run the host's job, and report its end."""
         try:
             spec = json.loads(bucket.read(PRECOMPILE_JOB_KEY))
             end = _run_attempts(bucket, spec, [instance_id])
@@ -108,7 +111,7 @@ class _Bucket:
 
 
 def _run_attempts(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str]) -> dict[str, Any]:
-    """How the job ended."""
+    """Run the job's attempts, and return how the job ended."""
     job, number = Job.from_record(spec), 1
     while True:
         end = _run_attempt(bucket, spec, instance_ids, number)
@@ -120,14 +123,14 @@ def _run_attempts(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequen
 
 
 def _checkpoint(bucket: _Bucket, spec: Mapping[str, Any], job_id: str) -> str | None:
-    """The last one of a job that is whole."""
+    """Return the last complete checkpoint of a job."""
     kept = urlsplit(spec.get("checkpoints") or jobs_url(bucket.name))
     prefix = job_keys(job_id, kept.path.strip("/")).checkpoints
     return next(reversed(checkpoint_names(_Bucket(kept.netloc, bucket.region).names(prefix))), None)
 
 
 def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str], number: int) -> dict[str, Any]:
-    """How it ended."""
+    """Run one attempt, and return how it ended."""
     keys = job_keys(spec["id"]).attempt(number)
     owners = [spec["id"] if number > 1 else "", spec.get("resume_from") or ""]
     found = [(one, name) for one in owners if one and (name := _checkpoint(bucket, spec, one))]
@@ -140,7 +143,7 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequenc
         seconds_left=spec.get("time_limit_seconds"),
     )
     bucket.write(keys.start, start)
-    # The job's login shell would find what this machine's profile names, and not the programs of this environment.
+    # A login shell would load this machine's profile instead of the programs of this environment.
     environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **spec.get("environment", {})}
     launch_content = {"url": jobs_url(bucket.name), "spec": {**spec, "environment": environment}, "timing": TIMING}
     launch_content |= {key: start[key] for key in ("attempt", "nodes", "resume_from", "resume_job", "seconds_left")}
@@ -151,14 +154,14 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequenc
     if not any(folder.glob(f"*/{KEPT_MARK}")):
         shutil.rmtree(folder, ignore_errors=True)
     if "end.json" not in bucket.names(f"{keys.folder}/"):
-        # All of them were ended before they could say anything.
+        # All parts were ended before they could report.
         reason = f"{instance_ids[0]} was terminated"
         bucket.write(keys.end, end_record(NODE_LOST, reason, instance_id=instance_ids[0], node=0))
     return json.loads(bucket.read(keys.end))
 
 
 class _Part:
-    """What runs of a job on one stand-in node."""
+    """The part of a job on one stand-in node."""
 
     def __init__(self, folder: Path, launch_content: Mapping[str, Any], rank: int, instance_id: str) -> None:
         self._instance_id = instance_id
@@ -166,7 +169,7 @@ class _Part:
         own.mkdir()
         launch = folder / f"node-{rank}.json"
         launch.write_text(json.dumps({**launch_content, "rank": rank, "folder": str(own)}))
-        # Its standard input ends with this process: nothing of a job outlives the embedded AWS.
+        # Its standard input closes with this process, so a job never outlives the embedded AWS.
         self._process = subprocess.Popen(
             [sys.executable, "-m", PROGRAM, str(launch)],
             env=safe_environment(os.environ, api.connection()),
@@ -174,7 +177,7 @@ class _Part:
         )
 
     def wait(self, region: str) -> None:
-        """Until it is over. It is ended, as by a node that shuts down, when its instance no longer runs."""
+        """Wait for the end. If the instance stops running, end the part as a node that shuts down does."""
         while not self._is_over(_POLL_SECONDS):
             if not is_running(self._instance_id, region):
                 self._process.terminate()

@@ -1,8 +1,8 @@
-"""The nodes' part of a deployment, played by the embedded AWS: nothing runs on its instances.
+"""Simulates the nodes of a deployment, because the instances of the embedded AWS run nothing.
 
-A node writes a record about itself to S3 and a deployment waits for it. So that it can finish, the record of an
-instance that an Auto Scaling group launched is written here, if its user data names the place, and once more when the
-membership of the cluster is there. Every record names its writer.
+A node writes a record about itself to S3, and a deployment waits for it. This module writes the record of an instance
+that an Auto Scaling group launched, if its user data names the address, and updates it once the membership exists.
+Every record names its writer.
 """
 
 import json
@@ -41,7 +41,10 @@ _REPORT_URL = re.compile(rf"""^\s*(?:export\s+)?{REPORT_URL_VARIABLE}=["']?(s3:/
 
 
 class StandInNodes:
-    """Writes the records of launched nodes. The first `failing` nodes of the server's life report a missing device."""
+    """Writes the records of launched nodes.
+
+    The first `failing` nodes since the server started report a missing device.
+    """
 
     def __init__(self, *, failing: int) -> None:
         self._failing = failing
@@ -51,7 +54,10 @@ class StandInNodes:
         self._writing_usage = threading.Lock()
 
     def launched(self, instance: Any) -> None:
-        """Write the record of moto's instance soon. Returns at once and never raises: no launch depends on it."""
+        """Write the record of moto's instance soon.
+
+        Returns at once and never raises: launches must not depend on it.
+        """
         url = report_url(b64decode(str(instance.user_data or "")))
         if url is None or is_of_precompile_host(url):
             return
@@ -64,7 +70,7 @@ class StandInNodes:
         timer.start()
 
     def handle_event(self, event: Mapping[str, Any]) -> None:
-        """Write for every node of a new membership that it has reached the others."""
+        """Record for every node of a new membership that it reached the others."""
         detail = event["detail"]
         if event["detail-type"] != "Object Created" or detail["object"]["key"] != MEMBERSHIP_KEY:
             return
@@ -78,13 +84,13 @@ class StandInNodes:
         for instance_id in membership.instance_ids & self._proven.keys():
             region, url, record = self._proven[instance_id]
             if urlsplit(url).netloc == bucket and record.membership != membership.version:
-                record = in_company(record, membership)
+                record = with_peers(record, membership)
                 self._proven[instance_id] = (region, url, record)
                 self._write(region, url, record)
 
     def write_usage(self) -> None:
-        """Write for every proven node that runs that no process holds a device: none does on a stand-in."""
-        with self._writing_usage:  # what was written before the clock moved must not come last
+        """Record for every running proven node that no process uses a device."""
+        with self._writing_usage:  # records from before the clock moved must not be the newest
             self._write_all_usage()
 
     def _write_all_usage(self) -> None:
@@ -103,7 +109,7 @@ class StandInNodes:
                 _put(region, place.netloc, key, json.dumps(usage))
 
     def keep_writing_usage(self) -> None:
-        """Do so every minute, from now on."""
+        """Write usage records every minute from now on."""
         threading.Thread(target=self._write_usage_for_ever, daemon=True, name=USAGE_THREAD).start()
 
     def _write_usage_for_ever(self) -> None:
@@ -112,7 +118,7 @@ class StandInNodes:
             self.write_usage()
 
     def is_proven(self, instance_id: str) -> bool:
-        """Whether the record of a proven node was written for it here."""
+        """Return whether this module wrote the record of a proven node."""
         return instance_id in self._proven
 
     def _write(self, region: str, url: str, record: NodeRecord) -> None:
@@ -130,7 +136,7 @@ def _put(region: str, bucket: str, key: str, text: str) -> None:
 
 
 def is_running(instance_id: str, region: str) -> bool:
-    """Whether an instance runs: without it no job does, and the bucket may be about to be emptied."""
+    """Return whether an instance is running. Otherwise it has no job, and its bucket may be about to be emptied."""
     try:
         found = api.call("ec2", "DescribeInstances", region, {"InstanceIds": [instance_id]})
     except (BotoCoreError, ClientError):
@@ -140,7 +146,7 @@ def is_running(instance_id: str, region: str) -> bool:
 
 
 def report_url(user_data: bytes) -> str | None:
-    """Where the node writes its record: the value of TRN_REPORT_URL in plain or multipart user data."""
+    """Return the address of the node's record: TRN_REPORT_URL in plain or multipart user data."""
     for part in texts(user_data):
         if found := _REPORT_URL.search(part):
             return found[1].rstrip("/")
@@ -148,12 +154,12 @@ def report_url(user_data: bytes) -> str | None:
 
 
 def is_of_precompile_host(url: str) -> bool:
-    """Whether what reports there is a host that compiles ahead, and no node."""
+    """Return whether the reporter is a compile host instead of a node."""
     return urlsplit(url).path.strip("/") == PRECOMPILE_PREFIX
 
 
 def node_record(instance_id: str, instance_type: str, *, failed: bool) -> NodeRecord:
-    """The record that a node of this type would write, proven or with its last device missing."""
+    """Return the record of a node of this type, proven or with its last device missing."""
     known = builtin_catalog().get(instance_type)
     checks, reason = _device_checks(known, failed=failed) if known else ((), "")
     if failed and not reason:
@@ -167,8 +173,8 @@ def node_record(instance_id: str, instance_type: str, *, failed: bool) -> NodeRe
     )
 
 
-def in_company(record: NodeRecord, membership: Membership) -> NodeRecord:
-    """The record once the node has been given a membership and reached all others of it."""
+def with_peers(record: NodeRecord, membership: Membership) -> NodeRecord:
+    """Return the record of a node that received a membership and reached all of its other nodes."""
     others = f"{len(membership.members) - 1} of {len(membership.members) - 1}"
     peers = Check(name="peers", expected=others, found=others, ok=True)
     checks = (*(check for check in record.checks if check.name != peers.name), peers)

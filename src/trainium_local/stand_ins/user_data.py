@@ -1,4 +1,4 @@
-"""User data of an instance, for its stand-in."""
+"""Parses an instance's user data for its stand-in."""
 
 import email
 import gzip
@@ -10,7 +10,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def texts(user_data: bytes) -> Iterator[str]:
-    """User data as text, and each part of multipart ones; unzipped."""
+    """Return user data as text, with each part of a multipart message, decompressed."""
     raw = _unzipped(user_data)
     yield raw.decode(errors="replace")
     message: Message = email.message_from_bytes(raw)

@@ -52,7 +52,7 @@ def nodes(cluster: ClusterJobs) -> Mapping[str, Node]:
 
 
 @pytest.fixture
-def _gone_at_the_end() -> Iterator[None]:
+def _removed_at_the_end() -> Iterator[None]:
     yield
     run = destroy()
     assert run.code == 0, run.errors
@@ -140,7 +140,7 @@ def compile_in_a_job(cluster: ClusterJobs, name: str) -> tuple[dict[str, Any], s
     return cache, "".join(re.findall("^compiled (.*)$", cluster.log(job, 1, 0), re.MULTILINE)), cluster.trn("jobs", job)
 
 
-@pytest.mark.usefixtures("nodes", "_gone_at_the_end")
+@pytest.mark.usefixtures("nodes", "_removed_at_the_end")
 def test_second_cluster_with_the_same_cache_starts_warm(
     lab: Laboratory, hypervisor: Hypervisor, cluster: ClusterJobs
 ) -> None:
@@ -160,7 +160,7 @@ def test_second_cluster_with_the_same_cache_starts_warm(
     assert re.search(rf"cache +xla: {len(MODULES)} hits, 0 misses", shown), shown
 
 
-@pytest.mark.usefixtures("_gone_at_the_end")
+@pytest.mark.usefixtures("_removed_at_the_end")
 def test_the_event_of_the_stack_says_what_a_node_lacks(lab: Laboratory, hypervisor: Hypervisor) -> None:
     destroy()
     hypervisor.prepare(lambda _number, node: lose_a_device(node))
@@ -170,7 +170,7 @@ def test_the_event_of_the_stack_says_what_a_node_lacks(lab: Laboratory, hypervis
     assert any(re.search(sentence, reason) for reason in failures(lab)), run.errors
 
 
-@pytest.mark.usefixtures("_gone_at_the_end")
+@pytest.mark.usefixtures("_removed_at_the_end")
 def test_stack_event_quotes_the_console_of_a_silent_node(lab: Laboratory, hypervisor: Hypervisor) -> None:
     def cut_off(_number: int, node: Node) -> None:
         node.set_environment(SHORT_TIMEOUTS)

@@ -1,4 +1,4 @@
-"""The module that CloudFormation puts beside a function's source in a template: a custom resource answers with it."""
+"""The module that CloudFormation adds to inline source code. Custom resources respond with it."""
 
 import json
 import urllib.request
