@@ -1,0 +1,1 @@
+"""What a pilot measured: records, statistics, imported results, comparison."""

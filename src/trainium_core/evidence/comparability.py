@@ -1,0 +1,61 @@
+"""Whether the records of two sides can be compared."""
+
+from collections.abc import Iterator
+
+from trainium_core.evidence.record import COMPARABLE, LAB, NOT_COMPARABLE, Comparability, Record
+
+_STATED = ("model", "dataset_sha256", "seq", "global_batch", "steps", "warmup")
+"""Fields of a workload that both sides have to state."""
+_EQUAL = ("name", "config_sha256", "tokenizer_sha256", "optimizer")
+"""Fields that must be equal, and may be absent on both sides. Command and parallelism differ between stacks."""
+
+_PRECISIONS = {
+    "bf16": "16 bits",
+    "bfloat16": "16 bits",
+    "fp16": "16 bits",
+    "float16": "16 bits",
+    "fp32": "32 bits",
+    "float32": "32 bits",
+}
+
+
+def comparable(a: Record, b: Record, *, of_cost: bool = True) -> Comparability:
+    """Compare the conditions of two records. of_cost: including how the machines were bought."""
+    equal, different = list[str](), list[str]()
+    for name, problem in _conditions(a, b, of_cost=of_cost):
+        if problem:
+            different.append(f"{name} ({problem})")
+        else:
+            equal.append(name)
+    verdict = f"{NOT_COMPARABLE}{', '.join(different)}" if different else COMPARABLE
+    return Comparability(against=b.id, equal=tuple(equal), different=tuple(different), verdict=verdict)
+
+
+def _conditions(a: Record, b: Record, *, of_cost: bool) -> Iterator[tuple[str, str]]:
+    """Each condition that is stated, with a problem; empty: it is met."""
+    if LAB in (a.side, b.side):
+        yield "side", _difference(a.side, b.side)
+    for name in _STATED:
+        yield name, _difference(getattr(a.workload, name), getattr(b.workload, name))
+    for name in _EQUAL:
+        of_a, of_b = getattr(a.workload, name), getattr(b.workload, name)
+        if (of_a, of_b) != (None, None):
+            yield name, _difference(of_a, of_b)
+    classes = [_precision_class(one.workload.precision) for one in (a, b)]
+    yield "precision", _difference(*classes)
+    unstated = [one.id for one in (a, b) if one.workload.tuned is None]
+    yield "tuned", f"not stated by {', '.join(unstated)}" if unstated else ""
+    unstated = [one.id for one in (a, b) if one.hardware.used is None or one.hardware.accelerators is None]
+    yield "accelerators used", f"not stated by {', '.join(unstated)}" if unstated else ""
+    if of_cost:
+        yield "price basis", _difference(a.hardware.purchase, b.hardware.purchase)
+
+
+def _difference(a: object, b: object) -> str:
+    if a is None or b is None:
+        return "not stated"
+    return "" if a == b else f"{a} against {b}"
+
+
+def _precision_class(name: str | None) -> str | None:
+    return None if name is None else _PRECISIONS.get(name.lower(), name.lower())

@@ -1,0 +1,383 @@
+"""The record that every command of a pilot's evidence writes: schema trainium-pilot/1, one JSON object.
+
+A record is of one side, such as the Trainium cluster. A number that is unknown is null with a reason, never 0.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, NoReturn, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from trainium_wire.formats import moment
+
+SCHEMA = "trainium-pilot/1"
+KINDS = ("assess", "bench", "import", "tco", "profile", "handoff")
+TRAINIUM, GPU, CPU, LAB = "trainium", "gpu", "cpu", "lab"
+SIDES = (TRAINIUM, GPU, CPU, LAB)
+MEASURED, IMPORTED, QUOTED, DERIVED = "measured", "imported", "quoted", "derived"
+ORIGINS = (MEASURED, IMPORTED, QUOTED, DERIVED)
+MET, NOT_MET, NOT_MEASURED = "met", "not met", "not measured"
+STATES = (MET, NOT_MET, NOT_MEASURED)
+COMPARABLE = "comparable"
+NOT_COMPARABLE = "not comparable: "
+
+LAB_PREFIX = "lab:"
+"""Begins the hardware type of a record of the lab, whose nodes have the names of AWS's types and no accelerator."""
+
+_FAMILIES: Mapping[str, tuple[str, ...]] = {TRAINIUM: ("trn", "inf"), GPU: ("p", "g")}
+
+Value = TypeVar("Value")
+
+
+class RecordError(ValueError):
+    """Not a valid record. The message is a sentence without a period."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """The trainium-cdk that wrote the record. commit: None if it is installed from a package."""
+
+    version: str
+    commit: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """What was computed. None: not stated.
+
+    Attributes:
+        dataset_sha256: Digest, or another name that changes with the data.
+        seq: Tokens per sequence.
+        global_batch: Sequences per step, over all processes.
+        steps: The number of steps that were counted, after the warm-up.
+        warmup: The rule that ends the warm-up.
+        tuned: Whether the batch of this side was tuned for it.
+    """
+
+    name: str
+    command: str | None = None
+    model: str | None = None
+    config_sha256: str | None = None
+    tokenizer_sha256: str | None = None
+    dataset_sha256: str | None = None
+    seq: int | None = None
+    global_batch: int | None = None
+    precision: str | None = None
+    optimizer: str | None = None
+    parallelism: str | None = None
+    steps: int | None = None
+    warmup: str | None = None
+    tuned: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hardware:
+    """What it ran on. None: not stated.
+
+    Attributes:
+        accelerators: Accelerators of all nodes.
+        used: How many of them the workload used.
+        purchase: How the machines were bought, such as on-demand.
+        usd_hour: Price of all nodes per hour.
+    """
+
+    type: str
+    nodes: int | None = None
+    accelerators: int | None = None
+    used: int | None = None
+    region: str | None = None
+    purchase: str | None = None
+    usd_hour: float | None = None
+    price_source: str | None = None
+    price_date: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Software:
+    stack: str | None = None
+    sdk: str | None = None
+    torch: str | None = None
+    driver: str | None = None
+    image_id: str | None = None
+    lock_sha256: str | None = None
+    git_commit: str | None = None
+    git_dirty: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run of the workload.
+
+    Attributes:
+        job: ID of the job; None for a run of another tool.
+        phases: Seconds by name, such as compile_cold; None: unknown.
+        steps: Steps after the warm-up.
+        tokens: Tokens in these steps.
+        loss: Pairs of step and loss.
+        excluded: Why the run is in no metric; None: it is in the metrics.
+    """
+
+    job: str | None = None
+    attempt: int | None = None
+    seed: int | None = None
+    phases: Mapping[str, float | None] = field(default_factory=dict[str, "float | None"])
+    steps: int | None = None
+    tokens: int | None = None
+    fallback_ops: int | None = None
+    recompiles: int | None = None
+    loss: tuple[tuple[float, ...], ...] = ()
+    excluded: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A number with its unit, interval and origin.
+
+    Attributes:
+        n: How many samples it is of.
+        low, high: The confidence interval at `level`, computed by `method`.
+        method: How value and interval were computed. Of a derived number, the formula.
+        source, date: Of a quoted or imported number.
+        why_null: Why the value is None; of a value without an interval, why there is none.
+    """
+
+    value: float | None
+    unit: str
+    n: int | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    method: str | None = None
+    origin: str | None = None
+    source: str | None = None
+    date: str | None = None
+    why_null: str | None = None
+
+
+def unknown(unit: str, why: str, *, n: int | None = None) -> Metric:
+    """A metric without a value."""
+    return Metric(value=None, unit=unit, n=n, why_null=why)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """A limit that was written before the first run. limit: such as "<= 200"; value: None if not measured."""
+
+    name: str
+    limit: str
+    value: float | None
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fidelity:
+    """A comparison of results with a reference."""
+
+    method: str
+    reference: str
+    value: float | None
+    limit: float | None
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparability:
+    """Whether the record can be compared with another. different: each field with both values.
+
+    Attributes:
+        against: ID of the other record.
+        verdict: "comparable", or "not comparable: " and what differs. The price basis matters for cost only, so it is
+            not in the verdict but in the reason of a ratio without value.
+        ratios: The metrics of this record divided by those of the other, by name.
+    """
+
+    against: str
+    equal: tuple[str, ...]
+    different: tuple[str, ...]
+    verdict: str
+    ratios: Mapping[str, Metric] = field(default_factory=dict[str, Metric])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """A file that the record is based on, such as the file with the gates."""
+
+    path: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    kind: str
+    id: str
+    made: str
+    tool: Tool
+    side: str
+    workload: Workload
+    hardware: Hardware
+    software: Software = Software()
+    runs: tuple[Run, ...] = ()
+    metrics: Mapping[str, Metric] = field(default_factory=dict[str, Metric])
+    gates: tuple[Gate, ...] = ()
+    fidelity: tuple[Fidelity, ...] = ()
+    comparable: tuple[Comparability, ...] = ()
+    inputs: tuple[Input, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises RecordError for values that contradict each other."""
+        for problem in _contradictions(self):
+            raise RecordError(problem)
+
+
+def record_text(record: Record) -> str:
+    return json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_record(text: str | bytes) -> Record:
+    """Parse a record. Raises RecordError with the reason if it is not a valid one."""
+    try:
+        raw = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"not a record: it is not JSON, or was truncated: {error}") from error
+    given = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
+    schema = given.pop("schema", None)
+    if schema != SCHEMA:
+        raise RecordError(f"not a record: its schema is {_shown(schema)}, not {SCHEMA!r}")
+    return _read(given, Record, "")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"it has the number {name}")
+
+
+def _read(raw: Any, wanted: Any, place: str) -> Any:
+    """A JSON value as the annotated type. place: of the value, such as metrics.tokens.value."""
+    origin = get_origin(wanted)
+    if origin is UnionType:
+        kinds = [kind for kind in get_args(wanted) if kind is not NoneType]
+        return None if raw is None else _read(raw, kinds[0], place)
+    if origin is tuple:
+        inner = get_args(wanted)[0]
+        return tuple(_read(one, inner, f"{place}[{index}]") for index, one in enumerate(_checked(raw, list, place)))
+    if origin is not None:  # Mapping
+        inner = get_args(wanted)[1]
+        return {name: _read(one, inner, f"{place}.{name}") for name, one in _checked(raw, dict, place).items()}
+    if is_dataclass(wanted):
+        return _read_dataclass(_checked(raw, dict, place), cast("type[Any]", wanted), place)
+    return _checked(raw, wanted, place)
+
+
+def _read_dataclass(raw: Mapping[str, Any], wanted: type[Value], place: str) -> Value:
+    hints = get_type_hints(wanted)
+    dot = f"{place}." if place else ""
+    for name in raw:
+        if name not in hints:
+            raise RecordError(f"{dot}{name} is not part of {SCHEMA}")
+    for name in (one.name for one in fields(cast(Any, wanted))):
+        if name not in raw:
+            raise RecordError(f"{dot}{name} is missing")
+    return wanted(**{name: _read(value, hints[name], f"{dot}{name}") for name, value in raw.items()})
+
+
+_NAMES = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def _checked(raw: Any, kind: type[Any], place: str) -> Any:
+    is_bool = isinstance(raw, bool)
+    fits = is_bool == (kind is bool) and isinstance(raw, (int, float) if kind is float else kind)
+    if not fits:
+        raise RecordError(f"{place} is {_shown(raw)}, not {_NAMES[kind]}")
+    if kind is float:
+        try:
+            return float(raw)
+        except OverflowError as error:
+            raise RecordError(f"{place} is too large") from error
+    return raw
+
+
+def _shown(raw: object) -> str:
+    text = repr(raw)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def _contradictions(record: Record) -> Iterator[str]:
+    for name, value, allowed in (("kind", record.kind, KINDS), ("side", record.side, SIDES)):
+        if value not in allowed:
+            yield f"{name} is {_shown(value)}, not one of {', '.join(allowed)}"
+    if not record.id:
+        yield "id is empty"
+    if moment(record.made) is None:
+        yield f"made is {_shown(record.made)}, not a time such as 2026-11-24T12:00:00Z"
+    yield from _side_problems(record)
+    for name, metric in record.metrics.items():
+        for problem in _metric_problems(metric):
+            yield f"metrics.{name}: {problem}"
+    for compared in record.comparable:
+        yield from _comparability_problems(compared)
+    for state in (*record.gates, *record.fidelity):
+        what = state.name if isinstance(state, Gate) else state.method
+        if state.state not in STATES:
+            yield f"{what}: state is {_shown(state.state)}, not one of {', '.join(STATES)}"
+        elif (state.value is None) != (state.state == NOT_MEASURED):
+            yield f"{what}: {state.state!r} contradicts the value {state.value}"
+
+
+def _side_problems(record: Record) -> Iterator[str]:
+    """The type of the hardware proves the side, so a number of the lab never appears as another side's."""
+    kind = record.hardware.type
+    if kind.startswith(LAB_PREFIX) != (record.side == LAB):
+        yield f"side is {record.side}, and hardware.type is {_shown(kind)}: only the lab's begins with {LAB_PREFIX}"
+    families = _FAMILIES.get(record.side)
+    if families is not None and not kind.startswith(families):
+        yield f"side is {record.side}, and hardware.type is {_shown(kind)}, which has no such accelerator"
+
+
+def _comparability_problems(compared: Comparability) -> Iterator[str]:
+    place = f"comparable with {compared.against}"
+    is_comparable = compared.verdict == COMPARABLE
+    if not is_comparable and not compared.verdict.startswith(NOT_COMPARABLE):
+        yield f"{place}: the verdict is {_shown(compared.verdict)}"
+    if is_comparable == bool(compared.different):
+        yield f"{place}: the verdict {_shown(compared.verdict)} contradicts the differences"
+    for name, ratio in compared.ratios.items():
+        if ratio.value is not None and not is_comparable:
+            yield f"{place}: the ratio {name} has a value, and the verdict is {_shown(compared.verdict)}"
+        for problem in _metric_problems(ratio):
+            yield f"{place}: ratio {name}: {problem}"
+
+
+def _metric_problems(metric: Metric) -> Iterator[str]:
+    numbers = (metric.value, metric.low, metric.high, metric.level)
+    if any(number is not None and not math.isfinite(number) for number in numbers):
+        yield "a number is not finite"
+        return
+    if metric.value is None:
+        if not metric.why_null:
+            yield "the value is null without a reason in why_null"
+        if metric.low is not None or metric.high is not None:
+            yield "an interval without a value"
+        return
+    if metric.origin not in ORIGINS:
+        yield f"origin is {_shown(metric.origin)}, not one of {', '.join(ORIGINS)}"
+    if metric.origin == QUOTED and not (metric.source and metric.date):
+        yield "a quoted number without source and date"
+    if metric.origin == IMPORTED and not metric.source:
+        yield "an imported number without its source"
+    if metric.origin == DERIVED and not metric.method:
+        yield "a derived number without its formula in method"
+    ends = (metric.low, metric.high)
+    if (None in ends) != (ends == (None, None)) or (None in ends) != (metric.level is None):
+        yield "an interval needs low, high and level"
+    elif metric.low is not None and metric.high is not None and metric.low > metric.high:
+        yield f"low {metric.low} is more than high {metric.high}"

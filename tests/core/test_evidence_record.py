@@ -1,0 +1,198 @@
+"""The record of a pilot's evidence: writing, reading, refusals; which records can be compared."""
+
+import json
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.evidence_records import (
+    GPU_SIDE,
+    LAB_SIDE,
+    TRAINIUM_SIDE,
+    WORKLOAD,
+    with_hardware,
+    with_metric,
+    with_workload,
+)
+from trainium_core.evidence.comparability import comparable
+from trainium_core.evidence.record import (
+    COMPARABLE,
+    Comparability,
+    Gate,
+    Metric,
+    Record,
+    RecordError,
+    Workload,
+    read_record,
+    record_text,
+    unknown,
+)
+
+TEXT = record_text(TRAINIUM_SIDE)
+
+
+@pytest.mark.parametrize("record", [TRAINIUM_SIDE, GPU_SIDE, LAB_SIDE])
+def test_written_record_is_read_as_it_was(record: Record) -> None:
+    assert read_record(record_text(record)) == record
+    assert read_record(record_text(record).encode()) == record
+
+
+@given(
+    st.builds(
+        Metric,
+        value=st.floats(allow_nan=False, allow_infinity=False),
+        unit=st.text(),
+        n=st.none() | st.integers(0),
+        origin=st.just("measured"),
+    )
+    | st.builds(unknown, st.text(), st.text(min_size=1), n=st.none() | st.integers(0))
+)
+def test_any_metric_survives_writing_and_reading(metric: Metric) -> None:
+    record = replace(TRAINIUM_SIDE, metrics={"x": metric})
+    assert read_record(record_text(record)) == record
+
+
+@given(st.integers(0, len(TEXT.rstrip()) - 1))
+def test_truncated_record_is_refused(length: int) -> None:
+    with pytest.raises(RecordError, match="not a record"):
+        read_record(TEXT[:length])
+
+
+def changed(change: Callable[[dict[str, Any]], object]) -> str:
+    raw = json.loads(TEXT)
+    change(raw)
+    return json.dumps(raw)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "its schema is None"),
+        ('{"schema": "trainium-pilot/2"}', "its schema is 'trainium-pilot/2', not 'trainium-pilot/1'"),
+        ("[" * 100_000, "it is not JSON"),
+        (TEXT.replace("10.0", "NaN"), "it has the number NaN"),
+        (TEXT.replace("10.0", "1e999"), "not finite"),
+        (TEXT.replace("10.0", f"1{'0' * 400}"), "metrics.tokens_per_second.value is too large"),
+        (TEXT.replace("10.0", '"10"'), "metrics.tokens_per_second.value is '10', not a number"),
+        (TEXT.replace("10.0", "true"), "metrics.tokens_per_second.value is True, not a number"),
+        (changed(lambda raw: raw["runs"][0].update(seed=1.5)), r"runs\[0\].seed is 1.5, not a whole number"),
+        (changed(lambda raw: raw.update(runs={})), "runs is {}, not a list"),
+        (changed(lambda raw: raw.update(hardware=3)), "hardware is 3, not an object"),
+        (changed(lambda raw: raw["hardware"].pop("type")), "hardware.type is missing"),
+        (changed(lambda raw: raw["hardware"].update(watts=3)), "hardware.watts is not part of trainium-pilot/1"),
+        (changed(lambda raw: raw.update(kind="other")), "kind is 'other', not one of assess"),
+        (changed(lambda raw: raw.update(made="now")), "made is 'now', not a time"),
+    ],
+)
+def test_record_that_is_not_valid_is_refused_with_reason(text: str, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        read_record(text)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"value": None}, "null without a reason"),
+        ({"origin": None}, "origin is None"),
+        ({"origin": "guessed"}, "origin is 'guessed'"),
+        ({"origin": "quoted"}, "quoted number without source and date"),
+        ({"origin": "imported"}, "imported number without its source"),
+        ({"origin": "derived", "method": None}, "derived number without its formula"),
+        ({"low": None}, "an interval needs"),
+        ({"level": None}, "an interval needs"),
+        ({"low": 12.0}, "low 12.0 is more than high 11.0"),
+        ({"value": float("inf")}, "not finite"),
+    ],
+)
+def test_number_without_what_it_needs_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        with_metric(TRAINIUM_SIDE, **changes)
+
+
+@pytest.mark.parametrize("side", ["trainium", "gpu", "cpu"])
+def test_record_of_the_lab_cannot_be_relabeled(side: str) -> None:
+    with pytest.raises(RecordError, match="only the lab's begins with lab:"):
+        replace(LAB_SIDE, side=side)
+    with pytest.raises(RecordError, match="only the lab's begins with lab:"):
+        replace(TRAINIUM_SIDE, side="lab")
+
+
+@pytest.mark.parametrize(("record", "side"), [(TRAINIUM_SIDE, "gpu"), (GPU_SIDE, "trainium")])
+def test_side_must_fit_the_instance_type(record: Record, side: str) -> None:
+    with pytest.raises(RecordError, match="no such accelerator"):
+        replace(record, side=side)
+
+
+def test_state_of_a_gate_must_fit_its_value() -> None:
+    with pytest.raises(RecordError, match="'met' contradicts the value None"):
+        replace(TRAINIUM_SIDE, gates=(Gate(name="p99", limit="<= 1", value=None, state="met"),))
+
+
+def test_equal_conditions_are_comparable() -> None:
+    found = comparable(TRAINIUM_SIDE, GPU_SIDE)
+    assert (found.verdict, found.different, found.against) == (COMPARABLE, (), "lm-p5")
+    assert {"model", "seq", "steps", "precision", "price basis"} <= {*found.equal}
+
+
+COMPARED = [one.name for one in fields(Workload) if one.name not in ("command", "parallelism", "tuned")]
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_one_different_workload_field_is_not_comparable(name: str) -> None:
+    value = 7 if isinstance(getattr(WORKLOAD, name), int) else "other"
+    found = comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, **{name: value}))
+    assert found.verdict.startswith(f"not comparable: {name} (")
+    assert len(found.different) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["model", "dataset_sha256", "seq", "global_batch", "precision", "steps", "warmup", "tuned"]
+)
+def test_field_that_neither_side_states_is_not_comparable(name: str) -> None:
+    found = comparable(*(with_workload(one, **{name: None}) for one in (TRAINIUM_SIDE, GPU_SIDE)))
+    assert found.verdict.startswith(f"not comparable: {name} (not stated")
+
+
+def test_precisions_of_the_same_class_are_comparable() -> None:
+    assert comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, precision="float16")).verdict == COMPARABLE
+    assert comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, precision="fp8")).different == (
+        "precision (16 bits against fp8)",
+    )
+
+
+def test_unstated_use_of_accelerators_is_not_comparable() -> None:
+    found = comparable(TRAINIUM_SIDE, with_hardware(GPU_SIDE, used=None))
+    assert found.different == ("accelerators used (not stated by lm-p5)",)
+
+
+def test_price_basis_matters_for_cost_only() -> None:
+    other = with_hardware(GPU_SIDE, purchase="capacity-block")
+    assert comparable(TRAINIUM_SIDE, other).different == ("price basis (on-demand against capacity-block)",)
+    assert comparable(TRAINIUM_SIDE, other, of_cost=False).verdict == COMPARABLE
+
+
+def test_lab_is_comparable_with_the_lab_only() -> None:
+    assert comparable(LAB_SIDE, replace(LAB_SIDE, id="other")).verdict == COMPARABLE
+    assert comparable(LAB_SIDE, GPU_SIDE).different == ("side (lab against gpu)",)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "different", "message"),
+    [
+        ("not comparable: seq (1 against 2)", ("seq (1 against 2)",), "the ratio tokens_per_second has a value"),
+        ("comparable", ("seq (1 against 2)",), "contradicts the differences"),
+        ("not comparable: seq", (), "contradicts the differences"),
+        ("better", (), "the verdict is 'better'"),
+    ],
+)
+def test_ratio_needs_comparable_records(verdict: str, different: tuple[str, ...], message: str) -> None:
+    ratio = Metric(value=2.0, unit="ratio", origin="derived", method="a / b")
+    compared = Comparability(
+        against="lm-p5", equal=(), different=different, verdict=verdict, ratios={"tokens_per_second": ratio}
+    )
+    with pytest.raises(RecordError, match=message):
+        replace(TRAINIUM_SIDE, comparable=(compared,))
