@@ -41,8 +41,11 @@ def check(construct: IConstruct, *problems: Iterable[Problem]) -> None:
 
 
 def form(setting: str, value: Any, *, field: str | None = None) -> Iterable[Problem]:
-    """What is wrong with the form of a value. CDK tokens and None are accepted. field: Default: the setting."""
-    return () if value is None or is_token(value) else form_problems(setting, value, field=field)
+    """What is wrong with the form of a value. Values that are not known yet and None are accepted.
+
+    field: name of the parameter. Default: the setting.
+    """
+    return () if value is None or is_token(value) or is_pending(value) else form_problems(setting, value, field=field)
 
 
 def first_line(error: Exception) -> str:
@@ -58,6 +61,17 @@ def is_token(value: Any) -> bool:
         return Token.is_unresolved(list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value)
     except AttributeError:  # of jsii, for values without a type
         return False
+
+
+def is_pending(value: Any) -> bool:
+    """Whether a value of any type is or contains the placeholder of a lookup that the CDK CLI has yet to make.
+
+    A refusal would end the synthesis before the lookup. Afterwards, the CLI synthesises again with the value.
+    Source: aws-cdk-lib 2.275, the dummy values of StringParameter.value_from_lookup and MachineImage.lookup.
+    """
+    if isinstance(value, tuple):
+        return any(map(is_pending, cast("tuple[Any, ...]", value)))
+    return isinstance(value, str) and (value.startswith("dummy-value-for-") or value == "ami-1234")
 
 
 def check_known(construct: IConstruct, parameter: str, value: Any, *, why: str) -> None:

@@ -4,7 +4,7 @@ from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.checks import check, check_known, refuse
+from trainium_cdk.checks import check, check_known, is_pending, refuse
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.plan.node_settings import NodeSettings
@@ -12,11 +12,16 @@ from trainium_core.plan.rules.instance_type import known_type, region_with_train
 
 _REGION = "the region of the stack"
 
+_WHILE_PENDING = "trn1.32xlarge"
+"""The type during the synthesis before the CDK CLI has looked up the actual one: sold in every way, with EFA."""
+
 
 def checked_type(construct: Construct, instance_type: ec2.InstanceType, catalog: Catalog | None) -> InstanceType:
     """The catalogue's entry for a type. Raises PropsError for an unknown type, and for one that the region does not
     offer."""
     name, known = instance_type.to_string(), catalog or builtin_catalog()
+    if is_pending(name):
+        return known.get(_WHILE_PENDING, next(iter(known.values())))
     check_known(construct, "instance_type", name, why="network cards and checks of the nodes depend on it")
     check(construct, known_type(name, known, field="instance_type", catalog_field="catalog"))
     kind, region = known[name], Stack.of(construct).region

@@ -10,6 +10,7 @@ from constructs import Construct
 
 from trainium_cdk.cdk_types import Subnet
 from trainium_cdk.checks import refuse
+from trainium_cdk.network.subnet_selection import is_placeholder
 from trainium_cdk.storage.elastic_file_system import ElasticFileSystem
 from trainium_cdk.storage.node_file_system import NodeFileSystem
 from trainium_core.facts import facts
@@ -51,9 +52,4 @@ def _known(subnet: Subnet, attribute: Literal["availability_zone", "ipv4_cidr_bl
         value: str = getattr(subnet, attribute)
     except RuntimeError:  # of the CDK, for an imported subnet whose zone is not given
         return None
-    return None if Token.is_unresolved(value) or _is_dummy(value) else value
-
-
-def _is_dummy(value: str) -> bool:
-    """Whether a value is a placeholder for a lookup of the CDK CLI (aws-cdk-lib, DUMMY_VPC_PROPS of Vpc)."""
-    return value.startswith("dummy") or value == "1.2.3.4/5"
+    return None if Token.is_unresolved(value) or is_placeholder(value) else value

@@ -9,7 +9,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from trainium_cdk.checks import check, check_known, form, refuse
+from trainium_cdk.checks import check, check_known, form, is_pending, refuse
 from trainium_cdk.justification import justify
 from trainium_cdk.network.security_group import HTTPS
 from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep
@@ -189,6 +189,8 @@ def _anyone(
 
 
 def _check_zone(network: Construct, zone_id: str) -> None:
+    if is_pending(zone_id):
+        return
     check(network, form("availability_zone_id", zone_id, field="zone_id"))
     region = Stack.of(network).region
     zones = sorted({zone for known in builtin_catalog().values() for zone in known.zones.get(region, ())})

@@ -6,7 +6,7 @@ from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.checks import check, check_same_region, form, refuse
+from trainium_cdk.checks import check, check_same_region, form, is_pending, refuse
 from trainium_cdk.network.same_vpc import known_vpc, refuse_another_vpc
 from trainium_core.facts import facts
 
@@ -67,6 +67,8 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         for port in outbound_tcp_ports:
             self.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(port), f"out to TCP {port}")
         for address in dns_servers:
+            if is_pending(address):
+                continue  # ec2.Peer.ipv4 would refuse the placeholder
             for port in (ec2.Port.udp(_DNS), ec2.Port.tcp(_DNS)):
                 self.add_egress_rule(ec2.Peer.ipv4(f"{address}/32"), port, "DNS")
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -34,16 +35,27 @@ def candidate_subnets(
     if selected.is_pending_lookup:
         # The placeholder for a VPC lookup: after the lookup, the CDK CLI synthesises again.
         return [*selected.subnets, *vpc.private_subnets][:1]
-    if not selected.subnets:
-        zones = ", ".join(vpc.availability_zones)
-        raise refuse(
-            construct,
-            "vpc_subnets",
-            _shown(given),
-            allowed=f"a selection that holds a subnet of the VPC, which is in the zones {zones}",
-            fix="select a subnet that the VPC has, or give the VPC one in a zone that offers the type",
-        )
-    return selected.subnets
+    if selected.subnets:
+        return selected.subnets
+    zones = vpc.availability_zones
+    if any(map(is_placeholder, zones)):
+        # The CDK CLI has yet to look up the zones of the account, or this is a unit test, where nothing is looked up.
+        return [*vpc.private_subnets, *vpc.public_subnets, *vpc.isolated_subnets][:1]
+    allowed = f"a selection that holds a subnet of the VPC, which is in the zones {', '.join(zones)}"
+    fix = "select a subnet that the VPC has, or give the VPC one in a zone that offers the type"
+    if any(map(Token.is_unresolved, zones)):
+        allowed = "a selection without availability_zones: the VPC's are unknown until the stack has an account"
+        region = Stack.of(construct).region
+        fix = f"give the stack env=Environment(account=..., region={region!r}), or the VPC its zones"
+    raise refuse(construct, "vpc_subnets", _shown(given), allowed=allowed, fix=fix)
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a zone or CIDR block is a placeholder for a lookup of the CDK CLI.
+
+    Source: aws-cdk-lib 2.275, DUMMY_VPC_PROPS of Vpc and Stack.availabilityZones.
+    """
+    return value.startswith("dummy") or value == "1.2.3.4/5"
 
 
 def _refuse_zone_ids(construct: Construct, selection: ec2.SubnetSelection) -> None:

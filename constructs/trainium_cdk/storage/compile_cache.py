@@ -13,7 +13,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, Node
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.checks import check, check_known, is_token, refuse
+from trainium_cdk.checks import check, check_known, is_pending, is_token, refuse
 from trainium_cdk.grants import granting, warn_of_unchanged_policies
 from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, check_bucket_policy, grant_objects
 from trainium_cdk.storage.encryption_key import check_granting_key
@@ -208,6 +208,8 @@ class CompileCache(Construct):
         check_granting_key(self, "encryption_key", encryption_key)
         if bucket_name is not None:
             _check_name(self, bucket_name)
+        if is_pending(bucket_name):
+            bucket_name = None  # s3.Bucket would refuse the placeholder
         policy = RemovalPolicy.DESTROY if removal_policy is None else removal_policy
         check_bucket_policy(self, policy)
         rules = [
@@ -266,7 +268,9 @@ class _ImportedCache(CompileCache):
 
 
 def _check_name(construct: Construct, name: str) -> None:
-    if not is_token(name) and not (isinstance(cast(object, name), str) and _NAME.fullmatch(name)):
+    if is_token(name) or is_pending(name):
+        return
+    if not isinstance(cast(object, name), str) or not _NAME.fullmatch(name):
         allowed = "the name of a bucket, 3 to 63 lower-case letters, digits, dots and hyphens, but not an IP address"
         raise refuse(construct, "bucket_name", name, allowed=allowed, fix="give such a name, without s3://")
 

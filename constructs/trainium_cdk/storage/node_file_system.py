@@ -8,7 +8,7 @@ from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from trainium_cdk.checks import check_same_region, is_token, refuse
+from trainium_cdk.checks import check_same_region, is_pending, is_token, refuse
 from trainium_cdk.network.same_vpc import refuse_another_vpc
 from trainium_cdk.network.security_group import vpc_id_of
 from trainium_core.plan.node_settings import Mount
@@ -53,7 +53,7 @@ def check_removal_policy(construct: Construct, policy: RemovalPolicy) -> None:
 
 def check_file_system_id(construct: Construct, value: str) -> None:
     """Raise PropsError unless a value is the id of a file system, or a CDK token."""
-    if not is_token(value) and not re.fullmatch(f"fs-{HEX_ID}", value):
+    if not is_token(value) and not is_pending(value) and not re.fullmatch(f"fs-{HEX_ID}", value):
         allowed = "the id of a file system, such as fs-0123456789abcdef0"
         raise refuse(construct, "file_system_id", value, allowed=allowed, fix="give the id, or leave it out")
 
