@@ -39,7 +39,7 @@ def estimate(invocation: Invocation, hours: int | None, offline: bool) -> ExitCo
     source is unknown, not 0; trn:prices names a file with your prices. Exit code 3: a total lacks a price.
     """
     plan = invocation.plan()
-    aws = None if offline else _aws(plan.region)
+    aws = None if offline else aws_prices(plan.region)
     length = Decimal(hours or hours_to_end(plan.pilot.ends, datetime.now(UTC)) or PILOT_HOURS)
     estimated = estimate_cost(plan, hours=length, aws=aws, items=stack_cost_items)
     if invocation.as_json:
@@ -49,7 +49,7 @@ def estimate(invocation: Invocation, hours: int | None, offline: bool) -> ExitCo
     return ExitCode.UNKNOWN if estimated.running_hour.unknown else ExitCode.OK
 
 
-def _aws(region: str) -> Prices:
+def aws_prices(region: str) -> Prices:
     from trainium_core.prices.aws_prices import AwsPrices  # boto3, which --offline need not import
 
     return AwsPrices(region)

@@ -1,0 +1,175 @@
+"""`trn tco`: twelve months of a workload, from its bench records, plans and a file of stated numbers."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from hashlib import sha256
+from importlib.metadata import version
+from json import loads
+from pathlib import Path
+
+import click
+
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import Invocation, json_option, pass_invocation
+from trainium_cli.money.estimate_command import aws_prices
+from trainium_cli.terminal import console, print_json, say, table
+from trainium_core.costs.estimate import Estimate, dollars
+from trainium_core.costs.estimate import estimate as estimate_cost
+from trainium_core.costs.stacks import stack_cost_items
+from trainium_core.evidence.numbers import number
+from trainium_core.evidence.record import Input, Metric, Record, RecordError, Tool, read_record, record_text
+from trainium_core.evidence.tco import (
+    Tco,
+    tco_records,
+    total_metric,
+    warnings_of,
+)
+from trainium_core.evidence.tco import tco as tco_of
+from trainium_core.evidence.tco_file import SideFile, TcoFile, TcoFileError, read_tco_file
+from trainium_core.evidence.tco_side import Driver, SideCost, TcoError, check_plan
+from trainium_core.plan.context import plan_from_file
+
+
+@click.command()
+@click.argument("file", metavar="FILE.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--offline", is_flag=True, help="Price plans by trn:prices and the snapshot only.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write a record of each side into this folder.",
+)
+@json_option
+@pass_invocation
+def tco(invocation: Invocation, file: Path, offline: bool, output: Path | None) -> ExitCode:
+    """Show what twelve months of a workload cost.
+
+    FILE.toml names the bench record of one or two sides, the work of twelve months, and numbers with source and date.
+    If it names a plan, the lines of `trn estimate` are added. Amounts without a measured throughput are unknown, never
+    assumed. With two comparable sides it shows the saving, and after how many hours the port pays off.
+
+    Exit code 0: the total of the first side is known. 1: a file is invalid or contradicts another. 3: it is unknown.
+    """
+    found, inputs = _computed(file, offline=offline)
+    made = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    records = tuple(tco_records(found, made=made, tool=Tool(version=version("trainium-cdk")), inputs=inputs))
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        for record in records:
+            (output / f"{record.id}.json").write_text(record_text(record), encoding="utf-8")
+    if invocation.as_json:
+        print_json({"records": [loads(record_text(record)) for record in records]})
+    else:
+        _show(found)
+        if output is not None:
+            say(f"\nWritten: {', '.join(str(output / f'{record.id}.json') for record in records)}")
+    return ExitCode.OK if total_metric(found.sides[0]).value is not None else ExitCode.UNKNOWN
+
+
+def _computed(file: Path, *, offline: bool) -> tuple[Tco, Sequence[Input]]:
+    stated = _stated(file)
+    inputs = [_input(file, file.name)]
+    records, estimates = list[Record](), list[Estimate | None]()
+    try:
+        for side in stated.sides:
+            record = _record(file.parent / side.record)
+            records.append(record)
+            inputs.append(_input(file.parent / side.record, side.record))
+            estimates.append(_estimated(file.parent, side, record, offline=offline))
+            if side.plan is not None:
+                inputs.append(_input(file.parent / side.plan, side.plan))
+        return tco_of(stated, records, estimates), inputs
+    except TcoError as error:
+        raise CliError(f"{file}: {error}.", ExitCode.NOT_READY) from error
+
+
+def _stated(file: Path) -> TcoFile:
+    try:
+        return read_tco_file(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise CliError(f"{file} is not UTF-8.", ExitCode.NOT_READY) from error
+    except TcoFileError as error:
+        mistakes = "".join(f"\n  {problem}" for problem in error.problems)
+        raise CliError(f"{file} has {len(error.problems)} mistakes:{mistakes}", ExitCode.NOT_READY) from error
+
+
+def _record(path: Path) -> Record:
+    try:
+        return read_record(path.read_bytes())
+    except RecordError as error:
+        raise CliError(f"{path}: {error}.", ExitCode.NOT_READY) from error
+
+
+def _input(path: Path, name: str) -> Input:
+    content = path.read_bytes()
+    return Input(path=name, sha256=sha256(content).hexdigest(), bytes=len(content))
+
+
+def _estimated(folder: Path, side: SideFile, record: Record, *, offline: bool) -> Estimate | None:
+    if side.plan is None:
+        return None
+    plan = plan_from_file(folder / side.plan, ())
+    check_plan(side, record, plan.instance_type, plan.nodes)
+    return estimate_cost(plan, aws=None if offline else aws_prices(plan.region), items=stack_cost_items)
+
+
+def _show(found: Tco) -> None:
+    out = console()
+    for side in found.sides:
+        hardware = side.record.hardware
+        machines = f"{hardware.nodes} x {hardware.type}" if hardware.nodes else hardware.type
+        out.print(f"{side.name}: {side.record.workload.name} on {machines}, side {side.record.side}", style="bold")
+        out.print("US dollars for twelve months, before tax.\n")
+        out.print(table(["Line", "USD", "How"], _line_rows(side), right=["USD"], wrapping=["How"]))
+        say("")
+    if found.comparison is not None:
+        say(f"Saving of {found.sides[0].name}: {_shown(found.saving)}")
+        say(f"Break-even: {_shown_break_even(found)}\n")
+    swings = found.swings
+    if swings:
+        say(f"What moves the {found.result_name} of {found.sides[0].name}, the largest first:\n")
+        columns = ["Driver", "Low", "High", "USD at low", "USD at high"]
+        rows = [(one.driver.label, *_range(one.driver), _dollars(one.at_low), _dollars(one.at_high)) for one in swings]
+        out.print(table(columns, rows, right=columns[1:], wrapping=["Driver"]))
+        say("")
+    known = [driver for driver in found.drivers.values() if driver.value is not None]
+    out.print(table(["Number", "Value", "Source"], _driver_rows(known), right=["Value"], wrapping=["Number", "Source"]))
+    for warning in warnings_of(found):
+        out.print(f"warning: {warning}", style="yellow")
+
+
+def _line_rows(side: SideCost) -> Iterator[Sequence[str]]:
+    for line in side.lines:
+        amount = side.amount(line, side.values)
+        how = line.formula if amount is not None else side.why_unknown(line)
+        yield line.name, "unknown" if amount is None else _dollars(amount), how
+    total = total_metric(side)
+    yield "Total", "unknown" if total.value is None else _dollars(total.value), total.why_null or "sum of the lines"
+
+
+def _driver_rows(drivers: Sequence[Driver]) -> Iterator[Sequence[str]]:
+    for driver in drivers:
+        value = f"{number(driver.value or 0.0)} {driver.unit}".rstrip()
+        yield driver.label, value, ", ".join(filter(None, (driver.source, driver.date)))
+
+
+def _range(driver: Driver) -> tuple[str, str]:
+    low, high = (f"{number(end or 0.0)} {driver.unit}".rstrip() for end in (driver.low, driver.high))
+    return low, high
+
+
+def _shown(metric: Metric) -> str:
+    return f"{metric.why_null}" if metric.value is None else _dollars(metric.value)
+
+
+def _shown_break_even(found: Tco) -> str:
+    metric = found.break_even
+    if metric.value is None:
+        return f"{metric.why_null}"
+    nodes = found.sides[0].record.hardware.nodes
+    of_nodes = f", {number(metric.value * nodes)} node-hours" if nodes else ""
+    return f"after {number(metric.value)} h of work{of_nodes} ({metric.method})"
+
+
+def _dollars(usd: float) -> str:
+    return f"-{dollars(Decimal(-usd))}" if usd < 0 else dollars(Decimal(usd))

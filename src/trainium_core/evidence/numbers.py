@@ -1,0 +1,20 @@
+"""Numbers of records as text."""
+
+from math import floor, isfinite, log10
+
+_THOUSAND, _BILLION = 1e3, 1e9
+
+
+def number(value: float) -> str:
+    """Four significant digits: 0.02346, 12.5, 52,000, 1.5e12."""
+    if not isfinite(value):
+        return "not a number"
+    if value == 0:
+        return "0"
+    if abs(value) >= _BILLION:
+        return f"{value:.4g}".replace("e+", "e")
+    if abs(value) >= _THOUSAND:
+        return f"{value:,.0f}"
+    digits = max(0, 3 - floor(log10(abs(value))))
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,246 @@
+"""Twelve months of one workload: what each side costs, when a port pays off, and what the result depends on.
+
+Every amount is computed from drivers, which are numbers with a range and a source. A driver that is unknown makes every
+amount unknown that depends on it. Without a measured throughput, almost everything is unknown.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from trainium_core.costs.estimate import Estimate
+from trainium_core.evidence.comparability import COMPARABLE, comparable
+from trainium_core.evidence.numbers import number
+from trainium_core.evidence.record import (
+    DERIVED,
+    LAB,
+    QUOTED,
+    Comparability,
+    Input,
+    Metric,
+    Record,
+    Tool,
+    unknown,
+)
+from trainium_core.evidence.tco_file import TcoFile
+from trainium_core.evidence.tco_side import (
+    MONTHS,
+    SECONDS,
+    WORK,
+    Driver,
+    Line,
+    SideCost,
+    TcoError,
+    Values,
+    side_cost,
+    stated_driver,
+)
+from trainium_core.facts import facts
+
+LINE, SWING = "line: ", "swing: "
+"""Begin the names of the record's metrics of lines, and of the result at the low or high value of a driver."""
+TOTAL, SAVING, BREAK_EVEN = "total", "saving", "break_even_hours"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swing:
+    """The result when one driver has its low and its high value, and the others keep theirs."""
+
+    driver: Driver
+    at_low: float
+    at_high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tco:
+    """The first side is the one that the pilot is about.
+
+    Attributes:
+        comparison: Whether the records of two sides can be compared; None with one side.
+        unit: What the work is counted in, such as tokens.
+    """
+
+    sides: tuple[SideCost, ...]
+    comparison: Comparability | None
+    unit: str
+
+    @property
+    def drivers(self) -> Mapping[str, Driver]:
+        return {key: driver for side in self.sides for key, driver in side.drivers.items()}
+
+    @property
+    def can_compare(self) -> bool:
+        return self.comparison is not None and self.comparison.verdict == COMPARABLE
+
+    @property
+    def result_name(self) -> str:
+        """The metric that the sensitivity is of."""
+        return SAVING if self.can_compare else TOTAL
+
+    def result(self, values: Values) -> float | None:
+        """What the first side saves; without a comparable other side, what it costs."""
+        first = self.sides[0].total(values)
+        if not self.can_compare:
+            return first
+        other = self.sides[1].total(values)
+        return None if first is None or other is None else other - first
+
+    @cached_property
+    def values(self) -> Values:
+        return {key: value for side in self.sides for key, value in side.values.items()}
+
+    @property
+    def saving(self) -> Metric:
+        if self.comparison is None:
+            return unknown("USD", "the file has one side")
+        if not self.can_compare:
+            return unknown("USD", self.comparison.verdict)
+        saved = self.result(self.values)
+        if saved is None:
+            return unknown("USD", "the total of a side is unknown")
+        first, other = self.sides
+        return Metric(value=saved, unit="USD", method=f"total of {other.name} - total of {first.name}", origin=DERIVED)
+
+    @property
+    def break_even(self) -> Metric:
+        """Hours of the first side's cluster, at work, after which its port has paid off."""
+        saved = self.saving
+        if saved.value is None:
+            return unknown("h", str(saved.why_null))
+        first, other = self.sides
+        ported = first.once(self.values) - other.once(self.values)
+        yearly = other.recurring(self.values) - first.recurring(self.values)
+        hours = self.values[WORK] / self.values[first.key("throughput")] / SECONDS
+        if ported <= 0 <= yearly:
+            return Metric(value=0.0, unit="h", method="the port costs no more than the other side's", origin=DERIVED)
+        if yearly <= 0:
+            return unknown("h", f"never: the same work costs more on {first.name}, by {number(-yearly)} USD a year")
+        formula = (
+            f"{number(ported)} USD of engineering / {number(yearly)} USD saved a year without it "
+            f"x {number(hours)} h of work a year on {first.name}"
+        )
+        return Metric(value=ported / yearly * hours, unit="h", method=formula, origin=DERIVED)
+
+    @property
+    def swings(self) -> Sequence[Swing]:
+        """For every driver with a range, the one that moves the result most first."""
+        found = list[Swing]()
+        for driver in self.drivers.values():
+            if driver.value is None or (driver.low is None and driver.high is None):
+                continue
+            ends = [driver.value if end is None else end for end in (driver.low, driver.high)]
+            low, high = (self.result({**self.values, driver.key: end}) for end in ends)
+            if low is not None and high is not None:
+                ranged = replace(driver, low=ends[0], high=ends[1])
+                found.append(Swing(driver=ranged, at_low=low, at_high=high))
+        return sorted(found, key=lambda one: (-abs(one.at_high - one.at_low), one.driver.key))
+
+
+def tco(file: TcoFile, records: Sequence[Record], estimates: Sequence[Estimate | None]) -> Tco:
+    """Twelve months by the file, with the record and the estimate of each side.
+
+    Raises TcoError for a plan that does not describe the record's machines.
+    """
+    unit = _unit(file.metric, records)
+    work = stated_driver(WORK, f"work in twelve months, {unit}", unit, file.work, "")
+    sides = tuple(
+        side_cost(side, record, estimate, file.metric, work)
+        for side, record, estimate in zip(file.sides, records, estimates, strict=True)
+    )
+    # The price of each side is in its lines, with the way in which it was bought.
+    comparison = comparable(records[0], records[1], of_cost=False) if len(sides) == 2 else None
+    return Tco(sides=sides, comparison=comparison, unit=unit)
+
+
+def tco_records(found: Tco, *, made: str, tool: Tool, inputs: Sequence[Input]) -> Iterator[Record]:
+    """A record for each side. The first one also holds what compares it with the other."""
+    for at, side in enumerate(found.sides):
+        metrics = {f"{LINE}{line.name}": _line_metric(side, line) for line in side.lines}
+        metrics[TOTAL] = total_metric(side)
+        compared = found.comparison if at == 0 else None
+        if compared is not None:
+            metrics |= {SAVING: found.saving, BREAK_EVEN: found.break_even}
+        if at == 0:
+            metrics |= dict(_swing_metrics(found))
+        yield Record(
+            kind="tco",
+            id=f"tco-{side.record.id}",
+            made=made,
+            tool=tool,
+            side=side.record.side,
+            workload=side.record.workload,
+            hardware=side.record.hardware,
+            software=side.record.software,
+            metrics=metrics,
+            comparable=(replace(compared, against=f"tco-{compared.against}"),) if compared else (),
+            inputs=tuple(inputs),
+            warnings=tuple(warnings_of(found)),
+        )
+
+
+def warnings_of(found: Tco) -> Iterator[str]:
+    """What a reader of the totals has to know."""
+    for side in found.sides:
+        if side.record.side == LAB:
+            yield f"{side.name} was measured in the lab: it says nothing about Trainium or a GPU"
+        clusters = _clusters(side)
+        if clusters is not None and clusters > 1:
+            yield (
+                f"{side.name} needs {clusters:.1f} clusters at the same time: lines that do not depend on hours are of "
+                "one"
+            )
+    if len({side.options for side in found.sides}) > 1:
+        bought = "; ".join(f"{side.name}: {', '.join(side.options) or 'not stated'}" for side in found.sides)
+        yield f"the sides are bought in different ways: {bought}"
+
+
+def total_metric(side: SideCost) -> Metric:
+    total = side.total(side.values)
+    if total is None:
+        return unknown("USD", f"at least {number(side.known)} USD; unknown: {', '.join(side.unknown_lines)}")
+    return Metric(value=total, unit="USD", method="sum of the lines", origin=DERIVED)
+
+
+def _line_metric(side: SideCost, line: Line) -> Metric:
+    amount = side.amount(line, side.values)
+    if amount is None:
+        return unknown("USD", side.why_unknown(line))
+    used = [side.drivers[key] for key in line.uses]
+    if len(used) == 1 and used[0].unit == "USD" and used[0].date:
+        return Metric(value=amount, unit="USD", origin=QUOTED, source=used[0].source, date=used[0].date)
+    sources = dict.fromkeys(f"{driver.source}, {driver.date}" if driver.date else driver.source for driver in used)
+    return Metric(
+        value=amount, unit="USD", method=line.formula, origin=DERIVED, source="; ".join(filter(None, sources))
+    )
+
+
+def _swing_metrics(found: Tco) -> Iterator[tuple[str, Metric]]:
+    for swing in found.swings:
+        driver = swing.driver
+        for end, given, result in (("low", driver.low, swing.at_low), ("high", driver.high, swing.at_high)):
+            method = f"{found.result_name} with {number(given or 0.0)} {driver.unit}".rstrip()
+            yield (
+                f"{SWING}{driver.label}: {end}",
+                Metric(value=result, unit="USD", method=method, origin=DERIVED, source=driver.source),
+            )
+
+
+def _unit(metric: str, records: Sequence[Record]) -> str:
+    """What the metric counts each second. Raises TcoError for a metric that is not per second."""
+    units = {record.metrics[metric].unit for record in records if metric in record.metrics}
+    if len(units) > 1:
+        raise TcoError(f"{metric} has the units {' and '.join(sorted(units))}")
+    unit = units.pop() if units else f"{metric.removesuffix('_per_second')}/s"
+    if not unit.endswith("/s"):
+        raise TcoError(f"{metric} is in {unit}: the metric must count work per second, such as tokens/s")
+    return unit.removesuffix("/s")
+
+
+def _clusters(side: SideCost) -> float | None:
+    """How many clusters at a time do the work of twelve months; None if unknown."""
+    keys = [WORK, *(side.key(name) for name in ("throughput", "compilations", "compile_seconds", "idle_share"))]
+    if any(key not in side.values for key in keys):
+        return None
+    work, throughput, compilations, seconds, idle = (side.values[key] for key in keys)
+    hours = (work / throughput + compilations * seconds) / SECONDS / (1 - idle)
+    return hours / (facts()["billing"]["hours_per_month"] * MONTHS)

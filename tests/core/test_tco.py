@@ -1,0 +1,217 @@
+"""Twelve months: amounts follow from drivers, what is unknown stays unknown, and no promise without a measurement."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.evidence_records import GPU_SIDE, LAB_SIDE, TRAINIUM_SIDE, with_hardware, with_metric, with_workload
+from trainium_core.costs.estimate import Estimate, estimate
+from trainium_core.costs.stacks import stack_cost_items
+from trainium_core.evidence.record import Record, Run, Tool, read_record, record_text
+from trainium_core.evidence.tco import Tco, tco, tco_records, total_metric, warnings_of
+from trainium_core.evidence.tco_file import TcoFileError, read_tco_file
+from trainium_core.evidence.tco_side import TcoError, check_plan
+from trainium_core.plan.context import plan_from_context
+
+SOURCED = 'source = "training plan", date = 2026-11-01'
+TRN = replace(TRAINIUM_SIDE, runs=(Run(phases={"compile_cold": 360.0}), Run(phases={"compile_cold": 720.0})))
+
+
+def side(name: str, *, usd_hour: float = 10, days: float = 30, more: str = "") -> str:
+    return f"""
+[sides.{name}]
+record = "{name}.json"
+idle_share = {{ value = 0.2, low = 0.1, high = 0.5, {SOURCED} }}
+compilations = {{ value = 10, {SOURCED} }}
+engineering_days = {{ value = {days}, low = {days / 2}, high = {days * 2}, {SOURCED} }}
+day_usd = {{ value = 800, {SOURCED} }}
+{more}
+[[sides.{name}.hours]]
+option = "on-demand"
+usd_hour = {{ value = {usd_hour}, {SOURCED} }}
+"""
+
+
+def stated(*sides: str, work: float = 36e6) -> str:
+    return f"work = {{ value = {work}, low = {work / 2}, high = {work * 2}, {SOURCED} }}\n" + "".join(sides)
+
+
+def computed(text: str, *records: Record, estimates: tuple[Estimate | None, ...] = (None, None)) -> Tco:
+    return tco(read_tco_file(text), records, estimates[: len(records)])
+
+
+def amounts(found: Tco, at: int = 0) -> Mapping[str, float | None]:
+    one = found.sides[at]
+    return {line.name: one.amount(line, one.values) for line in one.lines}
+
+
+def test_amounts_follow_from_work_throughput_and_price() -> None:
+    found = computed(stated(side("trn")), TRN)
+    # 36e6 tokens at 10 a second: 1,000 h. Ten compilations of 540 s: 1.5 h. A fifth of all hours is idle.
+    assert amounts(found) == pytest.approx(
+        {
+            "Hours at work, on-demand": 10_000,
+            "Compilation": 15,
+            "Idle hours": 10_015 / 4,
+            "Engineering": 24_000,
+        }
+    )
+    assert total_metric(found.sides[0]).value == pytest.approx(10_015 * 1.25 + 24_000)
+
+
+@given(share=st.floats(0, 1), first=st.floats(0.01, 1e3), second=st.floats(0.01, 1e3))
+def test_hours_of_two_options_cost_their_shares(share: float, first: float, second: float) -> None:
+    row = '[[sides.trn.hours]]\noption = "{}"\nshare = {!r}\nusd_hour = {{ value = {!r}, ' + SOURCED + " }}\n"
+    base = stated(side("trn")).partition("[[sides.trn.hours]]")[0]
+    found = amounts(computed(base + row.format("a", share, first) + row.format("b", 1 - share, second), TRN))
+    assert found["Hours at work, a"] == pytest.approx(1000 * share * first)
+    assert found["Hours at work, b"] == pytest.approx(1000 * (1 - share) * second)
+
+
+def test_no_measurement_prints_no_amount_that_depends_on_it() -> None:
+    unmeasured = with_metric(
+        TRN, value=None, low=None, high=None, level=None, origin=None, method=None, why_null="the job failed"
+    )
+    found = computed(stated(side("trn"), side("gpu")), unmeasured, GPU_SIDE)
+    assert amounts(found)["Hours at work, on-demand"] is None
+    assert amounts(found)["Idle hours"] is None
+    assert total_metric(found.sides[0]).value is None
+    assert found.saving.value is None
+    assert found.break_even.value is None
+    assert found.swings == []
+    assert "no measurement: the job failed" in found.sides[0].why_unknown(found.sides[0].lines[0])
+
+
+OPTIONAL = ("idle_share", "compilations", "engineering_days", "day_usd")
+
+
+@given(left_out=st.sets(st.sampled_from(OPTIONAL), min_size=1))
+def test_number_that_is_not_stated_is_unknown_and_never_zero(left_out: set[str]) -> None:
+    text = "\n".join(
+        line for line in stated(side("trn")).splitlines() if not line.startswith(tuple(f"{key} =" for key in left_out))
+    )
+    one = computed(text, TRN).sides[0]
+    assert one.total(one.values) is None
+    reasons = " ".join(one.why_unknown(line) for line in one.lines)
+    assert all(f"{key} is not stated" in reasons for key in left_out)
+
+
+@given(work=st.floats(1e3, 1e15), rate=st.floats(1e-2, 1e9), price=st.floats(0, 1e4), other=st.floats(0, 1e4))
+def test_total_is_the_sum_and_every_record_can_be_read_again(
+    work: float, rate: float, price: float, other: float
+) -> None:
+    measured = with_metric(TRN, value=rate, low=rate / 2, high=rate * 2)
+    gpu = replace(GPU_SIDE, runs=TRN.runs)
+    found = computed(stated(side("trn", usd_hour=price), side("gpu", usd_hour=other, days=1), work=work), measured, gpu)
+    one = found.sides[0]
+    assert one.total(one.values) == pytest.approx(sum(amount or 0 for amount in amounts(found).values()))
+    for record in tco_records(found, made="2026-11-24T12:00:00Z", tool=Tool(version="1"), inputs=()):
+        assert read_record(record_text(record)) == record
+    for swing in found.swings:
+        ends = sorted((swing.at_low, swing.at_high))
+        assert ends[0] - 1e-6 * abs(ends[0]) <= (found.result(found.values) or 0) <= ends[1] + 1e-6 * abs(ends[1])
+
+
+@given(price=st.floats(0.1, 100), other=st.floats(0.1, 100), days=st.floats(1, 300))
+def test_both_sides_have_cost_the_same_at_break_even(price: float, other: float, days: float) -> None:
+    gpu = replace(GPU_SIDE, runs=TRN.runs)
+    found = computed(stated(side("trn", usd_hour=price, days=days), side("gpu", usd_hour=other, days=0)), TRN, gpu)
+    hours = found.break_even.value
+    yearly = [one.total(one.values) or 0 for one in found.sides]
+    ported = days * 800
+    if hours is None:
+        assert yearly[0] - ported >= yearly[1] * (1 - 1e-9)
+        assert "never" in str(found.break_even.why_null)
+    else:
+        spent = [hours / 1000 * (yearly[0] - ported) + ported, hours / 1000 * yearly[1]]
+        assert spent[0] == pytest.approx(spent[1])
+
+
+@pytest.mark.parametrize(
+    "change", [{"seq": 256}, {"model": "another"}, {"precision": "fp32"}, {"dataset_sha256": None}]
+)
+def test_records_that_differ_give_no_saving(change: dict[str, Any]) -> None:
+    gpu = with_workload(replace(GPU_SIDE, runs=TRN.runs), **change)
+    found = computed(stated(side("trn"), side("gpu")), TRN, gpu)
+    assert found.saving.value is None
+    assert str(found.saving.why_null).startswith("not comparable: ")
+    assert found.break_even.value is None
+    assert total_metric(found.sides[1]).value is not None
+
+
+def test_lab_record_is_no_trainium_record_and_takes_no_plan() -> None:
+    found = computed(stated(side("lab")), replace(LAB_SIDE, metrics=TRN.metrics, runs=TRN.runs))
+    (record,) = tco_records(found, made="2026-11-24T12:00:00Z", tool=Tool(version="1"), inputs=())
+    assert record.side == "lab"
+    assert record.hardware.type.startswith("lab:")
+    assert any("measured in the lab" in warning for warning in warnings_of(found))
+    with pytest.raises(TcoError, match=r"prices of cdk\.json are of other machines"):
+        computed(stated(side("lab", more='plan = "cdk.json"')), LAB_SIDE)
+
+
+PLAN = plan_from_context({"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2", "trn:nodes": 2}, Path())
+ESTIMATE = estimate(PLAN, aws=None, items=stack_cost_items)
+PLANNED = with_hardware(TRN, type="trn1.32xlarge", nodes=2, usd_hour=None, price_source=None, price_date=None)
+
+
+def planned(more: str = "") -> Tco:
+    text = stated(side("trn", more=more)).partition("[[sides.trn.hours]]")[0]
+    return computed(text, PLANNED, estimates=(ESTIMATE,))
+
+
+def test_plan_adds_the_lines_of_its_estimate() -> None:
+    found = amounts(planned())
+    assert found["Hours at work, on-demand"] == pytest.approx(43_000)
+    paid_hours = 1001.5 * 1.25
+    assert found["2 interface endpoints"] == pytest.approx(0.02 * paid_hours)
+    assert found["S3 storage"] is None
+
+
+def test_item_billed_by_use_costs_its_stated_use() -> None:
+    use = f'monthly_use = {{ "S3 storage" = {{ value = 1000, {SOURCED} }} }}'
+    assert amounts(planned(use))["S3 storage"] == pytest.approx(1000 * 12 * 0.023)
+
+
+def test_use_of_an_item_that_is_not_billed_is_refused() -> None:
+    with pytest.raises(TcoError, match=r"monthly_use has S4; billed by use: S3 storage, Endpoint data"):
+        planned(f'monthly_use = {{ "S4" = {{ value = 1, {SOURCED} }} }}')
+
+
+def test_plan_of_other_machines_is_refused() -> None:
+    (file,) = read_tco_file(stated(side("trn", more='plan = "cdk.json"'))).sides
+    with pytest.raises(TcoError, match=r"plans 4 x trn1\.32xlarge, and trn\.json was measured on 2 x trn1\.32xlarge"):
+        check_plan(file, PLANNED, "trn1.32xlarge", 4)
+    check_plan(file, PLANNED, "trn1.32xlarge", 2)
+
+
+def test_work_of_more_than_a_year_needs_several_clusters() -> None:
+    found = computed(stated(side("trn"), work=36e7), TRN)
+    assert any("needs 1.4 clusters" in warning for warning in warnings_of(found))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('source = "training plan", ', "", "has no source"),
+        (", date = 2026-11-01", "", "has no date"),
+        ("value = 0.2, low = 0.1", "value = 0.2, low = 0.3", "not in this order"),
+        ("value = 0.2, low = 0.1, high = 0.5", "value = 1.0", "must be less than 1"),
+        ("value = 36000000.0, low", "value = 0, low", "must be more than 0"),
+        ("value = 10, ", "value = -1, ", "must be a number of 0 or more"),
+        ("value = 10, ", "value = nan, ", "must be a number of 0 or more"),
+        ("idle_share", "idle_shares", "nearest: idle_share"),
+        ('record = "trn.json"', "", "sides.trn.record is missing"),
+        ('option = "on-demand"', 'option = "on-demand"\nshare = 0.4', "the shares sum to 0.4, not 1"),
+        ("[sides.trn]", "sides.trn.x = 1\n[", "is not TOML"),
+    ],
+)
+def test_mistake_in_the_file_is_named(old: str, new: str, message: str) -> None:
+    text = stated(side("trn"))
+    assert old in text
+    with pytest.raises(TcoFileError, match=message):
+        read_tco_file(text.replace(old, new, 1))
