@@ -23,7 +23,7 @@ check_shell_files() {
 
 types_shown=$(mktemp)
 trap 'rm -f "$types_shown"' EXIT
-# Beside the tests, which wait now and then: it keeps one core busy for a minute and a half. Ctrl-C ends it too: the
+# Runs beside the tests, which wait at times: it keeps one core busy for 90 seconds. Ctrl-C ends it too: the
 # subshell in the background ignores that signal, pyright does not.
 (
   step "pyright (strict), beside the others" nice pyright --warnings
@@ -38,8 +38,8 @@ check "prose" python -m tools.prose
 if [[ $1 != lint ]]; then
   echo "  pytest ..."
   unset PYTHONDONTWRITEBYTECODE # the tests start hundreds of processes: none need compile our modules again
-  # Two processes more than two cores: a deployment waits for others half of the time. In the order of the folders, in
-  # which the longest files come before the middle; xdist would begin the files with few tests, which are these, last.
+  # Four processes for two cores: deployments wait half of the time. Files start in the order of the folders, which has
+  # the longest ones in its first half; xdist would start files with few tests last, and these are the longest.
   options=(--quiet -rs --numprocesses 4 --dist loadfile --no-loadscope-reorder)
   # These need an environment of their own: make security and make lab run them.
   options+=(--ignore tests/stacks/test_checkov.py --ignore tests/wheel/test_dependency_ranges.py)

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Node for the CDK: the machine's own if it is in support, else the wheel from PyPI. Needs steps.sh and python_env.sh.
+# Node for the CDK: the machine's own if it is supported, otherwise the wheel from PyPI. Needs steps.sh and python_env.sh.
 
 # node_is_supported: the `node` on PATH is one of package.json's engines and has its npm.
 node_is_supported() {

@@ -1,7 +1,6 @@
-"""How often `trn assess` is right: its findings against labels made by hand, for code bases by repository and commit.
+"""Measures how often `trn assess` is right: compares its findings with hand-made labels of code bases at fixed commits.
 
-Labels are places and rules; nothing of the code is stored here. The code is cloned from GitHub into a folder, which is
-kept:
+Labels are places and rules; they contain none of the code. The code is cloned from GitHub into a folder, which is kept:
 
     python -m tools.assess --checkouts build/assess --write
 """
@@ -25,15 +24,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "project" / "assess-accuracy.md"
 _MEASURED = re.compile(r"<!-- measured -->\n.*?<!-- end of measured -->", re.DOTALL)
 
 Place = tuple[str, int, str]
-"""A file, a line, and a rule."""
+"""A file, a line and a rule."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CodeBase:
-    """A code base that was labelled.
+    """A labelled code base.
 
-    paths: the files and folders that were read for it; of folders their Python files. places: what should be found.
-    held_out: whether no rule was changed after it was looked at.
+    paths: the files and folders that were labelled; of a folder, its Python files. places: the expected findings.
+    held_out: whether no rule was changed after this code base was looked at.
     """
 
     name: str
@@ -47,7 +46,7 @@ class CodeBase:
 
 @dataclass
 class Score:
-    """By rule: how many findings are right, wrong, and missing."""
+    """The numbers of right, wrong and missing findings, by rule."""
 
     right: Counter[str] = field(default_factory=Counter[str])
     wrong: Counter[str] = field(default_factory=Counter[str])
@@ -71,7 +70,7 @@ def code_bases() -> Iterator[CodeBase]:
 
 
 def checked_out(one: CodeBase, folder: Path) -> Path:
-    """The folder of a code base at its commit; cloned if it is not there."""
+    """The folder of a code base at its commit, cloned if it does not exist."""
     place = folder / one.name
     if not place.exists():
         place.mkdir(parents=True)

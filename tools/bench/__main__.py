@@ -1,4 +1,4 @@
-"""make bench: measures template size, synthesis, deployment, and the S3 requests of nodes in one run on one machine."""
+"""make bench: measures template size, synthesis, deployment, and the nodes' S3 requests, in one run on one machine."""
 
 import json
 import os
@@ -31,7 +31,7 @@ Figure = tuple[str, str]
 
 
 class CannotMeasureError(Exception):
-    """A measured command failed; the message has its output."""
+    """A measured command failed; the message contains its output."""
 
 
 def template_size(aws: PrivateAws) -> Iterator[Figure]:
@@ -51,7 +51,7 @@ def synthesis(aws: PrivateAws) -> Iterator[Figure]:
 
 
 def deployment(aws: PrivateAws) -> Iterator[Figure]:
-    """With the CDK CLI, including its start, without synthesis."""
+    """With the CDK CLI, including its start but not synthesis."""
     assembly = aws.folder / "deployment"
     _synth("app.py", assembly)
     _cdk("bootstrap", f"aws://{ACCOUNT_ID}/{aws.region}", folder=aws.folder)

@@ -17,7 +17,7 @@ RUNS = 3
 
 
 def assess_speed(aws: PrivateAws) -> Iterator[tuple[str, str]]:
-    """moto's code, once unchanged and once with a word in each file that enables every rule."""
+    """Measure on moto's code, once unchanged and once with a word in each file that enables every rule."""
     plain, with_torch = aws.folder / "plain", aws.folder / "torch"
     spec = find_spec("moto")
     assert spec is not None
@@ -61,6 +61,6 @@ def _assessed(folder: Path) -> float:
 
 
 def _processor_seconds() -> float:
-    """Of this process and of those that it has waited for; other load of the machine is not in it."""
+    """CPU time of this process and of its finished children; other load on the machine does not count."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)

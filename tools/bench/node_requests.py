@@ -1,4 +1,4 @@
-"""Counts the S3 requests of a thousand nodes that wait for a job, start one, and run it.
+"""Counts the S3 requests of a thousand nodes that wait for a job, start it, and run it.
 
 The watch and the job program are the real ones, with a clock that jumps from event to event and a dictionary as S3. The
 processes of the job and the network between nodes are not simulated.
@@ -38,7 +38,7 @@ NODES = 1000
 JOB = "simulated-20261122-000000"
 
 WARM_UP, BEGINNING, PHASE = 2 * TICK, 3 * TICK, 30
-"""Seconds. In a phase all that nodes look at is looked at once or more often."""
+"""Seconds. Within a phase, nodes look at least once at everything that they look at."""
 
 _PLAN = {"rendezvous_port": 41000, "suppress_checks": [], "internode_ssh": False, "internode": False}
 _URL = "s3://records"
@@ -50,14 +50,16 @@ _SPEC = {
 
 @dataclass
 class Clock:
-    """Seconds, and what is to happen when."""
+    """A simulated clock and its scheduled events."""
 
     now: float = 1_800_000_000.0
     _events: list[tuple[float, int, Callable[[], float | None]]] = field(default_factory=list[Any])
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def repeat(self, work: Callable[[], float | None], after: float) -> None:
-        """Call it after so many seconds, and again after as many as it returns; None: not again."""
+        """Call a function after a number of seconds, and again after as many seconds as it returns, until it returns
+        None.
+        """
         heapq.heappush(self._events, (self.now + after, next(self._numbers), work))
 
     def run(self, seconds: float) -> None:
@@ -71,7 +73,7 @@ class Clock:
 
 
 class CountingS3(Objects):
-    """What a node asks of S3, from a dictionary. requests: by the whole second, and method."""
+    """S3 as a dictionary that counts requests by second and method."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -116,7 +118,7 @@ class CountingS3(Objects):
 
 
 class NoNotices:
-    """The metadata service of a node whose end is not announced."""
+    """The metadata service of a node with no announced termination."""
 
     def get(self, _path: str) -> str | None:
         return None
@@ -128,7 +130,7 @@ def _no_secret(arn: str) -> str:
 
 
 class SimulatedUnit:
-    """In place of systemd: the node's part of the job, without its processes."""
+    """Stands in for systemd: the node's part of the job, without its processes."""
 
     def __init__(self, folder: Path, s3: CountingS3, clock: Clock) -> None:
         self._folder, self._s3, self._clock = folder, s3, clock
@@ -148,13 +150,13 @@ class SimulatedUnit:
         file = place / "launch.json"
         file.write_text(json.dumps({**launch, "folder": str(place)}))
         part = Attempt(read(str(file)), Store(self._s3, launch["url"]), secret_of=_no_secret)
-        part.peer_port = 1  # it answers
+        part.peer_port = 1  # The node answers its peers.
         for repeating in part.beside():
             self._clock.repeat(partial(self._work, repeating.work, repeating.seconds), 0)
         part._prepare()  # pyright: ignore[reportPrivateUsage]
-        # At its start it is reported by the thread that does nothing else.
+        # The thread with no other task reports the start.
         part._report()  # pyright: ignore[reportPrivateUsage]
-        self.active = True  # last: a node whose part could not begin does not count as started
+        self.active = True  # Last: a node whose part could not begin does not count as started.
 
     def _work(self, work: Callable[[], object], seconds: Callable[[], float]) -> float | None:
         if not self.active:
@@ -164,7 +166,7 @@ class SimulatedUnit:
 
 
 class Cluster:
-    """Nodes that were proven, each with its own folder, started at moments of their own."""
+    """Proven nodes, each with its own folder, started at random moments."""
 
     def __init__(self, folder: Path) -> None:
         self.clock = Clock()
@@ -189,7 +191,7 @@ class Cluster:
             self.clock.repeat(step, moments.uniform(0, TICK))
 
     def read(self, name: str) -> str:
-        """A file of the node whose turn it is."""
+        """Read a file of the node that is being simulated."""
         return self._files.get(name, "")
 
     def write(self, name: str, text: str) -> None:
@@ -206,7 +208,7 @@ class Cluster:
         self.put(CURRENT_JOB_KEY, json.dumps(_SPEC).encode())
 
     def lose_a_node(self) -> None:
-        """The attempt ends on all nodes, one of which answers no more; the membership stays as it is for now."""
+        """One node stops answering: the attempt ends on all nodes, and the membership does not change yet."""
         end = {"result": "node-lost", "reason": "", "node": 1, "rank": None, "exit_code": None}
         self.put(f"{JOBS_PREFIX}/{JOB}/attempts/1/end.json", json.dumps(end).encode())
         self.unreachable.add("10.0.0.5")
@@ -234,7 +236,7 @@ def _files_of(name: str, address: str) -> dict[str, str]:
 
 
 def requests_of_nodes(_aws: PrivateAws) -> Iterator[tuple[str, str]]:
-    """The maximum of any second in each phase."""
+    """The busiest second of each phase."""
     phases: dict[str, Mapping[str, tuple[float, int]]] = {}
     with ExitStack() as on:
         memory = Path("/dev/shm")

@@ -33,7 +33,7 @@ SHOWN = (
 def main() -> int:
     # Commands write to the same pipe, so each line must be written before they start.
     sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
-    # After these signals it cleans up, as after Ctrl-C.
+    # Clean up after these signals too, as after Ctrl-C.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     started = time.monotonic()
@@ -51,7 +51,7 @@ def main() -> int:
     built = f"{STACK_NAME} ({resources} resources, {plan.nodes} x {plan.instance_type})"
     took = f"{time.monotonic() - started:.0f} s"
     ending = f"make demo: {built} was built, shown and destroyed, with nothing left, in {took}"
-    print(ending)  # one line, wrapped by the terminal
+    print(ending)  # One line, wrapped by the terminal.
     return 0
 
 
@@ -84,7 +84,7 @@ class Demo:
                 self._print_text("Each missing item is shown with its fix: the next step.")
 
             self._title("Bootstrap: what the CDK needs in every account, once")
-            # From a folder without an app, which it would synthesise needlessly.
+            # Run from a folder without an app, which the CLI would synthesise needlessly.
             commands.cdk("bootstrap", f"aws://{ACCOUNT_ID}/{aws.region}", cwd=aws.folder)
             moments["bootstrapped"] = take_inventory(aws.client)
             commands.trn_last_line("preflight")
@@ -107,7 +107,7 @@ class Demo:
             commands.trn("run", "tools/demo/job/job.toml", cwd=PROJECT)
 
             self._title("Destroy")
-            # The deployed assembly, so that it is not synthesised again.
+            # Use the deployed assembly instead of synthesising it again.
             commands.cdk("destroy", STACK_NAME, quiet_options=("--force", "--app", assembly), cwd=PROJECT)
 
             self._title("Prove that it is gone: by the audit of `trn`, then by counting everything in the account")

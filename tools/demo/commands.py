@@ -11,11 +11,11 @@ from trainium_cli.terminal import Screen
 
 _OUTCOMES = ("✅", "❌", "✨")
 _EVENTS_PER_LINE = 12
-"""Number of resources per line of progress if lines cannot be overwritten."""
+"""Number of resources per line of progress where lines cannot be overwritten."""
 
 
 class CommandFailedError(Exception):
-    """A command ended with an unexpected exit code; the message has its output."""
+    """A command ended with an unexpected exit code; the message contains its output."""
 
 
 class Commands:

@@ -59,7 +59,7 @@ class DeployedCluster:
 
     @cached_property
     def volumes(self) -> Sequence[dict[str, Any]]:
-        """The volumes of those instances."""
+        """The volumes of these instances."""
         attached = [{"Name": "attachment.instance-id", "Values": [one["InstanceId"] for one in self.instances]}]
         return self.client("ec2").describe_volumes(Filters=attached)["Volumes"] if self.instances else []
 

@@ -1,4 +1,4 @@
-"""An inventory of an account in one region by kind of resource, to compare two times."""
+"""An inventory of an account in one region by kind of resource, for comparing two points in time."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -92,7 +92,7 @@ KINDS = (
         name="own SSM parameters",
         service="ssm",
         operation="describe_parameters",
-        # Those under /aws are public, and belong to another account on AWS.
+        # Parameters under /aws are public and belong to another account.
         ids="Parameters[?!starts_with(Name, '/aws/')].Name",
     ),
     Kind(

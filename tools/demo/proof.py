@@ -1,4 +1,4 @@
-"""Proves that a destroyed cluster is gone: counts everything in the account, and compares ids."""
+"""Proves that a destroyed cluster has left nothing: counts all resources of the account and compares ids."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,8 @@ def show_counts(screen: Screen, moments: Mapping[str, Inventory]) -> None:
 
 
 def refuse_unless_equal(before: Inventory, after: Inventory, *, uploads: str) -> int:
-    """Compare two times id by id. Returns how many objects were added to the bucket `uploads`; only it may grow.
+    """Compare two inventories id by id. Returns how many objects were added to the bucket `uploads`, which alone may
+    grow.
 
     Raises SomethingLeftError.
     """

@@ -87,7 +87,7 @@ def _traffic(permission: dict[str, Any]) -> str:
 
 
 def _in_common(instances: Sequence[dict[str, Any]]) -> str:
-    """The common value of all nodes of a cluster, otherwise all values."""
+    """The value that all nodes of a cluster share, otherwise all values."""
 
     def values(of: Callable[[dict[str, Any]], Any]) -> str:
         return ", ".join(sorted({str(of(one)) for one in instances}))

@@ -21,7 +21,7 @@ def main() -> int:
         except BlockingIOError:
             print("another lab runs from this folder; one at a time", file=sys.stderr)
             return CANNOT_RUN
-        # After these signals it cleans up, as after Ctrl-C.
+        # Clean up after these signals too, as after Ctrl-C.
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
         sweep()

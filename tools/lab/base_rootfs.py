@@ -1,6 +1,6 @@
-"""The file system that every node starts from: the packages of packages/node.txt, as this machine's apt has them.
+"""The file system that every node starts from: the packages of packages/node.txt, from this machine's apt sources.
 
-Built once with `python -m tools.lab.base_rootfs` and kept in .lab/ under a name that changes with what it is made from.
+Built once with `python -m tools.lab.base_rootfs` and kept in .lab/ under a name derived from its inputs.
 """
 
 import hashlib
@@ -29,13 +29,13 @@ MASKED = ("apt-daily.timer", "apt-daily-upgrade.timer", "systemd-timesyncd.servi
 
 
 def base_rootfs() -> Path:
-    """Where the base root file system is, once it is built."""
+    """The path of the base root file system, once it is built."""
     made_from = "\n".join([PACKAGES.read_text(), Path(__file__).read_text(), *_sources()])
     return FOLDER / f"root-{hashlib.sha256(made_from.encode()).hexdigest()[:16]}"
 
 
 def build_base_rootfs() -> None:
-    """Build the base root file system if it is not there. Others, made from something else, are deleted."""
+    """Build the base root file system unless it exists. Delete those that were built from other inputs."""
     root, sources = base_rootfs(), _sources()
     if root.is_dir():
         return
@@ -53,7 +53,7 @@ def build_base_rootfs() -> None:
 
 
 def _sources() -> Sequence[str]:
-    """The lines of this machine's own package sources that are its distribution's."""
+    """This machine's own package sources, limited to its distribution's."""
     form = "$(ORIGIN) deb $(REPO_URI) $(RELEASE) $(COMPONENT)"
     targets = run("apt-get", "indextargets", "--format", form, "Created-By: Packages").splitlines()
     lines = (target.split(maxsplit=1) for target in targets)
@@ -64,7 +64,7 @@ def _sources() -> Sequence[str]:
 
 
 def _finish(root: Path) -> None:
-    # What mmdebstrap copied of this machine, and the way to package sources that a node cannot reach.
+    # Remove what mmdebstrap copied from this machine, and package sources that a node cannot reach.
     for name in ("etc/hostname", "etc/resolv.conf"):
         (root / name).unlink(missing_ok=True)
     for source in (root / "etc/apt/sources.list", *(root / "etc/apt/sources.list.d").iterdir()):

@@ -1,4 +1,4 @@
-"""python -m tools.lab tools.lab.bench: from power-on to proven, beside nodes with empty user data."""
+"""python -m tools.lab tools.lab.bench: time from power-on to proven, compared with nodes that have empty user data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from trainium_core.plan import Plan
 from trainium_wire.keys import CURRENT_JOB_KEY, MEMBERSHIP_KEY, RECORDS_PREFIX
 
 TYPES = ("trn1.2xlarge", "trn1.32xlarge")
-"""With 2 and with 32 NeuronCores, for each of which the self-test starts a process of the framework."""
+"""With 2 and with 32 NeuronCores. The self-test starts one framework process for each core."""
 
 NODES_AT_ONCE = (1, 2, 4, 8)
 POLLED = (MEMBERSHIP_KEY, CURRENT_JOB_KEY)
-"""What a node that is proven asks for again and again."""
+"""Requests that a proven node repeats."""
 
 EMPTY = b"#!/bin/sh\n"
 AIM = 1.5
@@ -29,9 +29,9 @@ AIM = 1.5
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Seconds from the first node's power-on until all nodes were there.
+    """Seconds from the first node's power-on until all nodes were proven or booted.
 
-    downloads: the most that a node fetched: all GET requests over the network but for those of POLLED.
+    downloads: the largest number of GET requests of one node over the network, without those of POLLED.
     """
 
     plan: Plan
@@ -63,26 +63,26 @@ def measure(site: Site, count: int) -> Measured:
 
 
 def power_on(nodes: Sequence[Node]) -> float:
-    """Power all on and return when, in seconds since 1970."""
+    """Power on all nodes. Returns when, in seconds since 1970."""
     for node in nodes:
         node.power_on()
     return min(node.powered_on for node in nodes)
 
 
 def booted(node: Node) -> Path:
-    """The file that cloud-init writes when it is done."""
+    """The file that cloud-init writes when it has finished."""
     return node.root / f"var/lib/cloud/instances/{node.instance.instance_id}/boot-finished"
 
 
 def record_time(lab: Laboratory, node: Node) -> float:
-    """When the record was stored; 0 while it was not."""
+    """When the record was stored; 0 before that."""
     path = f"/{RECORDS_PREFIX}/{node.instance.instance_id}.json"
     requests = [one for one in lab.proxy.of(node.instance.address) if one.method == "PUT" and one.path == path]
     return requests[0].time if requests else 0
 
 
 def downloads_of(lab: Laboratory, node: Node) -> int:
-    """What a node fetched, of itself and of others."""
+    """The GET requests of a node over the network."""
     requests = lab.proxy.of(node.instance.address)
     return sum(request.method == "GET" and not request.path.endswith(POLLED) for request in requests)
 
@@ -110,7 +110,7 @@ def show(found: Sequence[Measured]) -> None:
 def main() -> None:
     with laboratory() as lab:
         sites = [Site(lab, lab_plan(instance_type=name)) for name in TYPES]
-        # The first node of all also fills caches of this machine.
+        # The first node also fills caches of this machine.
         measure(sites[0], 1)
         found = [measure(site, count) for site in sites for count in NODES_AT_ONCE]
         show(found)

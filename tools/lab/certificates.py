@@ -1,4 +1,4 @@
-"""A certificate authority that is thrown away with the run, and the one certificate that AWS's names share here."""
+"""A certificate authority for one run of the lab, and one certificate for all of AWS's names."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ DAYS = "2"
 
 @dataclass(frozen=True, kw_only=True)
 class Certificates:
-    """Files in PEM form; `authority_link` is the name by which OpenSSL looks the authority up in a folder."""
+    """PEM files. `authority_link` is the name by which OpenSSL finds the authority in a folder."""
 
     authority: Path
     authority_link: str
@@ -19,7 +19,7 @@ class Certificates:
 
 
 def make_certificates(folder: Path, names: tuple[str, ...]) -> Certificates:
-    """An authority and a certificate of it for these names, `*.` allowed in front."""
+    """Make an authority and a certificate from it for these names, which may begin with `*.`."""
     folder.mkdir(parents=True)
     authority, authority_key = folder / "authority.pem", folder / "authority.key"
     certificate, key, request = folder / "server.pem", folder / "server.key", folder / "server.csr"

@@ -1,4 +1,4 @@
-"""Jobs of `trn run` on the deployed cluster: started from outside, by the command, and watched in S3."""
+"""Jobs of `trn run` on the deployed cluster: submitted with the command and observed through S3."""
 
 import json
 import math
@@ -36,15 +36,15 @@ PAUSE = 1.0
 CHECKPOINT_EVERY = 5
 LOOK_SECONDS = 0.5
 DEADLINE_SECONDS = 300
-"""For anything that is waited for: a machine with other work may take ten times as long as one without."""
+"""Time limit of every wait: a busy machine may take ten times as long as an idle one."""
 LONGEST_LOG = 4000
 PROCESSES = "-u paced.py"
-"""Part of the command line of what torchrun starts, and of nothing else."""
+"""Part of the command line of the processes that torchrun starts, and of no other."""
 
 OWN_BUCKET = "trnlab-own"
-"""Not the cluster's."""
+"""A bucket outside the cluster."""
 CHECKPOINTS, TOKENS = "checkpoints", "tokens"
-"""Folders in it."""
+"""Folders in that bucket."""
 PART = "of the tokens"
 PARAMETER = "/trnlab/token"
 SECRET = "a-value-that-nobody-reads"
@@ -58,10 +58,10 @@ _FIRST_STEP = re.compile(r"rank (\d+): first step at ([\d.]+)$", re.MULTILINE)
 
 
 class ClusterJobs:
-    """The jobs of a deployed cluster, one after the other. booted: nodes that its deployment took."""
+    """The jobs of a deployed cluster, one after the other. booted: nodes that the deployment started."""
 
     def __init__(self, lab: Laboratory, hypervisor: Hypervisor, settings: Mapping[str, str]) -> None:
-        """settings: those that it was deployed with."""
+        """settings: the settings that the cluster was deployed with."""
         self.lab, self.count = lab, int(settings["nodes"])
         self._settings = settings
         self.booted = hypervisor.started
@@ -75,28 +75,28 @@ class ClusterJobs:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """In the order of their ranks, if all are in the membership."""
+        """The nodes by rank, once all are in the membership."""
         return [node for _, node in sorted(self._hypervisor.nodes.items())]
 
     def trn(self, *words: str) -> str:
-        """What a command prints. Raises AssertionError when it does not end with 0."""
+        """Run a `trn` command and return its output. Raises AssertionError unless it ends with 0."""
         run = subprocess.run(self.command(*words), cwd=REPOSITORY, capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stdout + run.stderr
         return run.stdout
 
     def is_proven(self) -> bool:
-        """Whether all nodes are proven and have reached each other, as a job needs it."""
+        """Whether all nodes are proven and have reached each other, as a job requires."""
         return subprocess.run(self.command("nodes"), cwd=REPOSITORY, capture_output=True, check=False).returncode == 0
 
     def command(self, *words: str) -> list[str]:
-        """A command line of `trn` about the cluster."""
+        """A command line of `trn` for the cluster."""
         return [str(Path(sys.executable).with_name("trn")), *words, *context_options(**self._settings)]
 
     def start(self, name: str, *, paced: bool, hang_seconds: int | None = None, **keys: Any) -> str:
-        """Start a training, and give its id. paced: as of `training`. keys: of the job file.
+        """Start a training and return its id. paced: as for `training`. keys: of the job file.
 
-        hang_seconds: less than a minute, which is the least that `trn run` takes: this part of it is done here then.
-        A job to be resumed is waited for: after the end of its last attempt it takes a moment until it is over.
+        hang_seconds: may be below the minimum of `trn run`, which is a minute; the value is then changed in S3. When a
+        job is resumed, this waits until it is over, shortly after the end of its last attempt.
         """
         if "resume" in keys:
             self.end_of(keys["resume"])
@@ -121,16 +121,16 @@ class ClusterJobs:
         assert self.losses(job, attempt), (self.end_of(job, attempt), self.log(job, attempt, 0)[-LONGEST_LOG:])
 
     def end_of(self, job: str, attempt: int | None = None) -> dict[str, Any]:
-        """How the job, or an attempt of it, ended, once it has."""
+        """How the job, or an attempt of it, ended, once it has ended."""
         key = "end.json" if attempt is None else f"attempts/{attempt}/end.json"
         return self.wait_for(f"{key} of {job}", lambda: self.content(job, key))
 
     def wait_for(self, description: str, condition: Callable[[], Value | None]) -> Value:
-        """With few looks, which take the CPUs from the nodes, and as long as a slow machine does."""
+        """Wait with few looks, because each takes CPU time from the nodes, and with a time limit for slow machines."""
         return wait_for(description, condition, seconds=DEADLINE_SECONDS, pause=LOOK_SECONDS)
 
     def content(self, job: str, key: str) -> dict[str, Any] | None:
-        """An object of a job; None while there is none."""
+        """An object of a job, or None if it does not exist."""
         found = self.object(job, key)
         return None if found is None else json.loads(found)
 
@@ -138,26 +138,26 @@ class ClusterJobs:
         return self._get(f"{JOBS_PREFIX}/{job}/{key}")
 
     def checkpoints(self, job: str) -> Sequence[str]:
-        """The manifests of those that are whole."""
+        """The manifests of complete checkpoints."""
         prefix = f"{CHECKPOINTS}/{job}/checkpoints/"
         found = self._s3.list_objects_v2(Bucket=OWN_BUCKET, Prefix=prefix).get("Contents", [])
         keys = [item["Key"] for item in found]
         return [key for key in keys if key.endswith(".json") and "/" not in key.removeprefix(prefix)]
 
     def objects(self, job: str) -> Mapping[str, bytes]:
-        """All that is in the cluster's bucket of a job, by key."""
+        """All objects of a job in the cluster's bucket, by key."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=f"{JOBS_PREFIX}/{job}/")
         keys = [item["Key"] for page in pages for item in page.get("Contents", [])]
         return {key: self._get(key) or b"" for key in keys}
 
     def log(self, job: str, attempt: int, node: int) -> str:
-        """What has come of it so far."""
+        """The log so far."""
         prefix = f"{JOBS_PREFIX}/{job}/attempts/{attempt}/logs/node-{node}/"
         found = self._s3.list_objects_v2(Bucket=self.bucket, Prefix=prefix).get("Contents", [])
         return b"".join(self._part(item["Key"], item["ETag"]) for item in found).decode(errors="replace")
 
     def losses(self, job: str, attempt: int) -> Mapping[int, str]:
-        """As printed, by step."""
+        """The losses as printed, by step."""
         return {int(step): loss for step, loss in _PROGRESS.findall(self.log(job, attempt, 0))}
 
     def first_steps(self, job: str, attempt: int) -> Mapping[int, float]:
@@ -166,9 +166,9 @@ class ClusterJobs:
         return first_steps(logs)
 
     def processes(self, *, began_before: float = math.inf) -> Sequence[str]:
-        """The command lines of the job's processes on all nodes that have power.
+        """The command lines of the job's processes on all nodes that are powered on.
 
-        began_before: in seconds since 1970. The next attempt may begin before anybody has looked.
+        began_before: in seconds since 1970. The next attempt may begin before this looks.
         """
         now = time.time()
         listed = [
@@ -180,7 +180,7 @@ class ClusterJobs:
         return [text for age, text in lines if now - int(age) < began_before and (UNIT in text or PROCESSES in text)]
 
     def computing(self, *, began_before: float = math.inf) -> Sequence[str]:
-        """The ranks among them."""
+        """The ranks of those processes."""
         return [line for line in self.processes(began_before=began_before) if PROCESSES in line]
 
     def await_proven(self) -> None:
@@ -191,7 +191,7 @@ class ClusterJobs:
         )
 
     def _part(self, key: str, etag: str) -> bytes:
-        """Of a log; read once."""
+        """A part of a log, read once."""
         if (key, etag) not in self._parts:
             self._parts[key, etag] = self._get(key) or b""
         return self._parts[key, etag]
@@ -204,7 +204,7 @@ class ClusterJobs:
 
 
 def resources_of_jobs(lab: Laboratory) -> Mapping[str, str]:
-    """Make what jobs have besides the cluster. Returns the settings that let the nodes reach it."""
+    """Make the resources that jobs need outside the cluster. Returns the settings that let nodes reach them."""
     location: Any = {"LocationConstraint": REGION}
     s3 = lab.client("s3")
     s3.create_bucket(Bucket=OWN_BUCKET, CreateBucketConfiguration=location)
@@ -220,15 +220,15 @@ def resources_of_jobs(lab: Laboratory) -> Mapping[str, str]:
 
 
 def training(*, paced: bool) -> tuple[str, Mapping[str, str]]:
-    """What each node runs, and its environment.
+    """The command and environment of each node.
 
-    paced: pause after each step, so that something can happen in the middle, and save after every few of them.
+    paced: pause after each step, so that something can happen in between, and save every few steps.
     """
     model = {**MODEL, "checkpoint-every": CHECKPOINT_EVERY if paced else STEPS}
     options = " ".join(f"--{option} {value}" for option, value in model.items())
     environment = {
         **{"PAUSE_SECONDS": str(PAUSE if paced else 0), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
-        # It would look for the address of the host's name.
+        # Otherwise it would resolve the host's name.
         "GLOO_SOCKET_IFNAME": "eth0",
     }
     return torchrun(f"{PACED.name} {options}"), environment
@@ -240,7 +240,7 @@ def first_steps(log: str) -> Mapping[int, float]:
 
 
 def torchrun(script: str) -> str:
-    """What each node runs: one process of the script, and not 32 for its 32 NeuronCores, of two CPUs that all share."""
+    """The torchrun command of each node, with one process instead of 32 for 32 NeuronCores: all nodes share two CPUs."""
     return (
         f"torchrun --nnodes=$TRN_NODES --nproc_per_node=1 --node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE "
         f"--master_port={facts()['rendezvous']['port']} --max_restarts=0 {script}"
@@ -248,7 +248,7 @@ def torchrun(script: str) -> str:
 
 
 def job_file(name: str, command: str, source: Path, **keys: Any) -> Path:
-    """A job file for `trn run`. keys: more of its keys; a mapping is a table."""
+    """A job file for `trn run`. keys: further keys; a mapping becomes a table."""
     keys = {"name": name, "source": str(source), "command": command, **keys}
     lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items() if not isinstance(value, Mapping)]
     for key, table in keys.items():

@@ -24,7 +24,7 @@ class Run:
 
     @property
     def errors(self) -> str:
-        """The output without the events of resources that went well."""
+        """The output without the events of resources that were created."""
         return "\n".join(line for line in self.output.splitlines() if not re.search("_(COMPLETE|IN_PROG)", line))
 
 
@@ -38,7 +38,7 @@ def deploy(**settings: str) -> Run:
 
 
 def context_options(**settings: str) -> list[str]:
-    """The words that change these settings of cdk.json, for the CDK CLI and for `trn`."""
+    """The arguments that change these settings of cdk.json, for the CDK CLI and for `trn`."""
     suppressed = {} if may_raise_limits() else {"suppress_checks": ",".join(LIMITS)}
     return [word for name, value in (suppressed | settings).items() for word in ("-c", f"trn:{name}={value}")]
 
@@ -53,7 +53,7 @@ def output(lab: Laboratory, name: str) -> str:
 
 
 def failures(lab: Laboratory) -> Iterator[str]:
-    """Why resources of the stack could not be made, in the words of its events, newest first."""
+    """Why resources of the stack could not be created, from its events, newest first."""
     pages = lab.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=STACK_NAME)
     for page in pages:
         for event in page["StackEvents"]:
@@ -62,13 +62,13 @@ def failures(lab: Laboratory) -> Iterator[str]:
 
 
 def members(lab: Laboratory) -> set[str]:
-    """Ids of the instances that Auto Scaling has now."""
+    """Ids of the current instances of the Auto Scaling groups."""
     groups: Any = lab.client("autoscaling")
     return {one["InstanceId"] for one in groups.describe_auto_scaling_instances()["AutoScalingInstances"]}
 
 
 def replace_instance(lab: Laboratory, instance_id: str) -> None:
-    """As when EC2's status check says that an instance is impaired. Returns when it has left its group."""
+    """Replace an instance as EC2's status check would, and return once it has left its group."""
     groups: Any = lab.client("autoscaling")
     groups.set_instance_health(InstanceId=instance_id, HealthStatus="Unhealthy", ShouldRespectGracePeriod=False)
     wait_for("its replacement", lambda: instance_id not in members(lab))

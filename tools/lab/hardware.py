@@ -1,4 +1,4 @@
-"""The hardware of a node, as its stand-ins show it: one description, which a test changes to break something."""
+"""The hardware of a node as its stand-ins report it: one description, which a test changes to simulate a fault."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -11,11 +11,12 @@ from trainium_core.plan.network_layout import network_interfaces
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
-    """Sound as `hardware_of` makes it; every field that has a default breaks something with another value.
+    """Healthy as `hardware_of` makes it. Each field with a default simulates a fault when it has another value.
 
-    neuron_release: the release of the Neuron SDK that the programs behave as. zero_cores: NeuronCores that answer every
-    computation with zeros. wrong_collectives: an all-reduce over the node gives wrong sums. efa_traffic: what it sends
-    to other nodes over EFA arrives. The clock is part of it, as is whether a Lustre file system in reach answers.
+    neuron_release: the release of the Neuron SDK whose behaviour the programs have. zero_cores: NeuronCores that answer
+    every computation with zeros. wrong_collectives: an all-reduce over the node gives wrong sums. efa_traffic: whether
+    data that it sends to other nodes over EFA arrives. Other fields set the clock, and whether a Lustre file system in
+    reach answers.
     """
 
     accelerator: str
@@ -39,8 +40,8 @@ class Hardware:
         return asdict(self)
 
     def sysfs(self) -> Mapping[str, str]:
-        """Files below /sys that a kernel shows on this hardware whatever is installed, with their text."""
-        # On EC2 this id begins with ec2; cloud-init asks for it where there is no DMI.
+        """Files below /sys that a kernel shows on this hardware regardless of installed software, with their text."""
+        # On EC2 this id begins with ec2; cloud-init reads it where DMI is missing.
         files = {"hypervisor/uuid": "ec2e1916-9099-7caf-fd21-012345abcdef\n"}
         for number in range(self.efa_devices):
             files[f"class/infiniband/rdmap{number}s27/node_type"] = "4: unspecified\n"
@@ -48,7 +49,7 @@ class Hardware:
 
 
 def hardware_of(plan: Plan) -> Hardware:
-    """What a sound node of the plan has."""
+    """The hardware of a healthy node of the plan."""
     kind = plan.type
     return Hardware(
         accelerator=kind.accelerator,

@@ -1,4 +1,4 @@
-"""Runs the instances of the embedded EC2's Auto Scaling groups as nodes, with the user data that EC2 hands out."""
+"""Runs the instances of the embedded EC2's Auto Scaling groups as nodes, with the user data that EC2 returns."""
 
 import base64
 import threading
@@ -24,7 +24,7 @@ def change_nothing(_number: int, _node: Node) -> None:
 class Hypervisor:
     """Starts a node for each new instance, and removes the node of an instance that has left its group.
 
-    Used in a `with` block; what went wrong inside it is raised at the block's end.
+    Used in a `with` block; its errors are raised at the end of the block.
     """
 
     def __init__(self, lab: Laboratory, hardware: Hardware) -> None:
@@ -49,7 +49,7 @@ class Hypervisor:
             raise self._error
 
     def prepare(self, preparation: Preparation) -> None:
-        """Count nodes from 0 again, and prepare them so."""
+        """Count nodes from 0 again, and prepare them with this function."""
         self._prepare, self._started = preparation, 0
 
     @property
@@ -63,7 +63,7 @@ class Hypervisor:
             while not self._end.wait(PAUSE_SECONDS):
                 members = groups.describe_auto_scaling_instances()["AutoScalingInstances"]
                 desired = {member["InstanceId"] for member in members}
-                # First, as a new node may have the address of one that is gone.
+                # First, because a new node may have the address of a removed one.
                 for instance_id in self.nodes.keys() - desired:
                     self._lab.remove(self.nodes.pop(instance_id))
                 for instance_id in sorted(desired - self.nodes.keys()):
@@ -81,7 +81,7 @@ class Hypervisor:
         node.power_on()
 
     def _store_console(self, instance_id: str, node: Node) -> None:
-        """EC2 answers GetConsoleOutput with what was stored last."""
+        """Store the console: EC2 answers GetConsoleOutput with the last one stored."""
         console_text = node.console_text()
         if len(console_text) == self._stored.get(instance_id):
             return

@@ -1,4 +1,4 @@
-"""What EC2 knows of an instance, and so its node's metadata service."""
+"""What EC2 stores about an instance, and its metadata service therefore returns."""
 
 import json
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class Instance:
 
     @property
     def metadata(self) -> Tree:
-        """The answers below /latest, folders as dictionaries. User data are not among them."""
+        """The answers below /latest, folders as dictionaries, without the user data."""
         mac = "02:" + ":".join(f"{int(part):02x}" for part in f"0.{self.address}".split("."))
         interface = {
             "device-number": "0",

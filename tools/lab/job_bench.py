@@ -32,7 +32,7 @@ FOLDER = "srv/by-hand"
 def empty_by_command(cluster: ClusterJobs) -> float:
     """Seconds from the command to its exit."""
     file = job_file("empty", torchrun(SCRIPT), _empty_source(), environment={})
-    # With the bytecode of its modules, as an installed command has it.
+    # With compiled bytecode of its modules, as an installed command has.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     command, started = cluster.command("run", str(file)), time.time()
     subprocess.run(command, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, check=True)
@@ -65,13 +65,13 @@ def _empty_source() -> Path:
 
 
 def _by_hand(cluster: ClusterJobs, source: Path, line: str, environment: Mapping[str, str]) -> tuple[float, str]:
-    """When it was started, in seconds since 1970, and what the nodes printed until it ended."""
+    """The start in seconds since 1970, and what the nodes printed until the end."""
     for node in cluster.nodes:
         folder = node.root / FOLDER
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(source, folder)
         shutil.chown(folder, JOB_UID, JOB_UID)
-    # Among the node's own processes, which have their share of the CPUs beside those of this machine.
+    # Inside the node's control group, so that the processes get its share of the CPUs.
     shell = (
         "systemd-run",
         "--quiet",
@@ -95,7 +95,7 @@ def _by_hand(cluster: ClusterJobs, source: Path, line: str, environment: Mapping
 def compare(
     cluster: ClusterJobs, what: str, command: Callable[[ClusterJobs], float], by_hand: Callable[[ClusterJobs], float]
 ) -> str:
-    """In turn, so that other work on the machine meets both. The first pair fills caches and does not count."""
+    """Run the two alternately, so that other load affects both. The first pair fills caches and does not count."""
     pairs = [(command(cluster), by_hand(cluster)) for _ in range(RUNS + 1)][1:]
     for one, other in pairs:
         print(f"  {what}: trn run {one:.1f} s, torchrun by hand {other:.1f} s")

@@ -32,7 +32,7 @@ HOSTS = (f"*.{REGION}.amazonaws.com", f"*.s3.{REGION}.amazonaws.com", "*.repos.n
 
 @dataclass(kw_only=True)
 class Laboratory:
-    """What is switched on. The environment of this process leads to the embedded AWS and nowhere else.
+    """The parts of a running lab. The environment of this process reaches only the embedded AWS.
 
     bare, image: the layers of a node's disk with an operating system alone, and with the software of a Neuron DLAMI.
     """
@@ -52,7 +52,7 @@ class Laboratory:
         return boto3.Session().client(service)
 
     def node(self, instance: Instance, hardware: Hardware, *, layers: Sequence[Path] | None = None) -> Node:
-        """A node for the instance, not yet powered on. layers: what is on its disk; by default the Neuron image."""
+        """A node for the instance, powered off. layers: the contents of its disk; by default the Neuron image."""
         node = Node(instance, hardware, layers=layers or self.image, folder=RUN / "nodes")
         node.trust(self.certificates)
         self.metadata.subjects[instance.address] = Subject(instance)
@@ -67,7 +67,7 @@ class Laboratory:
 
 @contextmanager
 def laboratory() -> Generator[Laboratory]:
-    """Switch the lab on. To be called in namespaces of its own, see `tools.lab.machine.NAMESPACES`."""
+    """Switch the lab on. Must run in separate namespaces, see `tools.lab.machine.NAMESPACES`."""
     base = base_rootfs()
     shutil.rmtree(RUN, ignore_errors=True)
     RUN.mkdir(parents=True)

@@ -14,7 +14,7 @@ FRAMEWORK = STAND_INS / "framework"
 FRAMEWORK_ENVIRONMENT = "opt/aws_neuronx_venv_pytorch_2_9"
 NEURON_LS_SAMPLES = REPOSITORY / "tests/userdata/data/neuron_ls.json"
 
-# User data distinguish systems by this file. Of Ubuntu 24.04 a node has no more than it.
+# User data distinguish systems by this file; it is the only part of Ubuntu 24.04 on a node.
 OS_RELEASE = """\
 PRETTY_NAME="Ubuntu 24.04 LTS (a stand-in of the node lab)"
 NAME="Ubuntu"
@@ -35,7 +35,7 @@ Type=oneshot
 ExecStart=/usr/lib/trnlab/power_on.py
 """
 
-# Joins the local disks and mounts them. Their size is all that memory has of them.
+# Joins the local disks and mounts them. Only their size is simulated, in memory.
 DISKS_UNIT = """\
 [Unit]
 Description=Mount the local disks
@@ -52,7 +52,7 @@ WantedBy=multi-user.target
 
 
 def hardware_layer(folder: Path) -> Path:
-    """What every node has, with software or without."""
+    """The layer of every node, with or without Neuron software."""
     shutil.copytree(STAND_INS, folder / PATH_ON_NODE.lstrip("/"), ignore=shutil.ignore_patterns(FRAMEWORK.name))
     for program in (folder / PATH_ON_NODE.lstrip("/")).glob("*.py"):
         program.chmod(0o755)
@@ -66,13 +66,15 @@ def hardware_layer(folder: Path) -> Path:
 
 
 def bare_layer(folder: Path) -> Path:
-    """What a node without Neuron software has in the lab and not on EC2: its disks are mounted, as no disk is there."""
+    """The extra layer of a node without Neuron software in the lab: its disks are already mounted, as no block device
+    exists.
+    """
     _unit(folder, "trnlab-disks.service", DISKS_UNIT.format(folder="/scratch"), wanted_by="sysinit.target")
     return folder
 
 
 def image_layer(folder: Path, work: Path, *, below: Sequence[Path], packages: Sequence[Path]) -> Path:
-    """What a Neuron DLAMI has: packages, installed by dpkg over the layers below (the base last), EFA, PyTorch."""
+    """The layer of a Neuron DLAMI: packages, installed by dpkg over the layers below (the base last), EFA, PyTorch."""
     folder.mkdir(parents=True)
     with _merged(folder, work, below) as root:
         aside = root / "trnlab"
@@ -89,7 +91,7 @@ def image_layer(folder: Path, work: Path, *, below: Sequence[Path], packages: Se
 
 
 def _framework(folder: Path, *, python: str) -> None:
-    """A virtual environment with a stand-in of PyTorch/XLA, of the node's own Python."""
+    """A virtual environment with a stand-in of PyTorch/XLA, made with the node's Python."""
     environment = folder / FRAMEWORK_ENVIRONMENT
     shutil.copytree(FRAMEWORK, environment / "lib" / python / "site-packages")
     _write(environment, "pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n", mode=0o644)
@@ -100,7 +102,7 @@ def _framework(folder: Path, *, python: str) -> None:
 
 @contextmanager
 def _merged(upper: Path, work: Path, below: Sequence[Path]) -> Generator[Path]:
-    """The layers as one file system, in which what is written goes to `upper`."""
+    """The layers as one file system, whose changes are written to `upper`."""
     root, scratch = work / "root", work / "scratch"
     for path in (root, scratch):
         path.mkdir(parents=True)

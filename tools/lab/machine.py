@@ -1,5 +1,4 @@
-"""Checks whether this machine can run the lab. If not, `python -m tools.lab.machine` ends with code 2 and a
-sentence."""
+"""Checks whether this machine can run the lab. If not, `python -m tools.lab.machine` prints why and ends with code 2."""
 
 import os
 import subprocess
@@ -10,7 +9,7 @@ from tools.lab.paths import PREFIX
 
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc")
-"""The command that starts another in namespaces of its own: when it ends, its processes, mounts and links end too."""
+"""The command that starts another in separate namespaces: when it ends, its processes, mounts and links end too."""
 
 CANNOT_RUN = 2
 OVERLAY = """
@@ -22,7 +21,7 @@ SYS_RESOURCE = 24
 
 
 def missing_requirement() -> str | None:
-    """Why the lab cannot run here, as a sentence with what to do; None when it can."""
+    """Why the lab cannot run here, as a sentence with what to do; None if it can."""
     if os.geteuid() != 0:
         return "the node lab boots nodes and needs root for their namespaces; run it as root: sudo make lab"
     if not _succeeds(*NAMESPACES, "true"):
@@ -37,13 +36,13 @@ def missing_requirement() -> str | None:
 
 
 def hierarchies() -> tuple[Path, ...]:
-    """The control group hierarchies in which systemd inside a node looks for itself, and that can be written."""
+    """The writable control group hierarchies in which systemd on a node looks for itself."""
     split = [CONTROL_GROUPS / name for name in ("systemd", "unified") if (CONTROL_GROUPS / name).is_dir()]
     return tuple(folder for folder in split or [CONTROL_GROUPS] if _takes_groups(folder))
 
 
 def may_raise_limits() -> bool:
-    """Whether root may raise its own hard limits here (CAP_SYS_RESOURCE); else a node's cannot be those of EC2."""
+    """Whether root may raise its own hard limits here (CAP_SYS_RESOURCE). Otherwise a node cannot have EC2's limits."""
     status = Path("/proc/self/status").read_text()
     capabilities = int(next(line for line in status.splitlines() if line.startswith("CapEff:")).split()[1], 16)
     return bool(capabilities >> SYS_RESOURCE & 1)

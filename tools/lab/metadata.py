@@ -1,4 +1,4 @@
-"""The instance metadata service, version 2 only, for every node of the switch: who asks is known by his address."""
+"""The instance metadata service (version 2 only) of all nodes on the switch. It identifies a node by its address."""
 
 import json
 import secrets
@@ -31,7 +31,7 @@ class Subject:
     """Documents by their path below meta-data, such as spot/instance-action."""
 
     def document(self, path: list[str]) -> str | None:
-        """What stands at a path below /latest: a document, a listing of a folder, or nothing."""
+        """A document at a path below /latest, a listing of a folder, or None."""
         if path == ["user-data"]:
             raise LookupError("user data are bytes")
         place: Any = self._tree()
@@ -53,7 +53,7 @@ class Subject:
 
 
 class MetadataService:
-    """Subjects by address; nodes that are not among them get 404."""
+    """Subjects by address; other addresses get 404."""
 
     def __init__(self) -> None:
         self.subjects: dict[str, Subject] = {}
@@ -71,7 +71,7 @@ class MetadataService:
 
 @contextmanager
 def metadata_service() -> Generator[MetadataService]:
-    """The service, answering on its well-known address of the switch."""
+    """The service, listening on its well-known address on the switch."""
     service = MetadataService()
     server = ThreadingHTTPServer((METADATA, PORT), _handler(service))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -87,7 +87,7 @@ def _handler(service: MetadataService) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: the tests look at nodes."""
+            """Print nothing: the tests look at nodes."""
 
         def do_PUT(self) -> None:
             if self._subject() is None or self.path != TOKEN_PATH:
@@ -105,7 +105,7 @@ def _handler(service: MetadataService) -> type[BaseHTTPRequestHandler]:
             if self.headers.get(TOKEN_HEADER) not in service.tokens:
                 service.refused += 1
                 return self._send(401)
-            # The first part is the version, of which the service has all.
+            # The first part is the version; the service has all versions.
             path = [part for part in self.path.split("?")[0].split("/") if part][1:]
             if path == ["user-data"]:
                 return self._send(200, subject.instance.user_data)

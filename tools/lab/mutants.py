@@ -1,4 +1,4 @@
-"""python -m tools.lab.mutants: break each step of a node's verification in turn. Its unit tests must notice every time.
+"""python -m tools.lab.mutants: breaks each step of a node's verification in turn. Its unit tests must fail every time.
 
 The mutants are in mutants.toml. Each is made in a copy of the repository.
 """
@@ -20,7 +20,7 @@ from tools.lab.paths import REPOSITORY
 MUTANTS = Path(__file__).parent / "mutants.toml"
 SOURCES = Path("userdata/trainium_userdata")
 WIRE_SOURCES = "trainium_wire/"
-"""What nodes share with the other programs."""
+"""Code that nodes share with the other programs."""
 TESTS = Path("tests/userdata")
 COPIED = ("src", "userdata", "tests", "pyproject.toml")
 SECONDS = 600
@@ -39,7 +39,7 @@ class Mutant:
 
     @property
     def path(self) -> Path:
-        """In the repository."""
+        """The path in the repository."""
         return Path("src", self.file) if self.file.startswith(WIRE_SOURCES) else SOURCES / self.file
 
 
@@ -51,7 +51,7 @@ def all_mutants() -> list[Mutant]:
 
 
 def noticed_by(mutant: Mutant) -> str:
-    """The first test that fails on the mutant; empty when none does.
+    """The first test that fails on the mutant, or an empty string.
 
     Raises ValueError when the mutant does not apply, or when the tests cannot be run.
     """
@@ -88,7 +88,7 @@ def noticed_by(mutant: Mutant) -> str:
 
 
 def _tests(copy: Path, source: Path) -> Sequence[str]:
-    """The test files, those that name the subject most often first: a file's name, or what its folder is about."""
+    """The test files, sorted by how often they mention the subject: a file's name, or the subject of its folder."""
     subjects = (source.name.split(".")[0], source.parent.name.split("_")[-1])
 
     def mentions(file: Path) -> int:
@@ -99,7 +99,7 @@ def _tests(copy: Path, source: Path) -> Sequence[str]:
 
 
 def main() -> int:
-    """Judge the mutants that the arguments name by a part of their file's name; without one, all."""
+    """Test the mutants whose file name contains one of the arguments; without arguments, all."""
     if noticed_by(UNCHANGED):
         sys.exit("mutants: a test fails on the sources as they are; each mutant would seem noticed")
     chosen = [one for one in all_mutants() if not sys.argv[1:] or any(word in one.file for word in sys.argv[1:])]

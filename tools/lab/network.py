@@ -1,6 +1,6 @@
-"""The lab's network: one switch, in a network namespace that no cable leaves, and a cable for each node.
+"""The lab's network: one switch in an isolated network namespace, and a cable for each node.
 
-The lab runs inside that namespace. Every address of 10.0.0.0/8 is on the one switch, so that a node can have the very
+The lab runs inside that namespace. Every address of 10.0.0.0/8 is on the one switch, so that a node can have the
 address that EC2 gave its instance.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from tools.lab.shell import run
 
 SERVICES = "10.255.255.1"
-"""Where the services answer: AWS by its names, DNS. Also every node's way out, which leads nowhere else."""
+"""The address of the services: AWS by its names, and DNS. Also every node's default gateway, which forwards nothing."""
 
 METADATA = "169.254.169.254"
 PREFIX_LENGTH = 8
@@ -21,13 +21,13 @@ BRIDGE = "trnlab-switch"
 
 @contextmanager
 def switch(folder: Path) -> Generator[None]:
-    """A switch with the services' addresses, and DNS that knows all of AWS's names and no other."""
+    """A switch with the services' addresses, and DNS that resolves all of AWS's names and no others."""
     run("ip", "link", "set", "lo", "up")
-    # ip keeps the names of namespaces here, nspawn its sockets there: both as this mount namespace's own.
+    # ip keeps the names of namespaces here, and nspawn its sockets there: mount both for this mount namespace only.
     for place in (Path("/run/netns"), Path("/run/systemd/nspawn")):
         place.mkdir(parents=True, exist_ok=True)
         run("mount", "-t", "tmpfs", "trnlab", place)
-    # With an address of its own, or it takes the lowest of its cables', which changes when a node is unplugged.
+    # Set its MAC address. Otherwise it takes the lowest of its cables', which changes when a node is unplugged.
     run("ip", "link", "add", BRIDGE, "address", "02:00:00:00:00:01", "type", "bridge")
     run("ip", "addr", "add", f"{SERVICES}/{PREFIX_LENGTH}", "dev", BRIDGE)
     run("ip", "addr", "add", f"{METADATA}/32", "dev", BRIDGE)
@@ -49,7 +49,7 @@ def switch(folder: Path) -> Generator[None]:
     )
     resolver = folder / "resolv.conf"
     resolver.write_text(f"nameserver {SERVICES}\n")
-    # The lab's own programs ask the same DNS: a name outside of AWS has no answer, at once.
+    # The lab's own programs use the same DNS: a name outside AWS fails at once.
     run("mount", "--bind", resolver, Path("/etc/resolv.conf").resolve())
     try:
         yield
@@ -73,7 +73,7 @@ def connect(name: str, address: str) -> None:
 
 
 def disconnect(name: str, address: str) -> None:
-    # By itself: the kernel takes its time to clear a namespace away, and another node may have the address next.
+    # Delete the link explicitly: the kernel removes a namespace with a delay, and another node may reuse the address.
     run("ip", "link", "del", cable(address))
     run("ip", "netns", "del", name)
 

@@ -21,7 +21,7 @@ echo "EFA installer of a test lab, called with: $*"
 
 
 def wrapper(program: str, *arguments: str) -> str:
-    """A program that is one of tools/lab/stand_ins, with these arguments before its own."""
+    """A program that calls one of tools/lab/stand_ins with these arguments before its own."""
     return f'#!/bin/sh\nexec {" ".join((f"{PATH_ON_NODE}/{program}.py", *arguments))} "$@"\n'
 
 
@@ -40,7 +40,7 @@ def neuron_software() -> Sequence[Package]:
 
 
 def write_efa_installer(folder: Path, work: Path, key: SigningKey) -> None:
-    """The archive, its signature and the key that made it, as the installer's host has them."""
+    """The archive, its signature and its signing key, as on the installer's host."""
     facts = neuron_packages()["efa_installer"]
     folder.mkdir(parents=True)
     content = work / "aws-efa-installer"

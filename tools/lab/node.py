@@ -21,37 +21,37 @@ from tools.lab.shell import CommandError, run
 
 DISK_SIZE = "512m"
 REBOOT = 133
-"""Exit code of systemd-nspawn when the node asked to be started again."""
+"""Exit code of systemd-nspawn when the node asked for a reboot."""
 START_SECONDS = 30
 STOP_SECONDS = 20
 POWER_BUTTON = signal.SIGRTMIN + 4
 
 
 class Node:
-    """One instance's machine. What it wrote to its disk outlives its power, until `remove`."""
+    """One instance's machine. Its disk keeps its contents when it is powered off, until `remove`."""
 
     def __init__(self, instance: Instance, hardware: Hardware, *, layers: Sequence[Path], folder: Path) -> None:
-        """layers: read-only folders that make up its disk as delivered, the uppermost first."""
+        """layers: read-only folders that form its disk as delivered, the uppermost first."""
         self.instance = instance
         self.name = PREFIX + instance.instance_id
         self.folder = folder / instance.instance_id
         self.root = self.folder / "root"
         self.console = self.folder / "console"
         self.written = self.folder / "disk/upper"
-        """What is on its disk besides the layers: itself a layer, of a node from an image made of this one."""
+        """The changes to its disk, above the layers: itself a layer, for a node from an image of this one."""
         self.shared: list[Path] = []
-        """Folders of this machine that the node sees at the same place, read-only, from the next start on."""
+        """Folders of this machine that the node sees at the same path, read-only, after its next start."""
         self._nspawn: subprocess.Popen[bytes] | None = None
         self._supervisor: threading.Thread | None = None
         self._stopping = False
         self.powered_on = 0.0
-        """Seconds since 1970; 0 before it was."""
+        """When it was powered on, in seconds since 1970; 0 before that."""
         self._prepare_disk(layers)
         self.fit(hardware)
         network.connect(self.name, instance.address)
 
     def fit(self, hardware: Hardware) -> None:
-        """Put other hardware in, seen from the next start on. Stand-ins of programs see it at once."""
+        """Change its hardware after its next start. Stand-ins of programs see the change at once."""
         self.write("etc/trnlab/hardware.json", json.dumps(hardware.description()))
         shutil.rmtree(self.root / "etc/trnlab/sys", ignore_errors=True)
         for path, text in hardware.sysfs().items():
@@ -63,7 +63,7 @@ class Node:
         file.write_text(text)
 
     def set_environment(self, variables: Mapping[str, str]) -> None:
-        """Variables of every service, from the next start on."""
+        """Set variables of every service after its next start."""
         values = " ".join(f'"{name}={value}"' for name, value in variables.items())
         self.write("etc/systemd/system.conf.d/00-trnlab.conf", f"[Manager]\nDefaultEnvironment={values}\n")
 
@@ -75,7 +75,7 @@ class Node:
             bundle.write(authority)
 
     def power_on(self) -> None:
-        """Start the machine; it is started again whenever it reboots."""
+        """Start the machine, and start it again whenever it reboots."""
         self._stopping = False
         self.powered_on = time.time()
         self._nspawn = self._start()
@@ -84,19 +84,19 @@ class Node:
 
     @property
     def is_on(self) -> bool:
-        """Whether it has power."""
+        """Whether it is powered on."""
         return bool(self._nspawn) and not self._stopping
 
     def power_off(self) -> None:
-        """Press the power button, and wait; a node that does not end is cut off."""
+        """Press the power button and wait. Cuts the power if the node does not shut down."""
         self._end(POWER_BUTTON)
 
     def cut_power(self) -> None:
-        """Nothing on the node gets the chance to do anything."""
+        """Cut the power without a shutdown."""
         self._end(signal.SIGKILL)
 
     def remove(self) -> None:
-        """End the node and everything that was made for it, but for its console."""
+        """Stop the node and delete everything that was made for it except its console."""
         self.cut_power()
         network.disconnect(self.name, self.instance.address)
         run("umount", "--lazy", self.root)
@@ -107,7 +107,7 @@ class Node:
         return run("nsenter", "--target", str(self._leader()), "-m", "-u", "-i", "-n", "-p", "-C", *command)
 
     def succeeds(self, *command: str) -> bool:
-        """Whether a program ends well on the node."""
+        """Whether a program on the node ends with 0."""
         try:
             self.execute(*command)
         except CommandError:
@@ -115,7 +115,7 @@ class Node:
         return True
 
     def read(self, path: str) -> str:
-        """A file of its disk; /run and other memory of the node is not there."""
+        """A file on its disk. /run and other file systems in its memory are not included."""
         return (self.root / path.lstrip("/")).read_text(errors="replace")
 
     def console_text(self) -> str:
@@ -151,7 +151,7 @@ class Node:
         with self.console.open("ab") as output:
             return subprocess.Popen(
                 ["bash", "-c", join + 'exec "$@"', "bash", *nspawn],
-                # A node may change the kernel's settings for its own network namespace, as on EC2, and no others.
+                # As on EC2, a node may change kernel settings, but only of its own network namespace.
                 env={**os.environ, "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -165,7 +165,7 @@ class Node:
     def _end(self, signal_number: int) -> None:
         self._stopping = True
         if self._nspawn and self._nspawn.poll() is None:
-            # nspawn's own end would leave the node running.
+            # Ending nspawn itself would leave the node running.
             with contextlib.suppress(CommandError, ProcessLookupError):
                 os.kill(self._leader(), signal_number)
             try:
@@ -177,7 +177,7 @@ class Node:
             self._supervisor.join()
 
     def _leader(self) -> int:
-        """The process that is number 1 on the node."""
+        """The process with number 1 on the node."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self._nspawn:
             nspawn = self._nspawn.pid

@@ -1,7 +1,7 @@
 """examples/lm/train.py at a pace that a test can follow. Part of a job's source; runs on nodes of the lab.
 
-PAUSE_SECONDS: how long each step waits. Each process says when it took its first one, and until then that it is there:
-what hangs is to be told from a machine with other work.
+PAUSE_SECONDS: how long each step waits. Each process prints when it took its first step, and until then that it is
+alive, so that a hang can be distinguished from a busy machine.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The hosts that a bare node installs from, as folders of files: Neuron's apt repository, the EFA installer."""
+"""The hosts that a bare node installs from, as folders of files: Neuron's apt repository and the EFA installer."""
 
 import os
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from tools.lab.signing import SigningKey, make_key
 from trainium_core.catalog.neuron_software import neuron_packages
 
 SUITE = "noble"
-"""What layers.OS_RELEASE says that a node is."""
+"""The release that layers.OS_RELEASE names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ def write_package_hosts(folder: Path) -> PackageHosts:
     packages = [build_package(package, folder) for package in neuron_software()]
     headers = build_package(Package(name=f"linux-headers-{os.uname().release}", version="1"), folder)
     efa_key = make_key(folder / "keys/efa", "EFA installer")
-    # User data that are rendered from here on trust these keys in place of Amazon's.
+    # User data rendered from here on trust these keys instead of Amazon's.
     neuron_packages()["efa_installer"]["key_fingerprint"] = efa_key.fingerprint
     neuron_packages()["repository"]["key_fingerprints"] = []
     hosts = {False: folder / "hosts", True: folder / "hosts-with-expired-key"}

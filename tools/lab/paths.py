@@ -1,4 +1,4 @@
-"""Where the lab keeps its files, and how everything is called that it makes on this machine."""
+"""The folders of the lab, and the names of what it makes on this machine."""
 
 from pathlib import Path
 
@@ -7,6 +7,6 @@ PREFIX = "trnlab-"
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER = REPOSITORY / ".lab"
-"""Ignored by git. Holds the base root file system, and below `run` what one run makes."""
+"""Ignored by git. Holds the base root file system and, below `run`, the files of one run."""
 
 RUN = FOLDER / "run"

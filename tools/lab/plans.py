@@ -1,4 +1,4 @@
-"""Plans whose nodes this machine can prove."""
+"""Plans whose nodes this machine can run."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ MAX_NODES = 4
 """Nodes of the largest cluster that a test of the lab deploys."""
 
 LIMITS = ("memlock", "nofile")
-"""Checks that need hard limits as high as EC2's. Where root may not raise them they are shown, but do not count."""
+"""Checks that need hard limits as high as EC2's. Where root may not raise limits, they are shown but do not count."""
 
 
 def lab_plan(*, instance_type: str = "trn1.32xlarge", **settings: Any) -> Plan:
@@ -28,7 +28,7 @@ def lab_plan(*, instance_type: str = "trn1.32xlarge", **settings: Any) -> Plan:
 
 
 def quotas() -> dict[str, float]:
-    """vCPUs that the account may use, by quota code: those of the largest cluster, and of one node to spare."""
+    """vCPU quotas of the account, by quota code: enough for the largest cluster and one more node."""
     need = quota_need(lab_plan(nodes=MAX_NODES + 1))
     assert need
     return {need.code: need.vcpus}

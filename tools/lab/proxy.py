@@ -42,7 +42,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What S3 responds to a node's requests: an error of the S3 API.
+    """The error of the S3 API with which S3 responds to a node's requests.
 
     methods: of HTTP. path: a regular expression; requests whose path does not match are answered as usual.
     """
@@ -69,24 +69,24 @@ CLOCK_SKEWED = Fault(
     message="The difference between the request time and the current time is too large.",
 )
 MAX_SKEW = timedelta(minutes=15)
-"""S3's own bound."""
+"""The limit of S3 itself."""
 
 
 @dataclass
 class Proxy:
-    """connection: to the embedded AWS. files: a folder for each host whose answers are files."""
+    """connection: to the embedded AWS. files: a folder for each host that serves files."""
 
     connection: Connection
     files: Path
     requests: list[Request] = field(default_factory=list[Request])
     s3_faults: dict[str, Fault] = field(default_factory=dict[str, Fault])
-    """By address of the node."""
+    """Faults by address of the node."""
     clocks_behind: dict[str, timedelta] = field(default_factory=dict[str, timedelta])
-    """By how much S3's clock is ahead of a node's, by address of the node: kernels of nodes share one clock."""
+    """How far S3's clock is ahead of a node's, by address of the node: nodes share one kernel clock."""
     hosts_down: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """Hosts that answer 503, by address of the node."""
     other_files: dict[str, Path] = field(default_factory=dict[str, Path])
-    """Another folder than `files`, by address of the node."""
+    """A folder that replaces `files`, by address of the node."""
 
     def of(self, address: str) -> Sequence[Request]:
         """The requests of one node, in their order."""
@@ -116,12 +116,12 @@ class _TlsServer(ThreadingHTTPServer):
         self._context.load_cert_chain(files.certificate, files.key)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """In the request's own thread, so that a slow handshake delays no other request."""
+        """Handle the request in its own thread, so that a slow handshake delays no other request."""
         with self._context.wrap_socket(request, server_side=True) as secure:
             super().finish_request(secure, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing: a node may hang up, and one that loses its power does."""
+        """Print nothing: a node may close the connection or lose its power."""
 
 
 def _handler(state: Proxy) -> type[BaseHTTPRequestHandler]:
@@ -129,7 +129,7 @@ def _handler(state: Proxy) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: requests are noted by `respond`."""
+            """Print nothing: `respond` records requests."""
 
         def respond(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -182,7 +182,7 @@ def _handler(state: Proxy) -> type[BaseHTTPRequestHandler]:
             bucket = host.partition(".s3.")[0] if ".s3." in host else ""
             path = f"/{bucket}{self.path}" if bucket else self.path
             request = NodeRequest(method=self.command, target=path, headers=passed | {"host": target.netloc})
-            # The embedded AWS knows neither the node's credentials nor any host but its own.
+            # The embedded AWS has neither the node's credentials nor hosts other than its own.
             if signature := signature_of(request):
                 where = {"region": signature.region, "service": signature.service}
                 passed = sign(state.connection.credentials, request, body, **where)

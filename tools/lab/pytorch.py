@@ -1,4 +1,4 @@
-"""PyTorch's own torchrun on nodes, on CPUs: the environment of `make torch-env`, shared read-only with them."""
+"""PyTorch's own torchrun on nodes, on CPUs: shares the environment of `make torch-env` with them, read-only."""
 
 import re
 from pathlib import Path
@@ -14,12 +14,12 @@ def with_torchrun(_number: int, node: Node) -> None:
     """Put PyTorch's own torchrun beside the stand-in of the framework."""
     node.shared += _torch_folders()
     for folder in node.shared:
-        # Also the home of this machine's root: a job runs as another user.
+        # Also the home of root on this machine: jobs run as another user.
         for parent in reversed(folder.parents[:-1]):
             place = node.root / parent.relative_to("/")
             place.mkdir(exist_ok=True)
             place.chmod(place.stat().st_mode | 0o111)
-    # That of trn-node needs NeuronCores, and keeps its stand-in.
+    # The torchrun that trn-node uses needs NeuronCores, and keeps its stand-in.
     stand_in = f'case "$*" in *all_reduce.py*) exec {PATH_ON_NODE}/torchrun.py "$@" ;; esac'
     script = f'#!/bin/sh\n{stand_in}\nexec {TORCH}/bin/torchrun "$@"\n'
     node.write(f"{FRAMEWORK_ENVIRONMENT}/bin/torchrun", script)
@@ -27,7 +27,7 @@ def with_torchrun(_number: int, node: Node) -> None:
 
 
 def _torch_folders() -> list[Path]:
-    """What PyTorch on CPUs needs: its environment, and the Python that this was made with unless nodes have it."""
+    """The folders that PyTorch on CPUs needs: its environment, and its Python unless nodes have it."""
     home = re.search("^home = (.*)/bin$", (TORCH / "pyvenv.cfg").read_text(), re.MULTILINE)
     assert home
     return [TORCH] if home[1] == "/usr" else [TORCH, Path(home[1])]

@@ -1,15 +1,15 @@
-"""Programs of this machine, called so that a failure says what was called and what the program said."""
+"""Runs programs of this machine. A failure reports the command and its output."""
 
 import subprocess
 from pathlib import Path
 
 
 class CommandError(Exception):
-    """A program that ended with another exit code than 0."""
+    """A program ended with an exit code other than 0."""
 
 
 def run(*words: str | Path, folder: Path | None = None, environment: dict[str, str] | None = None) -> str:
-    """Run a program to its end and return its output. Raises CommandError with all that it said."""
+    """Run a program and return its output. Raises CommandError with all output."""
     command = [str(word) for word in words]
     done = subprocess.run(
         command,

@@ -1,4 +1,4 @@
-"""Keys for signing packages and archives, thrown away with the run."""
+"""Keys for signing packages and archives, for one run of the lab."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ ONE_DAY = "1d"
 
 @dataclass(frozen=True, kw_only=True)
 class SigningKey:
-    """A GnuPG key; `home` is the folder of its keyring. expired: it ended long ago, and signs as of before that."""
+    """A GnuPG key; `home` is the folder of its keyring. expired: it expired long ago, and signs with an earlier date."""
 
     home: Path
     expired: bool = False
@@ -28,11 +28,11 @@ class SigningKey:
         return next(line.split(":")[9] for line in lines if line.startswith("fpr:"))
 
     def sign_inside(self, text: Path, signed: Path) -> None:
-        """Write the text with its signature, as apt wants its InRelease."""
+        """Write the text with its signature, in the format that apt expects of InRelease."""
         self._gpg("--yes", "--clearsign", "--output", str(signed), str(text))
 
     def sign_beside(self, file: Path) -> None:
-        """Write the signature next to the file, its name extended by .sig."""
+        """Write the signature next to the file, under its name with .sig added."""
         self._gpg("--yes", "--detach-sign", "--output", f"{file}.sig", str(file))
 
     def _gpg(self, *arguments: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Nodes of a plan without a stack, a bucket for their records, and the verdict of a deployment's gate on these."""
+"""Nodes of a plan without a stack, a bucket for their records, and the verdict of a deployment's gate on them."""
 
 import contextlib
 import hashlib
@@ -35,21 +35,21 @@ SHORT_TIMEOUTS = {
     "TRN_HTTP_PAUSE": "0.2",
     "TRN_MOUNT_SECONDS": "3",
 }
-"""For nodes that are not sound: what may still come right is waited for less long."""
+"""For faulty nodes: shorter waits for what may still recover."""
 
 _FAILED = re.compile(r"trn-node FAILED: (.*)")
 _numbers = count(1)
 
 
 def lose_a_device(node: Node) -> None:
-    """A node of a trn1.32xlarge without its device 7, from its next start on."""
+    """Remove device 7 of a trn1.32xlarge from its next start on."""
     node.fit(replace(hardware_of(lab_plan()), missing_devices=(7,)))
     node.set_environment(SHORT_TIMEOUTS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a node reported: its record, or else the line on its console, or else nothing."""
+    """The report of a node: its record, otherwise the line on its console, otherwise nothing."""
 
     instance_id: str
     record: NodeRecord | None
@@ -57,7 +57,7 @@ class Outcome:
 
     @property
     def verdict(self) -> FleetVerdict:
-        """Of the gate of a cluster of this one node, where nothing is replaced."""
+        """The verdict of the gate of a cluster of this one node, where nothing is replaced."""
         return fleet_verdict(
             FleetView(
                 nodes=1,
@@ -70,7 +70,7 @@ class Outcome:
 
 
 class Site:
-    """Makes nodes of one plan. They share a bucket with those of other sites of the same lab."""
+    """Makes nodes of one plan. They share a bucket with nodes of other sites of the same lab."""
 
     def __init__(self, lab: Laboratory, plan: Plan) -> None:
         self.lab = lab
@@ -88,7 +88,7 @@ class Site:
         user_data: bytes | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Node:
-        """A node, not powered on yet; a sound one by default. layers: as of Laboratory.node."""
+        """A node, powered off and healthy by default. layers: as for Laboratory.node."""
         number = next(_numbers)
         instance = Instance(
             instance_id=f"i-{number:017x}",
@@ -101,7 +101,7 @@ class Site:
         return node
 
     def outcome(self, node: Node, *, seconds: float = 120) -> Outcome:
-        """The first report of the node; neither record nor console when there is none in time."""
+        """The first report of the node; without record and console if none arrives in time."""
         with contextlib.suppress(TimedOutError):
             wait_for(f"a report of {node.name}", lambda: self.record(node) or self.console_error(node), seconds=seconds)
         record = self.record(node)
@@ -109,7 +109,7 @@ class Site:
         return Outcome(instance_id=node.instance.instance_id, record=record, console=console)
 
     def record(self, node: Node) -> NodeRecord | None:
-        """What stands in the bucket now."""
+        """The current record in the bucket."""
         key = f"{RECORDS_PREFIX}/{node.instance.instance_id}.json"
         try:
             return NodeRecord.from_json(self._s3.get_object(Bucket=BUCKET, Key=key)["Body"].read().decode())
@@ -122,7 +122,7 @@ class Site:
         return found[1].strip() if found else None
 
     def _locations(self) -> NodeLocations:
-        """As a stack would give them, the node script uploaded."""
+        """As a stack provides them, with the node script uploaded."""
         script = node_script(node_settings(self.plan)).encode()
         key = f"scripts/{hashlib.sha256(script).hexdigest()}"
         self._s3.put_object(Bucket=BUCKET, Key=key, Body=script)

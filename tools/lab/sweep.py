@@ -12,11 +12,11 @@ from tools.lab.paths import PREFIX
 
 TIMEOUT_SECONDS = 10
 RUN_GROUP = f"{PREFIX}run"
-"""The control group of the run itself. Nodes have one of their own each."""
+"""The control group of the run itself. Each node has its own."""
 
 
 def join() -> None:
-    """Make this process, and whatever it starts, one that `sweep` finds."""
+    """Put this process and its children where `sweep` finds them."""
     for hierarchy in hierarchies():
         group = hierarchy / RUN_GROUP
         group.mkdir(exist_ok=True)
@@ -24,7 +24,7 @@ def join() -> None:
 
 
 def leave() -> None:
-    """Take this process back to where it is not swept away."""
+    """Return this process to its original control group, which `sweep` leaves alone."""
     for hierarchy in hierarchies():
         (hierarchy / "cgroup.procs").write_text(str(os.getpid()))
 
@@ -32,7 +32,7 @@ def leave() -> None:
 def sweep() -> None:
     """End every process of every lab on this machine and remove their control groups.
 
-    Their mounts, links and network namespaces were the processes' own and end with them.
+    Their mounts, links and network namespaces belonged to these processes and end with them.
     """
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while groups := list(_groups()):
@@ -40,7 +40,7 @@ def sweep() -> None:
             for pid in _processes(group):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
-            # Busy until the last process is gone.
+            # Busy until the last process has ended.
             with contextlib.suppress(OSError):
                 group.rmdir()
         if time.monotonic() > deadline:
@@ -49,7 +49,7 @@ def sweep() -> None:
 
 
 def _processes(group: Path) -> list[str]:
-    """Their ids; of a group that systemd on the node has removed meanwhile, none."""
+    """The ids of its processes; none if systemd on the node has removed the group meanwhile."""
     with contextlib.suppress(FileNotFoundError):
         return (group / "cgroup.procs").read_text().split()
     return []

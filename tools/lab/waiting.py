@@ -8,7 +8,7 @@ Value = TypeVar("Value")
 
 
 class TimedOutError(Exception):
-    """Something did not become true in time."""
+    """A condition was not met in time."""
 
 
 def wait_for(
@@ -16,7 +16,7 @@ def wait_for(
 ) -> Value:
     """The first value of the condition that is neither None nor False. Raises TimedOutError with the description.
 
-    pause: seconds between two looks.
+    pause: seconds between two evaluations.
     """
     deadline = time.monotonic() + seconds
     while not (value := condition()):

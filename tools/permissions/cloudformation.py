@@ -2,9 +2,9 @@
 
     python -m tools.permissions.cloudformation [TYPE...]
 
-Writes src/trainium_core/data/cloudformation_permissions.toml: the types that are in it already, and those that are
-named. The registry's schemas are those that cfn-lint brings; of the handlers, `list` is for looking for resources
-to import. Renew service_authorization.toml afterwards.
+Writes src/trainium_core/data/cloudformation_permissions.toml: the types that it already contains, and the types given
+as arguments. Uses the registry schemas that cfn-lint ships. Leaves out the handler `list`, which only looks for
+resources to import. Renew service_authorization.toml afterwards.
 """
 
 import argparse
@@ -29,7 +29,7 @@ date = 2026-11-22
 """
 
 LEFT_OUT = ("billing", "firehose", "managed-fleets", "s3files", "s3tables", "vpc-lattice", "vpce")
-"""Services that the handlers call for properties that no template here has."""
+"""Services that the handlers call for properties that no template here uses."""
 
 INSTEAD = {
     "iam:DeleteGroupPolicy": None,
@@ -51,10 +51,10 @@ INSTEAD = {
     "s3:UpdateBucketMetadataAnnotationTableConfiguration": None,
     "ssm:Get*": "ssm:GetParameters",
 }
-"""Schemas name some operations that are no IAM actions: what IAM calls them, None for those of unused properties,
-such as the users and groups of a policy.
+"""Operations in schemas that are not IAM actions: their IAM names, or None for those of unused properties, such as the
+users and groups of a policy.
 
-`ssm:Get*` is of the handler of Auto Scaling groups, for the image of a launch template.
+The handler of Auto Scaling groups has `ssm:Get*`, for the image of a launch template.
 """
 
 NOT_NEEDED = {
@@ -62,10 +62,10 @@ NOT_NEEDED = {
     "fsx:CreateBackup": "of file systems with a final backup, which scratch ones have not",
     "states:PublishStateMachineVersion": "of state machines with versions",
 }
-"""Dependent actions, by the Service Authorization Reference, of what no template here has."""
+"""Dependent actions in the Service Authorization Reference for features that no template here uses."""
 
 BY_HAND: dict[str, list[str]] = {
-    # No schema has its handlers. Source: FSx for Lustre User Guide, permissions required to create file systems.
+    # Its handlers are in no schema. Source: FSx for Lustre User Guide, permissions required to create file systems.
     "AWS::FSx::FileSystem": [
         "ec2:DescribeNetworkInterfaces",
         "ec2:DescribeSecurityGroups",
@@ -81,18 +81,18 @@ BY_HAND: dict[str, list[str]] = {
     ],
     # CloudFormation calls the function behind a custom resource with the stack's role.
     "Custom": ["lambda:InvokeFunction"],
-    # Parameters of the template whose value is an SSM parameter, and assets of the CDK.
+    # For parameters of the template whose value is an SSM parameter, and for assets of the CDK.
     "Template": ["s3:GetObject", "ssm:GetParameters"],
 }
 
 
 def known() -> list[str]:
-    """The types that the file has."""
+    """The types in the file."""
     return list(tomllib.loads(TARGET.read_text())["types"]) if TARGET.exists() else []
 
 
 def dependent(actions: Iterable[str]) -> set[str]:
-    """What the caller of some actions needs besides, by the Service Authorization Reference."""
+    """The further actions that the caller of some actions needs, from the Service Authorization Reference."""
     reference = tomllib.loads((TARGET.parent / "service_authorization.toml").read_text())["actions"]
     split = (action.partition(":") for action in actions)
     rows = (reference.get(prefix, {}).get(name, {}) for prefix, _, name in split)
@@ -101,7 +101,7 @@ def dependent(actions: Iterable[str]) -> set[str]:
 
 
 def actions_of(resource_type: str) -> list[str]:
-    """What the handlers of a type call, with what these calls depend on."""
+    """The actions that the handlers of a type call, with their dependent actions."""
     called = _called(resource_type)
     return sorted({*called, *dependent(called)})
 

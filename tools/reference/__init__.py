@@ -1,1 +1,1 @@
-"""`make reference`: the parts of docs/ that follow from the code, written between markers in their pages."""
+"""`make reference`: the generated parts of docs/, written between markers in their pages."""

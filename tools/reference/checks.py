@@ -1,4 +1,4 @@
-"""What `trn preflight` and a node look at."""
+"""The subjects that `trn preflight` and a node check."""
 
 import inspect
 from collections.abc import Callable
@@ -21,5 +21,5 @@ def node_checks() -> str:
 
 
 def _finds_out(check: Callable[..., Any]) -> str:
-    """The first sentence of the module that holds a check: there is one for each subject."""
+    """The first sentence of the module of a check; each subject has one module."""
     return text((inspect.getdoc(inspect.getmodule(check)) or "").partition("\n")[0])

@@ -1,4 +1,4 @@
-"""Every `trn` command with its help and its options, and the exit codes of all."""
+"""Every `trn` command with its help and options, and the exit codes of all commands."""
 
 import inspect
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def _section(command: click.Command, context: click.Context) -> str:
 
 def _help(command: click.Command) -> Iterator[str]:
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
-        if paragraph.startswith("\b\n"):  # which click leaves as it is
+        if paragraph.startswith("\b\n"):  # click leaves this character as it is.
             yield f"```text\n{paragraph.removeprefix(chr(8)).strip(chr(10))}\n```"
         elif paragraph:
             yield text(paragraph)

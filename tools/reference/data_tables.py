@@ -1,4 +1,4 @@
-"""Tables of the data that the package ships: known errors, instance types, zones, prices."""
+"""Tables of the data in the package: known errors, instance types, zones, prices."""
 
 from tools.reference.markdown import code, table, text
 from trainium_core.catalog.catalog import builtin_catalog

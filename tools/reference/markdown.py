@@ -9,7 +9,7 @@ _ENTITIES = {"<": "&lt;", ">": "&gt;"}
 
 
 def text(plain: str) -> str:
-    """What a docstring or a message says, in one paragraph; code in it stays code."""
+    """A docstring or message as one paragraph; code in it stays code."""
     parts = _CODE.split(" ".join(plain.split()))
     return "".join(part.replace("|", "\\|") if part.startswith("`") else _SPECIAL.sub(_escaped, part) for part in parts)
 
@@ -19,7 +19,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def code(plain: object) -> str:
-    """Something as it is typed, on one line of a table."""
+    """Code as one line of a table shows it."""
     return f"`{plain}`".replace("|", "\\|")
 
 

@@ -1,7 +1,7 @@
-"""Which part of the reference each marker stands for, and a page with all of its parts renewed.
+"""Maps markers to parts of the reference, and renews all parts of a page.
 
-A part begins at the line `<!-- generated: NAME -->` and ends at `<!-- end of NAME -->`; what stands outside is
-written by hand.
+A part begins at the line `<!-- generated: NAME -->` and ends at `<!-- end of NAME -->`; the text outside is written by
+hand.
 """
 
 import re
@@ -32,7 +32,7 @@ REGIONS: Mapping[str, Callable[[], str]] = {
     "assess-rules": assess_rules,
     "assess-libraries": assess_libraries,
 }
-"""What writes the part of each name."""
+"""The function that writes each part, by its name."""
 
 _REGION = re.compile(r"<!-- generated: ([\w-]+) -->\n.*?<!-- end of \1 -->", re.DOTALL)
 
@@ -43,7 +43,7 @@ def regions_of(page: str) -> list[str]:
 
 
 def renewed(page: str) -> str:
-    """The page with what the code says now. Raises KeyError for a marker that stands for nothing."""
+    """The page with all parts generated anew. Raises KeyError for an unknown marker."""
     return _REGION.sub(lambda match: _region(match[1]), page)
 
 

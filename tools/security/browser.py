@@ -21,7 +21,7 @@ ATTACKER, REBOUND = "attacker.example", "rebound.example"
 
 
 class Attacker:
-    """A web site. What the page reports is put together with the harm that is seen when it does."""
+    """A web site. Combines the reports of the page with the harm that the target then shows."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -29,7 +29,7 @@ class Attacker:
         self.port = 0
 
     def page(self, host: str) -> bytes:
-        """The page, attacking the target by the name of a host."""
+        """A page that attacks the target through a host name."""
         text = PAGE.read_text().replace("TARGET", f"http://{host}:{self.target.port}")
         return text.replace("REPORT", f"http://{ATTACKER}:{self.port}/").encode()
 
@@ -48,12 +48,12 @@ def attacker(target: Target) -> Generator[Attacker]:
 
 
 def foreign(site: Attacker, _folder: Path) -> str:
-    """Another site's page."""
+    """A page of another site."""
     return f"http://{ATTACKER}:{site.port}/"
 
 
 def rebinding(site: Attacker, _folder: Path) -> str:
-    """A page whose name was the attacker's address when it was loaded, and is 127.0.0.1 now: of the target's origin."""
+    """A page whose name resolved to the attacker when it was loaded, and to 127.0.0.1 now: it has the target's origin."""
     return f"http://{REBOUND}:{site.target.port}/page"
 
 
@@ -72,28 +72,28 @@ ORIGINS: dict[str, Callable[[Attacker, Path], str]] = {
 
 
 def attack(target: Target, origin: Callable[[Attacker, Path], str]) -> set[str]:
-    """Open the page from an origin and wait for it; the attacks that succeeded."""
+    """Open the page from an origin and wait for it. Returns the attacks that succeeded."""
     with (
         attacker(target) as site,
         tempfile.TemporaryDirectory(
             prefix="trn-chromium-",
-            ignore_cleanup_errors=True,  # what Chromium started may still write
+            ignore_cleanup_errors=True,  # Processes that Chromium started may still write.
         ) as folder,
     ):
-        # The page at the name that is rebound comes from the attacker, and all else at this name from the target.
+        # The attacker serves the page at the rebound name, and the target everything else at this name.
         proxy = f"PROXY 127.0.0.1:{site.port}"
         script = f"function FindProxyForURL(u, h) {{ return u.endsWith('/page') ? '{proxy}' : 'DIRECT'; }}"
         command = [
             "chromium",
             "--headless",
-            "--no-sandbox",  # it runs as root, and what it is shown is ours
+            "--no-sandbox",  # Chromium runs as root, and only loads our own pages.
             "--disable-gpu",
             "--no-first-run",
             "--disable-background-networking",
             f"--user-data-dir={folder}",
             "--host-resolver-rules=MAP *.example 127.0.0.1",
             f"--proxy-pac-url=data:application/x-ns-proxy-autoconfig,{quote(script)}",
-            "--remote-debugging-port=0",  # without it, a headless Chromium ends once the page is loaded
+            "--remote-debugging-port=0",  # Without it, a headless Chromium ends once the page is loaded.
             origin(site, Path(folder)),
         ]
         with (Path(folder) / "log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as browser:
@@ -107,7 +107,7 @@ def attack(target: Target, origin: Callable[[Attacker, Path], str]) -> set[str]:
 def _handler(site: Attacker) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            rebound = self.path.startswith("http://")  # as to a proxy
+            rebound = self.path.startswith("http://")  # As to a proxy.
             self._send(site.page(REBOUND if rebound else "127.0.0.1"))
 
         def do_POST(self) -> None:
@@ -124,6 +124,6 @@ def _handler(site: Attacker) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: what matters is reported."""
+            """Print nothing: the page reports its results."""
 
     return Handler

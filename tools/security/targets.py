@@ -1,4 +1,4 @@
-"""What is attacked: the embedded AWS, and plain moto, against which the same attacks succeed."""
+"""The targets of the attacks: the embedded AWS, and plain moto, against which the same attacks succeed."""
 
 import shutil
 import tempfile
@@ -23,7 +23,7 @@ IMAGE = b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A server as its owner sees it. folder: where its state is, pid: its process; both None for plain moto."""
+    """A server as its owner sees it. folder: its state, pid: its process; both None for plain moto."""
 
     connection: Connection
     folder: Path | None = None
@@ -44,7 +44,7 @@ class Target:
         )
 
     def prepare(self) -> None:
-        """Make what the attacks are after: a bucket with an object, as open as S3 has it."""
+        """Make the target of the attacks: a bucket with an object, with the access that S3 allows by default."""
         s3 = self.client("s3")
         s3.create_bucket(
             Bucket="victim", ACL="public-read-write", CreateBucketConfiguration={"LocationConstraint": REGION}
@@ -52,7 +52,7 @@ class Target:
         s3.put_object(Bucket="victim", Key="image.svg", Body=IMAGE, ACL="public-read", ContentType="image/svg+xml")
 
     def harm(self) -> set[str]:
-        """The attacks that have left a trace here."""
+        """The attacks that left a trace here."""
         stacks = self.client("cloudformation").list_stacks()["StackSummaries"]
         harm = {"create"} if any(stack["StackName"] == "attack" for stack in stacks) else set[str]()
         try:

@@ -1,4 +1,4 @@
-"""A real Chromium, shown a page that attacks: nothing of it reaches the embedded AWS, and plain moto is reached."""
+"""A page in a real Chromium attacks the embedded AWS without success, and plain moto with success."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,10 +9,10 @@ from tools.security.browser import ORIGINS, Attacker, attack
 from tools.security.targets import embedded_aws, plain_moto
 
 EVERYTHING = {"create", "read", "embed", "submit", "reset"}
-"""WebSockets are not among them: plain moto has none either."""
+"""Without WebSockets: plain moto has none either."""
 SUCCEEDS = {
     "a foreign origin": EVERYTHING,
-    "a rebinding name": EVERYTHING - {"embed", "submit"},  # moto's S3 takes the name for that of another bucket
+    "a rebinding name": EVERYTHING - {"embed", "submit"},  # moto's S3 takes the name for that of another bucket.
     "a file": EVERYTHING,
 }
 

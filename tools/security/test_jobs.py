@@ -25,7 +25,7 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder that every user reaches, with a folder `job` of the other user."""
+    """A folder that every user can reach, with a folder `job` of the other user."""
     folder = Path(tempfile.mkdtemp(prefix="trn-security-"))
     folder.chmod(0o755)
     (folder / "job").mkdir()
@@ -38,7 +38,7 @@ def as_other(*command: str | Path, folder: Path) -> "subprocess.CompletedProcess
     return subprocess.run([*AS_OTHER, *command], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
 
 
-def test_user_of_jobs_cannot_log_in_and_has_no_home(place: Path) -> None:
+def test_job_user_cannot_log_in_and_has_no_home(place: Path) -> None:
     (place / "trn-job.conf").write_text(f'u {limits.JOB_USER} {limits.JOB_UID} "Jobs" /nonexistent /usr/sbin/nologin\n')
     (place / "etc").mkdir()
     subprocess.run(["systemd-sysusers", f"--root={place}", place / "trn-job.conf"], check=True)
@@ -47,7 +47,7 @@ def test_user_of_jobs_cannot_log_in_and_has_no_home(place: Path) -> None:
     assert found.split(":")[5:] == ["/nonexistent", "/usr/sbin/nologin"]
 
 
-def test_root_imports_nothing_from_the_folder_of_a_job(place: Path) -> None:
+def test_root_imports_nothing_from_job_folder(place: Path) -> None:
     as_other("sh", "-c", f'echo \'open("{place}/job/ran", "w")\' >argparse.py', folder=place / "job")
     assert (place / "job/argparse.py").exists()
     path = os.pathsep.join([str(NODE), str(Path(trainium_wire.__file__).parents[1])])
@@ -64,12 +64,12 @@ def test_root_imports_nothing_from_the_folder_of_a_job(place: Path) -> None:
     assert not (place / "job/ran").exists()
 
 
-def test_proof_of_a_node_runs_without_the_rights_of_root(place: Path) -> None:
+def test_proof_of_node_runs_without_root_rights(place: Path) -> None:
     ran = programs.run("sh", "-c", "id -u; id -G; echo $HOME", seconds=60, folder=str(place / "job"), user="nobody")
     assert ran.out.split() == [str(OTHER_ID), str(OTHER_ID), f"{place}/job"]
 
 
-def test_job_installs_over_the_image_and_cannot_change_it(place: Path) -> None:
+def test_job_installs_packages_without_changing_the_image(place: Path) -> None:
     image = place / "image"
     subprocess.run([SYSTEM_PYTHON, "-m", "venv", "--without-pip", image], check=True)
     (packages,) = image.glob("lib/python3*/site-packages")
@@ -87,7 +87,7 @@ def test_job_installs_over_the_image_and_cannot_change_it(place: Path) -> None:
     assert (packages / "tool.py").read_text() == "print('of the image')\n"
 
 
-def test_cdk_cli_of_another_user_is_not_run(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cdk_cli_of_another_user_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     program = place / "node_modules/.bin/cdk"

@@ -1,4 +1,4 @@
-"""Another user of the machine reaches nothing of the embedded AWS, neither over the network nor in files."""
+"""Another user of the machine has no access to the embedded AWS, neither over the network nor through files."""
 
 import json
 import subprocess
@@ -16,27 +16,27 @@ FILES = {
 
 
 def succeeded(target: Target, *user: str) -> set[str]:
-    """What the foreign client says that it could do, as this user or as another."""
+    """The attacks that the foreign client reports as successful, run as this user or as another."""
     own = [str(target.folder), str(target.pid)] if target.folder else []
     command = [*user, "/usr/bin/python3", "-c", SCRIPT, str(target.port), *own]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", timeout=120)
     return set(json.loads(ran.stdout))
 
 
-def test_another_user_does_everything_to_plain_moto() -> None:
+def test_other_user_has_full_access_to_plain_moto() -> None:
     with plain_moto() as target:
         target.prepare()
         assert succeeded(target, *NOBODY) == NETWORK
 
 
-def test_another_user_does_nothing_to_the_embedded_aws() -> None:
+def test_other_user_has_no_access_to_embedded_aws() -> None:
     with embedded_aws() as target:
         target.prepare()
         assert succeeded(target, *NOBODY) == set()
         assert target.harm() == set()
 
 
-def test_owner_without_the_secret_reaches_files_but_no_api() -> None:
+def test_owner_without_secret_has_files_but_no_api() -> None:
     with embedded_aws() as target:
         target.prepare()
         assert succeeded(target) == FILES

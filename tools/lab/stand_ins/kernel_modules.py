@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""modprobe, rmmod and modinfo, called by these names: for the modules of Trainium and its file system."""
+"""modprobe, rmmod and modinfo, called by these names, for the modules of Trainium and its file system."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ ALWAYS_THERE = {"efa", "lustre", "lnet"}
 
 
 def main(program: str, arguments: list[str]) -> str | int | None:
-    """The exit code, or a problem."""
+    """Returns the exit code, or a problem."""
     modules = [argument for argument in arguments if not argument.startswith("-")]
     if program == "modprobe" and set(modules) <= ALWAYS_THERE:
         return None

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The local disks, mounted as one at a folder. They are memory, of which the size is promised and not there."""
+"""Mounts the local disks as one at a folder. They are in memory, and only their size is simulated."""
 
 import subprocess
 import sys

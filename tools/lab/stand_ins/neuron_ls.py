@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""neuron-ls: prints one object for each device that is there.
+"""neuron-ls: prints one object for each device.
 
 Its option is -j before release 2.34, and --output-format json since, whose list is a field of an object (AWS Neuron SDK
 documentation, announcement of 2026-10-16; the field's name is not announced, and assumed here).
@@ -14,7 +14,7 @@ from node_hardware import description, devices_present, is_driver_loaded
 
 SAMPLES = Path("/usr/share/trnlab/neuron_ls.json")
 SIDE = 4
-"""Sixteen devices are a torus of four by four."""
+"""Sixteen devices form a torus of four by four."""
 
 
 def neighbours(device: int, count: int) -> list[int] | None:

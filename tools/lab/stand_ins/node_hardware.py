@@ -1,4 +1,4 @@
-"""The hardware of this node, and what its kernel shows of it. Shared by the stand-ins beside this file."""
+"""The hardware of this node and what its kernel shows of it. Shared by the stand-ins in this folder."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 DRIVER_VERSION = Path("/usr/share/trnlab/neuron_driver")
-"""Written by the driver's package: the version of the module that is installed, not of the one that is loaded."""
+"""Written by the driver's package: the version of the installed module, which may differ from the loaded one."""
 
 MODULE = Path("/sys/module/neuron")
 DEVICES = Path("/sys/devices/virtual/neuron_device")
@@ -29,7 +29,7 @@ def is_driver_loaded() -> bool:
 
 
 def load_driver() -> str | None:
-    """Load the installed driver. Returns modprobe's problem when that does not work."""
+    """Load the installed driver. Returns modprobe's error if that fails."""
     hardware = description()
     if not DRIVER_VERSION.is_file():
         return f"FATAL: Module neuron not found in directory /lib/modules/{os.uname().release}"

@@ -11,7 +11,7 @@ LOCAL_DISK = "Amazon_EC2_NVMe_Instance_Storage"
 
 
 def show_sysfs() -> None:
-    """Lay the files of /etc/trnlab/sys over /sys, where more can be written; control groups stay the kernel's."""
+    """Overlay /sys with the writable files of /etc/trnlab/sys, except for control groups."""
     for name in ("sys", "upper", "work"):
         (SYSFS / name).mkdir(parents=True)
     layers = f"lowerdir=/etc/trnlab/sys:/sys,upperdir={SYSFS / 'upper'},workdir={SYSFS / 'work'}"

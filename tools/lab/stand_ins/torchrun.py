@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""torchrun with static ranks, for the all-reduce of `trn-node internode` alone: the nodes of a group really meet.
+"""torchrun with static ranks, only for the all-reduce of `trn-node internode`: the nodes of a group really connect.
 
-Rank 0 listens at the address and port that all are given. Whether numbers arrive is up to the nodes' EFA.
+Rank 0 listens at the given address and port. The EFA state of the nodes decides whether numbers arrive.
 """
 
 import argparse

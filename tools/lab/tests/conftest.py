@@ -1,4 +1,4 @@
-"""The lab, switched on once for all tests, and one deployed cluster for those that want a sound one."""
+"""The lab, switched on once for all tests, and one deployed cluster for tests that need a healthy one."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ from tools.lab.site import lose_a_device
 
 @pytest.fixture(scope="session")
 def lab(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
-    """At its end, the sentence with which `make lab` closes is in .lab/run/shown."""
+    """At its end, the closing sentence of `make lab` is in .lab/run/shown."""
     with laboratory() as on:
         yield on
         shown = f"{on.delivered} nodes booted for real, {request.session.testscollected} tests of them"
@@ -35,7 +35,7 @@ def hypervisor(lab: Laboratory) -> Iterator[Hypervisor]:
 
 
 def prepare_two_faults(number: int, node: Node) -> None:
-    """One node lacks a device, and packets of another one get lost; all have PyTorch."""
+    """One node lacks a device, and another one loses packets; all have PyTorch."""
     with_torchrun(number, node)
     if number == 0:
         lose_a_device(node)
@@ -45,12 +45,12 @@ def prepare_two_faults(number: int, node: Node) -> None:
 
 @pytest.fixture(scope="session")
 def cluster(lab: Laboratory, hypervisor: Hypervisor) -> Iterator[ClusterJobs]:
-    """Sound nodes with PyTorch, deployed once: faulty ones were replaced, or the deployment had failed.
+    """Healthy nodes with PyTorch, deployed once. Faulty ones were replaced, otherwise the deployment would have failed.
 
     A test that needs another deployment destroys it.
     """
     hypervisor.prepare(prepare_two_faults)
-    # Tests have more of them replaced than are by default.
+    # The tests replace more nodes than the default allows.
     settings = {"nodes": str(MAX_NODES), "node_replacements": "10", **resources_of_jobs(lab)}
     run = deploy(**settings)
     assert run.code == 0, run.errors

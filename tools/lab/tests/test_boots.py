@@ -1,4 +1,4 @@
-"""A sound node proves itself however it is booted: slowly, after a power loss, from an image of another node."""
+"""A healthy node passes its verification however it boots: slowly, after a power loss, from an image of another node."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -31,7 +31,7 @@ def node(site: Site) -> Iterator[Node]:
 
 @pytest.fixture(scope="module")
 def proven(site: Site) -> Iterator[Node]:
-    """A node that proved itself, and runs."""
+    """A running node that passed its verification."""
     made = site.node()
     made.power_on()
     assert site.outcome(made).verdict.state == "ready"
@@ -47,41 +47,41 @@ def assert_proven(outcome: Outcome) -> None:
     assert outcome.verdict.reason == "1 of 1 nodes proven", outcome
 
 
-def test_every_check_of_a_cluster_of_one_is_in_the_record(site: Site, proven: Node) -> None:
+def test_record_of_single_node_contains_every_check(site: Site, proven: Node) -> None:
     record = site.record(proven)
     assert record
-    needless = {"lnc", "ultraserver", "peers", "internode-collectives"}  # of a trn1, and of a node without peers
+    needless = {"lnc", "ultraserver", "peers", "internode-collectives"}  # For a trn1 without peers.
     assert {check.name for check in record.checks} == NODE_CHECKS.keys() - needless
 
 
-def test_cloud_init_finds_nothing_wrong(proven: Node) -> None:
+def test_cloud_init_reports_no_error(proven: Node) -> None:
     wait_for("cloud-init", lambda: proven.succeeds("test", "-e", "/run/cloud-init/result.json"))
     assert '"errors": []' in proven.execute("cat", "/run/cloud-init/result.json")
 
 
-def test_cloud_init_itself_finds_the_cloud_config_valid(proven: Node) -> None:
+def test_cloud_init_schema_accepts_cloud_config(proven: Node) -> None:
     proven.execute("cloud-init", "schema", "--system")
 
 
-def test_a_proven_node_has_no_failed_unit(proven: Node) -> None:
+def test_proven_node_has_no_failed_unit(proven: Node) -> None:
     wait_for("the boot's end", lambda: proven.succeeds("systemctl", "is-active", "trn-node-watch.service"))
     assert proven.execute("systemctl", "--failed", "--plain", "--no-legend") == ""
 
 
 @pytest.mark.usefixtures("proven")
-def test_the_metadata_service_is_queried_with_a_token_alone(lab: Laboratory) -> None:
+def test_metadata_service_is_queried_with_token_only(lab: Laboratory) -> None:
     assert lab.metadata.tokens
     assert lab.metadata.refused == 0
 
 
-def test_a_node_of_the_image_downloads_its_node_script_and_nothing_else(lab: Laboratory, proven: Node) -> None:
+def test_node_from_image_downloads_only_its_node_script(lab: Laboratory, proven: Node) -> None:
     parameters = lab.proxy.of(proven.instance.address)
     polled = ("cluster.json", "job.json")
     downloads = [request for request in parameters if request.method == "GET" and not request.path.endswith(polled)]
     assert [request.path.split("/")[1] for request in downloads] == ["scripts"]
 
 
-def test_a_bare_node_installs_the_pinned_packages_and_proves_itself(lab: Laboratory) -> None:
+def test_bare_node_installs_pinned_packages_and_is_proven(lab: Laboratory) -> None:
     site = Site(lab, lab_plan(**BARE))
     node = site.node(layers=lab.bare)
     node.power_on()
@@ -90,14 +90,14 @@ def test_a_bare_node_installs_the_pinned_packages_and_proves_itself(lab: Laborat
 
 
 @pytest.mark.parametrize("release", ["2.27.1", "2.28.0"])
-def test_a_node_proves_itself_with_the_programs_of_older_releases(site: Site, release: str) -> None:
+def test_node_with_programs_of_older_releases_is_proven(site: Site, release: str) -> None:
     node = site.node(replace(site.hardware, neuron_release=release))
     node.power_on()
     assert_proven(site.outcome(node))
     site.lab.remove(node)
 
 
-def test_what_a_job_can_do_without_is_a_warning(site: Site) -> None:
+def test_checks_that_do_not_affect_jobs_only_warn(site: Site) -> None:
     node = site.node(replace(site.hardware, clock_synchronised=False), environment=SHORT_TIMEOUTS)
     node.write("usr/share/trnlab/neuron_driver", "2.26.5.0\n")
     node.power_on()
@@ -108,20 +108,20 @@ def test_what_a_job_can_do_without_is_a_warning(site: Site) -> None:
     site.lab.remove(node)
 
 
-def test_a_slow_metadata_service_is_waited_for(lab: Laboratory, site: Site, node: Node) -> None:
+def test_slow_metadata_service_does_not_fail_the_node(lab: Laboratory, site: Site, node: Node) -> None:
     lab.metadata.subjects[node.instance.address].delay_seconds = 0.3
     node.power_on()
     assert_proven(site.outcome(node))
 
 
-def test_a_reboot_in_the_middle_of_the_verification_does_no_harm(site: Site, node: Node) -> None:
+def test_reboot_during_verification_leaves_node_proven(site: Site, node: Node) -> None:
     node.power_on()
     wait_for("the verification", log_contains(node, "verify the node"))
     node.execute("systemctl", "reboot", "--no-block")
     assert_proven(site.outcome(node))
 
 
-def test_a_power_loss_in_the_middle_of_the_verification_does_no_harm(site: Site, node: Node) -> None:
+def test_power_loss_during_verification_leaves_node_proven(site: Site, node: Node) -> None:
     node.power_on()
     wait_for("the verification", log_contains(node, "verify the node"))
     node.cut_power()
@@ -129,7 +129,7 @@ def test_a_power_loss_in_the_middle_of_the_verification_does_no_harm(site: Site,
     assert_proven(site.outcome(node))
 
 
-def test_a_power_loss_in_the_middle_of_the_installation_does_no_harm(site: Site, node: Node) -> None:
+def test_power_loss_during_installation_leaves_node_proven(site: Site, node: Node) -> None:
     node.power_on()
     wait_for("the installation", (node.root / "opt/trn").exists)
     node.cut_power()
@@ -138,7 +138,7 @@ def test_a_power_loss_in_the_middle_of_the_installation_does_no_harm(site: Site,
     assert_proven(site.outcome(node))
 
 
-def test_a_node_proves_itself_anew_at_every_boot(site: Site, node: Node) -> None:
+def test_node_is_verified_at_every_boot(site: Site, node: Node) -> None:
     node.power_on()
     first = site.outcome(node).record
     assert first
@@ -154,7 +154,7 @@ def newer(site: Site, node: Node, than: str) -> NodeRecord | None:
     return record if record and record.time > than else None
 
 
-def test_two_nodes_from_an_image_of_a_proven_node_prove_themselves(lab: Laboratory, site: Site) -> None:
+def test_nodes_from_image_of_proven_node_are_verified_anew(lab: Laboratory, site: Site) -> None:
     original = site.node()
     original.power_on()
     assert_proven(site.outcome(original))

@@ -1,4 +1,4 @@
-"""A node with a fault reports it in a sentence that the deployment shows. All faulty nodes boot at once."""
+"""A faulty node reports its fault in a sentence that the deployment shows. All faulty nodes boot at once."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -22,14 +22,14 @@ Breaking = Callable[[Laboratory, Node], object]
 
 
 def leave_it(_lab: Laboratory, _node: Node) -> None:
-    """For a fault of the hardware or of the plan alone."""
+    """Do nothing: the fault is in the hardware or the plan."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What is wrong with a node, and the sentence that the deployment's event ends with.
+    """A fault of a node, and the sentence that ends the deployment's event.
 
-    hardware: fields of the node's hardware that are changed. breaking: what is done to it before it is powered on.
+    hardware: changed fields of the node's hardware. breaking: what is done to the node before it is powered on.
     """
 
     reported: str
@@ -48,7 +48,7 @@ def no_driver(_lab: Laboratory, node: Node) -> None:
 
 
 def full_disk(_lab: Laboratory, node: Node) -> None:
-    """Only where the node is installed: on one that is full everywhere, cloud-init itself fails without a message."""
+    """Fill only the disk that the installation uses: with all disks full, cloud-init itself fails without a message."""
     node.write("etc/systemd/system/opt-trn.mount", FULL_DISK)
     wants = node.root / "etc/systemd/system/local-fs.target.wants"
     wants.mkdir(exist_ok=True)
@@ -165,7 +165,7 @@ def outcomes(lab: Laboratory) -> Iterator[Mapping[str, Outcome]]:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_the_event_of_the_deployment_names_the_fault(outcomes: Mapping[str, Outcome], name: str) -> None:
+def test_deployment_event_names_the_fault(outcomes: Mapping[str, Outcome], name: str) -> None:
     outcome = outcomes[name]
     assert outcome.verdict.state == "failed"
     assert re.search(rf"^node {outcome.instance_id}: .*{FAULTS[name].reported}", outcome.verdict.reason)

@@ -1,7 +1,7 @@
-"""Jobs on four booted nodes: `trn run` from outside, torchrun across nodes, and what happens to nodes meanwhile.
+"""Jobs on four booted nodes: `trn run` from outside, torchrun across nodes, and disturbances of nodes meanwhile.
 
 examples/lm is trained once without a disturbance, and once through all of them, in attempts of one job and in jobs that
-resume it. What it computes at each step has to be the same, to the last digit.
+resume it. Both must compute the same losses at each step, to the last digit.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ from tools.lab.shell import run
 HANG_SECONDS = 30
 KILLED = 137
 MOST_SECONDS = 30
-"""Of the looks at S3, of the grace of ten seconds that processes have, and of a machine with other work."""
+"""Covers the interval of S3 polls, the grace period of ten seconds for processes, and a busy machine."""
 
 SETUP = (
     "id --user; sudo -n true || echo no sudo; ls /home/* || echo no homes; "
@@ -55,17 +55,17 @@ ENDS = {
     "stopped": ("stopped", "^trn stop$"),
     "disk full": ("failed", r"^rank 0 on node 0 \(i-[0-9a-f]+\): .*; no space is left on the disk of the job$"),
 }
-"""By what happened to the attempt: its result, and its reason."""
+"""The expected result and reason of an attempt, by its disturbance."""
 
 MANIFEST = r"/checkpoints/[^/]+\.json$"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Disturbed:
-    """An attempt that something happened to.
+    """A disturbed attempt.
 
-    logs: of each node. declared, ended: seconds from then until the attempt's end was in S3, and until no process
-    computed on any node. began: when it happened, in seconds since 1970.
+    logs: of each node. declared, ended: seconds from the disturbance until the attempt's end was in S3, and until no
+    process computed on any node. began: when it happened, in seconds since 1970.
     """
 
     job: str
@@ -80,7 +80,7 @@ class Disturbed:
 
 @dataclass(frozen=True, kw_only=True)
 class Story:
-    """attempts: by what happened to them. last: the job that ended it all."""
+    """attempts: by disturbance. last: the job that completed the training."""
 
     attempts: Mapping[str, Disturbed]
     last: str
@@ -88,7 +88,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def uninterrupted(cluster: ClusterJobs) -> str:
-    """A job that nothing happens to."""
+    """An undisturbed job."""
     submitted = time.time()
     job = cluster.start("sound", paced=False, setup=SETUP, inputs=INPUTS, secrets={"TOKEN": SECRET_ARN})
     end = cluster.end_of(job)
@@ -101,7 +101,7 @@ def uninterrupted(cluster: ClusterJobs) -> str:
 
 @pytest.fixture(scope="module")
 def story(cluster: ClusterJobs) -> Story:
-    """One training, through everything that is to be outlived."""
+    """One training, through all disturbances."""
     attempts: dict[str, Disturbed] = {}
     job = cluster.start("outlives", paced=True, retries=4, retry_on_exit_codes=[KILLED], hang_seconds=HANG_SECONDS)
 
@@ -182,7 +182,7 @@ def signal_ranks(node: Node, name: str) -> None:
 
 
 def await_half_a_checkpoint(cluster: ClusterJobs, node: Node) -> None:
-    """Its files are in S3 then, and its manifest never comes."""
+    """Its files are in S3 then, and its manifest never appears."""
     proxy, address = cluster.lab.proxy, node.instance.address
     proxy.s3_faults[address] = replace(WRITING_DENIED, path=MANIFEST)
     before = len(proxy.requests)
@@ -195,7 +195,9 @@ def await_half_a_checkpoint(cluster: ClusterJobs, node: Node) -> None:
 
 
 def cut_power(node: Node) -> None:
-    """Its network namespace outlives it, and would refuse connections where a machine without power is silent."""
+    """Keep its network namespace silent: it outlives the node, and would refuse connections that a dead machine
+    ignores.
+    """
     run("ip", "link", "set", cable(node.instance.address), "down")
     node.cut_power()
 
@@ -206,13 +208,13 @@ def give_notice(cluster: ClusterJobs, node: Node) -> None:
 
 
 def disk_of_the_job(node: Node) -> str:
-    """Where it is mounted."""
+    """The mount point of the job's disk."""
     folder = json.loads(node.execute("cat", "/run/trn/launch.json"))["folder"]
     return node.execute("df", "--output=target", folder).split()[-1]
 
 
 def fill_disk(node: Node) -> None:
-    """The local disks are memory here: made as small as what is on them, and the rest filled."""
+    """Fill the local disks. They are in memory: shrink them to their contents and fill the rest."""
     disk = disk_of_the_job(node)
     used = int(node.execute("df", "--output=used", "--block-size=1K", disk).split()[-1])
     node.execute("mount", "-o", f"remount,size={used + 64}k", disk)
@@ -223,12 +225,12 @@ def empty_disk(node: Node) -> None:
     node.execute("mount", "-o", "remount,size=90%", disk_of_the_job(node))
 
 
-def test_a_training_over_all_nodes_succeeds(cluster: ClusterJobs, uninterrupted: str) -> None:
+def test_training_over_all_nodes_succeeds(cluster: ClusterJobs, uninterrupted: str) -> None:
     assert list(cluster.losses(uninterrupted, 1)) == list(range(1, STEPS + 1))
     assert set(cluster.first_steps(uninterrupted, 1)) == set(range(cluster.count))
 
 
-def test_setup_runs_on_every_node_as_the_user_of_jobs(cluster: ClusterJobs, uninterrupted: str) -> None:
+def test_setup_runs_on_every_node_as_job_user(cluster: ClusterJobs, uninterrupted: str) -> None:
     first_line = (EXAMPLE / "NOTICE.md").read_text().splitlines()[0]
     for node in range(cluster.count):
         assert {"60800", "no sudo", "no homes", PART, first_line} <= set(
@@ -236,7 +238,7 @@ def test_setup_runs_on_every_node_as_the_user_of_jobs(cluster: ClusterJobs, unin
         )
 
 
-def test_a_secret_is_in_the_environment_and_in_nothing_that_is_left(cluster: ClusterJobs, uninterrupted: str) -> None:
+def test_secret_is_only_in_the_environment(cluster: ClusterJobs, uninterrupted: str) -> None:
     digest = hashlib.sha256(SECRET.encode()).hexdigest()
     for number, node in enumerate(cluster.nodes):
         assert {f"{digest}  -", "***"} <= set(cluster.log(uninterrupted, 1, number).splitlines())
@@ -244,13 +246,13 @@ def test_a_secret_is_in_the_environment_and_in_nothing_that_is_left(cluster: Clu
     assert not [key for key, content in cluster.objects(uninterrupted).items() if SECRET.encode() in content]
 
 
-def test_a_job_that_is_over_leaves_no_process_on_any_node(cluster: ClusterJobs, uninterrupted: str) -> None:
+def test_finished_job_leaves_no_process_on_any_node(cluster: ClusterJobs, uninterrupted: str) -> None:
     assert uninterrupted
     cluster.wait_for("the end of all units", lambda: not cluster.processes())
 
 
 @pytest.mark.parametrize("what", ENDS)
-def test_the_end_of_an_attempt_says_what_happened_and_where(story: Story, what: str) -> None:
+def test_end_of_attempt_names_reason_and_node(story: Story, what: str) -> None:
     result, sentence = ENDS[what]
     end = story.attempts[what].end
     assert end["result"] == result
@@ -258,21 +260,21 @@ def test_the_end_of_an_attempt_says_what_happened_and_where(story: Story, what: 
 
 
 @pytest.mark.parametrize("what", ENDS)
-def test_all_ranks_of_all_nodes_end_within_seconds_of_the_attempt(story: Story, what: str) -> None:
+def test_all_ranks_end_within_seconds_of_the_attempt(story: Story, what: str) -> None:
     assert story.attempts[what].ended - story.attempts[what].declared < MOST_SECONDS
 
 
-def test_a_killed_rank_ends_those_of_all_nodes_within_seconds(story: Story) -> None:
+def test_killed_rank_ends_all_ranks_within_seconds(story: Story) -> None:
     assert story.attempts["process killed"].ended < MOST_SECONDS
 
 
-def test_of_a_hang_the_log_of_each_node_shows_where_it_stood(story: Story) -> None:
-    """By faulthandler; or by an exception, where the connection to a node that ended before was lost first."""
+def test_log_of_hung_job_shows_stack_of_each_node(story: Story) -> None:
+    """From faulthandler, or from an exception if a node lost its connection to one that ended earlier."""
     for log in story.attempts["node hangs"].logs:
         assert re.search(r'File "(.*/)?train.py", line \d+,? in main', log), log[-LONGEST_LOG:]
 
 
-def test_every_step_computes_what_it_does_undisturbed(cluster: ClusterJobs, uninterrupted: str, story: Story) -> None:
+def test_disturbed_training_computes_same_losses(cluster: ClusterJobs, uninterrupted: str, story: Story) -> None:
     undisturbed = cluster.losses(uninterrupted, 1)
     for what, disturbed in story.attempts.items():
         assert disturbed.losses.items() <= undisturbed.items(), what
@@ -280,13 +282,13 @@ def test_every_step_computes_what_it_does_undisturbed(cluster: ClusterJobs, unin
     assert cluster.object(story.last, "outputs/model.pt") == cluster.object(uninterrupted, "outputs/model.pt")
 
 
-def test_each_attempt_goes_on_from_the_last_whole_checkpoint(story: Story) -> None:
+def test_attempt_resumes_from_last_complete_checkpoint(story: Story) -> None:
     order = list(story.attempts.values())
     for before, after in itertools.pairwise(order):
         assert 1 < min(after.losses) <= max(before.losses) + 1
 
 
-def test_checkpoints_go_to_the_bucket_of_the_plan(cluster: ClusterJobs, story: Story) -> None:
+def test_checkpoints_are_stored_in_bucket_of_plan(cluster: ClusterJobs, story: Story) -> None:
     assert cluster.checkpoints(story.last)
     assert not [key for key in cluster.objects(story.last) if "/checkpoints/" in key]
 

@@ -1,4 +1,4 @@
-"""From `cdk deploy` to nodes that the deployment's own gate takes for proven, or to an event that says why not."""
+"""From `cdk deploy` to nodes that the deployment's own gate accepts, or to an event with the reason why not."""
 
 import json
 import re
@@ -35,7 +35,7 @@ ExecStart={line}
 """
 MODULES = tuple("abc")
 FAKE_COMPILER = REPOSITORY / "tests/userdata/fake_compiler.py"
-"""Runs on a node with the node's own Python, and keeps the layout of PyTorch/XLA's cache."""
+"""Runs on a node with the node's own Python, and uses the layout of PyTorch/XLA's cache."""
 COMPILES = f"python3 {FAKE_COMPILER.name} xla $NEURON_COMPILE_CACHE_URL {' '.join(MODULES)}"
 HARDWARE_ERROR = "6,900000,1,-;NEURON_HW_ERR=HBM_UNCORRECTABLE_ERROR instance-id=i nd-id=3 action=TERMINATE_INSTANCE"
 
@@ -46,7 +46,7 @@ def checks_of(node: Node) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def nodes(cluster: ClusterJobs) -> Mapping[str, Node]:
-    """Those of the cluster that is deployed, by instance id; the first is the head."""
+    """The nodes of the deployed cluster, by instance id; the first is the head."""
     cluster.await_proven()
     return {node.instance.instance_id: node for node in cluster.nodes}
 
@@ -58,28 +58,28 @@ def _removed_at_the_end() -> Iterator[None]:
     assert run.code == 0, run.errors
 
 
-def test_a_deployment_of_sound_nodes_succeeds(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
+def test_deployment_of_healthy_nodes_succeeds(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     assert output(lab, "Fleet") == f"{NODES} of {NODES} nodes proven"
     assert len(nodes) == NODES
 
 
-def test_nodes_without_a_device_or_with_packet_loss_are_replaced(cluster: ClusterJobs) -> None:
+def test_nodes_with_missing_device_or_packet_loss_are_replaced(cluster: ClusterJobs) -> None:
     assert cluster.booted == NODES + 2
 
 
-def test_the_nodes_have_computed_together(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
+def test_nodes_pass_collective_test(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     found = {check["found"] for node in nodes.values() for check in checks_of(node) if "internode" in check["name"]}
     assert found == {f"correct over {NODES} nodes, 88.0 GB/s at 256 MiB"}
     assert lab
 
 
-def test_each_node_ran_the_user_data_that_ec2_resolved(nodes: Mapping[str, Node]) -> None:
+def test_node_runs_user_data_resolved_by_ec2(nodes: Mapping[str, Node]) -> None:
     for node in nodes.values():
         assert b"${Token[" not in node.instance.user_data
         assert len(node.instance.user_data) <= LIMIT_BYTES - 1024
 
 
-def test_a_login_shell_knows_the_cluster(nodes: Mapping[str, Node]) -> None:
+def test_login_shell_has_cluster_variables(nodes: Mapping[str, Node]) -> None:
     head = next(iter(nodes.values())).instance.address
     for rank, node in enumerate(nodes.values()):
         shown = node.execute("env", "--ignore-environment", "bash", "-lc", f"echo {KNOWN}; command -v torchrun")
@@ -87,9 +87,7 @@ def test_a_login_shell_knows_the_cluster(nodes: Mapping[str, Node]) -> None:
         assert shown.split() == ["efa", head, str(rank), str(NODES), REGION, "unset", program]
 
 
-def test_the_printed_line_runs_as_a_service_with_rank_0_on_the_first_node(
-    lab: Laboratory, nodes: Mapping[str, Node]
-) -> None:
+def test_printed_command_runs_service_with_rank_0_on_head(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     line = output(lab, "Torchrun")
 
     def train(node: Node) -> str:
@@ -106,7 +104,7 @@ def test_the_printed_line_runs_as_a_service_with_rank_0_on_the_first_node(
     assert {line.split()[1] for text in outputs for line in text.splitlines()} == {address}
 
 
-def test_the_keeper_tags_the_instances_of_proven_nodes(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
+def test_reconciler_tags_instances_of_proven_nodes(lab: Laboratory, nodes: Mapping[str, Node]) -> None:
     assert {tag_value(lab, instance_id, "trn:node") for instance_id in nodes} == {"proven"}
 
 
@@ -119,13 +117,13 @@ def test_node_with_a_hardware_error_is_replaced_by_a_proven_one(lab: Laboratory,
 
 
 def install_compiler(_number: int, node: Node) -> None:
-    """The version of one: what compiles is part of the job's source."""
+    """Install a compiler in this version: the compiling program is part of the job's source."""
     (packages,) = (node.root / FRAMEWORK_ENVIRONMENT / "lib").glob("python3*/site-packages")
     (packages / "neuronx_cc-2.21.18209.0+043b1bf7.dist-info").mkdir()
 
 
 def compile_in_a_job(cluster: ClusterJobs, name: str) -> tuple[dict[str, Any], str, str]:
-    """What one node's record says of its cache, which modules it compiled by its log, and `trn jobs`."""
+    """The node's record of its cache, the modules that it compiled according to its log, and the output of `trn jobs`."""
     wait_for("all nodes to reach each other", cluster.is_proven, pause=1)
     source = RUN / "compiles"
     source.mkdir(exist_ok=True)
@@ -161,7 +159,7 @@ def test_second_cluster_with_the_same_cache_starts_warm(
 
 
 @pytest.mark.usefixtures("_removed_at_the_end")
-def test_the_event_of_the_stack_says_what_a_node_lacks(lab: Laboratory, hypervisor: Hypervisor) -> None:
+def test_stack_event_names_what_a_node_lacks(lab: Laboratory, hypervisor: Hypervisor) -> None:
     destroy()
     hypervisor.prepare(lambda _number, node: lose_a_device(node))
     run = deploy(nodes="1", node_recovery="off")

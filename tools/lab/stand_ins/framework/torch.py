@@ -1,4 +1,4 @@
-"""The little of PyTorch that a NeuronCore's self-test needs, computed on the CPU; the core may answer zeros."""
+"""The part of PyTorch that a NeuronCore's self-test needs, computed on the CPU; the core may answer zeros."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ class Tensor:
         return self.rows
 
     def repeat(self, *_tiles: int) -> "Tensor":
-        """Itself: a block of device memory is a quarter of a gigabyte, and here there is none."""
+        """Returns itself: a block of device memory would take a quarter of a gigabyte."""
         return self
 
     def __add__(self, other: "Tensor") -> "Tensor":
@@ -54,7 +54,7 @@ def visible_core() -> int:
 
 
 def open_core() -> None:
-    """Raise what the runtime raises where the visible core is not there."""
+    """Raise the runtime's error if the visible core does not exist."""
     hardware = description()
     cores = hardware["neuron_cores_per_device"] // hardware["logical_neuroncore_config"]
     if not is_driver_loaded() or visible_core() >= cores * len(devices_present(hardware)):

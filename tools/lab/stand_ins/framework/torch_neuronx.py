@@ -1,8 +1,9 @@
-"""The little of TorchNeuron that can go wrong on a node: the folders of compiled graphs, their locks, the CPU instead.
+"""The parts of TorchNeuron that can fail on a node: the folders of compiled graphs, their locks, the fallback to the
+CPU.
 
 As in aws-neuron/torch-neuronx: CompilationCache.cpp (a lock in the local folder before each compilation, a graph
-renamed into place in the persistent one), FileLock.cpp (a waiter that loses patience replaces the lock),
-CPUFallbackExecutor (what fails on the device is computed on the CPU, and nothing is said).
+renamed into place in the persistent one), FileLock.cpp (a waiter replaces the lock after a time), CPUFallbackExecutor
+(operations that fail on the device are computed on the CPU, without a message).
 """
 
 import fcntl
@@ -29,7 +30,7 @@ def execute(name: str, on_device: Callable[[], Result], on_cpu: Callable[[], Res
 
 
 def compiled(name: str, compile_graph: Callable[[], bytes] = lambda: b"NEFF") -> Path:
-    """The compiled graph of an operation. Raises RuntimeError where it cannot be locked."""
+    """The compiled graph of an operation. Raises RuntimeError if it cannot be locked."""
     folder = Path(os.environ.get("TORCH_NEURONX_NEFF_CACHE_DIR", "/tmp/neff_cache"))
     local = Path(os.environ.get("TORCH_NEURONX_NEFF_LOCAL_CACHE_DIR", "/tmp/local_cache"))
     key = hashlib.md5(name.encode()).hexdigest()
@@ -43,7 +44,7 @@ def compiled(name: str, compile_graph: Callable[[], bytes] = lambda: b"NEFF") ->
                 new.write_bytes(content)
                 new.rename(file)
             except OSError:
-                # It was compiled, and is used; the next process compiles it again.
+                # The graph is compiled and used; the next process compiles it again.
                 pass
     return file
 
@@ -63,7 +64,7 @@ def _locked(path: Path) -> Generator[None]:
         except BlockingIOError:
             time.sleep(0.01)
         if time.monotonic() > ends:
-            # The holder of the old file continues, and so does the next waiter with this one.
+            # The holder of the old file continues, and so does the next waiter with the new one.
             os.close(lock)
             path.unlink(missing_ok=True)
             lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
