@@ -12,8 +12,11 @@ import pytest
 
 from tests.userdata.parts import script_of
 from tests.userdata.plans import LOCATIONS, every_plan, plan_for
+from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
-from trainium_userdata.script import boot_script, node_script, node_user_data
+from trainium_userdata.node_files import slurm_files
+from trainium_userdata.pcs import login_script, proof_script
+from trainium_userdata.script import TEMPLATES, boot_script, node_script, node_user_data
 
 SETUP_SCRIPT = "#!/bin/bash\nset -e\ncat <<EOF\n$HOME ${#x[@]} 'unbalanced\nEOF\nEND\n"
 INSTALL = {"neuron_software": "install", "ami": "ami-0123456789abcdef0", "egress": "nat-gateway"}
@@ -27,7 +30,24 @@ def scripts() -> Iterator[str]:
             yield boot_script(node_settings(plan))
         plan = plan_for("trn2.48xlarge", **options)
         yield node_script(node_settings(plan))
+        if "neuron_software" not in options:
+            yield from of_slurm(plan)
         yield script_of(node_user_data(node_settings(plan), LOCATIONS))
+
+
+def of_slurm(plan: Plan) -> Iterator[str]:
+    node = node_settings(plan)
+    yield from (proof_script(node), login_script(node))
+    yield from (file.text for file in slurm_files(node, boot_script="", constant_text=template) if is_shell(file.path))
+    yield from (boot_script(node, role) for role in ("slurm", "login"))
+
+
+def template(name: str) -> str:
+    return TEMPLATES.get_template(f"{name}.j2").render()
+
+
+def is_shell(path: str) -> bool:
+    return path.endswith(("trn-slurm", "epilog"))
 
 
 @cache

@@ -192,9 +192,9 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
     def _answers(self, framework: str) -> int:
         return self.expectations["neuron_cores"] if framework == "jax" else 1
 
-    def run(self, *arguments: str, **settings: str) -> Outcome:
+    def run(self, *arguments: str, program: str = "trn_node", **settings: str) -> Outcome:
         run = subprocess.run(
-            [sys.executable, "-S", "-m", "trn_node", *arguments],
+            [sys.executable, "-S", "-m", program, *arguments],
             cwd=self.root,
             env={
                 "PATH": f"{self.programs}:{os.environ['PATH']}",

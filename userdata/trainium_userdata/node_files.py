@@ -1,10 +1,13 @@
 """The files of a node, with path, mode and text."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
+from trainium_core.engines.pcs.slurm_settings import EPILOG
+from trainium_core.facts import facts
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_userdata.expectations import node_expectations
 from trainium_userdata.node.trn_node.limits import JOB_UID, JOB_USER
@@ -38,14 +41,38 @@ def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[
 
     constant_text: returns the text of a file that is the same on every node, by template name.
     """
+    return (
+        *_common_files(node, _PACKAGES, node_expectations(node), constant_text),
+        _file("/opt/trn/boot.sh", boot_script, mode="755"),
+        *_units(("trn-node-watch.service", "trn-node.service"), constant_text),
+    )
+
+
+def slurm_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
+    """All files of a node of Slurm, as `all_files`."""
+    expected = node_expectations(node)
+    longest = min(expected["self_test"]["all_seconds"], facts()["pcs"]["self_test_seconds"])
+    expected = {**expected, "slurm": True, "self_test": {**expected["self_test"], "all_seconds": longest}}
+    return (
+        *_common_files(node, (*_PACKAGES, "trn_slurm"), expected, constant_text),
+        _file("/usr/local/bin/trn-slurm", constant_text("trn-slurm.sh"), mode="755"),
+        _file("/etc/profile.d/trn-slurm.sh", constant_text("slurm_profile.sh")),
+        _file(EPILOG, constant_text("epilog.sh"), mode="755"),
+        _file("/opt/trn/boot.sh", boot_script, mode="755"),
+        *_units(("trn-node-watch.service",), constant_text),
+    )
+
+
+def _common_files(
+    node: NodeSettings, packages: Iterable[str], expected: Mapping[str, Any], constant_text: Callable[[str], str]
+) -> Iterator[NodeFile]:
     setup: list[NodeFile] = []
     if node.setup_script:
         setup.append(_file("/opt/trn/apt.conf", constant_text("apt.conf")))
         setup.append(_file("/var/lib/trn/setup.sh", node.setup_script, mode="700"))
-    units = ("trn-node-watch.service", "trn-node.service")
-    return (
-        _file("/etc/trn/plan.json", json.dumps(node_expectations(node), indent=1)),
-        *(_module(package, name) for package in _PACKAGES for name in _modules(package)),
+    yield from (
+        _file("/etc/trn/plan.json", json.dumps(expected, indent=1)),
+        *(_module(package, name) for package in packages for name in _modules(package)),
         _command(constant_text),
         _file("/etc/profile.d/trn.sh", constant_text("profile.sh")),
         _file("/etc/needrestart/conf.d/trn-node.conf", constant_text("needrestart.conf")),
@@ -55,9 +82,11 @@ def all_files(node: NodeSettings, *, boot_script: str, constant_text: Callable[[
         # After Ubuntu's file, whose list it extends.
         _file("/etc/apt/apt.conf.d/60trn-node", constant_text("unattended.conf")),
         *setup,
-        _file("/opt/trn/boot.sh", boot_script, mode="755"),
-        *(_file(f"/etc/systemd/system/{name}", constant_text(name)) for name in units),
     )
+
+
+def _units(names: Iterable[str], constant_text: Callable[[str], str]) -> Iterator[NodeFile]:
+    return (_file(f"/etc/systemd/system/{name}", constant_text(name)) for name in names)
 
 
 def reporting_files(*, constant_text: Callable[[str], str]) -> tuple[NodeFile, ...]:
@@ -67,11 +96,11 @@ def reporting_files(*, constant_text: Callable[[str], str]) -> tuple[NodeFile, .
 
 
 def _modules(package: str) -> list[str]:
-    return sorted(file.name for file in _PACKAGES[package].iterdir() if file.name.endswith(".py"))
+    return sorted(file.name for file in _FOLDERS[package].iterdir() if file.name.endswith(".py"))
 
 
 def _module(package: str, name: str) -> NodeFile:
-    return _file(f"/opt/trn/{package}/{name}", (_PACKAGES[package] / name).read_text())
+    return _file(f"/opt/trn/{package}/{name}", (_FOLDERS[package] / name).read_text())
 
 
 def _command(constant_text: Callable[[str], str]) -> NodeFile:
@@ -83,7 +112,8 @@ def _file(path: str, text: str, *, mode: str = "644") -> NodeFile:
 
 
 _SOURCES = files("trainium_userdata") / "node"
-_PACKAGES = {
+_PACKAGES = ("trainium_wire", "trn_node", "trn_job", "trn_cache")
+_FOLDERS = {
     "trainium_wire": files("trainium_wire"),
-    **{package: _SOURCES / package for package in ("trn_node", "trn_job", "trn_cache")},
+    **{package: _SOURCES / package for package in ("trn_node", "trn_job", "trn_cache", "trn_slurm")},
 }

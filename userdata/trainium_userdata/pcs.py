@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_userdata.document import BOUNDARY, cloud_config
 from trainium_userdata.locations import NodeLocations
+from trainium_userdata.script import slurm_script
 
 
 def pcs_user_data(locations: NodeLocations, environment: Mapping[str, str] | None = None) -> str:
@@ -27,10 +28,14 @@ Content-Type: text/cloud-config; charset="utf-8"
 
 
 def proof_script(node: NodeSettings) -> str:
-    """The script of the nodeBootstrapped action of the nodes: without CDK tokens, so its digest is known."""
-    raise NotImplementedError
+    """The script of the nodeBootstrapped action of the nodes: without CDK tokens, so its digest is known.
+
+    AWS PCS must run it at every boot, and terminate the node when it fails (EVERY_BOOT, TERMINATE). It ends within
+    pcs.proof_seconds of the facts, and its record is in S3 before it ends.
+    """
+    return slurm_script(node, "slurm")
 
 
 def login_script(node: NodeSettings) -> str:
-    """The script of the nodeBootstrapped action of the login node."""
-    raise NotImplementedError
+    """The script of the nodeBootstrapped action of the login node. It writes no record: no job runs there."""
+    return slurm_script(node, "login")

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -12,7 +12,7 @@ from trainium_core.plan.node_settings import NodeSettings
 from trainium_userdata.document import cloud_config, user_data
 from trainium_userdata.expectations import node_expectations
 from trainium_userdata.locations import NodeLocations
-from trainium_userdata.node_files import all_files, mark, reporting_files
+from trainium_userdata.node_files import all_files, mark, reporting_files, slurm_files
 
 # No delimiter occurs in bash, where {{, {%, {#, << and [[ all do.
 TEMPLATES = Environment(
@@ -54,6 +54,23 @@ _PART_OF_HOST = {
 }
 """The boot steps of the host of `trn precompile`, which has no Neuron devices to verify."""
 
+_PART_OF_SLURM_NODE = {
+    **{step: template for step, template in _PART_OF.items() if template != "install_software.sh.j2"},
+    "remember_counters": "slurm_counters.sh.j2",
+}
+"""The boot steps of a node of Slurm, whose image has all software."""
+_PART_OF_LOGIN_NODE = {step: _PART_OF[step] for step in ("write_environment", "mount_file_systems", "choose_framework")}
+
+Role = Literal["node", "host", "login", "slurm"]
+"""What a machine is for: a node of a plain cluster, the host of `trn precompile`, the login node or a node of Slurm."""
+
+_PARTS: Mapping[Role, Mapping[str, str]] = {
+    "node": _PART_OF,
+    "host": _PART_OF_HOST,
+    "slurm": _PART_OF_SLURM_NODE,
+    "login": _PART_OF_LOGIN_NODE,
+}
+
 
 def node_user_data(
     node: NodeSettings,
@@ -82,21 +99,33 @@ def node_script(node: NodeSettings, *, precompiles: bool = False) -> str:
 
     precompiles: whether it is for the host of `trn precompile` instead of a node. Default: False.
     """
-    script = boot_script(node, precompiles=precompiles)
+    script = boot_script(node, "host" if precompiles else "node")
     files = all_files(node, boot_script=script, constant_text=_render)
     return _render("node_script.sh", files=files, mark=mark(files), limits=facts()["process_limits"])
 
 
-def boot_script(node: NodeSettings, *, precompiles: bool = False) -> str:
-    """The script that sets up a node at every boot. precompiles: see `node_script`."""
-    known = _PART_OF_HOST if precompiles else _PART_OF
+def slurm_script(node: NodeSettings, role: Literal["slurm", "login"]) -> str:
+    """The script that sets up a node of Slurm, or the login node, before slurmd starts. It is whole: it downloads
+    nothing, and its digest is known at synthesis.
+    """
+    files = slurm_files(node, boot_script=boot_script(node, role), constant_text=_render)
+    seconds = facts()["pcs"]["proof_seconds"]
+    return _render(
+        "slurm_node.sh", files=files, mark=mark(files), limits=facts()["process_limits"], role=role, seconds=seconds
+    )
+
+
+def boot_script(node: NodeSettings, role: Role = "node") -> str:
+    """The script that sets up a machine at every boot."""
+    known = _PARTS[role]
     steps = _steps(node, known)
     return _render(
         "boot.sh",
         steps=steps,
         parts=[*dict.fromkeys(known[step] for step in steps), "motd.sh.j2"],
         node=node,
-        host=facts()["precompile"] if precompiles else None,
+        role="node" if role == "slurm" else role,
+        host=facts()["precompile"],
         expected=node_expectations(node),
         packages=neuron_packages(),
         # A node reports only after its setup script has run.

@@ -43,7 +43,8 @@ def notify(text: str) -> str:
 
 
 def _is_of_the_job(folder: Path) -> bool:
-    return f"/{UNIT}" in (folder / "cgroup").read_text()
+    """By its unit, or on a node of Slurm by its environment."""
+    return f"/{UNIT}" in (folder / "cgroup").read_text() or b"\0TRN_JOB=" in (folder / "environ").read_bytes()
 
 
 def _handles_signal(status: str) -> bool:

@@ -38,6 +38,8 @@ SECONDS = {
     "sending": 15,
 }
 """The interval of each source. Most errors in the counters are at once in the kernel log too."""
+OF_CLUSTERS = ("membership", "keys", "use", "job")
+"""The sources that a node of Slurm does not have: Slurm knows its nodes, jobs and users."""
 
 DRAIN_SECONDS = 86400
 """When the record starts to report the end of a node: a deployment then waits for another node. Not weeks before."""
@@ -63,7 +65,8 @@ class Watch:
         self._imds, self._s3, self._now = imds, s3, now
         self._due: dict[str, float] = {}
         self._errors: dict[str, str] = {}
-        self._found: dict[str, list[Notice]] = {}
+        self._is_of_slurm = _is_of_slurm()
+        self._found: dict[str, list[Notice]] = {"membership": []} if self._is_of_slurm else {}
         self._repairable: dict[str, str] = {}
         self._unwritten: dict[str, Any] | None = None
         self._unsent: dict[str, Any] | None = None
@@ -85,7 +88,10 @@ class Watch:
 
     def step(self) -> None:
         """An error in one source does not prevent reading the others."""
-        for name, seconds in {"membership": self._cluster.seconds, **SECONDS, "job": self._job.seconds}.items():
+        sources = {"membership": self._cluster.seconds, **SECONDS, "job": self._job.seconds}
+        for name, seconds in sources.items():
+            if self._is_of_slurm and name in OF_CLUSTERS:
+                continue
             # A later time was planned before the clock was set back.
             if 0 < self._due.get(name, 0) - self._now() <= seconds:
                 continue
@@ -203,6 +209,13 @@ class Watch:
                 self._unwritten = None if record.read() == new_record else before
                 log(f"record: {new_record['state']} {new_record['reason']}")
                 self._unsent, self._due["sending"] = new_record, 0
+
+
+def _is_of_slurm() -> bool:
+    try:
+        return bool(files.plan().get("slurm"))
+    except (OSError, ValueError):
+        return False
 
 
 def main() -> None:

@@ -1,0 +1,70 @@
+"""The epilog of a job: the quick part of the proof. A node that does not pass it is drained with the reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from trn_node import driver, files, hardware, neuron, record
+from trn_node.check import Check
+from trn_node.programs import run
+
+COUNTS = "run/trn/slurm-counters.json"
+"""The error counters of this boot when the node was proven."""
+LEAVING_SECONDS, PAUSE_SECONDS = 30, 2
+"""How long processes of the job may still hold NeuronCores."""
+SCONTROL_SECONDS = 30
+LONGEST_REASON = 300
+
+
+def remember() -> None:
+    """Store the counters. Raises OSError."""
+    files.write(COUNTS, json.dumps(_counts()))
+
+
+def main() -> int:
+    """0 if the node is healthy or was drained. With any other exit code Slurm drains it, without our reason."""
+    try:
+        found = problems(files.plan())
+    except (OSError, ValueError, LookupError) as error:
+        found = [f"the epilog cannot check the node: {error}"]
+    if not found:
+        return 0
+    reason = f"trn: {'; '.join(found)}"[:LONGEST_REASON]
+    print(reason, file=sys.stderr)
+    name = os.environ.get("SLURMD_NODENAME", "")
+    drained = run("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={reason}", seconds=SCONTROL_SECONDS)
+    if drained.error:
+        print(drained.error, file=sys.stderr)
+    return 1 if drained.error else 0
+
+
+def problems(plan: dict[str, Any]) -> list[str]:
+    """Why no further job should run here."""
+    made = record.read()
+    if made and made["state"] == "failed":
+        return [made["reason"] or "the node failed"]
+    checks = [driver.check_driver(plan).counted(plan)]
+    if checks[0].ok:
+        devices, error = neuron.list_devices(plan)
+        end = time.monotonic() + LEAVING_SECONDS
+        while (held := neuron.users(devices)) and time.monotonic() < end:
+            time.sleep(PAUSE_SECONDS)
+            devices, error = neuron.list_devices(plan)
+        if held:
+            return [f"NeuronCores are still in use by {', '.join(held[:3])}"]
+        checks += [check.counted(plan) for check in neuron.check_devices(plan, devices, error)]
+        checks.append(_check_errors().counted(plan))
+    return [check.problem or f"{check.name}: {check.found}" for check in checks if not check.ok]
+
+
+def _check_errors() -> Check:
+    before: dict[str, int] = json.loads(files.read(COUNTS) or "{}")
+    return hardware.check_errors(before, _counts(), hardware.unhealthy())
+
+
+def _counts() -> dict[str, int]:
+    return {**hardware.counters(), **hardware.core_counters()}
