@@ -13,7 +13,7 @@ from trainium_cli.mistakes import unknown_name
 from trainium_cli.terminal import echo
 from trainium_cli.waiting import waiting
 from trainium_core.clusters.aws_account import AwsClustersAccount
-from trainium_core.clusters.cluster import ClusterStack, ClusterStacks
+from trainium_core.clusters.cluster import ClusterNode, ClusterStack, ClusterStacks
 from trainium_core.clusters.locating import LocatedCluster, deployed_plan, located
 from trainium_core.engines.ec2.engine import EC2
 from trainium_core.plan import Plan
@@ -43,6 +43,7 @@ def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (),
     region = region or settings.get("region") or configured_region(invocation)
     found = _stacks(invocation, region)
     cluster = _gone(name, region, found) if may_be_gone else None
+    cluster = cluster or _only_nodes(invocation, name, region, found)
     cluster = cluster or _selected_cluster(located(found), found, name, region)
     return deployed_plan(AwsClustersAccount(region, clients=invocation.clients), cluster, region)
 
@@ -57,9 +58,17 @@ def stack_of_cluster(invocation: Invocation, plan: Plan, given: str | None) -> s
 
 
 def stacks_of_cluster(invocation: Invocation, plan: Plan, given: Collection[str] = ()) -> tuple[str, ...]:
-    """The CloudFormation stacks: the given ones, else those that are found and the usual names."""
-    found = (stack.name for stack in _of_cluster(invocation, plan))
-    return tuple(given or dict.fromkeys([*plan.stack_names.values(), *found]))
+    """The CloudFormation stacks: the given ones, else the usual names and those that are found.
+
+    Without any, the stacks that created the nodes, which may be deleted.
+    """
+    if given:
+        return tuple(given)
+    found = [stack.name for stack in _of_cluster(invocation, plan)]
+    if not found:
+        nodes = _nodes(invocation, plan.region, plan.cluster_name)
+        found = [node.stack for node in nodes if node.stack is not None]
+    return tuple(dict.fromkeys([*plan.stack_names.values(), *found]))
 
 
 def not_located(invocation: Invocation, plan: Plan) -> Sequence[str]:
@@ -124,6 +133,26 @@ def _gone(name: str | None, region: str, found: ClusterStacks) -> LocatedCluster
     message = f"No stack in {region} is of {name}{others}. --stack NAME looks also at what a deleted stack has left."
     echo(message, err=True)
     return LocatedCluster(name=name, stacks=())
+
+
+def _only_nodes(invocation: Invocation, name: str | None, region: str, found: ClusterStacks) -> LocatedCluster | None:
+    """A named cluster of which no stack is left, but nodes. Prints a note."""
+    if name is None or found.not_read or any(stack.cluster == name for stack in found.stacks):
+        return None
+    if not _nodes(invocation, region, name):
+        return None
+    message = f"No stack in {region} is of {name}, but nodes are: `trn destroy --cluster {name}` ends them."
+    echo(message, err=True)
+    return LocatedCluster(name=name, stacks=())
+
+
+def _nodes(invocation: Invocation, region: str, name: str) -> Sequence[ClusterNode]:
+    """The nodes of a cluster. None without an answer: their absence is never concluded from that."""
+    try:
+        nodes = AwsClustersAccount(region, clients=invocation.clients).cluster_nodes()
+    except UnavailableError:
+        return ()
+    return [node for node in nodes if node.cluster == name]
 
 
 def _selected_cluster(

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.jobs.cluster_with_jobs import Cluster, cluster_with_jobs
 from trainium_cli import cluster_choice
-from trainium_core.clusters.cluster import ClusterStack, ClusterStacks
+from trainium_core.clusters.cluster import ClusterNode, ClusterStack, ClusterStacks
 from trainium_core.nodes.fleet import DeployedFleet
 from trainium_runtime.errors import UnavailableError
 
@@ -20,6 +20,7 @@ class FakeLocating:
     stacks: Sequence[ClusterStack] = ()
     not_read: Sequence[str] = ()
     fleets: dict[str, DeployedFleet] = field(default_factory=dict[str, DeployedFleet])
+    nodes: Sequence[ClusterNode] = ()
     unavailable: str = ""
 
     def cluster_stacks(self) -> ClusterStacks:
@@ -29,6 +30,9 @@ class FakeLocating:
 
     def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
         return self.fleets.get(stack.cluster)
+
+    def cluster_nodes(self) -> Sequence[ClusterNode]:
+        return self.nodes
 
 
 @pytest.fixture(autouse=True)

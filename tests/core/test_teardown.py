@@ -182,6 +182,24 @@ def test_jobs_that_cannot_be_read_count_even_when_the_stack_is_gone() -> None:
     assert verdict(run(FakeTeardown(denied=frozenset({"running_work"})))) == "unknown"
 
 
+RETAINED_GROUP = MadeResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP, kept=True)
+
+
+@pytest.mark.parametrize("status", ["CREATE_COMPLETE", "DELETE_COMPLETE"])
+def test_nodes_of_a_group_that_a_stack_retains_end(status: str) -> None:
+    stack = cluster_stack(status=status, resources=(RETAINED_GROUP,))
+    there = status == "CREATE_COMPLETE"
+    account = FakeTeardown(stacks=[stack] if there else [], deleted=[] if there else [stack], leftovers=[], work=[])
+    assert verdict(run(account)) == "gone"
+    assert account.group.instances == {}
+
+
+def test_retained_nodes_that_cannot_be_ended_are_left() -> None:
+    stack = cluster_stack(status="DELETE_COMPLETE", resources=(RETAINED_GROUP,))
+    account = FakeTeardown(stacks=[], deleted=[stack], leftovers=[], work=[], refused=frozenset({"empty_group"}))
+    assert verdict(run(account)) == "left"
+
+
 def test_resource_of_a_living_stack_is_no_leftover() -> None:
     account = FakeTeardown(owned={"snap-1": "Other"})
     run(account)

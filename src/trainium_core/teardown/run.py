@@ -92,8 +92,9 @@ def take_down(
     staying = tuple(_shared_stack(stack) for stack in scope.shared)
     gone = stacks.state == "done" and not staying
     if gone:
-        # CloudFormation has ended the nodes and emptied the buckets. It does not stop jobs.
-        helps = [outcome if outcome.step == StopWorkloads.name else _not_counted(outcome) for outcome in helps]
+        # CloudFormation has ended the nodes and emptied the buckets. It does not stop jobs, nor end retained nodes.
+        counting = (StopWorkloads.name, *([EmptyGroups.name] if scope.retained_groups else []))
+        helps = [outcome if outcome.step in counting else _not_counted(outcome) for outcome in helps]
     after: list[Step] = [EmptyBuckets(account, scope, also_delete=True)]
     after += [DeleteLeftovers(account, scope, kind) for kind in LEFTOVER_KINDS]
     rest = [ended(step) if gone else _not_tried(step) for step in after]

@@ -71,7 +71,12 @@ class Scope:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return self._ids_in(GROUP)
+        return (*self._ids_in(GROUP), *self.retained_groups)
+
+    @property
+    def retained_groups(self) -> tuple[str, ...]:
+        """Groups that the stacks retain, or have retained. Their nodes keep running without the stack."""
+        return tuple(made.resource_id for made in self.kept if made.kind == GROUP)
 
     @property
     def state_machines(self) -> tuple[str, ...]:

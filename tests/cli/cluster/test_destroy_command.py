@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.cli.conftest import FakeLocating
 from tests.cli.running import GOOD
-from tests.core.fake_teardown import CACHE, OTHER_CLUSTER, OWN_CLUSTER, RECORDS, FakeTeardown, cluster_stack
+from tests.core.fake_teardown import CACHE, GROUP, OTHER_CLUSTER, OWN_CLUSTER, RECORDS, FakeTeardown, cluster_stack
 from trainium_cli.cluster import destroy_command
 from trainium_cli.cluster.destroy_command import show_inventory
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.main import trn
+from trainium_core.clusters.cluster import ClusterNode
 from trainium_core.stacks.description import MadeResource, StackDescription
 from trainium_core.teardown import run as teardown_run
 from trainium_core.teardown.inventory import DeletedItem, Inventory
@@ -54,6 +56,33 @@ def test_yes_destroys_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.stacks == []
     assert f"Nothing of {OWN_CLUSTER} is left in us-west-2 but what is retained." in ended.stdout
+
+
+def test_nodes_of_a_deleted_stack_of_an_app_are_destroyed(
+    monkeypatch: pytest.MonkeyPatch, clusters: FakeLocating
+) -> None:
+    """Found by the tags of their instances: the stack is gone, and its name is in no cdk.json."""
+    clusters.nodes = [
+        ClusterNode(
+            instance_id="i-1",
+            cluster=OWN_CLUSTER,
+            instance_type="trn1.2xlarge",
+            state="running",
+            product="",
+            stack="App",
+        )
+    ]
+    group = MadeResource(kind="AWS::AutoScaling::AutoScalingGroup", resource_id=GROUP, kept=True)
+    stack = cluster_stack(name="App", status="DELETE_COMPLETE", resources=(group,))
+    account = FakeTeardown(stacks=[], deleted=[stack], leftovers=[], work=[])
+    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
+    monkeypatch.setattr(destroy_command, "AwsPrices", lambda _: None)
+    named = ("--region", "us-west-2", "--cluster", OWN_CLUSTER)
+    ended = CliRunner().invoke(trn, ["destroy", *named, "--grace", "0", "--yes"], prog_name="trn")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert f"No stack in us-west-2 is of {OWN_CLUSTER}, but nodes are" in ended.stderr
+    assert "2 running" in ended.stdout
+    assert account.group.instances == {}
 
 
 def test_nothing_to_destroy_is_shown_and_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
