@@ -17,6 +17,8 @@ def duration(seconds: float) -> str:
     """Seconds, such as 90 min."""
     if seconds < 2 * _MINUTE:
         return f"{seconds:.1f} s" if seconds < _SHORT else f"{seconds:.0f} s"
+    if seconds < 10 * _MINUTE:
+        return running_for(round(seconds))
     return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.1f} h"
 
 

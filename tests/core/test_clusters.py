@@ -88,4 +88,4 @@ def test_an_hour_costs_what_its_billed_nodes_do() -> None:
 def test_missing_price_is_unknown_and_not_zero() -> None:
     unsold = ClusterNode(instance_id="i-9", cluster="trn", instance_type="trn9", state="running", product=ON_DEMAND)
     hyperpod = stack(name="HyperPodStack", engine="hyperpod")
-    assert str(clusters(stack(), unsold, hyperpod)["trn"].per_hour) == "not known, 2 prices unknown"
+    assert str(clusters(stack(), unsold, hyperpod)["trn"].per_hour) == "not known, 2 amounts unknown"

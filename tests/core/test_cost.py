@@ -50,8 +50,8 @@ def test_a_total_without_a_gap_is_an_amount() -> None:
 
 
 def test_total_with_unknown_prices_is_shown_as_a_minimum() -> None:
-    assert str(Total(usd=Decimal(43), unknown=2)) == "at least $43.00, 2 prices unknown"
-    assert str(Total(usd=Decimal(0), unknown=1)) == "not known, 1 price unknown"
+    assert str(Total(usd=Decimal(43), unknown=2)) == "at least $43.00, 2 amounts unknown"
+    assert str(Total(usd=Decimal(0), unknown=1)) == "not known, 1 amount unknown"
 
 
 @pytest.mark.parametrize(

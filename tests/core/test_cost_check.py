@@ -30,7 +30,7 @@ def test_prices_of_the_snapshot_pass_and_say_their_age_and_why() -> None:
 def test_a_price_that_is_unknown_is_a_warning_and_not_a_low_total() -> None:
     answer = check(FakePrices(usd={**CHEAP, "gp3-storage": None}))
     assert answer.outcome == "warn"
-    assert "running: at least $43.02, 1 price unknown;" in answer.found
+    assert "running: at least $43.02, 1 amount unknown;" in answer.found
     assert "trn:prices" in answer.fix
 
 

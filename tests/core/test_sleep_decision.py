@@ -22,6 +22,7 @@ def decided(want: Want, state: SleepState, *, nodes: bool = True, host: bool = F
         stack="Stack",
         state=state,
         has_nodes=nodes,
+        wants_nodes=nodes,
         has_host=host,
         cluster="pilot",
         has_clock=False,
@@ -91,8 +92,19 @@ def test_every_decision_is_safe(state: SleepState, nodes: bool, host: bool, has_
         assert (made.action == "end nodes") == (want == "asleep") == nodes
     if state.cluster != "pilot":
         assert made.action == "refuse"
+    if want == "asleep" and not (nodes or state.asleep) and state.groups and state.status == "UPDATE_IN_PROGRESS":
+        assert made.action == "refuse"
     if want == "asleep" and nodes and state.cluster == "pilot":
         assert made.action in ("update stack", "end nodes")
+
+
+@pytest.mark.parametrize("state", [AWAKE, WITHOUT_SWITCH])
+def test_sleep_while_a_deployment_replaces_nodes_is_refused(state: SleepState) -> None:
+    """The old nodes are ending, and the fleet gate would launch the new ones all the same."""
+    replacing = replace(state, status="UPDATE_IN_PROGRESS")
+    refused = decided("asleep", replacing, nodes=True, wants_nodes=False)
+    assert refused.action == "refuse"
+    assert "cancel-update-stack --stack-name Stack" in refused.message
 
 
 @pytest.mark.parametrize("state", [ASLEEP, AWAKE, WITHOUT_SWITCH])

@@ -98,6 +98,12 @@ def test_node_of_a_deleted_stack_ran_until_the_deletion() -> None:
     assert cents(found.estimated_total.usd) == cents(6 * HOURLY)
 
 
+def test_capacity_block_is_listed_as_prepaid() -> None:
+    found = spent(account(), capacity="capacity-block", reservation_id="cr-0123456789abcdef0")
+    line = Line(what="Capacity Block cr-0123456789abcdef0", usd=Decimal(0), how="paid when it was bought, not included")
+    assert line in found.estimated
+
+
 def test_a_node_that_went_without_a_trace_makes_the_total_a_lower_bound() -> None:
     found = spent(account(activities=[launched(FIRST, 10), launched(SECOND, 1)], lister=running(SECOND)))
     assert cents(found.estimated_total.usd) == cents(HOURLY)

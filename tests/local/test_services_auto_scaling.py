@@ -88,6 +88,14 @@ def test_the_newest_instance_goes_first_where_the_group_says_so(network: Network
     assert ids() == oldest
 
 
+def test_terminations_are_in_the_history_of_the_group(network: Network, name: str) -> None:
+    group = network.scale(name, network.template(name, "trn1.2xlarge"), nodes=1)
+    (instance,) = [state["InstanceId"] for state in group["Instances"]]
+    network.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MinSize=0, DesiredCapacity=0)
+    newest = activities(network, name)[0]
+    assert (newest["Description"], newest["StatusCode"]) == (f"Terminating EC2 instance: {instance}", "Successful")
+
+
 def test_a_deleted_group_leaves_no_instance_protected_or_not(network: Network, name: str) -> None:
     group = network.scale(name, network.template(name, "trn1.2xlarge"), nodes=1)
     (instance,) = [state["InstanceId"] for state in group["Instances"]]

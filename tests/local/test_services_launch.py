@@ -75,7 +75,8 @@ def test_the_instance_is_what_its_template_says(embedded_aws: EmbeddedAws, netwo
     assert shown["IamInstanceProfile"]["Arn"] == profile["Arn"]
     attached = [{"Name": "attachment.instance-id", "Values": [instance["InstanceId"]]}]
     volumes = network.ec2.describe_volumes(Filters=attached)["Volumes"]
-    assert [(v["Size"], v["VolumeType"], v["Encrypted"]) for v in volumes] == [(500, "gp3", True)]
+    shown = [(v["Size"], v["VolumeType"], v["Encrypted"], v["Throughput"]) for v in volumes]
+    assert shown == [(500, "gp3", True, 125)]
 
 
 def test_a_zone_that_does_not_offer_the_type_refuses_it(embedded_aws: EmbeddedAws, name: str) -> None:
@@ -198,6 +199,8 @@ def test_what_is_deleted_of_a_network_leaves_nothing(network: Network) -> None:
 
 def test_new_volumes_are_encrypted_with_the_key_of_aws_by_default(embedded_aws: EmbeddedAws) -> None:
     ec2, kms = embedded_aws.client("ec2", "sa-east-1"), embedded_aws.client("kms", "sa-east-1")
+    assert ec2.get_ebs_default_kms_key_id()["KmsKeyId"] == "alias/aws/ebs"
+    ec2.create_volume(AvailabilityZone="sa-east-1a", Size=1, Encrypted=True)
     assert ec2.get_ebs_default_kms_key_id()["KmsKeyId"] == "alias/aws/ebs"
     own = kms.create_key()["KeyMetadata"]["Arn"]
     ec2.modify_ebs_default_kms_key_id(KmsKeyId=own)

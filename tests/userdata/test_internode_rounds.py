@@ -102,6 +102,17 @@ def test_a_leader_that_comes_again_repeats_no_test(aws: AwsStandIn):
     assert aws.records == before
 
 
+def test_a_judgement_of_other_types_is_refused_or_text(aws: AwsStandIn):
+    """Any node can write it, and root reads it."""
+    forged = {"found": 5, "tested": "yes", "faults": {"i-1": ["x"]}, "wrong": [7], "warnings": {}}
+    aws.records["records/internode/v1/step.json"] = json.dumps({"judgement": forged})
+    read = Rounds(S3(), task("i-1"), LIMITS, lambda _group, _step: Outcome(READY)).follow()
+    assert read == Judgement("5", faults={"i-1": "['x']"}, wrong=["7"])
+    aws.records["records/internode/v1/step.json"] = json.dumps({"judgement": {**forged, "faults": "all"}})
+    with pytest.raises(AttributeError):
+        Rounds(S3(), task("i-1"), LIMITS, lambda _group, _step: Outcome(READY)).follow()
+
+
 def test_a_node_that_comes_again_in_the_middle_keeps_what_it_came_to(aws: AwsStandIn):
     shown = {"state": RIGHT, "detail": "", "bandwidth": 1.0}
     aws.records[f"records/internode/v1/{TOGETHER}/i-1.json"] = json.dumps(shown)

@@ -3,6 +3,7 @@
 import io
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.userdata.job_parts import MemoryStore, launch
 from trn_job import command, inputs, logs
 from trn_job.end import End
 from trn_job.inputs import InputError
+from trn_job.peers import already_ended
 from trn_job.progress import Compiling, Progress
 from trn_job.results import Outputs
 from trn_job.source import SourceError, unpack
@@ -216,10 +218,21 @@ def test_a_source_is_unpacked_with_its_folders_links_and_modes(tmp_path: Path) -
         [(tarfile.TarInfo("/tmp/escaped"), b"x")],
         [link("out", "/etc")],
         [link("out", "../..")],
+        [link("x/y/z/d", "../../../s"), link("x/y/z/d/e", "../../../../secret")],
+        [link("x/b", "../y"), link("x/a", "b/../../s")],
         [link("hard", "/etc/passwd", tarfile.LNKTYPE)],
         [link("device", "", tarfile.CHRTYPE)],
     ],
-    ids=["parent", "absolute", "absolute link", "link to a parent", "hard link", "device"],
+    ids=[
+        "parent",
+        "absolute",
+        "absolute link",
+        "link to a parent",
+        "below a link",
+        "through a link",
+        "hard link",
+        "device",
+    ],
 )
 def test_nothing_of_a_source_leaves_its_folder(members: list[tuple[tarfile.TarInfo, bytes]], tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="the packed source holds"):
@@ -252,3 +265,16 @@ def test_a_line_that_is_too_long_is_divided_outside_of_secrets(before: int, secr
     assert 0 < end <= 40
     for text in texts:
         assert all(not at < end < at + len(text) for at in range(len(line)) if line.startswith(text, at))
+
+
+class _Records:
+    """A store in which nodes 1 and 3 have succeeded, and node 2 has no record."""
+
+    def read(self, key: str) -> dict[str, str] | None:
+        return {"node-1": {"state": "succeeded"}, "node-3": {"state": "succeeded"}}.get(key)
+
+
+def test_nodes_that_ended_before_a_hang_are_named() -> None:
+    launch: Any = SimpleNamespace(nodes=[None] * 4, keys=SimpleNamespace(node=lambda rank: f"node-{rank}"))
+    store: Any = _Records()
+    assert already_ended(launch, store) == "; ended already, without an error: node 1, 3"

@@ -19,6 +19,7 @@ from trainium_cli.terminal import say
 from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import estimate
 from trainium_core.nodes.aws_nodes import AwsNodes
+from trainium_core.nodes.groups import NodeGroup
 from trainium_core.nodes.report import nodes_report
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import minute_text, read_pilot_end
@@ -98,15 +99,17 @@ def switch(
 
 
 def _observe(target: _Target) -> Observed:
-    def has_any(groups: Sequence[str]) -> bool:
-        found = target.account.node_groups(groups)
-        return any(group.wanted or sum(group.instances.values()) for group in found)
+    nodes, hosts = (target.account.node_groups(groups) for groups in (target.state.groups, target.state.hosts))
+
+    def has_any(groups: Sequence[NodeGroup]) -> bool:
+        return any(group.wanted or sum(group.instances.values()) for group in groups)
 
     return Observed(
         stack=target.stack,
         state=target.state,
-        has_nodes=has_any(target.state.groups),
-        has_host=has_any(target.state.hosts),
+        has_nodes=has_any(nodes),
+        wants_nodes=any(group.wanted for group in nodes),
+        has_host=has_any(hosts),
         cluster=target.plan.cluster_name,
         has_clock=target.plan.capacity == CAPACITY_BLOCK,
         ends=target.ends,

@@ -23,6 +23,7 @@ from trainium_core.nodes.aws_nodes import AwsNodes, AwsUsage
 from trainium_core.nodes.report import report_as_json
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import minute_text
+from trainium_core.prices.price import CAPACITY_BLOCK
 from trainium_core.stacks.aws_events import AwsStackEvents
 from trainium_runtime.pilot_end import utc_text
 from trainium_runtime.usage import ClusterUsage
@@ -124,7 +125,8 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
         job = f", {found.precompilation.job_id}: {found.precompilation.status}" if found.precompilation else ""
         yield "Precompile", f"{', '.join(cluster.host_counts)}{job}"
     for_what = "for the nodes and the host" if cluster.host_counts else "for the nodes only"
-    yield "Price now", f"{cluster.per_hour} per hour, {for_what}"
+    prepaid = "; the Capacity Block is prepaid" if any(one.product == CAPACITY_BLOCK for one in cluster.nodes) else ""
+    yield "Price now", f"{cluster.per_hour} per hour, {for_what}{prepaid}"
     yield "End", _end(cluster.ends, now)
     if found.usage:
         yield "In use", _usage(found.usage, idle_minutes)

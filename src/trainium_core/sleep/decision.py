@@ -14,6 +14,12 @@ Action = Literal["refuse", "nothing", "launch nodes", "end nodes", "update stack
 
 STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 
+_CANCELS = {
+    "CREATE_IN_PROGRESS": "trn destroy",
+    "UPDATE_IN_PROGRESS": "aws cloudformation cancel-update-stack --stack-name {}",
+}
+"""By the states of a stack in which it may launch nodes: the command that stops that."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
@@ -23,6 +29,7 @@ class Observed:
         stack: Its name.
         state: Its sleep state.
         has_nodes: Whether it has nodes, or a desired size above 0.
+        wants_nodes: Whether it has a desired size above 0.
         has_host: The same for the host of `trn precompile`.
         cluster: The cluster in the plan.
         has_clock: Whether a clock launches the nodes at the start of their Capacity Block.
@@ -33,6 +40,7 @@ class Observed:
     stack: str
     state: SleepState
     has_nodes: bool
+    wants_nodes: bool
     has_host: bool
     cluster: str
     has_clock: bool
@@ -58,6 +66,13 @@ def _sleep(observed: Observed) -> Switch:
     state, cluster = observed.state, observed.cluster
     if not _is_of_cluster(observed):
         return _of_other_cluster(observed)
+    if state.groups and not (observed.wants_nodes or state.asleep) and state.status in _CANCELS:
+        # The fleet gate holds the size at 0, while it replaces nodes or before it launches the first ones. It would
+        # not notice that the size was set to 0 once more.
+        return _refuse(
+            f"{observed.stack} is in {state.status}, and may launch nodes later: wait until it has, or end the "
+            f"deployment with `{_CANCELS[state.status].format(observed.stack)}`."
+        )
     if not observed.has_nodes:
         if state.asleep is None and state.groups:
             return _nothing(f"{cluster} has no nodes already.", ends_host=observed.has_host)

@@ -8,7 +8,8 @@ from trainium_core.audit.monthly_price import hours_per_month
 from trainium_core.audit.outcome import Audit, Audited
 from trainium_core.costs.estimate import CostLine
 from trainium_core.facts import facts
-from trainium_core.prices.price import products
+from trainium_core.plan import Plan
+from trainium_core.prices.price import CAPACITY_BLOCK, products
 from trainium_core.spending.node_runs import NodeRun
 from trainium_core.spending.spending import Line
 
@@ -16,6 +17,7 @@ OF_NODES = ("EC2 instance", "EBS volume")
 """Kinds that exist only with nodes, which are estimated by the nodes' run times."""
 
 _HOUR = timedelta(hours=1)
+_PREPAID = "paid when it was bought, not included"
 
 
 def hours(lasted: timedelta) -> Decimal:
@@ -72,6 +74,12 @@ def resource_lines(audit: Audit) -> Iterator[Line]:
         else:
             lasted = hours(audit.time - began)
             yield Line(what=_name(one), usd=hourly * lasted, how=f"estimated: {lasted:.2f} h at today's price")
+
+
+def prepaid_lines(plan: Plan) -> Iterator[Line]:
+    """The Capacity Block, which was paid when it was bought. No request returns the amount later."""
+    if plan.capacity == CAPACITY_BLOCK:
+        yield Line(what=f"Capacity Block {plan.reservation_id}", usd=Decimal(0), how=_PREPAID)
 
 
 def hourly_lines(audit: Audit) -> Iterator[Line]:

@@ -17,6 +17,7 @@ from trainium_core.spending.estimated import (
     hourly_lines,
     hours,
     node_lines,
+    prepaid_lines,
     remembered_since,
     resource_lines,
 )
@@ -64,6 +65,7 @@ def spending(
         *node_lines(runs, _per_node(estimated_cost), plan.nodes, now),
         *node_lines(host_runs, _per_host(plan, estimated_cost), 1, now, noun="precompile host"),
         *forgotten_lines(since, now),
+        *prepaid_lines(plan),
         *resource_lines(audited),
     )
     billed, not_billed = _billed(account, plan, since, now) if ask_cost_explorer else (None, "not asked")

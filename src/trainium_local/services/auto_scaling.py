@@ -130,6 +130,9 @@ def set_desired_capacity(original: Any, group: Any, new_capacity: int | None) ->
         after = list(group.instance_states)
         kept = [state for state in before if state in after]
         group.instance_states = [*kept, *(state for state in after if state not in kept)]
+        for state in before:
+            if state not in after:
+                _record_termination(group, state.instance.id)
 
 
 def instance_launch_template(original: Any, state: Any) -> dict[str, Any] | None:
@@ -157,12 +160,14 @@ def _launch_where_possible(group: Any, tags: dict[str, str]) -> Any | None:
                 raise _not_launchable(error) from error
             refused = error
             continue
-        _record(group, f"Launching a new EC2 instance: {instance.id}", StatusCode="Successful")
+        cause = "an instance was started in response to a difference between desired and actual capacity"
+        _record(group, f"Launching a new EC2 instance: {instance.id}", cause, StatusCode="Successful")
         return instance
     if refused:
         reason = f"{refused.message} Launching EC2 instance failed."
         description = f"Launching a new EC2 instance.  Status Reason: {reason}"
-        _record(group, description, StatusCode="Failed", StatusMessage=reason)
+        cause = "an instance was to be started in response to a difference between desired and actual capacity"
+        _record(group, description, cause, StatusCode="Failed", StatusMessage=reason)
         event_bridge.emit(
             group.autoscaling_backend.account_id,
             group.autoscaling_backend.region_name,
@@ -214,16 +219,20 @@ def _activities(group: Any) -> list[dict[str, Any]]:
     return vars(group).setdefault("scaling_activities", [])
 
 
-def _record(group: Any, description: str, **outcome: str) -> None:
+def _record_termination(group: Any, instance_id: str) -> None:
+    cause = f"instance {instance_id} was taken out of service"
+    _record(group, f"Terminating EC2 instance: {instance_id}", cause, StatusCode="Successful")
+
+
+def _record(group: Any, description: str, cause: str, **outcome: str) -> None:
     now = clock.now().replace(tzinfo=None) + timedelta(milliseconds=len(_activities(group)))
-    running = len(group.instance_states)
+    sizes = f"with {len(group.instance_states)} running and {group.desired_capacity} desired"
     _activities(group).append(
         {
             "ActivityId": str(uuid.uuid4()),
             "AutoScalingGroupName": group.name,
             "AutoScalingGroupARN": group.arn,
-            "Cause": f"At {now:%Y-%m-%dT%H:%M:%SZ} an instance was started in response to a difference between desired "
-            f"and actual capacity, with {running} running and {group.desired_capacity} desired.",
+            "Cause": f"At {now:%Y-%m-%dT%H:%M:%SZ} {cause}, {sizes}.",
             "Description": description,
             "StartTime": now,
             "EndTime": now,
@@ -272,4 +281,5 @@ def _replace(backend: Any, group_name: str) -> None:
         if state.health_status == "Unhealthy" and _find(backend, state.instance.id)[0] is state:
             # Terminate before launching, as Auto Scaling does: a quota may not permit both instances.
             backend.ec2_backend.terminate_instances([state.instance.id])
+            _record_termination(group, state.instance.id)
             backend.notify_terminate_instances([state.instance.id])

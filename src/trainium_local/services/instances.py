@@ -10,6 +10,8 @@ from trainium_local.services import event_bridge
 from trainium_local.services.launch_checks import refuse_invalid_launch
 from trainium_local.services.launch_request import ON_DEMAND, LaunchRequest, launch_request
 
+_GP3_THROUGHPUT = 125  # MiB/s, if a launch names none (EBS documentation, General Purpose SSD)
+
 
 def run_instances(
     original: Any,
@@ -101,6 +103,7 @@ def _complete(backend: Any, instance: Any, request: LaunchRequest) -> None:
     for name, mapping in instance.get_block_device_mapping:
         volume, ebs = backend.get_volume(mapping.volume_id), wanted.get(name, {})
         volume.volume_type, volume.iops = ebs.get("VolumeType") or volume.volume_type, ebs.get("Iops")
+        volume.throughput = ebs.get("Throughput", _GP3_THROUGHPUT) if volume.volume_type == "gp3" else None
         volume.add_tags(dict(request.tags.get("volume", {})))
     for interface in instance.nics.values():
         interface.add_tags(dict(request.tags.get("network-interface", {})))

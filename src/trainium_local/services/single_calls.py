@@ -11,9 +11,12 @@ from moto.budgets.exceptions import NotFoundException
 from moto.core.responses import ActionResult
 from moto.core.utils import unix_time
 from moto.iam.access_control import PermissionResult
+from moto.kms import kms_backends
 
 _NO_SCRIPTS = {"SourceS3Uri": "s3://sagemaker-"}
 """What moto accepts for an instance group without lifecycle scripts; it is not returned."""
+
+_EBS_ALIAS = "alias/aws/ebs"
 
 _one_conditional_write_at_a_time = threading.Lock()
 
@@ -47,8 +50,11 @@ def update_budget(response: Any) -> str:
 
 
 def get_ebs_default_kms_key_id(response: Any) -> ActionResult:
-    """Return the default KMS key of EBS. In moto it can be set but not read."""
-    return ActionResult({"KmsKeyId": response.ec2_backend.default_kms_key_id or "alias/aws/ebs"})
+    """Return the default KMS key of EBS. In moto it can be set but not read, and volumes set it to AWS's own key."""
+    ec2 = response.ec2_backend
+    key, kms = ec2.default_kms_key_id, kms_backends[ec2.account_id][ec2.region_name]
+    of_aws = not key or (kms.alias_exists(_EBS_ALIAS) and kms.describe_key(_EBS_ALIAS).arn == key)
+    return ActionResult({"KmsKeyId": _EBS_ALIAS if of_aws else key})
 
 
 def put_backup_policy(response: Any) -> tuple[str, dict[str, str]]:

@@ -72,6 +72,12 @@ def test_state_nodes_price_end_and_last_events_are_shown(monkeypatch: pytest.Mon
         assert text in ended.stdout
 
 
+def test_nodes_in_a_capacity_block_are_shown_as_prepaid(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = replace(node(1, "trn-pilot"), product="capacity-block")
+    ended = shown(monkeypatch, PROVEN, account=FakeAccount(stacks=[stack("trn-pilot")], nodes=[block]))
+    assert "$0.00 per hour, for the nodes only; the Capacity Block is prepaid" in ended.stdout
+
+
 def test_why_there_are_no_nodes_is_shown_with_the_way_on(monkeypatch: pytest.MonkeyPatch) -> None:
     asleep = FakeAccount(stacks=[stack("trn-pilot", asleep=True, has_nodes=True)])
     none = replace(PROVEN, wanted=0, instances=())

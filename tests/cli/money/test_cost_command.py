@@ -41,7 +41,7 @@ def test_unread_activities_exit_with_unknown(monkeypatch: pytest.MonkeyPatch) ->
     ended = invoke(monkeypatch, FakeSpendingAccount(stacks=[cluster_stack()], activities=None))
     assert ended.exit_code == ExitCode.UNKNOWN
     assert "when the nodes of group ran: the permission autoscaling:DescribeScalingActivities" in ended.stdout
-    assert "1 price unknown" in ended.stdout
+    assert "1 amount unknown" in ended.stdout
 
 
 def test_json_has_every_number_and_null_where_none_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,13 @@ def rows(ended: Result) -> list[list[str]]:
 
 def test_an_unknown_price_is_unknown_and_not_0(capacity: CapacityCommand) -> None:
     ended = capacity(FakeAccount(zones=["usw2-az4"], usd={"spot": None}), *HERE)
-    assert ["2", "now", "spot", "us-west-2", "usw2-az4", "now", "24", "unknown", "unknown", "9"] in rows(ended)
+    assert ["2", "now", "spot", "us-west-2", "usw2-az4", "now", "24", "unknown", "unknown", "score", "9"] in rows(ended)
+
+
+def test_table_fits_the_width_of_a_pipe(capacity: CapacityCommand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    ended = capacity(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE]), *HERE)
+    assert len([line for line in ended.stdout.splitlines() if line.split()[:2] == ["Prospect", "What"]]) >= 1
 
 
 def commands(ended: Result) -> list[list[str]]:

@@ -60,7 +60,7 @@ def test_supported_node_is_kept_and_the_cdk_cli_installed(environment: Path) -> 
     ended = set_up()
     assert ended.exit_code == ExitCode.OK, ended.output
     prefix = environment / "venv"
-    expected = f"install --global --prefix {prefix} --no-fund {CDK_CLI}"
+    expected = f"install --global --ignore-scripts --no-fund --prefix {prefix} {CDK_CLI}"
     assert (environment / "machine" / "called").read_text().strip() == expected
     assert f"CDK CLI: {prefix / 'bin' / 'cdk'}" in ended.stdout
 

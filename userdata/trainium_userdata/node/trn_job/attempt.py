@@ -23,7 +23,7 @@ from .logs import Log
 from .notices import Notices
 from .observed import Observed
 from .overlay import make_overlay
-from .peers import Listener, Neighbours, any_compiles, has_succeeded
+from .peers import Listener, Neighbours, already_ended, any_compiles, has_succeeded
 from .periodic_thread import PeriodicThread
 from .progress import Compiling, Progress
 from .results import Results
@@ -300,7 +300,8 @@ class Attempt:
             if processes.compiles() or any_compiles(launch, self._store):
                 self._note_life()
             else:
-                self._end.declare("hung", f"no output and no compiler on node 0 for {limit} seconds")
+                ended = already_ended(launch, self._store)
+                self._end.declare("hung", f"no output and no compiler on node 0 for {limit} seconds{ended}")
         left = launch.seconds_left
         if left is not None and time.monotonic() - self._started > left:
             limit = launch.spec.time_limit_seconds

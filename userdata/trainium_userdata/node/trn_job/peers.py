@@ -12,6 +12,7 @@ from .store import Store
 CONNECT_TIMEOUT_SECONDS = 3
 SSH_PORT = 22
 NEIGHBOURS = 2
+_NAMED = 3
 
 
 def answers(address: str, port: int, *, refused: bool = True) -> bool:
@@ -55,7 +56,8 @@ class Neighbours:
         return any(self._misses.values())
 
     def test(self) -> str | None:
-        """A sentence on the first neighbour that did not answer twice in a row."""
+        """A sentence on the neighbours that did not answer twice in a row."""
+        lost: list[str] = []
         for rank in self._ranks:
             node = self._launch.nodes[rank]
             if rank not in self._ports:
@@ -72,8 +74,8 @@ class Neighbours:
                 continue
             self._misses[rank] = self._misses.get(rank, 0) + 1
             if self._misses[rank] > 1:
-                return sentence
-        return None
+                lost.append(sentence)
+        return " and ".join(lost) or None
 
     def _port(self, rank: int) -> dict[int, int]:
         """Empty before the first record of the node."""
@@ -87,6 +89,12 @@ class Neighbours:
 def has_succeeded(launch: Launch, store: Store, rank: int) -> bool:
     """Whether a node has reported that its part has ended; False if S3 does not answer."""
     return _record(launch, store, rank).get("state") == "succeeded"
+
+
+def already_ended(launch: Launch, store: Store) -> str:
+    """A clause that names the nodes whose part has ended without an error, for which the others may wait; or empty."""
+    ended = [str(rank) for rank in range(1, len(launch.nodes)) if has_succeeded(launch, store, rank)]
+    return f"; ended already, without an error: node {', '.join(ended[:_NAMED])}" if ended else ""
 
 
 def any_compiles(launch: Launch, store: Store) -> bool:

@@ -45,5 +45,15 @@ def unpack(archive: Path, folder: Path) -> None:
             raise SourceError(
                 f"the packed source holds a link {path.relative_to(folder)} to {target}, outside its folder"
             )
+        name = path.relative_to(folder)
+        if any(parent.is_symlink() for parent in path.parents):
+            raise SourceError(f"the packed source holds {name}, which is below a link")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(target)
+    # Through another link, a target that reads as inside may lie outside.
+    real = os.path.realpath(folder)
+    for path, target in links:
+        if not os.path.realpath(path).startswith(f"{real}{os.sep}"):
+            raise SourceError(
+                f"the packed source holds a link {path.relative_to(folder)} to {target}, outside its folder"
+            )

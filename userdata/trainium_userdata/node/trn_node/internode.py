@@ -17,6 +17,7 @@ READY, RIGHT, WRONG, NO_RESULT, UNABLE = "ready", "right", "wrong", "trouble", "
 ASSEMBLY, TOGETHER, ALONE = 0, 1, 2
 PAIR_ROUNDS = 3
 """Two rounds identify a faulty node. With an odd number of nodes, one has no partner in each round."""
+_LONGEST = 1000
 NAMED = 3
 """The maximum number of nodes or outcomes in a sentence."""
 
@@ -53,6 +54,21 @@ class Judgement(NamedTuple):
     faults: Mapping[str, str] = {}
     wrong: Sequence[str] = ()
     warnings: Mapping[str, str] = {}
+
+    @classmethod
+    def from_json(cls, raw: Any) -> Judgement:
+        """Any node may have written it. Raises LookupError, TypeError or AttributeError if it is invalid."""
+
+        def sentences(given: Any) -> dict[str, str]:
+            return {str(node)[:_LONGEST]: str(text)[:_LONGEST] for node, text in given.items()}
+
+        return cls(
+            str(raw["found"])[:_LONGEST],
+            tested=raw["tested"] is True,
+            faults=sentences(raw["faults"]),
+            wrong=[str(node)[:_LONGEST] for node in raw["wrong"]],
+            warnings=sentences(raw["warnings"]),
+        )
 
 
 def groups(nodes: Sequence[str], step: int) -> list[list[str]]:

@@ -62,7 +62,7 @@ class Rounds:
         answer."""
         stored = self._get("step")
         if stored and "judgement" in stored:
-            return Judgement(**stored["judgement"])
+            return Judgement.from_json(stored["judgement"])
         history: list[dict[str, Outcome]] = []
         while True:
             judgement = judge(self._names, history, slow=self._limits["slow"])
@@ -85,7 +85,7 @@ class Rounds:
         while time.monotonic() < last_step_at + timeout:
             stored = self._get("step")
             if stored and "judgement" in stored:
-                return Judgement(**stored["judgement"])
+                return Judgement.from_json(stored["judgement"])
             step = int(stored["step"]) if stored else -1
             if step > done:
                 self._outcome(step)

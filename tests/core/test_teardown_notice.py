@@ -1,0 +1,75 @@
+"""The notice that running nodes get before a teardown ends them."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.core.fake_teardown import GROUP, FakeClock, FakeTeardown, KilledError
+from tests.core.test_teardown import NO_NODES, run
+from trainium_core.teardown.run import verdict
+
+
+def test_no_node_ends_before_the_time_that_all_were_reported() -> None:
+    clock = FakeClock()
+    begun = clock.now()
+
+    class Timed(FakeTeardown):
+        def empty_group(self, name: str, *, for_good: bool) -> None:
+            assert clock.now() - begun >= timedelta(minutes=2)
+            super().empty_group(name, for_good=for_good)
+
+    account = Timed(work=[])
+    assert verdict(run(account, pause=clock.pause, now=clock.now)) == "gone"
+    (notice,) = account.given_notices
+    assert (notice.kind, notice.at) == ("destroy", "2026-11-21T12:02:01Z")
+    assert "trn-pilot is being destroyed" in notice.reason
+
+
+def test_none_is_given_where_none_is_wanted() -> None:
+    account = FakeTeardown()
+    run(account, grace=timedelta())
+    assert account.given_notices == []
+
+
+@pytest.mark.parametrize(
+    "account",
+    [FakeTeardown(group=NO_NODES), FakeTeardown(has_membership=False), FakeTeardown(denied=frozenset({"notices"}))],
+    ids=["no nodes", "no membership", "may not be read"],
+)
+def test_where_none_can_be_given_nothing_is_waited_for(account: FakeTeardown) -> None:
+    clock = FakeClock()
+    begun = clock.now()
+    assert verdict(run(account, pause=clock.pause, now=clock.now)) == "gone"
+    assert clock.now() - begun < timedelta(minutes=1)
+
+
+def test_refused_notice_is_reported_and_the_rest_continues() -> None:
+    account, message = FakeTeardown(refused=frozenset({"announce"})), list[str]()
+    assert verdict(run(account, message)) == "gone"
+    assert "notice to the nodes: refused: announce" in message
+
+
+def test_repeated_teardown_does_not_repeat_the_notice() -> None:
+    account, clock = FakeTeardown(fatal=3), FakeClock()
+    with pytest.raises(KilledError):
+        run(account, pause=clock.pause, now=clock.now)
+    assert account.changes[-1] == "announce"
+    clock.pause(600)
+    notified_at = clock.now()
+    account.fatal = 0
+    run(account, pause=clock.pause, now=clock.now)
+    assert account.changes.count("announce") == 1
+    assert clock.now() - notified_at < timedelta(minutes=1)
+
+
+def test_an_interruption_keeps_the_nodes_and_withdraws_the_notice() -> None:
+    account = FakeTeardown()
+
+    def interrupt(_: float) -> None:
+        if account.given_notices:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(account, pause=interrupt)
+    assert account.given_notices == []
+    assert f"empty_group {GROUP}" not in account.changes
