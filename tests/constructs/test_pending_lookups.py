@@ -33,8 +33,8 @@ def pending(stack: Stack) -> str:
 
 
 def fleet(stack: Stack, **given: Any) -> NeuronFleet:
-    vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
-    return NeuronFleet(stack, "Fleet", **{"instance_type": TYPE, "vpc": vpc, **given})
+    settings: dict[str, Any] = {"instance_type": TYPE, "vpc": ec2.Vpc(stack, "Vpc", max_azs=2), **given}
+    return NeuronFleet(stack, "Fleet", **settings)
 
 
 PENDING: Mapping[str, Callable[[Stack], object]] = {

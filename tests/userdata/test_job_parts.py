@@ -275,6 +275,6 @@ class _Records:
 
 
 def test_nodes_that_ended_before_a_hang_are_named() -> None:
-    launch: Any = SimpleNamespace(nodes=[None] * 4, keys=SimpleNamespace(node=lambda rank: f"node-{rank}"))
+    launch: Any = SimpleNamespace(nodes=[None] * 4, keys=SimpleNamespace(node="node-{}".format))
     store: Any = _Records()
     assert already_ended(launch, store) == "; ended already, without an error: node 1, 3"
