@@ -38,11 +38,25 @@ class _AttemptEndedError(Exception):
     """The attempt has ended before its command."""
 
 
-class Attempt:
-    """`run` runs the attempt. secret_of: returns the value of a secret by ARN; raises OSError."""
+def _unknown_cause() -> tuple[str, str] | None:
+    return None
 
-    def __init__(self, launch: Launch, store: Store, secret_of: Callable[[str], str]) -> None:
-        self._launch, self._store = launch, store
+
+class Attempt:
+    """`run` runs the attempt.
+
+    secret_of: returns the value of a secret by ARN; raises OSError. why_ended: returns why what started this program
+    ends it, as result and reason; None if the node itself may shut down.
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        store: Store,
+        secret_of: Callable[[str], str],
+        why_ended: Callable[[], tuple[str, str] | None] = _unknown_cause,
+    ) -> None:
+        self._launch, self._store, self._why_ended = launch, store, why_ended
         self._end = End(launch, store)
         self.log = Log(lambda part, text: store.write_text(launch.keys.log(launch.rank, part), text))
         self._notices = Notices(launch, store)
@@ -339,7 +353,8 @@ class Attempt:
         if self._is_interrupted():
             self._declare_interruption()
         else:
-            self._end.declare("node-lost", f"{self._launch.name} ended the job's processes: does it shut down?")
+            shuts_down = "node-lost", f"{self._launch.name} ended the job's processes: does it shut down?"
+            self._end.declare(*(self._why_ended() or shuts_down))
 
     def _declare_failure(self, failure: Failure) -> None:
         launch = self._launch

@@ -254,14 +254,11 @@ class ClusterJob:
         if silent:
             self._log_once(f"waits: {', '.join(sorted(silent))} does not answer")
             return
-        earlier = self._wanted.resume_from
-        checkpoint, job = self._newest_checkpoint(self._job) if self._attempt else None, self._job
-        if earlier and not checkpoint:
-            checkpoint, job = self._newest_checkpoint(earlier), earlier
-            if not checkpoint:
-                why = f"job {earlier} has no complete checkpoint to continue from"
-                self._close(end_record("failed", why, instance_id=record["instance_id"], node=0))
-                return
+        checkpoint, job = resumption(self._s3, self._wanted, self._attempt, f"{folder()}/{JOBS_PREFIX}")
+        if job != self._job and not checkpoint:
+            why = f"job {job} has no complete checkpoint to continue from"
+            self._close(end_record("failed", why, instance_id=record["instance_id"], node=0))
+            return
         start = start_record(
             self._attempt + 1,
             nodes,
@@ -278,15 +275,6 @@ class ClusterJob:
         self._log(f"job {self._job}: attempt {self._attempt} on {wanted} nodes, from {checkpoint or 'the beginning'}")
         # Not at the next poll, because users wait after submitting a job.
         self._join(record)
-
-    def _newest_checkpoint(self, job: str) -> str | None:
-        """A checkpoint with a manifest is complete, because the manifest is written last."""
-        kept = self._wanted.checkpoints_folder(f"{folder()}/{JOBS_PREFIX}")
-        found = sorted(
-            self._s3.list(job_keys(job, kept).checkpoints), key=lambda each: (each.modified, _natural(each.key))
-        )
-        manifests = checkpoint_names(each.key for each in found)
-        return manifests[-1] if manifests else None
 
     def _seconds_left(self) -> float | None:
         limit = self._wanted.time_limit_seconds
@@ -318,6 +306,26 @@ class ClusterJob:
         if text != self._last_message:
             self._log(f"job {self._job}: {text}")
         self._last_message = text
+
+
+def resumption(s3: Objects, spec: Job, attempts: int, jobs_url: str) -> tuple[str | None, str]:
+    """The checkpoint from which the next attempt continues, and the job that saved it.
+
+    None: it starts from the beginning, or if the job is another one, that has no checkpoint. attempts: how many there
+    were. Raises OSError if S3 does not answer.
+    """
+    kept = spec.checkpoints_folder(jobs_url)
+    checkpoint = _newest_checkpoint(s3, job_keys(spec.id, kept)) if attempts else None
+    if checkpoint or not spec.resume_from:
+        return checkpoint, spec.id
+    return _newest_checkpoint(s3, job_keys(spec.resume_from, kept)), spec.resume_from
+
+
+def _newest_checkpoint(s3: Objects, keys: JobKeys) -> str | None:
+    """A checkpoint with a manifest is complete, because the manifest is written last."""
+    found = sorted(s3.list(keys.checkpoints), key=lambda each: (each.modified, _natural(each.key)))
+    manifests = checkpoint_names(each.key for each in found)
+    return manifests[-1] if manifests else None
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
-from . import epilog
+from trn_job.__main__ import RETRIES
+from trn_node.objects import Objects
+
+from . import epilog, task
+from .attempts import Attempts, OverError, parse_nodes
+from .follower import Follower
 
 
 def parser() -> argparse.ArgumentParser:
@@ -13,6 +19,14 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True)
     commands.add_parser("remember", help="store the error counters of a proven node, for the epilog")
     commands.add_parser("epilog", help="check the node after a job, and drain it if it is unhealthy")
+    commands.add_parser("address", help="in a task: the place of this node in the allocation, its ID and address")
+    begin = commands.add_parser("begin", help="begin the next attempt of a job; prints its number")
+    begin.add_argument("job")
+    of_node = commands.add_parser("task", help="run this node's part of the attempt in TRN_ATTEMPT")
+    of_node.add_argument("job")
+    follow = commands.add_parser("follow", help="wait for srun, and requeue the job or end it")
+    follow.add_argument("job")
+    follow.add_argument("srun", type=int, help="process ID, of a child of this process")
     return top
 
 
@@ -21,7 +35,24 @@ def main(arguments: list[str]) -> int:
     if given.command == "remember":
         epilog.remember()
         return 0
-    return epilog.main()
+    if given.command == "epilog":
+        return epilog.main()
+    try:
+        if given.command == "address":
+            print(task.address())
+            return 0
+        attempts = Attempts(given.job, Objects(retries=RETRIES))
+        if given.command == "begin":
+            print(attempts.begin(parse_nodes(sys.stdin.read())))
+            return 0
+        number = int(os.environ["TRN_ATTEMPT"])
+        return task.run(attempts, number) if given.command == "task" else Follower(attempts, number, given.srun).run()
+    except OverError as over:
+        print(f"trn-slurm: job {given.job} is over: {over}", file=sys.stderr)
+        return over.exit_code or 1
+    except (OSError, ValueError, LookupError) as error:
+        print(f"trn-slurm {given.command}: {type(error).__name__}: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

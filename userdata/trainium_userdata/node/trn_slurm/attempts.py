@@ -1,0 +1,133 @@
+"""The attempts of a job in S3, which the first node of an allocation begins and ends."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from trainium_wire.job import (
+    FAILED,
+    NODE_LOST,
+    STOPPED,
+    TIME_LIMIT,
+    Job,
+    Outcome,
+    end_record,
+    job_end_record,
+    start_record,
+)
+from trainium_wire.job_keys import AttemptKeys, job_keys
+from trainium_wire.keys import JOBS_PREFIX
+from trn_job.store import Store
+from trn_node.cluster import folder
+from trn_node.cluster_job import resumption
+from trn_node.notices import timestamp
+from trn_node.objects import Objects
+
+
+class OverError(Exception):
+    """The job has ended, with this exit code of the batch script."""
+
+    def __init__(self, reason: str, exit_code: int) -> None:
+        super().__init__(reason)
+        self.exit_code = exit_code
+
+
+class Attempts:
+    """Raises OSError if S3 does not answer or has no such job, ValueError for an invalid one."""
+
+    def __init__(self, job_id: str, s3: Objects) -> None:
+        self.url = f"{folder()}/{JOBS_PREFIX}"
+        self.store, self.keys, self._s3 = Store(s3, self.url), job_keys(job_id, ""), s3
+        record = self.store.read(self.keys.job)
+        if record is None:
+            raise OSError(f"{self.url} has no job {job_id}")
+        self.spec = Job.from_json(json.dumps(record))
+
+    def begin(self, nodes: Mapping[str, str]) -> int:
+        """Write the start of the next attempt, and return its number. nodes: addresses by instance ID, by rank.
+
+        An attempt that has no end was cut off: Slurm started the job again after it lost a node. Raises OverError.
+        """
+        if len(nodes) != self.spec.nodes:
+            raise ValueError(f"the allocation has {len(nodes)} nodes, and the job needs {self.spec.nodes}")
+        over = self.store.read(self.keys.end)
+        if over is not None:
+            raise OverError(str(over.get("result")), exit_code_of(over))
+        starts, end = self._earlier()
+        if starts and end is None:
+            reason = "Slurm started the job again: it lost a node, or gave its nodes to another job"
+            end = self.declare(len(starts), NODE_LOST, reason)
+        left = self._seconds_left(starts)
+        checkpoint, owner = resumption(self._s3, self.spec, len(starts), self.url)
+        final = self._final_end(len(starts), end, left, missing=None if checkpoint or owner == self.spec.id else owner)
+        if final is not None:
+            self.close(len(starts), final)
+            raise OverError(f"{final['result']} {final['reason']}".strip(), exit_code_of(final))
+        number = len(starts) + 1
+        start = start_record(number, nodes, checkpoint=checkpoint, checkpoint_job=owner, seconds_left=left)
+        if not self.store.create(self.attempt(number).start, start):
+            raise OSError(f"attempt {number} of the job was begun by another allocation")
+        return number
+
+    def _final_end(
+        self, attempts: int, end: dict[str, Any] | None, left: float | None, *, missing: str | None
+    ) -> dict[str, Any] | None:
+        """The end of the job if no attempt can follow. missing: the job that it resumes, if that has no checkpoint."""
+        if end is not None and not self.is_retried(attempts, end):
+            return end
+        stop = self.store.read(self.keys.stop)
+        if stop is not None:
+            return end_record(STOPPED, str(stop.get("reason") or ""), node=0)
+        if left == 0:
+            limit = self.spec.time_limit_seconds
+            return end_record(TIME_LIMIT, f"the job's time limit of {limit} seconds is over", node=0)
+        if missing is not None:
+            return end_record(FAILED, f"job {missing} has no complete checkpoint to continue from", node=0)
+        return None
+
+    def attempt(self, number: int) -> AttemptKeys:
+        return self.keys.attempt(number)
+
+    def declare(self, number: int, result: str, reason: str) -> dict[str, Any]:
+        """End an attempt, unless a node already has. Returns its end."""
+        key = self.attempt(number).end
+        self.store.create(key, end_record(result, reason))
+        return self.store.read(key) or {}
+
+    def is_retried(self, number: int, end: Mapping[str, Any]) -> bool:
+        """Whether another attempt follows this one."""
+        return self.spec.is_retried(Outcome.from_record(end), number)
+
+    def close(self, attempts: int, end: Mapping[str, Any]) -> None:
+        """End the job, unless it has ended."""
+        self.store.create(self.keys.end, job_end_record(end, attempts))
+
+    def _earlier(self) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+        """The starts of all attempts, and the end of the last one."""
+        starts: list[dict[str, Any]] = []
+        while (start := self.store.read(self.attempt(len(starts) + 1).start)) is not None:
+            starts.append(start)
+        return starts, self.store.read(self.attempt(len(starts)).end) if starts else None
+
+    def _seconds_left(self, starts: list[dict[str, Any]]) -> float | None:
+        limit = self.spec.time_limit_seconds
+        return max(0.0, timestamp(starts[0]["at"]) + limit - time.time()) if limit and starts else limit
+
+
+def exit_code_of(end: Mapping[str, Any]) -> int:
+    """The exit code of the batch script: of the user's script if that failed, 0 for success, else 1."""
+    outcome = Outcome.from_record(end)
+    if outcome.is_success:
+        return 0
+    code = outcome.exit_code if outcome.result == FAILED else None
+    # As shells report the signal that ended a program.
+    return (128 - code if code < 0 else code) or 1 if code is not None else 1
+
+
+def parse_nodes(text: str) -> dict[str, str]:
+    """Addresses by instance ID, in the order of ranks, from the lines of `task.address`. Raises ValueError."""
+    lines = sorted((line.split() for line in text.splitlines() if line.strip()), key=lambda parts: int(parts[0]))
+    return {instance: address for _, instance, address in lines}

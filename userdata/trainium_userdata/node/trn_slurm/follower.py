@@ -1,0 +1,113 @@
+"""The end of an attempt: what the batch script becomes once its tasks have started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any, TypeVar
+
+from trainium_wire.formats import time_text
+from trainium_wire.job import NODE_LOST
+
+from . import slurm
+from .attempts import Attempts, exit_code_of
+
+Work = TypeVar("Work")
+
+LOOK_SECONDS, POLL_SECONDS = 0.2, 2.5
+"""Between looks at srun, and at the end in S3."""
+LOST_SECONDS = 60
+"""How long the other nodes store their results after one was lost. srun waits for that one for minutes."""
+NOTICE_SECONDS = 120
+"""How long before its time limit Slurm signals the batch script (--signal=B:USR1@120)."""
+REQUEUED_SECONDS = 300
+"""For which the script waits to be ended by Slurm. If it ended by itself, Slurm could take the job for a completed
+one."""
+
+
+class Follower:
+    """srun: a child of this process, which runs the tasks."""
+
+    def __init__(self, attempts: Attempts, number: int, srun: int) -> None:
+        self._attempts, self._number, self._srun = attempts, number, srun
+        self._is_noticed = self._is_terminated = False
+        self._lost_at: float | None = None
+        self._polled_at = 0.0
+
+    def run(self) -> int:
+        """The exit code of the batch script."""
+        signal.signal(signal.SIGUSR1, self._notice)
+        signal.signal(signal.SIGTERM, self._terminate)
+        code = self._wait()
+        end = self._end(code)
+        if not self._attempts.is_retried(self._number, end):
+            return self._close(end)
+        if self._is_terminated:
+            # Slurm itself decides whether it starts the job again.
+            return 1
+        print(f"trn-slurm: attempt {self._number}: {end['result']} {end['reason']}; requeues the job", flush=True)
+        error = slurm.requeue()
+        if error:
+            return self._close({**end, "reason": f"{end['reason']}; Slurm did not start the job again: {error}"})
+        time.sleep(REQUEUED_SECONDS)
+        return 1
+
+    def _close(self, end: dict[str, Any]) -> int:
+        self._persistently(lambda: self._attempts.close(self._number, end))
+        print(f"trn-slurm: {end['result']} {end['reason']}".rstrip(), flush=True)
+        return exit_code_of(end)
+
+    def _wait(self) -> int | None:
+        """The exit code of srun; None if it still waits for a lost node."""
+        while True:
+            ended, status = os.waitpid(self._srun, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            if time.monotonic() - self._polled_at > POLL_SECONDS:
+                self._polled_at = time.monotonic()
+                try:
+                    self._poll()
+                except OSError as error:
+                    print(f"trn-slurm: {error}", file=sys.stderr)
+            if self._lost_at is not None and time.monotonic() - self._lost_at > LOST_SECONDS:
+                return None
+            time.sleep(LOOK_SECONDS)
+
+    def _poll(self) -> None:
+        keys = self._attempts.attempt(self._number)
+        if self._is_noticed:
+            at = datetime.now(timezone.utc) + timedelta(seconds=NOTICE_SECONDS)
+            reason = "Slurm ends the job at its time limit"
+            notice = {"node": 0, "kind": "time-limit", "reason": reason, "at": time_text(at)}
+            self._attempts.store.create(keys.notice, notice)
+            self._is_noticed = False
+        if self._lost_at is None:
+            end = self._attempts.store.read(keys.end)
+            if end is not None and end.get("result") == NODE_LOST:
+                self._lost_at = time.monotonic()
+
+    def _end(self, code: int | None) -> dict[str, Any]:
+        """The end of the attempt. A node that ended without one has lost its part of the job."""
+        result, reason = NODE_LOST, f"a node's part of the job ended without a report; srun: exit code {code}"
+        if self._is_terminated:
+            result, reason = slurm.why_ended()
+        return self._persistently(lambda: self._attempts.declare(self._number, result, reason))
+
+    def _persistently(self, work: Callable[[], Work]) -> Work:
+        """Until S3 answers."""
+        while True:
+            try:
+                return work()
+            except OSError as error:
+                print(f"trn-slurm: {error}", file=sys.stderr)
+                time.sleep(POLL_SECONDS)
+
+    def _notice(self, *_: object) -> None:
+        self._is_noticed, self._polled_at = True, 0.0
+
+    def _terminate(self, *_: object) -> None:
+        self._is_terminated = True

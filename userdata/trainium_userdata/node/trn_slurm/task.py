@@ -1,0 +1,83 @@
+"""This node's part of a job: one task of Slurm, as the user who submitted the job."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+from pathlib import Path
+from typing import Any
+
+from trn_job.attempt import Attempt
+from trn_job.launch import Launch
+from trn_node import files, job_cache, record
+from trn_node.secret_values import secret_value
+from trn_node.watch import NOTICE
+
+from . import slurm
+from .attempts import Attempts
+
+
+def address() -> str:
+    """The place of this node in the allocation, its instance ID and address. Raises OSError without a record."""
+    made = record.read()
+    if made is None:
+        raise OSError("this node has no record: it was not proven")
+    return f"{os.environ.get('SLURM_NODEID', '0')} {made['instance_id']} {made['address']}"
+
+
+def run(attempts: Attempts, number: int) -> int:
+    """Always 0 if it ends by itself: the end in S3 says how, and Slurm must not end nodes that store their results."""
+    start = attempts.store.read(attempts.attempt(number).start)
+    if start is None:
+        raise OSError(f"attempt {number} was not begun")
+    place = _new_folder(f"{attempts.spec.id}-{number}")
+    if not Path.home().is_dir():
+        # That of trn-job: what one job writes to ~/.profile, no other job runs.
+        os.environ["HOME"] = str(place)
+    launch = _launch(attempts, number, start, place)
+    Attempt(launch, attempts.store, secret_value, slurm.why_ended).run()
+    if not (place / files.KEPT_MARK).exists():
+        shutil.rmtree(place, ignore_errors=True)
+    return 0
+
+
+def _launch(attempts: Attempts, number: int, start: dict[str, Any], place: Path) -> Launch:
+    spec = attempts.spec
+    environment = job_cache.framework_environment(spec.stack)
+    cache = job_cache.compile_cache(spec.stack) if spec.compile_cache else None
+    return Launch(
+        url=attempts.url,
+        spec=spec,
+        attempt=number,
+        rank=int(os.environ["SLURM_NODEID"]),
+        nodes=start["nodes"],
+        folder=str(place),
+        resume_from=start["resume_from"],
+        resume_job=start["resume_job"],
+        seconds_left=start["seconds_left"],
+        notice_file=str(files.path(NOTICE)),
+        venv=str(environment[1]) if environment else None,
+        compile_cache={**cache, "folder": str(_own_folder("compile-cache"))} if cache else None,
+    )
+
+
+def _new_folder(name: str) -> Path:
+    folder = _own_folder(name)
+    shutil.rmtree(folder)
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def _own_folder(name: str) -> Path:
+    """A folder of this user, on the local disks if there are any. Raises OSError if another user made it."""
+    scratch = files.plan().get("scratch")
+    disk = files.path(scratch.lstrip("/")) if scratch else None
+    parent = disk if disk and disk.is_mount() else files.path("var/tmp")
+    parent = parent / f"trn-slurm-{pwd.getpwuid(os.getuid()).pw_name}"
+    for folder in (parent, parent / name):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        # Every user may create folders there.
+        if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+            raise OSError(f"{folder} belongs to another user: remove it")
+    return parent / name
