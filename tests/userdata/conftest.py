@@ -87,13 +87,13 @@ def new_node(tmp_path: Path, s3: Entries) -> Callable[..., CacheNode]:
 
 @pytest.fixture
 def nodes(tmp_path: Path, aws: AwsStandIn) -> Iterator[JobNodes]:
-    _loopback_has_more_than_one_address()
+    loopback_has_more_than_one_address()
     made = JobNodes(tmp_path, aws)
     yield made
     made.close()
 
 
-def _loopback_has_more_than_one_address() -> None:
+def loopback_has_more_than_one_address() -> None:
     with socket.socket() as probe:
         try:
             probe.bind(("127.0.0.2", 0))

@@ -31,7 +31,7 @@ QUICK = {
     "stacks": TIMEOUT_SECONDS,
 }
 OF_THE_LAUNCH = ("timing", "notice_file", "seconds_left", "compile_cache", "venv")
-SPEC = {
+SPEC: dict[str, Any] = {
     "format": 1,
     "id": JOB,
     "name": "train",
@@ -64,13 +64,7 @@ class JobNodes:
 
     def source(self, files: Mapping[str, str]) -> None:
         """Pack these as the job's source."""
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-            for name, text in files.items():
-                member = tarfile.TarInfo(name)
-                member.size = len(text.encode())
-                archive.addfile(member, io.BytesIO(text.encode()))
-        self.aws.records[f"{BUCKET}/jobs/{JOB}/source.tar.gz"] = as_text(packed.getvalue())
+        self.aws.records[f"{BUCKET}/jobs/{JOB}/source.tar.gz"] = source_archive(files)
 
     def start(self, script: str, *, nodes: int = 1, ranks: tuple[int, ...] | None = None, **changes: Any) -> None:
         """Run a Python script as the job. ranks: those that start; by default all. changes: of spec or launch."""
@@ -161,6 +155,17 @@ class JobNodes:
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
+
+
+def source_archive(files: Mapping[str, str]) -> str:
+    """The packed source of a job, as the stand-in of S3 stores it."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return as_text(packed.getvalue())
 
 
 def _link(path: Path, target: Path) -> None:

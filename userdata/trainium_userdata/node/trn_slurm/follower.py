@@ -53,7 +53,9 @@ class Follower:
         error = slurm.requeue()
         if error:
             return self._close({**end, "reason": f"{end['reason']}; Slurm did not start the job again: {error}"})
-        time.sleep(REQUEUED_SECONDS)
+        end_at = time.monotonic() + REQUEUED_SECONDS
+        while not self._is_terminated and time.monotonic() < end_at:
+            time.sleep(LOOK_SECONDS)
         return 1
 
     def _close(self, end: dict[str, Any]) -> int:

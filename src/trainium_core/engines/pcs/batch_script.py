@@ -1,0 +1,70 @@
+"""The batch script of a job: what a user of Slurm submits with sbatch."""
+
+from collections.abc import Iterator
+from math import ceil
+
+from trainium_core.engines.pcs.slurm_settings import GRES_NAME
+from trainium_core.plan import Plan
+from trainium_wire.job import Job
+
+OUTPUT_FOLDER = "/var/tmp"
+"""On the first node. The log of the job itself is in S3."""
+
+_NOTICE_SECONDS = 120
+"""How long before its time limit Slurm signals the batch script, as trn_slurm.follower says."""
+_RESULT_MINUTES = 20
+"""What storing the results may take beyond the time limit of the job, which its first node watches."""
+_WAIT_SECONDS = 60 * _RESULT_MINUTES
+
+
+def batch_script(plan: Plan, job: Job, *, queue: str, priority: int = 0) -> str:
+    """The script that runs a job of the plan's cluster, whole nodes at a time.
+
+    Slurm starts it again after the loss of a node, and it has itself requeued after what the job's file names. The
+    programs of the nodes do the rest, from the same job in S3 as on a plain cluster.
+    """
+    options = "\n".join(f"#SBATCH --{option}" for option in _options(plan, job, queue, priority))
+    task = "\n".join(f"#     {line}" for line in _node_lines(job))
+    return f"""#!/bin/bash
+{options}
+
+# The job, its source, log, checkpoints and outputs are in S3. trn-slurm is on every node.
+job={job.id}
+
+# The nodes of the allocation, and the number of the attempt: 1, and one more each time that Slurm starts this again.
+TRN_ATTEMPT=$(srun --cpu-bind=none trn-slurm address | trn-slurm begin "$job") || exit
+export TRN_ATTEMPT
+
+# One task for each node. It fetches source, checkpoint and compiled graphs, sets TRN_NODES, TRN_NODE_RANK, HEAD_NODE
+# and the folders, tells a hang from a failure, and runs in the source:
+{task}
+srun --cpu-bind=none --kill-on-bad-exit=1 --wait={_WAIT_SECONDS} trn-slurm task "$job" &
+
+# Waits for the tasks. Then it requeues the job, or ends with the exit code of the script.
+exec trn-slurm follow "$job" "$!"
+"""
+
+
+def _options(plan: Plan, job: Job, queue: str, priority: int) -> Iterator[str]:
+    yield f"job-name={job.id}"
+    yield f"partition={queue}"
+    yield f"nodes={job.nodes}"
+    yield "ntasks-per-node=1"
+    yield "exclusive"
+    yield f"gres={GRES_NAME}:{plan.type.neuron_devices}"
+    yield "requeue=expedite" if job.retries else "no-requeue"
+    if priority:
+        # A lower nice value starts earlier. Slurm lets only its administrators lower it.
+        yield f"nice={-priority}"
+    if job.time_limit_seconds is not None:
+        yield f"time={ceil(job.time_limit_seconds / 60) + _RESULT_MINUTES}"
+    yield f"signal=B:USR1@{_NOTICE_SECONDS}"
+    # Limits of processes are those of the nodes, not of the login node.
+    yield "propagate=NONE"
+    yield f"chdir={OUTPUT_FOLDER}"
+    yield f"output={OUTPUT_FOLDER}/%x.out"
+    yield "open-mode=append"
+
+
+def _node_lines(job: Job) -> Iterator[str]:
+    yield from (line for text in (job.setup, job.command) if text for line in text.splitlines())

@@ -1,0 +1,185 @@
+"""Nodes of Slurm that run a batch script: our real programs, each node with files and an address of its own.
+
+srun and scontrol are stand-ins; the lab has the real ones.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import trainium_wire
+from tests.userdata.aws_stand_in import AwsStandIn
+from tests.userdata.job_nodes import BUCKET, JOB, SPEC, TIMEOUT_SECONDS, source_archive
+from trainium_core.engines.pcs.batch_script import batch_script
+from trainium_core.plan import Plan
+from trainium_userdata import node
+from trainium_wire.job import Job
+
+PROGRAMS = {
+    "srun": """declare -A ranks
+while [[ $1 == --* ]]; do shift; done
+for ((rank = 0; rank < SLURM_JOB_NUM_NODES; rank++)); do
+  SLURM_NODEID=$rank ROOT=$NODES/$rank "$@" & ranks[$!]=$rank
+done
+echo "${!ranks[@]}" >"$NODES/tasks"
+code=0
+while ((${#ranks[@]})); do
+  status=0; wait -n -p ended || status=$?
+  unset "ranks[$ended]"
+  if ((status)); then code=$status; kill "${!ranks[@]}" 2>/dev/null; fi
+done
+exit "$code\"""",
+    "scontrol": """echo "$*" >>"$NODES/scontrol"
+case "$*" in
+*"show job"*) echo "JobId=7 JobState=$(<"$NODES/state") Reason=None" ;;
+requeue*) kill -TERM "$(<"$NODES/batch")" ;;
+esac""",
+    "trn-slurm": """export ROOT=${ROOT:-$NODES/0} PYTHONPATH=$NODES/opt
+cd / && exec "$PYTHON" -S -m trn_slurm "$@\"""",
+}
+
+
+class SlurmNodes:
+    """`submit` stores a job in S3, `run` starts its batch script as Slurm does, once more after each requeue."""
+
+    def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn) -> None:
+        self.plan, self.aws, self.folder = plan, aws, folder
+        self._job: Job | None = None
+        self.process: subprocess.Popen[str] | None = None
+        for name, body in PROGRAMS.items():
+            _write(folder / "bin" / name, f"#!/bin/bash\n{body}\n", mode=0o755)
+        for name in ("trn_node", "trn_job", "trn_cache", "trn_slurm"):
+            _link(folder / "opt" / name, Path(node.__file__).with_name(name))
+        _link(folder / "opt/trainium_wire", Path(trainium_wire.__file__).parent)
+        for rank in range(plan.nodes):
+            _write(folder / f"{rank}/etc/trn/plan.json", json.dumps({"frameworks": {}, "scratch": None}))
+            places = f"TRN_REGION={aws.region}\nTRN_REPORT_URL=s3://{BUCKET}/nodes\n"
+            _write(folder / f"{rank}/etc/trn/places.env", places)
+            record: dict[str, Any] = {
+                "instance_id": f"i-{rank}",
+                "state": "proven",
+                "address": f"127.0.0.{rank + 2}",
+                "checks": [],
+            }
+            _write(folder / f"{rank}/var/lib/trn/record.json", json.dumps(record))
+            (folder / f"{rank}/var/tmp").mkdir(parents=True)
+        self.say_state("RUNNING")
+
+    def say_state(self, state: str) -> None:
+        """What scontrol says of the job."""
+        (self.folder / "state").write_text(state)
+
+    def submit(self, script: str, **changes: Any) -> None:
+        """A job that runs a Python script on every node."""
+        spec = {**SPEC, "nodes": self.plan.nodes, "command": f"{sys.executable} train.py", **changes}
+        self._job = Job.from_record(spec)
+        self.aws.records[f"{BUCKET}/jobs/{JOB}/source.tar.gz"] = source_archive({"train.py": script})
+        self.aws.records[f"{BUCKET}/jobs/{JOB}/job.json"] = self._job.to_json()
+
+    def start(self) -> None:
+        assert self._job
+        script = _write(self.folder / "job.sh", batch_script(self.plan, self._job, queue="trn"))
+        with (self.folder / "out").open("a") as out:
+            self.process = subprocess.Popen(
+                ["bash", "-c", f'echo $$ >"$NODES/batch"; exec bash {script}'],
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                text=True,
+            )
+
+    def wait(self) -> int:
+        """The exit code of the batch script. Slurm then ends what is left of it."""
+        assert self.process
+        code = self.process.wait(TIMEOUT_SECONDS)
+        self.close()
+        return code
+
+    def run(self) -> int:
+        self.start()
+        return self.wait()
+
+    def signal_all(self, number: signal.Signals) -> None:
+        """As scancel does."""
+        for process in [self._batch, *self.tasks]:
+            os.kill(process, number)
+
+    def signal_batch(self, number: signal.Signals) -> None:
+        os.kill(self._batch, number)
+
+    @property
+    def tasks(self) -> list[int]:
+        """Process IDs of the tasks, in no order."""
+        return [int(text) for text in (self.folder / "tasks").read_text().split()]
+
+    @property
+    def _batch(self) -> int:
+        return int((self.folder / "batch").read_text())
+
+    @property
+    def output(self) -> str:
+        return (self.folder / "out").read_text()
+
+    @property
+    def requeues(self) -> int:
+        file = self.folder / "scontrol"
+        return file.read_text().count("requeue") if file.exists() else 0
+
+    def content(self, key: str) -> dict[str, Any]:
+        """An object of the job as JSON; empty while there is none."""
+        return json.loads(self.aws.records.get(f"{BUCKET}/jobs/{JOB}/{key}", "{}"))
+
+    def put(self, key: str, content: Mapping[str, Any]) -> None:
+        self.aws.records[f"{BUCKET}/jobs/{JOB}/{key}"] = json.dumps(content)
+
+    def log(self, attempt: int = 1, rank: int = 0) -> str:
+        prefix = f"{BUCKET}/jobs/{JOB}/attempts/{attempt}/logs/node-{rank}/"
+        return "".join(text for key, text in sorted(self.aws.records.items()) if key.startswith(prefix))
+
+    def await_(self, condition: Callable[[], object]) -> None:
+        """Raises AssertionError when it does not come true."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, f"it did not come true: {self.output}"
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        if self.process:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+            self.process.wait(TIMEOUT_SECONDS)
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "PATH": f"{self.folder / 'bin'}:{os.defpath}",
+            "PYTHON": sys.executable,
+            "NODES": str(self.folder),
+            "HOME": str(self.folder),
+            "SLURM_JOB_ID": "7",
+            "SLURM_JOB_NUM_NODES": str(self.plan.nodes),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TRN_HTTP_PAUSE": "0.05",
+            **self.aws.loopback_environment,
+        }
+
+
+def _write(file: Path, text: str, *, mode: int = 0o644) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(mode)
+    return file
+
+
+def _link(path: Path, target: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(target)

@@ -1,0 +1,162 @@
+"""A job of `trn run` in allocations of Slurm: the rendered batch script, and our programs on two nodes."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.userdata.aws_stand_in import AwsStandIn
+from tests.userdata.conftest import loopback_has_more_than_one_address
+from tests.userdata.plans import plan_for
+from tests.userdata.slurm_nodes import SlurmNodes
+from trainium_userdata.node.trn_slurm.slurm import why_ended
+from trainium_wire.formats import now_text
+
+SAVES = """import os, pathlib, sys
+folder = pathlib.Path(os.environ["TRN_CHECKPOINT_DIR"])
+before = os.environ.get("TRN_RESUME_FROM")
+print("resumed", before and pathlib.Path(before, "state").read_text(), flush=True)
+if not before:
+    new = folder / ".step-1"
+    new.mkdir()
+    (new / "state").write_text("one")
+    new.rename(folder / "step-1")
+    sys.exit({code} if os.environ["TRN_NODE_RANK"] == "0" else 0)
+"""
+WAITS = """import os, pathlib, signal, sys, time
+stopped = []
+signal.signal(signal.SIGUSR1, lambda *_: stopped.append(1))
+print("waits", flush=True)
+while not stopped:
+    time.sleep(0.05)
+print("noticed", flush=True)
+here = pathlib.Path(os.environ["TRN_CHECKPOINT_DIR"]).parents[4]
+(here / "noticed").touch()
+while len(list(here.parent.glob("*/noticed"))) < 2:
+    time.sleep(0.05)
+"""
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, aws: AwsStandIn) -> Iterator[SlurmNodes]:
+    loopback_has_more_than_one_address()
+    nodes = SlurmNodes(tmp_path, plan_for("trn1.32xlarge", nodes=2, stacks=("pcs",)), aws)
+    yield nodes
+    nodes.close()
+
+
+def waits_on_both_nodes(slurm: SlurmNodes) -> bool:
+    return all("waits" in slurm.log(rank=rank) for rank in (0, 1))
+
+
+def test_job_succeeds_on_both_nodes(slurm: SlurmNodes) -> None:
+    slurm.submit("import os; print(*(os.environ[name] for name in ('TRN_NODES', 'TRN_NODE_RANK', 'HEAD_NODE')))")
+    assert slurm.run() == 0, slurm.output
+    assert (slurm.content("end.json")["result"], slurm.content("end.json")["attempts"]) == ("succeeded", 1)
+    assert ["2 0 127.0.0.2" in slurm.log(rank=0), "2 1 127.0.0.2" in slurm.log(rank=1)] == [True, True]
+    assert [each["instance_id"] for each in slurm.content("attempts/1/start.json")["nodes"]] == ["i-0", "i-1"]
+    assert not list(slurm.folder.glob("*/var/tmp/trn-slurm-*/train-*"))
+
+
+def test_batch_script_ends_with_the_exit_code_of_the_script(slurm: SlurmNodes) -> None:
+    slurm.submit("import os, sys; sys.exit(3 if os.environ['TRN_NODE_RANK'] == '1' else 0)", retries=2)
+    assert (slurm.run(), slurm.requeues) == (3, 0)
+    end = slurm.content("end.json")
+    assert (end["result"], end["exit_code"], end["node"]) == ("failed", 3, 1)
+
+
+def test_exit_code_to_retry_requeues_the_job_which_resumes(slurm: SlurmNodes) -> None:
+    slurm.submit(SAVES.format(code=75), retries=1, retry_on_exit_codes=[75])
+    slurm.run()
+    assert (slurm.requeues, slurm.content("end.json")) == (1, {})
+    assert slurm.run() == 0, slurm.output
+    assert "resumed one" in slurm.log(attempt=2)
+    assert (slurm.content("end.json")["result"], slurm.content("end.json")["attempts"]) == ("succeeded", 2)
+
+
+def test_task_that_is_killed_loses_the_node(slurm: SlurmNodes) -> None:
+    slurm.submit(WAITS, retries=1)
+    slurm.start()
+    slurm.await_(lambda: waits_on_both_nodes(slurm))
+    os.kill(slurm.tasks[0], signal.SIGKILL)
+    slurm.wait()
+    assert slurm.content("attempts/1/end.json")["result"] == "node-lost"
+    assert (slurm.requeues, slurm.content("end.json")) == (1, {})
+
+
+@pytest.mark.parametrize(("state", "result"), [("CANCELLED", "stopped"), ("PREEMPTED", "node-lost")])
+def test_end_by_slurm_is_told_by_its_state(slurm: SlurmNodes, state: str, result: str) -> None:
+    slurm.submit(WAITS, retries=1)
+    slurm.start()
+    slurm.await_(lambda: waits_on_both_nodes(slurm))
+    slurm.say_state(state)
+    slurm.signal_all(signal.SIGTERM)
+    assert slurm.wait() == 1
+    assert slurm.content("attempts/1/end.json")["result"] == result
+    # Slurm itself starts a job again that it has preempted.
+    assert slurm.content("end.json").get("result") == (None if state == "PREEMPTED" else result)
+    assert slurm.requeues == 0
+
+
+def test_signal_before_the_time_limit_reaches_every_node(slurm: SlurmNodes) -> None:
+    slurm.submit(WAITS)
+    slurm.start()
+    slurm.await_(lambda: waits_on_both_nodes(slurm))
+    slurm.signal_batch(signal.SIGUSR1)
+    assert slurm.wait() == 1
+    assert ["noticed" in slurm.log(rank=rank) for rank in (0, 1)] == [True, True]
+    end = slurm.content("end.json")
+    assert (end["result"], "time limit" in end["reason"]) == ("interrupted", True)
+
+
+def test_job_that_was_stopped_while_it_waited_does_not_begin(slurm: SlurmNodes) -> None:
+    slurm.submit("print('begun')")
+    slurm.put("stop.json", {"reason": "trn stop"})
+    assert slurm.run() == 1
+    assert (slurm.content("end.json")["result"], slurm.content("attempts/1/start.json")) == ("stopped", {})
+
+
+def cut_off(slurm: SlurmNodes, at: str) -> None:
+    """What an allocation leaves that Slurm ended with a node."""
+    nodes = [{"instance_id": f"i-{rank}", "address": f"127.0.0.{rank + 2}"} for rank in (0, 1)]
+    slurm.put("attempts/1/start.json", {"attempt": 1, "at": at, "nodes": nodes})
+
+
+def test_attempt_that_was_cut_off_ends_as_node_lost_and_another_begins(slurm: SlurmNodes) -> None:
+    slurm.submit("print('again')", retries=1)
+    cut_off(slurm, at=now_text())
+    assert slurm.run() == 0, slurm.output
+    assert slurm.content("attempts/1/end.json")["result"] == "node-lost"
+    assert slurm.content("end.json")["attempts"] == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "result"),
+    [
+        ({"retries": 0}, "node-lost"),
+        ({"retries": 3, "time_limit_seconds": 3600}, "time-limit"),
+        ({"retries": 3, "resume_from": "train-20261101-000000"}, "failed"),
+    ],
+)
+def test_job_that_cannot_begin_again_ends(slurm: SlurmNodes, more: dict[str, Any], result: str) -> None:
+    slurm.submit("print('again')", **more)
+    cut_off(slurm, at="2026-11-24T00:00:00Z")
+    assert slurm.run() == 1
+    assert slurm.content("end.json")["result"] == result
+    assert slurm.content("attempts/2/start.json") == {}
+
+
+def test_allocation_of_another_size_does_not_begin(slurm: SlurmNodes) -> None:
+    slurm.submit("print('begun')", nodes=1)
+    assert slurm.run() == 1
+    assert "the allocation has 2 nodes, and the job needs 1" in slurm.output
+
+
+@pytest.mark.parametrize("state", ["TIMEOUT", "DEADLINE", "COMPLETING", ""])
+def test_end_by_slurm_has_a_result_for_every_state(monkeypatch: pytest.MonkeyPatch, state: str) -> None:
+    monkeypatch.setattr("trainium_userdata.node.trn_slurm.slurm.job_state", lambda: state)
+    expected = "time-limit" if state in ("TIMEOUT", "DEADLINE") else "node-lost"
+    assert why_ended()[0] == expected
