@@ -77,14 +77,15 @@ def test_ratio_has_a_finite_interval_or_a_reason(values: list[float], others: li
     else:
         assert metric.low is not None
         assert metric.high is not None
-        assert 0 < metric.low <= metric.high
+        assert 0 < metric.low <= metric.value * (1 + 1e-9)
+        assert metric.value <= metric.high * (1 + 1e-9)
     assert ratio_of_runs(values, others, "a / b") == metric
 
 
 def test_equal_runs_have_a_ratio_without_width() -> None:
     metric = ratio_of_runs([4.0] * 3, [2.0] * 3, "a / b")
     assert metric.value == pytest.approx(2)
-    assert metric.low == metric.high == metric.value
+    assert (metric.low, metric.high) == (pytest.approx(2), pytest.approx(2))
     assert (metric.n, metric.origin) == (3, "derived")
 
 

@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
+from statistics import fmean, stdev
 
 from trainium_core.evidence.record import DERIVED, MEASURED, Metric, unknown
 
@@ -16,8 +17,8 @@ FEWEST_RUNS = 3
 
 _ORDER_STATISTICS = "order statistics"
 _STUDENT = "mean of the runs, Student's t"
-_BOOTSTRAP = f"{{}}; studentized bootstrap of its logarithm over runs, {RESAMPLES} resamples"
-_ROUNDING = 1e-9
+_BOOTSTRAP = f"{{}}; bootstrap over runs, {RESAMPLES} resamples, widened by Student's t"
+_NORMAL_975 = 1.96
 _WIDEST = math.log(1e6)
 
 _T_975 = (
@@ -93,8 +94,8 @@ def mean_of_runs(values: Sequence[float], unit: str) -> Metric:
     n = len(values)
     if n < FEWEST_RUNS:
         return unknown(unit, f"{n} runs: at least {FEWEST_RUNS} are needed", n=n)
-    mean, variance = _mean_and_its_variance(values)
-    half = _T_975[min(n - 1, len(_T_975)) - 1] * math.sqrt(variance)
+    mean = fmean(values)
+    half = _T_975[min(n - 1, len(_T_975)) - 1] * stdev(values) / math.sqrt(n)
     return Metric(
         value=mean, unit=unit, n=n, low=mean - half, high=mean + half, level=LEVEL, method=_STUDENT, origin=MEASURED
     )
@@ -103,8 +104,8 @@ def mean_of_runs(values: Sequence[float], unit: str) -> Metric:
 def ratio_of_runs(values: Sequence[float], others: Sequence[float], formula: str) -> Metric:
     """The ratio of the geometric means of two sides' runs, with a bootstrap interval over runs.
 
-    The bootstrap is studentized: with three to ten runs, the interval of plain percentiles holds the true ratio in
-    78% to 92% of all cases only.
+    Percentiles of a bootstrap alone hold the true ratio in 78% to 92% of all cases with three to ten runs. So their
+    distances from the ratio are widened as Student's t does it, for the side with fewer runs.
     """
     n = min(len(values), len(others))
     if n < FEWEST_RUNS:
@@ -112,38 +113,27 @@ def ratio_of_runs(values: Sequence[float], others: Sequence[float], formula: str
     if min(*values, *others) <= 0:
         return unknown("ratio", "a run has a value that is not above 0", n=n)
     sides = [[math.log(value) for value in side] for side in (values, others)]
-    difference, error = _difference(sides)
-    value = math.exp(difference)
-    low = high = value
-    if error > _ROUNDING * abs(difference):
-        randomness = random.Random(SEED)
-        drawn = (_difference([randomness.choices(side, k=len(side)) for side in sides]) for _ in range(RESAMPLES))
-        scaled = sorted((one - difference) / spread for one, spread in drawn if spread > _ROUNDING * error)
-        rank = math.floor((1 - LEVEL) / 2 * len(scaled))
-        logarithms = [difference - scaled[at] * error for at in (-1 - rank, rank)]
-        if max(map(abs, logarithms)) > _WIDEST:
-            return unknown("ratio", "the runs of a side differ too much for an interval", n=n)
-        low, high = map(math.exp, logarithms)
+    difference = _difference(sides)
+    randomness = random.Random(SEED)
+    drawn = (_difference([randomness.choices(side, k=len(side)) for side in sides]) for _ in range(RESAMPLES))
+    errors = sorted(one - difference for one in drawn)
+    widened = _T_975[min(n - 1, len(_T_975)) - 1] / _NORMAL_975 * math.sqrt(n / (n - 1))
+    rank = math.floor((1 - LEVEL) / 2 * len(errors))
+    low, high = (difference + widened * errors[at] for at in (rank, -1 - rank))
+    if max(abs(low), abs(high)) > _WIDEST:
+        return unknown("ratio", "the runs of a side differ too much for an interval", n=n)
     return Metric(
-        value=value,
+        value=math.exp(difference),
         unit="ratio",
         n=n,
-        low=low,
-        high=high,
+        low=math.exp(low),
+        high=math.exp(high),
         level=LEVEL,
         method=_BOOTSTRAP.format(formula),
         origin=DERIVED,
     )
 
 
-def _difference(sides: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """The difference of two means, and its standard error."""
-    (first, of_first), (second, of_second) = (_mean_and_its_variance(side) for side in sides)
-    return first - second, math.sqrt(of_first + of_second)
-
-
-def _mean_and_its_variance(values: Sequence[float]) -> tuple[float, float]:
-    """Not of `statistics`, whose exact variance is ten times slower."""
-    n = len(values)
-    mean = sum(values) / n
-    return mean, sum((value - mean) ** 2 for value in values) / (n - 1) / n
+def _difference(sides: Sequence[Sequence[float]]) -> float:
+    first, second = sides
+    return fmean(first) - fmean(second)
