@@ -28,7 +28,7 @@ class TrnClusterStack(Stack):
         steps = next_steps(
             cluster_name=plan.cluster_name,
             nodes=plan.nodes,
-            neuron_cores=plan.neuron_cores_per_node,
+            processes=plan.processes_per_node,
             region=plan.region,
             group_name=cluster.fleet.group.ref,
             cache_url=cluster.cache.url,

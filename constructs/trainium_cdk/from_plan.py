@@ -154,7 +154,7 @@ def plan_fleet(
         node=node_settings(plan),
         nodes=plan.nodes,
         capacity=Capacity(plan.capacity, plan.reservation_id),
-        image_id=image_id_of(scope, plan.ami),
+        image_id=image_id_of(scope, plan.image),
         image_name=image_setting(plan),
         root_volume=RootVolume(
             gib=plan.root_volume_gib,

@@ -14,7 +14,6 @@ RESERVATION = "cr-0123456789abcdef0"
 OFFERED = [
     (entry.name, region, capacity)
     for entry in builtin_catalog().values()
-    if not entry.is_gpu
     for region in entry.zones
     for capacity in (*entry.usage_classes, "reservation")
 ]

@@ -24,7 +24,6 @@ OWN_EFS: dict[str, Any] = {"efs": "fs-0fedcba9876543210", "efs_security_group": 
 SELLABLE = [
     (entry.name, region, zone, capacity)
     for entry in builtin_catalog().values()
-    if not entry.is_gpu
     for region, zones in entry.zones.items()
     for zone in zones
     for capacity in (*entry.usage_classes, "reservation")

@@ -78,7 +78,7 @@ def test_invalid_request_is_reported_with_its_fix(given: dict[str, Any], fix: st
 @given(plans())
 def test_every_node_gets_the_same_command(plan: Plan) -> None:
     job = new_job(plan, JobRequest(script=Path("a/train me.py")), script="a/train me.py", now=NOON)
-    assert f"--nproc_per_node={plan.neuron_cores_per_node} " in job.command
+    assert f"--nproc_per_node={plan.processes_per_node} " in job.command
     assert "--node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE " in job.command
     assert job.command.endswith("'a/train me.py'")
     assert job.nodes == plan.nodes

@@ -13,7 +13,7 @@ def steps(*, cluster_name: str = "trn-pilot", sessions: bool = True) -> dict[str
     found = next_steps(
         cluster_name=cluster_name,
         nodes=3,
-        neuron_cores=32,
+        processes=32,
         region="us-west-2",
         group_name="the-group",
         cache_url="s3://bucket/cache",

@@ -40,7 +40,9 @@ def test_a_plan_needs_no_more_addresses_than_its_subnet_has(plan: Plan) -> None:
 @given(plan=plans())
 def test_quota_need_is_the_vcpus_of_all_nodes(plan: Plan) -> None:
     need = quota_need(plan)
-    if plan.capacity in ("on-demand", "spot"):
+    if (plan.type.generation, plan.capacity) == ("p6", "spot"):
+        assert need is None, "sources disagree about its code"
+    elif plan.capacity in ("on-demand", "spot"):
         assert need is not None
         assert need.vcpus == plan.nodes * builtin_catalog()[plan.instance_type].vcpus
     else:
@@ -59,7 +61,7 @@ def test_torchrun_starts_a_process_for_each_logical_core_of_each_node(plan: Plan
     words = shlex.split(shlex.split(torchrun_command(plan))[-1])
     given_options = dict(word.removeprefix("--").split("=", 1) for word in words if word.startswith("--"))
     processes = int(given_options["nproc_per_node"]) * int(given_options["nnodes"])
-    assert processes * plan.lnc == plan.nodes * plan.type.physical_neuron_cores
+    assert processes * plan.lnc == plan.nodes * (plan.type.gpus or plan.type.physical_neuron_cores)
 
 
 @pytest.mark.parametrize(

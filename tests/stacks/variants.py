@@ -45,8 +45,8 @@ def _variants() -> Iterator[dict[str, Any]]:
     pilots, hosts = cycle(_PILOT), cycle(_HOST)
     new_file_systems, own_file_systems = cycle(_NEW_FILE_SYSTEMS), cycle(_OWN_FILE_SYSTEMS)
     interfaces, capacities = cycle(CARD_INTERFACE_TYPES), cycle(CAPACITY)
-    for entry in (kind for kind in builtin_catalog().values() if not kind.is_gpu):
-        for region in entry.zones:
+    for entry in builtin_catalog().values():
+        for region in list(entry.zones)[: 1 if entry.is_gpu else None]:
             sold = (*entry.usage_classes, "reservation")
             capacity = next(capacity for capacity in capacities if capacity in sold)
             place = next(where)
@@ -62,9 +62,9 @@ def _variants() -> Iterator[dict[str, Any]]:
                 **place,
                 **next(own_file_systems if "vpc_id" in place else new_file_systems),
                 **next(cache),
-                **next(image),
+                **({} if entry.is_gpu else next(image)),
                 **pilot,
-                **next(hosts),
+                **({} if entry.is_gpu else next(hosts)),
             }
 
 

@@ -34,7 +34,7 @@ def every_plan(**settings: Any) -> list[Plan]:
             **settings,
         )
         for name, known in builtin_catalog().items()
-        if not known.is_gpu
+        if not (known.is_gpu and settings.get("neuron_software") == "install")
         for capacity in (*known.usage_classes, "reservation")
         for lnc in known.logical_neuroncore_configs or (None,)
         for interface in (("efa", "efa-only") if known.efa_interfaces > 1 else ("efa",))

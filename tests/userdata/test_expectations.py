@@ -53,4 +53,4 @@ def test_self_test_time_grows_with_processes_within_the_deployment_time():
 def test_the_ports_of_the_self_test_are_above_the_ephemeral_range():
     for plan in every_plan():
         first = node_expectations(node_settings(plan))["self_test"]["first_port"]
-        assert 60999 < first < first + plan.neuron_cores_per_node <= 65535, plan_id(plan)
+        assert 60999 < first < first + plan.processes_per_node <= 65535, plan_id(plan)

@@ -56,7 +56,7 @@ class VerifiedNode:
         self.write("var/log/trn-node.log", "booted\n")
         self.write("dev/console")
         self.neuron(driver="2.29.1.0", runtime="2.33.2.0-1a2b3c4d5")
-        self.neuron_ls(devices_of(plan))
+        self.neuron_ls([] if self.expectations["gpus"] else devices_of(plan))
         self.efa(self.expectations["efa_devices"])
         for device in range(self.expectations["neuron_devices"]):
             self.counter(device, "stats/hardware/mem_ecc_uncorrected", 0)
@@ -75,7 +75,10 @@ class VerifiedNode:
         for number in range(self.expectations["nvme_disks"]):
             self.disk(number)
         self.scratch(self.expectations["nvme_disks"] * self.expectations["nvme_disk_gb"])
-        self.framework(self.expectations["framework"] or "pytorch", "2_9")
+        if self.expectations["gpus"]:
+            self.gpus()
+        else:
+            self.framework(self.expectations["framework"] or "pytorch", "2_9")
 
     def write(self, path: str, text: str = "") -> None:
         file = self.root / path
@@ -109,6 +112,59 @@ class VerifiedNode:
 cd {self.root}; if [ -s neuron-ls.failures ]; then sed -i 1d neuron-ls.failures
 echo 'FATA[0000] Failed to discover neuron devices' >&2; exit 1; fi; cat neuron-ls.json""",
         )
+
+    def gpus(self, **fields: dict[int, str]) -> None:
+        """The driver, nvidia-smi, DCGM, nccl-tests and PyTorch of a GPU image. fields: values by GPU that differ."""
+        normal = {
+            "memory.total": str(self.expectations["device_memory_gib"] * 1024 - 361),
+            "mig.mode.current": "Disabled",
+            "persistence_mode": "Enabled",
+            "ecc.errors.uncorrected.volatile.total": "0",
+        }
+        rows = [
+            ", ".join([str(number), *(fields.get(key, {}).get(number, value) for key, value in normal.items())])
+            for number in range(self.expectations["gpus"])
+        ]
+        self.write("sys/module/nvidia/version", "580.126.09\n")
+        self.write("nvidia-smi.csv", "\n".join(rows) + "\n")
+        self.write("compute-apps.csv")
+        self.program(
+            "nvidia-smi",
+            f"""[ "$2" = --format=csv,noheader,nounits ] || exit 64
+case $1 in --query-gpu=index,memory.total,*) cat {self.root}/nvidia-smi.csv ;;
+--query-compute-apps=process_name,pid) cat {self.root}/compute-apps.csv ;; *) exit 64 ;; esac""",
+        )
+        self.dcgm([("Deployment", "Pass", ""), ("software", "Pass", "")])
+        self.nccl_tests(wrong=0)
+        self.write("opt/pytorch/bin/python")
+        answers = "".join(f"echo '{mark} \"\"'\n" for mark in ("TRN-CORE", "TRN-MEMORY"))
+        python = self.root / "opt/pytorch/bin/python"
+        python.write_text(f"#!/bin/sh\necho $CUDA_VISIBLE_DEVICES >>{self.root}/visible.gpus\n{answers}")
+        python.chmod(0o755)
+
+    def dcgm(self, tests: list[tuple[str, str, str]], *, exit_code: int = 0) -> None:
+        """Let `dcgmi diag` print these tests: name, status and warning."""
+        results = [
+            {"name": name, "results": [{"gpu_ids": "0", "status": status, **({"warnings": [why]} if why else {})}]}
+            for name, status, why in tests
+        ]
+        printed = {"DCGM GPU Diagnostic": {"test_categories": [{"category": "Deployment", "tests": results}]}}
+        self.write("dcgm.json", f"WARNING: a line before it\n{json.dumps(printed)}")
+        self.program("dcgmi", f"[ \"$*\" = 'diag -r 1 -j' ] || exit 64; cat {self.root}/dcgm.json; exit {exit_code}")
+
+    def nccl_tests(self, *, wrong: int, exit_code: int = 0) -> None:
+        path = "usr/local/cuda-13.0/efa/test-cuda-13.0/all_reduce_perf"
+        gpus = self.expectations["gpus"]
+        self.write(
+            path,
+            f"""#!/bin/sh
+[ "$*" = "-b 268435456 -e 268435456 -g {gpus} -n 5 -w 1 -c 1" ] || exit 64
+echo '# Out of bounds values : {wrong} OK'
+echo '# Avg bus bandwidth    : 478.321'
+exit {exit_code}
+""",
+        )
+        (self.root / path).chmod(0o755)
 
     def counter(self, device: int, path: str, count: int) -> None:
         self.write(f"sys/devices/virtual/neuron_device/neuron{device}/{path}", f"{count}\n")

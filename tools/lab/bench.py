@@ -97,7 +97,7 @@ def show(found: Sequence[Measured]) -> None:
     for one in found:
         table.add_row(
             one.plan.instance_type,
-            str(one.plan.neuron_cores_per_node),
+            str(one.plan.processes_per_node),
             str(one.nodes),
             f"{one.empty:.1f} s",
             f"{one.proven:.1f} s",

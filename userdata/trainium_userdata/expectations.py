@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.catalog.neuron_software import frameworks, neuron_packages
 from trainium_core.facts import facts
 from trainium_core.plan.node_settings import NodeSettings
@@ -20,10 +21,11 @@ def node_expectations(node: NodeSettings) -> dict[str, Any]:
     by name, the preferred ones first, with their stacks.
     """
     kind, rendezvous, limits = node.type, facts()["rendezvous"], facts()["process_limits"]
-    possible = [one for one in frameworks().values() if node.framework in (None, one) and one.runs_on(kind.accelerator)]
+    possible = [one for one in frameworks().values() if node.framework in (None, one) and one.runs_on(kind)]
     return {
         "cluster_name": node.cluster_name,
         "instance_type": kind.name,
+        "gpus": kind.gpus,
         "neuron_devices": kind.neuron_devices,
         "neuron_cores": node.neuron_cores,
         "device_memory_gib": kind.device_memory_gib,
@@ -36,9 +38,10 @@ def node_expectations(node: NodeSettings) -> dict[str, Any]:
         "framework": node.framework.environment if node.framework else None,
         "frameworks": {one.environment: one.stack for one in possible},
         "neuron_software": node.neuron_software,
-        "self_test": _self_test(node.neuron_cores),
+        "gpu_proof": _gpu_proof(kind),
+        "self_test": _self_test(node.processes),
         "internode": _internode(node),
-        "driver_rules": neuron_packages()["compatibility"]["rules"],
+        "driver_rules": [] if kind.is_gpu else neuron_packages()["compatibility"]["rules"],
         "rendezvous_port": rendezvous["port"],
         "root_comm_port": rendezvous["root_comm_port"],
         "reserved_ports": [rendezvous["port"], rendezvous["root_comm_port"]],
@@ -58,6 +61,13 @@ def _self_test(cores: int) -> dict[str, int]:
     seconds = known["seconds"] + known["seconds_per_core"] * cores
     same = ("first_seconds", "all_seconds", "first_port", "memory_blocks")
     return {"seconds": seconds, **{name: known[name] for name in same}}
+
+
+def _gpu_proof(kind: InstanceType) -> dict[str, int] | None:
+    """Level and limits of DCGM's and NCCL's tests; None without GPUs."""
+    known = facts()["gpu_proof"]
+    names = ("dcgm_level", "dcgm_seconds", "nccl_bytes", "nccl_seconds")
+    return {name: known[name] for name in names} if kind.is_gpu else None
 
 
 def _internode(node: NodeSettings) -> dict[str, float] | None:

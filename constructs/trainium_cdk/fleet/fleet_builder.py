@@ -150,7 +150,7 @@ class Fleet(FleetBase):
         steps = next_steps(
             cluster_name=node.cluster_name,
             nodes=self._props.nodes,
-            neuron_cores=node.neuron_cores,
+            processes=node.processes,
             region=stack.region,
             group_name=self.group.ref,
             cache_url=self.cache.url,

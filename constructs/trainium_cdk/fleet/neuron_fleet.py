@@ -17,7 +17,7 @@ from trainium_cdk.fleet.cluster_names import checked_cluster_name
 from trainium_cdk.fleet.fleet_builder import Fleet
 from trainium_cdk.fleet.fleet_interface import FleetBase, ImportedFleet, INeuronFleet
 from trainium_cdk.fleet.fleet_props import FleetProps
-from trainium_cdk.fleet.node_image import DEFAULT_IMAGE, image_name, node_image_id, placement_group_name_of
+from trainium_cdk.fleet.node_image import image_name, node_image_id, placement_group_name_of
 from trainium_cdk.fleet.node_type import check_secondary_interfaces, checked_type
 from trainium_cdk.fleet.node_volumes import checked_root_volume
 from trainium_cdk.fleet.setup_script import SetupScript
@@ -30,7 +30,7 @@ from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, chec
 from trainium_cdk.storage.encryption_key import check_key
 from trainium_cdk.storage.node_file_system import NodeFileSystem, check_file_systems
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
-from trainium_core.catalog.neuron_software import framework_of_parameter
+from trainium_core.catalog.neuron_software import default_image, framework_of_parameter
 from trainium_core.plan.node_settings import NodeSettings
 from trainium_core.plan.replacing_settings import replacing_values
 from trainium_core.plan.rules.forms import range_problems
@@ -236,7 +236,7 @@ class NeuronFleet(Fleet):
             type=kind,
             logical_neuroncore_config=logical_neuroncore_config,
             secondary_interface_type=secondary_interface_type or "efa",
-            framework=framework_of_parameter(DEFAULT_IMAGE) if machine_image is None else None,
+            framework=framework_of_parameter(default_image(kind)) if machine_image is None else None,
             neuron_software=neuron_software,
             mounts=tuple(one.kind for one in file_systems),
             setup_script=script,
@@ -255,7 +255,7 @@ class NeuronFleet(Fleet):
         check_addresses(self, node, nodes, subnet)
         check_mount_targets(self, file_systems, subnet)
         check_groups(self, security_groups, vpc=vpc)
-        image_id = node_image_id(self, machine_image)
+        image_id = node_image_id(self, machine_image, kind)
         self._make(
             FleetProps(
                 node=node,
@@ -309,10 +309,11 @@ class NeuronFleet(Fleet):
         props, region = self._props, Stack.of(self).region
         node, pilot = props.node, props.pilot
         if default_image:
-            texts = image_warnings(DEFAULT_IMAGE, region, node.framework, node.type.accelerator)
+            texts = image_warnings(default_image(node.type), region, node.framework, node.type)
             yield from (("machine_image", text) for text in texts)
         yield from (("capacity", text) for text in capacity_warnings(props.capacity.kind))
-        yield from (("root_volume_size", text) for text in root_volume_warnings(props.root_volume.gib))
+        if not node.type.is_gpu:
+            yield from (("root_volume_size", text) for text in root_volume_warnings(props.root_volume.gib))
         if "lustre" in node.mounts:
             yield "file_systems", LUSTRE_CLIENT
         if pilot.end is not None and pilot.notify_email is None:

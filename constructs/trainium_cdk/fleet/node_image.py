@@ -7,30 +7,28 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from trainium_cdk.checks import check_same_region, first_line, refuse
-from trainium_core.plan.settings_by_key import SETTINGS
-
-DEFAULT_IMAGE: str = SETTINGS["ami"].default
-"""The SSM parameter of the newest Neuron DLAMI."""
+from trainium_core.catalog.instance_type import InstanceType
+from trainium_core.catalog.neuron_software import default_image
 
 
-def node_image_id(construct: Construct, image: ec2.IMachineImage | None) -> str:
-    """The id of an image, by default of the newest Neuron DLAMI. Raises PropsError if nodes cannot boot it."""
+def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: InstanceType) -> str:
+    """The id of an image, by default of AWS's newest for the type. Raises PropsError if nodes cannot boot it."""
     if image is None:
-        return image_id_of(construct, DEFAULT_IMAGE)
+        return image_id_of(construct, default_image(kind))
     try:
         found = image.get_image(construct)
     except RuntimeError as error:
         allowed = "an image of the stack's region"
         raise refuse(construct, "machine_image", image, allowed=allowed, fix=first_line(error)) from None
     if found.os_type == ec2.OperatingSystemType.WINDOWS:
-        allowed = "an image of Linux, on which Neuron runs"
+        allowed = "an image of Linux, which nodes run"
         raise refuse(construct, "machine_image", "Windows", allowed=allowed, fix="leave it out for the Neuron DLAMI")
     if found.user_data.render() != ec2.UserData.for_linux().render():
         fix = "leave out its user_data: `setup_script` and others say what nodes run"
         raise refuse(construct, "machine_image", "an image with user_data", allowed="an image alone", fix=fix)
     name = image_name(construct, found.image_id)
     if "arm64" in name:  # the parameter of Systems Manager that holds the id
-        allowed = "an image for x86_64, the architecture of instances with Neuron devices"
+        allowed = "an image for x86_64, the architecture of instances of the catalogue"
         fix = "choose that architecture, or leave it out for the Neuron DLAMI"
         raise refuse(construct, "machine_image", name, allowed=allowed, fix=fix)
     return found.image_id

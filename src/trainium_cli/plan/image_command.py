@@ -86,7 +86,7 @@ def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
 def _image_and_result(plan: Plan) -> tuple[Image | None, CheckResult]:
     account = AwsAccount(plan.region)
     try:
-        image_id = account.parameter(plan.ami) if plan.ami_is_parameter else plan.ami
+        image_id = account.parameter(plan.image) if plan.ami_is_parameter else plan.image
         found = account.image(image_id) if image_id else None
         return found, check_image(plan, account)
     except UnavailableError as error:
@@ -116,7 +116,11 @@ def _show(plan: Plan, found: Image | None, result: CheckResult) -> None:
             ("image", f"{found.image_id}, {found.state}"),
             ("name", found.name),
             ("owner", found.owner),
-            ("Neuron SDK", str(neuron_release(found) or "not named in the description")),
+            *(
+                []
+                if plan.type.is_gpu
+                else [("Neuron SDK", str(neuron_release(found) or "not named in the description"))]
+            ),
             ("description", found.description),
             ("root", f"{found.root_device_name}, {found.root_volume_gib} GiB or more, {found.architecture}"),
         ]

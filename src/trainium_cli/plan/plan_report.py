@@ -35,6 +35,8 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
         "plan": {key: as_written(setting_value(plan, key)) for key in SETTINGS if key not in ("catalog", "prices")},
         "zone_id": plan.zone_id,
         "egress": plan.network.effective_egress,
+        "image": plan.image,
+        "processes_per_node": plan.processes_per_node,
         "neuron_cores_per_node": plan.neuron_cores_per_node,
         "logical_neuroncore_config": plan.lnc,
         "network_interfaces": [asdict(interface) for interface in network_interfaces(plan)],
@@ -55,15 +57,17 @@ def plan_sections(plan: Plan) -> Mapping[str, Sequence[tuple[str, str]]]:
 
 def _node(plan: Plan) -> list[tuple[str, str]]:
     node = plan.type
-    cores = f"{plan.neuron_cores_per_node} NeuronCores for training"
+    devices = f"{node.devices} {node.accelerator} with {node.device_memory_gib} GiB each"
+    if not node.is_gpu:
+        devices += f"; {plan.neuron_cores_per_node} NeuronCores for training"
     if plan.lnc > 1:
-        cores += f", each of {plan.lnc} physical ones"
+        devices += f", each of {plan.lnc} physical ones"
     return [
-        ("Devices", f"{node.neuron_devices} {node.accelerator} with {node.device_memory_gib} GiB each; {cores}"),
+        ("Devices", devices),
         ("Host", f"{node.vcpus} vCPUs, {node.memory_gib} GiB, {node.nvme_disks} x {node.nvme_disk_gb} GB local NVMe"),
         ("Network", f"{_cards(plan)}; {node.network_gbps:g} Gbps in all"),
         ("Root volume", f"{plan.root_volume_gib} GiB gp3, encrypted, on {plan.root_device_name}"),
-        ("Image", plan.ami),
+        ("Image", plan.image),
         ("Setup script", "none" if plan.setup_script is None else f"{len(plan.setup_script.encode())} bytes"),
     ]
 
@@ -116,7 +120,7 @@ def pilot_end_text(plan: Plan) -> str:
 def when_idle_text(plan: Plan) -> str:
     """What happens to unused nodes, for a plan with idle minutes."""
     return (
-        f"no nodes after {plan.pilot.idle_minutes} min without a job and without a NeuronCore in use; "
+        f"no nodes after {plan.pilot.idle_minutes} min without a job and without a NeuronCore or GPU in use; "
         "`trn wake` brings them back"
     )
 

@@ -54,6 +54,10 @@ class InstanceType:
         return self.gpus or self.neuron_devices
 
     @property
+    def device_noun(self) -> str:
+        return "GPUs" if self.is_gpu else "Neuron devices"
+
+    @property
     def default_logical_neuroncore_config(self) -> int:
         """Default number of physical cores per logical core: the largest that the type allows."""
         return max(self.logical_neuroncore_configs, default=1)

@@ -1,4 +1,4 @@
-"""The frameworks on Neuron images, and the packages of a Neuron release, from data files."""
+"""The frameworks on machine images, and the packages of a Neuron release, from data files."""
 
 import tomllib
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, cast
 
+from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.facts import DATA, facts
 
 
@@ -18,10 +19,12 @@ def neuron_packages() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Framework:
-    """A framework on Neuron images. `stack` is its key: native and xla are PyTorch's two, jax is JAX.
+    """A framework on machine images. `stack` is its key: native and xla are PyTorch's two on Neuron images, jax is JAX,
+    and cuda is PyTorch on GPU images.
 
     Attributes:
-        environment: Start of the name of its virtual environment.
+        environment: Start of the name of its virtual environment; on GPU images, the whole name.
+        gpus: Whether it runs on GPUs, not on Neuron devices.
         not_on: Accelerators that it does not support.
         first_release, last_release: Of the Neuron SDK, such as 2.31; empty without a bound.
     """
@@ -32,15 +35,16 @@ class Framework:
     not_on: tuple[str, ...]
     parameters: tuple[str, ...]
     image_names: tuple[str, ...]
+    gpus: bool = False
     first_release: str = ""
     last_release: str = ""
 
     @property
     def is_pytorch(self) -> bool:
-        return self.stack in ("native", "xla")
+        return self.stack != "jax"
 
-    def runs_on(self, accelerator: str) -> bool:
-        return accelerator not in self.not_on
+    def runs_on(self, kind: InstanceType) -> bool:
+        return kind.is_gpu == self.gpus and kind.accelerator not in self.not_on
 
 
 @cache
@@ -60,13 +64,29 @@ def _values(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def framework_of_parameter(parameter: str | None) -> Framework | None:
     """The framework on images of an SSM parameter; None if the parameter promises none."""
-    prefix = facts()["neuron_images"]["parameter_prefix"]
     if parameter is None:
         return None
-    return next(
-        (one for one in frameworks().values() if any(fnmatchcase(parameter, prefix + glob) for glob in one.parameters)),
-        None,
-    )
+    return next((one for one in frameworks().values() if _is_named(parameter, one)), None)
+
+
+def _is_named(parameter: str, framework: Framework) -> bool:
+    prefix = image_facts(gpus=framework.gpus)["parameter_prefix"]
+    return any(fnmatchcase(parameter, prefix + glob) for glob in framework.parameters)
+
+
+def image_facts(*, gpus: bool) -> Mapping[str, Any]:
+    """What is known about the images of AWS for instances with GPUs, or for those with Neuron devices."""
+    return facts()["gpu_images" if gpus else "neuron_images"]
+
+
+def default_image(kind: InstanceType) -> str:
+    """The SSM parameter of the image of nodes whose plan names none."""
+    return facts()["gpu_images" if kind.is_gpu else "image"]["ssm_parameter"]
+
+
+def pytorch_for(kind: InstanceType) -> Framework:
+    """The PyTorch that AWS supports on the type."""
+    return next(one for one in frameworks().values() if one.is_pytorch and one.runs_on(kind))
 
 
 def framework_of_image_name(name: str) -> Framework | None:

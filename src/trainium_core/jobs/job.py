@@ -33,11 +33,7 @@ def new_job(
     if nodes > plan.nodes:
         fix = f"ask for {plan.nodes}, or deploy with trn:nodes={nodes}"
         problems.append(JobProblem(key="nodes", got=nodes, allowed=f"1 to {plan.nodes}, the cluster's nodes", fix=fix))
-    stacks = [
-        one.stack
-        for one in frameworks().values()
-        if plan.framework in (None, one) and one.runs_on(plan.type.accelerator)
-    ]
+    stacks = [one.stack for one in frameworks().values() if plan.framework in (None, one) and one.runs_on(plan.type)]
     if request.stack not in (None, *stacks):
         fix = f"leave it out, or name another image in {SETTING_PREFIX}ami"
         allowed = f"{' or '.join(stacks)}, on {plan.instance_type} with the plan's image"
@@ -62,7 +58,7 @@ def new_job(
         submitted_at=time_text(now),
         source_sha256=source_sha256,
         nodes=nodes,
-        processes_per_node=plan.neuron_cores_per_node,
+        processes_per_node=plan.processes_per_node,
         has_ranks=request.command is None,
         stack=stack,
         command=_node_command(plan, request, script),
@@ -121,7 +117,7 @@ def _folders(key: str, folders: Sequence[str]) -> str:
 
 
 def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
-    """The command of each node: torchrun with one process per logical NeuronCore, or the user's command.
+    """The command of each node: torchrun with one process per logical NeuronCore or GPU, or the user's command.
 
     One bash line, the same on every node: each sets TRN_NODES, TRN_NODE_RANK and HEAD_NODE before it.
 
@@ -135,7 +131,7 @@ def _node_command(plan: Plan, request: JobRequest, script: str | None) -> str:
     assert script is not None
     options = {
         "nnodes": "$TRN_NODES",
-        "nproc_per_node": str(plan.neuron_cores_per_node),
+        "nproc_per_node": str(plan.processes_per_node),
         "node_rank": "$TRN_NODE_RANK",
         "master_addr": "$HEAD_NODE",
         "master_port": str(facts()["rendezvous"]["port"]),

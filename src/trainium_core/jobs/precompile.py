@@ -48,7 +48,7 @@ def precompile_job(
     Raises JobError for a job that cannot be precompiled, and for a plan without a host.
     """
     job = new_job(plan, request, script=script, now=now, source_sha256=source_sha256)
-    problems = [*_not_ahead(plan, request), *_without_host(plan)]
+    problems = [*_on_gpus(plan)] or [*_not_ahead(plan, request), *_without_host(plan)]
     if problems:
         raise JobError(problems)
     known = facts()["precompile"]
@@ -110,7 +110,14 @@ def _stack(plan: Plan) -> str:
     """The software stack of the plan's image, else the one that its nodes would select."""
     if plan.framework:
         return plan.framework.stack
-    return next(one.stack for one in frameworks().values() if one.runs_on(plan.type.accelerator))
+    return next(one.stack for one in frameworks().values() if one.runs_on(plan.type))
+
+
+def _on_gpus(plan: Plan) -> list[JobProblem]:
+    if not plan.type.is_gpu:
+        return []
+    allowed = f"a type with Neuron devices: {facts()['precompile']['not_ahead']['cuda']}"
+    return [JobProblem(key="trn:instance_type", got=plan.instance_type, allowed=allowed, fix="run the job: trn run")]
 
 
 def _not_ahead(plan: Plan, request: JobRequest) -> list[JobProblem]:

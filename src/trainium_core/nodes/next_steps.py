@@ -11,11 +11,11 @@ from trainium_core.problems import SETTING_PREFIX
 
 def torchrun_command(plan: Plan, script: str = "train.py") -> str:
     """The torchrun line that every node of the plan runs."""
-    return torchrun_line(plan.nodes, plan.neuron_cores_per_node, script)
+    return torchrun_line(plan.nodes, plan.processes_per_node, script)
 
 
-def torchrun_line(nodes: int, neuron_cores: int, script: str = "train.py") -> str:
-    """The torchrun line that every node runs: one process for each logical NeuronCore.
+def torchrun_line(nodes: int, processes: int, script: str = "train.py") -> str:
+    """The torchrun line that every node runs: one process for each logical NeuronCore or GPU.
 
     A login shell puts the framework's programs on PATH, and sets the node's rank and the address of the first node from
     the membership. The line starts one, so that it works in a shell, a session and a service. Ranks are static: the
@@ -23,11 +23,11 @@ def torchrun_line(nodes: int, neuron_cores: int, script: str = "train.py") -> st
 
     Args:
         nodes: Number of nodes.
-        neuron_cores: Logical NeuronCores of each node.
+        processes: Processes of each node.
         script: Path of the training script.
     """
     return (
-        f"bash -lc 'torchrun --nnodes={nodes} --nproc_per_node={neuron_cores} "
+        f"bash -lc 'torchrun --nnodes={nodes} --nproc_per_node={processes} "
         f"--node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE "
         f"--master_port={facts()['rendezvous']['port']} {script}'"
     )
@@ -78,7 +78,7 @@ def next_steps(
     *,
     cluster_name: str,
     nodes: int,
-    neuron_cores: int,
+    processes: int,
     region: str,
     group_name: str,
     cache_url: str,
@@ -90,7 +90,7 @@ def next_steps(
     Args:
         cluster_name: Name of the cluster.
         nodes: Number of nodes.
-        neuron_cores: Logical NeuronCores of each node.
+        processes: Processes of torchrun on each node.
         region, group_name, cache_url: May be CDK tokens.
         destroy: The command that destroys the stack.
         sessions: Whether Session Manager reaches the nodes.
@@ -113,7 +113,7 @@ def next_steps(
         meaning="Shows whether each node is proven, and if not, why",
         value=f"trn nodes{of_cluster}",
     )
-    train = torchrun_line(nodes, neuron_cores)
+    train = torchrun_line(nodes, processes)
     yield NextStep(name="Torchrun", meaning="Starts training; run it on every node", value=train)
     yield NextStep(name="CompileCache", meaning="The folder of compiled graphs", value=cache_url)
     yield NextStep(

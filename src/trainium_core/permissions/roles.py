@@ -153,7 +153,7 @@ def scope_of(plan: Plan, *, account: str = "*", partition: str = "aws") -> Polic
         stacks=stacks,
         cache_bucket=plan.cache.bucket,
         cache_read_only=plan.cache.access == "read",
-        image_parameter=_own_parameter(plan.ami),
+        image_parameter=_own_parameter(plan.image),
         checkpoints=plan.jobs.checkpoints and plan.jobs.checkpoints.removeprefix("s3://").rstrip("/"),
     )
 

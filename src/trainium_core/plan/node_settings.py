@@ -51,6 +51,11 @@ class NodeSettings:
         return self.type.logical_neuron_cores(self.lnc)
 
     @property
+    def processes(self) -> int:
+        """The processes of torchrun on the node: one for each GPU or logical NeuronCore."""
+        return self.type.gpus or self.neuron_cores
+
+    @property
     def network_interfaces(self) -> tuple[NetworkInterface, ...]:
         return interfaces_of(self.type, self.secondary_interface_type)
 

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 
+from trainium_core.catalog.neuron_software import default_image
 from trainium_core.plan.plan import Plan
 from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.setting_schema.forms import as_written
@@ -27,7 +28,7 @@ def replacing_values(values: Mapping[str, object]) -> Mapping[str, str]:
 
 def image_setting(plan: Plan) -> str:
     """The plan's image, an ID or a parameter; empty for the default."""
-    return "" if plan.ami == SETTINGS["ami"].default else plan.ami
+    return "" if plan.image == default_image(plan.type) else plan.image
 
 
 def _text(value: object) -> str:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.file import ZONE_ID
 from trainium_core.catalog.instance_type import InstanceType
-from trainium_core.catalog.neuron_software import Framework, framework_of_parameter
+from trainium_core.catalog.neuron_software import Framework, default_image, framework_of_parameter
 from trainium_core.facts import facts
 from trainium_core.naming import CONSTRUCT_IDS, DEFAULT_CLUSTER_NAME, stack_names
 from trainium_core.plan.settings.cache import Cache
@@ -72,11 +72,12 @@ class PlanValues:
         regional=True,
         meaning="zone of the nodes, by id: names differ between accounts",
     )
-    ami: str = setting(
+    ami: str | None = setting(
         "ami",
         Pattern(f"/[A-Za-z0-9_./-]+|ami-{HEX_ID}", "an SSM parameter name that begins with /, or an AMI id"),
-        default=_IMAGE["ssm_parameter"],
-        left_out="the SSM parameter {}",
+        default=None,
+        left_out=f"the SSM parameter {_IMAGE['ssm_parameter']}; on types with GPUs "
+        f"{facts()['gpu_images']['ssm_parameter']}",
         meaning="machine image of the nodes",
     )
     ami_parameter: str | None = setting(
@@ -233,8 +234,18 @@ class PlanValues:
         return self.type.logical_neuron_cores(self.lnc)
 
     @property
+    def processes_per_node(self) -> int:
+        """The processes of torchrun on each node: one for each GPU or logical NeuronCore."""
+        return self.type.gpus or self.neuron_cores_per_node
+
+    @property
+    def image(self) -> str:
+        """The ID of the image, or its SSM parameter."""
+        return self.ami or default_image(self.type)
+
+    @property
     def ami_is_parameter(self) -> bool:
-        return self.ami.startswith("/")
+        return self.ami is None or self.ami.startswith("/")
 
     @property
     def framework(self) -> Framework | None:
@@ -244,4 +255,4 @@ class PlanValues:
     @property
     def image_parameter(self) -> str | None:
         """The SSM parameter of the image, or the source of a pinned image; None if there is none."""
-        return self.ami if self.ami_is_parameter else self.ami_parameter
+        return self.image if self.ami_is_parameter else self.ami_parameter

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from trainium_core.catalog.neuron_software import Framework, frameworks
+from trainium_core.catalog.instance_type import InstanceType
+from trainium_core.catalog.neuron_software import Framework, pytorch_for
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.values import CapacityKind
@@ -37,18 +38,18 @@ def pilot_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "budget_usd", LATE_BUDGET
 
 
-def image_warnings(image: str, region: str, framework: Framework | None, accelerator: str) -> Iterator[str]:
+def image_warnings(image: str, region: str, framework: Framework | None, kind: InstanceType) -> Iterator[str]:
     """Warnings about an image, given its ID or SSM parameter. `framework`: what the parameter promises."""
     if image.startswith("/aws/service/neuron/") and region in facts()["image"]["regions_without_parameters"]:
         yield (
             f"{region} had no /aws/service/neuron parameters when last seen (2026-10-03): if the deployment cannot "
             "fetch the parameter, copy an image there and give its id"
         )
-    supported = next(one for one in frameworks().values() if one.is_pytorch and one.runs_on(accelerator))
+    supported = pytorch_for(kind)
     if framework and framework.is_pytorch and framework != supported:
         yield (
             f"{framework.title} ended with Neuron SDK {framework.last_release}; since {supported.first_release} AWS "
-            f"supports {supported.title} on {accelerator}: give the id of an image whose name begins with "
+            f"supports {supported.title} on {kind.accelerator}: give the id of an image whose name begins with "
             f"{supported.image_names[0].rstrip(' *')!r}"
         )
     if framework and framework.stack == "native":

@@ -1,4 +1,4 @@
-"""The Neuron machine images of each region and their SSM parameters: neuron_images.toml.
+"""The machine images for Neuron devices and GPUs of each region and their SSM parameters: neuron_images.toml.
 
 put_parameter refuses names below /aws, as on AWS, so the parameters are added to moto's own public ones.
 """
@@ -66,7 +66,7 @@ def check_loading_status(original: Any, parameters: Any, key: str) -> None:
 def _image(row: dict[str, Any], neuron: dict[str, Any], region: str) -> dict[str, Any]:
     created = datetime.fromisoformat(neuron["created"]).astimezone(UTC).replace(tzinfo=None)
     name = f"{row['name']} {created:%Y%m%d}"
-    content = f"Neuron SDK {row['neuron_sdk']}. " if "neuron_sdk" in row else ""
+    content = f"Neuron SDK {row['neuron_sdk']}. " if "neuron_sdk" in row else row.get("content", "")
     return {
         "ami_id": "ami-0" + hashlib.sha256(f"{region} {row['name']}".encode()).hexdigest()[:16],
         "name": name,
@@ -81,8 +81,14 @@ def _image(row: dict[str, Any], neuron: dict[str, Any], region: str) -> dict[str
         "hypervisor": "xen",
         "root_device_type": "ebs",
         "root_device_name": facts()["image"]["root_device_name"],
-        "parameters": [f"{neuron['prefix']}/{row['parameter']}/latest/image_id"] if "parameter" in row else [],
+        "parameters": _parameters(row, neuron),
     }
+
+
+def _parameters(row: dict[str, Any], neuron: dict[str, Any]) -> list[str]:
+    if "gpu_parameter" in row:
+        return [f"{neuron['gpu_prefix']}/{row['gpu_parameter']}/latest/ami-id"]
+    return [f"{neuron['prefix']}/{row['parameter']}/latest/image_id"] if "parameter" in row else []
 
 
 def own_parameters(original: Any, *arguments: Any) -> list[Parameter]:

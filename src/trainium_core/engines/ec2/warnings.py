@@ -19,7 +19,7 @@ def cluster_warnings(plan: Plan) -> Mapping[str, str]:
 
 
 def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
-    for text in image_warnings(plan.ami, plan.region, plan.framework, plan.type.accelerator):
+    for text in image_warnings(plan.image, plan.region, plan.framework, plan.type):
         yield "ami", text
     if plan.network.effective_egress == "none":
         yield (
@@ -47,8 +47,9 @@ def _warnings(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.pilot.idle_minutes is not None and plan.capacity == "reservation":
         yield ("idle_minutes", "a reservation is billed while its nodes sleep: cancel it when you no longer need it")
     yield from pilot_warnings(plan)
-    for text in root_volume_warnings(plan.root_volume_gib):
-        yield "root_volume_gib", text
+    if not plan.type.is_gpu:
+        for text in root_volume_warnings(plan.root_volume_gib):
+            yield "root_volume_gib", text
     if plan.network.vpc_id is not None and plan.network.route_table_id is None:
         yield (
             "route_table_id",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trainium_core.catalog.neuron_software import default_image, image_facts
 from trainium_core.facts import facts
 from trainium_core.plan.network_layout import addresses_needed, node_subnet_addresses
 from trainium_core.plan.rules import nodes
@@ -72,13 +73,37 @@ def install_requires_internet(plan: PlanValues) -> Iterator[Problem]:
         )
 
 
-@rule("neuron_software", "ami")
+@rule("neuron_software", "instance_type", "catalog")
+def install_requires_neuron_devices(plan: PlanValues) -> Iterator[Problem]:
+    if plan.node.neuron_software == "install" and plan.type.is_gpu:
+        allowed = f"image on {plan.instance_type}, which has GPUs"
+        yield Problem(key="neuron_software", got="install", allowed=allowed, fix="remove it")
+
+
+@rule("ami", "instance_type", "catalog")
+def image_is_for_devices(plan: PlanValues) -> Iterator[Problem]:
+    others = image_facts(gpus=not plan.type.is_gpu)["parameter_prefix"]
+    if plan.image.startswith(others):
+        allowed = f"an image for {plan.type.device_noun}, which {plan.instance_type} has"
+        fix = f"leave it out for {default_image(plan.type)}, or name another image"
+        yield Problem(key="ami", got=plan.ami, allowed=allowed, fix=fix)
+
+
+@rule("precompile_instance_type", "instance_type", "catalog")
+def precompiling_requires_neuron_devices(plan: PlanValues) -> Iterator[Problem]:
+    host = plan.cache.precompile_instance_type
+    if host is not None and plan.type.is_gpu:
+        allowed = f"nothing on {plan.instance_type}: GPUs need no compilation ahead"
+        yield Problem(key="precompile_instance_type", got=host, allowed=allowed, fix="leave it out")
+
+
+@rule("neuron_software", "ami", "instance_type", "catalog")
 def install_requires_bare_image(plan: PlanValues) -> Iterator[Problem]:
-    if plan.node.neuron_software == "install" and plan.ami.startswith(facts()["neuron_images"]["parameter_prefix"]):
+    if plan.node.neuron_software == "install" and plan.image.startswith(image_facts(gpus=False)["parameter_prefix"]):
         bare = facts()["bare_images"]["parameters"]
         yield Problem(
             key="ami",
-            got=plan.ami,
+            got=plan.image,
             allowed="a bare image with trn:neuron_software=install",
             fix=f"set trn:ami to {' or '.join(bare.values())}, or to the id of an image made from one",
         )

@@ -26,8 +26,7 @@ def known_type(name: str, catalog: Catalog, *, field: str, catalog_field: str) -
         got=name,
         allowed=", ".join(catalog),
         nearest=close,
-        fix=(f"write {close}" if close else "choose a type with Trainium devices")
-        + f"; for a newer type, add a file: {catalog_field}",
+        fix=(f"write {close}" if close else "choose one of these") + f"; for a newer type, add a file: {catalog_field}",
     )
 
 
@@ -53,7 +52,9 @@ def region_with_type(kind: InstanceType, region: str, catalog: Catalog, *, field
 def core_config(config: int | None, kind: InstanceType, *, field: str) -> Iterator[Problem]:
     """The type must support this number of physical NeuronCores per logical NeuronCore."""
     allowed = kind.logical_neuroncore_configs or (1,)
-    if config is not None and config not in allowed:
+    if config is not None and kind.is_gpu:
+        yield Problem(key=field, got=config, allowed=f"nothing on {kind.name}, which has GPUs", fix="leave it out")
+    elif config is not None and config not in allowed:
         yield Problem(
             key=field,
             got=config,
@@ -65,13 +66,6 @@ def core_config(config: int | None, kind: InstanceType, *, field: str) -> Iterat
 @rule("instance_type", "catalog")
 def type_is_known(plan: PlanValues) -> Iterator[Problem]:
     yield from known_type(plan.instance_type, plan.catalog, field="instance_type", catalog_field="trn:catalog")
-
-
-@rule("instance_type", "catalog")
-def gpu_type_is_not_deployed(plan: PlanValues) -> Iterator[Problem]:
-    if plan.type.is_gpu:
-        neuron = [name for name, kind in plan.catalog.items() if not kind.is_gpu]
-        yield Problem(key="instance_type", got=plan.instance_type, allowed=", ".join(neuron), fix="choose one of these")
 
 
 @rule("region", "catalog")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trainium_core.facts import facts
-from trainium_core.plan.rules.rule import Rule, rule_of
+from trainium_core.plan.rules.rule import Rule, engine_supports_type, rule_of
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
@@ -67,6 +67,13 @@ def nodes_fit_largest_size(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(key="nodes", got=plan.nodes, allowed=f"up to {most} {_STACK}", fix="ask for fewer nodes")
 
 
+@rule("stacks", "instance_type", "catalog")
+def pcs_requires_neuron_devices(plan: PlanValues) -> Iterator[Problem]:
+    if plan.type.is_gpu:
+        neuron = [name for name, kind in plan.catalog.items() if not kind.is_gpu]
+        yield from engine_supports_type(neuron, plan, stack="pcs")
+
+
 @rule("pcs_interruptible", "capacity")
 def interruptible_requires_reservation(plan: PlanValues) -> Iterator[Problem]:
     if plan.pcs.interruptible and plan.capacity != "reservation":
@@ -122,7 +129,7 @@ def pcs_requires_neuron_image(plan: PlanValues) -> Iterator[Problem]:
 @rule("stacks", "ami", "pcs_ami")
 def image_recipe_requires_ubuntu(plan: PlanValues) -> Iterator[Problem]:
     prefix, system = facts()["neuron_images"]["parameter_prefix"], "ubuntu-24.04"
-    other = plan.ami.startswith(prefix) and f"/{system}/" not in plan.ami
+    other = plan.ami is not None and plan.ami.startswith(prefix) and f"/{system}/" not in plan.ami
     if "pcs" in plan.stacks and plan.pcs.image is None and other:
         yield Problem(
             key="ami",

@@ -28,7 +28,8 @@ class Node:
         Choice(NEURON_SOFTWARE),
         default="image",
         left_out="{} (a Neuron DLAMI has everything; nothing is downloaded)",
-        meaning="source of driver, runtime and tools; install is for a bare Ubuntu 24.04 or Amazon Linux 2023",
+        meaning="source of driver, runtime and tools; install is for a bare Ubuntu 24.04 or Amazon Linux 2023, "
+        "and not for types with GPUs",
         replaces_nodes=True,
     )
     suppress_checks: tuple[str, ...] = setting(

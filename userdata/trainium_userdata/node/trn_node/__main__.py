@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="send the record, as it is or as failed")
     report.add_argument("state", nargs="?", choices=["failed"])
     report.add_argument("reason", nargs="?", default="")
-    collectives = commands.add_parser("collectives", help="test collective communication with nccom-test")
+    collectives = commands.add_parser("collectives", help="test collective communication with nccom-test or nccl-tests")
     collectives.add_argument("--nodes", action="store_true", help="over all nodes of the cluster")
     commands.add_parser("framework", help="the folder of the training framework's environment, if there is one")
     commands.add_parser("cache-url", help="where PyTorch/XLA keeps what is compiled outside of jobs, if it is there")
@@ -83,14 +83,17 @@ def show_status(*, as_json: bool) -> int:
 
 
 def test_collectives(*, nodes: bool) -> int:
-    from . import collectives
+    from . import collectives, gpu
 
     try:
         plan = files.plan()
         if nodes:
             print(collectives.test_nodes(plan))
             return 0
-        check = collectives.check_collectives(plan, plan["neuron_cores"])
+        if plan.get("gpus"):
+            check = gpu.check_collectives(plan)
+        else:
+            check = collectives.check_collectives(plan, plan["neuron_cores"])
     except (OSError, ValueError, LookupError) as error:
         print(f"trn-node collectives: {error}", file=sys.stderr)
         return 1

@@ -1,8 +1,8 @@
 """An all-reduce over all processes of torchrun, compared with the result of the CPU.
 
-Argument: xla or native. Each process prints MARK and the problem with its sums, in JSON; then the first process of the
-node prints BANDWIDTH_MARK and the bus bandwidth in GB/s. Sources: AWS's sample of an all-reduce (aws-neuron-samples,
-torch-neuronx/training/aws-batch/all-reduce); for native PyTorch, AWS Neuron SDK documentation,
+Argument: xla, native or cuda. Each process prints MARK and the problem with its sums, in JSON; then the first process
+of the node prints BANDWIDTH_MARK and the bus bandwidth in GB/s. Sources: AWS's sample of an all-reduce
+(aws-neuron-samples, torch-neuronx/training/aws-batch/all-reduce); for native PyTorch, AWS Neuron SDK documentation,
 torch/guides/torch-distributed.rst at 2.33.0.
 """
 
@@ -46,7 +46,7 @@ def total(place: int, world: int) -> int:
 def main(stack: str) -> None:
     torch: Any = import_module("torch")
     dist: Any = import_module("torch.distributed")
-    reduce, settle, device = {"xla": _xla, "native": _native}[stack](dist)
+    reduce, settle, device = {"xla": _xla, "native": _native, "cuda": _cuda}[stack](dist)
     rank, world = dist.get_rank(), dist.get_world_size()
     own = torch.tensor(tile(partial(addend, rank=rank)), dtype=torch.float32).repeat(*TILES)
     sums = torch.tensor(tile(partial(total, world=world)), dtype=torch.float32).repeat(*TILES)
@@ -86,13 +86,24 @@ def _xla(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object], Any]
 def _native(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object], Any]:
     import_module("torch_neuronx")
     dist.init_process_group("neuron")
+    return *_of_torch(dist), "neuron"
 
+
+def _cuda(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object], Any]:
+    torch: Any = import_module("torch")
+    device = f"cuda:{os.environ['LOCAL_RANK']}"
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl")
+    return *_of_torch(dist), device
+
+
+def _of_torch(dist: Any) -> tuple[Callable[[Any], Any], Callable[[Any], object]]:
     def reduce(there: Any) -> Any:
         reduced = there.clone()
         dist.all_reduce(reduced)
         return reduced
 
-    return reduce, lambda reduced: reduced[0][0].item(), "neuron"
+    return reduce, lambda reduced: reduced[0][0].item()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-DECISIVE = ("neuron-devices", "neuron-cores")
+DECISIVE = ("neuron-devices", "neuron-cores", "gpus")
 """The checks that, with wrong numbers, fail a node that is only observed."""
 
 

@@ -80,6 +80,10 @@ def bus_bandwidth(text: str, size: int = BYTES) -> float | None:
 def test_nodes(plan: dict[str, Any]) -> str:
     """Run nccom-test over all nodes of the membership, and return its output. Raises OSError with the reason if it
     fails."""
+    if plan.get("gpus"):
+        raise OSError(
+            "nccom-test is for Neuron devices; the cluster tests its GPUs together by itself, see `trn nodes`"
+        )
     if not plan.get("internode_ssh"):
         raise OSError("the nodes cannot start processes on each other: deploy with trn:internode_ssh=on")
     hosts = files.read(HOSTFILE).split()

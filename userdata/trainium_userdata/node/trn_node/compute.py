@@ -1,8 +1,8 @@
-"""Computations on NeuronCores, compared with results of the CPU. It runs in a framework's environment.
+"""Computations on NeuronCores or GPUs, compared with results of the CPU. It runs in a framework's environment.
 
-Arguments: xla or native, for PyTorch on the only visible core, or jax, for all cores; and how many blocks of device
-memory each core reads, by default none. It prints a line for each core: MARK and the problem with a small computation,
-in JSON. After all cores, it prints another line for each: MEMORY_MARK and the problem with its memory.
+Arguments: xla, native or cuda, for PyTorch on the only visible core or GPU, or jax, for all cores; and how many blocks
+of device memory each core reads, by default none. It prints a line for each core: MARK and the problem with a small
+computation, in JSON. After all cores, it prints another line for each: MEMORY_MARK and the problem with its memory.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 MARK = "TRN-CORE "
 MEMORY_MARK = "TRN-MEMORY "
 SIZE = 32
+CUDA = "cuda"
 Matrix = list[list[float]]
 
 
@@ -39,10 +40,10 @@ Found = tuple[str, Matrix]
 """The platform that computed, and its result."""
 
 
-def verdict(platform: str, answer: Matrix) -> str:
+def verdict(platform: str, answer: Matrix, wanted: str = "neuron") -> str:
     """The problem with a core's result; empty if there is none."""
-    if platform.lower() != "neuron":
-        return f"computes on {platform}, not on a NeuronCore"
+    if platform.lower() != wanted:
+        return f"computes on {platform}, not on a {'GPU' if wanted == CUDA else 'NeuronCore'}"
     found = [number for row in answer for number in row]
     if len(found) != len(EXPECTED):
         return f"answers {len(found)} numbers where the CPU gives {len(EXPECTED)}"
@@ -67,13 +68,17 @@ def xla(blocks: int) -> Iterator[Found | bool]:
     yield from torch_memory(torch, device, blocks)
 
 
-def native(blocks: int) -> Iterator[Found | bool]:
+def native(blocks: int, device: str = "neuron") -> Iterator[Found | bool]:
     torch: Any = import_module("torch")
-    left = torch.tensor(LEFT, dtype=torch.float32).to("neuron")
-    right = torch.tensor(RIGHT, dtype=torch.float32).to("neuron")
+    left = torch.tensor(LEFT, dtype=torch.float32).to(device)
+    right = torch.tensor(RIGHT, dtype=torch.float32).to(device)
     answer = torch.matmul(left, right) + left
     yield str(answer.device.type), answer.cpu().tolist()
-    yield from torch_memory(torch, "neuron", blocks)
+    yield from torch_memory(torch, device, blocks)
+
+
+def cuda(blocks: int) -> Iterator[Found | bool]:
+    return native(blocks, CUDA)
 
 
 def torch_memory(torch: Any, device: Any, blocks: int) -> Iterator[bool]:
@@ -110,12 +115,13 @@ def _double(block: Any) -> Any:
 
 
 def main(stack: str, blocks: int = 0) -> None:
-    for found in {"xla": xla, "native": native, "jax": jax}[stack](blocks):
+    wanted = CUDA if stack == CUDA else "neuron"
+    for found in {"xla": xla, "native": native, "jax": jax, CUDA: cuda}[stack](blocks):
         if isinstance(found, bool):
             wrong = "" if found else "reads other numbers from device memory than were written there"
             print(MEMORY_MARK + json.dumps(wrong), flush=True)
         else:
-            print(MARK + json.dumps(verdict(*found)), flush=True)
+            print(MARK + json.dumps(verdict(*found, wanted)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Errors of the Neuron devices, from the kernel log and the driver's counters of uncorrected errors.
+"""Errors of the devices, from the kernel log and the Neuron driver's counters of uncorrected errors.
 
 Sources: AWS Neuron SDK documentation at 2.32.0, neuron-runtime/nrt-troubleshoot.rst, its node problem detector
 (deploy/infrastructure/problem-detector-irsa.rst), tools/neuron-sys-tools/neuron-sysfs-user-guide.rst and
 release-notes/components/runtime.rst (unhealthy_components); the counters of cores: aws-neuron-driver,
-neuron_sysfs_metrics.c.
+neuron_sysfs_metrics.c; of GPUs: NVIDIA Xid errors documentation, catalogue.
 """
 
 from __future__ import annotations
@@ -55,6 +55,12 @@ COMPONENTS = (
 """Components that the firmware may report as unhealthy. The content of the file on a healthy device is not
 documented."""
 
+XIDS = {"48": FAILED, "64": FAILED, "79": FAILED, "95": FAILED, "63": DRAINING, "94": DRAINING}
+"""NVIDIA's errors after which a GPU computes no more or has to be reset: uncorrected memory errors that were not
+contained (48, 95), memory that cannot be remapped (64), and a GPU that is lost (79) fail the node; contained errors
+(94) and memory that the next reset remaps (63) drain it. Others may come from a program."""
+
+_XID = re.compile(r"(?:\d+,(\d+),[^;]*;)?.*?NVRM: Xid \(([^)]*)\): (\d{1,3})\b")
 _RECORD = re.compile(r"(?:\d+,(\d+),[^;]*;)?.*?NEURON_HW_ERR=([A-Z0-9_]{1,64})(.*)")
 
 
@@ -81,11 +87,16 @@ class KernelLog:
                 continue
             if not text:
                 return found
-            for hit in filter(None, map(_RECORD.match, text.splitlines())):
-                number = int(hit[1] or self.seen + 1)
-                if number > self.seen:
+            for line in text.splitlines():
+                hit = _RECORD.match(line)
+                gpu_hit = None if hit else _XID.match(line)
+                number = int(((hit or gpu_hit or [""] * 2)[1]) or self.seen + 1)
+                if hit and number > self.seen:
                     self.seen = number
                     found.update([classify(hit[2], hit[3])])
+                elif gpu_hit and number > self.seen:
+                    self.seen = number
+                    found[f"GPU {gpu_hit[2]}: Xid {gpu_hit[3]} in the kernel log"] = XIDS.get(gpu_hit[3], "")
 
 
 def classify(error: str, rest: str) -> tuple[str, str]:

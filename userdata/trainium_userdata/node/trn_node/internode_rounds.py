@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from trainium_wire.keys import INTERNODE_PREFIX
 from trainium_wire.logs import logger_of
 
-from . import files, neuron, record, self_test
+from . import files, gpu, neuron, record, self_test
 from .all_reduce import BANDWIDTH_MARK, MARK
 from .check import Check
 from .internode import ASSEMBLY, NAME, NO_RESULT, READY, RIGHT, UNABLE, WRONG, Judgement, Outcome, groups, judge
@@ -29,7 +29,7 @@ from .s3 import S3
 TASK, RESULT = "run/trn/internode-task.json", "run/trn/internode.json"
 PAUSE_SECONDS = 2
 _LOGGER = logger_of("trn_node")
-STACKS = ("xla", "native")
+STACKS = ("xla", "native", self_test.CUDA)
 StepRunner = Callable[[Sequence[str], int], Outcome]
 """The outcome of this node in a step with a group of nodes."""
 
@@ -131,9 +131,11 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
     group."""
     python = self_test.framework_python(plan)
     if step == ASSEMBLY:
-        held = neuron.users(neuron.list_devices(plan)[0])
+        held = gpu.users() if plan.get("gpus") else neuron.users(neuron.list_devices(plan)[0])
         if held:
-            return Outcome(UNABLE, f"NeuronCores are in use by {', '.join(held[:3])}")
+            return Outcome(
+                UNABLE, f"{'GPUs' if plan.get('gpus') else 'NeuronCores'} are in use by {', '.join(held[:3])}"
+            )
         if not python or python[0] not in STACKS:
             return Outcome(UNABLE, "there is no PyTorch")
         checks = (record.read() or {}).get("checks", [])
@@ -142,12 +144,14 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
         return Outcome(NO_RESULT, "there is no PyTorch")
     job_users_folder(files.path(self_test.CACHE))
     stack, interpreter = python
-    cores, lnc, cache = plan["neuron_cores"], plan["logical_neuroncore_config"], str(files.path(self_test.CACHE))
+    cores = plan.get("gpus") or plan["neuron_cores"]
+    lnc, cache = plan["logical_neuroncore_config"], str(files.path(self_test.CACHE))
     changes = {
         "PATH": os.pathsep.join((str(interpreter.parent), environment()["PATH"])),
         **self_test.compile_settings(cache),
         "FI_PROVIDER": "efa",
         "FI_EFA_USE_DEVICE_RDMA": "1",
+        **(gpu.NETWORK if plan.get("gpus") else {}),
         **({"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {}),
     }
     ran = run(
@@ -164,13 +168,14 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
         folder=cache,
         user=JOB_USER,
     )
+    unit = "GPUs" if plan.get("gpus") else "cores"
     stored = [line.partition(MARK)[2] for line in ran.out.splitlines() if MARK in line]
     wrong = [text for line in stored if (text := str(json.JSONDecoder().raw_decode(line)[0]))]
     if wrong:
-        return Outcome(WRONG, f"{wrong[0]} on {len(wrong)} of {cores} cores")
+        return Outcome(WRONG, f"{wrong[0]} on {len(wrong)} of {cores} {unit}")
     if len(stored) < cores:
         error = ran.error.replace(str(interpreter.parent), "") or "torchrun ends well"
-        return Outcome(NO_RESULT, one_line(f"{error} ({len(stored)} of {cores} cores came to a sum)"))
+        return Outcome(NO_RESULT, one_line(f"{error} ({len(stored)} of {cores} {unit} came to a sum)"))
     speeds = [line.partition(BANDWIDTH_MARK)[2] for line in ran.out.splitlines() if BANDWIDTH_MARK in line]
     return Outcome(RIGHT, bandwidth=float(speeds[0]) if speeds else None)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from trainium_wire.cache_place import STACKS, version_in
 from trainium_wire.cache_place import direct_url as direct_url_of
-from trainium_wire.cache_place import version_in
 
 from . import files, limits
 from .self_test import framework_python
@@ -24,10 +24,10 @@ def framework_environment(stack: str | None) -> tuple[str, Path] | None:
 
 
 def compile_cache(stack: str | None) -> dict[str, Any] | None:
-    """The part of a job's launch file for the given stack, or for that of the node; None without cache or framework."""
+    """The part of a job's launch file for the given stack, or for that of the node; None if it has no cache."""
     plan, url = files.plan(), files.locations().get("TRN_CACHE_URL")
     found = framework_environment(stack)
-    if not url or not found:
+    if not url or not found or found[0] not in STACKS:
         return None
     return {
         "url": url,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from . import files
 
-DROPPED_PREFIXES = ("NEURON_", "XLA_", "JAX_", "PJRT_", "PYTHON", "TORCH_")
+DROPPED_PREFIXES = ("CUDA_", "NEURON_", "XLA_", "JAX_", "PJRT_", "PYTHON", "TORCH_")
 FOLDERS = ("opt/aws/neuron/bin", "opt/amazon/efa/bin", "opt/amazon/openmpi/bin")
 
 

@@ -1,4 +1,4 @@
-"""The numeric self-test: every NeuronCore computes through the installed framework, and Python checks the result."""
+"""The numeric self-test: every NeuronCore or GPU computes through the framework, and Python checks the result."""
 
 from __future__ import annotations
 
@@ -26,16 +26,21 @@ NAMED = 3
 different one."""
 MAX_LOST = 3
 """If this many cores, one after another, have no result, the number of processes is not the cause."""
-EXPECTED = "what the CPU computes, on {} cores"
-MEMORY_EXPECTED = "what was written there, on {} cores"
+EXPECTED = "what the CPU computes, on {} {}s"
+MEMORY_EXPECTED = "what was written there, on {} {}s"
 UNREAD = "has not read its device memory"
 MARKS = (MARK, MEMORY_MARK)
+CUDA = "cuda"
+"""The stack of GPU images, whose environment has no version in its name."""
 
 
 def framework_python(plan: dict[str, Any]) -> tuple[str, Path] | None:
     """The framework's stack and its Python: the newest version of the promised one, or of the first that is
     installed."""
     for name, stack in plan["frameworks"].items():
+        python = files.path(f"opt/{name}/bin/python")
+        if stack == CUDA:
+            return (stack, python) if python.exists() else None
         found = files.path("opt").glob(f"aws_neuronx_venv_{name}_*/bin/python")
         plain = [python for python in found if re.fullmatch(rf"aws_neuronx_venv_{name}_[\d_]+", _venv(python))]
         if plain:
@@ -51,44 +56,46 @@ def check_framework(plan: dict[str, Any]) -> Check:
     promised, found = plan.get("framework"), framework_python(plan)
     if found:
         return Check("framework", promised or "any", _venv(found[1]), True)
-    problem = f"no environment /opt/aws_neuronx_venv_{promised}_* is there"
+    place = promised if CUDA in plan["frameworks"].values() else f"aws_neuronx_venv_{promised}_*"
+    problem = f"no environment /opt/{place} is there"
     return Check("framework", promised or "any or none", "none", not promised, problem)
 
 
 def check_cores(plan: dict[str, Any], cores: int) -> list[Check]:
     """The computation and the device memory of each core. Raises OSError if the cache's folder cannot be created."""
-    expected, found = EXPECTED.format(cores), framework_python(plan)
+    unit = "GPU" if plan.get("gpus") else "core"
+    expected, found = EXPECTED.format(cores, unit), framework_python(plan)
     if not found:
-        none = "no framework here: nccom-test computes instead"
-        unread = Check("memory-test", MEMORY_EXPECTED.format(cores), "not tested: no framework here", True)
+        none = f"no framework here: {'nccl-tests' if plan.get('gpus') else 'nccom-test'} computes instead"
+        unread = Check("memory-test", MEMORY_EXPECTED.format(cores, unit), "not tested: no framework here", True)
         return [Check("self-test", expected, none, True), unread]
     stack, python = found
     job_users_folder(files.path(CACHE))
     test = _test_with_jax if stack == "jax" else _test_with_pytorch
     ends = time.monotonic() + plan["self_test"]["all_seconds"]
     results = test(_Computation(plan, stack, python, ends), cores)
-    return [_check_computation(results, stack, python, cores), _check_memory(results, cores)]
+    return [_check_computation(results, stack, python, cores, unit), _check_memory(results, cores, unit)]
 
 
-def _check_computation(results: list[_CoreResult], stack: str, python: Path, cores: int) -> Check:
-    expected = EXPECTED.format(cores)
+def _check_computation(results: list[_CoreResult], stack: str, python: Path, cores: int, unit: str) -> Check:
+    expected = EXPECTED.format(cores, unit)
     cores_by_problem: dict[str, list[int]] = {}
     for core, result in enumerate(results):
         cores_by_problem.setdefault(result.wrong or result.error, []).append(core)
     right = len(cores_by_problem.pop("", []))
-    wrong = [f"{_cores(cores_by_problem[problem])} {problem}" for problem in list(cores_by_problem)[:NAMED]]
+    wrong = [f"{_cores(cores_by_problem[problem], unit)} {problem}" for problem in list(cores_by_problem)[:NAMED]]
     if more := [core for problem in list(cores_by_problem)[NAMED:] for core in cores_by_problem[problem]]:
-        wrong.append(f"{_cores(more)} {'is' if len(more) == 1 else 'are'} wrong in other ways")
+        wrong.append(f"{_cores(more, unit)} {'is' if len(more) == 1 else 'are'} wrong in other ways")
     if len(results) > cores:
-        wrong.append(f"{stack} shows {len(results)} cores, not {cores}")
+        wrong.append(f"{stack} shows {len(results)} {unit}s, not {cores}")
     again = [core for core, result in enumerate(results) if result.again and result.right]
-    summary = f"{right} of {cores} cores, with {_venv(python)}"
-    shown = [summary, *wrong, *([f"{_cores(again)} at the second attempt"] if again else [])]
+    summary = f"{right} of {cores} {unit}s, with {_venv(python)}"
+    shown = [summary, *wrong, *([f"{_cores(again, unit)} at the second attempt"] if again else [])]
     wrong_numbers = any(result.wrong for result in results)
     return Check("self-test", expected, "; ".join(shown), not wrong, "; ".join(wrong), wrong_numbers=wrong_numbers)
 
 
-def _check_memory(results: list[_CoreResult], cores: int) -> Check:
+def _check_memory(results: list[_CoreResult], cores: int, unit: str) -> Check:
     """Wrong numbers fail the node. A core without a result is a warning, because its computation was correct."""
     problems: dict[str, list[int]] = {}
     for core, result in enumerate(results):
@@ -96,9 +103,9 @@ def _check_memory(results: list[_CoreResult], cores: int) -> Check:
     right = len(problems.pop("", []))
     wrong = [problem for problem in problems if not problem.startswith(UNREAD)]
     shown = [*wrong, *(problem for problem in problems if problem not in wrong)][:NAMED]
-    problem = "; ".join(f"{_cores(problems[each])} {each}" for each in shown)
-    found = "; ".join(filter(None, (f"{right} of {cores} cores", problem)))
-    expected = MEMORY_EXPECTED.format(cores)
+    problem = "; ".join(f"{_cores(problems[each], unit)} {each}" for each in shown)
+    found = "; ".join(filter(None, (f"{right} of {cores} {unit}s", problem)))
+    expected = MEMORY_EXPECTED.format(cores, unit)
     check = Check("memory-test", expected, found, not problems, problem, wrong_numbers=bool(wrong))
     return check if check.ok or wrong else check.warned()
 
@@ -156,7 +163,8 @@ class _Computation(NamedTuple):
             "NEURON_RT_ROOT_COMM_ID": f"localhost:{self.plan['self_test']['first_port'] + (core or 0)}",
         }
         changes.update({"NEURON_LOGICAL_NC_CONFIG": str(lnc)} if lnc else {})
-        changes.update({"NEURON_RT_VISIBLE_CORES": str(core)} if core is not None else {})
+        visible = "CUDA_VISIBLE_DEVICES" if self.stack == CUDA else "NEURON_RT_VISIBLE_CORES"
+        changes.update({visible: str(core)} if core is not None else {})
         # On standard input, because Python would search the script's folder for modules first.
         source = Path(__file__).with_name("compute.py").read_text()
         command = (str(self.python), "-", self.stack, str(self.plan["self_test"]["memory_blocks"]))
@@ -216,14 +224,14 @@ def _test_with_jax(computation: _Computation, cores: int) -> list[_CoreResult]:
     return [result._replace(again=again) for result in found] + [missing] * (cores - len(found))
 
 
-def _cores(numbers: list[int]) -> str:
+def _cores(numbers: list[int], unit: str) -> str:
     """The numbers with ranges, such as 0-3, 7."""
     if len(numbers) == 1:
-        return f"core {numbers[0]}"
+        return f"{unit} {numbers[0]}"
     ranges: list[list[int]] = []
     for number in sorted(numbers):
         if ranges and number == ranges[-1][-1] + 1:
             ranges[-1][1:] = [number]
         else:
             ranges.append([number])
-    return f"each of cores {', '.join('-'.join(map(str, ends)) for ends in ranges)}"
+    return f"each of {unit}s {', '.join('-'.join(map(str, ends)) for ends in ranges)}"

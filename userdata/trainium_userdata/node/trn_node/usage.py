@@ -22,8 +22,13 @@ SEND_SECONDS = 240
 NAMED = 3
 """The maximum number of named processes."""
 
-OBSERVERS = {"neuron-monitor", "neuron-top", "neuron-ls"}
-"""Programs of Neuron that open devices and compute nothing."""
+OBSERVERS = {
+    *("neuron-monitor", "neuron-top", "neuron-ls"),
+    *("nvidia-smi", "nvidia-persiste", "nv-fabricmanage", "nv-hostengine", "dcgmi", "dcgm-exporter"),
+}
+"""Programs that open devices and compute nothing. Linux cuts names after 15 characters."""
+
+GPUS = "proc/driver/nvidia/gpus"
 
 
 class Usage:
@@ -59,7 +64,7 @@ def _state(job: str) -> tuple[State, str]:
     try:
         users = device_users()
     except OSError as error:
-        return "unknown", f"who uses the Neuron devices is not known: {error}"
+        return "unknown", f"who uses the devices is not known: {error}"
     if users:
         more = [f"and {len(users) - NAMED} others"] * (len(users) > NAMED)
         return "in-use", ", ".join(users[:NAMED] + more)
@@ -68,8 +73,8 @@ def _state(job: str) -> tuple[State, str]:
 
 def device_users() -> list[str]:
     """Names and ids of the processes that use a device. Raises OSError if they cannot be determined."""
-    if not any(files.path(DEVICES).glob("neuron*")):
-        raise OSError("the driver shows no Neuron device")
+    if not any(files.path(DEVICES).glob("neuron*")) and not any(files.path(GPUS).glob("*")):
+        raise OSError("the driver shows no Neuron device and no GPU")
     found: list[str] = []
     for folder in files.path("proc").glob("[0-9]*"):
         try:
@@ -84,4 +89,4 @@ def device_users() -> list[str]:
 def holds_a_device(process: Path) -> bool:
     """process: its folder in /proc. Raises OSError."""
     with os.scandir(process / "fd") as entries:
-        return any(re.match(r"/dev/neuron\d", os.readlink(entry)) for entry in entries)  # noqa: PTH115
+        return any(re.match(r"/dev/(neuron|nvidia)\d", os.readlink(entry)) for entry in entries)  # noqa: PTH115

@@ -17,6 +17,7 @@ from . import (
     driver,
     efa,
     files,
+    gpu,
     hardware,
     limits,
     neuron,
@@ -37,19 +38,19 @@ RETRIED_AT_BOOT = {
     "driver",
     "neuron-devices",
     "neuron-cores",
+    "gpus",
     "efa-devices",
     "efa-provider",
     "efa-domains",
     "time-sync",
     "ultraserver",
 }
-NEEDED = ("driver", "neuron-devices", "neuron-cores")
+NEEDED = ("driver", "neuron-devices", "neuron-cores", "gpus")
 """Without these, the slow checks would be misleading."""
-IN_USE = "NeuronCores are in use by"
 
 
 class BusyError(Exception):
-    """Processes use NeuronCores, and would conflict with a self-test."""
+    """Processes use devices, and would conflict with a self-test."""
 
 
 def verify(*, last: bool, hold: bool) -> int:
@@ -88,6 +89,15 @@ def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
     if missing or not cores:
         why = ", ".join(missing or ["neuron-cores"])
         slow = [not_checked(name, f"{why} first") for name in ("self-test", "memory-test", "collectives")]
+    elif plan.get("gpus"):
+        _LOGGER.info("computing on %d GPUs", cores)
+        before = gpu.error_counts()
+        slow = [
+            *guarded("dcgm", lambda: [gpu.check_dcgm(plan)]),
+            *guarded("self-test", lambda: self_test.check_cores(plan, cores)),
+            *guarded("collectives", lambda: [gpu.check_collectives(plan)]),
+            *guarded("hardware-errors", lambda: [gpu.check_errors(before, gpu.error_counts())]),
+        ]
     else:
         _LOGGER.info("computing on %d NeuronCores, which takes minutes when nothing is compiled yet", cores)
         before = error_counts()
@@ -105,7 +115,7 @@ def run_checks(plan: dict[str, Any], *, last: bool) -> list[Check]:
         # By then, killed processes of the tests have ended.
         pause()
         if held := users(plan):
-            raise BusyError(f"{IN_USE} {', '.join(held[:3])} meanwhile: {'; '.join(wrong)}")
+            raise BusyError(f"{in_use(plan, held)} meanwhile: {'; '.join(wrong)}")
     checks = driver.check_compatibility(plan, [*quick, *slow], computed_right=computed_right)
     return [check.counted(plan) for check in checks]
 
@@ -115,7 +125,11 @@ def error_counts() -> dict[str, int]:
 
 
 def users(plan: dict[str, Any]) -> list[str]:
-    return neuron.users(neuron.list_devices(plan)[0])
+    return gpu.users() if plan.get("gpus") else neuron.users(neuron.list_devices(plan)[0])
+
+
+def in_use(plan: dict[str, Any], held: list[str]) -> str:
+    return f"{'GPUs' if plan.get('gpus') else 'NeuronCores'} are in use by {', '.join(held[:3])}"
 
 
 def pause() -> None:
@@ -123,10 +137,10 @@ def pause() -> None:
 
 
 def quick_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
-    """The effective checks, and the number of NeuronCores. Raises BusyError."""
+    """The effective checks, and the number of NeuronCores or GPUs. Raises BusyError."""
     with ThreadPoolExecutor() as side_by_side:
         others = side_by_side.map(guarded, *other_quick_checks(plan))
-        checks, cores = device_checks(plan)
+        checks, cores = gpu_checks(plan) if plan.get("gpus") else device_checks(plan)
         checks += [check for found in others for check in found]
     return [check.counted(plan) for check in checks], cores
 
@@ -136,12 +150,22 @@ def device_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
     if checks[0].counted(plan).ok:
         devices, error = neuron.list_devices(plan)
         if held := neuron.users(devices):
-            raise BusyError(f"{IN_USE} {', '.join(held[:3])}")
+            raise BusyError(in_use(plan, held))
         checks += guarded("neuron-devices", lambda: neuron.check_devices(plan, devices, error))
         cores = neuron.core_count(devices)
     else:
         checks += [not_checked(name, "the driver first") for name in neuron.NAMES if neuron.applies(name, plan)]
     return checks, cores
+
+
+def gpu_checks(plan: dict[str, Any]) -> tuple[list[Check], int]:
+    checks = guarded("driver", lambda: [gpu.check_driver()])
+    if not checks[0].counted(plan).ok:
+        return checks + [not_checked(name, "the driver first") for name in gpu.NAMES], 0
+    if held := gpu.users():
+        raise BusyError(in_use(plan, held))
+    gpus, error = gpu.list_gpus()
+    return checks + guarded("gpus", lambda: gpu.check_gpus(plan, gpus, error)), len(gpus)
 
 
 def other_quick_checks(plan: dict[str, Any]) -> tuple[Sequence[str], Sequence[Callable[[], list[Check]]]]:

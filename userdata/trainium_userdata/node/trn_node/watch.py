@@ -15,7 +15,7 @@ from typing import Any
 from trainium_wire.keys import USAGE_PREFIX, instance_key
 from trainium_wire.logs import logger_of
 
-from . import files, hardware, job_signals, notices, record, usage
+from . import files, gpu, hardware, job_signals, notices, record, usage
 from .cluster import Cluster, folder
 from .cluster_job import ClusterJob
 from .hardware import DRAINING, FAILED
@@ -149,13 +149,14 @@ class Watch:
             self._unsent, self._memory["unsent"] = None, False
 
     def _count(self) -> None:
-        now = hardware.counters()
+        has_gpus = files.path(usage.GPUS).exists()
+        now = gpu.error_counts() if has_gpus else hardware.counters()
         if not now:
             raise OSError("the driver shows no counters of memory errors")
         # A reloaded driver counts from zero.
         before = {key: min(count, self._memory["counts"].get(key, count)) for key, count in now.items()}
         self._memory["counts"] = before
-        found = hardware.increases(before, now)
+        found = dict.fromkeys(gpu.increases(before, now), FAILED) if has_gpus else hardware.increases(before, now)
         self._repairable = {text: state for text, state in found.items() if state == DRAINING}
         self._remember({text: state for text, state in found.items() if state == FAILED})
 

@@ -1,10 +1,18 @@
 """Whether the machine image of the nodes exists, boots on their type, and contains the framework."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from trainium_core.catalog.neuron_software import Framework, framework_of_image_name, framework_of_parameter, frameworks
+from trainium_core.catalog.neuron_software import (
+    Framework,
+    framework_of_image_name,
+    framework_of_parameter,
+    frameworks,
+    image_facts,
+    pytorch_for,
+)
 from trainium_core.facts import facts
 from trainium_core.images.image import Image, Images, NeuronRelease, neuron_release, other_content
 from trainium_core.plan import Plan
@@ -15,14 +23,15 @@ from trainium_runtime.check_result import CheckResult
 def check_image(plan: Plan, account: Images) -> CheckResult:
     current = account.parameter(plan.image_parameter) if plan.image_parameter else None
     if plan.ami_is_parameter and current is None:
-        found = f"no SSM parameter {plan.ami} in {plan.region}"
+        found = f"no SSM parameter {plan.image} in {plan.region}"
         return CheckResult(outcome="fail", found=found, fix="set trn:ami to another one, or to an AMI id")
-    image_id = current if plan.ami_is_parameter and current else plan.ami
+    image_id = current if plan.ami_is_parameter and current else plan.image
     image = account.image(image_id)
     if image is None:
         found = f"no image {image_id} in {plan.region} that this account can access"
         return CheckResult(outcome="fail", found=found, fix="set trn:ami to another one")
-    results = [*_boot_problem(plan, image), _framework(plan, image), *_doubts(image)]
+    framework = _framework_for_gpus(plan, image) if plan.type.is_gpu else _framework(plan, image)
+    results = [*_boot_problem(plan, image), framework, *_doubts(plan, image)]
     if plan.ami_parameter is not None and current != image_id:
         results.append(_pin_is_behind(plan.ami_parameter, image, current, account))
     result = worst_of(results)
@@ -39,13 +48,15 @@ def _is_known(plan: Plan, image: Image) -> bool:
 
 
 def described(image: Image) -> str:
-    """The image's ID and the Neuron SDK release that its description states."""
+    """The image's ID and the Neuron SDK release that its description states, or its name on GPU images."""
+    if image.name.startswith(image_facts(gpus=True)["name_prefix"]):
+        return f"{image.image_id} ({image.name})"
     release = neuron_release(image)
     return f"{image.image_id} ({f'Neuron SDK {release}' if release else 'no Neuron SDK release named'})"
 
 
 def _boot_problem(plan: Plan, image: Image) -> Iterator[CheckResult]:
-    architecture = facts()["neuron_images"]["architecture"]
+    architecture = image_facts(gpus=plan.type.is_gpu)["architecture"]
     if image.state != "available":
         found = f"{image.image_id} is {image.state}"
         yield CheckResult(outcome="fail", found=found, fix="wait, or set trn:ami to another image")
@@ -63,19 +74,44 @@ def _boot_problem(plan: Plan, image: Image) -> Iterator[CheckResult]:
         yield CheckResult(outcome="fail", found=found, needed=f"{image.root_volume_gib} GiB", fix=fix)
 
 
+def _framework_for_gpus(plan: Plan, image: Image) -> CheckResult:
+    """Fails if the image has no driver for GPUs, and warns if it may lack PyTorch or support of the type."""
+    known, types = image_facts(gpus=True), supported_types(image)
+    if image.name.startswith(image_facts(gpus=False)["name_prefix"]):
+        fix = "leave trn:ami out, or set it to an image for GPUs"
+        return CheckResult(outcome="fail", found=f"{image.image_id} is an image for Neuron devices", fix=fix)
+    if not (framework_of_parameter(plan.image_parameter) or framework_of_image_name(image.name)):
+        found = f"unknown whether {image.image_id} includes the NVIDIA driver and PyTorch in /opt/pytorch"
+        fix = f"make sure that it does, or set trn:ami to {known['ssm_parameter']}"
+        return CheckResult(outcome="warn", found=found, fix=fix)
+    family = plan.instance_type.split(".")[0]
+    if types and family not in types:
+        found = f"the description of {image.image_id} does not list {family}: {', '.join(types)}"
+        return CheckResult(outcome="warn", found=found, fix="set trn:ami to an image with a newer PyTorch")
+    return CheckResult(outcome="pass", found=f"{described(image)} is available")
+
+
+def supported_types(image: Image) -> tuple[str, ...]:
+    """The families of instance types in the description of a GPU image, such as p5; empty if it lists none."""
+    listed = re.search(rf"{image_facts(gpus=True)['supported']}([^.]*)", image.description)
+    return tuple(name.strip().lower() for name in listed[1].split(",")) if listed else ()
+
+
 def _framework(plan: Plan, image: Image) -> CheckResult:
     """Fails if the plan requires PyTorch and the image lacks it; for other plans, reports what the image contains."""
     promised = framework_of_parameter(plan.image_parameter) or framework_of_image_name(image.name)
     wanted = promised if promised and promised.is_pytorch else None
     release, needed = neuron_release(image), _releases(wanted) if wanted else ""
-    if wanted and not wanted.runs_on(plan.type.accelerator):
+    if wanted and not wanted.runs_on(plan.type):
         found = f"{image.image_id} holds {wanted.title}, which does not run on {plan.type.accelerator}"
-        return CheckResult(outcome="fail", found=found, fix=f"set trn:ami to an image with {_for(plan).title}")
+        return CheckResult(
+            outcome="fail", found=found, fix=f"set trn:ami to an image with {pytorch_for(plan.type).title}"
+        )
     if release is None:
         found = f"the description of {image.image_id} names no Neuron SDK release"
         fix = "make sure that the image contains what training needs"
         return CheckResult(outcome="unknown" if wanted else "warn", found=found, needed=needed, fix=fix)
-    oldest = facts()["neuron_images"]["oldest_release"]["value"]
+    oldest = image_facts(gpus=False)["oldest_release"]["value"]
     if release < NeuronRelease.from_text(oldest):
         found = f"{image.image_id} has Neuron SDK {release}, whose nccom-test cannot report results"
         fix = f"set trn:ami to an image with Neuron SDK {oldest} or newer"
@@ -85,7 +121,7 @@ def _framework(plan: Plan, image: Image) -> CheckResult:
         return CheckResult(outcome="fail", found=found, needed=needed, fix=f"set trn:ami to an image with {needed}")
     if not wanted and not release.may_hold(frameworks()["xla"]):
         found = f"unknown whether {image.image_id}, with Neuron SDK {release}, includes PyTorch for Trainium"
-        fix = f"if training needs PyTorch, set trn:ami to an image with {_for(plan).title}"
+        fix = f"if training needs PyTorch, set trn:ami to an image with {pytorch_for(plan.type).title}"
         return CheckResult(outcome="warn", found=found, fix=fix)
     content = other_content(plan.image_parameter)
     if content is not None:
@@ -98,19 +134,14 @@ def _releases(framework: Framework) -> str:
     return f"Neuron SDK {bound}, for {framework.title}"
 
 
-def _for(plan: Plan) -> Framework:
-    """The PyTorch release that supports the plan's accelerator."""
-    return next(one for one in frameworks().values() if one.is_pytorch and one.runs_on(plan.type.accelerator))
-
-
-def _doubts(image: Image) -> Iterator[CheckResult]:
-    neuron = facts()["neuron_images"]
-    if image.owner != neuron["owner"]:
+def _doubts(plan: Plan, image: Image) -> Iterator[CheckResult]:
+    known = image_facts(gpus=plan.type.is_gpu)
+    if image.owner != known["owner"]:
         found = f"{image.image_id} belongs to account {image.owner}, not to Amazon"
         yield CheckResult(outcome="warn", found=found, fix="make sure that you trust it")
-    if not image.name.startswith(neuron["name_prefix"]):
-        found = f"{image.image_id} is called {image.name or 'nothing'}, not {neuron['name_prefix']}..."
-        fix = "make sure that it contains the Neuron driver, EFA and the framework"
+    if not image.name.startswith(known["name_prefix"]):
+        found = f"{image.image_id} is called {image.name or 'nothing'}, not {known['name_prefix']}..."
+        fix = "make sure that it contains the driver, EFA and the framework"
         yield CheckResult(outcome="warn", found=found, fix=fix)
     if image.deprecated is not None and image.deprecated <= datetime.now(UTC):
         found = f"{image.image_id} is deprecated since {image.deprecated:%Y-%m-%d}, and may be withdrawn"
