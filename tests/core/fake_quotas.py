@@ -15,7 +15,7 @@ METRIC = UsageMetric(
 )
 
 
-_FAMILIES = ("trn", "r")
+_FAMILIES = ("trn", "r", "p")
 
 
 @dataclass(kw_only=True)

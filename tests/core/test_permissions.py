@@ -112,12 +112,12 @@ def test_clusters_whose_names_begin_alike_are_told_apart() -> None:
     """The bucket of HyperPod's scripts is named after the cluster, with 12 digits of the stack's UUID."""
     allowed = {
         resource
-        for document in documents("operate", cluster_name="x")
+        for document in documents("operate", cluster_name="xyz")
         for statement in document["Statement"]
         for resource in statement["Resource"]
         if resource.startswith("arn:aws:s3:::sagemaker-")
     }
-    own, other = "arn:aws:s3:::sagemaker-x-0123456789ab", "arn:aws:s3:::sagemaker-x-prod-0123456789ab"
+    own, other = "arn:aws:s3:::sagemaker-xyz-0123456789ab", "arn:aws:s3:::sagemaker-xyz-prod-0123456789ab"
     assert any(fnmatchcase(own, pattern) for pattern in allowed)
     assert not any(fnmatchcase(other, pattern) for pattern in allowed)
 

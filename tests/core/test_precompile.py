@@ -231,3 +231,10 @@ def test_host_without_quota_is_only_a_warning() -> None:
 def test_a_plan_without_a_host_is_refused_with_its_setting(request_: JobRequest) -> None:
     plan = Plan.of(instance_type="trn1.32xlarge", region="us-west-2")
     assert "trn:precompile_instance_type" in refusal(request_, plan)
+
+
+def test_gpus_need_no_compilation_ahead(request_: JobRequest) -> None:
+    plan = Plan.of(instance_type="p5.4xlarge", region="us-west-2")
+    with pytest.raises(JobError, match="GPUs need no compilation ahead") as refused:
+        ahead(request_, plan)
+    assert [problem.key for problem in refused.value.problems] == ["trn:instance_type"]

@@ -74,6 +74,18 @@ def sharing(account: Account) -> Stay:
     return stay(account, instance_type="trn1.2xlarge", fsx_lustre=1200, efs="new")
 
 
+@pytest.fixture(scope="module")
+def gpus(account: Account) -> Stay:
+    """A node with one H100."""
+    return stay(account, instance_type="p5.4xlarge")
+
+
+def test_node_with_a_gpu_boots_the_gpu_image(account: Account, gpus: Stay) -> None:
+    (image,) = account.aws.client("ec2").describe_images(ImageIds=[gpus.node["ImageId"]])["Images"]
+    assert image["Name"].startswith("Deep Learning OSS Nvidia Driver AMI GPU PyTorch")
+    assert [one["InterfaceType"] for one in gpus.node["NetworkInterfaces"]] == ["efa"]
+
+
 def test_a_spot_node_is_a_spot_instance(spot: Stay) -> None:
     assert spot.node["InstanceLifecycle"] == "spot"
 
@@ -114,7 +126,7 @@ def test_node_has_the_locations_of_its_file_systems(sharing: Stay) -> None:
     assert re.search(r"TRN_LUSTRE_MOUNT_NAME=\w{8}\n", sharing.user_data)
 
 
-@pytest.mark.parametrize("kind", ["spot", "block", "sharing"])
+@pytest.mark.parametrize("kind", ["spot", "block", "sharing", "gpus"])
 def test_it_goes_without_a_rest(request: pytest.FixtureRequest, kind: str) -> None:
     gone: Stay = request.getfixturevalue(kind)
     assert differences(gone.before, gone.after) == []

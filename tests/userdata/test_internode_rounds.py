@@ -266,6 +266,8 @@ class Tensor:
     def item(self): return self.rows
 tensor = lambda rows, dtype: Tensor(rows)
 equal = lambda found, expected: found.rows == expected.rows
+class cuda:
+    set_device = staticmethod(lambda device: {"cuda:0": None}[device])
 """,
     "torch/distributed.py": """
 import os
@@ -321,7 +323,7 @@ def run_all_reduce(folder: Path, stack: str, **environment: str) -> "subprocess.
 
 
 @pytest.mark.parametrize("fault", [0, 1])
-@pytest.mark.parametrize("stack", ["xla", "native"])
+@pytest.mark.parametrize("stack", ["xla", "native", "cuda"])
 def test_the_sums_of_each_stack_are_compared_with_the_cpus(tmp_path: Path, stack: str, fault: int):
     ran = run_all_reduce(tmp_path, stack, FAULT=str(fault))
     shown, bandwidth = ran.stdout.splitlines()
@@ -336,3 +338,14 @@ def test_processes_that_the_runtime_does_not_know_have_no_result(tmp_path: Path)
     ran = run_all_reduce(tmp_path, "xla", RUNTIME_SIZE="1")
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr == "the runtime has 1 processes, torchrun 130\n"
+
+
+def test_share_of_gpus_uses_nccl_over_efa(tmp_path: Path, aws: AwsStandIn):
+    node = VerifiedNode(tmp_path, plan_for("p5.48xlarge"), aws)
+    program = node.root / "opt/pytorch/bin/torchrun"
+    answers = ANSWERS.replace("1..32", "1..8")
+    program.write_text(f'#!/bin/bash\necho "$@" >{node.root}/arguments; env >{node.root}/environment\n{answers}\n')
+    program.chmod(0o755)
+    assert shared(node) == Outcome(RIGHT, bandwidth=77.5)
+    assert node.read("arguments").split()[-1] == "cuda"
+    assert {"FI_PROVIDER=efa", "NCCL_SOCKET_IFNAME=^docker,lo,veth"} <= {*node.read("environment").splitlines()}

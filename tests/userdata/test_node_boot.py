@@ -118,6 +118,20 @@ def test_the_environment_holds_what_training_needs(node_for: NodeMaker):
     assert node.read("opt/aws/neuron/logical_nc_config") == "NEURON_LOGICAL_NC_CONFIG=2\n"
 
 
+def test_environment_of_gpus_has_nothing_of_neuron(node_for: NodeMaker):
+    node = node_for(plan_for("p5.4xlarge")).installed()
+    node.boot()
+    assert node.read("etc/trn/environment").splitlines() == [
+        "AWS_REGION=us-west-2",
+        "AWS_DEFAULT_REGION=us-west-2",
+        "FI_PROVIDER=efa",
+        "FI_EFA_USE_DEVICE_RDMA=1",
+        "NCCL_SOCKET_IFNAME=^docker,lo,veth",
+        "TRN_GPUS=1",
+        "TRN_RENDEZVOUS_PORT=41000",
+    ]
+
+
 def test_user_variables_are_set_unchanged(node_for: NodeMaker):
     node = node_for(PLAN).installed()
     value = 'it\'s "$HOME" `x` \\ end'

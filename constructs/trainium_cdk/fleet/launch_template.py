@@ -209,7 +209,7 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
             LaunchTemplateProps(
                 node=node,
                 capacity=bought,
-                image_id=node_image_id(self, machine_image),
+                image_id=node_image_id(self, machine_image, kind),
                 root_volume=checked_root_volume(
                     self,
                     size=root_volume_size,

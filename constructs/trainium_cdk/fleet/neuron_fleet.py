@@ -35,7 +35,13 @@ from trainium_core.plan.node_settings import NodeSettings
 from trainium_core.plan.replacing_settings import replacing_values
 from trainium_core.plan.rules.forms import range_problems
 from trainium_core.plan.rules.instance_type import core_config
-from trainium_core.plan.rules.nodes import nodes_of_block, nodes_with_efa, placement_of_block, script_for_bash
+from trainium_core.plan.rules.nodes import (
+    nodes_of_block,
+    nodes_with_efa,
+    placement_of_block,
+    script_for_bash,
+    software_for_devices,
+)
 from trainium_core.plan.settings.network import CardInterfaceType
 from trainium_core.plan.settings.node import NeuronSoftware, Node, Verification
 from trainium_core.plan.settings.pilot import BudgetAction, EndsAction
@@ -208,6 +214,7 @@ class NeuronFleet(Fleet):
             form("node_replacements", replaced, field="replacements"),
             form("node_generation", node_generation),
             script_for_bash(script, field="setup"),
+            software_for_devices(neuron_software, kind, field="neuron_software"),
         )
         if neuron_software == "install" and machine_image is None:
             fix = "give the machine image of a bare Ubuntu 24.04 or Amazon Linux 2023"

@@ -75,9 +75,7 @@ def install_requires_internet(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("neuron_software", "instance_type", "catalog")
 def install_requires_neuron_devices(plan: PlanValues) -> Iterator[Problem]:
-    if plan.node.neuron_software == "install" and plan.type.is_gpu:
-        allowed = f"image on {plan.instance_type}, which has GPUs"
-        yield Problem(key="neuron_software", got="install", allowed=allowed, fix="remove it")
+    yield from nodes.software_for_devices(plan.node.neuron_software, plan.type, field="neuron_software")
 
 
 @rule("ami", "instance_type", "catalog")

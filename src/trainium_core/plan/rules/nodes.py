@@ -71,6 +71,12 @@ def nodes_with_efa(nodes: int, kind: InstanceType, catalog: Catalog, *, field: s
         )
 
 
+def software_for_devices(software: str, kind: InstanceType, *, field: str) -> Iterator[Problem]:
+    """Neuron software must not be installed on a type with GPUs."""
+    if software == "install" and kind.is_gpu:
+        yield Problem(key=field, got=software, allowed=f"image on {kind.name}, which has GPUs", fix="remove it")
+
+
 def script_for_bash(script: str | None, *, field: str) -> Iterator[Problem]:
     """bash must be able to parse the script."""
     if script is None:
