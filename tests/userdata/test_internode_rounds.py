@@ -340,8 +340,9 @@ def test_processes_that_the_runtime_does_not_know_have_no_result(tmp_path: Path)
     assert ran.stderr == "the runtime has 1 processes, torchrun 130\n"
 
 
-def test_share_of_gpus_uses_nccl_over_efa(tmp_path: Path, aws: AwsStandIn):
+def test_share_of_gpus_uses_nccl_over_efa(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch):
     node = VerifiedNode(tmp_path, plan_for("p5.48xlarge"), aws)
+    monkeypatch.setenv("PATH", f"{node.programs}:{os.environ['PATH']}")
     program = node.root / "opt/pytorch/bin/torchrun"
     answers = ANSWERS.replace("1..32", "1..8")
     program.write_text(f'#!/bin/bash\necho "$@" >{node.root}/arguments; env >{node.root}/environment\n{answers}\n')

@@ -312,10 +312,10 @@ class NeuronFleet(Fleet):
         for parameter, text in self._warnings(machine_image is None):
             Annotations.of(self).add_warning_v2(f"trn:{parameter}", text)
 
-    def _warnings(self, default_image: bool) -> Iterator[tuple[str, str]]:
+    def _warnings(self, has_default_image: bool) -> Iterator[tuple[str, str]]:
         props, region = self._props, Stack.of(self).region
         node, pilot = props.node, props.pilot
-        if default_image:
+        if has_default_image:
             texts = image_warnings(default_image(node.type), region, node.framework, node.type)
             yield from (("machine_image", text) for text in texts)
         yield from (("capacity", text) for text in capacity_warnings(props.capacity.kind))
