@@ -1,4 +1,4 @@
-"""What holds for every test of the command line."""
+"""Fixtures for all tests of the command line."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ def _in_an_empty_folder_on_a_wide_screen(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 @pytest.fixture(autouse=True)
 def clusters(monkeypatch: pytest.MonkeyPatch) -> FakeLocating:
-    """What commands in this process find by tag: nothing, unless a test says otherwise."""
+    """The clusters that commands in this process find by tag; none unless a test adds some."""
     fake = FakeLocating()
 
     def fake_of(_region: str, **_: object) -> FakeLocating:

@@ -1,4 +1,4 @@
-"""`trn` as a user runs it: in this process, or as a program of its own."""
+"""Runs `trn` as a user does: in this process, or as a separate program."""
 
 import os
 import subprocess
@@ -14,18 +14,18 @@ GOOD = ("-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2")
 
 
 def run(*arguments: str, stdin: str | None = None) -> Result:
-    """Run a command in this process; standard output and error are kept apart."""
+    """Run a command in this process, with separate standard output and error."""
     return CliRunner().invoke(trn, arguments, input=stdin, prog_name="trn")
 
 
 def run_program(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `trn` in a process of its own, with its output in files."""
+    """Run `trn` as a separate process, with its output in files."""
     given = _environment() | environment
     return run_trn(arguments, folder=Path.cwd(), environment=given, stderr_apart=True)
 
 
 def run_installed(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the `trn` that is installed, with its output in pipes."""
+    """Run the installed `trn`, with its output in pipes."""
     command = [str(Path(sys.executable).with_name("trn")), *arguments]
     return subprocess.run(
         command,

@@ -24,7 +24,7 @@ ERRORS = {
 
 
 def group(outcome: Exception | ExitCode) -> Boundary:
-    """A program with one command, which ends so."""
+    """A program with one command that raises or returns this."""
     trn = Boundary("trn", lazy_commands={}, callback=lambda: None)
 
     @click.command()
@@ -41,7 +41,7 @@ def group(outcome: Exception | ExitCode) -> Boundary:
 
 
 @pytest.mark.parametrize(("error", "expected"), ERRORS.items(), ids=lambda one: type(one).__name__)
-def test_error_becomes_a_message_and_an_exit_code(error: Exception, expected: tuple[ExitCode, str]) -> None:
+def test_error_becomes_message_and_exit_code(error: Exception, expected: tuple[ExitCode, str]) -> None:
     code, message = expected
     ended = CliRunner().invoke(group(error), ["end"])
     assert (ended.exit_code, ended.stdout) == (code, "")
@@ -49,7 +49,7 @@ def test_error_becomes_a_message_and_an_exit_code(error: Exception, expected: tu
 
 
 @pytest.mark.parametrize(("error", "expected"), ERRORS.items(), ids=lambda one: type(one).__name__)
-def test_error_is_json_on_standard_output_with_json(error: Exception, expected: tuple[ExitCode, str]) -> None:
+def test_error_is_json_on_standard_output_with_json_option(error: Exception, expected: tuple[ExitCode, str]) -> None:
     code, message = expected
     ended = CliRunner().invoke(group(error), ["end", "--json"])
     assert ended.exit_code == code

@@ -1,4 +1,4 @@
-"""Which cluster a command is about, and what is said where that is not clear."""
+"""The cluster that a command acts on, and the message if it is ambiguous."""
 
 from pathlib import Path
 
@@ -42,18 +42,18 @@ def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clusters: FakeLocatin
     return fake
 
 
-def test_without_a_cdk_json_it_is_the_only_cluster_of_the_region(nodes: FakeNodes) -> None:
+def test_only_cluster_of_region_is_used_without_cdk_json(nodes: FakeNodes) -> None:
     assert run("nodes", *REGION).exit_code == ExitCode.OK
     assert nodes.requests == ["Training"]
 
 
-def test_without_a_region_the_ways_to_give_one_are_named(nodes: FakeNodes) -> None:
+def test_missing_region_is_reported_with_ways_to_set_it(nodes: FakeNodes) -> None:
     ended = run("nodes")
     assert (ended.exit_code, nodes.requests) == (ExitCode.BAD_INPUT, [])
     assert "give --region, set AWS_REGION" in ended.stderr
 
 
-def test_of_several_clusters_one_has_to_be_named(nodes: FakeNodes, clusters: FakeLocating) -> None:
+def test_ambiguous_cluster_requires_a_name(nodes: FakeNodes, clusters: FakeLocating) -> None:
     clusters.stacks = [stack("web-train"), stack("other", "Other")]
     ended = run("nodes", *REGION)
     assert (ended.exit_code, nodes.requests) == (ExitCode.BAD_INPUT, [])
@@ -68,14 +68,14 @@ def test_unknown_name_is_refused_with_the_nearest(nodes: FakeNodes) -> None:  # 
     assert "no cluster is called 'web-trian'; nearest: web-train; known: web-train" in ended.stderr
 
 
-def test_where_the_plan_is_not_deployed_other_clusters_are_named(nodes: FakeNodes) -> None:
+def test_undeployed_plan_lists_other_clusters(nodes: FakeNodes) -> None:
     nodes.answers = [None]
     ended = run("nodes", *GOOD)
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Other clusters, for --cluster: web-train." in ended.stderr
 
 
-def test_nothing_left_is_never_reported_when_not_all_could_be_read(nodes: FakeNodes, clusters: FakeLocating) -> None:  # noqa: ARG001
+def test_unreadable_region_never_reports_nothing_left(nodes: FakeNodes, clusters: FakeLocating) -> None:  # noqa: ARG001
     clusters.stacks, clusters.not_read = (), ["not allowed to look: the permission tag:GetResources is missing"]
     ended = run("nodes", *REGION)
     assert ended.exit_code == ExitCode.UNKNOWN

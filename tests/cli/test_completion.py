@@ -1,4 +1,4 @@
-"""What click completes: values that are known offline."""
+"""Shell completion by click, for values that are known offline."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from trainium_cli.main import trn
 
 
 def offered(*words: str) -> Sequence[str]:
-    """What completes the last of the words."""
+    """The completions of the last word."""
     completing = ShellComplete(trn, {}, "trn", "_TRN_COMPLETE")
     return [str(item.value) for item in completing.get_completions(list(words[:-1]), words[-1])]
 
@@ -29,6 +29,6 @@ def test_offline_values_are_completed(line: str, values: Sequence[str]) -> None:
     assert offered(*line.split(" ")) == values
 
 
-def test_installed_program_answers_the_shell() -> None:
+def test_installed_program_completes_in_shell() -> None:
     ended = run_program(_TRN_COMPLETE="bash_complete", COMP_WORDS="trn dep", COMP_CWORD="1")
     assert (ended.stdout, ended.stderr, ended.returncode) == ("plain,deploy\n", "", 0)

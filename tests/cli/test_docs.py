@@ -1,4 +1,4 @@
-"""The documentation names every command and no other; what it shows without an account is what is printed."""
+"""The documentation names exactly the existing commands, and shows the real output of commands that need no account."""
 
 import json
 import re
@@ -17,26 +17,26 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 
 
 def commands_named_in(page: Path) -> set[str]:
-    """Words that follow `trn` where it is typed as a command: in code, or after a shell prompt."""
+    """The words after `trn` where it is typed as a command: in code, or after a shell prompt."""
     return set(re.findall(r"(?:`|\$ |^ *|&& )trn ([a-z]+)", page.read_text(), flags=re.MULTILINE))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_readme_names_every_command(name: str) -> None:
+def test_readme_names_every_command(name: str) -> None:
     assert name in commands_named_in(ROOT / "README.md")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_no_page_names_a_command_that_does_not_exist(page: Path) -> None:
+def test_pages_name_only_existing_commands(page: Path) -> None:
     assert commands_named_in(page) <= set(COMMANDS)
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """Language and text of each block of code."""
+    """Language and text of each code block."""
     return re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-def test_the_readme_and_the_site_begin_with_the_same_ten_lines() -> None:
+def test_readme_and_site_have_the_same_introduction() -> None:
     (_, readme), *_ = blocks(ROOT / "README.md")
     assert blocks(ROOT / "docs" / "index.md") == [("bash", readme)]
     assert len(readme.splitlines()) == 10
@@ -46,7 +46,7 @@ CHECKLIST = ROOT / "docs" / "start" / "first-deployment.md"
 
 
 def typed(page: Path) -> set[str]:
-    """What a page has one type as a `trn` command, without comments and arguments of what it runs."""
+    """The `trn` commands in a page, without comments and without the arguments of commands that they run."""
     texts = [
         block for kind, block in blocks(page) if kind in ("", "bash") and not re.search(r"^\$ ", block, re.MULTILINE)
     ]
@@ -76,20 +76,20 @@ SHOWN = [
 
 
 def words(text: str) -> list[str]:
-    """What is said, whatever the width of the terminal."""
+    """The words of a text, independent of the terminal's width."""
     return re.sub(r"─+", "─", text).split()
 
 
 @pytest.mark.parametrize(("page", "command", "output"), SHOWN, ids=[f"{page.name}: {line}" for page, line, _ in SHOWN])
-def test_output_in_pages_is_what_is_printed(
+def test_output_in_pages_is_real_output(
     page: Path, command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copy(ROOT / "cdk.json", tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")  # no path is broken, as in a terminal
+    monkeypatch.setenv("COLUMNS", "100")  # Paths are not wrapped, as on a terminal.
     assert words(run(*shlex.split(command)[1:]).output) == words(output), f"{page}: {command}"
 
 
-def test_plan_of_the_checklist_is_valid_with_its_changes() -> None:
+def test_plan_of_checklist_is_valid_with_its_changes() -> None:
     settings, *later = [json.loads(f"{{{block}}}") for kind, block in BLOCKS if kind == "json"]
     plan_from_context(settings, ROOT)
     for change in later:

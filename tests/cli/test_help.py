@@ -1,4 +1,4 @@
-"""The help: complete, and quick because it imports next to nothing."""
+"""The help: complete, and quick because it imports little."""
 
 import json
 import subprocess
@@ -32,14 +32,14 @@ def command(name: str) -> click.Command:
     return found
 
 
-def test_a_command_is_in_the_module_of_its_name() -> None:
+def test_command_is_in_the_module_of_its_name() -> None:
     assert COMMANDS
     assert {name: lazy.module.split(".")[-1] for name, lazy in COMMANDS.items()} == {
         name: f"{name}_command" for name in COMMANDS
     }
 
 
-def test_help_imports_nothing_slow() -> None:
+def test_help_imports_no_slow_module() -> None:
     code = (
         "import sys, time; start = time.perf_counter()\n"
         "from trainium_cli.main import trn\n"
@@ -54,13 +54,13 @@ def test_help_imports_nothing_slow() -> None:
     assert set(SLOW).isdisjoint(modules.split())
 
 
-def test_help_reports_what_each_exit_code_means() -> None:
+def test_help_describes_each_exit_code() -> None:
     shown = run("--help").output
     assert all(f"{code.value}  {code.meaning}" in shown for code in ExitCode)
 
 
 def shown_help(one: click.Command, parent: click.Context) -> Iterator[str]:
-    """The help of a command, and of those below it."""
+    """The help of a command and its subcommands."""
     context = click.Context(one, parent, one.name)
     yield one.get_help(context)
     if isinstance(one, click.Group):
@@ -69,14 +69,14 @@ def shown_help(one: click.Command, parent: click.Context) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_line_of_a_help_is_over_the_width(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_fits_into_the_width(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     shown = "\n".join(shown_help(command(name), click.Context(trn, info_name="trn")))
     assert [line for line in shown.splitlines() if len(line) > 60] == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_of_every_command_has_help(name: str) -> None:
+def test_every_option_has_help(name: str) -> None:
     options = [option for option in command(name).params if isinstance(option, click.Option)]
     assert all(option.help for option in options)
 
@@ -86,13 +86,13 @@ def test_summary_is_the_first_line_of_the_help(name: str) -> None:
     assert (command(name).help or "").splitlines()[0] == COMMANDS[name].summary
 
 
-def test_a_command_that_does_not_exist_is_refused_with_the_nearest() -> None:
+def test_unknown_command_is_refused_with_the_nearest() -> None:
     ended = run("plna")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "no such command: 'plna'; did you mean plan?" in ended.stderr
 
 
-def test_everything_after_the_dashes_reaches_the_embedded_aws_untouched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_after_dashes_reach_the_command_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[tuple[str, ...]] = []
     monkeypatch.setattr(run_command, "callback", lambda command: given.append(command))
     typed = ("cdk", "deploy", "-c", "trn:nodes=2", "--help", "--", "x")
@@ -101,7 +101,7 @@ def test_everything_after_the_dashes_reaches_the_embedded_aws_untouched(monkeypa
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("types",)])
-def test_output_in_a_pipe_has_no_escape_codes(arguments: tuple[str, ...]) -> None:
+def test_help_in_pipe_has_no_escape_codes(arguments: tuple[str, ...]) -> None:
     ended = run_installed(*arguments)
     assert ended.returncode == 0
     assert "\x1b" not in ended.stdout + ended.stderr
@@ -111,7 +111,7 @@ def test_output_in_a_pipe_has_no_escape_codes(arguments: tuple[str, ...]) -> Non
     ("arguments", "says"),
     [(("plan", "--jsn", "--json"), "No such option"), (("plna", "--json"), "no such command: 'plna'")],
 )
-def test_with_json_bad_usage_is_json_on_one_stream_and_words_on_the_other(arguments: Sequence[str], says: str) -> None:
+def test_bad_usage_with_json_is_json_on_stdout_and_text_on_stderr(arguments: Sequence[str], says: str) -> None:
     ended = run(*arguments)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert says in json.loads(ended.stdout)["error"]

@@ -1,4 +1,4 @@
-"""What a new user gets wrong: one clear text, no line wider than the screen, the right exit code."""
+"""Mistakes of a new user: one clear message, no line wider than the screen, the right exit code."""
 
 import json
 import shlex
@@ -41,7 +41,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("folder", "line", "message"), CASES, ids=[f"{folder}: {line}" for folder, line, _ in CASES])
-def test_a_mistake_is_reported_within_the_width(folder: str, line: str, message: str, tmp_path: Path) -> None:
+def test_mistake_is_reported_within_the_width(folder: str, line: str, message: str, tmp_path: Path) -> None:
     content = FOLDERS[folder]
     if content is not None:
         (tmp_path / "cdk.json").write_text(content)
@@ -54,7 +54,7 @@ def test_a_mistake_is_reported_within_the_width(folder: str, line: str, message:
     assert [one for one in output.splitlines() if columns_of(one) > 60] == []
 
 
-def test_in_a_pipe_without_a_width_a_sentence_stays_in_one_line() -> None:
+def test_sentence_in_pipe_without_width_stays_on_one_line() -> None:
     known = run_program("plann").stderr.splitlines()[-1]
     assert known.startswith("Known: init, ")
     assert known.endswith(", local")

@@ -1,4 +1,4 @@
-"""Ctrl-C: the command ends within a second, with a sentence and 130, whatever it waits for."""
+"""Ctrl-C ends a command within a second, with a message and exit code 130, whatever it waits for."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from trainium_cli.cluster import nodes_command
 from trainium_cli.exit_codes import ExitCode
 
 
-def test_an_interrupted_command_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_command_ends_with_message(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_region: str) -> None:
         raise KeyboardInterrupt
 
@@ -24,7 +24,7 @@ def test_an_interrupted_command_ends_with_a_sentence(monkeypatch: pytest.MonkeyP
 
 
 def _interrupted_while_aws_is_silent(folder: Path, *arguments: str) -> tuple[int, str]:
-    """The exit code, and what was said."""
+    """The exit code and the output."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         environment = {
             **os.environ,
@@ -34,18 +34,18 @@ def _interrupted_while_aws_is_silent(folder: Path, *arguments: str) -> tuple[int
         }
         command = [str(Path(sys.executable).with_name("trn")), *arguments]
         with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as process:
-            connection, _ = silent.accept()  # from now on it waits for an answer
+            connection, _ = silent.accept()  # The command waits for the response here.
             with connection:
                 process.send_signal(signal.SIGINT)
                 _, shown = process.communicate(timeout=60)
     return process.returncode, shown.strip()
 
 
-def test_a_command_that_waits_for_aws_ends_without_a_traceback(tmp_path: Path) -> None:
+def test_command_waiting_for_aws_ends_without_traceback(tmp_path: Path) -> None:
     assert _interrupted_while_aws_is_silent(tmp_path, "list", *GOOD) == (ExitCode.INTERRUPTED, "Interrupted.")
 
 
-def test_a_second_ctrl_c_before_the_sentence_ends_the_command_with_it() -> None:
+def test_second_ctrl_c_before_the_message_ends_the_command() -> None:
     program = """
 import os, signal
 from trainium_cli.interruption import interrupt_message, handle_interrupts
@@ -60,7 +60,7 @@ with interrupt_message("Interrupted: the nodes run on, and are billed."):
     assert (ended.returncode, ended.stderr) == (130, "\nInterrupted: the nodes run on, and are billed.\n")
 
 
-def test_ctrl_c_at_the_very_end_changes_nothing_of_it() -> None:
+def test_ctrl_c_after_the_result_changes_nothing() -> None:
     program = """
 import atexit, os, signal, sys
 from trainium_cli.main import main
@@ -76,7 +76,7 @@ main()
     ("command", "sentence"),
     [("deploy --yes", "Interrupted: nothing was deployed."), ("destroy --yes", "Interrupted: nothing was destroyed.")],
 )
-def test_ctrl_c_before_any_change_says_so(tmp_path: Path, command: str, sentence: str) -> None:
+def test_ctrl_c_before_any_change_is_reported_as_such(tmp_path: Path, command: str, sentence: str) -> None:
     (tmp_path / "cdk.json").write_text(
         '{"app": "none", "context": {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}}'
     )

@@ -1,4 +1,4 @@
-"""Tables and texts for any width: nothing is wider than the screen, nothing is cut or lost."""
+"""Tables and texts for any width: nothing is wider than the screen, and nothing is cut off or lost."""
 
 import pytest
 from hypothesis import given
@@ -20,14 +20,14 @@ def without_space(text: str) -> str:
 
 
 @given(sentences, st.integers(4, 130))
-def test_a_text_is_broken_within_the_width_and_keeps_all_of_it(text: str, width: int) -> None:
+def test_text_is_wrapped_within_the_width_without_loss(text: str, width: int) -> None:
     lines = wrapped(text, width)
     assert all(columns_of(line) <= width for line in lines)
     assert without_space("".join(lines)) == without_space(text)
 
 
 @given(st.lists(st.tuples(words, sentences, words), min_size=1, max_size=5), st.integers(20, 130))
-def test_a_table_is_within_the_width_and_keeps_every_cell(rows: list[tuple[str, str, str]], width: int) -> None:
+def test_table_fits_into_the_width_without_loss(rows: list[tuple[str, str, str]], width: int) -> None:
     columns = [Column(title="Node"), Column(title="What is wrong", wraps=True), Column(title="In all", right=True)]
     lines = drawn(Table(columns=columns, rows=[[Text(cell) for cell in row] for row in rows]), width)
     assert all(columns_of(line) <= width for line in lines)
@@ -37,7 +37,7 @@ def test_a_table_is_within_the_width_and_keeps_every_cell(rows: list[tuple[str, 
 
 
 @given(st.lists(st.tuples(words, sentences), min_size=1, max_size=5), st.integers(20, 130))
-def test_pairs_are_within_the_width(rows: list[tuple[str, str]], width: int) -> None:
+def test_pairs_fit_into_the_width(rows: list[tuple[str, str]], width: int) -> None:
     lines = drawn(Pairs(rows=[(Text(name), Text(value)) for name, value in rows]), width)
     assert all(columns_of(line) <= width for line in lines)
 
@@ -51,7 +51,7 @@ WIDE = Table(
 )
 
 
-def test_rows_that_do_not_fit_are_shown_as_records() -> None:
+def test_rows_wider_than_the_screen_become_records() -> None:
     assert drawn(WIDE, 50) == [
         "i-0123456789abcdef0",
         "  Launched       11-23 08:53:03Z",

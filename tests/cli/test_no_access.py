@@ -1,4 +1,6 @@
-"""Without AWS, or without a right: each command says why in one sentence, with what helps, and never in a table."""
+"""Without AWS, or without a permission, each command prints the reason and a remedy in one sentence outside of
+tables.
+"""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -33,7 +35,7 @@ _WHO = (
 
 
 class _Refusing(BaseHTTPRequestHandler):
-    """Refuses every request with one error code, in the form of each protocol; denied, AWS still says who asks."""
+    """Refuses every request with one error code, in the format of each protocol; get-caller-identity still succeeds."""
 
     code = ""
 
@@ -83,7 +85,7 @@ _REMEDIES = {
 
 @pytest.fixture(scope="module")
 def cause(request: pytest.FixtureRequest) -> Generator[tuple[str, str]]:
-    """Where AWS is said to be, and what helps."""
+    """The service that is named, and the remedy."""
     if request.param == _UNREACHABLE:
         yield "http://127.0.0.1:9", REACH_AWS
         return
@@ -99,7 +101,7 @@ def cause(request: pytest.FixtureRequest) -> Generator[tuple[str, str]]:
     ],
     indirect=["cause"],
 )
-def test_command_without_access_says_why_and_what_helps(cause: tuple[str, str], command: str) -> None:
+def test_command_without_access_names_reason_and_remedy(cause: tuple[str, str], command: str) -> None:
     endpoint, remedy = cause
     keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "x")
     context = () if command == "list --all-regions" else GOOD

@@ -1,4 +1,4 @@
-"""What every table of `trn` has in common."""
+"""The properties of all tables of `trn`."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def test_no_line_ends_in_spaces(monkeypatch: pytest.MonkeyPatch, columns: str, a
     assert [line for line in lines if line != line.rstrip()] == []
 
 
-def test_a_sentence_on_standard_output_is_within_the_width(tmp_path: Path) -> None:
+def test_sentence_on_standard_output_fits_into_the_width(tmp_path: Path) -> None:
     ended = run_program("local", "status", TRN_LOCAL_HOME=str(tmp_path), COLUMNS="60")
     assert ended.returncode == ExitCode.UNKNOWN
     assert ended.stdout.splitlines() == ["The embedded AWS does not run. Start it with: trn local", "start"]
@@ -27,7 +27,7 @@ def test_a_sentence_on_standard_output_is_within_the_width(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("a\x1b]52;c;AAAA\x07b", "ab"),  # the clipboard
+        ("a\x1b]52;c;AAAA\x07b", "ab"),  # Writes the clipboard.
         ("a\x1b]0;title", "a"),
         ("a\x1b[2Jb\x1b[1Ac\x1bcd", "abcd"),
         ("\x9b2Ja\x00\x08b\u202ec", "2Jabc"),
@@ -35,7 +35,7 @@ def test_a_sentence_on_standard_output_is_within_the_width(tmp_path: Path) -> No
         ("\x1b[31mred\x1b[0m\t.", "\x1b[31mred\x1b[0m\t."),
     ],
 )
-def test_printed_text_keeps_colours_and_nothing_else_that_a_terminal_executes(
+def test_printed_text_keeps_colours_and_no_other_escape_sequences(
     capsys: pytest.CaptureFixture[str], text: str, shown: str
 ) -> None:
     echo(text, colour=True)

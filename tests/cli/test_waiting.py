@@ -1,4 +1,4 @@
-"""What a person sees while AWS is asked."""
+"""What a person sees while a command waits for AWS."""
 
 import io
 import time
@@ -26,7 +26,7 @@ class Clock:
 
 
 class TwoLineStream(io.StringIO):
-    """A pipe, and the moment at which a second line is in it."""
+    """A pipe that records when it receives a second line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, stderr: io.StringIO, *, delay: float,
     return stderr.getvalue()
 
 
-def test_on_a_terminal_a_long_wait_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_wait_on_terminal_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Asking AWS ..." in shown(monkeypatch, Terminal(), delay=0.01, takes=0.4)
 
 

@@ -134,7 +134,7 @@ def test_wake_boots_the_image_that_the_nodes_had(account: Account, image_before:
     assert images(account) == image_before
 
 
-def test_extend_writes_the_new_end_and_deploys_it(account: Account, woken: Moment, tmp_path: Path) -> None:
+def test_extend_writes_and_deploys_the_new_end(account: Account, woken: Moment, tmp_path: Path) -> None:
     assert woken.run.code == 0
     app = str(cluster_template(nodes=2, ami=IMAGE).file.parent)
     before = instance_ids(account.cluster())

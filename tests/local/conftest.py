@@ -1,6 +1,7 @@
 """One embedded AWS per test process.
 
-In a process of its own: it patches moto, and moto's `mock_aws`, which other tests use, empties all backends.
+It runs as a separate process because it patches moto, and because moto's `mock_aws`, which other tests use, empties all
+backends.
 """
 
 import os
@@ -21,7 +22,7 @@ from trainium_local.server import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedAws:
-    """A running server; `client` gives a boto3 client on it, the same for the same service and region."""
+    """A running server. `client` returns its boto3 client for a service and region, created once."""
 
     connection: Connection
     log: Path
@@ -52,7 +53,7 @@ class EmbeddedAws:
 
 @contextmanager
 def _servers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[Settings], EmbeddedAws]]:
-    """Starts servers; all end with the block, for each takes some hundred MB of memory."""
+    """Starts servers and stops them all at the end of the block, because each takes some hundred MB of memory."""
     folders: list[Path] = []
 
     def start(settings: Settings) -> EmbeddedAws:
@@ -69,14 +70,14 @@ def _servers(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[Se
 
 @pytest.fixture(scope="module")
 def start_embedded_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Settings], EmbeddedAws]]:
-    """Start a server with the given settings; it ends with the module."""
+    """Start a server with the given settings for the module."""
     with _servers(tmp_path_factory) as start:
         yield start
 
 
 @pytest.fixture(scope="session")
 def start_shared_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Settings], EmbeddedAws]]:
-    """Start a server that several modules use; it ends with the test process."""
+    """Start a server that several modules share, for the test process."""
     with _servers(tmp_path_factory) as start:
         yield start
 
@@ -91,7 +92,7 @@ CHOSEN = Settings(quotas={"L-2C3B7624": 128}, fail_nodes=1)
 
 @pytest.fixture(scope="session")
 def chosen_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedAws]:
-    """A server with the settings CHOSEN, started as a user starts it from an environment that would lead it astray."""
+    """A server with the settings CHOSEN, started from an environment with misleading AWS settings."""
     folder = tmp_path_factory.mktemp("trn-local")
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("MOTO_ACCOUNT_ID", "999999999999")

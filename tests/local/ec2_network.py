@@ -1,4 +1,4 @@
-"""A network to launch into, and launch templates as the tests need them."""
+"""A network to launch into, and launch templates for the tests."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ class Network:
     image: str
 
     def cards(self, count: int, *, kind: str = "efa", **more: Any) -> list[dict[str, Any]]:
-        """Network interfaces for the first `count` network cards, as the EC2 documentation lays them out."""
+        """Network interfaces for the first `count` network cards, as in the EC2 documentation."""
         return [
             {
                 "NetworkCardIndex": i,
@@ -36,12 +36,12 @@ class Network:
         return made["LaunchTemplate"]["LaunchTemplateId"]
 
     def run(self, template: str, count: int = 1, **more: Any) -> list[dict[str, Any]]:
-        """Launch from the template as Auto Scaling does, with the subnet given beside it."""
+        """Launch from the template as Auto Scaling does, with the subnet as a separate argument."""
         parameters = {"LaunchTemplate": {"LaunchTemplateId": template}, "MinCount": count, "MaxCount": count}
         return self.ec2.run_instances(**parameters | {"SubnetId": self.subnet} | more)["Instances"]
 
     def scale(self, name: str, template: str, nodes: int, version: str = "$Latest") -> dict[str, Any]:
-        """An Auto Scaling group of `nodes` in the subnet, as DescribeAutoScalingGroups shows it."""
+        """An Auto Scaling group of `nodes` in the subnet, from DescribeAutoScalingGroups."""
         self.autoscaling.create_auto_scaling_group(
             AutoScalingGroupName=name,
             LaunchTemplate={"LaunchTemplateId": template, "Version": version},

@@ -1,4 +1,4 @@
-"""Stacks of one feature each, deployed and looked at through boto3."""
+"""Stacks of one feature each, deployed and read through boto3."""
 
 import json
 import textwrap
@@ -19,7 +19,7 @@ def template(resources: dict[str, Any], **sections: Any) -> Template:
 
 
 def parameter(value: Any = "x", **more: Any) -> dict[str, Any]:
-    """The smallest resource there is: an SSM parameter."""
+    """The smallest possible resource: an SSM parameter."""
     return {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": value}, **more}
 
 
@@ -46,7 +46,7 @@ def function(code: str) -> dict[str, Any]:
 
 
 class Stacks:
-    """What a test does with CloudFormation, each stack under a name of its own."""
+    """The CloudFormation calls of the tests, with a unique name for each stack."""
 
     def __init__(self, aws: EmbeddedAws) -> None:
         self.aws = aws
@@ -88,17 +88,17 @@ class Stacks:
         return stack
 
     def _known(self, shape: str) -> list[str]:
-        """The values that the API's model knows."""
+        """The values that are in the API's model."""
         return self.api.meta.service_model.shape_for(shape).enum
 
     def outputs(self, name: str) -> dict[str, str]:
         return {output["OutputKey"]: output["OutputValue"] for output in self.describe(name).get("Outputs", [])}
 
     def events(self, name: str) -> list[tuple[str, str]]:
-        """(logical id, status) in the order they happened."""
+        """(logical id, status) in order of time."""
         events = self.api.describe_stack_events(StackName=name)["StackEvents"]
         assert {event["ResourceStatus"] for event in events} <= set(self._known("ResourceStatus")) | {
-            # a stack's own events: the model has no list of both
+            # For a stack's own events: the model has no list of both.
             *self._known("StackStatus")
         }
         return [(event["LogicalResourceId"], event["ResourceStatus"]) for event in reversed(events)]
@@ -109,7 +109,7 @@ class Stacks:
         return "\n".join(f"{one['LogicalResourceId']}: {one.get('ResourceStatusReason')}" for one in failed)
 
     def reasons(self, name: str) -> str:
-        """All that the events give a reason for."""
+        """The reasons of all events."""
         events = self.api.describe_stack_events(StackName=name)["StackEvents"]
         return "\n".join(event.get("ResourceStatusReason", "") for event in reversed(events))
 

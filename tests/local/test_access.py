@@ -1,4 +1,4 @@
-"""Who is let in: each check alone, with everything else about the request in order, and clients that stall."""
+"""Access control of the server: each check alone with a request that is valid otherwise, and clients that stall."""
 
 import json
 import select
@@ -40,7 +40,7 @@ MOTO_API = (
 
 
 def send(aws: EmbeddedAws, raw: bytes, *, seconds: float = 30) -> tuple[int, dict[str, str], str]:
-    """Send bytes; status, headers in lower case and body of the answer."""
+    """Send bytes. Returns status, headers in lower case, and body of the answer."""
     place = urlsplit(aws.endpoint)
     with socket.create_connection((place.hostname, place.port), timeout=seconds) as client:
         client.sendall(raw)
@@ -64,7 +64,7 @@ def raw(method: str, path: str, headers: dict[str, str], body: bytes = b"") -> b
     return "\r\n".join([*lines, f"content-length: {len(body)}", "", ""]).encode() + body
 
 
-def test_a_signed_request_is_answered(embedded_aws: EmbeddedAws) -> None:
+def test_signed_request_is_answered(embedded_aws: EmbeddedAws) -> None:
     status, _, body = send(embedded_aws, signed(embedded_aws.connection))
     assert (status, "<Account>123456789012</Account>" in body) == (200, True)
 
@@ -83,42 +83,42 @@ def test_a_signed_request_is_answered(embedded_aws: EmbeddedAws) -> None:
         "",
     ],
 )
-def test_any_other_host_is_refused(embedded_aws: EmbeddedAws, host: str) -> None:
+def test_other_host_is_refused(embedded_aws: EmbeddedAws, host: str) -> None:
     port = str(urlsplit(embedded_aws.endpoint).port)
     status, _, _ = send(embedded_aws, signed(embedded_aws.connection, host=host.format(port=port)))
     assert status == 421
 
 
-def test_the_name_localhost_is_its_own(embedded_aws: EmbeddedAws) -> None:
+def test_host_localhost_is_accepted(embedded_aws: EmbeddedAws) -> None:
     host = f"localhost:{urlsplit(embedded_aws.endpoint).port}"
     assert send(embedded_aws, signed(embedded_aws.connection, host=host))[0] == 200
 
 
 @pytest.mark.parametrize("lines", ["", "host: {host}\r\nhost: {host}\r\n"])
-def test_no_host_and_two_hosts_are_refused(embedded_aws: EmbeddedAws, lines: str) -> None:
+def test_missing_and_repeated_host_are_refused(embedded_aws: EmbeddedAws, lines: str) -> None:
     host = urlsplit(embedded_aws.endpoint).netloc
     assert send(embedded_aws, f"GET / HTTP/1.1\r\n{lines.format(host=host)}\r\n".encode())[0] == 421
 
 
-def test_a_host_in_the_request_line_is_refused(embedded_aws: EmbeddedAws) -> None:
+def test_host_in_request_line_is_refused(embedded_aws: EmbeddedAws) -> None:
     assert send(embedded_aws, signed(embedded_aws.connection, path=f"{embedded_aws.endpoint}/"))[0] == 421
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://localhost", "file://"])
-def test_a_foreign_origin_is_refused(embedded_aws: EmbeddedAws, origin: str) -> None:
+def test_foreign_origin_is_refused(embedded_aws: EmbeddedAws, origin: str) -> None:
     assert send(embedded_aws, signed(embedded_aws.connection, origin=origin))[0] == 403
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_a_request_of_another_site_s_page_is_refused(embedded_aws: EmbeddedAws, site: str) -> None:
+def test_cross_site_request_is_refused(embedded_aws: EmbeddedAws, site: str) -> None:
     assert send(embedded_aws, signed(embedded_aws.connection, sec_fetch_site=site))[0] == 403
 
 
-def test_a_preflight_is_refused_though_it_is_signed(embedded_aws: EmbeddedAws) -> None:
+def test_signed_preflight_is_refused(embedded_aws: EmbeddedAws) -> None:
     assert send(embedded_aws, signed(embedded_aws.connection, method="OPTIONS"))[0] == 403
 
 
-def test_no_answer_allows_another_origin(embedded_aws: EmbeddedAws) -> None:
+def test_response_allows_no_other_origin(embedded_aws: EmbeddedAws) -> None:
     own = f"http://{urlsplit(embedded_aws.endpoint).netloc}"
     parameters = [signed(embedded_aws.connection, origin=origin) for origin in (own, "http://evil.example")]
     parameters.append(raw("OPTIONS", "/", {"host": urlsplit(embedded_aws.endpoint).netloc, "origin": own}))
@@ -128,14 +128,14 @@ def test_no_answer_allows_another_origin(embedded_aws: EmbeddedAws) -> None:
 
 
 @pytest.mark.parametrize("path", [*MOTO_API, "//moto-api/reset", "/%6doto-api/reset"])
-def test_moto_s_own_api_is_closed_to_the_owner_too(embedded_aws: EmbeddedAws, path: str) -> None:
+def test_moto_api_is_refused_to_owner(embedded_aws: EmbeddedAws, path: str) -> None:
     status, _, body = send(embedded_aws, signed(embedded_aws.connection, path=path))
     assert (status, "moto's own API is closed" in body) == (403, True)
 
 
 @pytest.mark.parametrize("path", ["/", "/bucket/key", HEALTH_PATH, CLOCK_PATH, "/_trn_local/cloudformation-response/0"])
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "HEAD"])
-def test_nothing_is_answered_without_a_signature(embedded_aws: EmbeddedAws, method: str, path: str) -> None:
+def test_unsigned_request_is_refused(embedded_aws: EmbeddedAws, method: str, path: str) -> None:
     headers = {"host": urlsplit(embedded_aws.endpoint).netloc, "content-type": FORM}
     status, _, body = send(embedded_aws, raw(method, path, headers, IDENTITY))
     assert status == 403
@@ -152,7 +152,7 @@ STRANGERS = {
 
 @pytest.mark.parametrize("service", ["sts", "s3", "ec2", "ssm"])
 @pytest.mark.parametrize("wrong", STRANGERS.values(), ids=STRANGERS)
-def test_sdk_with_other_credentials_gets_the_error_of_the_service(
+def test_sdk_with_other_credentials_gets_error_of_service(
     embedded_aws: EmbeddedAws, service: str, wrong: dict[str, str]
 ) -> None:
     keys = replace(embedded_aws.connection.credentials, **wrong)
@@ -167,19 +167,19 @@ def test_sdk_with_other_credentials_gets_the_error_of_the_service(
     assert refused.value.response["Error"]["Code"] == expected
 
 
-def test_a_changed_body_is_refused(embedded_aws: EmbeddedAws) -> None:
+def test_changed_body_is_refused(embedded_aws: EmbeddedAws) -> None:
     request = signed(embedded_aws.connection)
     assert send(embedded_aws, request.replace(b"GetCallerIdentity", b"GetSessionToken  "))[0] == 403
 
 
-def test_a_signature_of_yesterday_is_refused(embedded_aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expired_signature_is_refused(embedded_aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch) -> None:
     yesterday = datetime.now(UTC) - timedelta(days=1)
     monkeypatch.setattr("botocore.auth.get_current_datetime", lambda: yesterday)
     assert send(embedded_aws, signed(embedded_aws.connection))[0] == 403
 
 
 @pytest.mark.parametrize("version", [None, "s3v4"], ids=["boto3's default", "version 4"])
-def test_a_presigned_url_works_as_signed_and_no_other_way(embedded_aws: EmbeddedAws, version: str | None) -> None:
+def test_presigned_url_allows_only_the_signed_request(embedded_aws: EmbeddedAws, version: str | None) -> None:
     keys = embedded_aws.connection.credentials
     s3 = boto3.client(
         "s3",
@@ -217,16 +217,16 @@ def assumed(embedded_aws: EmbeddedAws) -> EmbeddedAws:
     return EmbeddedAws(connection=replace(embedded_aws.connection, credentials=keys), log=embedded_aws.log)
 
 
-def test_credentials_of_a_role_are_accepted(assumed: EmbeddedAws) -> None:
+def test_credentials_of_role_are_accepted(assumed: EmbeddedAws) -> None:
     assert assumed.client("sts").get_caller_identity()["Arn"].endswith("assumed-role/somebody/a-test")
 
 
 @pytest.mark.parametrize("path", [HEALTH_PATH, CLOCK_PATH])
-def test_own_paths_are_for_the_owner_and_no_role(assumed: EmbeddedAws, path: str) -> None:
+def test_server_paths_are_refused_to_a_role(assumed: EmbeddedAws, path: str) -> None:
     assert send(assumed, signed(assumed.connection, "GET", path, b""))[0] == 403
 
 
-def test_an_access_key_of_a_user_is_accepted_until_it_is_deleted(embedded_aws: EmbeddedAws) -> None:
+def test_access_key_of_user_is_accepted_until_deleted(embedded_aws: EmbeddedAws) -> None:
     iam = embedded_aws.client("iam")
     iam.create_user(UserName="with-a-key")
     key = iam.create_access_key(UserName="with-a-key")["AccessKey"]
@@ -237,14 +237,14 @@ def test_an_access_key_of_a_user_is_accepted_until_it_is_deleted(embedded_aws: E
     assert send(user, signed(user.connection))[0] == 403
 
 
-def test_two_starts_have_nothing_in_common(embedded_aws: EmbeddedAws, chosen_aws: EmbeddedAws) -> None:
+def test_each_start_has_new_credentials(embedded_aws: EmbeddedAws, chosen_aws: EmbeddedAws) -> None:
     other = replace(embedded_aws.connection, endpoint=chosen_aws.endpoint)
     assert send(chosen_aws, signed(other))[0] == 403
 
 
 @pytest.fixture
 def stalled(embedded_aws: EmbeddedAws) -> Iterator[ExitStack]:
-    """Connections that send no more than a part of their request, more than the server keeps."""
+    """More connections than the server keeps, each with an incomplete request."""
     place = urlsplit(embedded_aws.endpoint)
     head, body = signed(embedded_aws.connection).split(b"\r\n\r\n")
     unsigned = raw("POST", "/", {"host": place.netloc, "content-type": FORM}, IDENTITY)[:-5]
@@ -277,7 +277,7 @@ def listening() -> Generator[socket.socket]:
         server.server_close()
 
 
-def test_a_client_that_sends_byte_after_byte_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_that_sends_single_bytes_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.3)
     with listening() as listener, socket.create_connection(listener.getsockname(), timeout=20) as client:
         client.sendall(b"GET /")
@@ -289,7 +289,7 @@ def test_a_client_that_sends_byte_after_byte_is_cut_off(monkeypatch: pytest.Monk
             pytest.fail("it may run for ever")
 
 
-def test_a_body_that_is_too_large_is_not_read(embedded_aws: EmbeddedAws) -> None:
+def test_too_large_body_is_not_read(embedded_aws: EmbeddedAws) -> None:
     request = signed(embedded_aws.connection)
     length = b"content-length: %d" % len(IDENTITY)
     assert length in request
@@ -298,13 +298,13 @@ def test_a_body_that_is_too_large_is_not_read(embedded_aws: EmbeddedAws) -> None
 
 
 @pytest.mark.parametrize("length", [b"-1", b"many"])
-def test_a_length_that_is_none_is_a_bad_request(embedded_aws: EmbeddedAws, length: bytes) -> None:
+def test_invalid_content_length_is_a_bad_request(embedded_aws: EmbeddedAws, length: bytes) -> None:
     request = signed(embedded_aws.connection)
     own = b"content-length: %d" % len(IDENTITY)
     assert send(embedded_aws, request.replace(own, b"content-length: " + length))[0] == 400
 
 
-def test_the_server_listens_on_loopback_only() -> None:
+def test_server_listens_on_loopback_only() -> None:
     refused = pytest.raises(ValueError, match=r"on loopback only, not on 0\.0\.0\.0")
     with socket.create_server(("0.0.0.0", 0)) as everywhere, refused:
         http_server.Server(everywhere, None)
@@ -313,7 +313,7 @@ def test_the_server_listens_on_loopback_only() -> None:
 TEXT = st.text("abc /+%~!*'()é", max_size=8)
 
 
-def test_a_presigned_url_of_another_service_reaches_that_service(embedded_aws: EmbeddedAws) -> None:
+def test_presigned_url_of_another_service_reaches_that_service(embedded_aws: EmbeddedAws) -> None:
     url = embedded_aws.client("sts").generate_presigned_url("get_caller_identity", HttpMethod="GET")
     with urllib.request.urlopen(url) as answer:
         assert "<GetCallerIdentityResult>" in answer.read().decode()
@@ -321,7 +321,7 @@ def test_a_presigned_url_of_another_service_reaches_that_service(embedded_aws: E
 
 @given(query=st.dictionaries(TEXT, TEXT, max_size=3), path=st.lists(TEXT.map(str.strip), max_size=3), body=st.binary())
 @pytest.mark.parametrize("service", ["s3", "lambda"])
-def test_every_request_that_botocore_signs_is_recognised(
+def test_every_request_signed_by_botocore_is_recognised(
     service: str, query: dict[str, str], path: list[str], body: bytes
 ) -> None:
     pairs = "&".join(f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}" for name, value in query.items())

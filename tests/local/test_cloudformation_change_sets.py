@@ -25,14 +25,14 @@ def details(change: dict[str, Any]) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_it_says_what_is_added_modified_and_removed(stacks: Stacks) -> None:
+def test_change_set_lists_added_modified_and_removed_resources(stacks: Stacks) -> None:
     name = stacks.deploy(template({"M": parameter("old"), "R": parameter(), "Same": parameter()}))
     change_set = stacks.change_set(name, template({"M": parameter("new"), "A": parameter(), "Same": parameter()}))
     actions = {logical_id: change["Action"] for logical_id, change in changes(change_set).items()}
     assert actions == {"M": "Modify", "A": "Add", "R": "Remove"}
 
 
-def test_it_names_the_changed_properties_and_whether_they_replace(stacks: Stacks) -> None:
+def test_change_set_names_changed_properties_and_replacement(stacks: Stacks) -> None:
     name = stacks.deploy(template({"M": parameter("old")}))
     renamed = parameter("new")
     renamed["Properties"]["Name"] = "another"
@@ -46,7 +46,7 @@ def test_it_names_the_changed_properties_and_whether_they_replace(stacks: Stacks
     assert (target["BeforeValue"], target["AfterValue"]) == ("old", "new")
 
 
-def test_a_conditionally_create_only_property_may_replace(stacks: Stacks) -> None:
+def test_conditionally_create_only_property_may_replace(stacks: Stacks) -> None:
     def network(**properties: Any) -> dict[str, Any]:
         vpc = {"CidrBlock": "10.0.0.0/16", **properties}
         return template({"V": {"Type": "AWS::EC2::VPC", "Properties": vpc}})
@@ -57,7 +57,7 @@ def test_a_conditionally_create_only_property_may_replace(stacks: Stacks) -> Non
     assert change["Replacement"] == "Conditional"
 
 
-def test_what_depends_on_a_replaced_resource_changes_too(stacks: Stacks) -> None:
+def test_resource_that_refers_to_a_replaced_one_is_modified(stacks: Stacks) -> None:
     renamed = parameter()
     renamed["Properties"]["Name"] = "renamed"
     name = stacks.deploy(template({"A": parameter(), "B": parameter({"Ref": "A"})}))
@@ -65,7 +65,7 @@ def test_what_depends_on_a_replaced_resource_changes_too(stacks: Stacks) -> None
     assert details(change) == [("Value", "Never", "Dynamic")]
 
 
-def test_without_a_change_it_fails_with_the_text_that_clients_expect(stacks: Stacks) -> None:
+def test_empty_change_set_fails_with_the_text_that_clients_expect(stacks: Stacks) -> None:
     name = stacks.deploy(template({"M": parameter()}))
     change_set = stacks.change_set(name, template({"M": parameter()}))
     assert change_set["Status"] == "FAILED"
@@ -75,7 +75,7 @@ def test_without_a_change_it_fails_with_the_text_that_clients_expect(stacks: Sta
     assert (change_set["Status"], change_set["Changes"]) == ("CREATE_COMPLETE", [])
 
 
-def test_invalid_properties_fail_it_all_at_once_with_path_and_reason(stacks: Stacks) -> None:
+def test_invalid_properties_fail_change_set_with_path_and_reason(stacks: Stacks) -> None:
     wrong = {"Type": "AWS::SSM::Parameter", "Properties": {"Typ": "String", "Value": "x"}}
     change_set = stacks.change_set("early", template({"X": wrong}), ChangeSetType="CREATE")
     assert "AWS::EarlyValidation" in change_set["StatusReason"]
@@ -90,7 +90,7 @@ def test_invalid_properties_fail_it_all_at_once_with_path_and_reason(stacks: Sta
     }
 
 
-def test_values_that_are_not_known_yet_are_not_taken_for_the_same(stacks: Stacks) -> None:
+def test_unresolved_values_do_not_count_as_duplicates(stacks: Stacks) -> None:
     topics = {name: {"Type": "AWS::SNS::Topic"} for name in ("One", "Other")}
     both = [{"Ref": "One"}, {"Ref": "Other"}]
     balancer = {"Type": "AWS::ElasticLoadBalancingV2::LoadBalancer", "Properties": {"Subnets": both}}
@@ -98,7 +98,7 @@ def test_values_that_are_not_known_yet_are_not_taken_for_the_same(stacks: Stacks
     assert made["Status"] == "CREATE_COMPLETE", made["StatusReason"]
 
 
-def test_one_name_serves_every_stack(stacks: Stacks) -> None:
+def test_change_sets_of_two_stacks_may_have_one_name(stacks: Stacks) -> None:
     first, second = (stacks.deploy(template({"M": parameter("old")})) for _ in range(2))
     for name, value in ((first, "one"), (second, "two")):
         stacks.change_set(name, template({"M": parameter(value)}), ChangeSetName="cdk")
@@ -108,7 +108,7 @@ def test_one_name_serves_every_stack(stacks: Stacks) -> None:
     assert (stacks.value_of(first, "M"), stacks.value_of(second, "M")) == ("one", "two")
 
 
-def test_change_set_for_creation_makes_a_stack_in_review(stacks: Stacks) -> None:
+def test_create_change_set_leaves_stack_in_review(stacks: Stacks) -> None:
     stacks.change_set("in-review", template({"M": parameter()}), ChangeSetType="CREATE")
     assert stacks.delete("in-review") == "DELETE_COMPLETE"
     change_set = stacks.change_set("in-review", template({"M": parameter()}), ChangeSetType="CREATE")
@@ -117,7 +117,7 @@ def test_change_set_for_creation_makes_a_stack_in_review(stacks: Stacks) -> None
     assert stacks.settled("in-review") == "CREATE_COMPLETE"
 
 
-def test_it_is_executed_once(stacks: Stacks) -> None:
+def test_change_set_is_executed_once(stacks: Stacks) -> None:
     name = stacks.deploy(template({"M": parameter("old")}))
     change_set = stacks.change_set(name, template({"M": parameter("new")}))
     assert stacks.value_of(name, "M") == "old"
@@ -129,7 +129,7 @@ def test_it_is_executed_once(stacks: Stacks) -> None:
     assert stacks.api.list_change_sets(StackName=name)["Summaries"] == []
 
 
-def test_it_is_obsolete_once_the_stack_was_updated_otherwise(stacks: Stacks) -> None:
+def test_change_set_is_obsolete_after_another_update(stacks: Stacks) -> None:
     name = stacks.deploy(template({"M": parameter("old")}))
     change_set = stacks.change_set(name, template({"M": parameter("new")}))
     stacks.update(name, template({"M": parameter("newer")}))
@@ -137,7 +137,7 @@ def test_it_is_obsolete_once_the_stack_was_updated_otherwise(stacks: Stacks) -> 
         stacks.api.execute_change_set(ChangeSetName=change_set["ChangeSetId"])
 
 
-def test_unknown_change_set_is_not_found_and_deleted_only_with_a_stack(stacks: Stacks) -> None:
+def test_unknown_change_set_is_deleted_only_with_a_stack(stacks: Stacks) -> None:
     name = stacks.deploy(template({"M": parameter()}))
     stacks.api.delete_change_set(ChangeSetName="none", StackName=name)
     with pytest.raises(ClientError, match="does not exist"):

@@ -1,4 +1,4 @@
-"""Whatever a template looks like, it is taken or refused in CloudFormation's words, and never breaks the server."""
+"""Any template is accepted or refused with CloudFormation's messages, and never breaks the server."""
 
 import contextlib
 import json
@@ -44,7 +44,7 @@ ANYTHING = st.sampled_from(
 
 
 class Anything(registry.ResourceType):
-    """Nothing of it is called."""
+    """Stands in for AWS; no call reaches it."""
 
     def create(self, request: registry.Request) -> registry.Provisioned:
         raise NotImplementedError
@@ -66,7 +66,7 @@ PATHS = list(paths(SOUND))
 
 
 def deploy(body: str) -> None:
-    """All that CloudFormation does with a template before anything is created."""
+    """Every step of CloudFormation before the first resource is created."""
     prepare(Region("123456789012", "us-west-2"), body, {}, {}, [])
 
 
@@ -84,18 +84,18 @@ def changed(path: tuple[Any, ...], change: str, value: Any) -> dict[str, Any]:
     return document
 
 
-def test_the_sound_template_is_taken() -> None:
+def test_valid_template_is_accepted() -> None:
     deploy(json.dumps(SOUND))
 
 
 @given(st.sampled_from(PATHS), st.sampled_from(["delete", "wrap", "replace", "replace", "replace"]), ANYTHING)
-def test_a_changed_template_is_taken_or_refused(path: tuple[Any, ...], change: str, value: Any) -> None:
+def test_mutated_template_is_accepted_or_refused(path: tuple[Any, ...], change: str, value: Any) -> None:
     with contextlib.suppress(ValidationError):
         deploy(json.dumps(changed(path, change, value)))
 
 
 @given(st.text(alphabet='{}[]",:&*!<-? \n\tab1.0\x00é', max_size=60))
-def test_any_text_is_taken_or_refused(body: str) -> None:
+def test_arbitrary_text_is_accepted_or_refused(body: str) -> None:
     with pytest.raises(ValidationError):
         deploy(body)
 

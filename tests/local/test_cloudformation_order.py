@@ -1,4 +1,4 @@
-"""The order of resources, whatever they name of each other."""
+"""The order of resources, for any references among them."""
 
 import json
 
@@ -24,7 +24,7 @@ def parsed(needs: dict[str, set[str]]) -> Template:
 
 
 @given(st.permutations(NAMES), st.data())
-def test_each_resource_comes_after_all_that_it_names(names: list[str], data: st.DataObject) -> None:
+def test_resource_comes_after_its_dependencies(names: list[str], data: st.DataObject) -> None:
     needs = {
         name: data.draw(st.sets(st.sampled_from(names[:position]))) if position else set[str]()
         for position, name in enumerate(names)
@@ -35,7 +35,7 @@ def test_each_resource_comes_after_all_that_it_names(names: list[str], data: st.
 
 
 @given(st.integers(min_value=2, max_value=len(NAMES)))
-def test_a_circle_of_any_length_is_refused(length: int) -> None:
+def test_dependency_cycle_of_any_length_is_refused(length: int) -> None:
     circle = {NAMES[number]: {NAMES[(number + 1) % length]} for number in range(length)}
     with pytest.raises(ValidationError, match="Circular dependency"):
         _ = parsed(circle).order
@@ -54,12 +54,12 @@ def test_resources_are_deleted_before_their_dependencies(
     assert all(order.index(name) < order.index(other) for name, others in needs.items() for other in others)
 
 
-def test_resources_of_two_templates_that_name_each_other_go_all_the_same() -> None:
+def test_resources_with_cyclic_references_across_templates_are_deleted() -> None:
     assert sorted(dependents_first(["A", "B"], {"A": {"B"}, "B": {"A"}})) == ["A", "B"]
 
 
 @pytest.mark.parametrize("status", ["UPDATE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"])
-def test_a_stack_is_not_deleted_while_it_is_updated(status: str) -> None:
+def test_stack_is_not_deleted_during_update(status: str) -> None:
     region = Region("123456789012", "us-west-2")
     stack = region.new_stack("busy")
     stack.record(status)

@@ -1,4 +1,4 @@
-"""The life of a stack: events, outputs, updates, rollbacks, deletion."""
+"""The lifecycle of a stack: events, outputs, updates, rollbacks, deletion."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def bucket(**properties: Any) -> dict[str, Any]:
 
 
 def failing(**more: Any) -> dict[str, Any]:
-    """A subnet in a VPC that does not exist: EC2 refuses it."""
+    """A subnet in a VPC that does not exist, which EC2 refuses."""
     properties = {"VpcId": "vpc-00000000000000000", "CidrBlock": "10.0.0.0/24"}
     return {"Type": "AWS::EC2::Subnet", "Properties": properties, **more}
 
@@ -30,7 +30,7 @@ def parameters(stacks: Stacks) -> int:
 
 
 class TestCreation:
-    def test_stack_comes_and_goes_in_the_order_of_needs(self, stacks: Stacks) -> None:
+    def test_stack_creates_and_deletes_in_dependency_order(self, stacks: Stacks) -> None:
         before = parameters(stacks)
         resources = {"A": parameter({"Ref": "B"}), "B": parameter("v", DependsOn="C"), "C": parameter()}
         outputs = {"Value": {"Value": {"Fn::GetAtt": ["B", "Value"]}}, "Text": {"Value": "t"}}
@@ -42,12 +42,12 @@ class TestCreation:
         assert [one for one, status in events if status == "CREATE_COMPLETE"] == ["C", "B", "A", name]
         assert [one for one, status in events if status == "DELETE_COMPLETE"] == ["A", "B", "C", name]
         times = [one["Timestamp"] for one in stacks.api.describe_stack_events(StackName=stack_id)["StackEvents"]]
-        assert len(set(times)) == len(times)  # clients sort by the millisecond
+        assert len(set(times)) == len(times)  # Clients sort by the millisecond.
         assert parameters(stacks) == before
         with pytest.raises(ClientError, match=f"Stack with id {name} does not exist"):
             stacks.describe(name)
 
-    def test_failure_rolls_back_says_why_and_leaves_a_stack_to_delete(self, stacks: Stacks) -> None:
+    def test_failed_creation_rolls_back_and_leaves_deletable_stack(self, stacks: Stacks) -> None:
         before = parameters(stacks)
         name = stacks.create(template({"A": parameter(), "Z": failing(DependsOn="A")}))
         assert stacks.settled(name) == "ROLLBACK_COMPLETE"
@@ -58,7 +58,7 @@ class TestCreation:
             stacks.update(name, template({"A": parameter()}))
         assert stacks.delete(name) == "DELETE_COMPLETE"
 
-    def test_failure_half_way_through_one_resource_leaves_nothing_of_it(self, stacks: Stacks) -> None:
+    def test_partly_created_resource_is_deleted(self, stacks: Stacks) -> None:
         roles = len(stacks.aws.client("iam").list_roles()["Roles"])
         trust = {"Version": "2012-10-17", "Statement": []}
         arns = ["arn:aws:iam::aws:policy/NoSuchPolicyOfAws"]
@@ -75,7 +75,7 @@ class TestCreation:
         name = stacks.create(template({"A": {"Type": "AWS::SSM::Parameter", "Properties": properties}}))
         assert words in stacks.failures(name)
 
-    def test_second_stack_of_the_name_is_refused(self, stacks: Stacks) -> None:
+    def test_second_stack_of_same_name_is_refused(self, stacks: Stacks) -> None:
         name = stacks.deploy(template({"A": parameter()}))
         with pytest.raises(ClientError, match="already exists"):
             stacks.api.create_stack(StackName=name, TemplateBody="{}")
@@ -84,12 +84,12 @@ class TestCreation:
         "option",
         [{"DisableRollback": True}, {"OnFailure": "DELETE"}, {"TimeoutInMinutes": 5}, {"StackPolicyBody": "{}"}],
     )
-    def test_options_without_support_are_refused_by_name(self, stacks: Stacks, option: dict[str, Any]) -> None:
+    def test_unsupported_option_is_refused_by_name(self, stacks: Stacks, option: dict[str, Any]) -> None:
         (name,) = option
         with pytest.raises(ClientError, match=f"does not support {name}="):
             stacks.create(template({"A": parameter()}), **option)
 
-    def test_tags_of_the_stack_go_onto_its_resources(self, stacks: Stacks) -> None:
+    def test_stack_tags_are_set_on_resources(self, stacks: Stacks) -> None:
         tags = [{"Key": "trn:cluster", "Value": "c"}]
         name = stacks.deploy(
             template({"V": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}}), Tags=tags
@@ -109,7 +109,7 @@ class TestUpdate:
         with pytest.raises(ClientError, match="ParameterNotFound"):
             stacks.aws.client("ssm").get_parameter(Name=goes)
 
-    def test_property_that_only_creation_sets_takes_a_new_resource(self, stacks: Stacks) -> None:
+    def test_create_only_property_replaces_the_resource(self, stacks: Stacks) -> None:
         def group(description: str) -> dict[str, Any]:
             properties = {"GroupDescription": description, "VpcId": {"Ref": "V"}}
             vpc = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}
@@ -122,7 +122,7 @@ class TestUpdate:
         with pytest.raises(ClientError, match="NotFound"):
             stacks.aws.client("ec2").describe_security_groups(GroupIds=[old])
 
-    def test_failure_takes_everything_back(self, stacks: Stacks) -> None:
+    def test_failed_update_restores_everything(self, stacks: Stacks) -> None:
         before = template({"A": parameter("old")}, Outputs={"O": {"Value": {"Fn::GetAtt": ["A", "Value"]}}})
         name = stacks.deploy(before)
         count = parameters(stacks)
@@ -137,7 +137,7 @@ class TestUpdate:
         ("resource", "words"),
         [(parameter(), r"No updates are to be performed\."), (bucket(), "Update of resource type is not permitted")],
     )
-    def test_update_without_change_or_to_another_type_is_refused(
+    def test_update_without_change_or_with_changed_type_is_refused(
         self, stacks: Stacks, resource: dict[str, Any], words: str
     ) -> None:
         name = stacks.deploy(template({"A": parameter()}))
@@ -147,7 +147,7 @@ class TestUpdate:
 
 class TestDeletion:
     @pytest.mark.parametrize("policy", ["Retain", "RetainExceptOnCreate"])
-    def test_retained_resource_stays(self, stacks: Stacks, policy: str) -> None:
+    def test_retained_resource_outlives_the_stack(self, stacks: Stacks, policy: str) -> None:
         name = stacks.deploy(template({"A": parameter(DeletionPolicy=policy)}))
         kept, stack_id = stacks.physical_id(name, "A"), stacks.describe(name)["StackId"]
         stacks.delete(name)
@@ -155,14 +155,14 @@ class TestDeletion:
         assert stacks.aws.client("ssm").get_parameter(Name=kept)
 
     @pytest.mark.parametrize(("policy", "left"), [("Retain", 1), ("RetainExceptOnCreate", 0)])
-    def test_rolled_back_creation_keeps_only_what_is_retained_always(
+    def test_rollback_of_creation_keeps_only_deletion_policy_retain(
         self, stacks: Stacks, policy: str, left: int
     ) -> None:
         before = parameters(stacks)
         stacks.create(template({"A": parameter(DeletionPolicy=policy), "Z": failing(DependsOn="A")}))
         assert parameters(stacks) - before == left
 
-    def test_bucket_that_holds_something_stops_deletion(self, stacks: Stacks) -> None:
+    def test_bucket_with_objects_stops_deletion(self, stacks: Stacks) -> None:
         name = stacks.deploy(template({"B": bucket(), "A": parameter()}))
         s3, bucket_name = stacks.aws.client("s3"), stacks.physical_id(name, "B")
         s3.put_object(Bucket=bucket_name, Key="k", Body=b"")
@@ -178,7 +178,7 @@ class TestDeletion:
         stacks.api.update_termination_protection(StackName=name, EnableTerminationProtection=False)
         assert stacks.delete(name) == "DELETE_COMPLETE"
 
-    def test_deleting_an_unknown_stack_succeeds(self, stacks: Stacks) -> None:
+    def test_deletion_of_unknown_stack_succeeds(self, stacks: Stacks) -> None:
         stacks.api.delete_stack(StackName="never-was")
 
 
@@ -187,7 +187,7 @@ class TestExports:
         outputs = {"O": {"Value": {"Fn::GetAtt": ["A", "Value"]}, "Export": {"Name": name}}}
         return stacks.deploy(template({"A": parameter("v")}, Outputs=outputs))
 
-    def test_imported_value_can_neither_change_nor_go(self, stacks: Stacks) -> None:
+    def test_imported_export_can_be_neither_changed_nor_deleted(self, stacks: Stacks) -> None:
         exporter = self.exporting(stacks, "e1")
         name = stacks.deploy(template({"B": parameter({"Fn::ImportValue": "e1"})}))
         assert stacks.value_of(name, "B") == "v"
@@ -197,7 +197,7 @@ class TestExports:
         assert stacks.value_of(exporter, "A") == "v"
         assert "Export e1 cannot be updated as it is in use by" in stacks.reasons(exporter)
 
-    def test_name_is_exported_once(self, stacks: Stacks) -> None:
+    def test_export_name_is_unique(self, stacks: Stacks) -> None:
         self.exporting(stacks, "e2")
         outputs = {"O": {"Value": "x", "Export": {"Name": "e2"}}}
         second = stacks.create(template({"A": parameter()}, Outputs=outputs))

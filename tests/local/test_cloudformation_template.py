@@ -1,4 +1,4 @@
-"""What a template and a request may say, and what is refused before anything is touched."""
+"""Valid and invalid templates and requests; invalid ones are refused before any resource changes."""
 
 import json
 import uuid
@@ -52,7 +52,7 @@ def rule(assertion: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_template_that_cannot_be_right_is_refused_at_once(stacks: Stacks, wanted: dict[str, Any], words: str) -> None:
+def test_invalid_template_is_refused_immediately(stacks: Stacks, wanted: dict[str, Any], words: str) -> None:
     before = len(stacks.api.list_stacks()["StackSummaries"])
     with pytest.raises(ClientError) as refusal:
         stacks.create(wanted)
@@ -78,9 +78,7 @@ def test_request_beyond_the_limits_is_refused(stacks: Stacks, arguments: dict[st
 
 
 @pytest.mark.parametrize(("properties", "missing"), [({}, "IAM"), ({"RoleName": "named"}, "NAMED_IAM")])
-def test_capability_that_is_not_acknowledged_is_refused(
-    stacks: Stacks, properties: dict[str, Any], missing: str
-) -> None:
+def test_unacknowledged_capability_is_refused(stacks: Stacks, properties: dict[str, Any], missing: str) -> None:
     role = {**ROLE, "Properties": {**ROLE["Properties"], **properties}}
     with pytest.raises(ClientError, match=rf"Requires capabilities : \[CAPABILITY_{missing}\]") as error:
         stacks.create(template({"R": role}), Capabilities=["CAPABILITY_IAM"] if properties else [])
@@ -142,7 +140,7 @@ def test_functions_conditions_and_references_are_applied(stacks: Stacks) -> None
         ("ssm:/nobody:label", "Incorrect format is used in the following SSM reference"),
     ],
 )
-def test_reference_to_an_unknown_value_fails_the_resource(stacks: Stacks, reference: str, reason: str) -> None:
+def test_reference_to_unknown_value_fails_the_resource(stacks: Stacks, reference: str, reason: str) -> None:
     name = stacks.create(template({"X": parameter("{{resolve:" + reference + "}}")}))
     assert stacks.settled(name) == "ROLLBACK_COMPLETE"
     assert reason in stacks.failures(name)
@@ -174,14 +172,14 @@ class TestParameters:
             ({"Type": "AWS::SSM::Parameter::Value<String>"}, "/t/none", r"Unable to fetch parameters \[/t/none\]"),
         ],
     )
-    def test_value_that_does_not_fit_is_refused(
+    def test_parameter_value_outside_its_constraints_is_refused(
         self, stacks: Stacks, declared: Any, given: str | None, words: str
     ) -> None:
         arguments = [{"ParameterKey": "P", "ParameterValue": given}] if given else []
         with pytest.raises(ClientError, match=words):
             stacks.create(template({"X": parameter()}, Parameters={"P": declared}), Parameters=arguments)
 
-    def test_values_are_shown_as_given_and_fetched_again(self, stacks: Stacks) -> None:
+    def test_parameter_values_are_shown_as_given_and_resolved_again(self, stacks: Stacks) -> None:
         ssm, stored = stacks.aws.client("ssm"), f"/t/{uuid.uuid4().hex[:8]}"
         ssm.put_parameter(Name=stored, Type="String", Value="one")
         declared = {
@@ -201,7 +199,7 @@ class TestParameters:
         assert stacks.value_of(name, "X") == "two"
 
 
-def test_template_is_fetched_from_s3_by_its_loopback_url(stacks: Stacks) -> None:
+def test_template_is_read_from_s3_loopback_url(stacks: Stacks) -> None:
     s3 = stacks.aws.client("s3")
     s3.create_bucket(Bucket="templates", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
     s3.put_object(Bucket="templates", Key="a b.json", Body=json.dumps(template({"A": parameter()})))

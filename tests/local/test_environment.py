@@ -1,4 +1,4 @@
-"""Whatever the user's environment is, a command in the safe one reaches the embedded AWS and nothing else."""
+"""In the safe environment a command reaches only the embedded AWS, whatever the user's environment contains."""
 
 import json
 import os
@@ -63,7 +63,7 @@ DANGEROUS = {
     "no_proxy": "example.org",
 }
 
-# Resolves what boto3 would do, for many environments in one process: imports once, sends nothing.
+# Resolves what boto3 would do for many environments in one process, with one import and without requests.
 PROBE = f"""
 import json, os, sys
 from functools import cache
@@ -93,7 +93,9 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def resolve() -> Iterator[Callable[[dict[str, str]], dict[str, object]]]:
-    """What botocore resolves in an environment: endpoints of many services, credentials, proxies for the endpoint."""
+    """The values that botocore resolves in an environment: endpoints of many services, credentials, proxies for the
+    endpoint.
+    """
     with subprocess.Popen(
         [sys.executable, "-c", PROBE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as probe:
@@ -112,7 +114,7 @@ def resolve() -> Iterator[Callable[[dict[str, str]], dict[str, object]]]:
 
 @pytest.fixture(scope="module")
 def real_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with credentials and a configuration that lead to AWS."""
+    """A home folder with credentials and a configuration for real AWS."""
     home = tmp_path_factory.mktemp("home")
     (home / ".aws").mkdir()
     secret = "[default]\naws_access_key_id = AKIAREALREALREALREAL\naws_secret_access_key = a-real-secret\n"
@@ -127,7 +129,7 @@ def real_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=12)
 @given(names=st.sets(st.sampled_from(sorted(DANGEROUS))))
-def test_boto3_in_the_safe_environment_uses_loopback_without_credentials(
+def test_boto3_in_safe_environment_uses_loopback_without_credentials(
     resolve: Callable[[dict[str, str]], dict[str, object]], real_home: Path, names: set[str]
 ) -> None:
     own = {"HOME": str(real_home), "PATH": os.environ["PATH"]}
@@ -136,7 +138,9 @@ def test_boto3_in_the_safe_environment_uses_loopback_without_credentials(
     assert resolve(safe) == {"urls": [ENDPOINT], "key": KEYS.access_key_id, "token": None, "proxies": {}}
 
 
-def test_the_probe_can_fail(resolve: Callable[[dict[str, str]], dict[str, object]], real_home: Path) -> None:
+def test_probe_detects_unsafe_environment(
+    resolve: Callable[[dict[str, str]], dict[str, object]], real_home: Path
+) -> None:
     unsafe = {"HOME": str(real_home), "PATH": os.environ["PATH"], "AWS_REGION": "us-west-2"}
     assert resolve(unsafe)["key"] == "AKIAREALREALREALREAL"
 
@@ -148,15 +152,15 @@ OWN_NAMES = st.builds(
     ),
     st.text(ascii_letters + "_", min_size=1, max_size=20),
 )
-"""(?i)(aws|cdk)_[a-z_]{1,20}, drawn without a regular expression, which takes many times as long."""
+"""(?i)(aws|cdk)_[a-z_]{1,20}, built without a regular expression, which is many times slower."""
 
 
 @given(own=st.dictionaries(OWN_NAMES, st.text("ab", max_size=3)))
-def test_nothing_of_the_users_aws_and_cdk_settings_is_passed_on(own: dict[str, str]) -> None:
+def test_aws_and_cdk_settings_of_user_are_dropped(own: dict[str, str]) -> None:
     assert safe_environment(own, CONNECTION) == safe_environment({}, CONNECTION)
 
 
-def test_variables_that_lead_nowhere_are_kept_and_others_overridden(tmp_path: Path) -> None:
+def test_harmless_variables_are_kept_and_others_overridden(tmp_path: Path) -> None:
     own = {"EDITOR": "vi", "no_proxy": "corp.example", "CDK": "1", "CDK_PROXY": "http://proxy.invalid", "PATH": "/bin"}
     safe = safe_environment(own, CONNECTION, tools=(Path("/p/bin"),))
     assert (safe["EDITOR"], safe["PATH"]) == ("vi", "/p/bin:/bin")
@@ -168,7 +172,7 @@ def test_variables_that_lead_nowhere_are_kept_and_others_overridden(tmp_path: Pa
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:4599", "http://127.9.9.9:1", "http://[::1]:80"])
-def test_a_loopback_address_is_accepted(endpoint: str) -> None:
+def test_loopback_address_is_accepted(endpoint: str) -> None:
     refuse_unless_loopback(endpoint)
 
 
@@ -185,23 +189,23 @@ def test_a_loopback_address_is_accepted(endpoint: str) -> None:
         "",
     ],
 )
-def test_anything_but_a_loopback_address_is_refused(endpoint: str) -> None:
+def test_non_loopback_address_is_refused(endpoint: str) -> None:
     with pytest.raises(NotTheEmbeddedAwsError):
         refuse_unless_loopback(endpoint)
 
 
-def test_the_safe_environment_is_only_made_for_loopback() -> None:
+def test_safe_environment_requires_loopback() -> None:
     with pytest.raises(NotTheEmbeddedAwsError):
         safe_environment({}, replace(CONNECTION, endpoint="https://sts.amazonaws.com"))
 
 
-def test_the_embedded_aws_proves_that_it_has_the_secret(embedded_aws: EmbeddedAws) -> None:
-    assert b"AWS::EC2::VPC" in embedded_aws.connection.send("GET", HEALTH_PATH)  # one of the adapters
+def test_embedded_aws_proves_that_it_has_the_secret(embedded_aws: EmbeddedAws) -> None:
+    assert b"AWS::EC2::VPC" in embedded_aws.connection.send("GET", HEALTH_PATH)  # One of the adapters.
 
 
 @pytest.fixture
 def impostor() -> Iterator[str]:
-    """Something on loopback that says what the embedded AWS would say, without its secret."""
+    """A server on loopback that answers as the embedded AWS would, but without its secret."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -212,7 +216,7 @@ def impostor() -> Iterator[str]:
             self.wfile.write(b"{}")
 
         def log_message(self, format: str, *args: object) -> None:
-            """Quiet."""
+            """Print nothing."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -221,17 +225,17 @@ def impostor() -> Iterator[str]:
     server.server_close()
 
 
-def test_an_answer_without_proof_of_the_secret_is_refused(impostor: str) -> None:
+def test_answer_without_proof_of_secret_is_refused(impostor: str) -> None:
     with pytest.raises(NotTheEmbeddedAwsError, match="the embedded AWS that was started is gone"):
         replace(CONNECTION, endpoint=impostor).send("GET", HEALTH_PATH)
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:1", "https://sts.amazonaws.com"])
-def test_an_address_where_it_does_not_answer_is_refused(endpoint: str) -> None:
+def test_unreachable_address_is_refused(endpoint: str) -> None:
     with pytest.raises(NotTheEmbeddedAwsError):
         replace(CONNECTION, endpoint=endpoint).send("GET", HEALTH_PATH)
 
 
-def test_the_environment_module_imports_no_moto() -> None:
+def test_environment_module_imports_no_moto() -> None:
     code = "import sys, trainium_local.lifecycle; sys.exit(bool({'moto', 'boto3', 'botocore'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

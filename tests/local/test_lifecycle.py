@@ -1,4 +1,4 @@
-"""Start, status and stop of the background process, and what can be in their way."""
+"""Start, status and stop of the background process, and what can prevent them."""
 
 import socket
 from collections.abc import Iterator
@@ -14,19 +14,19 @@ from trainium_local.server import Settings
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A state folder whose server is stopped in the end."""
+    """A state folder whose server is stopped after the test."""
     made = tmp_path_factory.mktemp("home")
     yield made
     lifecycle.stop(made)
 
 
-def test_the_state_folder_is_named_or_of_the_user() -> None:
+def test_state_folder_is_the_named_or_the_users() -> None:
     assert lifecycle.home({"TRN_LOCAL_HOME": "/a", "XDG_STATE_HOME": "/b", "HOME": "/c"}) == Path("/a")
     assert lifecycle.home({"XDG_STATE_HOME": "/b", "HOME": "/c"}) == Path("/b/trn")
     assert lifecycle.home({"HOME": "/c"}) == Path("/c/.local/state/trn")
 
 
-def test_a_started_server_has_its_settings_and_is_found_again(tmp_path: Path) -> None:
+def test_started_server_has_its_settings_and_is_found_again(tmp_path: Path) -> None:
     started = lifecycle.start(tmp_path, Settings(region="us-east-2", quotas={"L-2C3B7624": 384}))
     try:
         assert not started.already
@@ -38,13 +38,13 @@ def test_a_started_server_has_its_settings_and_is_found_again(tmp_path: Path) ->
         lifecycle.stop(tmp_path)
 
 
-def test_the_port_of_an_embedded_aws_of_another_folder_is_not_taken_over(folder: Path, tmp_path: Path) -> None:
+def test_port_of_embedded_aws_of_another_folder_is_refused(folder: Path, tmp_path: Path) -> None:
     port = int(lifecycle.start(folder, Settings()).health.endpoint.rsplit(":", 1)[1])
     with pytest.raises(LocalError, match="is taken by an embedded AWS of another state folder"):
         lifecycle.start(tmp_path, Settings(port=port))
 
 
-def test_what_a_start_leaves_is_the_owners_alone_and_a_stopped_server_is_gone(tmp_path: Path) -> None:
+def test_started_server_files_are_private_and_deleted_on_stop(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     pid = lifecycle.start(tmp_path, Settings()).health.pid
     try:
@@ -62,7 +62,7 @@ def test_what_a_start_leaves_is_the_owners_alone_and_a_stopped_server_is_gone(tm
     assert lifecycle.stop(tmp_path) is None
 
 
-def test_a_state_file_of_another_start_is_stale(folder: Path, tmp_path: Path) -> None:
+def test_state_file_of_another_start_is_stale(folder: Path, tmp_path: Path) -> None:
     connection = lifecycle.start(folder, Settings()).connection
     others = replace(connection.credentials, secret_access_key="of another start")
     replace(connection, credentials=others).write(tmp_path / "server.json")
@@ -70,20 +70,20 @@ def test_a_state_file_of_another_start_is_stale(folder: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
-def test_a_damaged_state_file_means_that_nothing_runs(tmp_path: Path, text: str) -> None:
+def test_damaged_state_file_means_not_running(tmp_path: Path, text: str) -> None:
     (tmp_path / "server.json").write_text(text)
     (tmp_path / "server.json").chmod(0o600)
     assert lifecycle.status(tmp_path) is None
 
 
-def test_a_port_taken_by_another_program_is_reported(tmp_path: Path) -> None:
+def test_port_in_use_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(LocalError, match=f"port {port} is taken by another program"):
             lifecycle.start(tmp_path, Settings(port=port))
 
 
-def test_a_server_that_ends_at_once_shows_the_end_of_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_start_shows_the_end_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho no such module\nexit 3\n")
     python.chmod(0o700)
@@ -92,20 +92,20 @@ def test_a_server_that_ends_at_once_shows_the_end_of_its_log(tmp_path: Path, mon
         lifecycle.start(tmp_path, Settings())
 
 
-def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
+def test_folder_writable_by_others_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o770)
     with pytest.raises(LocalError, match=f"Close it with: chmod 700 {tmp_path}"):
         lifecycle.start(tmp_path, Settings())
 
 
-def test_a_state_file_that_others_can_read_is_none(folder: Path, tmp_path: Path) -> None:
+def test_state_file_readable_by_others_is_ignored(folder: Path, tmp_path: Path) -> None:
     lifecycle.start(folder, Settings()).connection.write(tmp_path / "server.json")
     assert lifecycle.status(tmp_path) is not None
     (tmp_path / "server.json").chmod(0o604)
     assert lifecycle.status(tmp_path) is None
 
 
-def test_the_secret_is_in_no_argument_log_or_health(folder: Path) -> None:
+def test_secret_is_in_no_argument_log_or_health(folder: Path) -> None:
     started = lifecycle.start(folder, Settings())
     keys = started.connection.credentials
     process = Path(f"/proc/{started.health.pid}")

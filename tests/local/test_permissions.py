@@ -1,4 +1,4 @@
-"""`--iam enforced`: what a role, a user, a function and CloudFormation may do is what their policies say."""
+"""`--iam enforced`: policies decide what a role, a user, a function and CloudFormation may do."""
 
 import io
 import json
@@ -83,7 +83,7 @@ def bucket(aws: EmbeddedAws) -> str:
     return name
 
 
-def test_what_no_policy_allows_is_refused_with_the_message_of_the_service(aws: EmbeddedAws) -> None:
+def test_action_without_policy_is_refused_with_message_of_service(aws: EmbeddedAws) -> None:
     arn, name = role(aws), bucket(aws)
     session = Session(aws, arn)
     user = f"User: arn:aws:sts::{ACCOUNT}:assumed-role/{arn.rpartition('/')[2]}/me is not authorized to perform: "
@@ -110,7 +110,7 @@ def test_what_no_policy_allows_is_refused_with_the_message_of_the_service(aws: E
     assert refusal(session.client("s3").list_objects_v2, Bucket=name)[1].count("s3:ListBucket") == 2
 
 
-def test_a_deny_wins_over_any_allow(aws: EmbeddedAws) -> None:
+def test_deny_overrides_allow(aws: EmbeddedAws) -> None:
     session = Session(aws, role(aws, allow("*"), deny("ssm:Put*")))
     code, message = refusal(session.client("ssm").put_parameter, Name="x", Value="x", Type="String")
     assert code == "AccessDeniedException"
@@ -118,7 +118,7 @@ def test_a_deny_wins_over_any_allow(aws: EmbeddedAws) -> None:
     session.client("ssm").describe_parameters()
 
 
-def test_bucket_policy_grants_a_role_what_its_policy_does_not_deny(aws: EmbeddedAws) -> None:
+def test_bucket_policy_grants_role_what_its_policy_does_not_deny(aws: EmbeddedAws) -> None:
     name = bucket(aws)
     let_in, denied, other = role(aws), role(aws, deny("s3:PutObject")), role(aws)
     lets_in = allow("s3:PutObject", f"arn:aws:s3:::{name}/*", Principal={"AWS": [let_in, denied]})
@@ -128,10 +128,11 @@ def test_bucket_policy_grants_a_role_what_its_policy_does_not_deny(aws: Embedded
         assert refusal(Session(aws, arn).client("s3").put_object, Bucket=name, Key="k", Body=b"")[0] == "AccessDenied"
 
 
-def test_a_resource_is_matched_with_wildcards(aws: EmbeddedAws) -> None:
+def test_resource_is_matched_with_wildcards(aws: EmbeddedAws) -> None:
     Session(aws, role(aws, allow("ec2:DescribeVpcs"))).client("ec2").describe_vpcs()
     narrow = Session(aws, role(aws, allow("ec2:DescribeVpcs", f"arn:aws:ec2:*:{ACCOUNT}:vpc/*")))
-    assert refusal(narrow.client("ec2").describe_vpcs)[0] == "UnauthorizedOperation"  # an action on no resource
+    # An action without resource types.
+    assert refusal(narrow.client("ec2").describe_vpcs)[0] == "UnauthorizedOperation"
     name = bucket(aws)
     s3 = Session(aws, role(aws, allow("s3:*Object", f"arn:aws:s3:::{name}/logs/*"))).client("s3")
     s3.put_object(Bucket=name, Key="logs/a/b", Body=b"")
@@ -139,7 +140,7 @@ def test_a_resource_is_matched_with_wildcards(aws: EmbeddedAws) -> None:
     assert refusal(s3.delete_objects, Bucket=name, Delete={"Objects": [{"Key": "logs/a/b"}, {"Key": "other"}]})
 
 
-def test_a_resource_that_a_request_does_not_name_may_be_any_of_its_type(aws: EmbeddedAws) -> None:
+def test_unnamed_resource_may_be_any_of_its_type(aws: EmbeddedAws) -> None:
     groups = f"arn:aws:autoscaling:us-west-2:{ACCOUNT}:autoScalingGroup:*:autoScalingGroupName"
     session = Session(aws, role(aws, allow("autoscaling:SetInstanceHealth", f"{groups}/mine")))
     mark = session.client("autoscaling").set_instance_health
@@ -150,7 +151,7 @@ def test_a_resource_that_a_request_does_not_name_may_be_any_of_its_type(aws: Emb
     )
 
 
-def test_a_condition_on_the_tags_of_an_instance_holds(aws: EmbeddedAws) -> None:
+def test_condition_on_instance_tags_is_evaluated(aws: EmbeddedAws) -> None:
     ec2 = aws.client("ec2")
     of_cluster = {"StringEquals": {"aws:ResourceTag/cluster": "a"}, "ForAllValues:StringEquals": {"aws:TagKeys": ["t"]}}
     session = Session(aws, role(aws, allow("ec2:CreateTags", "arn:aws:ec2:*:*:vpc/*", Condition=of_cluster)))
@@ -167,7 +168,7 @@ def test_a_condition_on_the_tags_of_an_instance_holds(aws: EmbeddedAws) -> None:
     assert refusal(tag, Resources=[own], Tags=[{"Key": "u", "Value": "1"}])[0] == "UnauthorizedOperation"
 
 
-def test_a_boundary_and_a_session_policy_only_narrow(aws: EmbeddedAws) -> None:
+def test_boundary_and_session_policy_only_restrict(aws: EmbeddedAws) -> None:
     only_ssm = aws.client("iam").create_policy(
         PolicyName=f"p-{uuid.uuid4().hex[:8]}", PolicyDocument=policy(allow("ssm:*"))
     )["Policy"]["Arn"]
@@ -183,7 +184,7 @@ def test_a_boundary_and_a_session_policy_only_narrow(aws: EmbeddedAws) -> None:
     )
 
 
-def test_a_user_has_the_policies_of_its_groups(aws: EmbeddedAws) -> None:
+def test_user_has_policies_of_its_groups(aws: EmbeddedAws) -> None:
     iam, name = aws.client("iam"), f"u-{uuid.uuid4().hex[:8]}"
     iam.create_user(UserName=name)
     iam.create_group(GroupName=name)
@@ -201,7 +202,7 @@ def test_a_user_has_the_policies_of_its_groups(aws: EmbeddedAws) -> None:
     assert f"User: arn:aws:iam::{ACCOUNT}:user/{name} is not" in refusal(ec2.describe_subnets)[1]
 
 
-def test_a_role_is_assumed_by_whom_it_trusts(aws: EmbeddedAws) -> None:
+def test_role_is_assumed_only_by_trusted_principals(aws: EmbeddedAws) -> None:
     of_lambda = role(aws, trusts=trust({"Service": "lambda.amazonaws.com"}))
     code, message = refusal(aws.client("sts").assume_role, RoleArn=of_lambda, RoleSessionName="me")
     assert (code, message.endswith(f"sts:AssumeRole on resource: {of_lambda}")) == ("AccessDenied", True)
@@ -210,7 +211,7 @@ def test_a_role_is_assumed_by_whom_it_trusts(aws: EmbeddedAws) -> None:
     Session(aws, with_id, ExternalId="xy")
 
 
-def test_assume_role_needs_a_permission_only_if_the_account_is_trusted(
+def test_assume_role_needs_permission_only_if_account_is_trusted(
     aws: EmbeddedAws,
 ) -> None:
     arn = role(aws)
@@ -219,7 +220,7 @@ def test_assume_role_needs_a_permission_only_if_the_account_is_trusted(
     Session(aws, role(aws, trusts=trust({"AWS": arn})), sts=sts)
 
 
-def test_a_role_is_passed_to_a_service_only_with_permission(aws: EmbeddedAws) -> None:
+def test_pass_role_requires_permission(aws: EmbeddedAws) -> None:
     passed = role(aws, trusts=trust({"Service": "scheduler.amazonaws.com"}))
     wanted = {
         "ScheduleExpression": "rate(1 day)",
@@ -241,7 +242,7 @@ def test_a_role_is_passed_to_a_service_only_with_permission(aws: EmbeddedAws) ->
 CLOUDFORMATION = trust({"Service": "cloudformation.amazonaws.com"})
 
 
-def test_cloudformation_may_do_what_its_role_may(aws: EmbeddedAws) -> None:
+def test_cloudformation_uses_permissions_of_its_role(aws: EmbeddedAws) -> None:
     stacks, wanted = Stacks(aws), template({"P": parameter()})
     arn = role(aws, allow("ssm:*Parameter*"), allow("ssm:*Tags*"), trusts=CLOUDFORMATION)
     assert stacks.delete(stacks.deploy(wanted, RoleARN=arn)) == "DELETE_COMPLETE"
@@ -257,7 +258,7 @@ def test_cloudformation_may_do_what_its_role_may(aws: EmbeddedAws) -> None:
     )
 
 
-def test_a_parameter_that_the_role_may_not_read_is_refused_with_the_permission(aws: EmbeddedAws) -> None:
+def test_unreadable_parameter_is_refused_with_the_permission(aws: EmbeddedAws) -> None:
     image = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64"
     declared = {"Type": "AWS::SSM::Parameter::Value<String>", "Default": image}
     wanted = {**template({"P": parameter()}), "Parameters": {"Image": declared}}
@@ -269,7 +270,7 @@ def test_a_parameter_that_the_role_may_not_read_is_refused_with_the_permission(a
     )
 
 
-def test_without_a_role_cloudformation_may_do_what_the_caller_may(aws: EmbeddedAws) -> None:
+def test_cloudformation_without_role_uses_permissions_of_caller(aws: EmbeddedAws) -> None:
     api = Session(aws, role(aws, allow("cloudformation:*"))).client("cloudformation")
     name = f"t-{uuid.uuid4().hex[:8]}"
     api.create_stack(StackName=name, TemplateBody=json.dumps(template({"P": parameter()})))
@@ -287,7 +288,7 @@ def handler(event, context):
 
 
 def function(aws: EmbeddedAws, role_arn: str, code: str = PUTS_A_PARAMETER) -> dict[str, Any]:
-    """A new function, as CreateFunction answers."""
+    """A new function, from the response of CreateFunction."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as packed:
         packed.writestr(readable("index.py"), code)
@@ -306,7 +307,7 @@ def error_of(aws: EmbeddedAws, name: str, event: dict[str, str]) -> str | None:
     return json.loads(answer["Payload"].read())["errorMessage"] if "FunctionError" in answer else None
 
 
-def test_a_function_may_do_what_its_role_may(aws: EmbeddedAws) -> None:
+def test_function_uses_permissions_of_its_role(aws: EmbeddedAws) -> None:
     arn = role(aws, allow("ssm:PutParameter", f"arn:aws:ssm:*:{ACCOUNT}:parameter/mine/*"), trusts=OF_LAMBDA)
     name = function(aws, arn)["FunctionName"]
     assert error_of(aws, name, {"name": "/mine/a"}) is None
@@ -321,7 +322,7 @@ def wait_until(true: Callable[[], Any]) -> bool:
     return bool(true())
 
 
-def test_a_rule_calls_only_functions_whose_policy_lets_it(aws: EmbeddedAws) -> None:
+def test_rule_calls_only_functions_whose_policy_allows_it(aws: EmbeddedAws) -> None:
     events, arn = aws.client("events"), role(aws, trusts=OF_LAMBDA)
     permitted, other = (function(aws, arn, "def handler(event, context):\n    pass\n") for _ in range(2))
     source = f"own.{uuid.uuid4().hex[:8]}"
@@ -344,7 +345,7 @@ def test_a_rule_calls_only_functions_whose_policy_lets_it(aws: EmbeddedAws) -> N
     assert called(logGroupNamePrefix=f"/aws/lambda/{other['FunctionName']}")["logGroups"] == []
 
 
-def test_a_schedule_runs_with_its_role(aws: EmbeddedAws) -> None:
+def test_schedule_runs_with_its_role(aws: EmbeddedAws) -> None:
     name = function(aws, role(aws, trusts=OF_LAMBDA), "def handler(event, context):\n    pass\n")["FunctionName"]
     target = f"arn:aws:lambda:{aws.region}:{ACCOUNT}:function:{name}"
     scheduler = trust({"Service": "scheduler.amazonaws.com"})

@@ -1,4 +1,4 @@
-"""The evaluation of policies by itself: what is matched, what is not known, and what wins."""
+"""Policy evaluation alone: matching, unknown values, and precedence."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ def test_conditions_hold_as_on_aws(condition: dict[str, Any], holds: bool) -> No
     assert is_allowed(requested, allow(Condition=condition)) is holds
 
 
-def test_what_is_not_known_makes_an_allow_hold_and_a_deny_not() -> None:
+def test_unknown_value_satisfies_allow_and_not_deny() -> None:
     unknown = {"StringEquals": {"ec2:Vpc": "x"}}
     assert is_allowed(access(), allow(Condition=unknown))
     assert is_allowed(access(), allow(), deny(Condition=unknown))
@@ -90,7 +90,7 @@ def test_what_is_not_known_makes_an_allow_hold_and_a_deny_not() -> None:
     assert not is_allowed(of_some_instance, allow(), deny(Resource="arn:aws:ec2:*:1:instance/*"))
 
 
-def test_a_variable_in_an_arn_may_be_anything_that_allows() -> None:
+def test_unknown_variable_in_arn_matches_anything_for_allow() -> None:
     own = "arn:aws:s3:::b/${aws:username}/*"
     assert is_allowed(access(), allow(Resource=own))
     assert is_allowed(access(), allow(), deny(Resource=own))
@@ -107,12 +107,12 @@ STATEMENTS = st.lists(
 
 
 @given(STATEMENTS)
-def test_nothing_makes_up_for_a_deny_that_applies(statements: list[dict[str, Any]]) -> None:
+def test_applicable_deny_overrides_everything(statements: list[dict[str, Any]]) -> None:
     assert not is_allowed(access(), *statements, deny(Action="s3:GetObject"))
 
 
 @given(STATEMENTS, STATEMENTS)
-def test_a_boundary_never_adds_a_permission(identity: list[dict[str, Any]], boundary: list[dict[str, Any]]) -> None:
+def test_boundary_never_adds_a_permission(identity: list[dict[str, Any]], boundary: list[dict[str, Any]]) -> None:
     both = {"identity-based policy": identity, "permissions boundary": boundary}
     if refusal(both, access()) is None:
         assert is_allowed(access(), *identity)

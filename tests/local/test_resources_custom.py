@@ -1,4 +1,4 @@
-"""Custom resources: functions of the user, run as local processes, and what becomes of their answers."""
+"""Custom resources: functions of the user, run as local processes, and how their responses are handled."""
 
 import json
 import threading
@@ -51,7 +51,7 @@ def events(stacks: Stacks, log: str) -> list[str]:
     return stacks.aws.client("ssm").get_parameter(Name=f"/events/{log}")["Parameter"]["Value"].split(" ")
 
 
-def test_it_is_queried_to_create_update_and_delete(stacks: Stacks) -> None:
+def test_custom_resource_receives_create_update_and_delete(stacks: Stacks) -> None:
     body = 'remember(event)\nanswer(event, Data={"Given": properties["N"]})'
     name = stacks.deploy(custom(body, Log="life", N=1))
     assert stacks.outputs(name) == {"O": "1"}
@@ -61,20 +61,20 @@ def test_it_is_queried_to_create_update_and_delete(stacks: Stacks) -> None:
     assert events(stacks, "life") == ["Create:", "Update:mine", "Delete:mine"]
 
 
-def test_every_scalar_arrives_as_text(stacks: Stacks) -> None:
+def test_scalars_arrive_as_text(stacks: Stacks) -> None:
     body = 'answer(event, Data={"Given": json.dumps(properties["Deep"])})'
     name = stacks.deploy(custom(body, Deep={"count": 3, "yes": True, "list": [1.5]}))
     assert stacks.outputs(name) == {"O": '{"count": "3", "yes": "true", "list": ["1.5"]}'}
 
 
-def test_another_physical_id_in_an_update_deletes_the_old_one(stacks: Stacks) -> None:
+def test_changed_physical_id_deletes_the_old_resource(stacks: Stacks) -> None:
     body = 'remember(event)\nanswer(event, PhysicalResourceId="id-" + properties["N"], Data={"Given": "g"})'
     name = stacks.deploy(custom(body, Log="moved", N=1))
     stacks.update(name, custom(body, Log="moved", N=2))
     assert events(stacks, "moved") == ["Create:", "Update:id-1", "Delete:id-1"]
 
 
-def test_failed_creation_shows_its_reason_and_is_deleted(stacks: Stacks) -> None:
+def test_failed_creation_shows_reason_and_is_deleted(stacks: Stacks) -> None:
     body = """remember(event)
 answer(event, "FAILED" if event["RequestType"] == "Create" else "SUCCESS", Reason="15 of 16 devices")"""
     name = stacks.create(custom(body, Log="failed"))
@@ -83,7 +83,7 @@ answer(event, "FAILED" if event["RequestType"] == "Create" else "SUCCESS", Reaso
     assert events(stacks, "failed") == ["Create:", "Delete:mine"]
 
 
-def test_a_failed_update_is_taken_back_with_the_old_properties(stacks: Stacks) -> None:
+def test_failed_update_is_reverted_with_old_properties(stacks: Stacks) -> None:
     body = """remember(event)
 status = "FAILED" if properties["N"] == "2" else "SUCCESS"
 answer(event, status, Data={"Given": properties["N"]})"""
@@ -93,7 +93,7 @@ answer(event, status, Data={"Given": properties["N"]})"""
     assert stacks.outputs(name) == {"O": "1"}
 
 
-def test_a_crash_fails_at_once_with_the_error_and_the_log(stacks: Stacks) -> None:
+def test_crash_fails_immediately_with_error_and_log(stacks: Stacks) -> None:
     body = (
         'if event["RequestType"] == "Delete": return answer(event)\nprint("just before")\nraise ValueError("no luck")'
     )
@@ -105,7 +105,7 @@ def test_a_crash_fails_at_once_with_the_error_and_the_log(stacks: Stacks) -> Non
     assert "just before" in stacks.failures(name)
 
 
-def test_an_answer_may_come_long_after_the_function_returned(stacks: Stacks) -> None:
+def test_response_may_arrive_after_the_function_returned(stacks: Stacks) -> None:
     body = """
 import boto3
 if event["RequestType"] == "Delete": return answer(event)
@@ -120,19 +120,19 @@ else:
     assert stacks.outputs(name) == {"O": "late"}
 
 
-def test_no_answer_within_the_service_timeout_fails(stacks: Stacks) -> None:
+def test_missing_response_fails_after_service_timeout(stacks: Stacks) -> None:
     name = stacks.create(custom('if event["RequestType"] == "Delete": answer(event)', ServiceTimeout=1))
     assert stacks.settled(name) == "ROLLBACK_COMPLETE"
     assert "did not receive a response from your Custom Resource within 1 seconds" in stacks.failures(name)
 
 
-def test_an_attribute_that_the_answer_does_not_hold_fails(stacks: Stacks) -> None:
+def test_missing_response_attribute_fails(stacks: Stacks) -> None:
     name = stacks.create(custom("answer(event)"))
     assert stacks.settled(name) == "ROLLBACK_COMPLETE"
     assert "doesn't contain Given attribute" in stacks.reasons(name)
 
 
-def test_others_are_served_while_one_waits_and_deleting_the_stack_ends_the_wait(stacks: Stacks) -> None:
+def test_waiting_resource_delays_no_request_and_stack_deletion_ends_it(stacks: Stacks) -> None:
     name = f"waiting-{time.monotonic_ns()}"
     wanted = custom('if event["RequestType"] == "Delete": answer(event)')
     client = stacks.api
@@ -149,7 +149,7 @@ def test_others_are_served_while_one_waits_and_deleting_the_stack_ends_the_wait(
     waiting.join()
 
 
-def test_a_handler_for_node_of_cdk_is_stood_in_for(stacks: Stacks) -> None:
+def test_node_handler_of_cdk_is_replaced(stacks: Stacks) -> None:
     bucket = {"Type": "AWS::S3::Bucket"}
     properties = {"ServiceToken": "arn:aws:lambda:us-west-2:123456789012:function:none", "BucketName": {"Ref": "B"}}
     empties = {"Type": "Custom::S3AutoDeleteObjects", "Properties": properties}
@@ -158,7 +158,7 @@ def test_a_handler_for_node_of_cdk_is_stood_in_for(stacks: Stacks) -> None:
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-def test_source_in_the_template_answers_with_the_module_beside_it(stacks: Stacks) -> None:
+def test_inline_source_imports_the_response_module(stacks: Stacks) -> None:
     wanted = custom("")
     wanted["Resources"]["Fn"]["Properties"]["Code"]["ZipFile"] = (
         "import cfnresponse\n"
@@ -174,7 +174,7 @@ def test_source_in_the_template_answers_with_the_module_beside_it(stacks: Stacks
 NOBODY = "arn:aws:lambda:us-west-2:123456789012:function:none"
 
 
-def test_an_sdk_call_of_cdk_is_made(stacks: Stacks) -> None:
+def test_cdk_sdk_call_is_made(stacks: Stacks) -> None:
     def call(action: str, **parameters: Any) -> str:
         path = {"responsePath": "Parameters.0.Name"} if action == "getParameters" else {"id": "mine"}
         return json.dumps({"service": "SSM", "action": action, "parameters": parameters, "physicalResourceId": path})
@@ -199,7 +199,7 @@ def test_an_sdk_call_of_cdk_is_made(stacks: Stacks) -> None:
 @pytest.mark.parametrize(
     ("ignored", "status"), [("ParameterNotFound", "CREATE_COMPLETE"), ("Other", "ROLLBACK_COMPLETE")]
 )
-def test_an_sdk_call_of_cdk_may_ignore_errors(stacks: Stacks, ignored: str, status: str) -> None:
+def test_cdk_sdk_call_may_ignore_errors(stacks: Stacks, ignored: str, status: str) -> None:
     call = {
         "service": "@aws-sdk/client-ssm",
         "action": "GetParameterCommand",
@@ -219,7 +219,7 @@ blocked = event["RequestType"] == "Delete" and boto3.client("ssm").describe_para
 )["Parameters"]
 answer(event, "FAILED" if blocked else "SUCCESS", Reason="blocked", Data={"Given": "g"})
 """.strip()
-"""A resource that does not go while there is a parameter of its name."""
+"""A resource that cannot be deleted while a parameter of its name exists."""
 
 
 def block(stacks: Stacks, log: str) -> None:
@@ -230,7 +230,7 @@ def unblock(stacks: Stacks, log: str) -> None:
     stacks.aws.client("ssm").delete_parameter(Name=f"/blocked/{log}")
 
 
-def test_what_a_resource_needs_that_does_not_go_stays_until_it_has_gone(stacks: Stacks) -> None:
+def test_failed_deletion_keeps_dependencies_until_it_succeeds(stacks: Stacks) -> None:
     name = stacks.deploy(custom(BLOCKED, Log="destroyed"))
     block(stacks, "destroyed")
     assert stacks.delete(name) == "DELETE_FAILED"
@@ -241,7 +241,7 @@ def test_what_a_resource_needs_that_does_not_go_stays_until_it_has_gone(stacks: 
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-def test_a_rollback_keeps_what_that_needs_which_does_not_go(stacks: Stacks) -> None:
+def test_failed_deletion_in_rollback_keeps_dependencies(stacks: Stacks) -> None:
     block(stacks, "rolled-back")
     wanted = custom(BLOCKED, Log="rolled-back")
     wanted["Resources"]["Late"] = {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "None", "Value": "x"}}

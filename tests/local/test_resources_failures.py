@@ -1,4 +1,4 @@
-"""What is not created fails: types without an adapter, refused arguments, changes that no call makes."""
+"""Resources that fail: types without an adapter, refused arguments, changes that no call can make."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ TABLE = {
 
 
 class TestTypesWithoutAdapter:
-    """moto's own models: AWS::DynamoDB::Table stands for all."""
+    """moto's own models; AWS::DynamoDB::Table represents them all."""
 
     def test_moto_creates_and_deletes_the_resource(self, stacks: Stacks) -> None:
         wanted = one("AWS::DynamoDB::Table", **TABLE)
@@ -38,7 +38,7 @@ class TestTypesWithoutAdapter:
         assert stacks.delete(name) == "DELETE_COMPLETE"
         assert physical_id not in tables.list_tables()["TableNames"]
 
-    def test_what_moto_refuses_fails_the_resource(self, stacks: Stacks) -> None:
+    def test_error_of_moto_fails_the_resource(self, stacks: Stacks) -> None:
         failed = stacks.create(one("AWS::DynamoDB::Table", **TABLE, TableName="same"))
         again = stacks.create(one("AWS::DynamoDB::Table", **TABLE, TableName="same"))
         assert stacks.settled(failed) == "CREATE_COMPLETE"
@@ -46,28 +46,28 @@ class TestTypesWithoutAdapter:
         assert "Table already exists: same" in stacks.failures(again)
         assert stacks.delete(failed) == "DELETE_COMPLETE"
 
-    def test_a_model_that_breaks_fails_the_resource(self, stacks: Stacks) -> None:
+    def test_exception_in_model_fails_the_resource(self, stacks: Stacks) -> None:
         name = stacks.create(one("AWS::SageMaker::Model"))
         assert stacks.settled(name) == "ROLLBACK_COMPLETE"
         assert "The embedded AWS failed: KeyError: 'ExecutionRoleArn'" in stacks.failures(name)
 
-    def test_a_type_that_is_not_supported_is_refused_by_name(self, stacks: Stacks) -> None:
+    def test_unsupported_type_is_refused_by_name(self, stacks: Stacks) -> None:
         with pytest.raises(ClientError, match=r"not support .* \[AWS::Batch::SchedulingPolicy\].* AWS::EC2::VPC,"):
             stacks.create(one("AWS::Batch::SchedulingPolicy", Name="x"))
 
-    def test_a_type_of_another_region_is_refused(self, stacks: Stacks) -> None:
+    def test_type_of_another_region_is_refused(self, stacks: Stacks) -> None:
         elsewhere = stacks.aws.client("cloudformation", "ap-southeast-4")
         wanted = json.dumps(one("AWS::AppRunner::AutoScalingConfiguration"))
         with pytest.raises(ClientError, match="Unrecognized resource types"):
             elsewhere.create_stack(StackName="x", TemplateBody=wanted)
 
 
-def test_arguments_that_botocore_refuses_fail_the_resource(stacks: Stacks) -> None:
+def test_arguments_refused_by_botocore_fail_the_resource(stacks: Stacks) -> None:
     name = stacks.create(one("AWS::Logs::LogGroup", RetentionInDays=1, LogGroupName="x", LogGroupClass="CHEAP"))
     assert stacks.settled(name) == "ROLLBACK_COMPLETE"
 
 
-def test_a_change_that_no_call_makes_fails_the_update(stacks: Stacks) -> None:
+def test_change_without_a_call_fails_the_update(stacks: Stacks) -> None:
     name = stacks.deploy(one("AWS::Logs::LogGroup", LogGroupClass="STANDARD"))
     changed = one("AWS::Logs::LogGroup", LogGroupClass="INFREQUENT_ACCESS")
     assert stacks.update(name, changed) == "UPDATE_ROLLBACK_COMPLETE"

@@ -10,8 +10,8 @@ from tests.local.stacks import Stacks, template
 from tests.local.test_resources_network import network, resource
 
 AMI = "{{resolve:ssm:/aws/service/neuron/dlami/pytorch-2.9/ubuntu-24.04/latest/image_id}}"
-FEW_CORES = "trn1.2xlarge"  # eight vCPUs, so that many fit into the seeded quota
-CARDS = 8  # of trn1.32xlarge
+FEW_CORES = "trn1.2xlarge"  # Eight vCPUs, so that many fit into the seeded quota.
+CARDS = 8  # Network cards of trn1.32xlarge.
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def instances(stacks: Stacks, name: str) -> list[dict[str, Any]]:
     return [instance for reservation in reservations for instance in reservation["Instances"]]
 
 
-def test_the_nodes_of_a_group_have_an_interface_on_each_card(stacks: Stacks) -> None:
+def test_group_nodes_have_an_interface_on_each_card(stacks: Stacks) -> None:
     name = stacks.deploy(template(fleet(1, instance_type="trn1.32xlarge")))
     (node,) = instances(stacks, name)
     found = sorted((one["Attachment"]["NetworkCardIndex"], one["InterfaceType"]) for one in node["NetworkInterfaces"])
@@ -84,7 +84,7 @@ def test_resized_group_tags_instances_with_its_and_the_stack_tags(stacks: Stacks
             assert {"own": "1", "trn:cluster": "c"}.items() <= tags.items()
 
 
-def test_tags_of_a_launch_template_change_in_place(stacks: Stacks) -> None:
+def test_launch_template_tags_change_in_place(stacks: Stacks) -> None:
     def tagged(**tags: str) -> dict[str, Any]:
         resources = fleet(1)
         given = [{"Key": key, "Value": value} for key, value in tags.items()]
@@ -100,7 +100,7 @@ def test_tags_of_a_launch_template_change_in_place(stacks: Stacks) -> None:
 
 
 @pytest.mark.parametrize(("policy", "replaced"), [({}, False), ({"AutoScalingRollingUpdate": {}}, True)])
-def test_a_new_version_replaces_the_nodes_if_the_update_policy_says_so(
+def test_new_template_version_replaces_nodes_if_update_policy_requires(
     stacks: Stacks, policy: dict[str, Any], replaced: bool
 ) -> None:
     name = stacks.deploy(template(fleet(2, UpdatePolicy=policy)))
@@ -115,7 +115,7 @@ def test_a_new_version_replaces_the_nodes_if_the_update_policy_says_so(
     assert (not before & after) is replaced
 
 
-def test_a_rolling_update_needs_no_quota_for_old_and_new_nodes_at_once(stacks: Stacks) -> None:
+def test_rolling_update_fits_into_quota_of_old_nodes(stacks: Stacks) -> None:
     end_instances(stacks.aws.client("ec2"), stacks.aws.client("autoscaling"))
     policy = {"AutoScalingRollingUpdate": {"MaxBatchSize": "2", "MinInstancesInService": "0"}}
     all_of_the_quota: dict[str, Any] = {"nodes": 2, "instance_type": "trn1.32xlarge", "UpdatePolicy": policy}
@@ -127,7 +127,7 @@ def test_a_rolling_update_needs_no_quota_for_old_and_new_nodes_at_once(stacks: S
     stacks.delete(name)
 
 
-def test_a_replacing_update_makes_a_new_group(stacks: Stacks) -> None:
+def test_replacing_update_creates_a_new_group(stacks: Stacks) -> None:
     policy = {"AutoScalingReplacingUpdate": {"WillReplace": True}}
     name = stacks.deploy(template(fleet(1, UpdatePolicy=policy)))
     before = stacks.physical_id(name, "F")
@@ -135,7 +135,7 @@ def test_a_replacing_update_makes_a_new_group(stacks: Stacks) -> None:
     assert stacks.physical_id(name, "F") != before
 
 
-def test_sizes_that_a_schedule_changed_stay_if_the_update_policy_says_so(stacks: Stacks) -> None:
+def test_scheduled_sizes_stay_if_update_policy_requires(stacks: Stacks) -> None:
     policy = {"AutoScalingScheduledAction": {"IgnoreUnmodifiedGroupSizeProperties": True}}
     name = stacks.deploy(template(fleet(2, UpdatePolicy=policy)))
     stacks.aws.client("autoscaling").update_auto_scaling_group(
@@ -152,7 +152,7 @@ def test_refused_group_leaves_nothing(stacks: Stacks) -> None:
     assert "target groups not found" in stacks.failures(name)
 
 
-def test_hooks_and_target_groups_of_a_group_come_and_go(stacks: Stacks) -> None:
+def test_hooks_and_target_groups_are_added_and_removed(stacks: Stacks) -> None:
     hook = {"LifecycleHookName": "h", "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING"}
     balancers = stacks.aws.client("elbv2")
     vpc = stacks.aws.client("ec2").describe_vpcs()["Vpcs"][0]["VpcId"]
@@ -170,7 +170,7 @@ def test_hooks_and_target_groups_of_a_group_come_and_go(stacks: Stacks) -> None:
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-def test_a_fleet_goes_without_a_trace(stacks: Stacks) -> None:
+def test_deleted_fleet_leaves_nothing(stacks: Stacks) -> None:
     ec2 = stacks.aws.client("ec2")
 
     def left() -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The network of a cluster, as EC2 shows it after a deployment, and that nothing of it stays."""
+"""The network of a cluster, as EC2 shows it after a deployment and after its deletion."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def resource(kind: str, **properties: Any) -> dict[str, Any]:
 
 
 def network(**more: Any) -> dict[str, Any]:
-    """A private subnet by zone id, with a gateway endpoint of S3."""
+    """A private subnet by zone id, with a gateway endpoint for S3."""
     return {
         "V": resource("VPC", CidrBlock="10.0.0.0/16", EnableDnsSupport=True, EnableDnsHostnames=True),
         "S": resource("Subnet", VpcId={"Ref": "V"}, CidrBlock="10.0.0.0/20", AvailabilityZoneId="usw2-az4"),
@@ -36,7 +36,7 @@ def network(**more: Any) -> dict[str, Any]:
 
 
 def public(**more: Any) -> dict[str, Any]:
-    """The way out: internet gateway, address, NAT gateway and the routes to them."""
+    """The path to the internet: internet gateway, address, NAT gateway and routes."""
     return network(
         I=resource("InternetGateway"),
         IA=resource("VPCGatewayAttachment", VpcId={"Ref": "V"}, InternetGatewayId={"Ref": "I"}),
@@ -62,7 +62,7 @@ def left(stacks: Stacks) -> dict[str, int]:
     }
 
 
-def test_zone_of_a_subnet_and_dns_settings_of_a_vpc_are_set(stacks: Stacks) -> None:
+def test_subnet_zone_and_vpc_dns_settings_are_applied(stacks: Stacks) -> None:
     name = stacks.deploy(template(network()))
     ec2, vpc = stacks.aws.client("ec2"), stacks.physical_id(name, "V")
     (subnet,) = ec2.describe_subnets(SubnetIds=[stacks.physical_id(name, "S")])["Subnets"]
@@ -113,18 +113,18 @@ def test_tags_of_every_type_change_in_place(stacks: Stacks) -> None:
     assert {one: tags(one) for one in described} == {one: {"stays": "2", "comes": "1"} for one in described}
 
 
-def test_a_network_with_a_way_out_is_complete_and_goes_without_a_trace(stacks: Stacks) -> None:
+def test_network_with_internet_access_is_complete_and_leaves_nothing(stacks: Stacks) -> None:
     before = left(stacks)
     name = stacks.deploy(template(public()))
     created = left(stacks)
     assert {kind: created[kind] - before[kind] for kind in before} == {
         "vpcs": 1,
         "subnets": 1,
-        "tables": 2,  # the VPC's main one too
-        "groups": 1,  # the VPC's default one
+        "tables": 2,  # Includes the main route table of the VPC.
+        "groups": 1,  # The default network ACL of the VPC.
         "gateways": 1,
         "addresses": 1,
-        "interfaces": 1,  # of the NAT gateway
+        "interfaces": 1,  # The interface of the NAT gateway.
         "endpoints": 1,
         "nat": 1,
     }
@@ -132,7 +132,7 @@ def test_a_network_with_a_way_out_is_complete_and_goes_without_a_trace(stacks: S
     assert left(stacks) == before
 
 
-def test_interface_endpoints_have_interfaces_and_take_them_along(stacks: Stacks) -> None:
+def test_interface_endpoints_are_deleted_with_their_interfaces(stacks: Stacks) -> None:
     before = left(stacks)
     group = resource("SecurityGroup", GroupDescription="g", VpcId={"Ref": "V"})
     endpoint = resource(
@@ -173,7 +173,7 @@ class TestSecurityGroup:
             ports = [[rule["FromPort"] for rule in rules] for rules in self.rules(stacks, name)]
             assert (ports, stacks.physical_id(name, "G")) == ([[port], [port]], group)
 
-    def test_rules_from_and_to_itself_are_resources_that_come_and_go(self, stacks: Stacks) -> None:
+    def test_self_referencing_rules_are_created_and_deleted(self, stacks: Stacks) -> None:
         me = {"Fn::GetAtt": ["G", "GroupId"]}
         closed = {"IpProtocol": "icmp", "FromPort": -1, "ToPort": -1, "CidrIp": "127.0.0.1/32"}
         own = {
@@ -190,7 +190,7 @@ class TestSecurityGroup:
         assert inward == []
         assert not any(rule["UserIdGroupPairs"] for rule in outward)
 
-    def test_group_and_vpc_are_not_deleted_while_in_use(self, stacks: Stacks) -> None:
+    def test_group_and_vpc_in_use_are_not_deleted(self, stacks: Stacks) -> None:
         name = stacks.deploy(template(self.with_group()))
         ec2 = stacks.aws.client("ec2")
         other = ec2.create_security_group(GroupName="other", Description="d", VpcId=stacks.physical_id(name, "V"))

@@ -1,4 +1,4 @@
-"""Types that are really created: what their service shows after creation, after a change, and after deletion."""
+"""Types with an adapter, as their service shows them after creation, after a change, and after deletion."""
 
 import json
 from typing import Any
@@ -39,7 +39,7 @@ class TestIam:
         managed = iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]
         return [one["PolicyName"] for one in managed], iam.list_role_policies(RoleName=role)["PolicyNames"]
 
-    def test_what_is_attached_to_a_role_changes_in_place(self, stacks: Stacks) -> None:
+    def test_role_policies_change_in_place(self, stacks: Stacks) -> None:
         arn = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
         name = stacks.deploy(self.role(ManagedPolicyArns=[arn]))
         role = stacks.physical_id(name, "X")
@@ -50,7 +50,7 @@ class TestIam:
         assert self.attached(stacks, role) == ([], ["p"])
         assert stacks.delete(name) == "DELETE_COMPLETE"
 
-    def test_a_policy_follows_its_document_and_its_roles(self, stacks: Stacks) -> None:
+    def test_policy_follows_its_document_and_roles(self, stacks: Stacks) -> None:
         def wanted(action: str, *roles: str) -> dict[str, Any]:
             resources: dict[str, Any] = {
                 role: {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}} for role in "AB"
@@ -70,7 +70,7 @@ class TestIam:
         assert document["Statement"][0]["Action"] == "s3:PutObject"
         assert stacks.delete(name) == "DELETE_COMPLETE"
 
-    def test_a_managed_policy_gets_a_new_version_and_goes_with_all_of_them(self, stacks: Stacks) -> None:
+    def test_managed_policy_gets_a_new_version_and_is_deleted_with_all(self, stacks: Stacks) -> None:
         def wanted(action: str) -> dict[str, Any]:
             return one("AWS::IAM::ManagedPolicy", PolicyDocument=policy(action))
 
@@ -83,7 +83,7 @@ class TestIam:
         with pytest.raises(ClientError, match="NoSuchEntity"):
             stacks.aws.client("iam").get_policy(PolicyArn=arn)
 
-    def test_an_instance_profile_holds_its_role(self, stacks: Stacks) -> None:
+    def test_instance_profile_contains_its_role(self, stacks: Stacks) -> None:
         resources = self.role()["Resources"]
         profile = {"Type": "AWS::IAM::InstanceProfile", "Properties": {"Roles": [{"Ref": "X"}]}}
         name = stacks.deploy(template({**resources, "P": profile}))
@@ -93,7 +93,7 @@ class TestIam:
 
 
 class TestBucket:
-    def test_its_settings_are_set_changed_and_reset(self, stacks: Stacks) -> None:
+    def test_bucket_settings_are_set_changed_and_reset(self, stacks: Stacks) -> None:
         s3 = stacks.aws.client("s3")
         blocked = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
         block = dict.fromkeys(blocked, True)
@@ -128,7 +128,7 @@ class TestBucket:
         with pytest.raises(ClientError, match="NoSuchLifecycleConfiguration"):
             s3.get_bucket_lifecycle_configuration(Bucket=bucket)
 
-    def test_a_policy_that_requests_tls_stops_no_upload_over_loopback(self, stacks: Stacks) -> None:
+    def test_bucket_policy_that_requires_tls_allows_loopback_upload(self, stacks: Stacks) -> None:
         deny = {
             "Effect": "Deny",
             "Principal": "*",
@@ -146,7 +146,7 @@ class TestBucket:
 
 
 class TestLambda:
-    def test_code_and_configuration_change_in_place(self, stacks: Stacks) -> None:
+    def test_function_code_and_configuration_change_in_place(self, stacks: Stacks) -> None:
         def wanted(answer: str, timeout: int) -> dict[str, Any]:
             resources = function(f"def handler(event, context): return {answer!r}")
             resources["Fn"]["Properties"]["Timeout"] = timeout
@@ -159,7 +159,7 @@ class TestLambda:
         assert json.loads(client.invoke(FunctionName=arn)["Payload"].read()) == "two"
         assert client.get_function_configuration(FunctionName=arn)["Timeout"] == 9
 
-    def test_a_log_group_of_your_own_goes_with_the_stack(self, stacks: Stacks) -> None:
+    def test_log_group_of_template_is_deleted_with_the_stack(self, stacks: Stacks) -> None:
         resources = function("def handler(event, context): print('seen')")
         resources["Logs"] = {"Type": "AWS::Logs::LogGroup", "Properties": {"RetentionInDays": 7}}
         resources["Fn"]["Properties"]["LoggingConfig"] = {"LogGroup": {"Ref": "Logs"}}
@@ -204,7 +204,7 @@ ROLE_ARN = "arn:aws:iam::123456789012:role/r"
 
 
 def role_of(service: str) -> dict[str, Any]:
-    """The resource `Role` that the service assumes."""
+    """The resource `Role`, which the service assumes."""
     return {"Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": trust_of(service)}}}
 
 
@@ -220,7 +220,7 @@ BUCKET = {"B": {"Type": "AWS::S3::Bucket"}}
 TOPIC = {"T": {"Type": "AWS::SNS::Topic", "Properties": {}}}
 RULE = {"EventPattern": {"source": ["aws.sagemaker"]}, "Targets": [{"Id": "t", "Arn": {"Ref": "T"}}]}
 
-#: Type, properties, other resources that it needs.
+# : Type, properties, and the resources that it depends on.
 ROWS = [
     ("AWS::SNS::Topic", {"DisplayName": "d"}, {}),
     ("AWS::CloudWatch::Alarm", ALARM, {}),
@@ -239,7 +239,7 @@ ROWS = [
     ("AWS::KMS::Alias", {"AliasName": "alias/t", "TargetKeyId": {"Ref": "K"}}, KEY),
     ("AWS::EC2::FlowLog", FLOW_LOG, {**NETWORK, **BUCKET}),
 ]
-#: Type -> client, operation and key by which its service lists it.
+# : Type -> client, operation and key with which its service lists it.
 LISTINGS = {
     "AWS::SNS::Topic": ("sns", "list_topics", "Topics"),
     "AWS::CloudWatch::Alarm": ("cloudwatch", "describe_alarms", "MetricAlarms"),
@@ -257,7 +257,7 @@ LISTINGS = {
 
 
 @pytest.mark.parametrize(("resource_type", "properties", "others"), ROWS, ids=[row[0] for row in ROWS])
-def test_its_service_lists_it_until_the_stack_goes(
+def test_service_lists_resource_until_stack_is_deleted(
     stacks: Stacks,
     resource_type: str,
     properties: dict[str, Any],
@@ -276,7 +276,7 @@ def test_its_service_lists_it_until_the_stack_goes(
     assert count() == before
 
 
-def test_a_property_that_was_not_given_is_set_in_place(stacks: Stacks) -> None:
+def test_added_property_is_set_in_place(stacks: Stacks) -> None:
     name = stacks.deploy(one("AWS::KMS::Key"))
     key = stacks.physical_id(name, "X")
     stacks.update(name, one("AWS::KMS::Key", Description="now"))
@@ -284,7 +284,7 @@ def test_a_property_that_was_not_given_is_set_in_place(stacks: Stacks) -> None:
     assert stacks.aws.client("kms").describe_key(KeyId=key)["KeyMetadata"]["Description"] == "now"
 
 
-def test_a_rule_has_the_targets_of_its_template_and_no_others(stacks: Stacks) -> None:
+def test_rule_has_exactly_the_targets_of_its_template(stacks: Stacks) -> None:
     def targets(name: str) -> list[str]:
         rule = stacks.physical_id(name, "X")
         return [target["Id"] for target in stacks.aws.client("events").list_targets_by_rule(Rule=rule)["Targets"]]
@@ -296,7 +296,7 @@ def test_a_rule_has_the_targets_of_its_template_and_no_others(stacks: Stacks) ->
     assert targets(name) == ["u"]
 
 
-def test_another_limit_changes_a_budget_and_other_subscribers_replace_it(stacks: Stacks) -> None:
+def test_budget_limit_changes_in_place_and_subscribers_replace(stacks: Stacks) -> None:
     def budget(limit: int, email: str, name: str = "") -> dict[str, Any]:
         notification = {"NotificationType": "ACTUAL", "ComparisonOperator": "GREATER_THAN", "Threshold": 80}
         return one(
@@ -329,7 +329,7 @@ def test_another_limit_changes_a_budget_and_other_subscribers_replace_it(stacks:
     assert not stacks.aws.client("budgets").describe_budgets(AccountId="123456789012").get("Budgets")
 
 
-def test_a_hyperpod_cluster_is_seen_by_sagemaker(stacks: Stacks) -> None:
+def test_hyperpod_cluster_is_listed_by_sagemaker(stacks: Stacks) -> None:
     group = {
         "InstanceGroupName": "workers",
         "InstanceType": "ml.trn1.32xlarge",
@@ -345,7 +345,7 @@ def test_a_hyperpod_cluster_is_seen_by_sagemaker(stacks: Stacks) -> None:
     assert stacks.delete(name) == "DELETE_COMPLETE"
 
 
-def test_an_event_names_the_properties_that_are_not_applied(stacks: Stacks) -> None:
+def test_event_names_the_properties_that_are_not_applied(stacks: Stacks) -> None:
     cors = {"CorsRules": [{"AllowedMethods": ["GET"], "AllowedOrigins": ["*"]}]}
     name = stacks.deploy(one("AWS::S3::Bucket", CorsConfiguration=cors))
     assert "The embedded AWS does not apply [CorsConfiguration]." in stacks.reasons(name)

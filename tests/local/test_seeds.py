@@ -1,4 +1,4 @@
-"""What is there before anybody deploys: Neuron images and parameters, and zones that agree with themselves."""
+"""The contents of a new account: Neuron images and parameters, and consistent zones."""
 
 import pytest
 from botocore.exceptions import ClientError
@@ -13,7 +13,7 @@ DEFAULT = facts()["image"]["ssm_parameter"]
 
 
 @pytest.mark.parametrize("region", WITH)
-def test_the_default_image_resolves_in_every_region_with_parameters(embedded_aws: EmbeddedAws, region: str) -> None:
+def test_default_image_resolves_in_every_region_with_parameters(embedded_aws: EmbeddedAws, region: str) -> None:
     image = embedded_aws.client("ssm", region).get_parameter(Name=DEFAULT)["Parameter"]["Value"]
     (shown,) = embedded_aws.client("ec2", region).describe_images(ImageIds=[image])["Images"]
     assert shown["Name"].startswith("Deep Learning AMI Neuron")
@@ -22,19 +22,19 @@ def test_the_default_image_resolves_in_every_region_with_parameters(embedded_aws
 
 
 @pytest.mark.parametrize("region", sorted(WITHOUT))
-def test_a_region_without_parameters_has_none(embedded_aws: EmbeddedAws, region: str) -> None:
+def test_region_without_parameters_has_none(embedded_aws: EmbeddedAws, region: str) -> None:
     with pytest.raises(ClientError) as error:
         embedded_aws.client("ssm", region).get_parameter(Name=DEFAULT)
     assert error.value.response["Error"]["Code"] == "ParameterNotFound"
 
 
 @pytest.mark.parametrize("region", sorted(WITHOUT))
-def test_a_region_without_parameters_has_an_image_to_name(embedded_aws: EmbeddedAws, region: str) -> None:
+def test_region_without_parameters_has_an_image(embedded_aws: EmbeddedAws, region: str) -> None:
     neuron = [{"Name": "name", "Values": ["Deep Learning AMI Neuron*"]}]
     assert embedded_aws.client("ec2", region).describe_images(Owners=["amazon"], Filters=neuron)["Images"]
 
 
-def test_the_parameters_are_found_by_path(embedded_aws: EmbeddedAws) -> None:
+def test_parameters_are_found_by_path(embedded_aws: EmbeddedAws) -> None:
     pages = embedded_aws.client("ssm").get_paginator("get_parameters_by_path")
     names = [
         p["Name"] for page in pages.paginate(Path="/aws/service/neuron", Recursive=True) for p in page["Parameters"]
@@ -42,12 +42,12 @@ def test_the_parameters_are_found_by_path(embedded_aws: EmbeddedAws) -> None:
     assert DEFAULT in names
 
 
-def test_an_image_has_another_id_in_another_region(embedded_aws: EmbeddedAws) -> None:
+def test_image_id_differs_by_region(embedded_aws: EmbeddedAws) -> None:
     ids = {embedded_aws.client("ssm", r).get_parameter(Name=DEFAULT)["Parameter"]["Value"] for r in WITH}
     assert len(ids) == len(WITH)
 
 
-def test_a_region_without_trainium_has_no_neuron_parameter(embedded_aws: EmbeddedAws) -> None:
+def test_region_without_trainium_has_no_neuron_parameter(embedded_aws: EmbeddedAws) -> None:
     with pytest.raises(ClientError):
         embedded_aws.client("ssm", "eu-north-1").get_parameter(Name=DEFAULT)
 
@@ -66,7 +66,7 @@ def test_public_parameter_of_moto_names_an_existing_image(embedded_aws: Embedded
 
 
 @pytest.mark.parametrize("region", builtin_catalog().regions)
-def test_a_subnet_can_be_made_in_every_zone_the_catalogue_names(embedded_aws: EmbeddedAws, region: str) -> None:
+def test_subnet_can_be_created_in_every_zone_of_the_catalogue(embedded_aws: EmbeddedAws, region: str) -> None:
     ec2 = embedded_aws.client("ec2", region)
     vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
     zones = sorted({zone for entry in builtin_catalog().values() for zone in entry.zones.get(region, ())})
@@ -78,7 +78,7 @@ def test_a_subnet_can_be_made_in_every_zone_the_catalogue_names(embedded_aws: Em
 
 
 @pytest.mark.parametrize("region", builtin_catalog().regions)
-def test_offers_by_zone_name_are_those_by_zone_id(embedded_aws: EmbeddedAws, region: str) -> None:
+def test_offerings_by_zone_name_equal_those_by_zone_id(embedded_aws: EmbeddedAws, region: str) -> None:
     ec2 = embedded_aws.client("ec2", region)
     names = {zone["ZoneId"]: zone["ZoneName"] for zone in ec2.describe_availability_zones()["AvailabilityZones"]}
 

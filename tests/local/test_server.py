@@ -1,4 +1,4 @@
-"""The server as a whole: where it listens, who it says it is, and that its table of replacements is the truth."""
+"""The server as a whole: its address, its account, and its table of replaced moto symbols."""
 
 import subprocess
 import sys
@@ -10,19 +10,19 @@ from botocore.exceptions import ClientError
 from tests.local.conftest import EmbeddedAws
 
 
-def test_it_listens_on_127_0_0_1_only(embedded_aws: EmbeddedAws) -> None:
+def test_server_listens_on_127_0_0_1_only(embedded_aws: EmbeddedAws) -> None:
     port = int(embedded_aws.endpoint.rsplit(":", 1)[1])
     sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
     listening = {local for _, local, _, state, *_ in sockets if state == "0A"}
     assert {address for address in listening if address.endswith(f":{port:04X}")} == {f"0100007F:{port:04X}"}
 
 
-def test_no_setting_of_its_caller_makes_it_another_account(chosen_aws: EmbeddedAws) -> None:
+def test_settings_of_caller_do_not_change_the_account(chosen_aws: EmbeddedAws) -> None:
     assert chosen_aws.client("sts").get_caller_identity()["Account"] == "123456789012"
 
 
 @pytest.mark.parametrize(("service", "action"), [("sagemaker", "list_spaces"), ("cloudformation", "list_stack_sets")])
-def test_an_action_that_it_lacks_is_refused_and_no_failure(
+def test_unsupported_action_is_refused_without_server_error(
     embedded_aws: EmbeddedAws, service: str, action: str
 ) -> None:
     refused: pytest.ExceptionInfo[ClientError]
@@ -32,7 +32,7 @@ def test_an_action_that_it_lacks_is_refused_and_no_failure(
     assert (metadata["HTTPStatusCode"], metadata["RetryAttempts"]) == (501, 0)
 
 
-# In a process of their own: importing the table imports all of moto, installing it changes moto.
+# In a separate process: importing the table imports all of moto, and installing it changes moto.
 INSPECT = """
 from trainium_local.services import install, replaced
 rows = replaced()
@@ -45,6 +45,6 @@ print(missing, present, twice, wrong)
 """
 
 
-def test_every_symbol_of_the_table_is_moto_s_and_those_called_absent_are() -> None:
+def test_replaced_symbols_exist_in_moto_and_added_ones_do_not() -> None:
     printed = subprocess.run([sys.executable, "-c", INSPECT], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "[] [] False []"

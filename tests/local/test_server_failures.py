@@ -1,4 +1,4 @@
-"""A failure inside moto is answered as AWS answers its own, by 500 and no page, so that SDKs ask again."""
+"""An exception inside moto becomes an error 500 of AWS instead of an HTML page, so that SDKs retry."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -16,7 +16,7 @@ def answered(application: Answer, path: str = "/") -> tuple[int, bytes]:
     return answer.status_code, answer.get_data()
 
 
-def test_what_breaks_off_inside_moto_is_a_failure_without_a_page() -> None:
+def test_exception_inside_service_is_error_without_html() -> None:
     def breaks_off() -> None:
         raise RuntimeError("dictionary changed size during iteration")
 
@@ -25,14 +25,14 @@ def test_what_breaks_off_inside_moto_is_a_failure_without_a_page() -> None:
     assert answered(application, "/broken") == (500, b"")
 
 
-def test_what_breaks_off_before_a_service_is_found_is_one_too() -> None:
+def test_exception_before_service_is_known_is_error_without_html() -> None:
     def breaks_off(_environ: dict[str, Any], _start_response: Callable[..., Any]) -> Iterable[bytes]:
         raise KeyError("HTTP_X_AMZ_TARGET")
 
     assert answered(breaks_off) == (500, b"")
 
 
-def test_every_other_response_is_unchanged() -> None:
+def test_other_responses_are_unchanged() -> None:
     def answer(_environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         start_response("500 Internal Server Error", [("Content-Type", "text/xml")])
         return [b"<Error/>"]

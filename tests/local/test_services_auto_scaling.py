@@ -1,4 +1,4 @@
-"""An Auto Scaling group launches what its template version says; a refused launch is an activity, not an error."""
+"""An Auto Scaling group launches its template version; a refused launch is an activity, not an error."""
 
 import sys
 import time
@@ -45,7 +45,7 @@ def activities(network: Network, name: str) -> list[dict[str, Any]]:
     return network.autoscaling.describe_scaling_activities(AutoScalingGroupName=name)["Activities"]
 
 
-def test_a_group_launches_up_to_its_quota(network: Network, name: str) -> None:
+def test_group_launches_up_to_its_quota(network: Network, name: str) -> None:
     group = network.scale(name, network.template(name, NetworkInterfaces=network.cards(8)), nodes=3)
     ids = [state["InstanceId"] for state in group["Instances"]]
     assert [len(network.instance(i)["NetworkInterfaces"]) for i in ids] == [8, 8]
@@ -55,7 +55,7 @@ def test_a_group_launches_up_to_its_quota(network: Network, name: str) -> None:
     assert "current vCPU limit of 256" in newest["StatusMessage"]
 
 
-def test_a_zone_without_the_type_is_a_failed_activity(embedded_aws: EmbeddedAws, name: str) -> None:
+def test_zone_without_type_is_a_failed_activity(embedded_aws: EmbeddedAws, name: str) -> None:
     elsewhere = make_network(embedded_aws, zone_id="usw2-az2")
     group = elsewhere.scale(name, elsewhere.template(name), nodes=1)
     assert group["Instances"] == []
@@ -63,13 +63,13 @@ def test_a_zone_without_the_type_is_a_failed_activity(embedded_aws: EmbeddedAws,
     clear(elsewhere)
 
 
-def test_no_more_nodes_can_be_requested_than_the_group_may_have(network: Network, name: str) -> None:
+def test_desired_capacity_above_maximum_is_refused(network: Network, name: str) -> None:
     network.scale(name, network.template(name), nodes=1)
     with pytest.raises(ClientError, match="value 2 is above max value 1 for the AutoScalingGroup"):
         network.autoscaling.set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=2)
 
 
-def test_the_newest_instance_goes_first_where_the_group_says_so(network: Network, name: str) -> None:
+def test_newest_instance_is_terminated_first_by_policy(network: Network, name: str) -> None:
     def ids() -> set[str]:
         return {state["InstanceId"] for state in network.group_named(name)["Instances"]}
 
@@ -106,7 +106,7 @@ def test_a_deleted_group_leaves_no_instance_protected_or_not(network: Network, n
     assert network.instance(instance)["State"]["Name"] == "terminated"
 
 
-def test_a_group_launches_the_version_it_names(network: Network, name: str) -> None:
+def test_group_launches_its_named_template_version(network: Network, name: str) -> None:
     template = network.template(name)
     second = {"ImageId": network.image, "InstanceType": "trn1.2xlarge"}
     network.ec2.create_launch_template_version(LaunchTemplateId=template, LaunchTemplateData=second)
@@ -115,7 +115,7 @@ def test_a_group_launches_the_version_it_names(network: Network, name: str) -> N
     assert state["LaunchTemplate"]["Version"] == "2"
 
 
-def test_nodes_spread_over_the_subnets_of_the_group(network: Network, name: str) -> None:
+def test_nodes_spread_over_subnets_of_group(network: Network, name: str) -> None:
     other = network.ec2.create_subnet(VpcId=network.vpc, CidrBlock="10.0.1.0/24", AvailabilityZoneId="usw2-az1")
     network.ec2.create_placement_group(GroupName=name, Strategy="spread")
     network.autoscaling.create_auto_scaling_group(
@@ -168,19 +168,17 @@ def wait_for_record(aws: EmbeddedAws, bucket: str, key: str) -> NodeRecord:
 
 
 @pytest.mark.parametrize("user_data", [plain, multipart])
-def test_a_stand_in_writes_the_record_of_a_launched_node(
-    embedded_aws: EmbeddedAws, user_data: Callable[[str], str]
-) -> None:
+def test_stand_in_writes_record_of_launched_node(embedded_aws: EmbeddedAws, user_data: Callable[[str], str]) -> None:
     record = record_of_the_only_node(embedded_aws, user_data)
     assert record.state == "proven"
 
 
-def test_a_record_of_a_stand_in_says_so(embedded_aws: EmbeddedAws) -> None:
+def test_record_names_the_stand_in(embedded_aws: EmbeddedAws) -> None:
     record = record_of_the_only_node(embedded_aws, plain)
     assert record.checks[0].found == "the embedded AWS: a stand-in, nothing ran on the instance"
 
 
-def test_the_nodes_set_to_fail_fail_with_a_reason_and_the_next_one_does_not(chosen_aws: EmbeddedAws) -> None:
+def test_node_set_to_fail_reports_reason_and_its_replacement_passes(chosen_aws: EmbeddedAws) -> None:
     first = record_of_the_only_node(chosen_aws, plain)
     assert (first.state, first.reason) == ("failed", "neuron-ls shows 15 of 16 Neuron devices (missing 15)")
     assert record_of_the_only_node(chosen_aws, plain).state == "proven"
@@ -208,7 +206,7 @@ def test_stand_ins_report_reached_peers_once_in_a_membership(
     assert ({record.membership for record in records}, peers) == ({membership.version}, {"1 of 1"})
 
 
-def test_stand_ins_run_a_job_as_processes_of_this_machine(
+def test_stand_ins_run_a_job_as_local_processes(
     embedded_aws: EmbeddedAws, network: Network, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket, s3 = f"records-{name}", embedded_aws.client("s3")
@@ -263,13 +261,13 @@ def test_no_record_is_written_without_stand_ins(start_embedded_aws: Callable[[Se
     assert "Contents" not in aws.client("s3").list_objects_v2(Bucket=bucket)
 
 
-def test_a_console_holds_what_was_put_there(embedded_aws: EmbeddedAws, network: Network, name: str) -> None:
+def test_console_returns_what_was_stored(embedded_aws: EmbeddedAws, network: Network, name: str) -> None:
     ids = [state["InstanceId"] for state in network.scale(name, network.template(name), nodes=2)["Instances"]]
     embedded_aws.connection.send("PUT", f"{CONSOLE_PATH}/{ids[0]}", b"trn-node FAILED: disk full\n")
     outputs = [network.ec2.get_console_output(InstanceId=i, Latest=True).get("Output", "") for i in ids]
     assert outputs == ["trn-node FAILED: disk full\n", ""]
 
 
-def test_a_bucket_that_is_not_there_breaks_no_launch(network: Network, name: str) -> None:
+def test_missing_bucket_fails_no_launch(network: Network, name: str) -> None:
     user_data = b64encode(plain(f"nobody-has-{name}").encode()).decode()
     assert len(network.scale(name, network.template(name, UserData=user_data), nodes=1)["Instances"]) == 1

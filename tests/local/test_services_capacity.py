@@ -1,4 +1,4 @@
-"""Capacity Blocks, reservations and spot placement scores: for sale, bought, launched into, counted and refused."""
+"""Capacity Blocks, reservations and spot placement scores: offered, bought, launched into, counted and refused."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -51,14 +51,14 @@ def code_of(error: pytest.ExceptionInfo[ClientError]) -> str:
     return error.value.response["Error"]["Code"]
 
 
-def test_a_block_costs_its_sourced_price_for_every_instance_and_hour(embedded_aws: EmbeddedAws) -> None:
+def test_block_costs_sourced_price_per_instance_and_hour(embedded_aws: EmbeddedAws) -> None:
     offering = offered(embedded_aws)[-1]
     assert offering["UpfrontFee"] == "3432.96"
     assert offering["EndDate"] - offering["StartDate"] == timedelta(hours=48)
     assert f"{offering['EndDate']:%H:%M}" == "11:30"
 
 
-def test_offerings_keep_their_own_ids() -> None:
+def test_offerings_keep_their_ids() -> None:
     now = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
     def ids(now: datetime) -> list[str]:
@@ -72,19 +72,19 @@ def test_offerings_keep_their_own_ids() -> None:
     assert ids(now) == ids(now + timedelta(hours=1))
 
 
-def test_latest_end_and_number_narrow_what_is_offered(embedded_aws: EmbeddedAws) -> None:
+def test_latest_end_and_count_restrict_offerings(embedded_aws: EmbeddedAws) -> None:
     assert offered(embedded_aws, EndDateRange=datetime.now(UTC) + timedelta(hours=1)) == []
     assert offered(embedded_aws, EndDateRange=datetime.now(UTC) + timedelta(days=60))
     assert offered(embedded_aws, InstanceCount=64) == []
 
 
 @pytest.mark.parametrize("instance_type", ["trn2u.48xlarge", "trn2.3xlarge", "trn1.2xlarge"])
-def test_a_type_that_is_not_sold_in_blocks_is_refused(embedded_aws: EmbeddedAws, instance_type: str) -> None:
+def test_type_not_sold_in_blocks_is_refused(embedded_aws: EmbeddedAws, instance_type: str) -> None:
     with pytest.raises(ClientError, match="is not supported for Capacity Blocks in 'ap-south-2'"):
         offered(embedded_aws, InstanceType=instance_type)
 
 
-def test_a_block_that_was_bought_is_sold(embedded_aws: EmbeddedAws) -> None:
+def test_bought_block_is_no_longer_offered(embedded_aws: EmbeddedAws) -> None:
     offering = offered(embedded_aws, InstanceCount=3)[0]
     buy(embedded_aws, offering)
     ids = [other["CapacityBlockOfferingId"] for other in offered(embedded_aws, InstanceCount=3)]
@@ -101,7 +101,7 @@ def test_future_block_has_no_capacity_and_its_size_in_a_tag(embedded_aws: Embedd
     assert tags["aws:ec2capacityreservation:incrementalRequestedQuantity"] == "4"
 
 
-def test_a_block_is_shown_as_block_and_as_reservation(embedded_aws: EmbeddedAws) -> None:
+def test_block_is_shown_as_block_and_as_reservation(embedded_aws: EmbeddedAws) -> None:
     client = embedded_aws.client("ec2", BLOCK_REGION)
     bought = buy(embedded_aws, offered(embedded_aws, InstanceCount=5)[0])
     (block,) = client.describe_capacity_blocks(CapacityBlockIds=[bought["CapacityBlockId"]])["CapacityBlocks"]
@@ -124,7 +124,7 @@ def shown(ec2: Any, reservation_id: str) -> dict[str, Any]:
 
 
 def into(reservation_id: str, market: str | None = None) -> dict[str, Any]:
-    """What a launch template says to launch into a reservation."""
+    """The settings of a launch template that launches into a reservation."""
     target = {
         "CapacityReservationSpecification": {"CapacityReservationTarget": {"CapacityReservationId": reservation_id}}
     }
@@ -135,14 +135,14 @@ def template(network: Network, **data: Any) -> str:
     return network.template(f"t-{uuid.uuid4().hex[:8]}", **data)
 
 
-def test_a_reservation_is_in_its_zone_by_id_and_name(ec2: Any) -> None:
+def test_reservation_has_its_zone_by_id_and_name(ec2: Any) -> None:
     entry = shown(ec2, reserve(ec2, 2))
     assert (entry["AvailabilityZoneId"], entry["State"], entry["EndDateType"]) == (ZONE, "active", "unlimited")
     by_name = reserve(ec2, AvailabilityZone=entry["AvailabilityZone"], AvailabilityZoneId=ZONE)
     assert shown(ec2, by_name)["AvailabilityZoneId"] == ZONE
 
 
-def test_one_that_is_cancelled_launches_nothing(ec2: Any, network: Network) -> None:
+def test_cancelled_reservation_launches_nothing(ec2: Any, network: Network) -> None:
     reservation_id = reserve(ec2)
     ec2.cancel_capacity_reservation(CapacityReservationId=reservation_id)
     assert (shown(ec2, reservation_id)["State"], shown(ec2, reservation_id)["AvailableInstanceCount"]) == (
@@ -163,7 +163,7 @@ def test_reservation_expires_at_its_end(start_embedded_aws: Callable[[Settings],
     assert shown(ec2, reservation_id)["State"] == "expired"
 
 
-def test_a_launch_takes_room_of_the_reservation_and_its_end_gives_it_back(ec2: Any, network: Network) -> None:
+def test_launch_uses_reservation_and_termination_frees_it(ec2: Any, network: Network) -> None:
     reservation_id = reserve(ec2, 2)
     (instance,) = network.run(template(network, **into(reservation_id)))
     assert shown(ec2, reservation_id)["AvailableInstanceCount"] == 1
@@ -179,7 +179,7 @@ def test_a_launch_takes_room_of_the_reservation_and_its_end_gives_it_back(ec2: A
         ({}, "capacity-block", "InvalidParameterCombination"),
     ],
 )
-def test_a_reservation_that_does_not_fit_refuses_the_launch(
+def test_unsuitable_reservation_refuses_the_launch(
     ec2: Any, network: Network, reserved: dict[str, str], market: str | None, code: str
 ) -> None:
     with pytest.raises(ClientError) as error:
@@ -187,7 +187,7 @@ def test_a_reservation_that_does_not_fit_refuses_the_launch(
     assert code_of(error) == code
 
 
-def test_a_full_reservation_shows_as_a_failed_scaling_activity(ec2: Any, network: Network) -> None:
+def test_full_reservation_is_a_failed_scaling_activity(ec2: Any, network: Network) -> None:
     name = f"g-{uuid.uuid4().hex[:8]}"
     group = network.scale(name, template(network, **into(reserve(ec2, 1))), nodes=2)
     assert len(group["Instances"]) == 1
@@ -221,7 +221,7 @@ def _network_in_the_block(aws: EmbeddedAws, image: str) -> Network:
 
 
 @pytest.mark.parametrize("region", builtin_catalog().regions)
-def test_every_zone_that_offers_a_type_has_a_spot_placement_score(embedded_aws: EmbeddedAws, region: str) -> None:
+def test_every_zone_that_offers_a_type_has_a_spot_score(embedded_aws: EmbeddedAws, region: str) -> None:
     for entry in builtin_catalog().values():
         scores = embedded_aws.client("ec2", region).get_spot_placement_scores(
             InstanceTypes=[entry.name], TargetCapacity=1, SingleAvailabilityZone=True, RegionNames=[region]
@@ -230,7 +230,7 @@ def test_every_zone_that_offers_a_type_has_a_spot_placement_score(embedded_aws: 
         assert all(1 <= score["Score"] <= 10 for score in scores)
 
 
-def test_the_score_of_a_region_is_that_of_its_best_zone(ec2: Any) -> None:
+def test_spot_score_of_region_is_that_of_its_best_zone(ec2: Any) -> None:
     (score,) = ec2.get_spot_placement_scores(
         InstanceTypes=["trn1.32xlarge"], TargetCapacity=1, RegionNames=["us-west-2"]
     )["SpotPlacementScores"]

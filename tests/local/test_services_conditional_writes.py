@@ -1,4 +1,4 @@
-"""S3 decides on one conditional write after the other. moto asks whether an object is there, and writes it later."""
+"""S3 evaluates conditional writes one after the other. moto checks for the object first and writes it later."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ SECONDS = 0.5
 
 
 @pytest.mark.parametrize(("headers", "meet"), [({"If-None-Match": "*"}, False), ({}, True)])
-def test_conditional_writes_do_not_meet_and_others_may(headers: Mapping[str, str], meet: bool) -> None:
+def test_conditional_writes_are_serialised_and_others_are_not(headers: Mapping[str, str], meet: bool) -> None:
     both = Barrier(2)
 
     def write(_response: object) -> bool:

@@ -38,7 +38,7 @@ def network(embedded_aws: EmbeddedAws) -> Iterator[Network]:
 
 
 class Listener:
-    """A function that keeps every event it is called with, and rules that call it."""
+    """A function that keeps every event that it receives, and rules that call it."""
 
     def __init__(self, aws: EmbeddedAws, name: str) -> None:
         self._s3, self._events, self._seen, self._name = aws.client("s3"), aws.client("events"), f"seen-{name}", name
@@ -66,7 +66,7 @@ class Listener:
         self._events.put_targets(Rule=self._name, Targets=[{"Id": "1", "Arn": self.arn}])
 
     def received(self, number: int = 1) -> list[dict[str, Any]]:
-        """The events, waited for until there are so many."""
+        """Wait for this number of events and return them."""
         deadline = time.monotonic() + (SOON_S if number else A_WHILE_S)
         while len(events := self._read()) < (number or 1) and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -99,7 +99,7 @@ def objects_under(bucket_name: str, prefix: str) -> dict[str, Any]:
     }
 
 
-def test_an_object_in_a_bucket_that_reports_event_bridge_calls_the_function(
+def test_object_in_bucket_with_event_bridge_calls_the_function(
     embedded_aws: EmbeddedAws, listener: Listener, name: str
 ) -> None:
     configuration = {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
@@ -118,7 +118,7 @@ def test_an_object_in_a_bucket_that_reports_event_bridge_calls_the_function(
     [(False, "nodes/x", "ENABLED"), (True, "logs/x", "ENABLED"), (True, "nodes/x", "DISABLED")],
     ids=["bucket that publishes nothing", "other prefix", "rule that is off"],
 )
-def test_nothing_else_calls_it(
+def test_other_changes_do_not_call_the_function(
     embedded_aws: EmbeddedAws, listener: Listener, name: str, publishes: bool, key: str, state: str
 ) -> None:
     bucket(embedded_aws, name, publishes=publishes)
@@ -127,14 +127,14 @@ def test_nothing_else_calls_it(
     assert listener.received(0) == []
 
 
-def test_a_rule_with_a_schedule_is_called_by_no_event(embedded_aws: EmbeddedAws, listener: Listener, name: str) -> None:
+def test_schedule_rule_is_called_by_no_event(embedded_aws: EmbeddedAws, listener: Listener, name: str) -> None:
     bucket(embedded_aws, name)
     listener.listen(ScheduleExpression="rate(1 day)")
     embedded_aws.client("s3").put_object(Bucket=name, Key="x", Body=b"")
     assert listener.received(0) == []
 
 
-def test_an_instance_that_leaves_its_group_is_reported(network: Network, listener: Listener, name: str) -> None:
+def test_terminated_group_instance_is_reported(network: Network, listener: Listener, name: str) -> None:
     (state,) = network.scale(name, network.template(name), nodes=1)["Instances"]
     listener.listen(
         EventPattern={
@@ -159,7 +159,7 @@ def ids(network: Network, name: str) -> set[str]:
     return {state["InstanceId"] for state in network.group_named(name)["Instances"]}
 
 
-def test_an_unhealthy_instance_is_replaced_only_when_that_is_not_suspended(network: Network, name: str) -> None:
+def test_unhealthy_instance_is_replaced_unless_suspended(network: Network, name: str) -> None:
     (state,) = network.scale(name, network.template(name), nodes=1)["Instances"]
     replacing = {"AutoScalingGroupName": name, "ScalingProcesses": ["ReplaceUnhealthy"]}
     network.autoscaling.suspend_processes(**replacing)
@@ -170,6 +170,6 @@ def test_an_unhealthy_instance_is_replaced_only_when_that_is_not_suspended(netwo
     assert until(lambda: len(ids(network, name) - {state["InstanceId"]}) == 1)
 
 
-def test_the_health_of_an_instance_of_no_group_cannot_be_set(network: Network) -> None:
+def test_health_of_instance_without_group_cannot_be_set(network: Network) -> None:
     with pytest.raises(network.autoscaling.exceptions.ClientError, match="Instance Id not found"):
         network.autoscaling.set_instance_health(InstanceId="i-0123456789abcdef0", HealthStatus="Unhealthy")

@@ -1,4 +1,4 @@
-"""FSx for Lustre and EFS: what AWS shows, refuses and puts into a subnet."""
+"""FSx for Lustre and EFS: responses, errors and network interfaces as on AWS."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -65,14 +65,14 @@ def test_lustre_file_system_has_state_network_and_mount_name_until_deleted(
 
 
 @pytest.mark.parametrize(("service", "argument"), [("fsx", "FileSystemIds"), ("efs", "FileSystemId")])
-def test_an_unknown_file_system_is_an_error(embedded_aws: EmbeddedAws, service: str, argument: str) -> None:
+def test_unknown_file_system_is_an_error(embedded_aws: EmbeddedAws, service: str, argument: str) -> None:
     parameters = {argument: [UNKNOWN] if argument.endswith("s") else UNKNOWN}
     with pytest.raises(ClientError, match="FileSystemNotFound"):
         embedded_aws.client(service).describe_file_systems(**parameters)
 
 
 @pytest.mark.parametrize("status", ["ENABLED", "DISABLED"])
-def test_the_backup_policy_of_a_template_is_applied(embedded_aws: EmbeddedAws, status: str) -> None:
+def test_backup_policy_of_template_is_applied(embedded_aws: EmbeddedAws, status: str) -> None:
     stacks = Stacks(embedded_aws)
     properties = {"BackupPolicy": {"Status": status}}
     name = stacks.deploy(template({"X": {"Type": "AWS::EFS::FileSystem", "Properties": properties}}))
@@ -96,7 +96,7 @@ def _lustre(**properties: Any) -> dict[str, Any]:
     return template({**network, "X": {"Type": "AWS::FSx::FileSystem", "Properties": given}})
 
 
-def test_lustre_update_grows_the_file_system_in_place(embedded_aws: EmbeddedAws) -> None:
+def test_lustre_update_grows_file_system_in_place(embedded_aws: EmbeddedAws) -> None:
     stacks, fsx = Stacks(embedded_aws), embedded_aws.client("fsx")
     name = stacks.deploy(_lustre())
     file_system = stacks.physical_id(name, "X")
@@ -121,7 +121,7 @@ def test_refused_lustre_update_rolls_back(change: dict[str, Any], embedded_aws: 
     assert shown["StorageCapacity"] == 2400
 
 
-def test_lustre_deployment_type_change_replaces_the_file_system(embedded_aws: EmbeddedAws) -> None:
+def test_lustre_deployment_type_change_replaces_file_system(embedded_aws: EmbeddedAws) -> None:
     stacks = Stacks(embedded_aws)
     name = stacks.deploy(_lustre())
     before = stacks.physical_id(name, "X")
@@ -131,7 +131,7 @@ def test_lustre_deployment_type_change_replaces_the_file_system(embedded_aws: Em
     assert stacks.physical_id(name, "X") != before
 
 
-def test_efs_throughput_is_changed_in_place(embedded_aws: EmbeddedAws) -> None:
+def test_efs_throughput_changes_in_place(embedded_aws: EmbeddedAws) -> None:
     stacks, efs = Stacks(embedded_aws), embedded_aws.client("efs")
 
     def file_system(**properties: Any) -> dict[str, Any]:

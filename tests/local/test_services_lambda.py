@@ -1,4 +1,4 @@
-"""A Lambda function runs as a process here: its result, its errors, its logs, and what it can and cannot see."""
+"""A Lambda function runs as a local process: its result, errors and logs, and its isolation."""
 
 import io
 import json
@@ -39,7 +39,7 @@ def create(embedded_aws: EmbeddedAws) -> Create:
 
 
 def creator(aws: EmbeddedAws) -> Create:
-    """How to create a function of a handler's text, and of `modules`: other texts by name."""
+    """A function that creates Lambda functions from a handler's text and from `modules`: other texts by name."""
     client, iam = aws.client("lambda"), aws.client("iam")
     if not any(role["RoleName"] == "lambda" for role in iam.list_roles()["Roles"]):
         iam.create_role(RoleName="lambda", AssumeRolePolicyDocument="{}")
@@ -82,7 +82,7 @@ def runs(pid: int) -> bool:
         return False
 
 
-def test_result_and_log_of_a_handler_are_given(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_result_and_log_of_handler_are_returned(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create("def handler(event, context):\n    print('noise')\n    return {'twice': event['n'] * 2}\n")
     assert f"/aws/lambda/{name}" not in log_groups(embedded_aws)
     assert invoke(embedded_aws, name, {"n": 21}) == ({"twice": 42}, None)
@@ -110,7 +110,7 @@ def test_failed_invocation_is_a_function_error(
 
 
 @pytest.mark.parametrize(("mode", "refused"), [(0o600, True), (0o750, True), (0o644, False)], ids=oct)
-def test_code_that_lambdas_user_may_not_read_is_refused(
+def test_code_unreadable_for_lambda_user_is_refused(
     embedded_aws: EmbeddedAws, create: Create, mode: int, refused: bool
 ) -> None:
     code = io.BytesIO()
@@ -121,7 +121,7 @@ def test_code_that_lambdas_user_may_not_read_is_refused(
     assert not refused or payload["errorMessage"] == "[Errno 13] Permission denied: '/var/task/index.py'"
 
 
-def test_function_reaches_the_embedded_aws_with_its_own_variables(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_function_reaches_embedded_aws_with_its_variables(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create(
         "import boto3, os\n"
         "def handler(event, context):\n"
@@ -138,7 +138,7 @@ def test_function_reaches_the_embedded_aws_with_its_own_variables(embedded_aws: 
     assert not [value for value in values if keys.secret_access_key in value or keys.access_key_id in value]
 
 
-def test_invocations_share_their_code_and_have_a_home_of_their_own(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_invocations_share_code_and_have_separate_homes(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create(
         "import os\n"
         "from pathlib import Path\n"
@@ -152,7 +152,7 @@ def test_invocations_share_their_code_and_have_a_home_of_their_own(embedded_aws:
     assert first == second == [f"{first[1]}/index.py", first[1], []]
 
 
-def test_changed_code_is_what_runs(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_changed_code_runs_at_next_invocation(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create("def handler(event, context):\n    return 'old'\n")
     assert invoke(embedded_aws, name)[0] == "old"
     changed = zipped("def handler(event, context):\n    return 'new'\n")
@@ -160,7 +160,7 @@ def test_changed_code_is_what_runs(embedded_aws: EmbeddedAws, create: Create) ->
     assert invoke(embedded_aws, name)[0] == "new"
 
 
-def test_an_event_invocation_returns_before_the_function_ends(
+def test_event_invocation_returns_before_function_ends(
     embedded_aws: EmbeddedAws, create: Create, tmp_path: Path
 ) -> None:
     name = create(
@@ -176,7 +176,7 @@ def test_an_event_invocation_returns_before_the_function_ends(
     assert wait_until(lambda: group in log_groups(embedded_aws) and "done" in log_of(embedded_aws, group))
 
 
-def test_a_function_can_invoke_itself_asynchronously(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_function_can_invoke_itself_asynchronously(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create(
         "import boto3, json\n"
         "def handler(event, context):\n"
@@ -190,7 +190,7 @@ def test_a_function_can_invoke_itself_asynchronously(embedded_aws: EmbeddedAws, 
     assert wait_until(lambda: group in log_groups(embedded_aws) and "left 0" in log_of(embedded_aws, group))
 
 
-def test_a_dry_run_runs_nothing(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_dry_run_invokes_nothing(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create("def handler(event, context):\n    return 1\n")
     answer = embedded_aws.client("lambda").invoke(FunctionName=name, InvocationType="DryRun")
     assert answer["StatusCode"] == 204
@@ -205,7 +205,7 @@ def test_code_over_250_mib_unpacked_is_refused(create: Create) -> None:
         create("", code=archive.getvalue())
 
 
-def test_a_configured_log_group_takes_the_log_and_no_other_is_made(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_configured_log_group_replaces_the_default(embedded_aws: EmbeddedAws, create: Create) -> None:
     group = f"own-{uuid.uuid4().hex[:8]}"
     embedded_aws.client("logs").create_log_group(logGroupName=group)
     name = create("def handler(event, context):\n    print('hello')\n", LoggingConfig={"LogGroup": group})
@@ -214,7 +214,7 @@ def test_a_configured_log_group_takes_the_log_and_no_other_is_made(embedded_aws:
     assert f"/aws/lambda/{name}" not in log_groups(embedded_aws)
 
 
-def test_a_configured_log_group_is_shown_and_stays_gone(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_missing_configured_log_group_is_not_created(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create("def handler(event, context):\n    print('hello')\n", LoggingConfig={"LogGroup": "never-made"})
     shown = embedded_aws.client("lambda").get_function_configuration(FunctionName=name)
     assert shown["LoggingConfig"]["LogGroup"] == "never-made"
@@ -262,14 +262,14 @@ def handler(event, context):
 
 
 def ancestors_of_one_that_runs(aws: EmbeddedAws, name: str, folder: Path) -> list[int]:
-    """Of a running invocation: its process, its watcher, and their starter."""
+    """The ancestors of a running invocation: its process, its watcher, and their starter."""
     pids = folder / "ancestors"
     invoke(aws, name, {"tell": str(pids)}, kind="Event")
     assert wait_until(pids.exists)
     return [int(pid) for pid in pids.read_text().split()]
 
 
-def test_a_function_sees_no_difference_between_interpreters(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_function_environment_is_the_same_on_both_interpreters(embedded_aws: EmbeddedAws, create: Create) -> None:
     shared, error = invoke(embedded_aws, create(OWN_PROCESS))
     own, _ = invoke(embedded_aws, create(OWN_PROCESS, modules={"jmespath": ""}))
     assert error is None
@@ -277,18 +277,18 @@ def test_a_function_sees_no_difference_between_interpreters(embedded_aws: Embedd
     assert (shared["open files"], shared["input left"], shared["leads its session"]) == (3, "", True)
 
 
-def test_a_function_imports_what_it_brings_along(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_function_imports_its_own_modules(embedded_aws: EmbeddedAws, create: Create) -> None:
     body = "import jmespath\ndef handler(event, context):\n    return jmespath.__version__\n"
     assert invoke(embedded_aws, create(body, modules={"jmespath": "__version__ = 'its own'"}))[0] == "its own"
 
 
-def test_the_interpreter_heeds_the_variables_of_the_function(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_variables_of_function_reach_its_interpreter(embedded_aws: EmbeddedAws, create: Create) -> None:
     body = "import sys, time\ndef handler(event, context):\n    return [sys.flags.hash_randomization, time.tzname[0]]\n"
     name = create(body, Environment={"Variables": {"PYTHONHASHSEED": "0", "TZ": "JST-9"}})
     assert invoke(embedded_aws, name)[0] == [0, "JST"]
 
 
-def test_nothing_is_left_of_an_invocation(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_ended_invocation_leaves_nothing(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create(
         "import os, random, uuid, boto3\n"
         "def handler(event, context):\n"
@@ -317,7 +317,7 @@ def handler(event, context):
 
 @pytest.mark.parametrize("detached", [False, True])
 @pytest.mark.parametrize(("seconds", "error"), [(0, None), (60, "Sandbox.Timedout")])
-def test_children_end_with_the_invocation_that_left_them(
+def test_children_end_with_their_invocation(
     embedded_aws: EmbeddedAws, create: Create, detached: bool, seconds: int, error: str | None
 ) -> None:
     name = create(LEAVES_A_CHILD, Timeout=5)
@@ -329,7 +329,7 @@ def test_children_end_with_the_invocation_that_left_them(
     assert not any(runs(int(pid)) for pid in line.split()[1:])
 
 
-def test_invocations_run_beside_each_other(embedded_aws: EmbeddedAws, create: Create, tmp_path: Path) -> None:
+def test_invocations_run_concurrently(embedded_aws: EmbeddedAws, create: Create, tmp_path: Path) -> None:
     name = create(
         "import time\n"
         "from pathlib import Path\n"
@@ -342,7 +342,7 @@ def test_invocations_run_beside_each_other(embedded_aws: EmbeddedAws, create: Cr
     assert invoke(embedded_aws, name, {"own": two, "other": one}) == (None, None)
 
 
-def test_more_output_than_a_pipe_holds_is_logged(embedded_aws: EmbeddedAws, create: Create) -> None:
+def test_output_larger_than_a_pipe_is_logged(embedded_aws: EmbeddedAws, create: Create) -> None:
     name = create("def handler(event, context):\n    print('x' * 200_000)\n")
     assert invoke(embedded_aws, name)[1] is None
     assert "x" * 200_000 in log_of(embedded_aws, f"/aws/lambda/{name}")
@@ -350,13 +350,13 @@ def test_more_output_than_a_pipe_holds_is_logged(embedded_aws: EmbeddedAws, crea
 
 @pytest.fixture
 def own_aws(tmp_path: Path) -> Iterator[EmbeddedAws]:
-    """A server that starts functions by a process of its own."""
+    """A server that starts functions through its own launcher process."""
     connection = lifecycle.start(tmp_path, Settings()).connection
     yield EmbeddedAws(connection=connection, log=tmp_path / lifecycle.LOG_FILE)
     lifecycle.stop(tmp_path)
 
 
-def test_functions_run_after_their_launcher_was_killed(own_aws: EmbeddedAws, tmp_path: Path) -> None:
+def test_functions_run_after_launcher_was_killed(own_aws: EmbeddedAws, tmp_path: Path) -> None:
     name = creator(own_aws)(ITS_ANCESTORS, Timeout=300)
     still_running, _, zygote = ancestors_of_one_that_runs(own_aws, name, tmp_path)
     assert invoke(own_aws, name)[0][-1] == zygote
@@ -367,7 +367,7 @@ def test_functions_run_after_their_launcher_was_killed(own_aws: EmbeddedAws, tmp
     assert another != zygote
 
 
-def test_killed_embedded_aws_leaves_no_running_process(own_aws: EmbeddedAws, tmp_path: Path) -> None:
+def test_killed_embedded_aws_leaves_no_process(own_aws: EmbeddedAws, tmp_path: Path) -> None:
     pids = ancestors_of_one_that_runs(own_aws, creator(own_aws)(ITS_ANCESTORS, Timeout=300), tmp_path)
     server = lifecycle.status(tmp_path)
     assert server is not None

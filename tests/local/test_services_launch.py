@@ -1,4 +1,4 @@
-"""Instances come up as their launch template says, and what AWS refuses is refused."""
+"""Instances start as their launch template defines; launches that AWS refuses are refused."""
 
 import uuid
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def tags(name: str) -> list[dict[str, Any]]:
     return [{"ResourceType": kind, "Tags": [{"Key": "trn:cluster", "Value": name}]} for kind in TAGGED]
 
 
-def test_each_network_card_has_its_interface_address_group_and_tags(network: Network, name: str) -> None:
+def test_each_network_card_has_interface_address_group_and_tags(network: Network, name: str) -> None:
     template = network.template(name, TagSpecifications=tags(name), NetworkInterfaces=network.cards(8))
     shown = [
         i for one in network.run(template, count=2) for i in network.instance(one["InstanceId"])["NetworkInterfaces"]
@@ -51,13 +51,13 @@ def test_each_network_card_has_its_interface_address_group_and_tags(network: Net
     assert {tag["ResourceType"] for tag in tagged} == set(TAGGED)
 
 
-def test_an_efa_only_interface_takes_no_address(network: Network, name: str) -> None:
+def test_efa_only_interface_uses_no_address(network: Network, name: str) -> None:
     (instance,) = network.run(network.template(name, NetworkInterfaces=network.cards(8, kind="efa-only")))
     shown = network.instance(instance["InstanceId"])["NetworkInterfaces"]
     assert [i.get("PrivateIpAddress") is not None for i in shown].count(True) == 1
 
 
-def test_the_instance_is_what_its_template_says(embedded_aws: EmbeddedAws, network: Network, name: str) -> None:
+def test_instance_has_settings_of_its_template(embedded_aws: EmbeddedAws, network: Network, name: str) -> None:
     profile = embedded_aws.client("iam").create_instance_profile(InstanceProfileName=name)["InstanceProfile"]
     options = {"HttpTokens": "required", "HttpPutResponseHopLimit": 2}
     volume = {"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": 500, "VolumeType": "gp3", "Encrypted": True}}
@@ -79,7 +79,7 @@ def test_the_instance_is_what_its_template_says(embedded_aws: EmbeddedAws, netwo
     assert shown == [(500, "gp3", True, 125)]
 
 
-def test_a_zone_that_does_not_offer_the_type_refuses_it(embedded_aws: EmbeddedAws, name: str) -> None:
+def test_zone_that_does_not_offer_the_type_refuses_launch(embedded_aws: EmbeddedAws, name: str) -> None:
     elsewhere = make_network(embedded_aws, zone_id="usw2-az2")
     with pytest.raises(ClientError) as error:
         elsewhere.run(elsewhere.template(name))
@@ -88,7 +88,7 @@ def test_a_zone_that_does_not_offer_the_type_refuses_it(embedded_aws: EmbeddedAw
     assert "choosing us-west-2b, us-west-2d" in message
 
 
-def test_a_placement_group_with_a_capacity_block_is_refused(network: Network, name: str) -> None:
+def test_placement_group_with_capacity_block_is_refused(network: Network, name: str) -> None:
     network.ec2.create_placement_group(GroupName=name, Strategy="cluster")
     template = network.template(
         name, Placement={"GroupName": name}, InstanceMarketOptions={"MarketType": "capacity-block"}
@@ -97,7 +97,7 @@ def test_a_placement_group_with_a_capacity_block_is_refused(network: Network, na
         network.run(template)
 
 
-def test_a_launch_over_the_quota_is_refused_until_instances_end(network: Network, name: str) -> None:
+def test_launch_over_quota_is_refused_until_instances_end(network: Network, name: str) -> None:
     template = network.template(name)
     gone = network.run(template, count=2)
     assert "InstanceLifecycle" not in network.instance(gone[0]["InstanceId"])
@@ -119,21 +119,21 @@ def test_spot_has_a_separate_quota(network: Network, name: str) -> None:
     assert refusal(error)[0] == "MaxSpotInstanceCountExceeded"
 
 
-def test_a_subnet_without_free_addresses_refuses(embedded_aws: EmbeddedAws, name: str) -> None:
+def test_subnet_without_free_addresses_refuses_launch(embedded_aws: EmbeddedAws, name: str) -> None:
     small = make_network(embedded_aws, zone_id="usw2-az4", prefix=28)
     with pytest.raises(ClientError) as error:
         small.run(small.template(name, NetworkInterfaces=small.cards(8)), count=2)
     assert refusal(error)[0] == "InsufficientFreeAddressesInSubnet"
 
 
-def test_tags_can_be_requested_by_key_and_value(network: Network, name: str) -> None:
+def test_tags_can_be_filtered_by_key_and_value(network: Network, name: str) -> None:
     network.ec2.create_tags(Resources=[network.vpc], Tags=[{"Key": "trn:cluster", "Value": name}])
     network.ec2.create_tags(Resources=[network.subnet], Tags=[{"Key": "trn:cluster", "Value": "another"}])
     found = network.ec2.describe_tags(Filters=[{"Name": "tag:trn:cluster", "Values": [name]}])["Tags"]
     assert [tag["ResourceId"] for tag in found] == [network.vpc]
 
 
-def test_snapshots_are_those_of_the_owner_requested(network: Network) -> None:
+def test_snapshots_are_filtered_by_owner(network: Network) -> None:
     volume = network.ec2.create_volume(AvailabilityZone=f"{network.ec2.meta.region_name}a", Size=1)["VolumeId"]
     own = network.ec2.create_snapshot(VolumeId=volume)["SnapshotId"]
     try:
@@ -146,7 +146,7 @@ def test_snapshots_are_those_of_the_owner_requested(network: Network) -> None:
         network.ec2.delete_volume(VolumeId=volume)
 
 
-def test_a_terminated_instance_leaves_no_interface_volume_or_tag(network: Network, name: str) -> None:
+def test_terminated_instance_leaves_no_interface_volume_or_tag(network: Network, name: str) -> None:
     root = [{"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": 8, "DeleteOnTermination": True}}]
     template = network.template(
         name, TagSpecifications=tags(name), NetworkInterfaces=network.cards(8), BlockDeviceMappings=root
@@ -168,7 +168,7 @@ def test_instances_can_be_filtered_with_wildcards(network: Network, name: str) -
         assert ids.count(instance["InstanceId"]) == found, pattern
 
 
-def test_a_placement_group_in_use_cannot_be_deleted(network: Network, name: str) -> None:
+def test_placement_group_in_use_cannot_be_deleted(network: Network, name: str) -> None:
     network.ec2.create_placement_group(GroupName=name, Strategy="cluster")
     with pytest.raises(ClientError, match="already exists"):
         network.ec2.create_placement_group(GroupName=name, Strategy="cluster")
@@ -182,7 +182,7 @@ def test_a_placement_group_in_use_cannot_be_deleted(network: Network, name: str)
         network.ec2.describe_placement_groups(GroupNames=[name])
 
 
-def test_what_is_deleted_of_a_network_leaves_nothing(network: Network) -> None:
+def test_deleted_network_leaves_nothing(network: Network) -> None:
     address = network.ec2.allocate_address(Domain="vpc")["AllocationId"]
     gateway = network.ec2.create_nat_gateway(SubnetId=network.subnet, AllocationId=address)["NatGateway"]
     network.ec2.delete_nat_gateway(NatGatewayId=gateway["NatGatewayId"])
@@ -197,7 +197,7 @@ def test_what_is_deleted_of_a_network_leaves_nothing(network: Network) -> None:
     assert network.ec2.describe_network_acls(Filters=[{"Name": "vpc-id", "Values": [vpc]}])["NetworkAcls"] == []
 
 
-def test_new_volumes_are_encrypted_with_the_key_of_aws_by_default(embedded_aws: EmbeddedAws) -> None:
+def test_new_volumes_are_encrypted_with_aws_managed_key(embedded_aws: EmbeddedAws) -> None:
     ec2, kms = embedded_aws.client("ec2", "sa-east-1"), embedded_aws.client("kms", "sa-east-1")
     assert ec2.get_ebs_default_kms_key_id()["KmsKeyId"] == "alias/aws/ebs"
     ec2.create_volume(AvailabilityZone="sa-east-1a", Size=1, Encrypted=True)

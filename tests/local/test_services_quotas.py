@@ -1,4 +1,4 @@
-"""Service Quotas answers for EC2 and SageMaker, with the seeded values or those chosen at the start."""
+"""Service Quotas answers for EC2 and SageMaker, with seeded values or those chosen at the start."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -34,20 +34,20 @@ def test_quotas_are_listed_over_pages_and_by_default(embedded_aws: EmbeddedAws) 
 
 
 @pytest.mark.parametrize("key", [key for key, value in facts()["limits"].items() if isinstance(value, dict)])
-def test_the_limits_of_the_facts_are_there_with_the_defaults_of_aws(embedded_aws: EmbeddedAws, key: str) -> None:
+def test_limits_of_the_facts_have_aws_defaults(embedded_aws: EmbeddedAws, key: str) -> None:
     limit = facts()["limits"][key]
     parameters = {"ServiceCode": limit["service"], "QuotaCode": limit["code"]}
     quota = embedded_aws.client("service-quotas").get_service_quota(**parameters)["Quota"]
     assert (quota["QuotaName"], quota["Value"]) == (limit["name"], limit["default"])
 
 
-def test_an_unknown_quota_is_no_such_resource(embedded_aws: EmbeddedAws) -> None:
+def test_unknown_quota_is_no_such_resource(embedded_aws: EmbeddedAws) -> None:
     with pytest.raises(ClientError) as error:
         embedded_aws.client("service-quotas").get_service_quota(ServiceCode="ec2", QuotaCode="L-00000000")
     assert error.value.response["Error"]["Code"] == "NoSuchResourceException"
 
 
-def test_a_quota_chosen_at_the_start_is_shown_and_enforced(chosen_aws: EmbeddedAws) -> None:
+def test_chosen_quota_is_shown_and_enforced(chosen_aws: EmbeddedAws) -> None:
     quota = chosen_aws.client("service-quotas").get_service_quota(ServiceCode="ec2", QuotaCode=TRN)["Quota"]
     assert quota["Value"] == 128
     network = make_network(chosen_aws, zone_id="usw2-az4")
@@ -55,7 +55,7 @@ def test_a_quota_chosen_at_the_start_is_shown_and_enforced(chosen_aws: EmbeddedA
         network.run(network.template("two"), count=2)
 
 
-def test_every_trainium_type_counts_against_the_trn_quotas() -> None:
+def test_every_trainium_type_counts_against_trn_quotas() -> None:
     trainium = [name for name, kind in builtin_catalog().items() if not kind.is_gpu]
     codes = {quota.code for name in trainium if (quota := quota_for(name, "on-demand"))}
     assert codes == {TRN}
@@ -65,7 +65,7 @@ def test_every_trainium_type_counts_against_the_trn_quotas() -> None:
 
 
 def used(aws: EmbeddedAws, code: str) -> float:
-    """What the metric that Service Quotas names for a quota says."""
+    """The value of the usage metric that Service Quotas names for a quota."""
     quota = aws.client("service-quotas").get_service_quota(ServiceCode="ec2", QuotaCode=code)["Quota"]
     metric, now = quota["UsageMetric"], datetime.now(UTC)
     (point,) = aws.client("cloudwatch").get_metric_statistics(
@@ -80,7 +80,7 @@ def used(aws: EmbeddedAws, code: str) -> float:
     return point["Maximum"]
 
 
-def test_the_usage_metric_counts_what_runs_and_no_longer_what_has_ended(chosen_aws: EmbeddedAws) -> None:
+def test_usage_metric_counts_only_running_instances(chosen_aws: EmbeddedAws) -> None:
     network = make_network(chosen_aws, zone_id="usw2-az4")
     before = used(chosen_aws, TRN)
     (instance,) = network.run(network.template("counted"))
@@ -89,7 +89,7 @@ def test_the_usage_metric_counts_what_runs_and_no_longer_what_has_ended(chosen_a
     assert used(chosen_aws, TRN) == before
 
 
-def test_metrics_of_other_namespaces_are_motos(embedded_aws: EmbeddedAws) -> None:
+def test_metrics_of_other_namespaces_come_from_moto(embedded_aws: EmbeddedAws) -> None:
     cloudwatch, now = embedded_aws.client("cloudwatch"), datetime.now(UTC)
     cloudwatch.put_metric_data(Namespace="mine", MetricData=[{"MetricName": "loss", "Value": 3.0, "Timestamp": now}])
     span = {"StartTime": now - timedelta(minutes=5), "EndTime": now + timedelta(minutes=5), "Period": 60}
@@ -112,7 +112,7 @@ def history(aws: EmbeddedAws, region: str, **more: str) -> list[dict[str, Any]]:
     return [r for page in pages.paginate(**parameters) for r in page["RequestedQuotas"]]
 
 
-def test_one_open_request_for_more_is_in_the_history_of_its_region(embedded_aws: EmbeddedAws) -> None:
+def test_open_increase_request_is_in_history_of_its_region(embedded_aws: EmbeddedAws) -> None:
     made = ask_for(embedded_aws, "us-east-1", 1024)
     assert (made["Status"], made["DesiredValue"]) == ("PENDING", 1024)
     (shown,) = history(embedded_aws, "us-east-1")
@@ -125,7 +125,7 @@ def test_one_open_request_for_more_is_in_the_history_of_its_region(embedded_aws:
     ("desired", "code", "error"),
     [(2048, TRN, "ResourceAlreadyExists"), (256, TRN_SPOT, "IllegalArgument"), (1, "L-00000000", "NoSuchResource")],
 )
-def test_wrong_request_for_more_is_refused(embedded_aws: EmbeddedAws, desired: float, code: str, error: str) -> None:
+def test_invalid_increase_request_is_refused(embedded_aws: EmbeddedAws, desired: float, code: str, error: str) -> None:
     if error == "ResourceAlreadyExists":
         ask_for(embedded_aws, "us-east-2", 1024)
     with pytest.raises(ClientError) as refused:
@@ -138,13 +138,13 @@ def sagemaker_names(aws: EmbeddedAws, operation: str) -> set[str]:
     return {q["QuotaName"] for page in pages.paginate(ServiceCode="sagemaker") for q in page["Quotas"]}
 
 
-def test_sagemaker_has_the_quotas_that_the_facts_know(embedded_aws: EmbeddedAws) -> None:
+def test_sagemaker_has_the_quotas_of_the_facts(embedded_aws: EmbeddedAws) -> None:
     for name, code in facts()["sagemaker_quotas"]["codes"].items():
         quota = embedded_aws.client("service-quotas").get_service_quota(ServiceCode="sagemaker", QuotaCode=code)
         assert quota["Quota"]["QuotaName"] == name
 
 
-def test_some_sagemaker_quotas_are_among_the_defaults_only(embedded_aws: EmbeddedAws) -> None:
+def test_some_sagemaker_quotas_exist_only_as_defaults(embedded_aws: EmbeddedAws) -> None:
     only = sagemaker_names(embedded_aws, "list_aws_default_service_quotas") - sagemaker_names(
         embedded_aws, "list_service_quotas"
     )

@@ -1,11 +1,11 @@
-"""SageMaker takes instance types and requests that AWS takes."""
+"""SageMaker accepts the instance types and requests that AWS accepts."""
 
 from tests.local.conftest import EmbeddedAws
 
 ROLE = "arn:aws:iam::123456789012:role/sagemaker"
 
 
-def test_an_endpoint_can_be_configured_on_a_trainium_type(embedded_aws: EmbeddedAws) -> None:
+def test_endpoint_accepts_a_trainium_type(embedded_aws: EmbeddedAws) -> None:
     sagemaker = embedded_aws.client("sagemaker")
     image = "123456789012.dkr.ecr.us-west-2.amazonaws.com/model:1"
     sagemaker.create_model(ModelName="m", ExecutionRoleArn=ROLE, PrimaryContainer={"Image": image})
@@ -15,7 +15,7 @@ def test_an_endpoint_can_be_configured_on_a_trainium_type(embedded_aws: Embedded
     assert shown["InstanceType"] == "ml.trn1.32xlarge"
 
 
-def test_an_instance_group_needs_neither_threads_per_core_nor_scripts(embedded_aws: EmbeddedAws) -> None:
+def test_instance_group_needs_no_threads_per_core_or_scripts(embedded_aws: EmbeddedAws) -> None:
     sagemaker = embedded_aws.client("sagemaker")
     group = {
         "InstanceCount": 1,

@@ -1,4 +1,4 @@
-"""EventBridge Scheduler of the embedded AWS: functions are called, by a clock that tests put forward."""
+"""EventBridge Scheduler of the embedded AWS calls functions, by a clock that tests set forward."""
 
 import io
 import json
@@ -40,7 +40,7 @@ def clock(aws: EmbeddedAws) -> MovableClock:
 
 @pytest.fixture(scope="module")
 def function(aws: EmbeddedAws) -> str:
-    """The ARN of a function that sends a queue its event and its time."""
+    """The ARN of a function that sends its event and the time to a queue."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as package:
         package.writestr(readable("index.py"), CODE)
@@ -58,7 +58,7 @@ def function(aws: EmbeddedAws) -> str:
 
 @pytest.fixture
 def calls_of(aws: EmbeddedAws, clock: MovableClock, function: str) -> Scheduled:
-    """Make a schedule. What it returns gives the times at which its function was called since it was last asked."""
+    """Make a schedule. Returns a function for the times of the calls since it was last called."""
     return lambda name, expression: _schedule(aws, clock, function, name, expression)
 
 
@@ -72,7 +72,7 @@ def _schedule(
         FlexibleTimeWindow={"Mode": "OFF"},
         Target={"Arn": function, "RoleArn": f"arn:aws:iam::{ACCOUNT_ID}:role/r", "Input": json.dumps({"queue": queue})},
     )
-    clock.forward(minutes=1)  # it is seen: from now on it counts
+    clock.forward(minutes=1)  # The scheduler has seen it and counts from here.
 
     def times() -> list[float]:
         sqs = aws.client("sqs")
@@ -84,11 +84,9 @@ def _schedule(
     return times
 
 
-def test_a_rate_runs_once_its_time_has_passed_and_once_however_long_that_was(
-    clock: MovableClock, calls_of: Scheduled
-) -> None:
+def test_rate_runs_once_after_any_interval(clock: MovableClock, calls_of: Scheduled) -> None:
     called = calls_of("often", "rate(5 minutes)")
-    clock.forward(minutes=3)  # it was seen before or after the minute that has passed
+    clock.forward(minutes=3)  # The schedule was seen before or after the minute that has passed.
     assert called() == []
     clock.forward(minutes=3)
     assert len(called()) == 1
@@ -96,14 +94,14 @@ def test_a_rate_runs_once_its_time_has_passed_and_once_however_long_that_was(
     assert len(called()) == 1
 
 
-def test_a_function_sees_the_time_of_the_embedded_aws(clock: MovableClock, calls_of: Scheduled) -> None:
+def test_function_sees_time_of_embedded_aws(clock: MovableClock, calls_of: Scheduled) -> None:
     called = calls_of("seldom", "rate(1 hour)")
     clock.forward(days=40)
     (at,) = called()
     assert abs(at - clock.now.timestamp()) < 30
 
 
-def test_a_clock_is_not_put_back(clock: MovableClock) -> None:
+def test_clock_cannot_be_set_back(clock: MovableClock) -> None:
     with pytest.raises(ValueError, match="already"):
         clock.forward(hours=-1)
 
@@ -112,14 +110,14 @@ def test_a_clock_is_not_put_back(clock: MovableClock) -> None:
     ("expression", "after"),
     [("rate(1 minute)", timedelta(minutes=1)), ("rate(12 hours)", timedelta(hours=12)), ("rate(2 days)", timedelta(2))],
 )
-def test_rates_are_counted_from_the_last_run(expression: str, after: timedelta) -> None:
+def test_rate_counts_from_the_last_run(expression: str, after: timedelta) -> None:
     assert next_run(expression, NOON) == NOON + after
 
 
-def test_a_moment_comes_once() -> None:
+def test_at_expression_runs_once() -> None:
     assert next_run("at(2026-11-21T13:00:00)", NOON) == NOON + timedelta(hours=1)
     assert next_run("at(2026-11-21T12:00:00)", NOON) == datetime.max.replace(tzinfo=UTC)
 
 
-def test_an_expression_that_is_not_known_never_runs() -> None:
+def test_unknown_expression_never_runs() -> None:
     assert next_run("cron(0 12 * * ? *)", NOON) is None

@@ -1,4 +1,4 @@
-"""What a stand-in reads from user data and writes about a node, without a server."""
+"""How a stand-in reads user data and writes the record of a node, without a server."""
 
 import gzip
 from email.mime.application import MIMEApplication
@@ -30,7 +30,7 @@ def multipart(script: bytes) -> bytes:
     ],
     ids=["plain", "compressed", "part", "compressed part", "unquoted"],
 )
-def test_the_report_url_is_found_however_the_user_data_is_packed(user_data: bytes) -> None:
+def test_report_url_is_found_in_any_packing_of_user_data(user_data: bytes) -> None:
     assert report_url(user_data) == "s3://bucket/prefix"
 
 
@@ -39,7 +39,7 @@ def test_the_report_url_is_found_however_the_user_data_is_packed(user_data: byte
     [b"", b"#!/bin/bash\n", b"# TRN_REPORT_URL=s3://b/p\n", b"\xff\xfe\x00"],
     ids=["nothing", "no line", "a comment", "not text"],
 )
-def test_user_data_without_the_line_has_no_report_url(user_data: bytes) -> None:
+def test_user_data_without_report_line_has_no_url(user_data: bytes) -> None:
     assert report_url(user_data) is None
 
 
@@ -47,7 +47,7 @@ NEURON_DEVICES = ("neuron-devices", "neuron-ls shows {} of {} Neuron devices")
 
 
 @pytest.mark.parametrize("name", sorted(builtin_catalog()))
-def test_record_has_the_devices_of_the_catalogue_and_says_who_wrote_it(name: str) -> None:
+def test_record_has_devices_of_catalogue_and_names_its_writer(name: str) -> None:
     kind = builtin_catalog()[name]
     devices = kind.devices
     check, shown = ("gpus", "nvidia-smi shows {} of {} GPUs") if kind.is_gpu else NEURON_DEVICES
@@ -60,7 +60,7 @@ def test_record_has_the_devices_of_the_catalogue_and_says_who_wrote_it(name: str
         assert WRITER in record.checks
 
 
-def test_a_node_of_an_unknown_type_can_fail_too() -> None:
+def test_node_of_unknown_type_can_fail() -> None:
     record = node_record("i-1", "m5.large", failed=True)
     assert (record.state, record.reason) == (
         "failed",

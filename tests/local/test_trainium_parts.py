@@ -85,7 +85,7 @@ VALUES = {name: _arn(name) if name.endswith("Role") else _ref(name) for name in 
 
 
 def _changed(given: Any, change: Any) -> Any:
-    """`given` with the keys of `change` in place of its own; None takes a key away."""
+    """`given` with the keys of `change`; None removes a key."""
     if not isinstance(given, dict) or not isinstance(change, dict):
         return change
     old, new = cast(Resources, given), cast(Resources, change)
@@ -94,7 +94,7 @@ def _changed(given: Any, change: Any) -> Any:
 
 
 def _part(base: str, change: dict[str, Any]) -> Resources:
-    """The resource, and for an Auto Scaling group the launch template that `launch` changes."""
+    """The resource, and for an Auto Scaling group the launch template changed by `launch`."""
     resources: Resources = {}
     if base == "fleet":
         change = dict(change)
@@ -104,7 +104,7 @@ def _part(base: str, change: dict[str, Any]) -> Resources:
 
 
 class _Deployments:
-    """Deployments of parts in surroundings that are there already."""
+    """Deployments of single parts into existing surroundings."""
 
     def __init__(self, aws: EmbeddedAws) -> None:
         self._stacks = Stacks(aws)
@@ -115,7 +115,7 @@ class _Deployments:
         self._parameters = {name: {"Type": "String", "Default": value} for name, value in found.items()}
 
     def refusal(self, base: str, change: dict[str, Any]) -> str | None:
-        """Why AWS refuses the part; None if it does not."""
+        """Why AWS refuses the part; None if it accepts it."""
         resources = _part(base, change)
         used = json.dumps(resources)
         parameters = {name: one for name, one in self._parameters.items() if f'"{name}"' in used}

@@ -51,7 +51,7 @@ class Stored:
 
 @pytest.fixture
 def stored(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Stored:
-    """A cache in moto, in an existing bucket or, in a test that asks for it, of the cluster."""
+    """A cache in moto: in an existing bucket, or in the cluster's bucket if the test asks for it."""
     del cluster
 
     def no_prices(_region: str) -> None:
@@ -98,7 +98,7 @@ def test_status_finds_the_cache_of_the_stack_and_its_hit_rate(stored: Stored, cl
 
 
 @pytest.mark.usefixtures("stored")
-def test_the_cache_of_an_app_without_outputs_is_found_by_its_template() -> None:
+def test_cache_of_app_without_outputs_is_found_by_template() -> None:
     rule = {"Id": "old", "Status": "Enabled", "Prefix": f"{FOLDER}/neuronx-cc-", "ExpirationInDays": 90}
     made = {
         "Cache": {
@@ -114,7 +114,7 @@ def test_the_cache_of_an_app_without_outputs_is_found_by_its_template() -> None:
     assert f"s3://of-the-app/{FOLDER}" in ended.stdout
 
 
-def test_list_shows_entries_of_nodes_and_of_pytorch_xla_itself(stored: Stored) -> None:
+def test_list_shows_entries_of_nodes_and_of_pytorch_xla(stored: Stored) -> None:
     key = stored.packed("a")
     stored.direct("model.neff", "model.done", "compile_flags.json")
     listed = {one["path"]: one for one in shown(run("cache", "list", *NAMED, "--json"))}
@@ -126,7 +126,7 @@ def test_list_shows_entries_of_nodes_and_of_pytorch_xla_itself(stored: Stored) -
     assert key in run("cache", "list", *NAMED).stdout.replace("\n", "")
 
 
-def test_clean_deletes_entries_and_nothing_else(stored: Stored) -> None:
+def test_clean_deletes_only_entries(stored: Stored) -> None:
     stored.packed("old", compiler=OLD)
     new = stored.packed("new")
     stored.put("notes.txt", b"mine")
@@ -135,7 +135,7 @@ def test_clean_deletes_entries_and_nothing_else(stored: Stored) -> None:
     assert sorted(stored.keys) == sorted([new, "notes.txt"])
 
 
-def test_clean_shows_first_and_asks(stored: Stored) -> None:
+def test_clean_lists_entries_and_prompts(stored: Stored) -> None:
     stored.packed("a")
     ended = run("cache", "clean", *NAMED, "--keep-releases", "0")
     assert "1 entry, 4 bytes of 1 entry, 4 bytes in" in ended.stdout
@@ -164,16 +164,14 @@ def test_clean_deletes_the_done_marker_first(stored: Stored, monkeypatch: pytest
     ],
 )
 @pytest.mark.usefixtures("stored")
-def test_mistakes_are_named(arguments: list[str], expected: str) -> None:
+def test_invalid_arguments_are_named(arguments: list[str], expected: str) -> None:
     ended = run("cache", arguments[0], *NAMED, *arguments[1:])
     assert ended.exit_code in (ExitCode.BAD_INPUT, ExitCode.NOT_READY)
     assert expected in ended.stderr.replace("\n", "")
 
 
 @pytest.mark.parametrize("command", ["status", "list", "clean --keep-releases 0 --yes"])
-def test_no_more_requests_are_sent_than_are_allowed(
-    stored: Stored, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_stay_within_the_allowed_number(stored: Stored, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         stored.packed(f"{number}")
     monkeypatch.setattr("trainium_core.compile_cache.aws_cache.KEYS_PER_DELETE", 1)
@@ -184,7 +182,7 @@ def test_no_more_requests_are_sent_than_are_allowed(
 
 
 def count_requests(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The requests to S3 from now on, but for the one that looks for the bucket."""
+    """Count the requests to S3 from here on, except for the one that looks for the bucket."""
     from botocore.client import BaseClient
 
     sent: list[str] = []
@@ -207,7 +205,7 @@ def test_unsafe_key_is_not_an_entry(stored: Stored, name: str) -> None:
     assert "There is no entry" in run("cache", "list", *NAMED).stdout
 
 
-def test_clean_without_conditions_chooses_unused_places(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clean_without_conditions_selects_unused_places(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Nothing to delete" in run("cache", "clean", *NAMED, "--yes").stdout
     key = stored.packed("a")
     stored.direct("model.neff", "model.done")
@@ -225,7 +223,7 @@ def test_missing_permissions_are_named(stored: Stored, monkeypatch: pytest.Monke
     key = iam.create_access_key(UserName="somebody")["AccessKey"]
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", key["AccessKeyId"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", key["SecretAccessKey"])
-    # s3:HeadBucket is moto's own action. AWS asks for s3:ListBucket there as well.
+    # s3:HeadBucket is moto's own action. AWS requires s3:ListBucket there as well.
     for allowed, code, missing in (
         ("s3:HeadBucket", ExitCode.UNKNOWN, "s3:ListBucket"),
         ("s3:ListBucket", ExitCode.NOT_READY, "s3:DeleteObject"),

@@ -1,4 +1,4 @@
-"""Nodes of a deployed cluster, as AwsNodes reads them: proven, booting, one failed."""
+"""Nodes of a deployed cluster, as AwsNodes reads them: proven, booting, and one failed."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -42,7 +42,7 @@ LOST = deployed(stored(A), stored(B, "failed", "15 of 16 Neuron devices (missing
 
 @dataclass
 class FakeNodes:
-    """Answers one after the other, the last one for ever."""
+    """Returns its answers one after the other, and repeats the last one."""
 
     answers: list[DeployedNodes | Exception | None]
     requests: list[str] = field(default_factory=list[str])

@@ -1,4 +1,4 @@
-"""`trn audit`: the tables, the report it writes, and the exit code. What counts as left is tested in tests/core."""
+"""`trn audit`: the tables, the report file, and the exit code. tests/core tests which resources count as left."""
 
 import json
 from datetime import UTC, datetime
@@ -59,7 +59,7 @@ def report(folder: Path, ending: str) -> str:
         ),
     ],
 )
-def test_last_line_and_exit_code_agree_with_the_outcome(
+def test_last_line_and_exit_code_match_the_result(
     monkeypatch: pytest.MonkeyPatch, account: FakeAuditedAccount, code: ExitCode, says: str
 ) -> None:
     ended = invoke(monkeypatch, account)
@@ -74,7 +74,7 @@ def test_left_resource_is_shown_with_its_evidence_and_price(monkeypatch: pytest.
     assert snapshot.split()[-1] == "unknown"
 
 
-def test_the_report_reports_time_account_region_and_calls(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_report_has_time_account_region_and_calls(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     invoke(monkeypatch, LEFT)
     printed = json.loads(report(folder, "json"))
     assert (printed["account"], printed["region"], printed["calls"]) == (
@@ -88,7 +88,7 @@ def test_the_report_reports_time_account_region_and_calls(monkeypatch: pytest.Mo
     assert [word for word in expected if word not in page] == []
 
 
-def test_json_says_what_the_report_says(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_json_equals_the_report(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     ended = invoke(monkeypatch, LEFT, "--json")
     printed: dict[str, Any] = json.loads(ended.stdout)
     assert ended.exit_code == ExitCode.NOT_READY

@@ -1,4 +1,6 @@
-"""`trn deploy`: what stands before the CDK CLI, and how it is called. Real deployments are in tests/deploy."""
+"""`trn deploy`: its output before the CDK CLI starts, and the arguments of the CLI. Real deployments are in
+tests/deploy.
+"""
 
 import json
 import sys
@@ -18,7 +20,7 @@ PLAN = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
 
 
 class NoEvents:
-    """A stack that CloudFormation does not know."""
+    """A stack that does not exist in CloudFormation."""
 
     def last_event(self, stack: str) -> None:  # noqa: ARG002
         return None
@@ -44,7 +46,7 @@ def _in_a_folder_with_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def cdk(tmp_path: Path) -> Path:
-    """A CDK CLI in the project that writes down how it was called, says a little and ends as `code` says."""
+    """A CDK CLI in the project that records its arguments, prints a little and ends with `code`."""
     folder = tmp_path / "node_modules" / ".bin"
     folder.mkdir(parents=True)
     program = folder / "cdk"
@@ -82,7 +84,7 @@ def test_cdk_cli_runs_in_the_folder_of_cdk_json(cdk: Path, tmp_path: Path, monke
     ("account", "code"),
     [(FakeAccount(limit=0), ExitCode.NOT_READY), (FakeAccount(unavailable={"quota"}), ExitCode.UNKNOWN)],
 )
-def test_without_a_ready_account_nothing_is_deployed(
+def test_account_that_is_not_ready_stops_the_deployment(
     cdk: Path, monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode
 ) -> None:
     monkeypatch.setattr(deploy_command, "AwsAccount", lambda _: account)
@@ -100,7 +102,7 @@ def test_without_a_ready_account_nothing_is_deployed(
     ],
     ids=["yes", "no"],
 )
-def test_a_person_sees_nodes_price_and_end_on_one_screen_and_is_asked_once(
+def test_terminal_shows_nodes_price_and_end_and_prompts_once(
     cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, called: str
 ) -> None:
     monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
@@ -119,9 +121,7 @@ def test_a_person_sees_nodes_price_and_end_on_one_screen_and_is_asked_once(
     assert len(ended.stdout.splitlines()) < 24
 
 
-def test_nothing_is_deployed_when_iam_changes_are_unknown(
-    cdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unknown_iam_changes_stop_the_deployment(cdk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deploy_command, "is_interactive", lambda: True)
     (tmp_path / "code").write_text("1")
     ended = deploy()
@@ -129,7 +129,7 @@ def test_nothing_is_deployed_when_iam_changes_are_unknown(
     assert "could not show the IAM changes" in ended.stderr
 
 
-def test_without_the_cdk_cli_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_cdk_cli_is_reported_with_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     ended = deploy("--yes")
@@ -169,7 +169,7 @@ def test_state_is_shown_when_the_cdk_cli_ends_before_the_stack(
 
 
 @pytest.mark.parametrize(("typed", "bootstrapped"), [("y\n", True), ("n\n", False)])
-def test_where_only_the_bootstrap_is_missing_it_is_offered(
+def test_missing_bootstrap_alone_is_offered(
     cdk: Path, monkeypatch: pytest.MonkeyPatch, typed: str, bootstrapped: bool
 ) -> None:
     def is_interactive() -> bool:

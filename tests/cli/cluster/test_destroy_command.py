@@ -1,4 +1,4 @@
-"""`trn destroy`: what is shown, what is asked, and the exit code. The teardown itself is tested in tests/core."""
+"""`trn destroy`: its output, its prompt, and the exit code. The teardown itself is tested in tests/core."""
 
 import json
 from datetime import timedelta
@@ -43,14 +43,14 @@ def test_prompt_shows_deleted_and_retained_resources(monkeypatch: pytest.MonkeyP
     assert "Nothing was destroyed." in ended.stdout
 
 
-def test_the_job_whose_nodes_end_is_named_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_on_ending_nodes_is_named_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     sentences = {"TrnClusterStack": "fit-1 is not over (running)"}
     monkeypatch.setattr(destroy_command, "running_job_sentence", lambda _, __, stack: sentences.get(stack))
     ended = destroy(monkeypatch, FakeTeardown(), typed="n\n")
     assert "\nJob: fit-1 is not over (running).\n" in ended.stdout
 
 
-def test_yes_destroys_without_asking(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yes_destroys_without_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeTeardown()
     ended = destroy(monkeypatch, account, "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
@@ -107,7 +107,7 @@ def test_left_or_unknown_resources_decide_the_exit_code(
     assert message in ended.output
 
 
-def test_an_interruption_says_that_it_can_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interruption_reports_that_destroy_can_continue(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -117,7 +117,7 @@ def test_an_interruption_says_that_it_can_go_on(monkeypatch: pytest.MonkeyPatch)
     assert "Run `trn destroy` again: it continues." in ended.stderr
 
 
-def test_json_reports_what_went_what_stays_and_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_reports_deleted_and_retained_resources_and_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = destroy(monkeypatch, FakeTeardown(), "--yes", "--json")
     printed = json.loads(ended.stdout)
     assert printed["verdict"] == "gone"
@@ -136,7 +136,7 @@ def test_json_without_yes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ("options", "grace"),
     [((), timedelta(minutes=2)), (("--grace", "90s"), timedelta(seconds=90)), (("--grace", "0"), timedelta())],
 )
-def test_running_nodes_have_notice_as_long_as_is_shown(
+def test_running_nodes_get_the_shown_notice(
     monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], grace: timedelta
 ) -> None:
     given: list[timedelta] = []
@@ -175,7 +175,7 @@ def test_shared_stack_mentions_ending_nodes_only_if_it_has_some(
     assert ("Its nodes end." in shown) is nodes_end
 
 
-def test_a_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeTeardown(stacks=[cluster_stack(cluster=OTHER_CLUSTER)], leftovers=[], work=[])
     ended = destroy(monkeypatch, account, "--yes")
     assert ended.exit_code == ExitCode.NOT_READY

@@ -1,4 +1,4 @@
-"""What `trn deploy` shows about nodes that would end, and when it continues. A real one is in tests/deploy."""
+"""What `trn deploy` shows about nodes that would end, and when it continues. A real deployment is in tests/deploy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ GROUP = "AWS::AutoScaling::AutoScalingGroup"
 
 @dataclass
 class FakeChangeSets:
-    """A stack of so many running nodes, and what its change set would do."""
+    """A stack with a number of running nodes, and the effect of its change set."""
 
     running: int = 2
     found: Sequence[ResourceChange] = (ResourceChange(kind=GROUP, action="Remove"),)
@@ -60,7 +60,7 @@ def confirm(account: FakeChangeSets, cdk: Path, *, yes: bool = True, replace: bo
     )
 
 
-def test_a_script_gets_an_exit_code_of_its_own(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_script_gets_a_separate_exit_code(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     account = FakeChangeSets()
     with pytest.raises(CliError, match="`trn deploy --replace-nodes`") as refused:
         confirm(account, cdk)
@@ -72,7 +72,7 @@ def test_a_script_gets_an_exit_code_of_its_own(cdk: Path, capsys: pytest.Capture
     assert called.startswith("deploy Id --context a=b --method prepare-change-set --change-set-name")
 
 
-def test_a_person_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(click, "confirm", lambda _: True)
     confirm(FakeChangeSets(), cdk, yes=False)
     monkeypatch.setattr(click, "confirm", lambda _: False)
@@ -80,7 +80,7 @@ def test_a_person_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         confirm(FakeChangeSets(), cdk, yes=False)
 
 
-def test_nodes_that_stay_need_no_answer(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nodes_that_stay_need_no_prompt(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     confirm(FakeChangeSets(found=()), cdk, yes=False)
     assert "None of the 2 running nodes ends by this deployment." in capsys.readouterr().out
 
@@ -90,7 +90,7 @@ def test_without_running_nodes_no_change_set_is_made(cdk: Path) -> None:
     assert not (cdk.parent / "called").exists()
 
 
-def test_an_unknown_number_of_ending_nodes_deploys_nothing(cdk: Path) -> None:
+def test_unknown_number_of_ending_nodes_stops_the_deployment(cdk: Path) -> None:
     with pytest.raises(CliError, match="Could not determine how many running nodes would end") as unknown:
         confirm(FakeChangeSets(silent=True), cdk)
     assert unknown.value.exit_code is ExitCode.UNKNOWN

@@ -29,7 +29,7 @@ def deployed_stack(*, created: datetime = CREATED) -> DeployedStack:
 
 @dataclass
 class FakeStacks:
-    """`deployed`: the stacks that were deployed; `ended`: how that went."""
+    """`deployed`: the stacks that were deployed; `ended`: their results."""
 
     stacks: Mapping[str, DeployedStack] = field(default_factory=lambda: {"TrnClusterStack": deployed_stack()})
     unavailable: bool = False
@@ -61,7 +61,7 @@ def written(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "cdk.json").read_text())["context"]
 
 
-def test_extend_writes_the_new_end_and_deploys_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_extend_writes_and_deploys_the_new_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     account = FakeStacks()
     ended = extend(monkeypatch, tmp_path, account)
     assert (ended.exit_code, account.deployed) == (ExitCode.OK, [["TrnClusterStack"]])
@@ -76,13 +76,13 @@ def test_stacks_of_different_ages_get_the_latest_end(monkeypatch: pytest.MonkeyP
     assert written(tmp_path)["trn:ends"] == "2098-01-03T00:00Z"
 
 
-def test_a_deployment_that_fails_leaves_no_doubt_about_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_failed_deployment_reports_the_end_in_effect(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ended = extend(monkeypatch, tmp_path, FakeStacks(ended=ExitCode.NOT_READY))
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Until it is deployed, TrnClusterStack ends at 2099-01-01T00:00Z." in ended.stderr
 
 
-def test_without_an_answer_nothing_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_declined_prompt_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert extend(monkeypatch, tmp_path, FakeStacks(unavailable=True)).exit_code == ExitCode.UNKNOWN
     assert written(tmp_path)["trn:ends"] == PLAN["ends"]
 

@@ -1,4 +1,4 @@
-"""`trn nodes`: the table, the checks of one node, JSON, and what the exit code means."""
+"""`trn nodes`: the table, the checks of one node, JSON, and the exit code."""
 
 import json
 
@@ -19,7 +19,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> FakeNodes:
     return fake
 
 
-def test_proven_nodes_are_shown_and_all_is_well(account: FakeNodes) -> None:
+def test_proven_nodes_are_shown_with_exit_code_0(account: FakeNodes) -> None:
     ended = run("nodes", *GOOD)
     assert ended.exit_code == ExitCode.OK
     assert all(word in ended.stdout for word in (A, B, "usw2-az4", "10.42.0.4", "proven", "11-21 12:00:00Z"))
@@ -27,7 +27,7 @@ def test_proven_nodes_are_shown_and_all_is_well(account: FakeNodes) -> None:
     assert account.requests == ["TrnClusterStack"]
 
 
-def test_json_says_the_same(account: FakeNodes) -> None:
+def test_json_equals_the_table(account: FakeNodes) -> None:
     account.answers = [LOST]
     printed = json.loads(run("nodes", *GOOD, "--json").stdout)
     assert (printed["stack"], printed["state"], printed["membership"]) == (
@@ -59,7 +59,7 @@ def test_unknown_node_is_refused_with_the_nearest(account: FakeNodes) -> None:
 @pytest.mark.parametrize(
     ("answers", "code"), [([BOOTING, BOOTING, PROVEN], ExitCode.OK), ([BOOTING, LOST], ExitCode.NOT_READY)]
 )
-def test_watching_ends_when_all_are_proven_or_one_is_lost(
+def test_watch_ends_when_all_are_proven_or_one_is_lost(
     account: FakeNodes, answers: list[DeployedNodes | Exception | None], code: ExitCode
 ) -> None:
     account.answers = answers
@@ -69,7 +69,7 @@ def test_watching_ends_when_all_are_proven_or_one_is_lost(
     assert ended.stderr.splitlines()[0].startswith("waiting: 1 of 2 nodes proven")
 
 
-def test_a_cluster_that_sleeps_is_not_waited_for(account: FakeNodes) -> None:
+def test_watch_of_sleeping_cluster_ends(account: FakeNodes) -> None:
     account.answers = [DeployedNodes(wanted=0, instances=(), records={}, membership=MEMBERSHIP)]
     ended = run("nodes", *GOOD, "--watch")
     assert ended.exit_code == ExitCode.NOT_READY
@@ -84,7 +84,7 @@ def test_missing_stack_is_reported_with_the_command_to_deploy_it(account: FakeNo
     assert "There is no stack TrnClusterStack in us-west-2: `trn deploy` creates it" in ended.output
 
 
-def test_watching_one_node_is_refused(account: FakeNodes) -> None:
+def test_watch_of_one_node_is_refused(account: FakeNodes) -> None:
     assert run("nodes", *GOOD, "--watch", "--node", A).exit_code == ExitCode.BAD_INPUT
     assert account.requests == []
 
@@ -96,14 +96,14 @@ def test_watch_starts_before_the_group_exists(account: FakeNodes) -> None:
     assert ended.stderr.startswith("waiting: TrnClusterStack is being created: its nodes come last\n")
 
 
-def test_failed_nodes_are_explained_once_for_each_error(account: FakeNodes) -> None:
+def test_failed_nodes_are_explained_once_per_error(account: FakeNodes) -> None:
     account.answers = [deployed(stored(A, "failed", "no driver"), stored(B, "failed", "no EFA"))]
     shown = run("nodes", *GOOD).stdout
     assert shown.count("Cause: a node found something wrong with itself") == 1
     assert shown.index("Cause:") < shown.index("Fix:   run `trn deploy` again")
 
 
-def test_failed_nodes_that_are_gone_are_shown_with_what_was_wrong(account: FakeNodes) -> None:
+def test_terminated_failed_nodes_are_shown_with_their_problem(account: FakeNodes) -> None:
     gone = stored("i-0cccccccccccccccc", "failed", "core 3 computes wrong numbers")
     account.answers = [deployed(stored(A), stored(B), gone)]
     shown = run("nodes", *GOOD).stdout
@@ -111,7 +111,7 @@ def test_failed_nodes_that_are_gone_are_shown_with_what_was_wrong(account: FakeN
     assert "core 3 computes wrong numbers" in shown
 
 
-def test_a_stack_whose_group_is_gone_is_not_watched(account: FakeNodes) -> None:
+def test_stack_without_group_is_not_watched(account: FakeNodes) -> None:
     account.answers = [NodesNotCreatedError("TrnClusterStack", "DELETE_IN_PROGRESS")]
     ended = run("nodes", *GOOD, "--watch")
     assert (ended.exit_code, len(account.requests)) == (ExitCode.UNKNOWN, 1)

@@ -1,4 +1,4 @@
-"""What is said of the job on nodes that end, with S3 of moto."""
+"""The message about the job on nodes that end, with S3 of moto."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from trainium_runtime.errors import UnavailableError
 
 
 class Fleets:
-    """There is a stack, with or without a bucket of records."""
+    """A stack, with or without a bucket of records."""
 
     bucket: str | None = None
     refusal: UnavailableError | None = None
@@ -39,7 +39,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[AwsJobs, NodesOfAJob
         yield found
 
 
-def test_a_job_that_is_not_over_is_named(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
+def test_unfinished_job_is_named(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
     s3, nodes = jobs
     s3.submit(JOB, b"", over=None)
     nodes.start()
@@ -47,7 +47,7 @@ def test_a_job_that_is_not_over_is_named(jobs: tuple[AwsJobs, NodesOfAJob]) -> N
     assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack") == expected
 
 
-def test_nothing_is_reported_of_a_job_that_is_over(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
+def test_finished_job_is_not_reported(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
     s3, nodes = jobs
     assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack") is None
     s3.submit(JOB, b"", over=None)
@@ -56,7 +56,7 @@ def test_nothing_is_reported_of_a_job_that_is_over(jobs: tuple[AwsJobs, NodesOfA
 
 
 @pytest.mark.usefixtures("jobs")
-def test_what_cannot_be_read_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_state_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Fleets, "bucket", "trn-gone")
     sentence = running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack")
     assert sentence is not None

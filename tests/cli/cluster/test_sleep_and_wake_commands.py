@@ -1,4 +1,4 @@
-"""`trn sleep` and `trn wake`: what they refuse, ask and print. Real updates are in tests/deploy."""
+"""`trn sleep` and `trn wake`: their refusals, prompts and output. Real updates are in tests/deploy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -146,14 +146,14 @@ def test_refused_sleep_changes_nothing(monkeypatch: pytest.MonkeyPatch, state: S
     assert message in ended.stderr
 
 
-def test_a_cluster_that_wakes_without_nodes_is_not_called_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_that_wakes_without_nodes_is_not_called_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeSleepAccount(state=ASLEEP, reported="no nodes, as wanted: the budget of $500 is spent")
     answer = run(monkeypatch, "wake", account, "--yes")
     assert answer.exit_code == ExitCode.NOT_READY
     assert "the budget of $500 is spent" in answer.stderr
 
 
-def test_waking_that_fails_reports_the_reason_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_wake_reports_reason_and_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     message = "L-2C3B7624 allows 128 vCPUs"
     failed = [event("UPDATE_FAILED", message, of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
     ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, events_by_poll=[failed]), "--yes")
@@ -162,7 +162,7 @@ def test_waking_that_fails_reports_the_reason_and_what_to_do(monkeypatch: pytest
     assert "trn quota request" in ended.stderr
 
 
-def test_a_refused_waking_changes_nothing_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_wake_changes_nothing_and_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = run(monkeypatch, "wake", FakeSleepAccount(state=ASLEEP, refusal="not allowed"), "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Nothing was changed: TrnClusterStack: not allowed" in ended.stderr
@@ -213,7 +213,7 @@ def test_interrupted_notice_keeps_the_nodes(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_FAILED", "UPDATE_IN_PROGRESS"])
-def test_nodes_of_a_stack_that_cannot_be_updated_end_all_the_same(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
+def test_nodes_of_stack_that_cannot_be_updated_end(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
     account = FakeSleepAccount(state=replace(AWAKE, status=status), running=2)
     answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
     assert (answer.exit_code, account.emptied, account.updates) == (ExitCode.NOT_READY, ["nodes"], [])
@@ -221,7 +221,7 @@ def test_nodes_of_a_stack_that_cannot_be_updated_end_all_the_same(monkeypatch: p
     assert f"TrnClusterStack is in {status}" in answer.stderr
 
 
-def test_nodes_end_also_when_the_update_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_end_when_update_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = [event("UPDATE_FAILED", "the route is in use", of_stack=False), event("UPDATE_ROLLBACK_COMPLETE")]
     account = FakeSleepAccount(state=AWAKE, running=2, events_by_poll=[failed])
     answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
@@ -237,7 +237,7 @@ def test_nodes_end_also_when_the_update_is_rolled_back(monkeypatch: pytest.Monke
     ],
     ids=["one poll without an answer", "no more answers"],
 )
-def test_a_cluster_that_is_awake_gets_nodes_back_that_its_clock_ended(
+def test_wake_of_awake_cluster_restores_nodes_ended_by_schedule(
     monkeypatch: pytest.MonkeyPatch, nodes: list[DeployedNodes | Exception | None], code: ExitCode, message: str
 ) -> None:
     monkeypatch.setattr(sleep_switching, "AwsNodes", lambda _: FakeNodes(nodes))
@@ -251,9 +251,7 @@ HOST = "TrnClusterStack-trn-pilot-precompile"
 
 
 @pytest.mark.parametrize("asleep", [False, True])
-def test_the_host_that_compiles_ahead_ends_with_the_nodes_or_without_them(
-    monkeypatch: pytest.MonkeyPatch, *, asleep: bool
-) -> None:
+def test_precompile_host_ends_with_or_without_nodes(monkeypatch: pytest.MonkeyPatch, *, asleep: bool) -> None:
     state = SleepState(status="UPDATE_COMPLETE", asleep=asleep, cluster="trn-pilot", hosts=(HOST,))
     account = FakeSleepAccount(state=state, running=1)
     ended = run(monkeypatch, "sleep", account, "--yes")
@@ -262,8 +260,8 @@ def test_the_host_that_compiles_ahead_ends_with_the_nodes_or_without_them(
     assert "The host of `trn precompile` ends too" in ended.stdout
 
 
-def test_nodes_end_also_when_the_update_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as when the image's parameter is gone, which CloudFormation resolves at every update."""
+def test_nodes_end_when_update_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For example when the image's parameter was deleted, which CloudFormation resolves at every update."""
     account = FakeSleepAccount(state=AWAKE, running=2, refusal="Unable to fetch parameters [/image]")
     answer = run(monkeypatch, "sleep", account, "--yes", "--grace", "0")
     assert (answer.exit_code, account.emptied) == (ExitCode.NOT_READY, ["nodes"])

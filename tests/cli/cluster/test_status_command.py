@@ -1,4 +1,4 @@
-"""`trn status`: what is on its one screen, and what the exit code says."""
+"""`trn status`: its one screen, and the exit code."""
 
 import json
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ MADE = StackEvent(event_id="1", kind="stack", logical_id="s", status="CREATE_COM
 
 
 class FakeAccount(FakeClusters):
-    """Without a bucket of records, and so without jobs."""
+    """Has no bucket of records, and so no jobs."""
 
     def deployed_stack(self, _name: str) -> None:
         return None
@@ -88,17 +88,17 @@ def test_why_there_are_no_nodes_is_shown_with_the_way_on(monkeypatch: pytest.Mon
     assert printed["absence"]["remedy"] == "`trn wake` brings them back"
 
 
-def test_json_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_equals_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = json.loads(shown(monkeypatch, PROVEN, "--json").stdout)
     assert (printed["state"], printed["usd_per_hour"], printed["ends"]) == ("running", "43.0", "2026-12-01T00:00Z")
     assert printed["replacements"] == {"used": 0, "allowed": 2}
 
 
-def test_nodes_that_are_not_all_proven_are_not_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unproven_nodes_exit_with_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, BOOTING).exit_code == ExitCode.NOT_READY
 
 
-def test_what_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_parts_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = shown(monkeypatch, UnavailableError("the permission s3:ListBucket is missing"))
     assert "nodes: the permission s3:ListBucket is missing" in ended.stdout
     assert ended.exit_code != ExitCode.OK

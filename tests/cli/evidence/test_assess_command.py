@@ -1,4 +1,4 @@
-"""`trn assess`: exit codes as of a linter, the verdicts first, and documents that programs read."""
+"""`trn assess`: exit codes of a linter, the verdicts first, and machine-readable formats."""
 
 import json
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_unreadable_file_fails_and_the_rest_is_shown(folder: Path) -> None:
     assert "1 file not read" in shown.output.splitlines()[0]
 
 
-def test_nothing_to_read_is_bad_input(folder: Path) -> None:
+def test_folder_without_files_is_bad_input(folder: Path) -> None:
     (folder / "notes.txt").write_text("x")
     ended = run("assess", ".")
     assert ended.exit_code == ExitCode.BAD_INPUT
@@ -112,7 +112,7 @@ def test_sarif_has_rules_regions_and_suppressions(folder: Path) -> None:
     assert "suppressions" not in change
 
 
-def test_html_needs_nothing_else_and_escapes_code(folder: Path) -> None:
+def test_html_is_self_contained_and_escapes_code(folder: Path) -> None:
     (folder / "a.py").write_text("import torch\nx = torch.zeros(3).cuda(), '<script>alert(1)</script>'\n")
     page = run("assess", ".", "--format", "html").output
     assert "<script" not in page
@@ -121,14 +121,14 @@ def test_html_needs_nothing_else_and_escapes_code(folder: Path) -> None:
     assert "@import" not in page
 
 
-def test_output_in_a_pipe_has_no_colours(folder: Path) -> None:
+def test_output_in_pipe_has_no_colours(folder: Path) -> None:
     (folder / "a.py").write_text(STOPS)
     ended = run_installed("assess", ".")
     assert ended.returncode == ExitCode.NOT_READY
     assert "\x1b" not in ended.stdout + ended.stderr
 
 
-def test_nothing_of_the_code_is_run(folder: Path) -> None:
+def test_assessed_code_is_not_executed(folder: Path) -> None:
     (folder / "a.py").write_text("open('ran', 'w')\n")
     (folder / "setup.py").write_text("open('ran', 'w')\n")
     run("assess", ".")

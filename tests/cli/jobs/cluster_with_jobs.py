@@ -1,4 +1,4 @@
-"""A cluster that jobs run on: S3 of moto, with nodes that write what nodes write."""
+"""A cluster that jobs run on: S3 of moto, and nodes that write real records."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ TWO = (*GOOD, "-c", "trn:nodes=2")
 
 @dataclass
 class Cluster:
-    """A deployed cluster. nodes: None when there is no stack. while_paused: what the nodes do between two looks."""
+    """A deployed cluster. nodes: None without a stack. while_paused: what the nodes do between two polls."""
 
     jobs: AwsJobs
     writes: NodesOfAJob
@@ -31,7 +31,7 @@ class Cluster:
 
 @contextmanager
 def cluster_with_jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    """The commands find it, in a folder that holds train.py."""
+    """Let the commands find the cluster, in a folder that contains train.py."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
     with job_bucket() as (jobs, writes):

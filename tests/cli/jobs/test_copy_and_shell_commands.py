@@ -1,4 +1,4 @@
-"""`trn cp` and `trn shell` against S3 of moto, with nodes that write what nodes write."""
+"""`trn cp` and `trn shell` against S3 of moto, with nodes that write real records."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -30,8 +30,8 @@ def test_job_files_are_copied_without_nodes(cluster: Cluster) -> None:
     assert f"There is no models in {JOB.id}; it has: job.json, outputs, source.tar.gz." in missing.stderr
 
 
-def test_copied_names_never_meet_files_that_exist(cluster: Cluster) -> None:
-    """A node adds names below the one that is wanted, next to a cdk.json whose `app` the CDK CLI executes."""
+def test_copied_names_do_not_overwrite_files(cluster: Cluster) -> None:
+    """A node adds names below the requested one, next to a cdk.json whose `app` the CDK CLI executes."""
     assert cluster.jobs.submit(JOB, b"", over=None)
     ours = '{"context": {}}'
     Path("cdk.json").write_text(ours)
@@ -58,13 +58,13 @@ def test_copied_names_never_meet_files_that_exist(cluster: Cluster) -> None:
     ],
 )
 @pytest.mark.usefixtures("cluster")
-def test_a_copy_that_cannot_be_is_refused(arguments: tuple[str, str], message: str) -> None:
+def test_invalid_copy_is_refused(arguments: tuple[str, str], message: str) -> None:
     ended = run("cp", *TWO, *arguments)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert message in ended.stderr
 
 
-def test_a_copy_from_a_node_is_a_job_whose_output_is_fetched(cluster: Cluster) -> None:
+def test_copy_from_node_runs_a_job_and_downloads_its_output(cluster: Cluster) -> None:
     def nodes_work() -> None:
         current = cluster.jobs.current()
         assert current
@@ -86,7 +86,7 @@ def test_a_copy_from_a_node_is_a_job_whose_output_is_fetched(cluster: Cluster) -
 
 @pytest.fixture
 def aws_cli(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on the PATH with stand-ins of what a session needs."""
+    """A folder on the PATH with stand-ins of the programs of a session."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("aws", "session-manager-plugin"):
@@ -105,7 +105,7 @@ def aws_cli(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(("node", "meant"), [((), A), (("1",), B), ((B,), B)])
-def test_a_shell_is_a_session_with_the_node_and_its_exit_code(
+def test_shell_opens_session_and_returns_its_exit_code(
     aws_cli: Path, node: tuple[str, ...], meant: str, tmp_path: Path
 ) -> None:
     assert run("shell", *TWO, *node).exit_code == 7
@@ -116,7 +116,7 @@ def test_a_shell_is_a_session_with_the_node_and_its_exit_code(
 
 
 @pytest.mark.usefixtures("aws_cli")
-def test_a_shell_and_a_copy_need_no_cdk_json(cluster: Cluster, clusters: FakeLocating) -> None:
+def test_shell_and_copy_need_no_cdk_json(cluster: Cluster, clusters: FakeLocating) -> None:
     clusters.stacks = [ClusterStack(name="Training", cluster="web", status="CREATE_COMPLETE", has_nodes=True)]
     assert cluster.jobs.submit(JOB, b"", over=None)
     named = ("--region", "us-west-2", "--cluster", "web")

@@ -1,4 +1,4 @@
-"""`trn run`, `jobs`, `logs` and `stop` against S3 of moto, with nodes that write what nodes write."""
+"""`trn run`, `jobs`, `logs` and `stop` against S3 of moto, with nodes that write real records."""
 
 import hashlib
 import json
@@ -33,13 +33,13 @@ CACHE_USE = {
     "stored": "many",
     "warnings": None,
 }
-"""As a node writes it, with values that are none."""
+"""As a node writes it, including null values."""
 
 
 def run_to_the_end(
     cluster: Cluster, result: str, *arguments: str, script: str = "train.py", **more: Any
 ) -> tuple[Result, Job]:
-    """`trn run` with nodes that start the job, print two lines and end it so."""
+    """Run `trn run` with nodes that start the job, print two lines and end with this result."""
     started: list[Job] = []
 
     def nodes_work() -> None:
@@ -62,7 +62,7 @@ def run_to_the_end(
     return ended, started[0]
 
 
-def test_a_job_is_started_followed_and_its_result_is_the_exit_code(cluster: Cluster) -> None:
+def test_run_starts_and_follows_job_and_exits_with_its_result(cluster: Cluster) -> None:
     ended, job = run_to_the_end(cluster, "succeeded", "--env", "A=b", "--name", "first")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert job.id.startswith("first-20")
@@ -86,7 +86,7 @@ def test_outputs_of_a_failed_job_stay_inside_the_folder(cluster: Cluster) -> Non
     assert f"results/{job.id} exists" in again.stderr
 
 
-def test_results_lost_is_an_end_with_its_own_exit_code(cluster: Cluster) -> None:
+def test_lost_results_have_their_own_exit_code(cluster: Cluster) -> None:
     ended, job = run_to_the_end(cluster, "results-lost", reason="node 0 (i-0): what did not reach S3 stays")
     assert ended.exit_code == ExitCode.RESULTS_LOST, ended.output
     assert "results-lost: node 0 (i-0): what did not reach S3 stays" in ended.stderr
@@ -110,7 +110,7 @@ def test_wake_leaves_nodes_with_lost_results_awake(
 
 
 @pytest.mark.usefixtures("cluster")
-def test_wake_comes_after_the_checkpoint_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoint_is_found_before_wake(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted: list[str] = []
     monkeypatch.setattr(run_command, "switch", lambda *arguments, **_: wanted.append(arguments[-1]))
     ended = run("run", *TWO, "--wake", "--yes", "--resume", "typo", "train.py")
@@ -119,13 +119,13 @@ def test_wake_comes_after_the_checkpoint_is_found(monkeypatch: pytest.MonkeyPatc
     assert wanted == []
 
 
-def test_json_on_standard_output_is_the_state(cluster: Cluster) -> None:
+def test_json_prints_the_state(cluster: Cluster) -> None:
     ended, job = run_to_the_end(cluster, "succeeded", "--json")
     shown = json.loads(ended.stdout)
     assert (shown["status"], shown["job"]["id"]) == ("succeeded", job.id)
 
 
-def test_a_dry_run_shows_what_each_node_executes_and_starts_nothing(cluster: Cluster) -> None:
+def test_dry_run_shows_commands_and_starts_nothing(cluster: Cluster) -> None:
     ended = run("run", *TWO, "--dry-run", "--env", "A=b c", "--setup", "pip list", "train.py", "--", "--epochs", "3")
     assert ended.exit_code == ExitCode.OK
     assert ended.stdout.splitlines()[-3:-1] == ["export A='b c'", "pip list"]
@@ -134,7 +134,7 @@ def test_a_dry_run_shows_what_each_node_executes_and_starts_nothing(cluster: Clu
 
 
 @pytest.mark.usefixtures("cluster")
-def test_a_dry_run_names_the_stack_and_every_variable_that_a_node_sets() -> None:
+def test_dry_run_names_stack_and_every_variable() -> None:
     shown = run("run", *TWO, "--dry-run", "--env", "A=b c", "train.py").stdout
     assert "activates the environment of the stack xla" in shown
     by_node = variables(
@@ -155,7 +155,7 @@ def test_a_dry_run_names_the_stack_and_every_variable_that_a_node_sets() -> None
     ],
     ids=["no cluster", "booting", "asleep"],
 )
-def test_without_proven_nodes_nothing_is_started(cluster: Cluster, nodes: DeployedNodes | None, message: str) -> None:
+def test_job_without_proven_nodes_is_not_started(cluster: Cluster, nodes: DeployedNodes | None, message: str) -> None:
     cluster.nodes = nodes
     ended = run("run", *TWO, "train.py")
     assert ended.exit_code == ExitCode.NOT_READY
@@ -163,7 +163,7 @@ def test_without_proven_nodes_nothing_is_started(cluster: Cluster, nodes: Deploy
     assert cluster.jobs.current() is None
 
 
-def test_a_second_job_is_refused_with_the_name_of_the_first(cluster: Cluster) -> None:
+def test_second_job_is_refused_with_name_of_first(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     ended = run("run", *TWO, "train.py")
     assert ended.exit_code == ExitCode.NOT_READY
@@ -172,7 +172,7 @@ def test_a_second_job_is_refused_with_the_name_of_the_first(cluster: Cluster) ->
     assert run("run", *TWO, "--detach", "train.py").exit_code == ExitCode.OK
 
 
-def test_ctrl_c_leaves_the_job_running_and_says_how_to_come_back(cluster: Cluster) -> None:
+def test_ctrl_c_leaves_job_running_and_prints_how_to_return(cluster: Cluster) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
@@ -209,7 +209,7 @@ def test_secrets_and_inputs_reach_the_nodes(cluster: Cluster) -> None:
     assert cluster.jobs.files(job.id, "inputs") == {"inputs/words": 3}
 
 
-def test_jobs_are_listed_and_one_is_shown_with_where_its_time_went(cluster: Cluster) -> None:
+def test_jobs_lists_jobs_and_shows_the_time_of_one(cluster: Cluster) -> None:
     assert "No job has been started" in run("jobs", *TWO).stdout
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.writes.start()
@@ -225,7 +225,7 @@ def test_jobs_are_listed_and_one_is_shown_with_where_its_time_went(cluster: Clus
     assert run("jobs", *TWO, "train-2026").exit_code == ExitCode.NOT_READY
 
 
-def test_logs_of_one_rank_are_those_of_its_node(cluster: Cluster) -> None:
+def test_logs_of_rank_are_those_of_its_node(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.writes.start()
     cluster.writes.log(1, "[rank 3] of three\n", node=1)
@@ -234,7 +234,7 @@ def test_logs_of_one_rank_are_those_of_its_node(cluster: Cluster) -> None:
     assert "allowed: 0 to 3" in run("logs", *TWO, "--rank", "4").stderr
 
 
-def test_logs_of_a_node_are_all_its_lines(cluster: Cluster) -> None:
+def test_logs_of_node_are_all_its_lines(cluster: Cluster) -> None:
     job = replace(JOB, has_ranks=False)
     assert cluster.jobs.submit(job, b"", over=None)
     cluster.writes.start()
@@ -245,7 +245,7 @@ def test_logs_of_a_node_are_all_its_lines(cluster: Cluster) -> None:
     assert "processes each" not in run("jobs", *TWO, job.id).stdout
 
 
-def test_checkpoint_of_a_command_is_told_by_its_nodes(cluster: Cluster) -> None:
+def test_checkpoint_of_command_is_reported_by_its_nodes(cluster: Cluster) -> None:
     cluster.jobs.submit(replace(JOB, has_ranks=False), b"", over=None)
     cluster.writes.put("checkpoints/step-10.json", {"world_size": None, "nodes": 4})
     cluster.writes.end("failed")
@@ -254,7 +254,7 @@ def test_checkpoint_of_a_command_is_told_by_its_nodes(cluster: Cluster) -> None:
     assert "a checkpoint of 2 nodes, as many as this job has" in ended.stderr
 
 
-def test_stop_asks_the_nodes_and_waits_for_the_end(cluster: Cluster) -> None:
+def test_stop_notifies_nodes_and_waits_for_the_end(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.while_paused = lambda: cluster.writes.end("stopped")
     ended = run("stop", *TWO)
@@ -271,7 +271,7 @@ def test_failed_job_shows_its_traceback_with_node_and_rank(cluster: Cluster) -> 
     assert "node 1, rank 33" in ended.stdout
 
 
-def test_failed_job_explains_itself_by_how_it_ended(cluster: Cluster) -> None:
+def test_failed_job_is_explained_by_its_end(cluster: Cluster) -> None:
     reason = "rank 3 on node 0 (i-0): AssertionError: Torch not compiled with CUDA enabled"
     ended, job = run_to_the_end(cluster, "failed", reason=reason, node=0, rank=3)
     shown = [ended, run("jobs", *TWO, job.id), run("logs", *TWO, job.id)]
@@ -282,7 +282,7 @@ def test_failed_job_explains_itself_by_how_it_ended(cluster: Cluster) -> None:
         )
 
 
-def test_failed_job_explains_itself_by_the_log_of_its_node(cluster: Cluster) -> None:
+def test_failed_job_is_explained_by_the_log_of_its_node(cluster: Cluster) -> None:
     writes = replace(cluster.writes, job=JOB)
     assert cluster.jobs.submit(JOB, b"", over=None)
     writes.start()
@@ -296,7 +296,7 @@ def test_failed_job_explains_itself_by_the_log_of_its_node(cluster: Cluster) -> 
 
 
 @pytest.mark.parametrize("result", ["succeeded", "stopped", "failed"])
-def test_job_without_a_known_error_explains_nothing(cluster: Cluster, result: str) -> None:
+def test_job_without_known_error_has_no_explanation(cluster: Cluster, result: str) -> None:
     ended, _ = run_to_the_end(cluster, result, reason="ValueError: no")
     assert "Cause:" not in ended.stderr
 
@@ -312,7 +312,7 @@ OBSERVED = {
 }
 
 
-def test_observed_job_shows_what_was_counted_and_is_compared_with_the_code(cluster: Cluster) -> None:
+def test_observed_job_shows_counters_and_compares_them_with_code(cluster: Cluster) -> None:
     writes = replace(cluster.writes, job=JOB)
     assert cluster.jobs.submit(JOB, b"", over=None)
     writes.start()
@@ -335,7 +335,7 @@ def test_job_without_counters_is_not_compared(cluster: Cluster) -> None:
     assert f"{JOB.id} has no counters: start it with `trn run --observe`." in ended.stderr
 
 
-def test_observe_is_off_unless_file_or_option_asks_for_it(cluster: Cluster) -> None:
+def test_observe_is_off_unless_file_or_option_enables_it(cluster: Cluster) -> None:
     Path("job.toml").write_text('script = "train.py"\nobserve = true\n')
     for given, observes in ((("train.py",), False), (("--observe", "train.py"), True), (("job.toml",), True)):
         ended = run("run", *TWO, "--dry-run", "--json", *given)
@@ -358,7 +358,7 @@ def test_resumed_job_continues_from_the_origin_checkpoint(cluster: Cluster) -> N
     assert current.job.resume_from == JOB.id
 
 
-def test_a_job_resumes_only_what_has_a_whole_checkpoint(cluster: Cluster) -> None:
+def test_resume_requires_a_complete_checkpoint(cluster: Cluster) -> None:
     assert cluster.jobs.submit(JOB, b"", over=None)
     cluster.writes.end("interrupted")
     resumed = ("run", *TWO, "--detach", "--resume", JOB.id, "train.py")
@@ -373,7 +373,7 @@ def test_a_job_resumes_only_what_has_a_whole_checkpoint(cluster: Cluster) -> Non
 
 
 @pytest.mark.usefixtures("cluster")
-def test_problems_are_named_by_the_options_that_were_given() -> None:
+def test_problems_are_named_by_the_given_options() -> None:
     ended = run("run", *TWO, "--input", "data=s3://other/data/", "--nodes", "3", "train.py")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "add its folder to trn:job_inputs and deploy" in ended.stderr

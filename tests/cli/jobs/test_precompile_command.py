@@ -1,4 +1,4 @@
-"""`trn precompile` before it asks AWS, and what becomes of a host while its job is followed."""
+"""`trn precompile` before it calls AWS, and the end of a host while its job is followed."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -25,14 +25,14 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_dry_run_shows_what_the_host_would_execute(file: str) -> None:
+def test_dry_run_shows_commands_of_host(file: str) -> None:
     shown = run("precompile", *TWO, *HOST, "--dry-run", file)
     assert shown.exit_code == ExitCode.OK, shown.output
     assert "export NEURON_PLATFORM_TARGET_OVERRIDE=" in shown.stdout
     assert "python compile.py --steps 5" in shown.stdout
 
 
-def test_run_does_not_precompile_what_an_earlier_job_compiled(
+def test_run_does_not_precompile_modules_of_earlier_job(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
     def earlier(*_: object) -> str:
@@ -68,7 +68,7 @@ THERE = HostState(wanted=True, instances=("i-1",))
 GONE = HostState(wanted=False)
 
 
-def test_host_that_ends_just_before_its_job_is_seen_is_no_failure() -> None:
+def test_host_that_ends_with_its_job_is_no_failure() -> None:
     watched(HostState(wanted=True), THERE, GONE)
 
 
@@ -82,6 +82,6 @@ def test_host_that_ends_just_before_its_job_is_seen_is_no_failure() -> None:
     ],
     ids=["failed", "ended", "refused", "deleted"],
 )
-def test_a_host_that_is_gone_before_its_job_is_over_says_why(states: tuple[HostState | None, ...], reason: str) -> None:
+def test_host_that_ends_before_its_job_names_the_reason(states: tuple[HostState | None, ...], reason: str) -> None:
     with pytest.raises(HostGoneError, match=reason):
         watched(*states)

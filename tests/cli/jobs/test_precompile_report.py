@@ -1,4 +1,4 @@
-"""What `trn precompile` reports of a host: the nodes' own wrapper and fake compilers ran there, in real processes."""
+"""The report of `trn precompile` about a host that ran the nodes' own wrapper and fake compilers as real processes."""
 
 import json
 import re
@@ -30,12 +30,12 @@ USD_PER_HOUR = 6.35
 MODULES = tuple("abcd")
 FAILS = "c"
 PROCESSES = 64
-"""Of the two trn1.32xlarge that are compiled for."""
+"""The world size of the two trn1.32xlarge that modules are compiled for."""
 COMPILE_SECONDS = 0.4
 
 
 class Host:
-    """Runs the job that was given to it when it is launched, and is there for an hour."""
+    """Runs its job when it is launched, and exists for an hour."""
 
     def __init__(self, cluster: Cluster, nodes: JobNodes) -> None:
         self._writes, self._nodes = cluster.writes, nodes
@@ -94,7 +94,7 @@ def host(cluster: Cluster, nodes: JobNodes, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def precompile(*words: str, fails: str = "", code: int = 0) -> Any:
-    """`trn precompile`, or another command that does it. code: with which what compiles ends."""
+    """Run `trn precompile` or another command that precompiles. code: the exit code of the compiling command."""
     prices = f"product,instance_type,region,usd,date,source\non-demand,{HOST},{REGION},{USD_PER_HOUR},2026-11-23,test\n"
     Path("prices.csv").write_text(prices)
     compiles = f"{sys.executable} {fake_compiler.__file__} xla $NEURON_COMPILE_CACHE_URL"
@@ -123,7 +123,7 @@ def test_report_has_modules_seconds_bytes_and_dollars(host: Host, nodes: JobNode
     assert host.is_ended
 
 
-def test_of_modules_that_failed_it_says_which_and_why(host: Host) -> None:
+def test_failed_modules_are_named_with_reason(host: Host) -> None:
     ended = precompile(fails=FAILS)
     assert re.search(rf"xla +{len(MODULES) - 1} modules compiled, 1 failed, ", ended.stdout), ended.stdout
     assert f"{fake_compiler.name_of('xla', FAILS)}: failed: [F137] neuronx-cc was forcibly killed" in ended.stdout
@@ -150,7 +150,7 @@ def test_run_precompiles_before_the_job_starts(cluster: Cluster, host: Host) -> 
     assert [job.split("-")[0] for job in started] == ["graphs"]
 
 
-def test_run_starts_no_job_when_not_all_was_compiled(cluster: Cluster, host: Host) -> None:
+def test_run_starts_no_job_after_incomplete_precompile(cluster: Cluster, host: Host) -> None:
     ended = precompile("run", "--precompile", fails=FAILS, code=1)
     assert ended.exit_code == ExitCode.NOT_READY
     assert "The job was not started, since not all was compiled" in ended.stderr

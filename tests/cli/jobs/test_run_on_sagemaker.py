@@ -1,4 +1,4 @@
-"""The job commands on SageMaker: the same commands, and what only one of the two engines takes is refused by name."""
+"""The job commands on SageMaker: the same commands, and options of another engine are refused by name."""
 
 import json
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def submit(*options: str) -> Result:
     return run("run", *ON, "--yes", *options, "train.py", "--", "--epochs", "3")
 
 
-def test_a_job_is_shown_started_and_followed_to_its_result() -> None:
+def test_job_is_shown_started_and_followed_to_its_result() -> None:
     ended = submit()
     assert ended.exit_code == ExitCode.OK, ended.output
     (name,) = started()
@@ -45,14 +45,14 @@ def test_a_job_is_shown_started_and_followed_to_its_result() -> None:
     assert "succeeded" in ended.stdout
 
 
-def test_a_billed_job_is_not_started_without_a_yes() -> None:
+def test_billed_job_requires_confirmation() -> None:
     ended = run("run", *ON, "train.py")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert started() == []
     assert "--yes" in run("run", *ON, "--json", "train.py").stderr
 
 
-def test_jobs_logs_and_stop_take_a_job_by_its_id() -> None:
+def test_jobs_logs_and_stop_accept_a_job_id() -> None:
     submit("--detach")
     (name,) = started()
     write(f"{name}/algo-1-1700000000", "step 1")
@@ -66,7 +66,7 @@ def test_jobs_logs_and_stop_take_a_job_by_its_id() -> None:
     assert "There is no job trn-pilot--other" in missing.stderr
 
 
-def test_a_dry_run_prints_the_request_and_uploads_only_on_demand() -> None:
+def test_dry_run_prints_request_and_uploads_only_on_demand() -> None:
     request = json.loads(run("run", *ON, "--dry-run", "train.py").stdout)
     assert request["AlgorithmSpecification"]["ContainerEntrypoint"][-1] == "train.py"
     assert "Contents" not in client("s3").list_objects_v2(Bucket="trn-bucket")

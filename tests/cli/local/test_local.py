@@ -1,4 +1,4 @@
-"""`trn local` as a user types it, each command in a process of its own."""
+"""`trn local` as a user types it, each command as a separate process."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def trn_in(folder: Path) -> Trn:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trn]:
-    """`trn local` with a server that runs on a free port."""
+    """`trn local` with a server on a free port."""
     trn = trn_in(tmp_path_factory.mktemp("running"))
     started = trn("start", "--port", "0", "--region", "us-east-2", "--quota", "L-2C3B7624=384")
     assert started.returncode == 0, started.stderr
@@ -45,22 +45,22 @@ def test_status_shows_the_settings(running: Trn) -> None:
     assert "L-2C3B7624   384 vCPU  Running On-Demand Trn instances" in shown.stdout
 
 
-def test_status_as_json_is_the_health_of_the_server(running: Trn) -> None:
+def test_json_status_is_the_health_of_the_server(running: Trn) -> None:
     assert json.loads(running("status", "--json").stdout)["quotas"]["L-2C3B7624"] == 384
 
 
-def test_status_is_3_when_nothing_runs(idle: Trn) -> None:
+def test_status_without_server_exits_with_3(idle: Trn) -> None:
     shown = idle("status")
     assert (shown.returncode, shown.stdout) == (3, "The embedded AWS does not run. Start it with: trn local start\n")
 
 
-def test_starting_again_with_other_settings_is_refused(running: Trn) -> None:
+def test_restart_with_other_settings_is_refused(running: Trn) -> None:
     again = running("start", "--quota", "L-2C3B7624=128")
     assert again.returncode == 1
     assert "L-2C3B7624: asked 128, is 384" in again.stderr
 
 
-def test_a_command_after_the_dashes_sees_the_embedded_aws(running: Trn) -> None:
+def test_command_after_dashes_reaches_embedded_aws(running: Trn) -> None:
     asks = "import boto3; print(boto3.client('sts').get_caller_identity()['Account'])"
     ran = running(
         "--", sys.executable, "-c", asks, AWS_PROFILE="production", AWS_ENDPOINT_URL_STS="https://aws.invalid"
@@ -68,11 +68,11 @@ def test_a_command_after_the_dashes_sees_the_embedded_aws(running: Trn) -> None:
     assert (ran.returncode, ran.stdout) == (0, "123456789012\n")
 
 
-def test_the_exit_code_of_the_command_is_passed_on(running: Trn) -> None:
+def test_exit_code_of_command_is_returned(running: Trn) -> None:
     assert running("--", "sh", "-c", "exit 7").returncode == 7
 
 
-def test_a_forgotten_double_dash_is_reported(idle: Trn) -> None:
+def test_missing_double_dash_is_reported(idle: Trn) -> None:
     ran = idle("cdk", "deploy")
     assert ran.returncode == 2
     assert "trn local -- cdk deploy" in ran.stderr
@@ -86,14 +86,14 @@ def test_a_forgotten_double_dash_is_reported(idle: Trn) -> None:
         (("--region", "us-west-9"), "nearest: us-west-2"),
     ],
 )
-def test_a_wrong_setting_is_bad_usage_and_starts_nothing(idle: Trn, given: tuple[str, str], message: str) -> None:
+def test_invalid_setting_is_bad_usage_and_starts_nothing(idle: Trn, given: tuple[str, str], message: str) -> None:
     started = idle("start", *given)
     assert started.returncode == 2
     assert message in started.stderr
     assert idle("status").returncode == 3
 
 
-def test_without_the_extra_the_way_to_install_it_is_reported(tmp_path: Path) -> None:
+def test_missing_extra_is_reported_with_install_command(tmp_path: Path) -> None:
     without_moto = "u.find_spec = lambda name, *a: None if name == 'moto' else find(name, *a)"
     imports = "import importlib.util as u; find = u.find_spec"
     code = f"{imports}; {without_moto}; from trainium_cli.local.local_command import local; local()"

@@ -1,4 +1,4 @@
-"""`trn cost`: the numbers, what each was got from, and the exit code. The arithmetic is tested in tests/core."""
+"""`trn cost`: the numbers, their sources, and the exit code. The arithmetic is tested in tests/core."""
 
 import json
 from decimal import Decimal
@@ -44,7 +44,7 @@ def test_unread_activities_exit_with_unknown(monkeypatch: pytest.MonkeyPatch) ->
     assert "1 amount unknown" in ended.stdout
 
 
-def test_json_has_every_number_and_null_where_none_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_has_every_number_and_null_for_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = invoke(monkeypatch, FakeSpendingAccount(**RAN), "--json", "-c", "trn:ends=40h")
     printed: dict[str, Any] = json.loads(ended.stdout)
     assert printed["billed_total"] is None
@@ -54,6 +54,6 @@ def test_json_has_every_number_and_null_where_none_is_known(monkeypatch: pytest.
     assert round(printed["forecast"]["total"]["at_least"], 2) == 43.15
 
 
-def test_a_bill_is_shown_with_its_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bill_is_shown_with_its_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = invoke(monkeypatch, FakeSpendingAccount(**RAN, bill={"Amazon EC2": Decimal(12)})).stdout
     assert "$12.00, by Cost Explorer. Cost Explorer lags by up to a day" in shown

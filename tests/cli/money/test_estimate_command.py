@@ -24,7 +24,7 @@ def cells(shown: str, first: str) -> list[str]:
     return line.split()
 
 
-def test_offline_prices_are_a_snapshot_and_say_so() -> None:
+def test_offline_prices_are_marked_as_snapshot() -> None:
     ended = run("estimate", *GOOD, "-c", "trn:nodes=2", "--hours", "40", "--offline")
     assert ended.exit_code == ExitCode.OK
     assert cells(ended.stdout, "2 x trn1.32xlarge ")[3:] == ["21.50", "/hour", "[1]", "$43.00", "-", "$1,720.00"]
@@ -33,7 +33,7 @@ def test_offline_prices_are_a_snapshot_and_say_so() -> None:
     assert "AWS's prices are unavailable" not in ended.stdout
 
 
-def test_why_aws_did_not_answer_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reason_for_missing_aws_prices_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = invoke(monkeypatch, FakePrices(unavailable={"price"}))
     assert "AWS's prices are unavailable: no answer about price" in ended.stdout
     assert "[1] snapshot" in ended.stdout
@@ -48,7 +48,7 @@ def test_missing_price_is_unknown_in_row_total_and_exit_code(monkeypatch: pytest
     assert "trn:prices=prices.csv" in ended.stdout
 
 
-def test_json_holds_each_line_with_its_price_and_source() -> None:
+def test_json_contains_each_line_with_price_and_source() -> None:
     printed = json.loads(run("estimate", *GOOD, "-c", "trn:nodes=2", "--offline", "--json").stdout)
     (instances, volumes, _throughput, storage, *_) = printed["lines"]
     assert (instances["product"], instances["quantity"], instances["running_hour"]) == ("on-demand", 2, 43.0)

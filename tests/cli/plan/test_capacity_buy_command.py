@@ -1,4 +1,4 @@
-"""`trn capacity buy` never buys unless a person says so twice, and nothing else can buy."""
+"""`trn capacity buy` buys only after a person at a terminal confirmed twice, and no other command can buy."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -23,7 +23,7 @@ OFFERING = replace(BLOCK, upfront_fee=Decimal("858.26"))
 
 
 class Shop:
-    """The account with one block for sale, and what was bought of it."""
+    """An account with one block for sale, and the purchases made in it."""
 
     def __init__(self) -> None:
         self.account = FakeAccount(blocks=[OFFERING])
@@ -56,7 +56,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
     return made
 
 
-def test_with_both_answers_it_buys_just_that_offering_once(shop: Shop) -> None:
+def test_two_confirmations_buy_exactly_that_offering_once(shop: Shop) -> None:
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, shop.bought) == (ExitCode.OK, [("us-west-2", OFFERING.offering_id)])
 
@@ -88,7 +88,7 @@ def test_price_dates_zone_and_account_are_shown_before_the_prompt(shop: Shop) ->
 
 
 @pytest.mark.parametrize("typed", [("n", "858.26"), ("y", "858.27"), ("y", "NaN")])
-def test_without_both_answers_nothing_is_bought(shop: Shop, typed: tuple[str, ...]) -> None:
+def test_missing_confirmation_buys_nothing(shop: Shop, typed: tuple[str, ...]) -> None:
     ended = shop.buy(*typed)
     assert (ended.exit_code, shop.bought) == (ExitCode.NOT_READY, [])
 
@@ -98,60 +98,60 @@ def test_without_both_answers_nothing_is_bought(shop: Shop, typed: tuple[str, ..
     first=st.text(st.characters(codec="utf-8", exclude_characters="\r\n")),
     second=st.text(st.sampled_from("0123456789.y $")),
 )
-def test_whatever_is_typed_only_yes_and_the_price_buy(shop: Shop, first: str, second: str) -> None:
+def test_only_yes_and_the_price_confirm(shop: Shop, first: str, second: str) -> None:
     shop.bought.clear()
     shop.buy(first, second)
     says_yes = first.strip().casefold() in ("y", "yes")
     assert (not shop.bought) or (says_yes and Decimal(second.strip()) == OFFERING.upfront_fee)
 
 
-def test_without_a_person_it_refuses_before_it_asks_anybody(shop: Shop) -> None:
+def test_without_terminal_purchase_is_refused_before_any_request(shop: Shop) -> None:
     shop.is_interactive = False
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, shop.bought) == (ExitCode.BAD_INPUT, [])
     assert "run it on a terminal" in ended.stderr
 
 
-def test_a_pipe_is_no_person() -> None:
+def test_pipe_is_not_a_terminal() -> None:
     ended = run_program("capacity", "buy", OFFERING.offering_id, *GOOD)
     assert ended.returncode == ExitCode.BAD_INPUT
     assert "run it on a terminal" in ended.stderr
 
 
 @pytest.mark.parametrize("option", ["--yes", "-y", "--force", "--json"])
-def test_there_is_no_option_that_says_yes(shop: Shop, option: str) -> None:
+def test_no_option_confirms_the_purchase(shop: Shop, option: str) -> None:
     ended = shop.buy("y", "858.26", options=(option,))
     assert (ended.exit_code, shop.bought) == (ExitCode.BAD_INPUT, [])
 
 
-def test_an_offering_that_is_gone_is_not_bought(shop: Shop) -> None:
+def test_expired_offering_is_not_bought(shop: Shop) -> None:
     ended = shop.buy("y", "858.26", offering_id="cb-0123456789abcdef1")
     assert (ended.exit_code, shop.bought) == (ExitCode.NOT_READY, [])
     assert "us-west-2 offers no cb-0123456789abcdef1 for 1 x trn1.32xlarge and 24 h" in ended.stderr
 
 
 @pytest.mark.parametrize("question", ["identity", "blocks"])
-def test_an_offering_that_cannot_be_read_again_is_not_bought(shop: Shop, question: str) -> None:
+def test_unreadable_offering_is_not_bought(shop: Shop, question: str) -> None:
     shop.account = FakeAccount(blocks=[OFFERING], unavailable={question})
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, shop.bought) == (ExitCode.UNKNOWN, [])
     assert f"Nothing was bought: no answer about {question}" in ended.stderr
 
 
-def test_the_price_of_now_counts_and_not_the_one_of_the_search(shop: Shop) -> None:
+def test_current_price_replaces_price_of_search(shop: Shop) -> None:
     shop.account = FakeAccount(blocks=[replace(OFFERING, upfront_fee=Decimal("999.00"))])
     assert shop.buy("y", "858.26").exit_code == ExitCode.NOT_READY
     assert shop.bought == []
 
 
-def test_a_refusal_of_aws_says_that_nothing_was_bought(shop: Shop) -> None:
+def test_refusal_of_aws_reports_that_nothing_was_bought(shop: Shop) -> None:
     shop.fails_with = RequestRefusedError("AWS answered InvalidParameterValue: gone")
     ended = shop.buy("y", "858.26")
     assert ended.exit_code == ExitCode.NOT_READY
     assert "Nothing was bought: AWS answered InvalidParameterValue: gone" in ended.stderr
 
 
-def test_no_answer_of_aws_says_that_it_may_have_been_bought(shop: Shop) -> None:
+def test_missing_response_reports_possible_purchase(shop: Shop) -> None:
     shop.fails_with = SaleUnknownError("time-out")
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, len(shop.bought)) == (ExitCode.UNKNOWN, 1)
@@ -164,7 +164,7 @@ def users_of(text: str) -> list[str]:
     return [str(file) for file in others if text in (ROOT / file).read_text()]
 
 
-def test_nothing_else_can_buy() -> None:
+def test_no_other_command_can_buy() -> None:
     assert users_of("purchase_capacity_block") == ["src/trainium_core/capacity/aws_purchase.py"]
     assert users_of("capacity.aws_purchase") == ["src/trainium_cli/plan/capacity_buy_command.py"]
     assert users_of("capacity_buy_command") == ["src/trainium_cli/plan/capacity_command.py"]

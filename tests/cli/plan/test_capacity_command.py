@@ -25,7 +25,7 @@ NOTHING = FakeAccount(zones=(), scores={})
 
 
 class CapacityCommand:
-    """Runs the command on an account of a test's own, the same in every region or one for each."""
+    """Runs the command on accounts of the test: one for every region, or one for each."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.monkeypatch = monkeypatch
@@ -56,14 +56,14 @@ HERE = ("--regions", "us-west-2")
         (FakeAccount(zones=(), unavailable={"blocks"}), ExitCode.UNKNOWN, "unknown"),
     ],
 )
-def test_last_line_and_exit_code_agree_with_the_outlook(
+def test_last_line_and_exit_code_match_the_result(
     capacity: CapacityCommand, account: FakeAccount, code: ExitCode, message: str
 ) -> None:
     ended = capacity(account, *HERE)
     assert (ended.exit_code, ended.stdout.splitlines()[-1]) == (code, message)
 
 
-def test_only_the_regions_that_were_named_are_queried(capacity: CapacityCommand) -> None:
+def test_only_named_regions_are_queried(capacity: CapacityCommand) -> None:
     capacity(FakeAccount(), "--regions", "us-east-1, us-west-2,us-east-1")
     assert sorted(capacity.regions) == ["us-east-1", "us-west-2"]
 
@@ -72,7 +72,7 @@ def rows(ended: Result) -> list[list[str]]:
     return [line.split() for line in ended.stdout.splitlines() if line.strip()]
 
 
-def test_an_unknown_price_is_unknown_and_not_0(capacity: CapacityCommand) -> None:
+def test_unknown_price_is_shown_as_unknown(capacity: CapacityCommand) -> None:
     ended = capacity(FakeAccount(zones=["usw2-az4"], usd={"spot": None}), *HERE)
     assert ["2", "now", "spot", "us-west-2", "usw2-az4", "now", "24", "unknown", "unknown", "score", "9"] in rows(ended)
 
@@ -94,7 +94,7 @@ def test_next_commands_are_valid_plans(capacity: CapacityCommand) -> None:
         assert plan_from_file(None, overrides).region == "us-west-2"
 
 
-def test_json_says_the_same_with_every_source(capacity: CapacityCommand) -> None:
+def test_json_equals_the_tables_with_every_source(capacity: CapacityCommand) -> None:
     ended = capacity(FakeAccount(in_hand=[ACTIVE], blocks=[FOR_SALE], unavailable={"price"}), *HERE, "--json")
     printed = json.loads(ended.stdout)
     assert (printed["outlook"], printed["hours"], printed["nodes"]) == ("something", 24, 1)

@@ -1,4 +1,4 @@
-"""`trn image`: what the image is, and pinning it in cdk.json."""
+"""`trn image`: shows the image and pins it in cdk.json."""
 
 import json
 from dataclasses import replace
@@ -54,7 +54,7 @@ def test_unpinned_image_is_shown_with_its_release() -> None:
     assert all(word in ended.stdout for word in (PARAMETER, IMAGE.image_id, "2.31.1", "amazon", "pinned", "no: every"))
 
 
-def test_json_says_the_same() -> None:
+def test_json_equals_the_output() -> None:
     printed = json.loads(run("image", *GOOD, "--json").stdout)
     assert (printed["parameter"], printed["image"]["image_id"], printed["outcome"]) == (
         PARAMETER,
@@ -67,14 +67,12 @@ def test_json_says_the_same() -> None:
     ("account", "code"),
     [(FakeAccount(parameter_value=None), ExitCode.NOT_READY), (FakeAccount(unavailable={"image"}), ExitCode.UNKNOWN)],
 )
-def test_the_exit_code_is_that_of_the_check(
-    monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode
-) -> None:
+def test_exit_code_is_that_of_the_check(monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode) -> None:
     use(monkeypatch, account)
     assert run("image", *GOOD).exit_code == code
 
 
-def test_pinning_shows_the_change_and_writes_it_after_consent(tmp_path: Path) -> None:
+def test_pin_shows_change_and_writes_it_after_confirmation(tmp_path: Path) -> None:
     file = write(tmp_path)
     ended = pin(answer="y\n")
     assert ended.exit_code == ExitCode.OK
@@ -82,7 +80,7 @@ def test_pinning_shows_the_change_and_writes_it_after_consent(tmp_path: Path) ->
     assert context_of(file) == CONTEXT | {"trn:ami": IMAGE.image_id, "trn:ami_parameter": PARAMETER}
 
 
-def test_nothing_is_written_without_a_yes(tmp_path: Path) -> None:
+def test_pin_without_confirmation_writes_nothing(tmp_path: Path) -> None:
     file = write(tmp_path)
     before = file.read_text()
     assert pin(answer="n\n").exit_code == ExitCode.NOT_READY
@@ -90,7 +88,7 @@ def test_nothing_is_written_without_a_yes(tmp_path: Path) -> None:
     assert file.read_text() == before
 
 
-def test_pinning_again_follows_the_parameter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_repeated_pin_follows_the_parameter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = write(tmp_path, ami=IMAGE.image_id, ami_parameter=PARAMETER)
     use(monkeypatch, FakeAccount(parameter_value=NEWER.image_id, found_image=NEWER))
     assert pin("--yes").exit_code == ExitCode.OK
@@ -115,14 +113,14 @@ def test_missing_image_is_not_pinned(
     assert says in ended.stderr
 
 
-def test_options_before_the_subcommand_are_not_lost_silently(tmp_path: Path) -> None:
+def test_options_before_subcommand_are_refused(tmp_path: Path) -> None:
     write(tmp_path)
     ended = run("image", *GOOD, "pin")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "give the options after 'pin'" in ended.stderr
 
 
-def test_a_pin_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
+def test_current_pin_is_not_changed(tmp_path: Path) -> None:
     file = write(tmp_path, ami=IMAGE.image_id, ami_parameter=PARAMETER)
     before = file.read_text()
     ended = pin()

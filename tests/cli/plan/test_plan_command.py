@@ -1,4 +1,4 @@
-"""`trn plan`: what follows from a plan, and how a bad one is refused."""
+"""`trn plan`: a plan's consequences, and how an invalid plan is refused."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from trainium_cli.exit_codes import ExitCode
         "The plan is valid.",
     ],
 )
-def test_a_plan_is_shown_with(says: str) -> None:
+def test_plan_is_shown_with(says: str) -> None:
     shown = run("plan", *GOOD, "-c", "trn:nodes=4")
     assert shown.exit_code == ExitCode.OK
     assert says in shown.stdout
@@ -31,7 +31,7 @@ def test_warnings_are_shown_and_do_not_block() -> None:
     assert "warning: trn:root_volume_gib: the Neuron documentation advises 512 GiB" in ended.stdout
 
 
-def test_a_pilot_that_has_ended_is_refused() -> None:
+def test_ended_pilot_is_refused() -> None:
     ended = run("plan", *GOOD, "-c", "trn:ends=2020-01-01T00:00Z", "--json")
     assert ended.exit_code == ExitCode.BAD_INPUT
     (problem,) = json.loads(ended.stdout)["problems"]
@@ -39,7 +39,7 @@ def test_a_pilot_that_has_ended_is_refused() -> None:
     assert "trn extend 8h" in problem["fix"]
 
 
-def test_json_holds_the_settings_in_effect_and_every_projection() -> None:
+def test_json_contains_effective_settings_and_every_projection() -> None:
     shown = json.loads(run("plan", *GOOD, "-c", "trn:nodes=2", "--json").stdout)
     assert shown["plan"]["instance_type"] == "trn1.32xlarge"
     assert (shown["zone_id"], shown["addresses_needed"], shown["neuron_cores_per_node"]) == ("usw2-az1", 16, 32)
@@ -48,14 +48,14 @@ def test_json_holds_the_settings_in_effect_and_every_projection() -> None:
     assert list(shown["warnings"]) == ["ends"]
 
 
-def test_cdk_json_of_the_working_directory_is_read_and_overridden() -> None:
+def test_cdk_json_of_working_directory_is_read_and_overridden() -> None:
     context = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2", "trn:nodes": 3}
     Path("cdk.json").write_text(json.dumps({"context": context}))
     assert json.loads(run("plan", "--json").stdout)["plan"]["nodes"] == 3
     assert json.loads(run("plan", "--json", "--context", "trn:nodes=5").stdout)["plan"]["nodes"] == 5
 
 
-def test_a_bad_plan_is_json_too_when_json_is_requested() -> None:
+def test_invalid_plan_is_json_if_json_is_requested() -> None:
     ended = run("plan", *GOOD, "-c", "trn:capacity=ondemand", "--json")
     assert ended.exit_code == ExitCode.BAD_INPUT
     (problem,) = json.loads(ended.stdout)["problems"]

@@ -23,7 +23,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch, account: FakeAccount, *arguments: st
 
 
 def invoke_in(monkeypatch: pytest.MonkeyPatch, accounts: Mapping[str, FakeAccount], *arguments: str) -> Any:
-    """Run the command on an account a region; it must ask each of these regions and no other."""
+    """Run the command with an account for each region; it must ask exactly these regions."""
     regions: list[str] = []
 
     def account_in(region: str, **_: Any) -> FakeAccount:
@@ -45,7 +45,7 @@ def invoke_in(monkeypatch: pytest.MonkeyPatch, accounts: Mapping[str, FakeAccoun
         (BOTH, ExitCode.NOT_READY, "not ready: 1 x trn1.32xlarge in us-west-2 (7 pass, 1 fail, 1 unknown)"),
     ],
 )
-def test_last_line_and_exit_code_agree_with_the_verdict(
+def test_last_line_and_exit_code_match_the_verdict(
     monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode, verdict: str
 ) -> None:
     ended = invoke(monkeypatch, account)
@@ -56,7 +56,7 @@ def test_last_line_and_exit_code_agree_with_the_verdict(
 EXECUTION_ROLE = "arn:aws:iam::123456789012:role/cdk-hnb659fds-cfn-exec-role-123456789012-us-west-2"
 
 
-def test_permissions_are_asked_for_when_a_role_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_role_adds_check_of_its_permissions(monkeypatch: pytest.MonkeyPatch) -> None:
     account = FakeAccount()
     ended = invoke(monkeypatch, account, "--role", EXECUTION_ROLE, "--must", "look", "--json")
     findings = {one["check"]: one for one in json.loads(ended.stdout)["findings"]}
@@ -65,7 +65,7 @@ def test_permissions_are_asked_for_when_a_role_is_given(monkeypatch: pytest.Monk
     assert account.simulated
 
 
-def test_json_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_equals_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = invoke(monkeypatch, NOT_READY, "--json")
     printed = json.loads(ended.stdout)
     assert (ended.exit_code, printed["verdict"]) == (ExitCode.NOT_READY, "not ready")
@@ -74,7 +74,7 @@ def test_json_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_check_that_does_not_exist_is_refused_with_the_nearest() -> None:
+def test_unknown_check_is_refused_with_the_nearest() -> None:
     ended = run("preflight", *GOOD, "--suppress", "quotas")
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "no check is called 'quotas'; nearest: quota" in ended.stderr
@@ -84,7 +84,7 @@ def elsewhere(zone: str, **account: Any) -> FakeAccount:
     return FakeAccount(zones=[zone], **account)
 
 
-def test_regions_are_reported_side_by_side_with_what_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regions_are_compared_with_their_blocking_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     accounts = {"us-east-2": elsewhere("use2-az3", limit=0), "us-west-2": READY}
     ended = invoke_in(monkeypatch, accounts, "--regions", "us-east-2, us-west-2")
     assert ended.exit_code == ExitCode.OK
@@ -103,21 +103,21 @@ def test_regions_are_reported_side_by_side_with_what_blocks(monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("account", "code"), [(NOT_READY, ExitCode.NOT_READY), (UNAVAILABLE, ExitCode.UNKNOWN), (READY, ExitCode.OK)]
 )
-def test_the_best_region_decides_the_exit_code(
+def test_best_region_decides_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, account: FakeAccount, code: ExitCode
 ) -> None:
     accounts = {"us-east-2": elsewhere("use2-az3", limit=0), "us-west-2": account}
     assert invoke_in(monkeypatch, accounts, "--regions", "us-east-2,us-west-2").exit_code == code
 
 
-def test_every_region_is_every_one_that_offers_the_type(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_regions_are_those_that_offer_the_type(monkeypatch: pytest.MonkeyPatch) -> None:
     accounts = {region: FakeAccount(zones=zones) for region, zones in builtin_catalog()["trn1.32xlarge"].zones.items()}
     ended = invoke_in(monkeypatch, accounts, "--every-region", "--json")
     printed = json.loads(ended.stdout)["regions"]
     assert {region: findings["verdict"] for region, findings in printed.items()} == dict.fromkeys(accounts, "ready")
 
 
-def test_without_credentials_the_verdict_is_unknown() -> None:
+def test_missing_credentials_make_the_verdict_unknown() -> None:
     nowhere = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}
     keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "none-such"}
     ended = run_program("preflight", *GOOD, AWS_EC2_METADATA_DISABLED="true", **nowhere, **keys)

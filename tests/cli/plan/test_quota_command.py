@@ -1,4 +1,6 @@
-"""`trn quota`: what is shown, what is asked of AWS and when, the exit codes. tests/core has the arithmetic."""
+"""`trn quota`: its output, its requests to AWS and their conditions, and the exit codes. tests/core has the
+arithmetic.
+"""
 
 import json
 from collections.abc import Sequence
@@ -28,7 +30,7 @@ def request(desired: float, status: str = "CASE_OPENED") -> QuotaRequest:
 
 @dataclass
 class Aws:
-    """What AWS was asked for, and what it does with that: an error, or nothing and the request is pending."""
+    """Records requests for a quota, and raises an error or leaves the request pending."""
 
     error: Exception | None = None
     requests: list[tuple[str, str, float]] = field(default_factory=list[tuple[str, str, float]])
@@ -53,7 +55,9 @@ JOB = "ml.trn1.32xlarge for training job usage"
 def run(
     monkeypatch: pytest.MonkeyPatch, accounts: Sequence[FakeQuotas], *arguments: str, typed: str | None = None
 ) -> Result:
-    """Run `trn quota` for a plan of 128 vCPUs. Each look at the account sees the next of them, the last one again."""
+    """Run `trn quota` for a plan of 128 vCPUs. Each read of the account returns the next state, then the last one
+    again.
+    """
     ahead = list(accounts)
 
     def account(_region: str) -> FakeQuotas:
@@ -71,13 +75,13 @@ def run(
         (FakeQuotas(unavailable={"quota"}), ExitCode.UNKNOWN),
     ],
 )
-def test_status_ends_with_what_preflight_would_say(
+def test_status_ends_with_preflight_result(
     monkeypatch: pytest.MonkeyPatch, account: FakeQuotas, code: ExitCode
 ) -> None:
     assert run(monkeypatch, [account], "status").exit_code == code
 
 
-def test_status_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_status(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0, requests=[request(256)])], "status", "--json")
     printed = json.loads(ended.stdout)
     assert (printed["outcome"], printed["needed"]) == ("fail", "128 vCPUs")
@@ -87,7 +91,7 @@ def test_status_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("limit", "outcome", "code"), [(0, "fail", ExitCode.NOT_READY), (None, "unknown", ExitCode.UNKNOWN)]
 )
-def test_status_includes_the_quotas_of_other_services(
+def test_status_includes_quotas_of_other_services(
     monkeypatch: pytest.MonkeyPatch, limit: int | None, outcome: str, code: ExitCode
 ) -> None:
     quotas = {} if limit is None else {JOB: Quota(code="L-00000001", name=JOB, limit=limit)}
@@ -97,7 +101,7 @@ def test_status_includes_the_quotas_of_other_services(
     assert json.loads(ended.stdout)["services"]["sagemaker"]["outcome"] == outcome
 
 
-def test_a_request_is_for_what_is_used_and_needed_together(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+def test_request_is_for_used_and_needed_vcpus(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     account = FakeQuotas(limit=64, running=[RunningInstance(vcpus=64, capacity="on-demand")])
     ended = run(monkeypatch, [account], "request", "--yes")
     assert aws.requests == [("ec2", ON_DEMAND, 192)]
@@ -105,21 +109,21 @@ def test_a_request_is_for_what_is_used_and_needed_together(monkeypatch: pytest.M
     assert "request r-2 is PENDING" in ended.stdout
 
 
-def test_with_room_there_is_nothing_to_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+def test_sufficient_quota_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas()], "request", "--yes")
     assert (ended.exit_code, aws.requests) == (ExitCode.OK, [])
     assert "Nothing to ask for." in ended.stdout
 
 
 @pytest.mark.parametrize("question", ["quota", "requests"])
-def test_unknown_use_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws, question: str) -> None:
+def test_unknown_usage_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws, question: str) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0, unavailable={question})], "request", "--yes")
     assert (ended.exit_code, aws.requests) == (ExitCode.UNKNOWN, [])
     assert f"no answer about {question}" in ended.stdout
 
 
 @pytest.mark.parametrize(("desired", "code"), [(128, ExitCode.OK), (127, ExitCode.NOT_READY)])
-def test_an_open_request_is_reported_and_not_repeated(
+def test_open_request_is_reported_and_not_repeated(
     monkeypatch: pytest.MonkeyPatch, aws: Aws, desired: int, code: ExitCode
 ) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0, requests=[request(desired)])], "request", "--yes")
@@ -135,7 +139,7 @@ def test_concurrent_request_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aw
     assert "A request is open already: r-1" in ended.stdout
 
 
-def test_a_request_as_json(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
+def test_json_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", "--yes", "--json")
     assert json.loads(ended.stdout)["request"]["desired"] == 128
     assert len(aws.requests) == 1
@@ -155,16 +159,14 @@ def test_status_shows_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("typed", ["n\n"])
-def test_without_a_yes_nothing_is_requested(monkeypatch: pytest.MonkeyPatch, aws: Aws, typed: str) -> None:
+def test_request_requires_confirmation(monkeypatch: pytest.MonkeyPatch, aws: Aws, typed: str) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed=typed)
     assert (ended.exit_code, aws.requests) == (ExitCode.NOT_READY, [])
     assert "Nothing was asked for." in ended.stdout
 
 
 @pytest.mark.parametrize("again", [FakeQuotas(limit=0), FakeQuotas(limit=0, unavailable={"requests"})])
-def test_open_request_that_is_not_shown_is_unknown(
-    monkeypatch: pytest.MonkeyPatch, aws: Aws, again: FakeQuotas
-) -> None:
+def test_request_missing_in_history_is_unknown(monkeypatch: pytest.MonkeyPatch, aws: Aws, again: FakeQuotas) -> None:
     aws.error = AlreadyRequestedError()
     ended = run(monkeypatch, [FakeQuotas(limit=0), again], "request", "--yes")
     assert ended.exit_code == ExitCode.UNKNOWN

@@ -1,4 +1,4 @@
-"""`trn doctor`: what is missing, and what the exit code says of it."""
+"""`trn doctor`: missing parts, and the exit code."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ from trainium_runtime.errors import NotSignedInError
 
 @dataclass
 class FakeAccount:
-    """bootstrap: the version that is there. signed_in: whether there are credentials."""
+    """bootstrap: the installed version. signed_in: whether credentials exist."""
 
     signed_in: bool = True
     bootstrap: str | None = None
@@ -63,14 +63,14 @@ def test_missing_programs_are_named_with_a_fix(monkeypatch: pytest.MonkeyPatch, 
     assert found["bootstrap"]["fix"] == "run: cdk bootstrap aws://123456789012/us-west-2"
 
 
-def test_without_credentials_the_bootstrap_is_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_credentials_make_bootstrap_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = diagnosed(monkeypatch, tmp_path, FakeAccount(signed_in=False))
     assert "aws sso login" in found["credentials"]["found"]
     assert found["bootstrap"]["outcome"] == "unknown"
 
 
 @pytest.mark.parametrize(("version", "outcome"), [("v24.1.0", "pass"), ("hello", "unknown")])
-def test_the_release_of_node_is_held_against_those_in_support(
+def test_node_release_is_compared_with_supported_ones(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, outcome: str
 ) -> None:
     node = tmp_path / "node"

@@ -1,4 +1,4 @@
-"""`trn explain`: errors as they are pasted, each with cause, fix and source."""
+"""`trn explain`: errors as users paste them, each with cause, fix and source."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ PASTED = {
 
 
 @pytest.mark.parametrize("text", PASTED)
-def test_an_error_is_known_by_its_text(text: str) -> None:
+def test_error_is_recognised_by_its_text(text: str) -> None:
     found = known_error(text)
     assert found is not None
     assert found.name == PASTED[text]
@@ -50,7 +50,7 @@ def test_unknown_error_exits_with_not_ready() -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("",), (" ", "")])
-def test_without_an_error_it_asks_for_one(arguments: Sequence[str]) -> None:
+def test_missing_error_text_is_requested(arguments: Sequence[str]) -> None:
     ended = run("explain", *arguments)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "paste the error" in ended.stderr
@@ -69,7 +69,7 @@ def test_log_on_standard_input_is_explained_by_its_first_cause(arguments: Sequen
     assert "2: [F137] neuronx-cc" in ended.stdout
 
 
-def test_consequence_is_named_as_one_with_the_unknown_exception_before() -> None:
+def test_consequence_is_named_after_an_unknown_exception() -> None:
     log = (
         "Traceback (most recent call last):\n  File 'x.py'\nValueError: seven\n"
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"

@@ -13,21 +13,21 @@ from trainium_core.plan.context import plan_from_file
 OPTIONS = ("--type", "trn1.32xlarge", "--region", "us-west-2", "--nodes", "2", "--ends", "8h", "--name", "mine")
 
 
-def test_the_plan_that_is_written_is_the_one_that_was_given(tmp_path: Path) -> None:
+def test_written_plan_has_the_given_settings(tmp_path: Path) -> None:
     ended = run("init", str(tmp_path / "new"), *OPTIONS)
     assert ended.exit_code == ExitCode.OK, ended.output
     plan = plan_from_file(tmp_path / "new" / "cdk.json", [])
     assert (plan.instance_type, plan.nodes, plan.cluster_name, plan.pilot.ends) == ("trn1.32xlarge", 2, "mine", "8h")
 
 
-def test_the_app_is_python_and_the_job_is_one_of_trn_run(tmp_path: Path) -> None:
+def test_app_is_python_and_job_file_is_valid(tmp_path: Path) -> None:
     run("init", str(tmp_path), *OPTIONS)
     compile((tmp_path / "app.py").read_text(), "app.py", "exec")
     assert read_job_file(tmp_path / "job" / "job.toml")["command"] == "python3 fit.py"
     assert json.loads((tmp_path / "cdk.json").read_text())["app"] == "python3 app.py"
 
 
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "cdk.json").write_text("{}")
     ended = run("init", str(tmp_path), *OPTIONS)
     assert ended.exit_code == ExitCode.BAD_INPUT
@@ -43,7 +43,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
         (("--yes", "--nodes", "four"), "trn:nodes: got 'four'"),
     ],
 )
-def test_a_mistake_writes_nothing(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
+def test_invalid_setting_writes_nothing(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
     ended = run("init", str(tmp_path), *options)
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert message in ended.output

@@ -1,4 +1,4 @@
-"""`trn permissions`: the policies of everybody who works with a plan."""
+"""`trn permissions`: the policies of all roles that work with a plan."""
 
 import json
 from typing import Any
@@ -13,14 +13,14 @@ def shown(*arguments: str) -> dict[str, Any]:
     return json.loads(ended.stdout)
 
 
-def test_one_role_is_shown_alone_for_an_account() -> None:
+def test_one_role_is_shown_for_an_account() -> None:
     (document,) = shown("look", "--account", "123456789012")["look"]
     assert {one for statement in document["Statement"] for one in statement["Action"]} == set(actions_of("look"))
     resources = [one for statement in document["Statement"] for one in statement["Resource"]]
     assert "arn:aws:sagemaker:us-west-2:123456789012:training-job/trn-pilot--*" in resources
 
 
-def test_the_commands_of_the_role_are_shown() -> None:
+def test_commands_of_role_are_shown() -> None:
     ended = run("permissions", "operate", *GOOD)
     assert ended.exit_code == 0, ended.output
     text, _, _ = ended.stdout.partition("{")

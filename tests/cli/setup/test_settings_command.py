@@ -8,7 +8,7 @@ from tests.cli.running import run
 from trainium_core.plan.settings_by_key import GROUP_OF, GROUPS, SETTINGS
 
 
-def test_every_setting_is_shown_with_its_prefix() -> None:
+def test_settings_are_shown_with_their_prefixes() -> None:
     shown = run("settings").stdout
     assert all(f"trn:{name} " in shown for name in SETTINGS)
 
@@ -18,12 +18,12 @@ def shown_names(*arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["nodes", "trn:nodes"])
-def test_one_setting_is_shown_by_its_name(name: str) -> None:
+def test_setting_is_shown_by_name(name: str) -> None:
     assert shown_names(name) == {"trn:nodes"}
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_group_is_shown_by_its_name(group: str) -> None:
+def test_group_is_shown_by_name(group: str) -> None:
     assert shown_names(group) == {f"trn:{name}" for name, of in GROUP_OF.items() if of == group}
 
 

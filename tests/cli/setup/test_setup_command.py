@@ -1,4 +1,4 @@
-"""`trn setup`: what it installs and where, with programs in the place of pip's and npm's downloads."""
+"""`trn setup`: what it installs and where, with stand-ins for the downloads of pip and npm."""
 
 import json
 import re
@@ -19,7 +19,7 @@ CDK_CLI = facts()["nodejs"]["cdk_cli"]
 
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A virtual environment without Node, in an empty folder; npm of the machine notes its arguments."""
+    """A virtual environment without Node, in an empty folder; the machine's npm records its arguments."""
     programs = tmp_path / "venv" / "bin"
     programs.mkdir(parents=True)
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
@@ -48,7 +48,7 @@ def set_up() -> Result:
     return CliRunner().invoke(trn, ["setup"], prog_name="trn")
 
 
-def test_the_versions_are_those_that_this_repository_uses() -> None:
+def test_versions_are_those_of_this_repository() -> None:
     package = json.loads((ROOT / "package.json").read_text())
     assert f"aws-cdk@{package['devDependencies']['aws-cdk']}" == CDK_CLI
     assert facts()["nodejs"]["wheel"] in (ROOT / "requirements/node.txt").read_text().splitlines()
@@ -66,19 +66,19 @@ def test_supported_node_is_kept_and_the_cdk_cli_installed(environment: Path) -> 
 
 
 @pytest.mark.usefixtures("environment")
-def test_nothing_is_installed_into_the_python_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "base_prefix", sys.prefix)
     ended = set_up()
     assert (ended.exit_code, "python3 -m venv" in ended.stderr) == (ExitCode.BAD_INPUT, True)
 
 
 @pytest.mark.parametrize("version", ["v18.20.0", "nonsense"])
-def test_a_node_that_is_too_old_is_not_taken(environment: Path, version: str) -> None:
+def test_outdated_node_is_not_used(environment: Path, version: str) -> None:
     put_node(environment / "machine", version)
     assert setup_command.supported_node() is None
 
 
-def test_an_installer_that_fails_is_quoted(environment: Path) -> None:
+def test_failed_installer_is_quoted(environment: Path) -> None:
     put_node(environment / "machine", "v24.1.0")
     put_program(environment / "machine", "npm", "echo 'npm error ENOTFOUND' >&2; exit 1")
     ended = set_up()

@@ -1,4 +1,4 @@
-"""`trn support`: what is in the archive, also when half of the account does not answer, and when logs are."""
+"""`trn support`: the contents of the archive, also when parts of AWS do not answer, and when it contains logs."""
 
 import json
 import tarfile
@@ -23,7 +23,7 @@ SCRIPT = "#!/bin/bash\nexport WANDB_API_KEY=script-value\n"
 
 @dataclass
 class FakeSupport:
-    """Says what logs hold. refused: the questions that get no answer."""
+    """Returns log lines. refused: the calls that fail."""
 
     refused: set[str] = field(default_factory=set[str])
 
@@ -67,7 +67,7 @@ def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeSupport:
 
 
 def files() -> dict[str, str]:
-    """The archive in the working directory, without the name of its folder."""
+    """The files of the archive in the working directory, without the name of its folder."""
     (archive,) = Path().glob("trn-support-*.tar.gz")
     with tarfile.open(archive) as opened:
         read = {one.name: opened.extractfile(one) for one in opened}
@@ -91,7 +91,7 @@ LOGS = {
 
 
 @pytest.mark.usefixtures("account")
-def test_archive_holds_structured_records_and_no_logs() -> None:
+def test_archive_contains_structured_records_and_no_logs() -> None:
     ended = run("support", *GOOD, "-c", "trn:setup_script=setup.sh")
     assert ended.exit_code == ExitCode.OK, ended.output
     found = files()
@@ -105,7 +105,7 @@ def test_archive_holds_structured_records_and_no_logs() -> None:
 
 
 @pytest.mark.usefixtures("account")
-def test_logs_are_added_on_request_once_their_names_are_confirmed() -> None:
+def test_requested_logs_are_added_after_confirmation() -> None:
     ended = CliRunner().invoke(trn, ["support", *GOOD, "--include-logs"], input="y\n")
     assert ended.exit_code == ExitCode.OK, ended.output
     shown = ended.stdout.partition("may hold secrets?")[0]
@@ -120,7 +120,7 @@ def test_refused_logs_leave_no_archive(tmp_path: Path) -> None:
     assert list(tmp_path.glob("*.tar.gz")) == []
 
 
-def test_unanswered_parts_are_named_and_the_rest_is_written(account: FakeSupport) -> None:
+def test_unavailable_parts_are_named_and_the_rest_is_written(account: FakeSupport) -> None:
     account.refused = {"events", "logs", "s3"}
     ended = run("support", *GOOD, "--json", "--include-logs", "--yes")
     assert ended.exit_code == ExitCode.OK

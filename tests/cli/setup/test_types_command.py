@@ -12,7 +12,7 @@ from trainium_core.catalog.catalog import builtin_catalog
 CATALOG = builtin_catalog()
 
 
-def test_json_holds_every_value_with_its_source() -> None:
+def test_json_contains_every_value_with_its_source() -> None:
     shown = json.loads(run("types", "--json").stdout)
     assert list(shown) == list(CATALOG)
     assert shown["trn2.48xlarge"]["neuron_cores"] == 64
@@ -20,7 +20,7 @@ def test_json_holds_every_value_with_its_source() -> None:
     assert shown["trn1.32xlarge"]["sources"]["vcpus"]["date"] == "2026-10-03"
 
 
-def test_a_region_leaves_only_what_it_offers() -> None:
+def test_region_limits_types_to_its_offerings() -> None:
     offered = list(json.loads(run("types", "--region", "sa-east-1", "--json").stdout))
     assert offered == [name for name, kind in CATALOG.items() if "sa-east-1" in kind.zones]
     assert {"trn2.3xlarge", "p5.4xlarge"} <= {*offered}
