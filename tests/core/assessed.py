@@ -1,4 +1,4 @@
-"""A code base of a few files, and what is found in it."""
+"""A code base of a few files, and the findings in it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ def assessment_of(folder: Path, files: Mapping[str, str | bytes]) -> Assessment:
 
 
 def found_in(folder: Path, source: str) -> list[tuple[str, int]]:
-    """The rules that a module breaks, with the lines."""
+    """The rules that a module violates, with the lines."""
     return [(one.rule, one.line) for one in assessment_of(folder, {"module.py": source}).findings]
 
 

@@ -1,4 +1,4 @@
-"""Accounts whose answers a test writes."""
+"""AWS clients with stubbed responses."""
 
 from botocore.stub import Stubber
 
@@ -8,7 +8,7 @@ REGION = "us-west-2"
 
 
 def stubbed(service: str) -> tuple[AwsAccount, Stubber]:
-    """An account whose answers about one service a test writes, held against AWS's model of the service."""
+    """An account whose responses from one service are stubbed and validated by botocore's model of the service."""
     account = AwsAccount(REGION)
     stub = Stubber(account.client(service))
     stub.activate()

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture
 def credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """boto3 sees no configuration of the user."""
+    """Hide the user's AWS configuration from boto3."""
     for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):

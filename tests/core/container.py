@@ -1,4 +1,4 @@
-"""A container of SageMaker on this machine: the folders and files that it finds, and the entry started in it."""
+"""A SageMaker container on this machine: its folders and files, and the entry program started in it."""
 
 import json
 import os
@@ -18,14 +18,14 @@ from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.plan import Plan
 
 TORCH_PYTHON = ROOT / ".venv-torch" / "bin" / "python"
-TIMEOUT_SECONDS = 300  # torch takes its time to be imported on a busy machine
+TIMEOUT_SECONDS = 300  # Importing torch takes time on a busy machine.
 NEURON_LS = """#!/bin/sh
 echo '[{"neuron_device": 0, "nc_count": %d, "memory_size": 34359738368, "connected_to": null}]'
 """
 
 
 def free_port() -> str:
-    """For several runs of these tests at a time: the plan's own port may be taken."""
+    """A free port, because concurrent runs of these tests may use the plan's port."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return str(taken.getsockname()[1])
@@ -33,14 +33,14 @@ def free_port() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Container:
-    """One node of a job. `ml` stands for /opt/ml, which is a folder of the test's own here."""
+    """One node of a job. `ml` replaces /opt/ml."""
 
     ml: Path
     request: dict[str, Any]
     bin: Path
 
     def command(self, python: Path = Path(sys.executable)) -> list[str]:
-        """What the request makes the container start, with /opt/ml and python3 replaced by those of the test."""
+        """The command of the request, with /opt/ml and python3 replaced by those of the test."""
         algorithm = self.request["AlgorithmSpecification"]
         interpreter, entry, *script = algorithm["ContainerEntrypoint"]
         assert interpreter == "python3"
@@ -48,7 +48,7 @@ class Container:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The request's environment, over the little that any container has; nothing of the user's."""
+        """The request's environment and the minimum that every container has, without the user's."""
         given = {name: value.replace("/opt/ml", str(self.ml)) for name, value in self.request["Environment"].items()}
         return {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": str(self.ml), "OMP_NUM_THREADS": "1", **given}
 
@@ -64,7 +64,7 @@ class Container:
         )
 
     def run(self, python: Path = Path(sys.executable)) -> tuple[int, str]:
-        """The exit code and all that was said. What does not end in time is killed, and so is what it started."""
+        """Return the exit code and all output. Kills the command and its children at a time limit."""
         child = self.start(python)
         try:
             output, _ = child.communicate(timeout=TIMEOUT_SECONDS)
@@ -75,7 +75,7 @@ class Container:
 
     @property
     def failure(self) -> str:
-        """The reason that SageMaker would show."""
+        """The failure reason that SageMaker would show."""
         return (self.ml / "output" / "failure").read_text()
 
 
@@ -90,9 +90,9 @@ def container(
     cores: int | None = 2,
     hyperparameters: Mapping[str, str] | None = None,
 ) -> Container:
-    """A container as SageMaker prepares one for the request. `cores`: what a stand-in for neuron-ls shows, if any.
+    """A container as SageMaker prepares one for the request. `cores`: the output of the stand-in for neuron-ls, if any.
 
-    hyperparameters: of a request that a state machine was given.
+    hyperparameters: of a request from a state machine.
     """
     ml, request = folder / "opt" / "ml", training_job_request(plan, job)
     code, config, programs = ml / "input" / "data" / "code", ml / "input" / "config", folder / "bin"

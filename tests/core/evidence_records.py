@@ -1,4 +1,4 @@
-"""Three records to vary: of a Trainium cluster, of a GPU and of the lab."""
+"""Three records to vary: from a Trainium cluster, a GPU and the lab."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""An account in memory with the values of a test, and ready by default."""
+"""An account in memory with the values of a test; ready for a deployment by default."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ VERSION_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 @dataclass(kw_only=True)
 class FakeAccount(FakeResourceUse, FakeNetwork, FakeFileSystems, FakeQuotas, FakeCapacity, FakePrices):
-    """`unavailable` names the questions that get no answer."""
+    """`unavailable` names the calls that fail."""
 
     endpoint: str | None = None
     zones: Collection[str] = ("usw2-az1", "usw2-az4")

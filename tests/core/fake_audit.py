@@ -1,4 +1,4 @@
-"""An account for audits, whose answers a test writes."""
+"""An account for audits whose responses a test defines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +55,9 @@ def stack(
 
 @dataclass
 class FakeLister:
-    """Denied if `found` is None; measures what is in `gone` as gone, and is denied to measure what is in `denied`."""
+    """`found`: None if the listing is denied. `gone`: resources that no longer exist when measured. `denied`: resources
+    that cannot be measured.
+    """
 
     found: Sequence[Resource] | None = ()
     kind: str = "EBS volume"
@@ -78,7 +80,7 @@ class FakeLister:
 
 @dataclass
 class FakeAuditedAccount:
-    """`tags`: cluster by ARN; None where that is denied, as for `stacks`."""
+    """`tags`: cluster by ARN; None if that call is denied, as for `stacks`."""
 
     lister: FakeLister = field(default_factory=FakeLister)
     tags: Mapping[str, str] | None = field(default_factory=dict[str, str])

@@ -1,4 +1,4 @@
-"""Capacity in memory: nothing reserved, no Capacity Block for sale and good spot scores, by default."""
+"""Capacity in memory. By default nothing is reserved, no Capacity Block is for sale and spot scores are good."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,7 +46,7 @@ SCHEDULED_BLOCK = replace(
 
 @dataclass(kw_only=True)
 class FakeCapacity:
-    """`unavailable` names the questions that get no answer. `blocks`: None where none of the type is sold."""
+    """`unavailable` names the calls that fail. `blocks`: None if the type is not sold in blocks."""
 
     unavailable: Collection[str] = ()
     blocks: Sequence[BlockOffering] | None = ()

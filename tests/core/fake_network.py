@@ -1,4 +1,4 @@
-"""A network in memory: a VPC whose only subnet has room, a NAT gateway and one VPC beside it, by default."""
+"""A network in memory. By default a VPC whose only subnet has free addresses, a NAT gateway, and one other VPC."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Prices in memory: a dollar for everything, but for what a test says."""
+"""Prices in memory: one dollar each unless a test sets them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ TODAY = "2026-11-21"
 
 @dataclass(kw_only=True)
 class FakePrices:
-    """`usd` by product, None for one that AWS does not list. "price" among `unavailable`: no answer."""
+    """`usd` by product, None if AWS does not list it. "price" in `unavailable`: the call fails."""
 
     unavailable: Collection[str] = ()
     usd: Mapping[str, Decimal | None] = field(default_factory=dict[str, Decimal | None])

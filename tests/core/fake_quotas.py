@@ -1,4 +1,4 @@
-"""Quotas in memory: those of an account with room for two trn1.32xlarge, in which nothing runs, by default."""
+"""Quotas in memory. By default an idle account with quota for two trn1.32xlarge."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ _FAMILIES = ("trn", "r", "p")
 
 @dataclass(kw_only=True)
 class FakeQuotas:
-    """`unavailable` names the questions that get no answer. `limit`: of every quota of EC2, None where there is none.
+    """`unavailable` names the calls that fail. `limit`: of every EC2 quota, None if it does not exist.
 
-    sagemaker: quotas by code; those without a code that is known have a name as their key.
+    sagemaker: quotas by code, or by name if their code is unknown.
     """
 
     unavailable: Collection[str] = ()

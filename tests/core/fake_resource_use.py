@@ -1,4 +1,4 @@
-"""What is used of the limits of the facts, in memory: nothing, of AWS's default quotas, by default."""
+"""Usage of the limits in the facts, in memory. By default nothing is used of AWS's default quotas."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ BY_CODE = {limit["code"]: key for key, limit in facts()["limits"].items() if isi
 
 @dataclass(kw_only=True)
 class FakeResourceUse:
-    """By the keys of the facts. `limits`: those that are not the default, None for a missing quota.
+    """Usage by the keys of the facts. `limits`: quotas other than the default, None for a missing one.
 
-    `uncounted`: of which there is more than was counted.
+    `uncounted`: resources of which more exist than were counted.
     """
 
     limits: Mapping[str, float | None] = field(default_factory=dict[str, float | None])

@@ -1,4 +1,4 @@
-"""An account with what a cluster cost, as a test writes it."""
+"""An account whose spending a test defines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ def cluster_stack(*, hours_ago: float = 10, deleted: datetime | None = None) -> 
 
 @dataclass
 class FakeSpendingAccount(FakeAuditedAccount):
-    """`activities` and `bill`: None where that is denied. Remembers what Cost Explorer was requests."""
+    """`activities` and `bill`: None if that call is denied. Records the requests to Cost Explorer."""
 
     activities: Sequence[ScalingActivity] | None = ()
     bill: Mapping[str, Decimal] | None = field(default_factory=dict[str, Decimal])

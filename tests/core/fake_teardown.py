@@ -1,4 +1,4 @@
-"""An account in memory in which a cluster can be taken down, one change at a time."""
+"""An account in memory in which a cluster can be destroyed, one change at a time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ CONSENT = {CLUSTER_TAG: OWN_CLUSTER, EMPTY_AT_DELETE_TAG: "true"}
 
 
 class FakeClock:
-    """A time that passes only in pauses."""
+    """A clock that advances only in pauses."""
 
     def __init__(self) -> None:
         self.time = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -33,7 +33,7 @@ class FakeClock:
 
 
 class KilledError(BaseException):
-    """Stands for SIGKILL: nothing may catch it."""
+    """Stands for SIGKILL: no code may catch it."""
 
 
 def cluster_stack(**changes: object) -> StackDescription:
@@ -69,10 +69,10 @@ def leftover(kind: LeftoverKind, resource_id: str, **tags: str) -> Leftover:
 
 @dataclass
 class FakeTeardown:
-    """`fatal`: the change at which KilledError is raised, after it was made. `failing`: how often stacks do not go.
+    """`fatal`: the change after which KilledError is raised. `failing`: how often the deletion of stacks fails.
 
-    `denied`: reads that have no answer; `refused`: changes that are not taken. `changes`: those that were given.
-    `owned`: living stacks by what they have.
+    `denied`: reads that fail; `refused`: changes that fail. `changes`: the changes that were made. `owned`: existing
+    stacks by their resources.
     """
 
     stacks: list[StackDescription] = field(default_factory=lambda: [cluster_stack(), training_stack()])

@@ -1,4 +1,4 @@
-"""What one check finds."""
+"""Runs a single check."""
 
 from typing import Any
 

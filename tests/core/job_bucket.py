@@ -29,7 +29,7 @@ JOB = Job(
 
 @dataclass(frozen=True)
 class NodesOfAJob:
-    """Writes as the nodes do, in the form of the page about jobs."""
+    """Writes the files of the nodes in the documented format."""
 
     s3: Any
     job: Job = JOB

@@ -1,4 +1,4 @@
-"""A good training job to vary, and what is wrong with others."""
+"""A valid training job to vary, and the problems of changed ones."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,12 +31,12 @@ def small_plan(**settings: Any) -> Plan:
 
 
 def job_in(plan: Plan, **changes: Any) -> TrainingJob:
-    """JOB with the image of the plan's region, and changed so."""
+    """JOB with the image of the plan's region and these changes."""
     return replace(JOB, **{"image": JOB.image.replace("us-west-2", plan.region)} | changes)
 
 
 def job_problems(plan: Plan, **changes: Any) -> list[Problem]:
-    """What is wrong with JOB in the plan's region when it is changed so."""
+    """The problems of JOB in the plan's region with these changes."""
     try:
         training_job_request(plan, job_in(plan, **changes))
     except JobError as error:
@@ -45,6 +45,6 @@ def job_problems(plan: Plan, **changes: Any) -> list[Problem]:
 
 
 def the_job_problem(plan: Plan, **changes: Any) -> Problem:
-    """The one thing that is wrong."""
+    """The single problem."""
     (problem,) = job_problems(plan, **changes)
     return problem

@@ -1,4 +1,4 @@
-"""Plans to test with: a good one to vary, and every combination that the catalogue says can be bought."""
+"""Plans for tests: a valid one to vary, and every combination that the catalogue allows."""
 
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,12 @@ cluster_names = st.from_regex(r"[a-z][a-z0-9]{2,9}(-[a-z0-9]{1,9}){0,2}", fullma
 
 
 def from_settings(**settings: Any) -> Plan:
-    """The plan of settings as cdk.json or `-c` gives them, on top of GOOD."""
+    """The plan of settings as cdk.json or `-c` contains them, on top of GOOD."""
     return Plan.from_settings({**GOOD, **settings}, Path())
 
 
 def problems_of(**settings: Any) -> list[Problem]:
-    """What is wrong with such settings."""
+    """The problems of such settings."""
     try:
         from_settings(**settings)
     except PlanError as error:
@@ -48,7 +48,7 @@ def problems_of(**settings: Any) -> list[Problem]:
 
 
 def the_problem(**settings: Any) -> Problem:
-    """The one thing that is wrong with such settings."""
+    """The single problem of such settings."""
     (problem,) = problems_of(**settings)
     return problem
 

@@ -1,4 +1,4 @@
-"""Holds a CreateTrainingJob request against botocore's own model of it, further than botocore itself does."""
+"""Validates a CreateTrainingJob request against botocore's model, more strictly than botocore itself."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,9 +10,9 @@ from botocore.validate import ParamValidator
 
 
 def refused(request: Mapping[str, Any]) -> list[str]:
-    """Everything about a request that AWS's model does not allow.
+    """Everything in a request that AWS's model does not allow.
 
-    botocore checks names, types and what is required. Allowed values, patterns and longest lengths are checked here.
+    botocore checks names, types and required members. This also checks allowed values, patterns and maximum lengths.
     """
     shape = _input_shape()
     report: Any = ParamValidator().validate(dict(request), shape)
@@ -50,7 +50,7 @@ def _text(value: str, shape: Any, path: str) -> Iterator[str]:
         yield f"{path}: {value} is not one of {shape.enum}"
     yield from _range(len(value), shape, path)
     pattern = shape.metadata.get("pattern", "")
-    if pattern and "\\p{" not in pattern and not re.fullmatch(pattern, value):  # \p is not of Python
+    if pattern and "\\p{" not in pattern and not re.fullmatch(pattern, value):  # Python has no \p.
         yield f"{path}: {value} is not of the form {pattern}"
 
 

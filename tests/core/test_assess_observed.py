@@ -1,4 +1,4 @@
-"""Predicted against observed: what was seen, what was not, and what nothing predicted."""
+"""Predicted and observed: rules that were seen, rules that were not, and observations without a prediction."""
 
 from pathlib import Path
 
@@ -53,11 +53,11 @@ def test_recompilations_are_seen_with_their_reason(found: Assessment) -> None:
     assert seen["S03"] == ["40 graphs compiled, such as since: tensor 'x' size mismatch"]
 
 
-def test_first_graphs_are_no_recompilation(found: Assessment) -> None:
+def test_first_graphs_do_not_count_as_recompilation(found: Assessment) -> None:
     assert compared(found, [Observed(processes=1, compiled=2)], ["native"]).seen == {}
 
 
-def test_same_counters_of_two_nodes_count_once(found: Assessment) -> None:
+def test_equal_counters_of_two_nodes_count_once(found: Assessment) -> None:
     one = Observed(processes=1, fallbacks={"aten::erfinv": 1})
     assert len(compared(found, [one, one], ["native"]).not_predicted) == 1
 

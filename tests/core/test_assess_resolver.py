@@ -1,4 +1,4 @@
-"""What names stand for: aliases, attributes of __init__, functions of the project, and numpy's arrays."""
+"""Name resolution: aliases, attributes of __init__, functions of the project, and arrays of numpy."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from tests.core.assessed import assessment_of, found_in, rules_in
         "    def __init__(self):\n        self.c = torch.cuda",
     ],
 )
-def test_alias_of_a_function_is_followed(source: str, tmp_path: Path) -> None:
+def test_function_alias_is_resolved(source: str, tmp_path: Path) -> None:
     assert "C03" in rules_in(tmp_path, source)
 
 
@@ -45,7 +45,7 @@ def test_alias_of_a_function_is_followed(source: str, tmp_path: Path) -> None:
         "import numpy as np\nimport torch\nfor i in range(3):\n    float(np.zeros(3).sum())",
     ],
 )
-def test_array_is_not_taken_for_a_tensor(source: str, tmp_path: Path) -> None:
+def test_array_does_not_count_as_tensor(source: str, tmp_path: Path) -> None:
     assert rules_in(tmp_path, source) & {"O12", "S03", "S01", "S02"} == set()
 
 
@@ -69,7 +69,7 @@ def test_array_is_not_taken_for_a_tensor(source: str, tmp_path: Path) -> None:
          "        torch.distributed.all_reduce(self.n)", "D05"),
     ],
 )  # fmt: skip
-def test_tensor_is_followed(source: str, rule: str, tmp_path: Path) -> None:
+def test_tensor_is_tracked(source: str, rule: str, tmp_path: Path) -> None:
     assert rule in rules_in(tmp_path, f"import torch\nimport torch.distributed\n{source}")
 
 
@@ -84,11 +84,11 @@ def test_tensor_is_followed(source: str, rule: str, tmp_path: Path) -> None:
         "use_cuda = torch.cuda.is_available()\nif use_cuda and flag:\n    torch.cuda.empty_cache()",
     ],
 )
-def test_harmless_code_is_not_found(source: str, tmp_path: Path) -> None:
+def test_harmless_code_has_no_findings(source: str, tmp_path: Path) -> None:
     assert rules_in(tmp_path, f"import torch\nimport torch.distributed\n{source}") <= {"C03"}
 
 
-def test_function_of_another_module_is_followed(tmp_path: Path) -> None:
+def test_function_of_another_module_is_resolved(tmp_path: Path) -> None:
     found = assessment_of(
         tmp_path,
         {
@@ -102,7 +102,7 @@ def test_function_of_another_module_is_followed(tmp_path: Path) -> None:
     assert [Path(one.path).name for one in found.findings if one.rule == "S03"] == ["b.py"]
 
 
-def test_base_class_of_another_module_is_followed(tmp_path: Path) -> None:
+def test_base_class_of_another_module_is_resolved(tmp_path: Path) -> None:
     found = assessment_of(
         tmp_path,
         {
@@ -118,6 +118,6 @@ def test_finding_of_one_line_is_reported_once(tmp_path: Path) -> None:
     assert found_in(tmp_path, "import torch\na, b = torch.device('cuda:0'), torch.device('cuda:1')") == [("C01", 2)]
 
 
-def test_guard_covers_the_device_that_it_chooses(tmp_path: Path) -> None:
+def test_guard_covers_the_device_that_it_selects(tmp_path: Path) -> None:
     source = "import torch\nd = 'cuda' if torch.cuda.is_available() else 'cpu'"
     assert found_in(tmp_path, source) == [("C03", 2)]

@@ -1,4 +1,4 @@
-"""Which files are read and how: notebooks, requirements, Dockerfiles, shell, CUDA, and what cannot be read."""
+"""Which files are read, and how: notebooks, requirements, Dockerfiles, shell, CUDA, and unreadable files."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ def places(folder: Path, files: Mapping[str, str | bytes]) -> list[tuple[str, st
     return [(one.rule, one.place.removeprefix(f"{folder}/")) for one in found.findings]
 
 
-def test_notebook_is_read_by_cells_and_names_go_on(tmp_path: Path) -> None:
+def test_notebook_is_read_by_cell_with_shared_names(tmp_path: Path) -> None:
     cells = ("import torch as t", "%matplotlib inline\n!pip install flash-attn\nx = 1\nt.cuda.synchronize()")
     assert places(tmp_path, {"a.ipynb": notebook(*cells)}) == [
         ("L-flash-attn", "a.ipynb:cell 2:2:13"),
@@ -31,13 +31,13 @@ def test_notebook_is_read_by_cells_and_names_go_on(tmp_path: Path) -> None:
     ]
 
 
-def test_broken_cell_of_a_notebook_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+def test_broken_notebook_cell_is_named_and_others_are_read(tmp_path: Path) -> None:
     found = assessment_of(tmp_path, {"a.ipynb": notebook("def f(:", "import torch\ntorch.cuda.synchronize()")})
     assert [one.rule for one in found.findings] == ["C04"]
     assert "cell 1 is not Python" in str(found.unreadable[0])
 
 
-def test_cell_magic_of_a_shell_is_read_as_shell(tmp_path: Path) -> None:
+def test_shell_cell_is_read_as_shell(tmp_path: Path) -> None:
     cell = "%%bash\nexport CUDA_VISIBLE_DEVICES=0\nnvidia-smi"
     assert [rule for rule, _ in places(tmp_path, {"a.ipynb": notebook(cell)})] == ["C08", "C05"]
 
@@ -60,7 +60,7 @@ def test_cell_magic_of_a_shell_is_read_as_shell(tmp_path: Path) -> None:
         ("requirements.txt", "git+https://github.com/Dao-AILab/flash-attn.git@v2\n"),
     ],
 )
-def test_library_is_found_where_it_is_asked_for(name: str, text: str, tmp_path: Path) -> None:
+def test_library_is_found_in_requirements(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     found = [one for one in assess([tmp_path]).findings if one.rule == "L-flash-attn"]
     assert len(found) == 1
@@ -82,7 +82,7 @@ def test_library_is_found_where_it_is_asked_for(name: str, text: str, tmp_path: 
         ("kernel.cu", "__global__ void f() {}\n", "K01"),
     ],
 )
-def test_line_of_a_file_that_is_not_python_is_found(name: str, text: str, rule: str, tmp_path: Path) -> None:
+def test_line_in_file_other_than_python_is_found(name: str, text: str, rule: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     assert rule in {one.rule for one in assess([tmp_path]).findings}
 
@@ -101,7 +101,7 @@ def test_line_of_a_file_that_is_not_python_is_found(name: str, text: str, rule: 
         ("try:\n    import apex\nexcept ImportError:\n    apex = None\n", "L-apex-optional"),
     ],
 )
-def test_import_that_the_code_does_without_is_to_look_at(source: str, rule: str, tmp_path: Path) -> None:
+def test_optional_import_is_reported_for_review(source: str, rule: str, tmp_path: Path) -> None:
     found = assessment_of(tmp_path, {"a.py": source})
     assert [one.rule for one in found.findings] == [rule]
     assert rules()[rule].severity["native"] is (Severity.look if rule.endswith("optional") else Severity.stops)
@@ -136,7 +136,7 @@ def test_unknown_library_is_listed_with_its_first_place(tmp_path: Path) -> None:
     ],
     ids=["syntax", "encoding", "binary", "nested", "notebook", "toml", "json", "ini"],
 )
-def test_file_that_cannot_be_read_is_named(name: str, content: bytes, says: str, tmp_path: Path) -> None:
+def test_unreadable_file_is_named(name: str, content: bytes, says: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     (tmp_path / "good.py").write_text("import torch\ntorch.cuda.synchronize()\n")
     found = assess([tmp_path])
@@ -150,12 +150,12 @@ def test_deep_expression_is_read_or_named(tmp_path: Path) -> None:
     assert all("deep" in str(one) or "parsed" in str(one) for one in found.unreadable)
 
 
-def test_installed_and_hidden_folders_are_not_read(tmp_path: Path) -> None:
+def test_installed_and_hidden_folders_are_skipped(tmp_path: Path) -> None:
     found = assessment_of(tmp_path, {"node_modules/a.py": "x", ".git/a.py": "x", "venv/a.py": "x", "b.py": "x = 1"})
     assert found.files == 1
 
 
-def test_comment_with_a_reason_ignores_a_finding(tmp_path: Path) -> None:
+def test_comment_with_reason_ignores_a_finding(tmp_path: Path) -> None:
     source = (
         "import torch\ntorch.cuda.synchronize()  # trn: ignore[C04] a guard is above\n"
         "torch.cuda.synchronize()  # trn: ignore[C04]\n"
@@ -174,7 +174,7 @@ def test_comment_with_a_reason_ignores_a_finding(tmp_path: Path) -> None:
     assert [(one.line, "a reason" in one.message) for one in found.comments] == [(3, True), (4, False)]
 
 
-def test_comment_in_a_text_file_ignores_a_finding(tmp_path: Path) -> None:
+def test_comment_in_text_file_ignores_a_finding(tmp_path: Path) -> None:
     found = assessment_of(tmp_path, {"requirements.txt": "flash-attn  # trn: ignore[flash-attn] only on GPUs\n"})
     assert [one.reason for one in found.findings] == ["only on GPUs"]
 
@@ -221,7 +221,7 @@ def is_inside(text: str, line: int, column: int) -> bool:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(WORDS), max_size=40).map("".join))
-def test_any_source_is_read_or_named_and_places_are_inside(tmp_path: Path, text: str) -> None:
+def test_any_source_is_read_or_named_with_valid_places(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(text.encode())
     found = assess_file(path, project_of([path]))
@@ -233,14 +233,14 @@ def test_any_source_is_read_or_named_and_places_are_inside(tmp_path: Path, text:
 @pytest.mark.parametrize("rule", [rule for rule in rules().values() if rule.bad], ids=lambda rule: rule.id)
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0, 1))
-def test_cut_example_is_read_or_named(rule: object, tmp_path: Path, cut: float) -> None:
+def test_truncated_example_is_read_or_named(rule: object, tmp_path: Path, cut: float) -> None:
     text = rule.bad[: int(len(rule.bad) * cut)]  # type: ignore[attr-defined]
     path = tmp_path / rule.example_file  # type: ignore[attr-defined]
     path.write_text(text)
     assert all(is_inside(text, one.line, one.column) for one in assess_file(path, project_of([path])).findings)
 
 
-def test_every_processor_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parallel_reading_gives_the_same_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(12):
         (tmp_path / f"m{number}.py").write_text("import torch\ntorch.cuda.synchronize()\nimport strange\n")
     alone = assess([tmp_path])

@@ -1,4 +1,4 @@
-"""What an audit counts as left, as kept, as shared, and as unknown."""
+"""What an audit counts as left, retained, shared, and unknown."""
 
 from decimal import Decimal
 
@@ -26,7 +26,7 @@ def left(found: Audit) -> list[str]:
 
 
 def made_by(name: str) -> dict[str, str]:
-    """The tag of CloudFormation, for a stack that is forgotten."""
+    """The CloudFormation tag of a resource whose stack no longer exists."""
     return {STACK_ID_TAG: f"arn:aws:cloudformation:us-west-2:123456789012:stack/{name}/forgotten"}
 
 
@@ -40,7 +40,7 @@ def made_by(name: str) -> dict[str, str]:
     ],
     ids=["its own tag", "index of tags", "stack", "forgotten stack"],
 )
-def test_a_thing_is_found_in_each_way(found: Audit, found_by: str) -> None:
+def test_resource_is_found_by_each_method(found: Audit, found_by: str) -> None:
     (one,) = found.of("left")
     assert one.found_by[0].startswith(found_by)
     assert found.verdict == "something left"
@@ -80,12 +80,12 @@ def test_resource_of_another_cluster_is_not_listed(found: Audit) -> None:
     assert set(left(found)) <= {"vpc-1"}
 
 
-def test_part_of_a_part_is_found() -> None:
+def test_nested_part_is_found() -> None:
     found = audit_with(thing("c", parents=("b",)), thing("b", parents=("a",)), thing("a", cluster=CLUSTER))
     assert sorted(left(found)) == ["a", "b", "c"]
 
 
-def test_retained_resource_is_kept_and_not_left() -> None:
+def test_retained_resource_does_not_count_as_left() -> None:
     found = audit_with(thing("vol-1", cluster=CLUSTER), stacks=[stack(made={(VOLUME, "vol-1"): "DELETE_SKIPPED"})])
     assert (left(found), [one.resource.name for one in found.of("kept")]) == ([], ["vol-1"])
     assert found.verdict == "nothing left"
@@ -108,7 +108,7 @@ def test_resource_only_in_the_tag_index_has_an_unknown_price() -> None:
     assert (one.kind, one.resource.name, one.usd_per_month) == ("sqs", "queue", None)
 
 
-def test_resource_in_the_tag_index_is_left_without_its_listing() -> None:
+def test_resource_in_tag_index_is_left_without_its_listing() -> None:
     found = audited(FakeAuditedAccount(lister=FakeLister(found=None), tags={thing("vol-1").arn: CLUSTER}))
     assert left(found) == ["vol-1"]
 
@@ -174,7 +174,7 @@ def test_partly_unknown_price_is_unknown(charge: Charge, usd: Decimal | None) ->
         ),
     ],
 )
-def test_an_arn_reports_type_and_name(arn: str, kind: str, key: str, name: str) -> None:
+def test_arn_gives_type_and_name(arn: str, kind: str, key: str, name: str) -> None:
     assert (arn_type(arn), arn_key(arn), arn_name(arn)) == (kind, key, name)
 
 

@@ -1,4 +1,4 @@
-"""How AWS is asked by an audit: only read, everything named when it is denied, and nothing counted that is gone."""
+"""The AWS calls of an audit only read, name a denied permission, and skip deleted resources."""
 
 import json
 import pkgutil
@@ -30,7 +30,7 @@ LISTING = {listing.kind: listing for listing in LISTINGS}
 
 @cache
 def clients() -> Clients:
-    """The same for all tests: making one takes longer than any test."""
+    """Shared by all tests: creating a client takes longer than a test."""
     return Clients()
 
 
@@ -57,7 +57,7 @@ def test_denied_call_names_the_permission() -> None:
 
 @pytest.mark.parametrize("listing", LISTINGS, ids=lambda one: one.kind)
 def test_listing_only_reads_with_the_permission_of_its_call(listing: Listing) -> None:
-    """But for those two that AWS calls otherwise."""
+    """Except for the two calls whose permission has a different name."""
     assert listing.operation.startswith(("describe_", "list_", "get_"))
     named = xform_name(listing.permission.partition(":")[2])
     assert named == {"list_buckets": "list_all_my_buckets", "describe_budgets": "view_budget"}.get(
@@ -94,7 +94,7 @@ def instances(**differently: Any) -> list[Resource]:
         ({"State": {"Name": "stopped"}}, []),
     ],
 )
-def test_an_instance_is_billed_by_how_it_runs(differently: dict[str, Any], products: list[str]) -> None:
+def test_instance_price_depends_on_its_market(differently: dict[str, Any], products: list[str]) -> None:
     (one,) = instances(**differently)
     assert [item.product for item in one.charge.items] == products
 
@@ -117,7 +117,7 @@ def test_only_unused_part_of_a_reservation_is_billed() -> None:
     assert [(item.product, item.quantity) for item in one.charge.items] == [("on-demand", 1)]
 
 
-def test_a_capacity_block_was_paid_when_it_was_bought() -> None:
+def test_capacity_block_has_no_running_cost() -> None:
     (one,) = reservations(ReservationType="capacity-block")
     assert (one.charge.items, one.charge.note) == ((), "paid when it was bought")
 
@@ -135,13 +135,13 @@ def test_deleted_or_implicit_resource_is_not_listed(kind: str, answer: dict[str,
     assert seen(kind, answer) == []
 
 
-def test_a_key_that_is_to_be_deleted_is_gone() -> None:
+def test_key_scheduled_for_deletion_is_skipped() -> None:
     with stubbed(LISTING["KMS key"]) as (lister, stub):
         stub.add_response("describe_key", {"KeyMetadata": {"KeyId": "k", "KeyState": "PendingDeletion"}})
         assert lister.measured(Resource(name="k", arn="arn:x", ids=frozenset(["k"]))) is None
 
 
-def test_a_bucket_that_is_too_big_to_count_has_an_unknown_price(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bucket_too_large_to_count_has_unknown_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trainium_core.audit.listings.s3.PAGES", 1)
     version = {"Key": "k", "VersionId": "v", "Size": 2**30, "IsLatest": True, "StorageClass": "STANDARD"}
     page = {"Versions": [version], "IsTruncated": True, "NextKeyMarker": "k", "NextVersionIdMarker": "v"}
@@ -166,12 +166,12 @@ LUSTRE: dict[str, Any] = {"FileSystemId": "fs-0123456789abcdef0", "FileSystemTyp
         ({}, False),
     ],
 )
-def test_of_file_systems_for_lustre_only_scratch_on_ssd_has_a_price(lustre: dict[str, Any], priced: bool) -> None:
+def test_only_scratch_ssd_lustre_has_a_price(lustre: dict[str, Any], priced: bool) -> None:
     (one,) = seen("FSx file system", {"FileSystems": [LUSTRE | lustre]})
     assert (bool(one.charge.items), bool(one.charge.unpriced)) == (priced, not priced)
 
 
-def test_efs_in_cheaper_storage_has_an_unknown_price() -> None:
+def test_efs_in_cheaper_storage_class_has_unknown_price() -> None:
     size = {"Value": 3 * 2**30, "ValueInIA": 2**30}
     file_system = {"OwnerId": "1", "CreationToken": "t", "FileSystemId": "fs-1", "CreationTime": "2026-11-21T00:00:00Z"}
     more = {"LifeCycleState": "available", "NumberOfMountTargets": 0, "PerformanceMode": "generalPurpose", "Tags": []}
@@ -189,7 +189,7 @@ def test_efs_in_cheaper_storage_has_an_unknown_price() -> None:
         ({"VolumeType": "io2", "Iops": 3000}, False),
     ],
 )
-def test_a_volume_has_a_price_if_it_is_gp3_with_the_usual_iops(volume: dict[str, Any], priced: bool) -> None:
+def test_only_gp3_volume_with_default_iops_has_a_price(volume: dict[str, Any], priced: bool) -> None:
     (one,) = seen("EBS volume", {"Volumes": [{"VolumeId": "vol-1", "Size": 10, "State": "in-use"} | volume]})
     assert bool(one.charge.unpriced) != priced
     faster = {item.product: item.quantity for item in one.charge.items}.get("gp3-throughput", 0)
@@ -197,7 +197,7 @@ def test_a_volume_has_a_price_if_it_is_gp3_with_the_usual_iops(volume: dict[str,
 
 
 class Stacks:
-    """CloudFormation's answers about one stack."""
+    """CloudFormation's responses about one stack."""
 
     def __init__(
         self, status: str, events: list[dict[str, Any]] | None = None, *, template: dict[str, Any] | None = None
@@ -232,7 +232,7 @@ def test_untagged_stack_belongs_to_the_cluster_of_its_template() -> None:
     assert Stacks("CREATE_COMPLETE").record.cluster is None
 
 
-def test_of_the_events_of_a_stack_the_newest_about_each_thing_counts() -> None:
+def test_newest_stack_event_of_each_resource_counts() -> None:
     bucket = {"ResourceType": "AWS::S3::Bucket", "PhysicalResourceId": "b"}
     itself = {"ResourceType": "AWS::CloudFormation::Stack", "PhysicalResourceId": "arn:stack"}
     unborn = {"ResourceType": "AWS::S3::Bucket", "ResourceStatus": "CREATE_IN_PROGRESS"}

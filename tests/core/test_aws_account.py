@@ -1,4 +1,4 @@
-"""The questions that go to AWS: against moto where it answers truly, against botocore's Stubber where it does not."""
+"""Calls about an account: against moto where it answers as AWS does, otherwise against botocore's Stubber."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -38,13 +38,13 @@ def test_response_of_another_endpoint_names_it(monkeypatch: pytest.MonkeyPatch) 
     assert account.identity().endpoint == "http://127.0.0.1:4599"
 
 
-def test_a_parameter_is_its_value_or_none(account: AwsAccount) -> None:
+def test_parameter_is_its_value_or_none(account: AwsAccount) -> None:
     client("ssm").put_parameter(Name="/my/image", Value="ami-0123456789abcdef0", Type="String")
     assert account.parameter("/my/image") == "ami-0123456789abcdef0"
     assert account.parameter("/my/other") is None
 
 
-def test_a_deprecated_image_is_requested_and_its_day_is_reported() -> None:
+def test_deprecated_image_is_requested_with_its_date() -> None:
     account, stub = stubbed("ec2")
     described = {
         "ImageId": "ami-1",
@@ -61,14 +61,14 @@ def test_a_deprecated_image_is_requested_and_its_day_is_reported() -> None:
 
 
 def contents(account: AwsAccount, name: str, template: Mapping[str, Any]) -> StackContents:
-    """What a new stack of the template holds."""
+    """The contents of a new stack of the template."""
     client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))
     stack = account.deployed_stack(name)
     assert stack is not None
     return account.stack_contents(stack)
 
 
-def test_a_stack_is_known_with_its_parameters() -> None:
+def test_stack_has_its_parameters() -> None:
     account, stub = stubbed("cloudformation")
     parameters = [
         {"ParameterKey": "Image", "ParameterValue": "/my/image", "ResolvedValue": "ami-1"},
@@ -87,13 +87,13 @@ def test_a_stack_is_known_with_its_parameters() -> None:
     assert stack.parameters == {"Image": "/my/image", "Asleep": "false"}
 
 
-def test_a_stack_belongs_to_the_cluster_that_its_resources_are_tagged_with(account: AwsAccount) -> None:
+def test_stack_belongs_to_cluster_of_resource_tags(account: AwsAccount) -> None:
     tags = {"Tags": [{"Key": "trn:cluster", "Value": "others"}]}
     template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic", "Properties": tags}}}
     assert contents(account, "TrnClusterStack", template).cluster == "others"
 
 
-def test_the_network_of_a_stack_is_that_of_its_template(account: AwsAccount) -> None:
+def test_stack_network_is_that_of_its_template(account: AwsAccount) -> None:
     vpc = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.42.0.0/16"}}
     of_subnet = {"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.42.0.0/17", "AvailabilityZoneId": "usw2-az4"}
     subnet = {"Type": "AWS::EC2::Subnet", "Properties": of_subnet}
@@ -101,9 +101,7 @@ def test_the_network_of_a_stack_is_that_of_its_template(account: AwsAccount) -> 
     assert found.network == StackNetwork(zone_id="usw2-az4", cidr="10.42.0.0/16")
 
 
-def test_a_file_system_of_a_stack_is_known_by_its_template(
-    monkeypatch: pytest.MonkeyPatch, account: AwsAccount
-) -> None:
+def test_stack_file_system_is_found_by_template(monkeypatch: pytest.MonkeyPatch, account: AwsAccount) -> None:
     resources = {
         "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.42.0.0/16"}},
         "Subnet": {"Type": "AWS::EC2::Subnet", "Properties": {"AvailabilityZoneId": "usw2-az4"}},
@@ -120,6 +118,6 @@ def test_missing_image_is_none(account: AwsAccount) -> None:
     assert account.image("ami-0123456789abcdef0") is None
 
 
-def test_parameters_are_found_in_folders_of_a_folder(account: AwsAccount) -> None:
+def test_parameters_are_found_in_nested_folders(account: AwsAccount) -> None:
     client("ssm").put_parameter(Name="/cdk-bootstrap/team/version", Value="21", Type="String")
     assert list(account.parameters_under("/cdk-bootstrap")) == ["/cdk-bootstrap/team/version"]

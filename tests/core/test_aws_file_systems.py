@@ -1,4 +1,4 @@
-"""What is asked about file systems: moto has EFS, and of FSx what the account shows is written here."""
+"""Calls about file systems: EFS from moto, FSx from stubbed responses."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,7 +33,7 @@ def account() -> Iterator[AwsAccount]:
 
 @pytest.fixture
 def target(account: AwsAccount) -> tuple[str, str]:  # noqa: ARG001
-    """The ids of a file system with a mount target, and of the group of a cluster that it is in."""
+    """The ids of a file system with a mount target, and of the cluster's security group on it."""
     ec2, efs = boto3.client("ec2", REGION), boto3.client("efs", REGION)
     vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
     subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.9.1.0/24", AvailabilityZoneId="usw2-az1")["Subnet"]["SubnetId"]
@@ -44,9 +44,7 @@ def target(account: AwsAccount) -> tuple[str, str]:  # noqa: ARG001
     return file_system, group
 
 
-def test_a_mount_target_has_its_place_its_groups_and_their_cluster(
-    account: AwsAccount, target: tuple[str, str]
-) -> None:
+def test_mount_target_has_zone_groups_and_their_cluster(account: AwsAccount, target: tuple[str, str]) -> None:
     file_system, group = target
     found = account.efs_file_system(file_system)
     assert found is not None
@@ -65,7 +63,7 @@ def test_unknown_efs_file_system_is_none(account: AwsAccount) -> None:
     assert account.efs_file_system(UNKNOWN) is None
 
 
-def test_a_lustre_file_system_is_in_the_groups_of_its_interfaces() -> None:
+def test_lustre_file_system_has_groups_of_its_interfaces() -> None:
     account, fsx = stubbed("fsx")
     ec2 = Stubber(account.client("ec2"))
     ec2.activate()

@@ -1,4 +1,4 @@
-"""What is asked about networks: moto has them, but for a second page and what only AWS answers."""
+"""Calls about networks, against moto except for second pages and errors of AWS."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -45,7 +45,7 @@ def test_missing_network_parts_are_none(account: AwsAccount) -> None:
     assert account.endpoints("vpc-0123456789abcdef0") == []
 
 
-def test_the_resolvers_of_a_vpc_are_those_of_its_dhcp_options(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
+def test_vpc_resolvers_are_those_of_its_dhcp_options(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
     named = {"Key": "domain-name-servers", "Values": ["10.1.0.2", "10.1.1.2"]}
     made = ec2.create_dhcp_options(DhcpConfigurations=[named, {"Key": "domain-name", "Values": ["example.com"]}])
     ec2.associate_dhcp_options(VpcId=vpc_id, DhcpOptionsId=made["DhcpOptions"]["DhcpOptionsId"])
@@ -54,7 +54,7 @@ def test_the_resolvers_of_a_vpc_are_those_of_its_dhcp_options(account: AwsAccoun
     assert found.dns_servers == ["10.1.0.2", "10.1.1.2"]
 
 
-def test_vpcs_are_counted_without_those_of_the_cluster(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
+def test_vpcs_of_the_cluster_are_not_counted(account: AwsAccount, ec2: Any, vpc_id: str) -> None:
     before = account.vpcs_excluding("mine")
     ec2.create_tags(Resources=[vpc_id], Tags=OWN_TAGS)
     assert account.vpcs_excluding("mine") == before - 1
@@ -79,9 +79,7 @@ def test_route_table_of_the_subnet_takes_precedence(account: AwsAccount, ec2: An
         ({"NatGatewayId": "nat-1", "State": "blackhole"}, None),
     ],
 )
-def test_the_default_route_is_reported_by_its_target_unless_that_is_gone(
-    route: dict[str, str], target: str | None
-) -> None:
+def test_default_route_has_its_target_unless_deleted(route: dict[str, str], target: str | None) -> None:
     account, stub = stubbed("ec2")
     table = {"RouteTableId": "rtb-1", "Routes": [{"DestinationCidrBlock": "0.0.0.0/0", **route}]}
     stub.add_response("describe_route_tables", {"RouteTables": [table]})
@@ -89,7 +87,7 @@ def test_the_default_route_is_reported_by_its_target_unless_that_is_gone(
     assert found == RouteTable(route_table_id="rtb-1", default_target=target)
 
 
-def test_only_endpoints_that_are_available_count() -> None:
+def test_only_available_endpoints_count() -> None:
     account, stub = stubbed("ec2")
     ssm = {"VpcEndpointType": "Interface", "ServiceName": f"com.amazonaws.{REGION}.ssm", "PrivateDnsEnabled": True}
     found = [{**ssm, "State": "available"}, {**ssm, "State": "pendingAcceptance"}]
@@ -97,7 +95,7 @@ def test_only_endpoints_that_are_available_count() -> None:
     assert account.endpoints("vpc-1") == [VpcEndpoint(service="ssm", kind="interface", private_dns=True)]
 
 
-def test_addresses_of_a_cluster_are_those_of_its_interfaces_in_the_subnet() -> None:
+def test_cluster_addresses_are_those_of_its_interfaces_in_the_subnet() -> None:
     account, stub = stubbed("ec2")
     here = {"SubnetId": "subnet-1", "PrivateIpAddresses": [{"PrivateIpAddress": "10.0.0.4"}]}
     efa_only, elsewhere = {"SubnetId": "subnet-1"}, {**here, "SubnetId": "subnet-2"}

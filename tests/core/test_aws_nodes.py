@@ -1,4 +1,4 @@
-"""What is asked about the nodes of a stack: moto has the services, a stub the stack and the refusals."""
+"""Calls about the nodes of a stack: against moto, with a stub for the stack and for errors."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ STACK, GROUP, BUCKET = "TrnClusterStack", "the-group", "the-records"
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsNodes]:
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # takes seconds
+    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # Takes seconds.
     with mock_aws():
         yield AwsNodes(REGION)
 
@@ -81,7 +81,7 @@ def test_nodes_are_instances_of_the_group_with_their_records(
     assert found.membership == Membership()
 
 
-def test_an_unhealthy_instance_is_leaving(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:
+def test_unhealthy_instance_is_leaving(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:
     scaling = boto3.client("autoscaling", REGION)
     scaling.set_instance_health(InstanceId=nodes[1], HealthStatus="Unhealthy")
     with_outputs(stack, Group=GROUP, NodeRecords=BUCKET)
@@ -90,7 +90,7 @@ def test_an_unhealthy_instance_is_leaving(account: AwsNodes, stack: Stubber, nod
     assert [node.leaving for node in found.instances] == [False, True]
 
 
-def test_record_is_read_again_only_when_it_changed(nodes: list[str]) -> None:
+def test_record_is_read_again_only_after_a_change(nodes: list[str]) -> None:
     s3 = boto3.client("s3", REGION)
     read: list[str] = []
     s3.meta.events.register("provide-client-params.s3.GetObject", lambda params, **_: read.append(params["Key"]))
@@ -111,12 +111,12 @@ def test_deleted_group_is_reported(account: AwsNodes, stack: Stubber, nodes: lis
         account.nodes(STACK)
 
 
-def test_without_a_stack_there_are_no_nodes(account: AwsNodes, stack: Stubber) -> None:
+def test_missing_stack_has_no_nodes(account: AwsNodes, stack: Stubber) -> None:
     stack.add_client_error("describe_stacks", "ValidationError", f"Stack with id {STACK} does not exist")
     assert account.nodes(STACK) is None
 
 
-def test_a_stack_of_something_else_is_reported(account: AwsNodes, stack: Stubber) -> None:
+def test_stack_of_something_else_is_reported(account: AwsNodes, stack: Stubber) -> None:
     with_outputs(stack, Other="x")
     stack.add_response("get_template", {"TemplateBody": json.dumps({"Resources": {}})})
     stack.add_response("list_stack_resources", {"StackResourceSummaries": []})

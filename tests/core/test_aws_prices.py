@@ -1,4 +1,4 @@
-"""How AWS is asked for prices. moto has no Price List and makes spot prices up, so botocore's Stubber answers."""
+"""Price calls. moto has no Price List and invents spot prices, so botocore's Stubber answers."""
 
 import json
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def ec2() -> tuple[AwsPrices, Stubber]:
 
 
 def product(usage_type: str, tiers: Mapping[str, str], *, since: str = "2026-09-01") -> str:
-    """A product as the Price List writes it; `tiers` maps where each begins to its price."""
+    """A product as the Price List writes it; `tiers` maps the beginning of each tier to its price."""
     dimensions = {
         f"SKU.JRTCKXETXF.{begin}": {
             "unit": "Hrs",
@@ -78,7 +78,7 @@ def price_of(item: PricedItem, *documents: str) -> Decimal | None:
     return prices.price(item).usd
 
 
-def test_instance_price_is_of_shared_linux_on_demand() -> None:
+def test_instance_price_is_for_shared_linux_on_demand() -> None:
     prices, stub = price_list()
     wanted = {
         "instanceType": "trn1.32xlarge",
@@ -111,29 +111,29 @@ def test_product_is_found_by_region_and_usage_type(key: str) -> None:
     assert any("{region}" in value for value in entry.filters.values())
 
 
-def test_usage_type_with_the_same_suffix_is_another_product() -> None:
+def test_usage_type_with_same_suffix_is_another_product() -> None:
     regional = product("USW2-RegionalNatGateway-Hours", {"0": "9"})
     assert price_of(NAT, regional, product("USW2-NatGateway-Hours", {"0": "0.045"})) == Decimal("0.045")
 
 
-def test_lowest_price_tier_counts_in_any_order() -> None:
+def test_price_of_first_tier_counts_in_any_order() -> None:
     tiers = {"512000": "0.021", "0": "0.023", "51200": "0.022"}
     assert price_of(S3, product("USW2-TimedStorage-ByteHrs", tiers)) == Decimal("0.023")
 
 
-def test_no_product_of_an_instance_means_that_aws_lists_no_price() -> None:
+def test_missing_instance_product_means_no_listed_price() -> None:
     prices, stub = price_list()
     stub.add_response("get_products", answer())
     price = prices.price(INSTANCE)
     assert (price.usd, price.source) == (None, "AWS Price List API: no such product")
 
 
-def test_missing_product_that_is_sold_everywhere_is_unavailable() -> None:
+def test_missing_product_sold_everywhere_is_unavailable() -> None:
     with pytest.raises(UnavailableError, match="answered with no price of a NAT gateway in us-west-2"):
         price_of(NAT)
 
 
-def test_two_prices_of_one_thing_are_no_answer() -> None:
+def test_two_prices_for_one_product_are_unavailable() -> None:
     two = [product("USW2-NatGateway-Hours", {"0": usd}) for usd in ("0.045", "0.05")]
     with pytest.raises(UnavailableError, match="several prices of a NAT gateway"):
         price_of(NAT, *two)
@@ -149,7 +149,7 @@ def spot_entry(zone: str, usd: str, hour: int = 1) -> Json:
     }
 
 
-def test_the_spot_price_is_the_latest_of_the_zone() -> None:
+def test_spot_price_is_the_latest_of_the_zone() -> None:
     prices, stub = ec2()
     parameters = {
         "InstanceTypes": ["trn1.32xlarge"],
@@ -163,7 +163,7 @@ def test_the_spot_price_is_the_latest_of_the_zone() -> None:
     assert (price.usd, price.source) == (Decimal("2.5"), "EC2 spot price history")
 
 
-def test_without_a_zone_the_spot_price_is_that_of_the_dearest() -> None:
+def test_spot_price_without_zone_is_the_highest() -> None:
     prices, stub = ec2()
     parameters = {"InstanceTypes": ["trn1.32xlarge"], "ProductDescriptions": ["Linux/UNIX"], "StartTime": ANY}
     history = [spot_entry("a", "2.5", 3), spot_entry("b", "21.5", 1)]
@@ -180,7 +180,7 @@ def test_without_a_zone_the_spot_price_is_that_of_the_dearest() -> None:
         ("ThrottlingException", "AWS answered ThrottlingException"),
     ],
 )
-def test_a_refusal_of_the_price_list_is_reported(code: str, says: str) -> None:
+def test_refusal_of_price_list_is_reported(code: str, says: str) -> None:
     prices, stub = price_list()
     stub.add_client_error("get_products", code, "no")
     with pytest.raises(UnavailableError, match=says):
@@ -188,19 +188,19 @@ def test_a_refusal_of_the_price_list_is_reported(code: str, says: str) -> None:
 
 
 @pytest.mark.parametrize("item", [NAT, SPOT])
-def test_other_endpoint_is_not_asked_for_prices(monkeypatch: pytest.MonkeyPatch, item: PricedItem) -> None:
+def test_other_endpoint_is_not_queried_for_prices(monkeypatch: pytest.MonkeyPatch, item: PricedItem) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9 is not AWS, and has no prices"):
         AwsPrices(REGION).price(item)
 
 
 @pytest.mark.parametrize("document", ["no json", "[]", "{}", '{"product": null}', '{"product": {"attributes": {}}}'])
-def test_a_document_in_another_form_is_no_answer(document: str) -> None:
+def test_malformed_document_is_unavailable(document: str) -> None:
     with pytest.raises(UnavailableError, match="not in the form that is known"):
         price_of(NAT, document)
 
 
-def test_a_zone_without_spot_history_lists_no_price() -> None:
+def test_zone_without_spot_history_has_no_price() -> None:
     prices, stub = ec2()
     stub.add_response("describe_spot_price_history", {"SpotPriceHistory": []})
     assert prices.price(SPOT).usd is None

@@ -1,4 +1,4 @@
-"""What is counted against quotas: moto has it, but for many pages and regional NAT gateways."""
+"""Usage counted against quotas, from moto except for many pages and regional NAT gateways."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -56,7 +56,7 @@ def test_only_gp3_volumes_count_by_their_size(account: AwsAccount, ec2: Any) -> 
     assert account.gp3_tib_excluding("another") == Use(amount=0.75)
 
 
-def test_interface_endpoints_are_no_gateway_endpoints(account: AwsAccount, ec2: Any, network: dict[str, str]) -> None:
+def test_gateway_endpoints_are_not_interface_endpoints(account: AwsAccount, ec2: Any, network: dict[str, str]) -> None:
     before = account.gateway_endpoints_excluding("mine").amount
     service = f"com.amazonaws.{REGION}."
     ec2.create_vpc_endpoint(VpcId=network["vpc"], ServiceName=f"{service}s3", VpcEndpointType="Gateway")

@@ -1,4 +1,4 @@
-"""What is asked about what a stack has said: moto has the services, a stub CloudFormation."""
+"""Calls about a stack's events and logs: against moto, with a stub for CloudFormation."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -44,7 +44,7 @@ def has_event(stub: Stubber, name: str) -> None:
     stub.add_response("describe_stack_events", {"StackEvents": [event]}, {"StackName": name})
 
 
-def test_events_of_a_deleted_stack_are_of_its_last_deployment(account: AwsSupport, stack: Stubber) -> None:
+def test_events_of_deleted_stack_are_of_its_last_deployment(account: AwsSupport, stack: Stubber) -> None:
     stack.add_client_error("describe_stacks", "ValidationError", ABSENT)
     gone = {"StackName": STACK, "StackId": STACK_ID, "CreationTime": NOON, "StackStatus": "DELETE_COMPLETE"}
     stack.add_response("list_stacks", {"StackSummaries": [gone]}, {"StackStatusFilter": ["DELETE_COMPLETE"]})
@@ -52,7 +52,7 @@ def test_events_of_a_deleted_stack_are_of_its_last_deployment(account: AwsSuppor
     assert len(account.stack_history(STACK)) == 1
 
 
-def test_each_log_group_of_the_stack_is_read_and_one_that_is_gone_is_named(account: AwsSupport, stack: Stubber) -> None:
+def test_log_groups_of_stack_are_read_and_missing_ones_named(account: AwsSupport, stack: Stubber) -> None:
     logs = boto3.client("logs", REGION)
     logs.create_log_group(logGroupName="/aws/lambda/gate")
     logs.create_log_stream(logGroupName="/aws/lambda/gate", logStreamName="one")
@@ -74,7 +74,7 @@ def test_each_log_group_of_the_stack_is_read_and_one_that_is_gone_is_named(accou
     assert shown["aws.lambda.gone.log"].startswith("not available: AWS answered ResourceNotFoundException")
 
 
-def test_the_end_of_each_nodes_log_is_read(account: AwsSupport, stack: Stubber) -> None:
+def test_end_of_each_node_log_is_read(account: AwsSupport, stack: Stubber) -> None:
     is_there(stack)
     s3 = boto3.client("s3", REGION)
     s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
@@ -85,6 +85,6 @@ def test_the_end_of_each_nodes_log_is_read(account: AwsSupport, stack: Stubber) 
     assert log.endswith("the end")
 
 
-def test_console_of_a_missing_instance_says_so(account: AwsSupport) -> None:
+def test_missing_instance_has_no_console(account: AwsSupport) -> None:
     shown = account.consoles(["i-0123456789abcdef0"])
     assert shown["i-0123456789abcdef0.txt"].startswith("not available: AWS answered InvalidInstanceID.NotFound")

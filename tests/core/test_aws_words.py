@@ -1,4 +1,4 @@
-"""The words that AWS really uses are known: by `trn explain`, the advice after a deployment, and the fleet gate."""
+"""Real AWS error messages are recognised by `trn explain`, the advice after a deployment, and the readiness gate."""
 
 import tomllib
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_explain_matches_aws_error_messages(said: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("said", SAID, ids=thread)
-def test_the_advice_after_a_deployment_fits_the_words_of_aws(said: dict[str, Any]) -> None:
+def test_deployment_advice_matches_aws_messages(said: dict[str, Any]) -> None:
     gate = f"after 50 minutes: 0 of 2 nodes proven, 0 launched; last failed launch: {said['text']}"
     reason = gate if "gate" in said else said["text"]
     assert f"`{said['command']}" in failed_with(reason).advice

@@ -1,4 +1,4 @@
-"""Whether the budget of a plan can be made, as far as AWS Budgets lets the signed-in user see."""
+"""Whether the budget of a plan can be created, as far as the signed-in user may see budgets."""
 
 from tests.core.aws_stubs import stubbed
 from tests.core.fake_account import FakeAccount
@@ -13,7 +13,7 @@ def of_budget(account: FakeAccount) -> Finding:
 
 
 class Refused(FakeAccount):
-    """One whose credentials may not look at budgets."""
+    """Budgets that these credentials may not read."""
 
     def budgets_enabled(self, account: str) -> bool:
         budgets, stub = stubbed("budgets")
@@ -35,7 +35,7 @@ def test_linked_account_without_budgets_is_recognised_by_the_message() -> None:
     assert account.budgets_enabled(ACCOUNT) is False
 
 
-def test_an_account_that_may_have_none_fails() -> None:
+def test_account_that_may_have_no_budget_fails() -> None:
     finding = of_budget(FakeAccount(has_budgets=False))
     assert finding.outcome == "fail"
     assert "management account" in finding.fix

@@ -10,7 +10,7 @@ def test_missing_bucket_is_reported() -> None:
     assert finding.fix.startswith("set trn:cache_bucket to an existing bucket")
 
 
-def test_a_bucket_of_another_region_is_out_of_the_nodes_reach() -> None:
+def test_bucket_of_another_region_is_refused() -> None:
     finding = found("cache", FakeAccount(buckets={"our-cache": "us-east-1"}), cache_bucket="our-cache")
     assert finding.outcome == "fail"
     assert finding.fix == "set trn:cache_bucket to a bucket in us-west-2"

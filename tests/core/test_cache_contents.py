@@ -1,4 +1,4 @@
-"""What a compile cache in S3 holds, and what of it a clean chooses."""
+"""The contents of a compile cache in S3, and what a clean selects."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ def packed(release: str, hours_ago: float) -> CachedObject:
     ],
 )
 @pytest.mark.parametrize("above", ["", "direct/neuronx-cc-2.21.2-a1/trn2-lnc2/xla/world-64/"])
-def test_xla_entry_is_finished_with_marker_and_result(above: str, files: list[str], state: str) -> None:
+def test_xla_entry_is_complete_with_marker_and_result(above: str, files: list[str], state: str) -> None:
     objects = [CachedObject(key=f"{above}{DIRECT}/{file}", size=1, modified=NOON) for file in files]
     (entry,) = contents_of(objects).entries
     assert (entry.state, entry.path, entry.release) == (state, f"{above}{DIRECT}", "neuronx-cc-2.21.2-a1")
@@ -57,7 +57,7 @@ def test_clean_selects_entries_that_match_all_conditions(conditions: dict[str, A
         ("s3://team-cache/some/folder/", CacheLocation(bucket="team-cache", folder="some/folder")),
     ],
 )
-def test_a_cache_is_named_by_its_bucket_or_url(text: str, expected: CacheLocation) -> None:
+def test_cache_is_named_by_bucket_or_url(text: str, expected: CacheLocation) -> None:
     assert cache_location(text) == expected
 
 
@@ -67,7 +67,7 @@ def test_invalid_cache_location_is_refused(text: str) -> None:
         cache_location(text)
 
 
-def test_the_caches_of_stacks_are_found_in_their_outputs() -> None:
+def test_caches_of_stacks_are_found_in_their_outputs() -> None:
     url = "s3://one/neuron-compile-cache"
     found = locations_in(
         [{"CompileCache": url, "Nodes": "trn nodes"}, {"CacheUrl": f"{url}/", "OutputUrl": "s3://b/output"}]
@@ -75,7 +75,7 @@ def test_the_caches_of_stacks_are_found_in_their_outputs() -> None:
     assert found == (CacheLocation(bucket="one"),)
 
 
-def test_a_place_of_which_anything_is_in_use_stays_whole() -> None:
+def test_place_in_use_is_kept_whole() -> None:
     old, new = packed("neuronx-cc-2.21", 48), packed("neuronx-cc-2.21", 1)
     alone = CachedObject(key=f"{DIRECT}/model.done", size=1, modified=NOON - timedelta(hours=48))
     again = replace(old, key=old.key.replace("0.neff", "1.neff"))

@@ -1,4 +1,4 @@
-"""How ways to get capacity are ranked, and what they come to."""
+"""How ways to get capacity are ranked and summarised."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -28,7 +28,7 @@ options = st.builds(
 )
 
 
-def test_the_cheaper_comes_first_and_an_unknown_price_last() -> None:
+def test_cheaper_option_comes_first_and_unknown_price_last() -> None:
     cheap, dear, unknown = (replace(SPOT, hourly=usd) for usd in (Decimal(1), Decimal(9), None))
     assert ranked([unknown, dear, cheap]) == (cheap, dear, unknown)
 
@@ -38,7 +38,7 @@ def test_paid_capacity_comes_first() -> None:
     assert ranked([SPOT, paid]) == (paid, SPOT)
 
 
-def test_start_after_the_latest_start_is_ruled_out() -> None:
+def test_start_after_latest_start_is_excluded() -> None:
     (option,) = ranked([BLOCK], start_by=NOW)
     assert (option.prospect, option.note) == ("no", "starts after 2026-11-21")
 
@@ -52,7 +52,7 @@ def test_ranking_drops_nothing_and_sorts_by_prospect(given_options: list[Capacit
 
 
 @given(st.lists(options))
-def test_something_could_run_only_if_an_option_says_so(given_options: list[CapacityOption]) -> None:
+def test_outlook_is_something_only_with_a_usable_option(given_options: list[CapacityOption]) -> None:
     could = any(option.prospect in ("now", "later") for option in given_options)
     assert (outlook(given_options) == "something") == could
 
@@ -61,14 +61,14 @@ def test_something_could_run_only_if_an_option_says_so(given_options: list[Capac
     ("prospects", "expected"),
     [(["no", "later"], "something"), (["no", "unknown"], "unknown"), (["unlikely", "no"], "nothing"), ([], "unknown")],
 )
-def test_nothing_is_shown_only_when_every_question_was_answered(prospects: list[Prospect], expected: str) -> None:
+def test_outlook_is_nothing_only_if_every_call_succeeded(prospects: list[Prospect], expected: str) -> None:
     assert outlook(replace(SPOT, prospect=prospect) for prospect in prospects) == expected
 
 
 DAY = 24
 
 
-def test_the_lengths_are_those_of_the_documentation() -> None:
+def test_durations_are_those_of_the_documentation() -> None:
     days = [*range(1, 15), *range(21, 183, 7)]
     assert block_durations() == tuple(day * DAY for day in days)
 

@@ -1,4 +1,4 @@
-"""What is asked about capacity, and what becomes of the answers: botocore's Stubber holds both against AWS's models."""
+"""Calls about capacity and their results: botocore's Stubber validates both against AWS's models."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -51,7 +51,7 @@ def scores(account: AwsCapacity) -> Any:
     return account.spot_placement_scores(instance_type=TYPE, instances=2)
 
 
-def test_offerings_of_all_pages_have_their_zone_by_id() -> None:
+def test_offerings_of_all_pages_have_their_zone_id() -> None:
     account, ec2 = stubbed("ec2")
     page, search = {"CapacityBlockOfferings": [OFFERED]}, "describe_capacity_block_offerings"
     ec2.add_response(search, {**page, "NextToken": "more"}, REQUEST)
@@ -71,7 +71,7 @@ def test_offerings_of_all_pages_have_their_zone_by_id() -> None:
     assert offerings(account) == [expected, expected]
 
 
-def test_type_that_is_not_sold_in_blocks_is_none() -> None:
+def test_type_not_sold_in_blocks_is_none() -> None:
     account, ec2 = stubbed("ec2")
     message = f"The instance type '{TYPE}' is not supported for Capacity Blocks in 'us-west-2'."
     ec2.add_client_error("describe_capacity_block_offerings", "InvalidParameterValue", message)
@@ -97,7 +97,7 @@ def test_refused_search_for_blocks_is_unknown_with_the_reason(code: str, message
         offerings(account)
 
 
-def test_scores_are_those_of_the_zones_of_the_region() -> None:
+def test_spot_scores_are_those_of_zones_in_the_region() -> None:
     account, ec2 = stubbed("ec2")
     where = {"SingleAvailabilityZone": True, "RegionNames": ["us-west-2"]}
     answer = {"SpotPlacementScores": [{"Region": "us-west-2", "AvailabilityZoneId": "usw2-az1", "Score": 9}]}
@@ -105,7 +105,7 @@ def test_scores_are_those_of_the_zones_of_the_region() -> None:
     assert scores(account) == {"usw2-az1": 9}
 
 
-def test_reservations_are_those_of_the_type_that_launch_now_or_later() -> None:
+def test_reservations_are_current_or_future_of_the_type() -> None:
     account, ec2 = stubbed("ec2")
     filters = [{"Name": "instance-type", "Values": [TYPE]}, {"Name": "state", "Values": ["active", "scheduled"]}]
     page = {"CapacityReservations": [RESERVED]}
@@ -123,7 +123,7 @@ def reservation(**changed: Any) -> Reservation:
     return found
 
 
-def test_reservation_has_what_is_left_of_it() -> None:
+def test_reservation_has_its_remaining_capacity() -> None:
     assert reservation() == Reservation(
         reservation_id=ID,
         capacity="reservation",
@@ -153,7 +153,7 @@ def test_missing_reservation_is_none(code: str) -> None:
     assert account.reservation(ID) is None
 
 
-def test_nodes_in_a_reservation_are_the_clusters_that_run_in_it() -> None:
+def test_nodes_in_reservation_are_those_of_the_cluster() -> None:
     account, ec2 = stubbed("ec2")
     filters = [
         {"Name": "tag:trn:cluster", "Values": ["mine"]},
@@ -171,9 +171,7 @@ def test_nodes_in_a_reservation_are_the_clusters_that_run_in_it() -> None:
         ("describe_capacity_reservations", "ec2:DescribeCapacityReservations", lambda a: a.reservations(TYPE)),
     ],
 )
-def test_denied_question_names_the_permission(
-    operation: str, permission: str, query: Callable[[AwsCapacity], Any]
-) -> None:
+def test_denied_call_names_the_permission(operation: str, permission: str, query: Callable[[AwsCapacity], Any]) -> None:
     account, ec2 = stubbed("ec2")
     ec2.add_client_error(operation, "UnauthorizedOperation", "You are not authorized")
     with pytest.raises(UnavailableError, match=f"the permission {permission} is missing"):

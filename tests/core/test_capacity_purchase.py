@@ -1,4 +1,4 @@
-"""The purchase of a Capacity Block: one request, never repeated, and a doubt is never reported as a failure."""
+"""The purchase of a Capacity Block: one request without retries; an unclear result is never reported as a failure."""
 
 import threading
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def buy(client: Any) -> PurchasedBlock:
     return AwsCapacityPurchase("us-west-2", client=client).buy(OFFERING)
 
 
-def test_the_answer_is_the_reservation_to_launch_into(client: Any, ec2: Stubber) -> None:
+def test_purchase_returns_the_reservation(client: Any, ec2: Stubber) -> None:
     bought = {"CapacityReservationId": "cr-0123456789abcdef0", "State": "payment-pending"}
     ec2.add_response("purchase_capacity_block", {"CapacityReservation": bought}, REQUEST)
     assert buy(client) == PurchasedBlock(reservation_id="cr-0123456789abcdef0", state="payment-pending")
@@ -48,19 +48,19 @@ def test_the_answer_is_the_reservation_to_launch_into(client: Any, ec2: Stubber)
         ("InvalidParameterValue", "AWS answered InvalidParameterValue: it is sold"),
     ],
 )
-def test_a_refusal_is_reported(client: Any, ec2: Stubber, code: str, message: str) -> None:
+def test_refusal_is_reported(client: Any, ec2: Stubber, code: str, message: str) -> None:
     ec2.add_client_error("purchase_capacity_block", code, "it is sold")
     with pytest.raises(RequestRefusedError, match=message):
         buy(client)
 
 
-def test_an_error_inside_aws_leaves_the_sale_unknown(client: Any, ec2: Stubber) -> None:
+def test_server_error_leaves_purchase_unknown(client: Any, ec2: Stubber) -> None:
     ec2.add_client_error("purchase_capacity_block", "InternalError", "oops", http_status_code=500)
     with pytest.raises(SaleUnknownError):
         buy(client)
 
 
-def test_an_answer_that_does_not_come_leaves_the_sale_unknown(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_response_leaves_purchase_unknown(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise ReadTimeoutError(endpoint_url="https://ec2.invalid")
 
@@ -81,7 +81,7 @@ class _Failing(BaseHTTPRequestHandler):
         pass
 
 
-def test_a_purchase_that_fails_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_purchase_is_not_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     server = HTTPServer(("127.0.0.1", 0), _Failing)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")

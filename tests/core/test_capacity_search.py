@@ -1,4 +1,4 @@
-"""The results of all regions: every way of buying the type is listed, or why it cannot be."""
+"""The results of all regions: every way to buy the type, or the reason why it is unavailable."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -37,7 +37,7 @@ def the_option(account: FakeAccount, capacity: str, **settings: Any) -> Capacity
     return option
 
 
-def test_on_demand_could_start_now_in_each_zone_that_offers_the_type() -> None:
+def test_on_demand_could_start_now_in_each_zone_of_the_type() -> None:
     found = options(FakeAccount(), "on-demand")
     assert [(option.zone_id, option.prospect) for option in found] == [("usw2-az1", "now"), ("usw2-az4", "now")]
 
@@ -48,12 +48,12 @@ def test_hourly_capacity_costs_all_nodes_and_hours() -> None:
     assert (option.hours, option.hourly, option.total) == (24, Decimal("21.5"), Decimal(1548))
 
 
-def test_on_demand_is_unlikely_where_aws_lists_no_price() -> None:
+def test_on_demand_without_listed_price_is_unlikely() -> None:
     option = the_option(FakeAccount(usd={"on-demand": None}, zones=["usw2-az4"]), "on-demand")
     assert (option.prospect, option.total, option.note) == ("unlikely", None, "no price listed")
 
 
-def test_spot_is_unlikely_at_the_lowest_score() -> None:
+def test_spot_with_lowest_score_is_unlikely() -> None:
     assert the_option(FakeAccount(scores={"usw2-az4": 1}, zones=["usw2-az4"]), "spot").prospect == "unlikely"
 
 
@@ -69,7 +69,7 @@ def test_block_costs_its_fee_and_a_rate_per_instance() -> None:
     assert (option.total, option.hourly, option.buys_from) == (1440, 30, BLOCK.offering_id)
 
 
-def test_a_fee_in_another_currency_is_reported_and_not_taken_for_dollars() -> None:
+def test_fee_in_another_currency_is_not_counted_as_dollars() -> None:
     option = the_option(FakeAccount(blocks=[replace(BLOCK, currency="CNY")]), "capacity-block")
     assert (option.total, option.hourly, option.note) == (None, None, "360.00 CNY")
 
@@ -87,13 +87,13 @@ def test_missing_block_is_an_option_with_a_reason(blocks: Any, settings: Mapping
     assert (option.prospect, option.note) == ("no", note)
 
 
-def test_a_reservation_with_room_is_paid_for_and_could_start_now() -> None:
+def test_reservation_with_room_is_paid_and_could_start_now() -> None:
     option = the_option(FakeAccount(in_hand=[ACTIVE]), "reservation", nodes=4)
     assert (option.prospect, option.paid_for, option.reservation_id) == ("now", True, ACTIVE.reservation_id)
     assert (option.zone_id, option.hours, option.note) == ("usw2-az1", None, "4 of 4 instances are left")
 
 
-def test_scheduled_block_starts_later_and_has_an_end() -> None:
+def test_scheduled_block_has_a_later_start_and_an_end() -> None:
     option = next(o for o in search(FakeAccount(in_hand=[SCHEDULED_BLOCK])).options if o.paid_for)
     assert (option.capacity, option.prospect, option.start) == ("capacity-block", "later", TOMORROW)
     assert (option.end, option.hours) == (TOMORROW + timedelta(days=2, minutes=-45), Decimal("47.25"))
@@ -126,13 +126,13 @@ def test_unusable_reservation_has_a_reason(reservation: Any, prospect: str, note
         ("reserved capacity", {"reservation"}),
     ],
 )
-def test_a_question_without_an_answer_is_unknown_with_the_reason(question: str, ways: set[str]) -> None:
+def test_failed_call_is_unknown_with_the_reason(question: str, ways: set[str]) -> None:
     unknown = [o for o in search(FakeAccount(unavailable={question})).options if o.prospect == "unknown"]
     assert {option.capacity for option in unknown} == ways
     assert {option.note for option in unknown} == {f"no answer about {question}"}
 
 
-def test_every_region_is_queried_and_one_that_is_dark_hides_no_other() -> None:
+def test_unavailable_region_hides_no_other_region() -> None:
     dark = FakeAccount(unavailable={"offering", "scores", "blocks", "reserved capacity"})
     found = search_capacity(
         request(), ["us-east-1", "us-west-2"], lambda region: dark if region == "us-east-1" else FakeAccount()
@@ -148,7 +148,7 @@ def test_every_region_is_queried_and_one_that_is_dark_hides_no_other() -> None:
     usd=st.none() | st.decimals("0.01", 100, places=4),
     nodes=st.integers(1, 100),
 )
-def test_no_total_is_less_than_its_parts_and_no_way_is_dropped(
+def test_total_is_never_below_its_parts_and_no_option_is_lost(
     unavailable: set[str], usd: Decimal | None, nodes: int
 ) -> None:
     account = FakeAccount(unavailable=unavailable, usd={"on-demand": usd, "spot": usd}, blocks=())
@@ -167,7 +167,7 @@ def test_type_has_options_only_for_ways_it_is_sold() -> None:
     assert ways == {"on-demand", "spot"}
 
 
-def test_region_without_the_type_says_so() -> None:
+def test_region_without_the_type_is_reported() -> None:
     assert {o.note for o in search(FakeAccount(zones=())).options if o.capacity in ("on-demand", "spot")} == {
         "no zone offers the type to this account"
     }

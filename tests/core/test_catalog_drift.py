@@ -1,7 +1,7 @@
-"""The catalogue against what the EC2 API said when moto scraped it: a new difference, or one that is gone, fails.
+"""The catalogue against the EC2 API's data in moto: any change in the known differences fails.
 
-moto's data is DescribeInstanceTypes and DescribeInstanceTypeOfferings of the real service, at the date the source
-`ec2-api` carries. It is not asked live.
+moto's data is DescribeInstanceTypes and DescribeInstanceTypeOfferings of the real service, as of the date of the source
+`ec2-api`. The API itself is not called.
 """
 
 import gzip
@@ -64,7 +64,7 @@ def api_zones() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
 
 
 def gbps(performance: str) -> float:
-    """What the API's words come to: `8x 100 Gigabit`, `Up to 12.5 Gigabit`, `200 Gigabit`."""
+    """Bandwidth from the API's text: `8x 100 Gigabit`, `Up to 12.5 Gigabit`, `200 Gigabit`."""
     words = performance.removeprefix("Up to ").removesuffix(" Gigabit").split("x ")
     return float(words[-1]) * (int(words[0]) if len(words) > 1 else 1)
 
@@ -103,7 +103,7 @@ def _neuron_devices(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _gpus(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The catalogue has whole GiB: no GPU of it is known by a part of one."""
+    """GPU memory is rounded, because the catalogue has whole GiB."""
     (gpu,) = entry["GpuInfo"]["Gpus"]
     return {
         "accelerator": gpu["Name"],
@@ -131,7 +131,7 @@ def test_catalog_equals_the_api_except_known_differences(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(api_types()))
-def test_efa_is_on_every_card_or_on_none(name: str) -> None:
+def test_efa_is_on_every_card_or_none(name: str) -> None:
     entry = builtin_catalog()[name]
     assert entry.efa_interfaces in (0, entry.network_cards)
 

@@ -1,4 +1,4 @@
-"""The user's catalogue file: adds types without touching code, and reports its mistakes."""
+"""The user's catalogue file adds types without code, and reports its errors."""
 
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def overlay(folder: Path, text: str) -> Path:
     return file
 
 
-def test_a_plan_can_name_it_and_everything_follows(tmp_path: Path) -> None:
+def test_added_type_can_be_planned_with_all_projections(tmp_path: Path) -> None:
     plan = from_settings(
         instance_type="trn9.96xlarge",
         region="eu-north-1",
@@ -77,7 +77,7 @@ def test_a_plan_can_name_it_and_everything_follows(tmp_path: Path) -> None:
         ("sources.announcement", "sources.ec2-api", "source 'ec2-api' is taken already"),
     ],
 )
-def test_a_mistake_names_the_file_and_what_is_wrong(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_invalid_value_names_the_file_and_the_problem(tmp_path: Path, old: str, new: str, says: str) -> None:
     text = TOMORROW.replace(old, new)
     if new == "sources.ec2-api":
         text = text.replace('source = "announcement"', 'source = "ec2-api"')
@@ -87,7 +87,7 @@ def test_a_mistake_names_the_file_and_what_is_wrong(tmp_path: Path, old: str, ne
     assert str(refused.value).startswith(f"{tmp_path / 'tomorrow.toml'}: ")
 
 
-def test_a_plan_reports_a_mistake_in_the_file_as_a_problem_of_the_setting(tmp_path: Path) -> None:
+def test_invalid_file_is_a_problem_of_its_setting(tmp_path: Path) -> None:
     file = overlay(tmp_path, TOMORROW.replace("value = 384", "value = -1"))
     problem = the_problem(catalog=str(file))
     assert problem.key == "catalog"

@@ -1,4 +1,4 @@
-"""Writing settings into cdk.json changes them and not a character besides."""
+"""Writing settings into cdk.json changes these settings and no other character."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ documents = st.dictionaries(texts.filter(lambda key: key != "context"), values, 
 contexts = st.none() | st.dictionaries(texts | st.sampled_from(["trn:ami", "trn:region"]), values, max_size=4)
 
 
-def test_a_new_setting_comes_after_the_others_with_their_indent() -> None:
+def test_new_setting_is_appended_with_the_same_indent() -> None:
     text = '{\n\t"context": {\n\t\t"trn:nodes": 2,\n\t\t"x": [1,2]\n\t}\n}\n'
     written = with_settings(text, {"ami": "ami-1"})
     assert written == '{\n\t"context": {\n\t\t"trn:nodes": 2,\n\t\t"trn:ami": "ami-1",\n\t\t"x": [1,2]\n\t}\n}\n'

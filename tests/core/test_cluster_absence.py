@@ -1,4 +1,4 @@
-"""Why a cluster has no nodes, and the way on that is named."""
+"""Why a cluster has no nodes, and the suggested command."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -36,7 +36,7 @@ BLOCK = Reservation(
 
 @dataclass
 class FakeAccount:
-    """group: None where it is not made yet."""
+    """group: None before it is created."""
 
     tag: str | None = None
     node_group: NodeGroup | None = NOT_LAUNCHED
@@ -98,9 +98,7 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
         (FakeAccount(node_group=NodeGroup(wanted=2, refusal="VcpuLimitExceeded")), {}, "quota", "`trn quota request`"),
     ],
 )
-def test_the_reason_and_the_way_on_are_named(
-    account: FakeAccount, known: dict[str, object], why: str, remedy: str
-) -> None:
+def test_reason_and_command_are_named(account: FakeAccount, known: dict[str, object], why: str, remedy: str) -> None:
     sentence = sentence_of(account, **known)
     assert why in sentence
     assert remedy in sentence
@@ -122,7 +120,7 @@ def test_the_reason_and_the_way_on_are_named(
         (PilotTerms(nodes=2, idle=timedelta(hours=1)), Memory(), "not used since 2026-11-23T10:00Z"),
     ],
 )
-def test_reason_stored_by_the_clock_is_understood(terms: PilotTerms, memory: Memory, why: str) -> None:
+def test_reason_stored_by_the_schedule_is_read(terms: PilotTerms, memory: Memory, why: str) -> None:
     decided = clock_decision(
         now=NOW,
         terms=terms,
@@ -135,7 +133,7 @@ def test_reason_stored_by_the_clock_is_understood(terms: PilotTerms, memory: Mem
     assert why in sentence_of(FakeAccount(tag=decided.stopped))
 
 
-def test_a_reason_that_cannot_be_read_is_named() -> None:
+def test_unreadable_reason_is_named() -> None:
     account = FakeClusters(stacks=[stack(has_nodes=True)])
     found = clusters_in("us-west-2", account, prices=no_prices())
     answered = with_absences(found, FakeAccount(unavailable="the permission is missing"), NOW)

@@ -1,4 +1,4 @@
-"""Which resources of a template are a cluster's, and the nodes that a template describes."""
+"""Which resources of a template belong to a cluster, and the nodes that a template describes."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def resource(kind: str, **properties: Any) -> dict[str, Any]:
 
 
 def of_fleet(cluster: str = "web-train", prefix: str = "") -> dict[str, Any]:
-    """The nodes of a cluster, as NeuronFleet makes them."""
+    """The nodes of a cluster as NeuronFleet makes them."""
     tags = [{"Key": "trn:cluster", "Value": cluster}]
     return {
         f"{prefix}Template": resource(
@@ -65,7 +65,7 @@ def test_resource_belongs_by_tag_or_attachment() -> None:
     assert others == {"Vpc", "Route", "Site", "Dataset", "DatasetPolicy"}
 
 
-def test_of_two_clusters_in_a_stack_neither_has_the_others_resources() -> None:
+def test_two_clusters_in_a_stack_have_separate_resources() -> None:
     both = {**of_fleet(), **of_fleet("other", "Other")}
     assert clusters_in(both) == ("web-train", "other")
     assert "OtherGroup" not in resources_of(both, "web-train")

@@ -1,4 +1,4 @@
-"""What each cluster of an account comes to: state, nodes, dollars by the hour, end."""
+"""The summary of each cluster of an account: state, nodes, hourly price, end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ def node(number: int, cluster: str = "trn", product: str = ON_DEMAND, state: str
 
 @dataclass
 class FakeClusters:
-    """An account without AWS prices: those of the snapshot count."""
+    """An account without AWS prices, so that those of the snapshot count."""
 
     stacks: Sequence[ClusterStack] = ()
     nodes: Sequence[ClusterNode] = ()
@@ -76,11 +76,11 @@ def test_clusters_with_a_common_name_prefix_are_distinguished() -> None:
         ([node(1)], "no stack"),
     ],
 )
-def test_the_state_shows_first_what_needs_attention(known: list[ClusterStack | ClusterNode], state: str) -> None:
+def test_state_shows_what_needs_attention_first(known: list[ClusterStack | ClusterNode], state: str) -> None:
     assert clusters(*known)["trn"].state == state
 
 
-def test_an_hour_costs_what_its_billed_nodes_do() -> None:
+def test_hourly_price_is_that_of_billed_nodes() -> None:
     nodes = [node(1), node(2), node(3, state="stopped"), node(4, product=CAPACITY_BLOCK)]
     assert clusters(stack(), *nodes)["trn"].per_hour.usd == 2 * Decimal("21.5")
 

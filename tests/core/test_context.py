@@ -1,4 +1,4 @@
-"""How settings arrive: the context that the CDK CLI passes, cdk.json, and `-c`."""
+"""The sources of settings: the context from the CDK CLI, cdk.json, and `-c`."""
 
 import json
 from pathlib import Path
@@ -30,14 +30,12 @@ def problems(context: dict[str, Any]) -> tuple[Problem, ...]:
     return refused.value.problems
 
 
-def test_the_context_that_the_cdk_cli_passes_is_the_plan(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_context_from_cdk_cli_is_the_plan(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CDK_CONTEXT_JSON", json.dumps({**GOOD, "trn:nodes": "5"}))
     assert plan_from_cdk(folder).nodes == 5
 
 
-def test_a_context_too_large_for_the_environment_is_read_from_its_file(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_context_too_large_for_environment_is_read_from_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "overflow.json").write_text(json.dumps({"trn:nodes": "6"}))
     monkeypatch.setenv("CDK_CONTEXT_JSON", json.dumps(GOOD))
     monkeypatch.setenv("CONTEXT_OVERFLOW_LOCATION", str(folder / "overflow.json"))
@@ -60,7 +58,7 @@ def test_invalid_file_is_named_with_its_path(folder: Path, name: str) -> None:
         plan_from_file(None, [])
 
 
-def test_a_path_is_relative_to_the_file_that_names_it(folder: Path) -> None:
+def test_path_is_relative_to_the_file_that_contains_it(folder: Path) -> None:
     (folder / "inner").mkdir()
     (folder / "inner" / "setup.sh").write_text("echo inner")
     (folder / "inner" / "cdk.json").write_text(json.dumps({"context": {**GOOD, "trn:setup_script": "setup.sh"}}))
@@ -76,7 +74,7 @@ def test_unusable_file_is_reported_as_a_problem(folder: Path, content: bytes) ->
     assert problem.allowed == 'a file that holds a JSON object with the settings under "context"'
 
 
-def test_an_override_without_a_value_is_refused(folder: Path) -> None:
+def test_override_without_value_is_refused(folder: Path) -> None:
     with pytest.raises(PlanError) as refused:
         plan_from_file(folder / "cdk.json", ["trn:node"])
     (problem,) = refused.value.problems
@@ -84,7 +82,7 @@ def test_an_override_without_a_value_is_refused(folder: Path) -> None:
     assert "put an = between" in problem.fix
 
 
-def test_keys_of_other_libraries_are_left_alone() -> None:
+def test_keys_of_other_libraries_are_ignored() -> None:
     context = {**GOOD, "@aws-cdk/core:checkSecretUsage": True, "vpc-provider:account=1": {}, "stage": "dev", "x:y": 1}
     assert plan_from_context(context, Path()).nodes == 1
 
@@ -112,7 +110,7 @@ def test_file_other_than_cdk_json_is_read_alone(folder: Path) -> None:
     assert plan_from_file(folder / "other.json", []).capacity == "on-demand"
 
 
-def test_a_file_that_is_named_must_be_there(folder: Path) -> None:
+def test_missing_named_file_is_refused(folder: Path) -> None:
     with pytest.raises(PlanError) as refused:
         plan_from_file(folder / "ckd.json", [f"{key}={value}" for key, value in GOOD.items()])
     (problem,) = refused.value.problems

@@ -1,4 +1,4 @@
-"""Copies as jobs: which paths are elsewhere, and what the nodes run, run here."""
+"""Copies as jobs: which paths are remote, and the nodes' commands, run here."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ MEMBERS = ("i-0aaaaaaaa", "i-0bbbbbbbb")
         ("./a:b", None),
     ],
 )
-def test_a_path_elsewhere_has_a_place_before_its_colon(text: str, found: Remote | None) -> None:
+def test_remote_path_has_a_place_before_its_colon(text: str, found: Remote | None) -> None:
     assert remote(text) == found
 
 
@@ -47,7 +47,7 @@ def test_folder_is_copied_to_the_same_path_repeatedly(path: str, target: str, tm
     assert list((tmp_path / "there").rglob("file")) == [tmp_path / "there" / target / "file"]
 
 
-def test_one_node_alone_leaves_what_is_fetched(tmp_path: Path) -> None:
+def test_only_one_node_keeps_the_fetched_files(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs/a").write_text("")
     request = copy_from(f"{tmp_path}/logs", 1)

@@ -1,4 +1,4 @@
-"""What a plan costs: the arithmetic, and that an unknown price never makes anything look cheap."""
+"""The cost of a plan: the arithmetic, and that an unknown price never lowers a total."""
 
 from decimal import Decimal
 from typing import Any
@@ -26,7 +26,7 @@ def estimated(hours: int = 8, usd: dict[str, Decimal | None] | None = None, **se
     return estimate(from_settings(**settings), hours=Decimal(hours), aws=FakePrices(usd=usd or {}))
 
 
-def test_root_volumes_cost_their_part_of_a_month_and_go_with_the_nodes() -> None:
+def test_root_volumes_are_billed_by_month_and_end_with_the_nodes() -> None:
     line = line_of(estimated(nodes=2, root_volume_gib=365, usd={"gp3-storage": Decimal("0.08")}), "gp3-storage")
     assert (line.running_hour, line.asleep_month) == (Decimal("0.08"), 0)
 
@@ -45,7 +45,7 @@ def test_offline_prices_are_those_of_the_snapshot() -> None:
     assert line_of(offline, "on-demand").unit_usd == Decimal("21.5")
 
 
-def test_a_total_without_a_gap_is_an_amount() -> None:
+def test_complete_total_is_an_amount() -> None:
     assert str(Total(usd=Decimal("1234.5"), unknown=0)) == "$1,234.50"
 
 
@@ -57,7 +57,7 @@ def test_total_with_unknown_prices_is_shown_as_a_minimum() -> None:
 @pytest.mark.parametrize(
     ("usd", "shown"), [("0", "$0.00"), ("0.0049", "< $0.01"), ("0.005", "< $0.01"), ("0.045", "$0.05")]
 )
-def test_an_amount_is_never_rounded_to_nothing(usd: str, shown: str) -> None:
+def test_amount_is_never_rounded_to_zero(usd: str, shown: str) -> None:
     assert dollars(Decimal(usd)) == shown
 
 
@@ -66,7 +66,7 @@ amounts = st.decimals("0.0001", "1000", places=4)
 
 @st.composite
 def quoted(draw: st.DrawFn, plan: Plan) -> Quotes:
-    """A price, an absent one, or nothing at all for each thing the plan is billed for."""
+    """A price, an unlisted one, or none for each item that the plan is billed for."""
     usd = {item.item: draw(st.none() | st.just("unheard") | amounts) for item in cost_items(plan)}
     return Quotes(
         prices={
@@ -92,7 +92,7 @@ def test_totals_sum_known_amounts_and_count_unknown_ones(data: st.DataObject, pl
 
 
 @given(data=st.data(), plan=plans())
-def test_learning_a_price_never_lowers_a_total_nor_adds_a_gap(data: st.DataObject, plan: Plan) -> None:
+def test_known_price_never_lowers_a_total_or_adds_a_gap(data: st.DataObject, plan: Plan) -> None:
     less = data.draw(quoted(plan))
     dollar = Price(usd=Decimal(1), source="learnt", date=TODAY, origin="yours")
     learnt = {item.item: dollar for item in cost_items(plan)} | {i: p for i, p in less.prices.items() if p.usd}
@@ -104,7 +104,7 @@ def test_learning_a_price_never_lowers_a_total_nor_adds_a_gap(data: st.DataObjec
 
 
 @given(plan=plans())
-def test_asleep_has_no_volume_and_no_instance_but_a_reserved_one(plan: Plan) -> None:
+def test_asleep_bills_no_volume_and_only_reserved_instances(plan: Plan) -> None:
     lines = estimate(plan, aws=FakePrices()).lines
     asleep = {line.item.product for line in lines if line.asleep_month}
     assert "gp3-storage" not in asleep
@@ -112,7 +112,7 @@ def test_asleep_has_no_volume_and_no_instance_but_a_reserved_one(plan: Plan) -> 
 
 
 @given(nodes=st.integers(1, 500), usd=amounts)
-def test_nodes_scale_linearly_and_the_network_does_not(nodes: int, usd: Decimal) -> None:
+def test_node_costs_are_linear_and_network_costs_constant(nodes: int, usd: Decimal) -> None:
     prices: dict[str, Decimal | None] = {"on-demand": usd, "gp3-storage": usd, "interface-endpoint": usd}
     one, many = estimated(usd=prices), estimated(nodes=nodes, usd=prices)
     for product, factor in (("on-demand", nodes), ("gp3-storage", nodes), ("interface-endpoint", 1)):
@@ -129,7 +129,7 @@ def products(**settings: Any) -> list[str]:
     return [item.item.product for item in stack_cost_items(from_settings(**settings))]
 
 
-def test_instances_of_hyperpod_cost_whether_the_cluster_sleeps_or_not() -> None:
+def test_hyperpod_instances_are_billed_while_asleep() -> None:
     estimated = estimate(from_settings(nodes=2, stacks=("hyperpod",)), aws=FakePrices(), items=stack_cost_items)
     workers, controller, *_ = estimated.lines
     assert (workers.item.instance_type, workers.quantity) == ("trn1.32xlarge", 2)
@@ -137,11 +137,11 @@ def test_instances_of_hyperpod_cost_whether_the_cluster_sleeps_or_not() -> None:
     assert workers.asleep_month == Decimal(2 * 730)
 
 
-def test_prices_of_hyperpod_that_no_source_has_are_unknown() -> None:
+def test_hyperpod_prices_without_source_are_unknown() -> None:
     assert estimate(from_settings(stacks=("hyperpod",)), aws=None, items=stack_cost_items).running_hour.unknown == 3
 
 
-def test_a_training_plan_is_shown_as_paid_for() -> None:
+def test_training_plan_is_shown_as_paid() -> None:
     plan = from_settings(stacks=("hyperpod",), hyperpod_training_plan=TRAINING_PLAN)
     assert "trn1.32xlarge" not in [item.item.instance_type for item in stack_cost_items(plan)]
     assert any("training plan is prepaid" in note for note in stack_cost_notes(plan))

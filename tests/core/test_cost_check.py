@@ -1,4 +1,4 @@
-"""The check `cost`: shows the totals, warns of what is not known, and never stands in the way."""
+"""The check `cost` shows the totals, warns of unknown prices, and never fails."""
 
 from decimal import Decimal
 from typing import Any
@@ -21,13 +21,13 @@ def check(account: FakePrices, **settings: Any) -> CheckResult:
     return check_cost(from_settings(nodes=2, **settings), account)
 
 
-def test_prices_of_the_snapshot_pass_and_say_their_age_and_why() -> None:
+def test_snapshot_prices_pass_with_their_age_and_reason() -> None:
     answer = check(FakePrices(unavailable={"price"}))
     assert answer.outcome == "pass"
     assert answer.found.endswith("by a snapshot of list prices, the oldest of 2026-07-21, since no answer about price")
 
 
-def test_a_price_that_is_unknown_is_a_warning_and_not_a_low_total() -> None:
+def test_unknown_price_is_a_warning() -> None:
     answer = check(FakePrices(usd={**CHEAP, "gp3-storage": None}))
     assert answer.outcome == "warn"
     assert "running: at least $43.02, 1 amount unknown;" in answer.found
@@ -42,7 +42,7 @@ def test_type_sold_only_in_blocks_is_a_warning() -> None:
 
 
 @pytest.mark.parametrize("unavailable", [(), ("price",)])
-def test_no_price_is_ever_a_failure(unavailable: tuple[str, ...]) -> None:
+def test_no_price_is_a_failure(unavailable: tuple[str, ...]) -> None:
     plans = [{}, {"egress": "nat-gateway"}, {"instance_type": "trn2.48xlarge", "region": "ap-south-2"}]
     outcomes = {
         check(FakePrices(unavailable=unavailable, usd={"on-demand": None}), **settings).outcome for settings in plans

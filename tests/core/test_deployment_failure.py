@@ -1,4 +1,4 @@
-"""Why a deployment failed: the first cause, in plain words, with the next step."""
+"""Why a deployment failed: the first cause, in plain language, with the next step."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_cancelled_resource_is_not_a_reason() -> None:
     assert failure.reasons == ("Gate (Custom::TrnFleetGate): it broke",)
 
 
-def test_known_cause_is_told_before_the_state() -> None:
+def test_known_cause_is_shown_before_the_state() -> None:
     known, unknown = failed_with("L-2C3B7624 allows 128 vCPUs, 256 vCPUs are needed"), failed_with("something else")
     assert "\nCause: the account may run fewer vCPUs" in known.text
     assert "Cause:" not in unknown.text
@@ -59,7 +59,7 @@ def test_known_cause_is_told_before_the_state() -> None:
         ("something else", "trn preflight"),
     ],
 )
-def test_the_advice_fits_the_reason(reason: str, command: str) -> None:
+def test_advice_matches_the_reason(reason: str, command: str) -> None:
     assert f"`{command}" in failed_with(reason).advice
 
 
@@ -74,7 +74,7 @@ def test_the_advice_fits_the_reason(reason: str, command: str) -> None:
         ("because no identity-based policy allows the ec2:CreateVpc action", "grant that permission to the principal"),
     ],
 )
-def test_the_advice_on_a_denial_names_the_kind_of_policy_that_denies(because: str, advice: str) -> None:
+def test_denial_advice_names_the_denying_policy_type(because: str, advice: str) -> None:
     denial = (
         f"User: arn:aws:sts::1:assumed-role/x/y is not authorized to perform: ec2:CreateVpc on resource: * {because}"
     )
@@ -89,5 +89,5 @@ def test_the_advice_on_a_denial_names_the_kind_of_policy_that_denies(because: st
         ("ROLLBACK_FAILED", "trn destroy"),
     ],
 )
-def test_how_the_stack_was_left_is_reported(status: str, message: str) -> None:
+def test_resulting_stack_state_is_reported(status: str, message: str) -> None:
     assert message in failed_with("x", status=status).state

@@ -1,4 +1,4 @@
-"""Whether the EFS file system of a plan can be made, or is one that the nodes can mount."""
+"""Whether the EFS file system of a plan can be created, or mounted by the nodes."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ def own(file_system: EfsFileSystem | None = EFS) -> Finding:
 
 
 def without_target(file_system: EfsFileSystem, **settings: Any) -> Finding:
-    """The finding about a file system that is to get a mount target."""
+    """The finding about a file system that gets a mount target."""
     return found("efs", FakeAccount(found_efs=file_system), efs=OWN_EFS["efs"], **settings)
 
 
@@ -28,12 +28,12 @@ def with_targets(*targets: MountTarget) -> EfsFileSystem:
     return replace(EFS, mount_targets=targets)
 
 
-def test_a_new_one_where_aws_lists_no_such_service_fails() -> None:
+def test_new_file_system_without_service_in_region_fails() -> None:
     finding = found("efs", FakeAccount(services=()), efs="new")
     assert (finding.outcome, finding.fix) == ("fail", "leave trn:efs out, or choose another region")
 
 
-def test_one_with_a_mount_target_in_the_nodes_zone_passes() -> None:
+def test_existing_mount_target_in_zone_of_nodes_passes() -> None:
     assert (own().outcome, own().found) == (
         "pass",
         f"{EFS.file_system_id} is available; its mount target in {SUBNET.zone_id} is available",
@@ -51,19 +51,19 @@ def test_one_with_a_mount_target_in_the_nodes_zone_passes() -> None:
         (with_targets(replace(TARGET, security_group_ids=["sg-1"])), "is not in sg-0", "efs_security_group to sg-1"),
     ],
 )
-def test_one_that_the_nodes_could_not_mount_fails(file_system: EfsFileSystem | None, says: str, fix: str) -> None:
+def test_file_system_unreachable_for_nodes_fails(file_system: EfsFileSystem | None, says: str, fix: str) -> None:
     finding = own(file_system)
     assert finding.outcome == "fail"
     assert says in finding.found
     assert fix in finding.fix
 
 
-def test_a_second_mount_target_in_a_zone_is_refused() -> None:
+def test_second_mount_target_in_a_zone_is_refused() -> None:
     finding = without_target(EFS, **OWN_VPC)
     assert (finding.outcome, finding.fix) == ("fail", f"set trn:efs_security_group to {OWN_EFS['efs_security_group']}")
 
 
-def test_a_mount_target_in_a_second_vpc_is_refused() -> None:
+def test_mount_target_in_a_second_vpc_is_refused() -> None:
     finding = without_target(EFS)
     assert (finding.outcome, finding.fix) == ("fail", f"set trn:vpc_id to {VPC.vpc_id}, or delete them")
 

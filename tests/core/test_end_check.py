@@ -1,4 +1,4 @@
-"""Whether preflight reports a pilot that ends before it has begun."""
+"""Whether preflight reports a pilot that ends before it begins."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,7 +22,7 @@ PASSED = {"ends": "2020-01-01T00:00Z"}
     ],
     ids=["sleep", "destroy", "hyperpod"],
 )
-def test_passed_end_fails_with_its_consequence(settings: dict[str, Any], what: str) -> None:
+def test_past_end_fails_with_its_consequence(settings: dict[str, Any], what: str) -> None:
     answer = check_end(from_settings(**settings), FakeAccount())
     assert answer is not None
     assert (answer.outcome, answer.found) == ("fail", f"the pilot ended at 2020-01-01T00:00Z: {what}")
@@ -30,7 +30,7 @@ def test_passed_end_fails_with_its_consequence(settings: dict[str, Any], what: s
 
 
 @pytest.mark.parametrize(("days", "outcome"), [(4, "pass"), (6, "fail")])
-def test_a_duration_counts_from_the_first_deployment(days: int, outcome: str) -> None:
+def test_duration_counts_from_the_first_deployment(days: int, outcome: str) -> None:
     created = datetime.now(UTC) - timedelta(days=days)
     account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, created=created)
     answer = check_end(from_settings(ends="5d"), account)
@@ -38,6 +38,6 @@ def test_a_duration_counts_from_the_first_deployment(days: int, outcome: str) ->
     assert answer.outcome == outcome
 
 
-def test_an_end_before_the_nodes_are_up_is_warned_of() -> None:
+def test_end_before_the_nodes_are_up_is_a_warning() -> None:
     answer = judge_end(from_settings(ends="2026-11-21T12:30Z"), deployed=None, now=NOW)
     assert (answer.outcome, answer.needed) == ("warn", "50 minutes for the nodes to come up")

@@ -30,7 +30,7 @@ UNKNOWN = ChangedProperty()
 
 
 def version(**after: Any) -> ResourceChange:
-    """A change of the chosen version: properties with what they are to be."""
+    """A change of the launch template version: properties with their new values."""
     properties = {name: ChangedProperty(after=value) for name, value in after.items()}
     physical_id = choose(OFFER, None)[1]
     return ResourceChange(kind=RESOURCE_TYPE, action="Modify", physical_id=physical_id, properties=properties)
@@ -85,7 +85,7 @@ def test_conditional_replacement_by_launch_template_ends_no_node(name: str, coun
 
 
 def a_change(kind: str, logical_id: str, *, replacement: str = "False", **causes: str) -> ResourceChange:
-    """A resource that changes, with properties that may follow another one, and would replace it then."""
+    """A changed resource, some of whose properties may follow a changed reference that would then replace it."""
     properties = {name: ChangedProperty(causes=frozenset({cause}), recreates=True) for name, cause in causes.items()}
     return ResourceChange(
         kind=kind, action="Modify", logical_id=logical_id, replacement=replacement, properties=properties
@@ -94,7 +94,7 @@ def a_change(kind: str, logical_id: str, *, replacement: str = "False", **causes
 
 @pytest.mark.parametrize(("replacement", "count"), [("False", 0), ("True", 2)])
 def test_reference_to_changed_security_group_is_new_only_with_the_group(replacement: str, count: int) -> None:
-    """A tag on a security group, as CloudFormation shows it: all that names the group may change with it."""
+    """When a tag of a security group changes, CloudFormation shows every reference to the group as possibly changed."""
     lustre = a_change("AWS::FSx::FileSystem", "Lustre", replacement="Conditional", SecurityGroupIds="Security")
     uses = ChangedProperty(causes=frozenset({"Security", "Lustre"}))
     changes = [
@@ -105,14 +105,14 @@ def test_reference_to_changed_security_group_is_new_only_with_the_group(replacem
     assert ending_nodes(changes, running=2).count == count
 
 
-def test_a_subnet_that_a_function_chooses_anew_is_another_one() -> None:
+def test_subnet_from_reevaluated_function_replaces_nodes() -> None:
     subnets = ChangedProperty(causes=frozenset({"Choice"}), recreates=True)
     group = of(replace(GROUP, replacement="Conditional"), VPCZoneIdentifier=subnets)
     chosen = [a_change("AWS::EC2::Subnet", "Choice"), a_change("Custom::TrnNodeSubnet", "Choice")]
     assert [ending_nodes([group, one], running=2).count for one in chosen] == [0, 2]
 
 
-def test_the_settings_that_need_other_nodes_are_named() -> None:
+def test_settings_that_require_new_nodes_are_named() -> None:
     before, after = OFFER["Settings"], {"instance_type": "trn1.32xlarge", "root_volume_gib": "600"}
     shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after))
     ending = ending_nodes([of(version(), Settings=shown)], running=2)
@@ -139,13 +139,13 @@ def test_replaced_dependency_ends_nodes(before: dict[str, str], after: dict[str,
     assert of_a_part.reasons == ("what they use has changed: see `cdk diff`",)
 
 
-def test_of_fewer_nodes_those_that_are_too_many_end() -> None:
+def test_reduced_node_count_ends_the_surplus() -> None:
     changes = [of(GATE, Nodes=ChangedProperty(after="1")), of(GROUP, MaxSize=ChangedProperty(after="1"))]
     assert (ending_nodes(changes, running=3).count, ending_nodes(changes, running=1).count) == (2, 0)
 
 
 @pytest.mark.usefixtures("credentials_of_nobody")
-def test_the_instances_of_a_hyperpod_cluster_are_nodes() -> None:
+def test_instances_of_hyperpod_cluster_are_nodes() -> None:
     arn = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abcdef123456"
     account = AwsNodeChanges("us-west-2")
     resource = {

@@ -1,4 +1,4 @@
-"""The record of a pilot's evidence: writing, reading, refusals; which records can be compared."""
+"""The record of a pilot's evidence: writing, reading, refusals, and comparability."""
 
 import json
 from collections.abc import Callable
@@ -36,7 +36,7 @@ TEXT = record_text(TRAINIUM_SIDE)
 
 
 @pytest.mark.parametrize("record", [TRAINIUM_SIDE, GPU_SIDE, LAB_SIDE])
-def test_written_record_is_read_as_it_was(record: Record) -> None:
+def test_written_record_is_read_unchanged(record: Record) -> None:
     assert read_record(record_text(record)) == record
     assert read_record(record_text(record).encode()) == record
 
@@ -88,7 +88,7 @@ def changed(change: Callable[[dict[str, Any]], object]) -> str:
         (changed(lambda raw: raw.update(made="now")), "made is 'now', not a time"),
     ],
 )
-def test_record_that_is_not_valid_is_refused_with_reason(text: str, message: str) -> None:
+def test_invalid_record_is_refused_with_reason(text: str, message: str) -> None:
     with pytest.raises(RecordError, match=message):
         read_record(text)
 
@@ -108,13 +108,13 @@ def test_record_that_is_not_valid_is_refused_with_reason(text: str, message: str
         ({"value": float("inf")}, "not finite"),
     ],
 )
-def test_number_without_what_it_needs_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_number_without_required_fields_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(RecordError, match=message):
         with_metric(TRAINIUM_SIDE, **changes)
 
 
 @pytest.mark.parametrize("side", ["trainium", "gpu", "cpu"])
-def test_record_of_the_lab_cannot_be_relabeled(side: str) -> None:
+def test_lab_record_cannot_be_relabeled(side: str) -> None:
     with pytest.raises(RecordError, match="only the lab's begins with lab:"):
         replace(LAB_SIDE, side=side)
     with pytest.raises(RecordError, match="only the lab's begins with lab:"):
@@ -122,12 +122,12 @@ def test_record_of_the_lab_cannot_be_relabeled(side: str) -> None:
 
 
 @pytest.mark.parametrize(("record", "side"), [(TRAINIUM_SIDE, "gpu"), (GPU_SIDE, "trainium")])
-def test_side_must_fit_the_instance_type(record: Record, side: str) -> None:
+def test_side_must_match_the_instance_type(record: Record, side: str) -> None:
     with pytest.raises(RecordError, match="no such accelerator"):
         replace(record, side=side)
 
 
-def test_state_of_a_gate_must_fit_its_value() -> None:
+def test_gate_state_must_match_its_value() -> None:
     with pytest.raises(RecordError, match="'met' contradicts the value None"):
         replace(TRAINIUM_SIDE, gates=(Gate(name="p99", limit="<= 1", value=None, state="met"),))
 
@@ -152,30 +152,30 @@ def test_one_different_workload_field_is_not_comparable(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["model", "dataset_sha256", "seq", "global_batch", "precision", "steps", "warmup", "tuned"]
 )
-def test_field_that_neither_side_states_is_not_comparable(name: str) -> None:
+def test_field_unstated_on_both_sides_is_not_comparable(name: str) -> None:
     found = comparable(*(with_workload(one, **{name: None}) for one in (TRAINIUM_SIDE, GPU_SIDE)))
     assert found.verdict.startswith(f"not comparable: {name} (not stated")
 
 
-def test_precisions_of_the_same_class_are_comparable() -> None:
+def test_precisions_of_one_class_are_comparable() -> None:
     assert comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, precision="float16")).verdict == COMPARABLE
     assert comparable(TRAINIUM_SIDE, with_workload(GPU_SIDE, precision="fp8")).different == (
         "precision (16 bits against fp8)",
     )
 
 
-def test_unstated_use_of_accelerators_is_not_comparable() -> None:
+def test_unstated_accelerator_use_is_not_comparable() -> None:
     found = comparable(TRAINIUM_SIDE, with_hardware(GPU_SIDE, used=None))
     assert found.different == ("accelerators used (not stated by lm-p5)",)
 
 
-def test_price_basis_matters_for_cost_only() -> None:
+def test_price_basis_matters_only_for_cost() -> None:
     other = with_hardware(GPU_SIDE, purchase="capacity-block")
     assert comparable(TRAINIUM_SIDE, other).different == ("price basis (on-demand against capacity-block)",)
     assert comparable(TRAINIUM_SIDE, other, of_cost=False).verdict == COMPARABLE
 
 
-def test_lab_is_comparable_with_the_lab_only() -> None:
+def test_lab_is_comparable_only_with_the_lab() -> None:
     assert comparable(LAB_SIDE, replace(LAB_SIDE, id="other")).verdict == COMPARABLE
     assert comparable(LAB_SIDE, GPU_SIDE).different == ("side (lab against gpu)",)
 
@@ -189,7 +189,7 @@ def test_lab_is_comparable_with_the_lab_only() -> None:
         ("better", (), "the verdict is 'better'"),
     ],
 )
-def test_ratio_needs_comparable_records(verdict: str, different: tuple[str, ...], message: str) -> None:
+def test_ratio_requires_comparable_records(verdict: str, different: tuple[str, ...], message: str) -> None:
     ratio = Metric(value=2.0, unit="ratio", origin="derived", method="a / b")
     compared = Comparability(
         against="lm-p5", equal=(), different=different, verdict=verdict, ratios={"tokens_per_second": ratio}

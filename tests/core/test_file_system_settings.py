@@ -1,4 +1,4 @@
-"""Settings of the shared file systems: what is read, and what is refused."""
+"""Settings of the shared file systems: valid values and refusals."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from tests.core.plans import OWN_EFS, OWN_LUSTRE, OWN_VPC, the_problem
 
 
 @pytest.mark.parametrize("got", [1300, "3600", "-2400"])
-def test_a_lustre_size_that_fsx_would_refuse_is_refused(got: Any) -> None:
+def test_lustre_size_that_fsx_refuses_is_refused(got: Any) -> None:
     assert "1200, or a multiple of 2400" in the_problem(fsx_lustre=got).allowed
 
 
 @pytest.mark.parametrize("got", ["yes", "fs-xyz", 1200])
-def test_an_efs_file_system_is_new_or_an_id(got: Any) -> None:
+def test_efs_file_system_is_new_or_an_id(got: Any) -> None:
     assert the_problem(efs=got).allowed == "new, or the id of a file system, such as fs-0123456789abcdef0"
 
 
@@ -47,7 +47,7 @@ def test_existing_file_system_settings_require_one(settings: dict[str, Any], key
 
 
 @pytest.mark.parametrize("file_systems", [{}, {**OWN_VPC, **OWN_LUSTRE, **OWN_EFS}])
-def test_retaining_without_a_new_file_system_is_refused(file_systems: dict[str, Any]) -> None:
+def test_retention_without_new_file_system_is_refused(file_systems: dict[str, Any]) -> None:
     assert the_problem(file_systems_at_destroy="retain", **file_systems).key == "file_systems_at_destroy"
 
 

@@ -1,4 +1,4 @@
-"""What preflight asks about stacks beside the cluster: SageMaker's quotas, and nothing of absent nodes."""
+"""What preflight checks for stacks other than the cluster: SageMaker's quotas, and nothing about absent nodes."""
 
 from typing import Any
 
@@ -38,14 +38,14 @@ def test_hyperpod_runs_no_ec2_check() -> None:
 
 @pytest.mark.parametrize("name", ROOM)
 @pytest.mark.parametrize(("limit", "outcome"), [(0, "fail"), (None, "unknown")])
-def test_each_quota_must_be_there_and_have_room(name: str, limit: int | None, outcome: str) -> None:
+def test_each_quota_must_exist_and_have_room(name: str, limit: int | None, outcome: str) -> None:
     limits = {key: value for key, value in (ROOM | {name: limit}).items() if value is not None}
     finding = findings(limits)["hyperpod"]
     assert finding.outcome == outcome
     assert name in finding.found
 
 
-def test_a_training_plan_needs_no_quota_for_its_instances() -> None:
+def test_training_plan_needs_no_instance_quota() -> None:
     arn = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
     assert findings(ROOM | {WORKERS: 0}, hyperpod_training_plan=arn)["hyperpod"].outcome == "pass"
 
@@ -59,7 +59,7 @@ def test_a_training_plan_needs_no_quota_for_its_instances() -> None:
     ],
     ids=["hyperpod", "training", "training in a VPC"],
 )
-def test_each_stack_with_a_new_vpc_counts_against_the_vpc_quota(settings: dict[str, Any], needed: str) -> None:
+def test_each_stack_with_new_vpc_counts_against_vpc_quota(settings: dict[str, Any], needed: str) -> None:
     assert findings(ROOM, **settings)["network"].needed == needed
 
 
@@ -73,6 +73,6 @@ def test_each_stack_with_a_new_vpc_counts_against_the_vpc_quota(settings: dict[s
     ],
     ids=["room", "instances", "time", "volume"],
 )
-def test_training_jobs_need_room_in_the_quotas_of_sagemaker(limits: dict[str, int], outcome: str) -> None:
+def test_training_jobs_need_room_in_sagemaker_quotas(limits: dict[str, int], outcome: str) -> None:
     room = {JOBS: 2, LONGEST: 24 * 3600, VOLUME: 512}
     assert findings(room | limits, stacks=("sagemaker",))["training"].outcome == outcome

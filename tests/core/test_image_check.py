@@ -1,4 +1,4 @@
-"""Whether the image is there, boots and holds the framework; and whether a pin is behind."""
+"""Whether the image exists, boots and has the framework, and whether a pin is outdated."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -37,7 +37,7 @@ def with_release(release: str) -> FakeAccount:
         ),
     ],
 )
-def test_an_image_that_cannot_be_booted_from_fails_with_a_fix(account: FakeAccount, says: str) -> None:
+def test_unbootable_image_fails_with_a_fix(account: FakeAccount, says: str) -> None:
     finding = found("image", account)
     assert finding.outcome == "fail"
     assert says in finding.found
@@ -45,7 +45,7 @@ def test_an_image_that_cannot_be_booted_from_fails_with_a_fix(account: FakeAccou
 
 
 @pytest.mark.parametrize(("release", "outcome"), [("2.23.0", "fail"), ("2.24.0", "pass")])
-def test_a_node_needs_a_release_whose_collectives_test_can_report(release: str, outcome: str) -> None:
+def test_node_needs_release_whose_collectives_test_reports(release: str, outcome: str) -> None:
     finding = found("image", with_release(release), ami=PYTORCH)
     assert finding.outcome == outcome
     assert ("Neuron SDK 2.24 or newer" in finding.fix) == (outcome == "fail")
@@ -63,7 +63,7 @@ TRN2 = {"instance_type": "trn2.48xlarge", "region": "us-east-2", "ami": IMAGE.im
         ({"ami": IMAGE.image_id}, "2.33.1", "fail", "does not run on Trainium"),
     ],
 )
-def test_native_pytorch_is_known_by_the_images_name(
+def test_native_pytorch_is_recognised_by_image_name(
     settings: dict[str, str], release: str, outcome: str, says: str
 ) -> None:
     image = replace(IMAGE, name=TORCH_NEURON, description=f"Neuron SDK {release}")
@@ -87,7 +87,7 @@ def test_image_with_unknown_pytorch_support_is_a_warning(ami: str) -> None:
 
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("verification", ["enforce", "observe"])
-def test_untested_image_and_type_are_to_be_observed_first(
+def test_untested_image_and_type_suggest_observe_mode(
     monkeypatch: pytest.MonkeyPatch, known: bool, verification: str
 ) -> None:
     monkeypatch.setitem(facts()["verification"], "known", [["trn1.32xlarge", "2.31.1"]] if known else [])
@@ -96,7 +96,7 @@ def test_untested_image_and_type_are_to_be_observed_first(
     assert ("set trn:verification to observe" in finding.fix) == (not known and verification == "enforce")
 
 
-def test_an_image_is_deprecated_from_its_day_on() -> None:
+def test_image_is_deprecated_from_its_date_on() -> None:
     past, future = datetime(2026, 1, 26, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
     finding = found("image", FakeAccount(found_image=replace(IMAGE, deprecated=past)))
     assert finding.outcome == "warn"
@@ -104,7 +104,7 @@ def test_an_image_is_deprecated_from_its_day_on() -> None:
     assert found("image", FakeAccount(found_image=replace(IMAGE, deprecated=future))).outcome == "pass"
 
 
-def test_a_pin_that_is_behind_warns_with_both_ids_and_releases() -> None:
+def test_outdated_pin_warns_with_both_ids_and_releases() -> None:
     account = FakeAccount(parameter_value=NEWER.image_id, other_images={NEWER.image_id: NEWER})
     finding = found("image", account, ami=IMAGE.image_id, ami_parameter=PYTORCH)
     assert finding.outcome == "warn"
@@ -121,7 +121,7 @@ def test_a_pin_that_is_behind_warns_with_both_ids_and_releases() -> None:
         ("Neuron SDK", None),
     ],
 )
-def test_the_release_is_read_from_the_description(description: str, release: str | None) -> None:
+def test_release_is_read_from_the_description(description: str, release: str | None) -> None:
     named = neuron_release(replace(IMAGE, description=description))
     assert (str(named) if named else None) == release
 
@@ -139,7 +139,7 @@ def test_copied_image_is_a_warning() -> None:
     assert "belongs to account 210987654321, not to Amazon" in finding.found
 
 
-def test_a_pin_whose_parameter_is_gone_warns() -> None:
+def test_pin_with_missing_parameter_is_a_warning() -> None:
     finding = found("image", FakeAccount(parameter_value=None), ami=IMAGE.image_id, ami_parameter=PYTORCH)
     assert finding.outcome == "warn"
     assert f"{PYTORCH}, the source of {IMAGE.image_id}, does not exist" in finding.found

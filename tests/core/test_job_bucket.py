@@ -1,4 +1,4 @@
-"""The jobs in S3: one at a time, and where each stands by what its nodes wrote."""
+"""The jobs in S3: one at a time, with a state derived from the nodes' files."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -49,7 +49,7 @@ def status(jobs: AwsJobs) -> str:
 
 
 @pytest.mark.usefixtures("nodes")
-def test_of_two_that_are_submitted_at_the_same_time_one_is_refused(jobs: AwsJobs) -> None:
+def test_one_of_two_concurrent_submissions_is_refused(jobs: AwsJobs) -> None:
     assert not jobs.submit(OTHER, b"", over=None)
     before = jobs.current()
     assert jobs.submit(replace(OTHER, id="third"), b"", over=before)
@@ -57,7 +57,7 @@ def test_of_two_that_are_submitted_at_the_same_time_one_is_refused(jobs: AwsJobs
 
 
 @pytest.mark.usefixtures("nodes")
-def test_an_id_that_is_taken_is_refused(jobs: AwsJobs) -> None:
+def test_used_id_is_refused(jobs: AwsJobs) -> None:
     with pytest.raises(RequestRefusedError, match=f"a job {JOB.id} exists: try again, or give another name"):
         jobs.submit(JOB, b"other", over=jobs.current())
 
@@ -90,7 +90,7 @@ def test_one_unreadable_job_does_not_end_the_list(jobs: AwsJobs, nodes: NodesOfA
     assert jobs.job_ids() == ["other-99991231-235959", JOB.id]
 
 
-def test_where_a_job_stands_follows_from_what_the_nodes_wrote(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_job_state_follows_from_node_files(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     seen = [status(jobs)]
     nodes.start()
     nodes.node(0, "running")
@@ -138,7 +138,7 @@ def test_malformed_node_records_are_tolerated(jobs: AwsJobs, nodes: NodesOfAJob,
     assert (state.outcome.result, state.outcome.node) == ("failed", None)
 
 
-def test_only_checkpoints_with_a_manifest_are_whole(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_only_checkpoints_with_a_manifest_are_complete(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     nodes.put("checkpoints/step-10/model.pt", "x")
     nodes.put("checkpoints/step-10.json", {})
     nodes.put("checkpoints/step-20/model.pt", "x")
@@ -146,7 +146,7 @@ def test_only_checkpoints_with_a_manifest_are_whole(jobs: AwsJobs, nodes: NodesO
     assert jobs.checkpoints(JOB.id) == ["step-10"]
 
 
-def test_checkpoints_are_fetched_as_their_script_saved_them(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
+def test_checkpoints_are_fetched_unchanged(jobs: AwsJobs, nodes: NodesOfAJob, tmp_path: Path) -> None:
     nodes.put("checkpoints/step-10.json", {"parts": ["1-0-1", "1-1-1", "../evil", 3]})
     for rank in (0, 1):
         nodes.put(f"checkpoints/step-10/1-{rank}-1.json", {"files": {}})
@@ -172,7 +172,7 @@ def test_loser_of_two_submissions_is_no_job(jobs: AwsJobs) -> None:
     assert jobs.state(loser.id) is None
 
 
-def test_job_that_was_given_out_and_not_noted_is_found(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_submitted_job_without_index_entry_is_found(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     nodes.s3.delete_object(Bucket=BUCKET, Key=f"jobs/{JOB.id}/job.json")
     state = AwsJobs(jobs.region, BUCKET).state(JOB.id)
     assert state
@@ -180,13 +180,13 @@ def test_job_that_was_given_out_and_not_noted_is_found(jobs: AwsJobs, nodes: Nod
 
 
 def followed(jobs: AwsJobs, **options: int) -> tuple[list[str], list[str]]:
-    """The lines and the states until the end."""
+    """The lines and states until the end."""
     events = list(JobFollower(JOB.id, jobs, pause=lambda _: None, **options).events())
     lines = [event.text for event in events if isinstance(event, LogLine)]
     return lines, [event.status for event in events if isinstance(event, JobState)]
 
 
-def test_following_shows_the_first_rank_and_tracebacks_of_its_neighbours(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_follow_shows_first_rank_and_tracebacks_of_its_node(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     nodes.start()
     nodes.log(1, "[rank 0] one\n[rank 1] hidden\nfrom torchrun\n[rank 1] Traceback (most recent call last):\n[rank")
     nodes.log(2, ' 1]   File "train.py"\n[rank 1] ValueError: no\n[rank 1] hidden too\n[rank 0] last')
@@ -203,7 +203,7 @@ def test_following_shows_the_first_rank_and_tracebacks_of_its_neighbours(jobs: A
     assert states == ["failed"]
 
 
-def test_following_ends_when_s3_does_not_answer(jobs: AwsJobs) -> None:
+def test_follow_ends_when_s3_does_not_answer(jobs: AwsJobs) -> None:
     pauses: list[float] = []
     follower = JobFollower(JOB.id, AwsJobs(jobs.region, "no-such-bucket"), pause=pauses.append)
     with pytest.raises(UnavailableError):
@@ -211,7 +211,7 @@ def test_following_ends_when_s3_does_not_answer(jobs: AwsJobs) -> None:
     assert len(pauses) == UNANSWERED - 1
 
 
-def test_attempt_knows_when_its_checkpoint_was_saved(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_attempt_has_time_of_its_checkpoint(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     nodes.put("checkpoints/step-7.json", {"world_size": 4, "at": NOON})
     nodes.start()
     nodes.end_attempt("node-lost")
@@ -221,7 +221,7 @@ def test_attempt_knows_when_its_checkpoint_was_saved(jobs: AwsJobs, nodes: Nodes
     assert [attempt.checkpoint_at for attempt in state.attempts] == [None, moment(NOON)]
 
 
-def test_following_a_rank_reads_the_log_of_its_node(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_follow_of_a_rank_reads_the_log_of_its_node(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     nodes.start()
     nodes.log(1, "[rank 2] mine\n[rank 3] next\n", node=1)
     nodes.log(1, "[rank 0] first\n", node=0)
@@ -229,7 +229,7 @@ def test_following_a_rank_reads_the_log_of_its_node(jobs: AwsJobs, nodes: NodesO
     assert followed(jobs, rank=2)[0] == ["mine"]
 
 
-def test_following_goes_through_all_attempts(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
+def test_follow_covers_all_attempts(jobs: AwsJobs, nodes: NodesOfAJob) -> None:
     for attempt in (1, 2):
         nodes.start(attempt)
         nodes.log(1, f"[rank 0] of {attempt}\n", attempt=attempt)

@@ -1,4 +1,4 @@
-"""The record of a job: the seconds and dollars of its phases and restarts, from times that nodes wrote."""
+"""The record of a job: the seconds and cost of its phases and restarts, from the nodes' times."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -110,7 +110,7 @@ def test_graphs_are_counted_by_the_compile_cache_if_it_has_counts() -> None:
     assert graphs_of(unknown) == {"compiled": 4, "cached": 1}
 
 
-def test_running_counts_no_longer_than_its_attempt_lasted() -> None:
+def test_running_time_ends_with_its_attempt() -> None:
     late = attempt(1, started=0, ended=46, result="node-lost", nodes=(node(1, phases={"running": 95}),))
     state = JobState(job=JOB, attempts=(late,), outcome=None)
     assert [line["seconds"] for line in events(state, "phase") if line["phase"] == "running"] == [46]

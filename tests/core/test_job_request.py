@@ -1,4 +1,4 @@
-"""The request for a job: options and file mean the same, and everything wrong is reported at once."""
+"""The request for a job: options and file are equivalent, and all problems are reported at once."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ def problems_of(given: dict[str, Any]) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-def test_a_file_and_options_mean_the_same(script: Path) -> None:
+def test_file_and_options_are_equivalent(script: Path) -> None:
     file = script.with_name("job.toml")
     file.write_text(
         'script = "train.py"\nnodes = 2\nretries = 0\nretry_on_exit_codes = [75]\nenvironment = { A = "b" }\n'
@@ -50,7 +50,7 @@ def test_a_file_and_options_mean_the_same(script: Path) -> None:
     assert job_request(read_job_file(file)) == of_options
 
 
-def test_everything_wrong_is_reported_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     wrong = {"script": "no.py", "nodes": 0, "retries": "many", "nodez": 3, "environment": {"TRN_X": "1"}}
     found = problems_of(wrong)
     assert len(found) == len(wrong)
@@ -120,7 +120,7 @@ def test_data_outside_the_plan_is_refused_with_its_setting() -> None:
     assert all(f"trn:job_{name}" in shown for name in ("inputs", "secrets", "checkpoints"))
 
 
-def test_folder_with_the_same_prefix_is_another_one() -> None:
+def test_folder_with_the_same_prefix_is_another_folder() -> None:
     access = JobAccess(inputs=("s3://data/tok",))
     assert [problem.key for problem in not_allowed(access, JobRequest(inputs=DATA["inputs"]))] == ["inputs"]
 
@@ -135,7 +135,7 @@ def test_folder_with_the_same_prefix_is_another_one() -> None:
         ("nat-gateway", PARAMETER.replace("us-west-2", "us-east-1"), "something in us-west-2"),
     ],
 )
-def test_secrets_that_nodes_do_not_reach_are_refused_in_the_plan(egress: Egress, arn: str, allowed: str | None) -> None:
+def test_secrets_that_nodes_cannot_reach_are_refused_in_the_plan(egress: Egress, arn: str, allowed: str | None) -> None:
     given = {"network": Network(egress=egress), "jobs": JobAccess(secrets=(arn,))}
     if allowed is None:
         Plan(instance_type="trn1.32xlarge", region="us-west-2", **given)
@@ -162,18 +162,18 @@ def test_text_that_is_not_a_job_is_refused(text: str) -> None:
         ("compile_cache", 1),
     ],
 )
-def test_job_with_a_field_of_another_type_is_refused(name: str, value: object) -> None:
+def test_job_with_a_field_of_wrong_type_is_refused(name: str, value: object) -> None:
     job = Job(id="train-1", nodes=1, processes_per_node=1, command="true")
     with pytest.raises(ValueError, match=f"not a job: {name} is "):
         Job.from_json(json.dumps({**job.as_record(), name: value}))
 
 
-def test_a_script_and_a_command_exclude_each_other(script: Path) -> None:
+def test_script_and_command_exclude_each_other(script: Path) -> None:
     (problem,) = problems_of({"script": str(script), "command": "true"})
     assert "leave command out, or script" in problem
 
 
-def test_a_script_is_named_by_its_path_in_the_source_as_well(script: Path) -> None:
+def test_script_may_be_named_by_its_path_in_the_source(script: Path) -> None:
     assert job_request({"script": "train.py", "source": str(script.parent)}).script == script
 
 

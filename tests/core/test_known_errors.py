@@ -1,4 +1,4 @@
-"""The words of Neuron, PyTorch, torchrun and Slurm are known, and the first cause in a log is found."""
+"""Messages of Neuron, PyTorch, torchrun and Slurm are recognised, and the first cause in a log is found."""
 
 import tomllib
 from pathlib import Path
@@ -17,14 +17,14 @@ FAILED_STATUSES: list[str] = _WORDS["failed_statuses"]
 
 
 @pytest.mark.parametrize("said", SAID, ids=lambda said: said["text"][-60:])
-def test_words_of_neuron_and_launchers_are_known(said: dict[str, Any]) -> None:
+def test_messages_of_neuron_and_launchers_are_recognised(said: dict[str, Any]) -> None:
     found = known_error(said["text"])
     assert found is not None
     assert found.name == said["name"]
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log["name"])
-def test_first_cause_of_a_log_is_told(log: dict[str, Any]) -> None:
+def test_first_cause_in_a_log_is_reported(log: dict[str, Any]) -> None:
     found = explained(log["text"].splitlines())
     assert found is not None
     assert found.error.name == log["name"]
@@ -32,14 +32,14 @@ def test_first_cause_of_a_log_is_told(log: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("code", DOCUMENTED_CODES)
-def test_documented_compiler_code_has_a_row_of_its_own(code: str) -> None:
+def test_documented_compiler_code_has_its_own_row(code: str) -> None:
     found = known_error(f"error: [NCC_{code}] something")
     assert found is not None
     assert found.name not in ("compiler error", "internal compiler error")
 
 
 @pytest.mark.parametrize("status", FAILED_STATUSES)
-def test_failed_runtime_status_is_known(status: str) -> None:
+def test_failed_runtime_status_is_recognised(status: str) -> None:
     assert known_error(f"Failure: {status} in nrt_execute()") is not None
 
 
@@ -49,7 +49,7 @@ def test_undocumented_compiler_code_is_a_compiler_error() -> None:
     assert found.name == "compiler error"
 
 
-def test_words_of_the_test_have_links() -> None:
+def test_messages_of_the_test_have_links() -> None:
     assert [one for one in [*SAID, *LOGS] if not one["link"].startswith("https://")] == []
 
 
@@ -62,7 +62,7 @@ def test_rows_are_complete() -> None:
     assert len(names) == len(set(names))
 
 
-def test_warning_counts_only_where_nothing_failed() -> None:
+def test_warning_counts_only_without_an_error() -> None:
     warning = "pt-xla-profiler: CompileTime too frequent: 23 counts during 12 steps"
     alone, failed = explained([warning]), explained([warning, "RuntimeError: nrt_load_collectives status=10"])
     assert alone is not None
@@ -70,7 +70,7 @@ def test_warning_counts_only_where_nothing_failed() -> None:
     assert (alone.error.kind, failed.error.kind) == (WARNING, CAUSE)
 
 
-def test_unknown_exception_before_is_told() -> None:
+def test_unknown_exception_before_a_consequence_is_reported() -> None:
     log = [
         "[rank 3] Traceback (most recent call last):",
         '[rank 3]   File "train.py", line 3, in <module>',
@@ -83,11 +83,11 @@ def test_unknown_exception_before_is_told() -> None:
     assert found.unknown == "ValueError: batch of 7 cannot be split"
 
 
-def test_lines_that_differ_in_a_status_are_searched_each() -> None:
+def test_lines_with_different_status_are_each_searched() -> None:
     found = explained(["nrt_execute: status=0", "nrt_execute: status=1004"])
     assert found is not None
     assert found.error.name == "execution failed"
 
 
-def test_line_without_an_error_is_not_known() -> None:
+def test_line_without_an_error_is_not_recognised() -> None:
     assert explained(["step 1 loss 2.5", "saved checkpoint-100 in 3.2 s", ""]) is None

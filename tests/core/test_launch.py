@@ -22,7 +22,7 @@ os.write(1, "{RANK} {GROUP_RANK} {MASTER_ADDR}\\n".format_map(os.environ).encode
 
 @pytest.fixture
 def launched(tmp_path: Path) -> dict[int, list[list[str]]]:
-    """What the processes of each node said, by its rank in the membership; the first node started last."""
+    """The output of each node's processes, by its rank in the membership; the first node started last."""
     if not TORCH_PYTHON.exists():
         pytest.fail(f"there is no {TORCH_PYTHON.relative_to(ROOT)}; run: make torch-env")
     (tmp_path / "train.py").write_text(SCRIPT)

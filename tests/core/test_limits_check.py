@@ -1,4 +1,4 @@
-"""Whether addresses, gateways, volumes and network interfaces of the plan are within the quotas."""
+"""Whether the plan's addresses, gateways, volumes and network interfaces are within the quotas."""
 
 import math
 from typing import Any
@@ -18,7 +18,7 @@ from trainium_runtime.quota import Quota
 
 WITH_NAT: dict[str, Any] = {"egress": "nat-gateway"}
 SETTINGS = {key: WITH_NAT if key in ("elastic_ips", "nat_gateways") else {} for key in LIMITS}
-"""Settings of a plan that needs something of a limit."""
+"""Settings of a plan that needs some of a limit."""
 
 
 def test_every_limit_of_the_facts_is_checked() -> None:
@@ -46,14 +46,14 @@ def test_missing_quota_is_unknown(key: str) -> None:
 
 
 @pytest.mark.parametrize(("used", "outcome"), [(4000, "unknown"), (4985, "fail")])
-def test_more_than_was_counted_never_passes(used: int, outcome: str) -> None:
+def test_incomplete_count_never_passes(used: int, outcome: str) -> None:
     account = FakeAccount(in_use={"network_interfaces": used}, uncounted={"network_interfaces"})
     finding = found("limits", account)
     assert finding.outcome == outcome
     assert f"at least {used} of 5000 network interfaces" in finding.found
 
 
-def test_fewer_nodes_are_suggested_where_they_fit() -> None:
+def test_fewer_nodes_are_suggested_if_they_fit() -> None:
     finding = found("limits", FakeAccount(in_use={"network_interfaces": 4985}))
     assert finding.fix.endswith("(service vpc); or set trn:nodes to 1")
     assert "ask Service Quotas for 5001 of L-DF5E4CA3" in finding.fix
@@ -72,7 +72,7 @@ def test_address_and_nat_gateway_limits_are_checked_with_nat_egress() -> None:
 
 @given(plan=plans(), used=st.integers(0, 6000), limit=st.integers(0, 6000), complete=st.booleans())
 @pytest.mark.parametrize("key", ["gp3_storage", "network_interfaces"])
-def test_limit_passes_only_with_room_and_suggests_what_fits(
+def test_limit_passes_only_with_room_and_suggests_a_fit(
     key: str, plan: Plan, used: int, limit: int, complete: bool
 ) -> None:
     quota = Quota(code="L-1", name="x", limit=limit)

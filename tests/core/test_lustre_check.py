@@ -1,4 +1,4 @@
-"""Whether the FSx for Lustre file system of a plan can be made, or is one that the nodes can mount."""
+"""Whether the FSx for Lustre file system of a plan can be created, or mounted by the nodes."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,12 +21,12 @@ def own(**account: Any) -> Finding:
     return found("lustre", FakeAccount(**account), **OWN_VPC, **OWN_LUSTRE)
 
 
-def test_a_new_one_where_aws_lists_no_such_service_fails() -> None:
+def test_new_file_system_without_service_in_region_fails() -> None:
     finding = found("lustre", FakeAccount(services=("efs",)), fsx_lustre=1200)
     assert (finding.outcome, finding.found) == ("fail", "AWS lists no FSx for Lustre in us-west-2")
 
 
-def test_existing_file_system_in_the_nodes_subnet_passes() -> None:
+def test_existing_file_system_in_subnet_of_nodes_passes() -> None:
     finding = own()
     assert (finding.outcome, finding.found) == ("pass", f"{LUSTRE.file_system_id} is AVAILABLE")
 
@@ -45,14 +45,14 @@ def test_existing_file_system_in_the_nodes_subnet_passes() -> None:
         ),
     ],
 )
-def test_one_that_the_nodes_could_not_mount_fails(change: dict[str, Any], says: str, fix: str) -> None:
+def test_file_system_unreachable_for_nodes_fails(change: dict[str, Any], says: str, fix: str) -> None:
     finding = own(found_lustre=replace(LUSTRE, **change))
     assert finding.outcome == "fail"
     assert says in finding.found
     assert fix in finding.fix
 
 
-def test_one_in_another_zone_is_a_warning_since_its_traffic_is_billed() -> None:
+def test_file_system_in_another_zone_warns_of_billed_traffic() -> None:
     finding = own(
         found_lustre=replace(LUSTRE, subnet_id=ELSEWHERE.subnet_id), other_subnets={ELSEWHERE.subnet_id: ELSEWHERE}
     )
@@ -60,26 +60,26 @@ def test_one_in_another_zone_is_a_warning_since_its_traffic_is_billed() -> None:
     assert f"is in usw2-az1, the nodes in {SUBNET.zone_id}" in finding.found
 
 
-def test_one_whose_zone_is_not_seen_is_unknown() -> None:
+def test_file_system_with_unreadable_zone_is_unknown() -> None:
     assert own(found_lustre=replace(LUSTRE, subnet_id="subnet-1")).outcome == "unknown"
 
 
 @pytest.mark.parametrize("off", ["dns_support", "dns_hostnames"])
 @pytest.mark.parametrize("file_system", [OWN_LUSTRE, {"fsx_lustre": 1200}])
-def test_a_vpc_that_resolves_no_names_fails(off: str, file_system: dict[str, Any]) -> None:
+def test_vpc_without_dns_resolution_fails(off: str, file_system: dict[str, Any]) -> None:
     account = FakeAccount(found_vpc=replace(VPC, **{off: False}))
     finding = found("lustre", account, **OWN_VPC, **file_system)
     assert finding.outcome == "fail"
     assert finding.fix.startswith("turn enableDns")
 
 
-def test_one_in_another_subnet_of_the_zone_passes() -> None:
+def test_file_system_in_another_subnet_of_zone_passes() -> None:
     near = replace(ELSEWHERE, zone_id=SUBNET.zone_id)
     finding = own(found_lustre=replace(LUSTRE, subnet_id=near.subnet_id), other_subnets={near.subnet_id: near})
     assert finding.outcome == "pass"
 
 
-def test_one_that_does_not_exist_fails() -> None:
+def test_missing_file_system_fails() -> None:
     finding = own(found_lustre=None)
     assert (finding.outcome, finding.found) == (
         "fail",

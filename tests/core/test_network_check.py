@@ -1,4 +1,4 @@
-"""Whether the nodes fit in a network, and get out of it."""
+"""Whether a network has addresses for the nodes and a path to AWS."""
 
 import json
 from dataclasses import replace
@@ -41,14 +41,14 @@ def with_route_table(route_table_id: str = TABLE.route_table_id, **account: Any)
     return found("network", FakeAccount(**account), **OWN_VPC, route_table_id=route_table_id)
 
 
-def test_a_vpc_with_room_and_a_nat_gateway_passes() -> None:
+def test_vpc_with_room_and_nat_gateway_passes() -> None:
     finding = network()
     assert finding.outcome == "pass"
     assert "subnet-0123456789abcdef0 in usw2-az4 has 251 free addresses" in finding.found
     assert "16 addresses" in finding.needed
 
 
-def test_a_closed_vpc_with_its_endpoints_passes() -> None:
+def test_closed_vpc_with_endpoints_passes() -> None:
     assert network(table=CLOSED, vpc_endpoints=[S3_GATEWAY, *SESSIONS]).outcome == "pass"
 
 
@@ -60,25 +60,25 @@ def test_a_closed_vpc_with_its_endpoints_passes() -> None:
         ({"found_subnet": replace(SUBNET, vpc_id="vpc-1")}, "is in vpc-1, not in vpc-0123456789abcdef0"),
     ],
 )
-def test_a_vpc_and_a_subnet_that_do_not_belong_together_fail(account: dict[str, Any], says: str) -> None:
+def test_subnet_of_another_vpc_fails(account: dict[str, Any], says: str) -> None:
     finding = network(**account)
     assert finding.outcome == "fail"
     assert says in finding.found
     assert "set trn:" in finding.fix
 
 
-def test_an_efa_only_card_takes_no_address() -> None:
+def test_efa_only_card_uses_no_address() -> None:
     account = FakeAccount(found_subnet=replace(SUBNET, free_addresses=2))
     assert found("network", account, **OWN_VPC, secondary_interface_type="efa-only").outcome == "pass"
 
 
 @given(free=st.integers(0, 40), held=st.integers(0, 40))
-def test_addresses_of_the_clusters_nodes_count_as_free(free: int, held: int) -> None:
+def test_addresses_of_existing_nodes_count_as_free(free: int, held: int) -> None:
     finding = network(found_subnet=replace(SUBNET, free_addresses=free), addresses_held=held)
     assert (finding.outcome == "pass") == (free + held >= 16)
 
 
-def test_endpoints_need_dns_hostnames_and_a_nat_gateway_does_not() -> None:
+def test_endpoints_need_dns_hostnames_and_nat_gateway_does_not() -> None:
     without = replace(VPC, dns_hostnames=False)
     assert network(found_vpc=without).outcome == "pass"
     assert network(found_vpc=without, table=CLOSED, vpc_endpoints=[S3_GATEWAY, *SESSIONS]).outcome == "warn"
@@ -87,7 +87,7 @@ def test_endpoints_need_dns_hostnames_and_a_nat_gateway_does_not() -> None:
 OWN_RESOLVER = replace(VPC, dns_servers=["10.1.0.2", "AmazonProvidedDNS"])
 
 
-def test_a_resolver_that_the_security_group_does_not_let_through_fails() -> None:
+def test_resolver_blocked_by_security_group_fails() -> None:
     finding = network(found_vpc=OWN_RESOLVER)
     assert finding.outcome == "fail"
     assert "10.1.0.2" in finding.found
@@ -121,33 +121,31 @@ DENIED = {**ALLOWS_ALL, "Effect": "Deny", "Action": "s3:Put*"}
         ([{"Effect": "Allow", "Principal": "*", "NotAction": "s3:DeleteBucket", "Resource": "*"}], "unknown"),
     ],
 )
-def test_the_policy_of_the_s3_endpoint_must_let_the_nodes_through(
-    statements: list[dict[str, Any]], outcome: str
-) -> None:
+def test_s3_endpoint_policy_must_allow_the_nodes(statements: list[dict[str, Any]], outcome: str) -> None:
     finding = network(table=CLOSED, vpc_endpoints=[replace(S3_GATEWAY, policy=policy(*statements)), *SESSIONS])
     assert finding.outcome == outcome
 
 
-def test_buckets_of_a_policy_are_named_as_those_of_least_privilege() -> None:
-    """Of a long stack name, physical names have the beginning alone."""
+def test_endpoint_policy_may_name_buckets_as_least_privilege_does() -> None:
+    """The physical names of a long stack name contain only its beginning."""
     plan = from_settings(cluster_name="research-llama")
     named = scope_of(plan).fill_in(["arn:aws:s3:::{bucket}-*"])
     assert named == ["arn:aws:s3:::research-llama-trncluste*-*"]
     assert {need.resource for need in s3_needs(plan) if need.action == "s3:ListBucket"} == set(named)
 
 
-def test_network_without_a_route_to_s3_fails() -> None:
+def test_network_without_route_to_s3_fails() -> None:
     finding = network(table=CLOSED, vpc_endpoints=SESSIONS)
     assert finding.outcome == "fail"
     assert finding.fix.startswith("set trn:route_table_id to rtb-0123456789abcdef0")
 
 
-def test_a_gateway_endpoint_on_another_route_table_leads_nowhere() -> None:
+def test_gateway_endpoint_on_another_route_table_fails() -> None:
     elsewhere = replace(S3_GATEWAY, route_table_ids=["rtb-1"])
     assert network(table=CLOSED, vpc_endpoints=[elsewhere, *SESSIONS]).outcome == "fail"
 
 
-def test_an_interface_endpoint_of_s3_is_a_way() -> None:
+def test_interface_endpoint_of_s3_passes() -> None:
     s3 = VpcEndpoint(service="s3", kind="interface", private_dns=True, policy=OPEN)
     assert network(table=CLOSED, vpc_endpoints=[s3, *SESSIONS]).outcome == "pass"
     assert network(table=CLOSED, vpc_endpoints=[replace(s3, private_dns=False), *SESSIONS]).outcome == "fail"
@@ -167,12 +165,12 @@ def test_vpc_without_session_endpoints_is_a_warning(target: str | None) -> None:
     assert "no sessions" in finding.found
 
 
-def test_a_route_table_that_is_given_must_be_the_subnets() -> None:
+def test_given_route_table_must_be_that_of_the_subnet() -> None:
     finding = with_route_table("rtb-0fedcba9876543210")
     assert (finding.outcome, finding.fix) == ("fail", "set trn:route_table_id to rtb-0123456789abcdef0")
 
 
-def test_a_second_gateway_endpoint_on_a_route_table_is_refused() -> None:
+def test_second_gateway_endpoint_on_a_route_table_is_refused() -> None:
     finding = with_route_table(vpc_endpoints=[S3_GATEWAY])
     assert (finding.outcome, finding.fix) == ("fail", "leave trn:route_table_id out")
 
@@ -182,13 +180,13 @@ def test_endpoint_created_by_the_cluster_passes() -> None:
 
 
 @given(others=st.integers(0, 20), limit=st.integers(0, 20))
-def test_a_new_vpc_needs_room_for_one_more(others: int, limit: int) -> None:
+def test_new_vpc_needs_room_in_the_quota(others: int, limit: int) -> None:
     finding = found("network", FakeAccount(other_vpcs=others, vpc_limit=limit))
     assert finding.outcome == ("pass" if others + 1 <= limit else "fail")
     assert f"{others} of {limit} VPCs" in finding.found
 
 
-def test_a_vpc_without_dns_is_a_warning() -> None:
+def test_vpc_without_dns_is_a_warning() -> None:
     assert network(found_vpc=replace(VPC, dns_support=False)).outcome == "warn"
 
 
@@ -198,13 +196,13 @@ def test_allowed_custom_resolver_is_a_warning() -> None:
     assert "cannot be checked here" in finding.found
 
 
-def test_an_endpoint_whose_policy_is_not_shown_is_unknown() -> None:
+def test_unreadable_endpoint_policy_is_unknown() -> None:
     assert network(table=CLOSED, vpc_endpoints=[replace(S3_GATEWAY, policy=None), *SESSIONS]).outcome == "unknown"
 
 
-def test_a_subnet_without_any_route_table_is_unknown() -> None:
+def test_subnet_without_route_table_is_unknown() -> None:
     assert network(table=None).outcome == "unknown"
 
 
-def test_without_a_vpc_quota_it_is_unknown() -> None:
+def test_missing_vpc_quota_is_unknown() -> None:
     assert found("network", FakeAccount(vpc_limit=None)).outcome == "unknown"

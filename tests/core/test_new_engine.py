@@ -1,4 +1,4 @@
-"""Adding an engine takes its own files and a line in four others; everything else finds it there."""
+"""Adding an engine takes its own files and one line in each of four others; all other code finds it there."""
 
 import json
 import os
@@ -38,12 +38,12 @@ ADDED = {
         "for engine in (EC2, SAGEMAKER, HYPERPOD, PCS": ", TINY",
     },
 }
-"""The lines that a new engine adds, by the file and the text before them."""
+"""The lines that a new engine adds, by file and preceding text."""
 
 
 @pytest.fixture(scope="module")
 def uses(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What each user of engines makes of the tiny one, in a copy of the core that has it."""
+    """The results of each user of engines with the tiny engine, in a copy of the core."""
     root = tmp_path_factory.mktemp("core")
     copy = root / CORE.name
     shutil.copytree(CORE, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -80,11 +80,11 @@ def test_new_engine_is_found_by_every_user_of_engines(uses: Any) -> None:
     }
 
 
-def test_no_two_engines_have_a_check_of_the_same_name() -> None:
+def test_check_names_of_engines_are_unique() -> None:
     names = [name for engine in ENGINES.values() for name in engine.checks]
     assert len(names) == len(set(names))
 
 
-def test_no_two_engines_have_workloads_of_the_same_kind() -> None:
+def test_workload_kinds_of_engines_are_unique() -> None:
     kinds = [kind for engine in ENGINES.values() if engine.workloads for kind in engine.workloads.stop]
     assert len(kinds) == len(set(kinds)) == 3

@@ -1,4 +1,4 @@
-"""The commands a person is given once the cluster stands."""
+"""The commands that are printed once the cluster is deployed."""
 
 import os
 import subprocess
@@ -23,20 +23,22 @@ def steps(*, cluster_name: str = "trn-pilot", sessions: bool = True) -> dict[str
     return {step.name: step.value for step in found}
 
 
-def test_the_commands_of_another_cluster_than_the_default_name_it() -> None:
+def test_commands_name_a_cluster_other_than_the_default() -> None:
     shown = steps(cluster_name="team-a")
     for name, command in (("Nodes", "trn nodes"), ("Sleep", "trn sleep"), ("Destroy", "cdk destroy TrnClusterStack")):
         assert shown[name] == f"{command} -c trn:cluster_name=team-a"
 
 
 @pytest.mark.parametrize("name", ["Session", "Nodes", "Torchrun", "Sleep", "Wake", "Destroy"])
-def test_every_command_is_one_that_a_shell_can_read(name: str) -> None:
+def test_commands_are_valid_shell(name: str) -> None:
     command = steps()[name]
     subprocess.run(["bash", "-n", "-c", command], check=True, timeout=60)
 
 
-def test_the_shell_of_a_session_is_that_of_the_first_user(tmp_path: Path) -> None:
-    """Session Manager's agent hands the command to `sh -c`; user 0 stands for the image's 1000, which is not here."""
+def test_session_shell_runs_as_the_first_user(tmp_path: Path) -> None:
+    """Session Manager's agent passes the command to `sh -c`; user 0 replaces the image's 1000, which does not exist
+    here.
+    """
     _, _, rest = steps()["Session"].partition("command='")
     (tmp_path / "sudo").write_text('#!/bin/sh\necho "$@"\n')
     (tmp_path / "sudo").chmod(0o755)

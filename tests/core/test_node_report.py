@@ -1,4 +1,4 @@
-"""What `trn nodes` shows of each node."""
+"""The report of `trn nodes` about each node."""
 
 from datetime import UTC, datetime
 
@@ -44,21 +44,21 @@ def test_failed_node_is_shown_with_reason_and_replacement() -> None:
     assert not shown.final
 
 
-def test_a_node_failed_beyond_replacement_is_the_end() -> None:
+def test_node_failed_without_replacement_ends_the_watch() -> None:
     shown = report(stored("i-a"), stored("i-b", "failed", "no driver"))
     assert message(shown)[1] == ("failed", "no driver")
     assert shown.verdict.state == "failed"
     assert shown.final
 
 
-def test_a_group_that_is_to_have_no_nodes_is_asleep_and_not_ready() -> None:
+def test_group_with_no_desired_nodes_is_asleep_and_not_ready() -> None:
     shown = nodes_report(DeployedNodes(wanted=0, instances=(), records={}, membership=MEMBERSHIP), replacements=2)
     assert shown.verdict.state == "waiting"
     assert shown.asleep
     assert shown.final
 
 
-def test_a_node_that_has_not_met_the_others_says_so() -> None:
+def test_node_without_reached_peers_is_reported() -> None:
     assert message(report(stored("i-a"), stored("i-b", membership="")))[1] == (
         "proven",
         "has not yet reached all others",

@@ -18,17 +18,17 @@ def test_suppressed_checks_are_names(given: Any) -> None:
     assert from_settings(suppress_checks=given).node.suppress_checks == ("nvme", "time-sync")
 
 
-def test_a_misspelt_check_is_reported_with_its_nearest_name() -> None:
+def test_misspelt_check_is_reported_with_the_nearest() -> None:
     problem = the_problem(suppress_checks="selftest")
     assert problem.fix == "'selftest' is not one of them; write self-test"
 
 
-def test_installing_on_a_node_without_internet_is_refused() -> None:
+def test_installation_without_internet_is_refused() -> None:
     problem = the_problem(neuron_software="install", ami=BARE)
     assert (problem.key, "trn:egress" in problem.fix) == ("neuron_software", True)
 
 
-def test_installing_on_an_image_that_has_everything_is_refused() -> None:
+def test_installation_on_complete_image_is_refused() -> None:
     problem = the_problem(neuron_software="install", egress="nat-gateway")
     assert problem.key == "ami"
     assert BARE in problem.fix
@@ -48,12 +48,12 @@ def test_setup_script_with_a_syntax_error_is_refused(tmp_path: Path) -> None:
     assert "line 3: syntax error: unexpected end of file" in problem.allowed
 
 
-def test_a_script_is_read_and_not_run(tmp_path: Path) -> None:
+def test_script_is_read_but_not_run(tmp_path: Path) -> None:
     from_settings(setup_script=script(tmp_path, f"touch {tmp_path}/ran\n".encode()))
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_file_with_carriage_returns_is_taken_with_line_feeds(tmp_path: Path) -> None:
+def test_carriage_returns_become_line_feeds(tmp_path: Path) -> None:
     assert from_settings(setup_script=script(tmp_path, b"echo a\r\necho b\r\n")).setup_script == "echo a\necho b\n"
 
 

@@ -39,7 +39,7 @@ WITHOUT_A_LABEL = {
     "ssm:StartSession": "of the AWS CLI, which starts a session",
     "ssmmessages:OpenDataChannel": "of its Session Manager plug-in",
 }
-"""Actions that no call of ours is named by, and why they are needed."""
+"""Actions whose name is not that of a call of ours, and why they are needed."""
 
 ASKING_NOBODY = {"types", "settings", "plan", "permissions", "local", "init", "setup", "explain", "assess"}
 """Commands that need no permission."""
@@ -68,7 +68,7 @@ def test_every_call_of_the_code_is_documented_for_a_role() -> None:
     assert missing == [], "put these into src/trainium_core/data/permissions.toml, at the commands that call them"
 
 
-def test_no_action_is_documented_that_no_code_calls() -> None:
+def test_every_documented_action_is_called_by_the_code() -> None:
     needless = documented() - labelled() - WITHOUT_A_LABEL.keys()
     assert needless == set(), "src/trainium_core/data/permissions.toml has these, which no code names beside a call"
     assert WITHOUT_A_LABEL.keys() <= documented() - labelled()
@@ -86,7 +86,7 @@ def test_every_command_that_calls_aws_has_a_role() -> None:
     assert missing == set(), "put these into src/trainium_core/data/permissions.toml, or into ASKING_NOBODY here"
 
 
-def test_the_role_look_changes_nothing() -> None:
+def test_role_look_changes_nothing() -> None:
     changing = [one for one in actions_of("look") if action(one).access not in ("Read", "List")]
     assert changing == []
 
@@ -96,7 +96,7 @@ CONTENT = ("s3", "ssm", "secretsmanager", "logs", "kms")
 
 
 @pytest.mark.parametrize("role", PEOPLE)
-def test_people_read_no_content_of_other_stacks(role: str) -> None:
+def test_roles_of_people_read_no_content_of_other_stacks(role: str) -> None:
     everywhere = {
         name
         for document in documents(role)
@@ -108,7 +108,7 @@ def test_people_read_no_content_of_other_stacks(role: str) -> None:
     assert everywhere == {"kms:DescribeKey"}
 
 
-def test_clusters_whose_names_begin_alike_are_told_apart() -> None:
+def test_clusters_with_names_of_common_prefix_are_distinguished() -> None:
     """The bucket of HyperPod's scripts is named after the cluster, with 12 digits of the stack's UUID."""
     allowed = {
         resource
@@ -132,8 +132,8 @@ def test_operators_change_stacks_only_with_the_sleep_function() -> None:
     assert f"function:{CONSTRUCT_IDS['cluster']}-{SET_ASLEEP_FUNCTION}-*" in invoking["Resource"][0]
 
 
-def test_what_actions_of_cloudformation_depend_on_is_allowed() -> None:
-    """Such as `route53:AssociateVPCWithHostedZone` for an interface endpoint with private DNS."""
+def test_dependent_actions_of_cloudformation_are_allowed() -> None:
+    """For example `route53:AssociateVPCWithHostedZone` for an interface endpoint with private DNS."""
     allowed = set(actions_of("cloudformation"))
     needed = dependent(allowed)
     assert "route53:AssociateVPCWithHostedZone" in needed
@@ -175,7 +175,7 @@ def test_policies_have_every_action_and_fit_into_managed_policies(role: str) -> 
 
 
 @pytest.mark.parametrize("role", roles())
-def test_permissions_are_on_resources_that_their_actions_know(role: str) -> None:
+def test_resources_of_permissions_are_supported_by_their_actions(role: str) -> None:
     for statement in [one for document in documents(role) for one in document["Statement"]]:
         for name in statement["Action"]:
             for resource in statement["Resource"]:
@@ -189,7 +189,7 @@ def fits(name: str, resource: str) -> bool:
     return any(re.fullmatch(re.sub(r"\\\$\\\{\w+\\\}", "[^ ]*", pattern), resource) for pattern in patterns)
 
 
-def test_only_resources_with_the_clusters_tag_are_deleted_by_id() -> None:
+def test_only_resources_with_the_cluster_tag_are_deleted_by_id() -> None:
     conditions = {
         name: statement.get("Condition")
         for document in documents("operate", cluster_name="mine")
@@ -214,7 +214,7 @@ def newer_types(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("prefix", sorted({name.partition(":")[0] for name in known_actions()}))
-def test_actions_are_on_the_types_of_the_newer_reference(prefix: str) -> None:
+def test_actions_support_the_types_of_the_newer_reference(prefix: str) -> None:
     for name in [name for name in known_actions() if name.startswith(f"{prefix}:")]:
         found = action(name)
         if not found.any_type:

@@ -1,4 +1,4 @@
-"""Whether a role may do what it must, as far as IAM's policy simulator tells."""
+"""Whether a role has its permissions, as far as IAM's policy simulator can determine."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def denying(*denials: Denial) -> FakeAccount:
     return FakeAccount(denied={denial.action: denial for denial in denials})
 
 
-def test_every_action_of_the_role_but_patterns_is_simulated() -> None:
+def test_every_action_except_patterns_is_simulated() -> None:
     account = FakeAccount()
     assert check(account).outcome == "pass"
     simulated = {action for calls in account.simulated for action in calls.actions}
@@ -50,7 +50,7 @@ def test_simulated_calls_use_resources_of_the_plan() -> None:
     ],
     ids=["denied", "by the organization", "for want of a key"],
 )
-def test_a_denial_names_the_kind_of_policy_that_denies(denial: Denial, outcome: str, says: str) -> None:
+def test_denial_names_the_denying_policy_type(denial: Denial, outcome: str, says: str) -> None:
     result = check(denying(denial))
     assert result.outcome == outcome
     assert says in result.found
@@ -75,13 +75,13 @@ def of_resource(decision: str, **more: Any) -> dict[str, Any]:
     return {"EvalResourceName": "arn", "EvalResourceDecision": decision, **more}
 
 
-def test_an_action_that_one_resource_is_denied_is_denied() -> None:
+def test_action_denied_on_one_resource_is_denied() -> None:
     resources = [of_resource("allowed"), of_resource("implicitDeny", MissingContextValues=["aws:SourceIp"])]
     page = {"EvaluationResults": [result("s3:GetObject", "allowed", ResourceSpecificResults=resources)]}
     assert simulate(page) == [Denial(action="s3:GetObject", missing_keys=("aws:SourceIp",))]
 
 
-def test_denying_policy_kind_is_read() -> None:
+def test_denying_policy_type_is_read() -> None:
     stopped = {
         "OrganizationsDecisionDetail": {"AllowedByOrganizations": False},
         "PermissionsBoundaryDecisionDetail": {"AllowedByPermissionsBoundary": False},

@@ -1,4 +1,4 @@
-"""When a pilot ends: every way to say it means one instant, and what would mean two, or none, is refused."""
+"""The end of a pilot: each format denotes one instant, and ambiguous or invalid text is refused."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -17,12 +17,12 @@ instants = st.datetimes(datetime(2026, 1, 1), datetime(2030, 1, 1), timezones=st
 
 
 @pytest.mark.parametrize(("text", "hours"), [("40h", 40), ("5d", 120), ("2w", 336), ("366d", 8784), ("8784h", 8784)])
-def test_a_duration_counts_from_the_deployment_in_hours_that_pass(text: str, hours: int) -> None:
+def test_duration_counts_elapsed_hours_from_the_deployment(text: str, hours: int) -> None:
     assert read_pilot_end(text).instant(NOON) == NOON + timedelta(hours=hours)
 
 
-def test_a_day_has_24_hours_also_where_the_clocks_change() -> None:
-    deployed = datetime(2026, 10, 24, 12, 0, tzinfo=ZoneInfo("Europe/Berlin"))  # an hour longer, that night
+def test_day_has_24_hours_across_clock_changes() -> None:
+    deployed = datetime(2026, 10, 24, 12, 0, tzinfo=ZoneInfo("Europe/Berlin"))  # That night is an hour longer.
     assert read_pilot_end("1d").instant(deployed) == datetime(2026, 10, 25, 10, 0, tzinfo=UTC)
 
 
@@ -31,12 +31,12 @@ def test_a_day_has_24_hours_also_where_the_clocks_change() -> None:
     [
         ("2026-12-01T18:00+05:30", "2026-12-01T12:30Z"),
         ("2026-12-01T18:00 Europe/Berlin", "2026-12-01T17:00Z"),
-        ("2026-03-29T03:00 Europe/Berlin", "2026-03-29T01:00Z"),  # the first minute after the skipped hour
-        ("2026-10-25T03:00 Europe/Berlin", "2026-10-25T02:00Z"),  # the first after the hour that comes twice
+        ("2026-03-29T03:00 Europe/Berlin", "2026-03-29T01:00Z"),  # The first minute after the skipped hour.
+        ("2026-10-25T03:00 Europe/Berlin", "2026-10-25T02:00Z"),  # The first minute after the repeated hour.
         ("2026-12-01T18:00:30Z", "2026-12-01T18:00:30Z"),
     ],
 )
-def test_a_date_time_is_one_instant(text: str, utc: str) -> None:
+def test_date_time_is_one_instant(text: str, utc: str) -> None:
     assert str(read_pilot_end(text)) == utc
 
 
@@ -45,7 +45,7 @@ def test_a_date_time_is_one_instant(text: str, utc: str) -> None:
     [
         ("2026-03-29T02:30 Europe/Berlin", "skip 02:30 that day"),
         ("2026-10-25T02:30 Europe/Berlin", "write 2026-10-25T00:30Z for the first, 2026-10-25T01:30Z for the second"),
-        # by half an hour
+        # A change of half an hour.
         ("2026-12-01T18:00", "say in which zone: write 2026-12-01T18:00Z"),
         ("2026-12-01T18:00 Europe/Berln", "write Europe/Berlin"),
         ("2026-12-01T18:00 ../../etc/passwd", "is not a time zone"),
@@ -55,7 +55,7 @@ def test_a_date_time_is_one_instant(text: str, utc: str) -> None:
         ("0001-01-01T00:00+23:00", "give a duration"),
     ],
 )
-def test_ambiguous_end_is_refused_with_what_to_write(text: str, says: str) -> None:
+def test_ambiguous_end_is_refused_with_valid_formats(text: str, says: str) -> None:
     with pytest.raises(UnreadableError) as error:
         read_pilot_end(text)
     assert says in str(error.value)
@@ -75,13 +75,13 @@ def test_local_time_is_one_instant_or_refused(instant: datetime, zone: str) -> N
 
 
 @given(hours=st.integers(1, 366 * 24), deployed=instants)
-def test_an_end_that_is_written_down_is_read_as_the_same(hours: int, deployed: datetime) -> None:
+def test_stored_end_is_read_back_unchanged(hours: int, deployed: datetime) -> None:
     for end in (PilotEnd(after=timedelta(hours=hours)), PilotEnd(at=deployed)):
         assert read_pilot_end(str(end)) == end
 
 
 @given(text=st.text(max_size=40))
-def test_no_text_does_worse_than_to_be_refused(text: str) -> None:
+def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         read_pilot_end(text)
     except UnreadableError:
@@ -94,10 +94,10 @@ HOUR = timedelta(hours=1)
 @pytest.mark.parametrize(
     ("ends", "deployed", "new"),
     [
-        ("2026-11-22T12:00Z", NOON, NOON + 32 * HOUR),  # an end to come: from there
-        ("2026-11-20T12:00Z", NOON, NOON + 8 * HOUR),  # one that has passed: from now
-        ("40h", NOON - 10 * HOUR, NOON + 38 * HOUR),  # a duration: from the first deployment
-        ("40h", None, NOON + 48 * HOUR),  # not deployed yet: from now
+        ("2026-11-22T12:00Z", NOON, NOON + 32 * HOUR),  # A future end: from there.
+        ("2026-11-20T12:00Z", NOON, NOON + 8 * HOUR),  # A past end: from now.
+        ("40h", NOON - 10 * HOUR, NOON + 38 * HOUR),  # A duration: from the first deployment.
+        ("40h", None, NOON + 48 * HOUR),  # Not deployed yet: from now.
     ],
 )
 def test_extension_counts_from_the_end_or_from_now(ends: str, deployed: datetime | None, new: datetime) -> None:

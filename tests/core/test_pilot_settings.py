@@ -1,4 +1,4 @@
-"""The settings of a pilot's end, and what must hold between them."""
+"""The settings of a pilot's end, and the rules that relate them."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ BLOCK = {"capacity": "capacity-block", "reservation_id": RESERVATION}
     [{"ends": "40h"}, {"budget_usd": "500", "budget_action": "stop"}, {"idle_minutes": "60"}, BLOCK],
     ids=str,
 )
-def test_end_budget_idleness_and_block_need_a_clock(settings: dict[str, Any]) -> None:
+def test_end_budget_idleness_and_block_require_a_schedule(settings: dict[str, Any]) -> None:
     assert from_settings(**settings).needs_clock
 
 
@@ -42,7 +42,7 @@ def test_end_options_require_an_end(key: str, value: str, needs: str) -> None:
         ("idle_minutes", "29"),
     ],
 )
-def test_a_value_without_its_form_is_refused(key: str, value: str) -> None:
+def test_malformed_value_is_refused(key: str, value: str) -> None:
     assert key in [problem.key for problem in problems_of(**{key: value})]
 
 
@@ -56,5 +56,5 @@ def test_budget_in_a_region_without_budgets_is_refused() -> None:
     [(BLOCK, "paid in advance"), ({"stacks": "hyperpod"}, "cannot sleep")],
     ids=["block", "hyperpod"],
 )
-def test_idleness_ends_no_nodes_that_are_paid_or_cannot_sleep(settings: dict[str, Any], why: str) -> None:
+def test_idleness_is_refused_for_prepaid_or_sleepless_nodes(settings: dict[str, Any], why: str) -> None:
     assert why in the_problem(idle_minutes="60", **settings).allowed

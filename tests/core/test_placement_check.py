@@ -1,4 +1,4 @@
-"""Whether the placement group of a plan is there and can hold its nodes."""
+"""Whether the placement group of a plan exists and can hold its nodes."""
 
 import pytest
 
@@ -28,12 +28,12 @@ def own(there: PlacementGroup | None) -> Finding:
         (group(state="pending"), "ours is pending", "wait until it is available"),
     ],
 )
-def test_one_that_cannot_hold_the_nodes_fails(there: PlacementGroup | None, says: str, fix: str) -> None:
+def test_group_that_cannot_hold_the_nodes_fails(there: PlacementGroup | None, says: str, fix: str) -> None:
     finding = own(there)
     assert (finding.outcome, finding.found, finding.fix) == ("fail", says, fix)
 
 
-def test_one_that_ec2_does_not_know_is_not_there() -> None:
+def test_group_unknown_to_ec2_does_not_exist() -> None:
     account, stub = stubbed("ec2")
     stub.add_client_error("describe_placement_groups", "InvalidPlacementGroup.Unknown")
     assert account.placement_group("ours") is None

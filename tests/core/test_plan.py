@@ -1,4 +1,4 @@
-"""The plan as a value: what it derives, that it can be written down and read again, and what validating it costs."""
+"""The plan as a value: what it derives, that it round-trips as text, and the cost of validating it."""
 
 import subprocess
 import sys
@@ -52,7 +52,7 @@ def test_any_settings_give_a_plan_or_a_plan_error(settings: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize(("name", "region", "zone", "capacity"), SELLABLE)
-def test_everything_sold_in_the_catalog_can_be_planned(name: str, region: str, zone: str, capacity: str) -> None:
+def test_everything_in_the_catalogue_can_be_planned(name: str, region: str, zone: str, capacity: str) -> None:
     reservation = RESERVATION if capacity in ("capacity-block", "reservation") else None
     plan = Plan(
         instance_type=name, region=region, availability_zone_id=zone, capacity=capacity, reservation_id=reservation
@@ -61,7 +61,7 @@ def test_everything_sold_in_the_catalog_can_be_planned(name: str, region: str, z
 
 
 def as_text(plan: Plan) -> dict[str, str]:
-    """The plan as `-c` options would have it: text only, and what is left out left out."""
+    """The plan as `-c` options would contain it: text only, without settings that are not set."""
     given = {key: as_written(setting_value(plan, key)) for key in SETTINGS if key not in ("catalog", "prices", "tags")}
     tags = ",".join(f"{key}={value}" for key, value in plan.tags.items())
     texts = {n: ",".join(v) if isinstance(v, tuple) else str(v) for n, v in given.items() if v is not None}
@@ -69,24 +69,24 @@ def as_text(plan: Plan) -> dict[str, str]:
 
 
 @given(plan=plans())
-def test_a_plan_written_as_text_reads_back_the_same(plan: Plan) -> None:
+def test_plan_as_text_is_read_back_unchanged(plan: Plan) -> None:
     assert Plan.from_settings(as_text(plan), Path()) == plan
 
 
 @pytest.mark.parametrize("key", [key for key, setting in SETTINGS.items() if setting.default is not None])
-def test_the_default_is_the_value_without_the_setting(key: str) -> None:
+def test_default_equals_the_value_without_the_setting(key: str) -> None:
     assert setting_value(from_settings(), key) == SETTINGS[key].default
 
 
-def test_a_section_of_settings_is_validated_with_its_plan() -> None:
+def test_section_of_settings_is_validated_with_its_plan() -> None:
     network = Network(vpc_id=VPC["vpc_id"], subnet_id=VPC["subnet_id"])
     assert Plan(**GOOD, network=network) == from_settings(**VPC)
     with pytest.raises(PlanError, match="trn:subnet_id: got nothing"):
         Plan(**GOOD, network=Network(vpc_id=VPC["vpc_id"]))
 
 
-def test_validating_a_plan_imports_neither_cdk_nor_boto3_nor_jinja2() -> None:
-    """Time is printed, not judged: it is the imports that make a validation slow."""
+def test_plan_validation_imports_no_cdk_boto3_or_jinja2() -> None:
+    """The time is printed and not checked: only imports make a validation slow."""
     code = (
         "import sys, time; start = time.perf_counter()\n"
         "from pathlib import Path; from trainium_core.plan import Plan\n"

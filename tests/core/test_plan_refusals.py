@@ -1,4 +1,4 @@
-"""What a plan refuses before anything is asked of AWS, and how it says so: key, value got, allowed, nearest, fix."""
+"""What a plan refuses before any AWS call, with key, value, allowed values, nearest name and fix."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ VPC = {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0
 
 
 @pytest.mark.parametrize(("name", "nearest"), [("node", "nodes"), ("zone", None)])
-def test_a_setting_that_does_not_exist_is_refused_with_the_nearest(name: str, nearest: str | None) -> None:
+def test_unknown_setting_is_refused_with_the_nearest(name: str, nearest: str | None) -> None:
     problem = the_problem(**{name: "4"})
     assert (problem.key, problem.got, problem.nearest) == (name, "4", nearest)
     assert problem.fix.startswith(f"write trn:{nearest}" if nearest else "remove it")
@@ -38,7 +38,7 @@ def test_fewer_than_one_node_is_refused(got: Any) -> None:
 
 
 @pytest.mark.parametrize("got", [1.5, "1.5", "four", "", "1e3", True, None, "²", "٣"])
-def test_count_that_is_not_a_whole_number_is_refused(got: Any) -> None:
+def test_fractional_count_is_refused(got: Any) -> None:
     problem = the_problem(nodes=got)
     assert (problem.key, problem.got) == ("nodes", got)
     assert problem.fix == "write the number in digits, such as 1"
@@ -74,13 +74,13 @@ def test_zone_without_the_type_is_refused_with_zones_that_have_it() -> None:
     assert problem.fix == "choose usw2-az1 or usw2-az4, or leave the setting out"
 
 
-def test_a_zone_name_is_reported_from_a_zone_id() -> None:
+def test_zone_name_instead_of_zone_id_is_reported() -> None:
     problem = the_problem(availability_zone_id="us-west-2a")
     assert "means another zone in every account" in problem.fix
 
 
 @pytest.mark.parametrize("capacity", ["capacity-block", "reservation"])
-def test_reserved_capacity_needs_its_reservation(capacity: str) -> None:
+def test_reserved_capacity_requires_its_reservation(capacity: str) -> None:
     problem = the_problem(capacity=capacity)
     assert (problem.key, problem.got) == ("reservation_id", None)
     assert "such as cr-0123456789abcdef0" in problem.allowed
@@ -88,7 +88,7 @@ def test_reserved_capacity_needs_its_reservation(capacity: str) -> None:
 
 
 @pytest.mark.parametrize("capacity", ["on-demand", "spot"])
-def test_a_reservation_needs_reserved_capacity(capacity: str) -> None:
+def test_reservation_requires_reserved_capacity(capacity: str) -> None:
     problem = the_problem(capacity=capacity, reservation_id=RESERVATION)
     assert (problem.key, problem.got) == ("reservation_id", RESERVATION)
     assert problem.allowed == f"nothing with capacity {capacity}"
@@ -102,7 +102,7 @@ def test_capacity_that_a_type_lacks_is_refused() -> None:
     assert "trn1.32xlarge, trn2.3xlarge, trn2.48xlarge, trn2u.48xlarge" in problem.fix
 
 
-def test_more_nodes_than_a_capacity_block_holds_are_refused() -> None:
+def test_more_nodes_than_a_capacity_block_allows_are_refused() -> None:
     reserved = {"capacity": "capacity-block", "reservation_id": RESERVATION}
     assert problems_of(nodes=64, **reserved) == []
     assert the_problem(nodes=65, **reserved).allowed.startswith("up to 64")
@@ -123,7 +123,7 @@ def test_more_nodes_than_a_capacity_block_holds_are_refused() -> None:
         ("node_timeout_minutes", "56", "from 1 to 55"),
     ],
 )
-def test_a_malformed_value_is_refused_with_its_form(key: str, got: str, example: str) -> None:
+def test_malformed_value_is_refused_with_its_format(key: str, got: str, example: str) -> None:
     problem = next(problem for problem in problems_of(**{key: got}) if problem.key == key)
     assert problem.got == got
     assert example in problem.allowed
@@ -142,7 +142,7 @@ def test_subnet_or_route_table_requires_vpc(key: str, got: str) -> None:
 
 
 @pytest.mark.parametrize("given", ["10.1.0", "resolver", 7, "10.1.0.2,10.1.0.3,10.1.0.4,10.1.0.5,10.1.0.6"])
-def test_dns_servers_are_up_to_four_addresses(given: Any) -> None:
+def test_more_than_four_dns_servers_are_refused(given: Any) -> None:
     assert the_problem(**VPC, dns_servers=given).allowed.startswith("up to 4 IPv4 addresses")
 
 
@@ -153,7 +153,7 @@ def test_new_vpc_settings_are_refused_with_an_existing_vpc(key: str, got: str) -
 
 
 @pytest.mark.parametrize("got", ["8.8.0.0/16", "10.0.0.0/8", "10.0.0.0/25", "10.0.0.1/16", "x"])
-def test_a_block_that_no_vpc_takes_is_refused(got: str) -> None:
+def test_cidr_that_a_vpc_cannot_have_is_refused(got: str) -> None:
     problem = the_problem(vpc_cidr=got)
     assert (problem.key, problem.got) == ("vpc_cidr", got)
     assert "a private IPv4 block from /16 to /24" in problem.allowed
@@ -162,7 +162,7 @@ def test_a_block_that_no_vpc_takes_is_refused(got: str) -> None:
 @pytest.mark.parametrize(
     ("type_name", "lnc", "allowed"), [("trn1.32xlarge", 2, "1 on"), ("trn2.48xlarge", 4, "1 or 2")]
 )
-def test_cores_are_joined_only_as_the_type_can(type_name: str, lnc: int, allowed: str) -> None:
+def test_lnc_must_be_one_that_the_type_supports(type_name: str, lnc: int, allowed: str) -> None:
     region = "us-east-2"
     problem = the_problem(instance_type=type_name, region=region, logical_neuroncore_config=lnc)
     assert (problem.key, problem.got) == ("logical_neuroncore_config", lnc)
@@ -177,7 +177,7 @@ def test_cores_are_joined_only_as_the_type_can(type_name: str, lnc: int, allowed
         ({"cache_bucket": "shared", "precompile_instance_type": "r7i.12xlarge"}, "read-write with trn:precompile"),
     ],
 )
-def test_read_only_cache_has_another_writer(settings: dict[str, Any], allowed: str) -> None:
+def test_read_only_cache_requires_another_writer(settings: dict[str, Any], allowed: str) -> None:
     problem = the_problem(cache_access="read", **settings)
     assert problem.key == "cache_access"
     assert problem.allowed.startswith(allowed)
@@ -196,7 +196,7 @@ def test_existing_bucket_is_never_destroyed() -> None:
         pytest.param({f"tag{number}": "x" for number in range(41)}, id="too many"),
     ],
 )
-def test_tags_that_aws_would_refuse_are_refused(got: Any) -> None:
+def test_tags_that_aws_refuses_are_refused(got: Any) -> None:
     assert the_problem(tags=got).key == "tags"
 
 
@@ -215,7 +215,7 @@ def test_all_problems_are_reported_at_once() -> None:
     assert sorted(keys) == ["instance_type", "node", "nodes", "reservation_id", "vpc_id"]
 
 
-def test_the_message_has_everything_a_person_needs() -> None:
+def test_message_has_key_value_allowed_values_and_fix() -> None:
     with pytest.raises(PlanError) as refused:
         from_settings(capacity="ondemand")
     assert str(refused.value) == (
@@ -227,7 +227,7 @@ def test_the_message_has_everything_a_person_needs() -> None:
     )
 
 
-def test_python_code_gets_the_form_of_its_value() -> None:
+def test_python_code_gets_the_python_type_of_a_value() -> None:
     with pytest.raises(PlanError, match=r"give 4, of type int"):
         Plan(**GOOD, nodes="4")  # type: ignore[arg-type]
 
@@ -236,7 +236,7 @@ def test_dns_servers_require_an_existing_vpc() -> None:
     assert the_problem(dns_servers="10.1.0.2").allowed == "nothing without trn:vpc_id"
 
 
-def test_the_block_of_dockers_bridge_is_refused() -> None:
+def test_cidr_of_docker_bridge_is_refused() -> None:
     assert "Docker's own bridge" in the_problem(vpc_cidr="172.17.0.0/16").fix
 
 

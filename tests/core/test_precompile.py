@@ -1,4 +1,4 @@
-"""What a host compiles ahead, when that is not needed, and the host itself in Auto Scaling."""
+"""What a host precompiles, when that is skipped, and the host itself in Auto Scaling."""
 
 import shutil
 import subprocess
@@ -43,7 +43,7 @@ def ahead(request: JobRequest, plan: Plan = PLAN, **more: Any) -> Job:
     return precompile_job(plan, request, script="train.py", now=NOON, **more)
 
 
-def test_the_host_compiles_for_as_many_processes_as_the_job_has(request_: JobRequest) -> None:
+def test_host_compiles_for_the_world_size_of_the_job(request_: JobRequest) -> None:
     job, compiled = new_job(PLAN, request_, script="train.py", now=NOON), ahead(request_)
     assert (compiled.nodes, compiled.processes_per_node) == (1, 64)
 
@@ -54,7 +54,7 @@ def test_the_host_compiles_for_as_many_processes_as_the_job_has(request_: JobReq
     assert place(compiled) == place(job)
 
 
-def test_its_job_is_distinguished_and_bounded(request_: JobRequest) -> None:
+def test_precompile_job_has_a_separate_id_and_a_time_limit(request_: JobRequest) -> None:
     compiled = ahead(replace(request_, name="a" * 40))
     assert len(compiled.id) <= 63
     assert is_precompilation(compiled)
@@ -65,7 +65,7 @@ def test_its_job_is_distinguished_and_bounded(request_: JobRequest) -> None:
 
 
 def printed(command: str, folder: Path) -> list[str]:
-    """What it prints with programs that print what they are given."""
+    """The output with programs that print their arguments."""
     bash = shutil.which("bash")
     assert bash is not None
     for name, body in {
@@ -111,7 +111,7 @@ def test_scripts_are_refused_on_a_cpu_host(
 
 
 class Earlier:
-    """Jobs that ended so, by their ids."""
+    """Jobs by id, with their results."""
 
     def __init__(self, *jobs: tuple[Job, str | None]) -> None:
         self._states = {
@@ -142,7 +142,7 @@ def test_same_work_is_not_compiled_again(request_: JobRequest) -> None:
 @pytest.mark.parametrize(
     "changes", [{"source_sha256": "b"}, {"environment": {"NEURON_CC_FLAGS": "-O1"}}, {"nodes": 1}], ids=str
 )
-def test_other_work_is_no_reason_not_to_compile(request_: JobRequest, changes: dict[str, Any]) -> None:
+def test_other_work_is_compiled(request_: JobRequest, changes: dict[str, Any]) -> None:
     job = new_job(PLAN, request_, script="train.py", now=NOON, source_sha256="a")
     assert compiled_by(request_, (replace(job, **changes), "succeeded")) is None
 
@@ -175,7 +175,7 @@ def host(credentials_of_nobody: None) -> Any:  # noqa: ARG001
         yield AwsPrecompileHost("us-west-2", GROUP, "records")
 
 
-def test_a_host_is_launched_once_its_end_is_fixed_and_ends_on_request(host: AwsPrecompileHost) -> None:
+def test_host_is_launched_with_a_scheduled_end_and_ends_on_request(host: AwsPrecompileHost) -> None:
     assert host.state() == HostState(wanted=False)
     until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=2)
     host.start(until)
@@ -204,13 +204,13 @@ def test_failed_host_reports_its_reason(host: AwsPrecompileHost) -> None:
 # Its price and its quota.
 
 
-def test_an_hour_of_the_host_is_in_the_estimate_and_in_no_total() -> None:
+def test_host_hour_is_in_the_estimate_and_in_no_total() -> None:
     region = {"instance_type": "trn1.32xlarge", "region": "us-east-1"}
     without, with_host = Plan.of(**region), Plan.of(**region, precompile_instance_type=HOST)
     shown = estimate(with_host, aws=None)
     assert str(precompile_host_hour(with_host, shown)) == "$6.35"
     assert shown.running_hour.usd == estimate(without, aws=None).running_hour.usd
-    assert precompile_host_hour(PLAN, estimate(PLAN, aws=None)).unknown == 1  # no source for us-west-2
+    assert precompile_host_hour(PLAN, estimate(PLAN, aws=None)).unknown == 1  # There is no source for us-west-2.
 
 
 STANDARD = facts()["quotas"]["standard"]["on-demand"]
@@ -228,7 +228,7 @@ def test_host_without_quota_is_only_a_warning() -> None:
     assert finding_of(zones=("usw2-az3",)).found.endswith(f"does not offer {HOST}")
 
 
-def test_a_plan_without_a_host_is_refused_with_its_setting(request_: JobRequest) -> None:
+def test_plan_without_host_is_refused_with_its_setting(request_: JobRequest) -> None:
     plan = Plan.of(instance_type="trn1.32xlarge", region="us-west-2")
     assert "trn:precompile_instance_type" in refusal(request_, plan)
 

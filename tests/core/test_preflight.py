@@ -1,4 +1,4 @@
-"""What preflight makes of an account as a whole. Unknown is never ready, and what is suppressed is shown."""
+"""The overall result of preflight: unknown is never ready, and suppressed checks are shown."""
 
 from typing import Any
 
@@ -15,18 +15,18 @@ from trainium_runtime.check_result import CheckResult
 PLAN = from_settings(nodes=2)
 
 
-def test_a_suppressed_check_is_shown_and_does_not_count() -> None:
+def test_suppressed_check_is_shown_and_does_not_count() -> None:
     findings = preflight(PLAN, FakeAccount(limit=0), suppressed={"quota"})
     (quota,) = [finding for finding in findings if finding.check == "quota"]
     assert quota == Finding(check="quota", outcome="unknown", found="not asked: suppressed", suppressed=True)
     assert verdict(findings) == "ready"
 
 
-def test_with_everything_suppressed_nothing_is_ready() -> None:
+def test_plan_with_all_checks_suppressed_is_not_ready() -> None:
     assert verdict(preflight(PLAN, FakeAccount(), suppressed=CHECKS.keys())) == "unknown"
 
 
-def test_an_emulator_is_never_taken_for_aws() -> None:
+def test_emulator_does_not_count_as_aws() -> None:
     account = FakeAccount(endpoint="http://127.0.0.1:4599")
     assert found("identity", account).found.endswith("answered by http://127.0.0.1:4599, not by AWS")
 
@@ -35,14 +35,14 @@ outcomes = st.sampled_from(["pass", "warn", "fail", "unknown"])
 
 
 @given(kinds=st.lists(outcomes, max_size=6))
-def test_ready_needs_every_finding_to_pass_or_warn(kinds: list[Any]) -> None:
+def test_ready_requires_every_finding_to_pass_or_warn(kinds: list[Any]) -> None:
     results = verdict([Finding(check="x", outcome=kind, found="") for kind in kinds])
     assert (results == "ready") == (bool(kinds) and set(kinds) <= {"pass", "warn"})
     assert (results == "not ready") == ("fail" in kinds)
 
 
 @given(kinds=st.lists(outcomes, min_size=1, max_size=6))
-def test_combined_result_is_as_bad_as_its_worst(kinds: list[Any]) -> None:
+def test_combined_result_is_the_worst_result(kinds: list[Any]) -> None:
     answers = [CheckResult(outcome=kind, found=f"found {number}") for number, kind in enumerate(kinds)]
     results = worst_of(answers)
     assert verdict([Finding(check="x", outcome=results.outcome, found="")]) == verdict(

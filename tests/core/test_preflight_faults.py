@@ -1,6 +1,6 @@
-"""What becomes of preflight when AWS does not answer as it should. Nothing that was not learnt ever passes.
+"""Preflight with failing AWS calls: a check without an answer never passes.
 
-Against the embedded AWS, with faults put in by botocore's events.
+Against the embedded AWS, with faults injected through botocore's events.
 """
 
 import os
@@ -31,7 +31,7 @@ HYPERPOD = "a HyperPod cluster"
 TRAINING = "training jobs of SageMaker"
 PRECOMPILE = "a host that compiles ahead"
 
-# Operation, the plan that needs it, the permission it takes, and the check that is unknown without it.
+# Operation, the plan that needs it, its permission, and the check that is unknown without it.
 QUESTIONS = [
     ("sts.GetCallerIdentity", NEW_VPC, "sts:GetCallerIdentity", "identity"),
     ("service-quotas.GetServiceQuota", NEW_VPC, "servicequotas:GetServiceQuota", "quota network limits"),
@@ -84,7 +84,7 @@ QUESTIONS = [
     ("service-quotas.GetServiceQuota", PRECOMPILE, "servicequotas:GetServiceQuota", "quota network limits precompile"),
 ]
 PRICES = "cost"
-"""The check that no fault stands in the way of: it falls back to a snapshot of prices, and says so."""
+"""The only check that no fault affects: it falls back to a snapshot of prices, and reports that."""
 
 RESERVATION_WITH_ROOM = {
     "CapacityReservationId": RESERVATION,
@@ -102,7 +102,7 @@ TRAINING_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/january"
 ROOM_FOR_A_CONTROLLER = {"QuotaCode": "L-1", "QuotaName": "ml.m5.xlarge for cluster usage", "Value": 1.0}
 
 Fault = Callable[[str], tuple[int, Mapping[str, Any]] | None]
-"""For an operation: the status and the parsed answer that takes the place of AWS's, or None to ask the embedded AWS."""
+"""For an operation: the status and the parsed response that replace AWS's, or None to call the embedded AWS."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -157,7 +157,7 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
         ENDING: from_settings(nodes=2, ends="5d"),
         RESERVED: from_settings(nodes=2, capacity="reservation", reservation_id=RESERVATION),
         PRECOMPILE: from_settings(nodes=2, precompile_instance_type="r7i.12xlarge"),
-        # Its nodes are of a training plan, since the embedded AWS has a quota of 0 for others.
+        # Its nodes are from a training plan, since the embedded AWS has a quota of 0 for others.
         TRAINING: from_settings(nodes=2, stacks=("sagemaker",)),
         HYPERPOD: from_settings(nodes=2, stacks=("hyperpod",), hyperpod_training_plan=TRAINING_PLAN),
     }
@@ -184,7 +184,7 @@ def file_systems(vpc: str, subnet: str) -> dict[str, str]:
 
 
 def account(kind: str, fault: Fault) -> AwsAccount:
-    """An account that has what the kind of plan needs, but for the fault."""
+    """An account with everything that this kind of plan needs, except for the fault."""
     session = boto3.Session()
 
     def answer(event_name: str, **_: Any) -> tuple[AWSResponse, Mapping[str, Any]] | None:
@@ -218,7 +218,7 @@ def nothing_passes(findings: tuple[Finding, ...]) -> bool:
 
 @pytest.fixture(scope="module")
 def without_a_fault(plans: Mapping[str, Plan]) -> Mapping[str, tuple[Finding, ...]]:
-    """The findings for each plan when AWS answers every question. Whatever is asked stands in QUESTIONS."""
+    """The findings for each plan when every call succeeds. Every call is in QUESTIONS."""
     operations: set[str] = set()
     findings = {
         kind: preflight(plan, account(kind, lambda operation: operations.add(operation)))
@@ -229,7 +229,7 @@ def without_a_fault(plans: Mapping[str, Plan]) -> Mapping[str, tuple[Finding, ..
 
 
 @pytest.mark.parametrize("kind", [NEW_VPC, OWN_VPC, RESERVED, FILE_SYSTEMS, HYPERPOD, PRECOMPILE])
-def test_without_a_fault_the_plan_is_ready(without_a_fault: Mapping[str, tuple[Finding, ...]], kind: str) -> None:
+def test_plan_without_a_fault_is_ready(without_a_fault: Mapping[str, tuple[Finding, ...]], kind: str) -> None:
     assert verdict(without_a_fault[kind]) == "ready", without_a_fault[kind]
 
 
@@ -254,7 +254,7 @@ def test_denied_call_makes_only_its_check_unknown(
 
 
 @pytest.mark.parametrize("code", ["OptInRequired", "UnrecognizedClientException"])
-def test_region_that_is_not_enabled_is_unknown(plans: Mapping[str, Plan], code: str) -> None:
+def test_disabled_region_is_unknown(plans: Mapping[str, Plan], code: str) -> None:
     findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error(code, "not for you")))
     assert nothing_passes(findings)
     hint = "the credentials are not valid, or this region is not enabled in the account"
@@ -262,7 +262,7 @@ def test_region_that_is_not_enabled_is_unknown(plans: Mapping[str, Plan], code: 
 
 
 @pytest.mark.parametrize("code", ["Throttling", "InternalError"])
-def test_an_error_of_any_other_kind_is_unknown_with_the_message_of_aws(plans: Mapping[str, Plan], code: str) -> None:
+def test_any_other_error_is_unknown_with_the_message_of_aws(plans: Mapping[str, Plan], code: str) -> None:
     findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error(code, "Rate exceeded")))
     assert nothing_passes(findings)
     assert f"AWS answered {code}: Rate exceeded" in by_check(findings)["offering"].found
@@ -273,7 +273,7 @@ def test_empty_response_is_unknown(plans: Mapping[str, Plan], kind: str) -> None
     assert nothing_passes(preflight(plans[kind], account(kind, lambda _: (200, {"ResponseMetadata": {}}))))
 
 
-def test_an_endpoint_that_is_down_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_endpoint_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
@@ -309,7 +309,7 @@ def test_missing_credentials_are_reported_once_with_the_fix(
     assert nothing_passes((first, *others))
 
 
-def test_every_check_is_put_to_the_test() -> None:
+def test_every_check_has_a_fault() -> None:
     tried = {check for _, _, _, checks in QUESTIONS for check in checks.split()}
     assert CHECKS.keys() - tried - {PRICES} == set()
 

@@ -29,7 +29,7 @@ def test_pinned_image_becomes_its_parameter_in_another_region() -> None:
     assert (plan_in(pinned, "us-east-2").ami, plan_in(pinned, "us-east-2").ami_parameter) == (parameter, None)
 
 
-def test_plan_in_another_region_has_no_regional_settings() -> None:
+def test_plan_in_another_region_loses_regional_settings() -> None:
     own = {
         "sagemaker_image": "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0",
         "sagemaker_kms_key": "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",

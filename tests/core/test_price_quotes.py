@@ -1,4 +1,4 @@
-"""Which source a price is taken from: one's own, then AWS, then the snapshot; what none has stays unknown."""
+"""The source of a price: the user's file, then AWS, then the snapshot; a price in none of them is unknown."""
 
 from decimal import Decimal
 
@@ -17,25 +17,25 @@ def find_quotes(
     return quotes([NAT, NAT], own=own or no_prices(), aws=aws, snapshot=snapshot)
 
 
-def test_users_price_takes_precedence_over_aws() -> None:
+def test_price_of_user_takes_precedence_over_aws() -> None:
     assert find_quotes(own=OWN, aws=FakePrices()).prices[NAT].origin == "yours"
 
 
-def test_price_of_aws_comes_before_the_snapshot() -> None:
+def test_price_of_aws_takes_precedence_over_snapshot() -> None:
     assert find_quotes(aws=FakePrices()).prices[NAT].origin == "AWS"
 
 
-def test_without_aws_the_snapshot_answers() -> None:
+def test_snapshot_is_used_without_aws() -> None:
     assert find_quotes().prices[NAT].origin == "snapshot"
     assert find_quotes().unavailable == ()
 
 
-def test_a_silent_aws_leaves_the_snapshot_and_its_reason_once() -> None:
+def test_unavailable_aws_uses_snapshot_and_reports_reason_once() -> None:
     other = PricedItem(product="s3-storage", region="us-west-2")
     found = quotes([NAT, other], own=no_prices(), aws=FakePrices(unavailable={"price"}), snapshot=SNAPSHOT)
     assert found.prices[NAT].origin == "snapshot"
     assert found.unavailable == ("no answer about price",)
 
 
-def test_absent_price_of_aws_is_an_answer() -> None:
+def test_unlisted_price_of_aws_is_an_answer() -> None:
     assert find_quotes(aws=FakePrices(usd={"nat-gateway": None})).prices[NAT].usd is None

@@ -1,4 +1,4 @@
-"""A file of prices: the snapshot in the package is sound, and a user's own says what is wrong with it."""
+"""Price files: the snapshot in the package is valid, and errors in the user's own file are reported."""
 
 from contextlib import suppress
 from decimal import Decimal
@@ -66,14 +66,14 @@ def test_users_price_is_read_with_its_source(tmp_path: Path) -> None:
     )
 
 
-def test_without_a_zone_the_dearest_one_counts() -> None:
+def test_highest_price_counts_without_a_zone() -> None:
     price = snapshot_prices().best_for(spot())
     assert price is not None
     assert price.usd == Decimal("8.3747")
     assert price == snapshot_prices().best_for(spot("use1-az5"))
 
 
-def test_a_zone_without_a_price_does_not_take_that_of_another() -> None:
+def test_zone_without_price_does_not_use_another_zone() -> None:
     assert snapshot_prices().best_for(spot("use1-az1")) is None
 
 
@@ -97,7 +97,7 @@ def test_a_zone_without_a_price_does_not_take_that_of_another() -> None:
         ),
     ],
 )
-def test_a_mistake_names_the_file_and_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
+def test_invalid_value_names_the_file_and_the_problem(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(PricesError) as refused:
         own(tmp_path, text)
     assert says in str(refused.value)

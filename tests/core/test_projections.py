@@ -1,4 +1,4 @@
-"""What follows from a plan: network interfaces, addresses, quota need, the torchrun line, the steps after it."""
+"""The projections of a plan: network interfaces, addresses, quota, the torchrun command, next steps."""
 
 import shlex
 
@@ -20,20 +20,20 @@ from trainium_runtime.quota_need import is_of
 
 
 @given(plan=plans())
-def test_a_node_has_as_many_efa_interfaces_as_its_type_takes(plan: Plan) -> None:
+def test_node_has_the_efa_interfaces_of_its_type(plan: Plan) -> None:
     efa = [i for i in network_interfaces(plan) if i.interface_type in ("efa", "efa-only")]
     assert len(efa) == plan.type.efa_interfaces
 
 
 @given(plan=plans())
-def test_only_the_first_card_is_device_0_and_it_carries_ip(plan: Plan) -> None:
+def test_only_first_card_has_device_0_and_ip(plan: Plan) -> None:
     first, *rest = network_interfaces(plan)
     assert (first.card, first.device, first.has_address) == (0, 0, True)
     assert [(i.card, i.device) for i in rest] == [(card, 1) for card in range(1, len(rest) + 1)]
 
 
 @given(plan=plans())
-def test_a_plan_needs_no_more_addresses_than_its_subnet_has(plan: Plan) -> None:
+def test_plan_needs_no_more_addresses_than_its_subnet_has(plan: Plan) -> None:
     assert plan.nodes <= addresses_needed(plan) <= node_subnet_addresses(plan)
 
 
@@ -50,14 +50,14 @@ def test_quota_need_is_the_vcpus_of_all_nodes(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize(("capacity", "code"), [("on-demand", "L-2C3B7624"), ("spot", "L-6B0D517C")])
-def test_each_market_has_a_quota_of_its_own(capacity: str, code: str) -> None:
+def test_each_market_has_its_own_quota(capacity: str, code: str) -> None:
     need = quota_need(from_settings(capacity=capacity, nodes=2))
     assert need is not None
     assert (need.code, need.vcpus) == (code, 256)
 
 
 @given(plan=plans())
-def test_torchrun_starts_a_process_for_each_logical_core_of_each_node(plan: Plan) -> None:
+def test_torchrun_starts_a_process_per_logical_core_of_each_node(plan: Plan) -> None:
     words = shlex.split(shlex.split(torchrun_command(plan))[-1])
     given_options = dict(word.removeprefix("--").split("=", 1) for word in words if word.startswith("--"))
     processes = int(given_options["nproc_per_node"]) * int(given_options["nnodes"])

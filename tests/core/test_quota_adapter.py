@@ -1,4 +1,4 @@
-"""What is asked about quotas, and what becomes of the answers: botocore's Stubber holds both against AWS's models."""
+"""Quota calls and their results: botocore's Stubber validates both against AWS's models."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,7 +29,7 @@ def test_applied_quota_is_the_limit() -> None:
     assert account.quota("ec2", ON_DEMAND) == Quota(code=ON_DEMAND, name=SHOWN["QuotaName"], limit=384)
 
 
-def test_default_quota_counts_where_none_is_applied() -> None:
+def test_default_quota_counts_without_an_applied_one() -> None:
     account, stub = stubbed("service-quotas")
     stub.add_client_error("get_service_quota", "NoSuchResourceException")
     stub.add_response("get_aws_default_service_quota", {"Quota": {**SHOWN, "Value": 0.0}}, REQUEST)
@@ -76,7 +76,7 @@ def test_requests_of_all_pages_come_newest_first() -> None:
     assert found == [("last", None, True), ("new", "7", True), ("old", None, False)]
 
 
-def test_metered_use_is_the_latest_point() -> None:
+def test_metered_usage_is_the_latest_data_point() -> None:
     account, stub = stubbed("cloudwatch")
     points = [{"Timestamp": NOON - timedelta(minutes=m), "Maximum": float(m), "Unit": "None"} for m in (10, 5, 15)]
     parameters = {
@@ -145,7 +145,7 @@ def test_instances_are_those_of_the_family_by_market_and_cluster(monkeypatch: py
         assert account.ended_instances("trn") == [RunningInstance(vcpus=192, capacity="on-demand")]
 
 
-def test_use_is_unknown_where_types_may_not_be_described() -> None:
+def test_usage_is_unknown_if_types_may_not_be_described() -> None:
     account, stub = stubbed("ec2")
     instance = {"InstanceId": "i-1", "InstanceType": "trn1.2xlarge"}
     stub.add_response("describe_instances", {"Reservations": [{"Instances": [instance]}]})
@@ -154,7 +154,7 @@ def test_use_is_unknown_where_types_may_not_be_described() -> None:
         account.running_instances("trn")
 
 
-# Asking for more.
+# Requests for an increase.
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def requests() -> AwsQuotaRequests:
     return AwsQuotaRequests(REGION)
 
 
-def test_exactly_the_value_is_requested(requests: AwsQuotaRequests) -> None:
+def test_increase_request_has_exactly_the_value(requests: AwsQuotaRequests) -> None:
     shown = {"Id": "r-1", "DesiredValue": 384.0, "Status": "PENDING", "Created": NOON}
     with Stubber(requests.client("service-quotas")) as stub:
         stub.add_response("request_service_quota_increase", {"RequestedQuota": shown}, REQUEST | {"DesiredValue": 384})
@@ -179,7 +179,9 @@ def test_exactly_the_value_is_requested(requests: AwsQuotaRequests) -> None:
         ("QuotaExceededException", RequestRefusedError, "AWS answered QuotaExceededException: too many"),
     ],
 )
-def test_refused_request_says_why(requests: AwsQuotaRequests, code: str, error: type[Exception], says: str) -> None:
+def test_refused_request_names_the_reason(
+    requests: AwsQuotaRequests, code: str, error: type[Exception], says: str
+) -> None:
     with Stubber(requests.client("service-quotas")) as stub:
         stub.add_client_error("request_service_quota_increase", code, "too many")
         with pytest.raises(error, match=says):

@@ -1,4 +1,4 @@
-"""Whether the Capacity Block or reservation of a plan is there, fits and has room."""
+"""Whether the Capacity Block or reservation of a plan exists, fits and has room."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -26,13 +26,13 @@ def judge(reservation: Reservation, *, own_nodes: int = 0, zone_id: str = "usw2-
     return judge_reservation(plan, reservation, zone_id=zone_id, own_nodes=own_nodes, now=NOW)
 
 
-def test_one_that_is_active_fits_and_has_room_passes() -> None:
+def test_active_reservation_that_fits_and_has_room_passes() -> None:
     assert judge(ACTIVE) == CheckResult(
         outcome="pass", found=f"{RESERVATION}: active; 4 of 4 instances are left", needed="4 instances"
     )
 
 
-def test_a_scheduled_block_is_a_warning_with_its_start() -> None:
+def test_scheduled_block_is_a_warning_with_its_start() -> None:
     answer = judge(SCHEDULED_BLOCK, **IN_A_BLOCK)
     assert (answer.outcome, answer.fix) == ("warn", "deploy at any time: the nodes launch when it begins")
     assert "no node can launch before 2026-11-22 11:30 UTC" in answer.found
@@ -57,28 +57,28 @@ def test_mismatch_fails_with_the_property(changed: dict[str, Any], found: str, f
     assert (answer.outcome, found in answer.found, fix in answer.fix) == ("fail", True, True)
 
 
-def test_zone_of_an_existing_subnet_changes_with_the_subnet() -> None:
+def test_zone_of_existing_subnet_is_changed_with_the_subnet() -> None:
     assert judge(ACTIVE, zone_id="usw2-az4", **OWN_SUBNET).fix == "set trn:subnet_id to a subnet in usw2-az1"
 
 
 @pytest.mark.parametrize("state", ["expired", "failed"])
-def test_one_that_is_over_fails(state: str) -> None:
+def test_ended_reservation_fails(state: str) -> None:
     answer = judge(replace(ACTIVE, state=state, available=0))
     assert (answer.outcome, answer.found) == ("fail", f"{RESERVATION}: it is {state}")
 
 
 @pytest.mark.parametrize(("minutes", "outcome"), [(74, "fail"), (75, "pass")])
-def test_a_block_must_leave_the_nodes_time_before_the_clock_stops_them(minutes: int, outcome: str) -> None:
+def test_block_must_leave_time_before_the_schedule_stops_nodes(minutes: int, outcome: str) -> None:
     ending = replace(SCHEDULED_BLOCK, state="active", available=4, start=NOW, end=NOW + timedelta(minutes=minutes))
     assert judge(ending, node_timeout_minutes=30, **IN_A_BLOCK).outcome == outcome
 
 
 @pytest.mark.parametrize(("minutes", "outcome"), [(29, "fail"), (30, "pass")])
-def test_a_reservation_must_leave_the_nodes_time_before_its_end(minutes: int, outcome: str) -> None:
+def test_reservation_must_leave_time_before_its_end(minutes: int, outcome: str) -> None:
     assert judge(replace(ACTIVE, end=NOW + timedelta(minutes=minutes)), node_timeout_minutes=30).outcome == outcome
 
 
-def test_a_scheduled_block_of_unknown_size_is_unknown() -> None:
+def test_scheduled_block_of_unknown_size_is_unknown() -> None:
     answer = judge(replace(SCHEDULED_BLOCK, total=0), **IN_A_BLOCK)
     assert (answer.outcome, "is known only after it starts" in answer.found) == ("unknown", True)
 
@@ -102,7 +102,7 @@ def test_zone_of_a_missing_subnet_is_unknown() -> None:
         check_reservation(from_settings(**RESERVED, **OWN_SUBNET), account)
 
 
-def test_one_that_is_not_there_fails() -> None:
+def test_missing_reservation_fails() -> None:
     answer = check_reservation(from_settings(**RESERVED), FakeAccount())
     assert answer is not None
     assert (answer.outcome, answer.found) == ("fail", f"no {RESERVATION} in us-west-2 that this account can access")

@@ -1,4 +1,4 @@
-"""The container entry, run for real: torchrun and gloo on CPUs, with a stand-in for neuron-ls."""
+"""The container entry program, run for real: torchrun and gloo on CPUs, with a stand-in for neuron-ls."""
 
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +32,7 @@ def with_variables(job: TrainingJob, **variables: str) -> TrainingJob:
 
 
 def of_script(folder: Path, text: str, job: TrainingJob | None = None, **place: Any) -> Container:
-    """A container whose source is one script."""
+    """A container whose source is a single script."""
     script = folder / "source" / "train.py"
     script.parent.mkdir()
     script.write_text(text)
@@ -78,9 +78,9 @@ def test_second_job_continues_from_the_checkpoints(first_run: Run, torch_python:
     assert "TRN step=1 " not in printed
 
 
-def test_two_nodes_find_each_other(tmp_path: Path, torch_python: Path) -> None:
+def test_two_nodes_connect(tmp_path: Path, torch_python: Path) -> None:
     reduced = tmp_path / "reduced"
-    # Rank 0 leaves last: what it has sent may be lost with it, and torchrun waits five minutes for a node that failed.
+    # Rank 0 exits last: its last messages may be lost with it, and torchrun waits five minutes for a failed node.
     report = (
         "import os, time, torch, torch.distributed as dist\n"
         "dist.init_process_group('gloo')\n"
@@ -102,7 +102,7 @@ def test_two_nodes_find_each_other(tmp_path: Path, torch_python: Path) -> None:
     assert [f"rank {rank} of 2 on {name}" in ended[rank][1] for rank, name in enumerate(TWO_NODES)] == [True, True]
 
 
-def test_failure_reason_in_sagemaker_is_the_scripts_error(tmp_path: Path, torch_python: Path) -> None:
+def test_failure_reason_in_sagemaker_is_the_error_of_the_script(tmp_path: Path, torch_python: Path) -> None:
     broken = of_script(tmp_path, "raise RuntimeError('no data in the channel')")
     code, printed = broken.run(torch_python)
     assert code == 1
@@ -110,11 +110,11 @@ def test_failure_reason_in_sagemaker_is_the_scripts_error(tmp_path: Path, torch_
     assert broken.failure == "RuntimeError: no data in the channel (exit code 1)"
 
 
-def test_stopping_the_job_reaches_the_script(tmp_path: Path, torch_python: Path) -> None:
+def test_stop_of_the_job_reaches_the_script(tmp_path: Path, torch_python: Path) -> None:
     waits = "import os, time\nos.write(1, b'begun\\n')\ntime.sleep(100)\n"
     child = of_script(tmp_path, waits).start(torch_python)
     assert child.stdout is not None
-    # torchrun forgets a process that it has started if it is signalled to stop before it has started the others.
+    # torchrun forgets a started process if it is signalled before it has started the others.
     begun = (line for line in child.stdout if "begun" in line)
     for _ in range(2):
         next(begun)
@@ -123,7 +123,7 @@ def test_stopping_the_job_reaches_the_script(tmp_path: Path, torch_python: Path)
     assert child.returncode != 0
 
 
-# From here on nothing of torch is reached: a Python without it is enough.
+# The tests below do not reach torch: a Python without it is enough.
 
 
 @pytest.mark.parametrize(("cores", "expected"), [(1, "2"), (4, "2")])
@@ -134,14 +134,14 @@ def test_unexpected_number_of_cores_is_refused(tmp_path: Path, cores: int, expec
 
 
 @pytest.mark.parametrize("answer", ["", '{"a": 1}'])
-def test_an_answer_of_neuron_ls_that_is_unknown_is_refused(tmp_path: Path, answer: str) -> None:
+def test_unknown_output_of_neuron_ls_is_refused(tmp_path: Path, answer: str) -> None:
     refused = of_script(tmp_path, "")
     (refused.bin / "neuron-ls").write_text(f"#!/bin/sh\necho '{answer}'")
     assert refused.run()[0] == 1
     assert refused.failure.startswith("neuron-ls printed an unknown format")
 
 
-def test_the_logical_cores_follow_the_lnc_of_the_job_and_not_of_the_host(tmp_path: Path) -> None:
+def test_logical_cores_follow_the_lnc_of_the_job(tmp_path: Path) -> None:
     job = with_variables(JOB, NEURON_LOGICAL_NC_CONFIG="1", TRN_EXPECTED_PROCESSES="8")
     node = of_script(tmp_path, "", job)
     answer = '[{"nc_count": 4, "logical_neuroncore_config": 2}]'
@@ -158,13 +158,13 @@ def test_node_ranks_do_not_depend_on_the_listed_order(tmp_path: Path) -> None:
     assert "--master_addr=127.0.0.1 " in printed
 
 
-def test_arguments_come_before_hyperparameters_and_both_reach_the_script(tmp_path: Path) -> None:
+def test_arguments_precede_hyperparameters_and_both_reach_the_script(tmp_path: Path) -> None:
     job = replace(JOB, arguments=("--data", "a b"))
     _, printed = of_script(tmp_path, "", job, hyperparameters={"lr": "0.1", "batch": "8"}).run()
     assert "train.py --data a b --batch 8 --lr 0.1" in printed
 
 
-def test_requirements_that_cannot_be_installed_are_the_reason(tmp_path: Path) -> None:
+def test_failed_installation_of_requirements_is_the_reason(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
     (source / "train.py").write_text("")

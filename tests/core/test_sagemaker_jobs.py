@@ -1,4 +1,6 @@
-"""The jobs of SageMaker in the words of all jobs: against moto where it answers truly, against Stubber elsewhere."""
+"""SageMaker jobs in the common form of all engines: against moto where it answers as AWS does, otherwise against
+Stubber.
+"""
 
 import json
 from collections.abc import Iterator
@@ -87,7 +89,7 @@ def stubbed(service: str) -> tuple[SageMakerJobs, Stubber]:
 
 
 def described(*stages: str, status: str = "InProgress", **more: Any) -> dict[str, Any]:
-    """What DescribeTrainingJob answers: each stage lasts a minute, and the last one is not over."""
+    """A response of DescribeTrainingJob: each stage takes a minute, and the last one has not ended."""
     begun = [NOON + timedelta(minutes=minute) for minute in range(len(stages) + 1)]
     transitions = [
         {"Status": name, "StartTime": begun[n], **({"EndTime": begun[n + 1]} if n + 1 < len(stages) else {})}
@@ -109,9 +111,7 @@ def ended(*stages: str, status: str = "Completed", **more: Any) -> JobState:
     return job_state(described(*stages, status, status=status, **end, **more))
 
 
-def test_a_request_becomes_a_training_job_in_the_places_of_the_stack(
-    jobs: SageMakerJobs, package: SourcePackage
-) -> None:
+def test_request_becomes_a_training_job_with_urls_of_the_stack(jobs: SageMakerJobs, package: SourcePackage) -> None:
     deploy({**OUTPUTS, "SubnetIds": "subnet-1, subnet-2", "SecurityGroupIds": "sg-1"})
     made = prepared(jobs, package, time_limit_minutes=90, warm_pool_minutes=5, resume="trn-pilot--first")
     job = made.job
@@ -123,9 +123,7 @@ def test_a_request_becomes_a_training_job_in_the_places_of_the_stack(
     assert prepared(jobs, package).job.max_minutes == 24 * 60
 
 
-def test_a_submitted_job_is_found_listed_and_has_its_source_uploaded(
-    jobs: SageMakerJobs, package: SourcePackage
-) -> None:
+def test_submitted_job_is_listed_with_uploaded_source(jobs: SageMakerJobs, package: SourcePackage) -> None:
     deploy()
     assert jobs.last() is None
     made = prepared(jobs, package)
@@ -133,7 +131,7 @@ def test_a_submitted_job_is_found_listed_and_has_its_source_uploaded(
     state = jobs.state(NAME)
     assert state is not None
     assert (state.job.nodes, state.job.command) == (2, "train.py")
-    assert state.status == "succeeded"  # moto's jobs are
+    assert state.status == "succeeded"  # moto's jobs complete at once.
     assert [one.job.id for one in jobs.newest(5)] == [NAME] == list(jobs.job_ids())
     assert jobs.claims(NAME)
     source = client("s3").list_objects_v2(Bucket="trn-bucket", Prefix="source/")["Contents"]
@@ -156,14 +154,14 @@ def test_stages_become_phases_of_an_attempt() -> None:
     ]
 
 
-def test_the_end_has_what_sagemaker_bills() -> None:
+def test_end_has_the_billed_seconds() -> None:
     [*_, end] = record_of(ended("Starting", "Training"), Decimal(40))
     assert (end["result"], end["billed_seconds"], end["usd"]) == ("succeeded", 180, 2.0)
     [*_, unknown] = record_of(ended("Starting", "Training"), None)
     assert unknown["usd"] is None
 
 
-def test_a_running_job_shows_the_stage_in_the_words_of_sagemaker() -> None:
+def test_running_job_shows_the_stage_of_sagemaker() -> None:
     entry = described("Starting", "Training")
     entry["SecondaryStatusTransitions"][-1]["StatusMessage"] = "Training in progress"
     state = job_state(entry)
@@ -180,13 +178,13 @@ def test_a_running_job_shows_the_stage_in_the_words_of_sagemaker() -> None:
         (("Training", "MaxRuntimeExceeded"), "Stopped", "time-limit"),
     ],
 )
-def test_the_result_is_one_of_those_of_all_jobs(stages: tuple[str, ...], status: str, result: str) -> None:
+def test_result_is_one_of_the_common_results(stages: tuple[str, ...], status: str, result: str) -> None:
     outcome = ended(*stages, status=status, FailureReason="RuntimeError: no data").outcome
     assert outcome is not None
     assert (outcome.result, outcome.reason) == (result, "RuntimeError: no data")
 
 
-def test_the_stages_are_those_of_the_api() -> None:
+def test_stages_are_those_of_the_api() -> None:
     shapes = client("sagemaker").meta.service_model
     assert {*PHASES, *QUEUED, *BROKEN_OFF, *TIME_LIMIT_STAGES} <= set(shapes.shape_for("SecondaryStatus").enum)
     running = {"InProgress", "Updating", "Deleting", "Stopping"}
@@ -209,7 +207,7 @@ def printed(jobs: SageMakerJobs, *, to_the_end: bool = True) -> list[tuple[str |
     return [(event.node, event.text) for event in events if isinstance(event, LogLine)]
 
 
-def test_lines_of_all_nodes_come_by_their_time(jobs: SageMakerJobs, package: SourcePackage) -> None:
+def test_lines_of_all_nodes_are_sorted_by_time(jobs: SageMakerJobs, package: SourcePackage) -> None:
     deploy()
     prepared(jobs, package).submit()
     assert printed(jobs) == []
@@ -226,7 +224,7 @@ def test_lines_of_all_nodes_come_by_their_time(jobs: SageMakerJobs, package: Sou
         ("ResourceLimitExceeded", "AWS answered ResourceLimitExceeded: too many"),
     ],
 )
-def test_a_refusal_to_start_says_why(code: str, says: str) -> None:
+def test_refused_start_has_its_reason(code: str, says: str) -> None:
     jobs, stub = stubbed("sagemaker")
     stub.add_client_error("create_training_job", code, "too many")
     with pytest.raises(RequestRefusedError, match=says):
@@ -260,7 +258,7 @@ def test_equal_source_is_uploaded_once(jobs: SageMakerJobs, monkeypatch: pytest.
         SageMakerJobs(PLAN, STACK, Clients()).put("s3://no-such-bucket/x", {"a": b""})
 
 
-def test_after_an_interruption_another_attempt_begins() -> None:
+def test_interruption_begins_another_attempt() -> None:
     state = ended("Starting", "Training", "Interrupted", "Starting", "Training")
     outcomes = [attempt.outcome.result if attempt.outcome else None for attempt in state.attempts]
     assert outcomes == ["interrupted", "succeeded"]

@@ -1,4 +1,4 @@
-"""SageMaker's quotas: by name, with a code only as a shortcut that must have the name."""
+"""SageMaker's quotas: found by name; a known code only saves the list and must have that name."""
 
 from tests.core.fake_quotas import FakeQuotas
 from trainium_core.facts import facts
@@ -13,23 +13,23 @@ def quota(code: str, name: str = NAME) -> Quota:
     return Quota(code=code, name=name, limit=4)
 
 
-def test_a_known_code_saves_the_list() -> None:
+def test_known_code_saves_the_list() -> None:
     account = FakeQuotas(sagemaker={CODE: quota(CODE)}, unavailable={"names"})
     assert sagemaker_quota("trn1.32xlarge", "training-job", account) == quota(CODE)
 
 
-def test_a_code_that_now_means_another_quota_is_not_trusted() -> None:
+def test_code_of_another_quota_is_not_used() -> None:
     other = quota(CODE, "ml.t3.medium for training job usage")
     account = FakeQuotas(sagemaker={CODE: other, NAME: quota("L-00000001")})
     assert sagemaker_quota("trn1.32xlarge", "training-job", account) == quota("L-00000001")
 
 
-def test_a_type_without_a_known_code_is_found_by_name() -> None:
+def test_type_without_known_code_is_found_by_name() -> None:
     name = "ml.trn2.48xlarge for training job usage"
     account = FakeQuotas(sagemaker={name: quota("L-00000002", name)}, unavailable={"quota"})
     assert sagemaker_quota("trn2.48xlarge", "training-job", account) == quota("L-00000002", name)
 
 
-def test_every_known_code_is_of_a_usage_that_can_be_requested() -> None:
+def test_every_known_code_is_of_a_requestable_usage() -> None:
     endings = facts()["sagemaker_quotas"]["usages"].values()
     assert all(name.split(" for ")[1] in endings for name in facts()["sagemaker_quotas"]["codes"])

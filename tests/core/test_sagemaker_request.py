@@ -1,4 +1,4 @@
-"""The CreateTrainingJob request: a pure function of plan and job, which AWS's own model allows."""
+"""The CreateTrainingJob request: a pure function of plan and job, valid by AWS's own model."""
 
 from dataclasses import replace
 from typing import Any
@@ -56,7 +56,7 @@ often_refused = settings(suppress_health_check=[HealthCheck.filter_too_much])
 
 
 def made_of(plan: Plan, job: TrainingJob) -> dict[str, Any]:
-    """The request, for examples that our rules let pass; the plan's own rules refuse other types for SageMaker."""
+    """The request, for examples that pass our rules; the plan's rules refuse other types for SageMaker."""
     if plan.instance_type not in TRAINING_TYPES:
         reject()
     try:
@@ -67,13 +67,13 @@ def made_of(plan: Plan, job: TrainingJob) -> dict[str, Any]:
 
 @often_refused
 @given(plan=plans(), job=jobs)
-def test_every_accepted_job_fits_the_api_model(plan: Plan, job: TrainingJob) -> None:
+def test_every_accepted_job_matches_the_api_model(plan: Plan, job: TrainingJob) -> None:
     assert refused(made_of(plan, job)) == []
 
 
 @often_refused
 @given(plan=plans(), job=jobs)
-def test_spot_jobs_and_only_these_have_a_bound_on_waiting(plan: Plan, job: TrainingJob) -> None:
+def test_only_spot_jobs_have_a_maximum_wait(plan: Plan, job: TrainingJob) -> None:
     made = made_of(plan, job)
     stopping = made["StoppingCondition"]
     assert ("MaxWaitTimeInSeconds" in stopping) == made["EnableManagedSpotTraining"]
@@ -96,14 +96,14 @@ def test_efa_is_enabled_exactly_for_types_with_efa(plan: Plan) -> None:
     assert chosen == wanted
 
 
-def test_logical_cores_are_chosen_where_the_type_lets_one_choose() -> None:
+def test_lnc_is_set_only_for_types_that_allow_it() -> None:
     trainium2 = from_settings(instance_type="trn2.48xlarge", region="us-east-2", logical_neuroncore_config=1)
     environment = request(trainium2)["Environment"]
     assert (environment["NEURON_LOGICAL_NC_CONFIG"], environment["TRN_EXPECTED_PROCESSES"]) == ("1", "128")
     assert "NEURON_LOGICAL_NC_CONFIG" not in request()["Environment"]
 
 
-def test_time_limits_are_in_seconds_and_spot_waits_as_long_again() -> None:
+def test_time_limits_are_in_seconds_and_spot_waits_twice_as_long() -> None:
     assert request(max_minutes=30)["StoppingCondition"] == {"MaxRuntimeInSeconds": 1800}
     spot = request(from_settings(capacity="spot"), max_minutes=120)["StoppingCondition"]
     assert spot == {"MaxRuntimeInSeconds": 7200, "MaxWaitTimeInSeconds": 14400}
@@ -122,12 +122,12 @@ def test_no_more_storage_is_requested_than_local_disks_hold() -> None:
     assert request(from_settings(root_volume_gib=600))["ResourceConfig"]["VolumeSizeInGB"] == 600
 
 
-def test_everything_is_tagged_with_the_cluster() -> None:
+def test_everything_has_the_cluster_tag() -> None:
     made = request(from_settings(tags={"team": "ml"}))
     assert made["Tags"] == [{"Key": "trn:cluster", "Value": "trn-pilot"}, {"Key": "team", "Value": "ml"}]
 
 
-def test_our_list_of_types_is_that_of_awss_model() -> None:
+def test_our_list_of_types_equals_that_of_the_api_model() -> None:
     import botocore.session
 
     model = botocore.session.Session().get_service_model("sagemaker")
@@ -141,7 +141,7 @@ def test_our_list_of_types_is_that_of_awss_model() -> None:
     assert keep_alive == training_facts()["time"]["longest_warm_pool_minutes"] * 60
 
 
-def test_checkpoints_and_graphs_are_stored_at_the_jobs_urls() -> None:
+def test_checkpoints_and_graphs_are_stored_at_the_urls_of_the_job() -> None:
     made = request()
     assert made["CheckpointConfig"]["S3Uri"] == JOB.checkpoint_url
     assert made["Environment"]["TRN_CHECKPOINT_DIR"] == made["CheckpointConfig"]["LocalPath"]

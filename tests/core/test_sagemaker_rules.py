@@ -1,4 +1,4 @@
-"""What a training job may not be: each mistake is reported with what was given, what is allowed, and what to do."""
+"""Refused training jobs: each problem is reported with value, allowed values, and fix."""
 
 from typing import Any
 
@@ -34,18 +34,18 @@ def test_ec2_reservation_is_refused_for_a_job(capacity: str) -> None:
         ({"arguments": ("--note", "a\nb")}, "ARGUMENTS", "text of one line"),
     ],
 )
-def test_a_mistake_is_reported_by_its_option(changes: dict[str, Any], key: str, says: str) -> None:
+def test_problem_is_reported_by_its_option(changes: dict[str, Any], key: str, says: str) -> None:
     problem = the_job_problem(PLAN, **changes)
     assert problem.key == key
     assert says in f"{problem.allowed} {problem.fix}"
     assert str(problem).startswith(f"{key}: got ")
 
 
-def test_a_training_plan_is_for_the_types_that_are_sold_in_plans() -> None:
+def test_training_plan_requires_a_type_sold_in_plans() -> None:
     problem = the_job_problem(small_plan(), training_plan_arn=TRAINING_PLAN)
     assert (problem.key, problem.nearest) == ("--training-plan", "trn1.32xlarge")
 
 
-def test_all_mistakes_are_reported_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(JobError, match="The training job has 2 problems"):
         training_job_request(PLAN, job_in(PLAN, warm_pool_minutes=361, arguments=("a\nb",)))

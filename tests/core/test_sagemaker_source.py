@@ -1,4 +1,4 @@
-"""The packed source: the same bytes for the same files, nothing that no training needs, and nothing left out."""
+"""The packed source: identical bytes for identical files, without files that no training needs."""
 
 import ast
 import io
@@ -54,7 +54,7 @@ def test_packed_directory_omits_ignored_files(source: Path) -> None:
     assert package.unpacked_bytes == len("train.py" + "models/net.py")
 
 
-def test_times_and_the_order_of_files_do_not_count(source: Path, tmp_path: Path) -> None:
+def test_archive_is_independent_of_times_and_file_order(source: Path, tmp_path: Path) -> None:
     first = pack_source(source / "train.py", source)
     copy = tmp_path / "copy"
     (copy / "models").mkdir(parents=True)
@@ -65,7 +65,7 @@ def test_times_and_the_order_of_files_do_not_count(source: Path, tmp_path: Path)
     assert (second.archive, channel_digest(second)) == (first.archive, channel_digest(first))
 
 
-def test_left_out_files_are_reported(source: Path, tmp_path: Path) -> None:
+def test_omitted_files_are_reported(source: Path, tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "net.py").write_text("linked")
     (source / "shared").symlink_to(tmp_path / "shared")
@@ -90,7 +90,7 @@ def test_left_out_files_are_reported(source: Path, tmp_path: Path) -> None:
     )
 
 
-def test_a_link_to_a_secret_is_left_out(tmp_path: Path, source: Path) -> None:
+def test_link_to_a_secret_is_omitted(tmp_path: Path, source: Path) -> None:
     for name in (".aws/credentials", "keys/id_rsa"):
         secret = tmp_path / name
         secret.parent.mkdir()
@@ -113,7 +113,7 @@ def test_large_source_names_its_largest_files(source: Path) -> None:
 
 
 @pytest.mark.parametrize("unreadable", ["models", "models/net.py"])
-def test_unreadable_file_is_refused_and_not_left_out(
+def test_unreadable_file_is_refused_and_not_omitted(
     source: Path, unreadable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _nobody_may_read(source / unreadable, monkeypatch)
@@ -122,7 +122,7 @@ def test_unreadable_file_is_refused_and_not_left_out(
 
 
 def _nobody_may_read(refused: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """File modes do not keep root out, who may run the tests."""
+    """Make the file unreadable for root as well, who ignores file modes and may run the tests."""
 
     def refusing(original: Any) -> Any:
         def read(path: Any, *arguments: Any) -> Any:
@@ -136,14 +136,14 @@ def _nobody_may_read(refused: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "read_bytes", refusing(Path.read_bytes))
 
 
-def test_a_script_that_would_not_be_packed_is_refused(source: Path) -> None:
+def test_unpackable_script_is_refused(source: Path) -> None:
     (source / "venv").mkdir()
     (source / "venv" / "train.py").write_text("")
     with pytest.raises(JobError, match="a folder that no training needs"):
         pack_source(source / "venv" / "train.py", source)
 
 
-def test_the_entry_is_written_for_the_pythons_of_older_images_too() -> None:
+def test_entry_is_valid_for_the_pythons_of_older_images() -> None:
     imported = ast.parse(Path(container_entry_module.__file__).read_text(), feature_version=(3, 9))
     names = {alias.name for node in ast.walk(imported) if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in ast.walk(imported) if isinstance(node, ast.ImportFrom)}
@@ -161,7 +161,7 @@ def test_the_entry_is_written_for_the_pythons_of_older_images_too() -> None:
         (None, {}),
     ],
 )
-def test_the_entry_keeps_compiled_graphs_apart_by_release(
+def test_entry_separates_compiled_graphs_by_release(
     monkeypatch: pytest.MonkeyPatch, url: str | None, expected: dict[str, str]
 ) -> None:
     given = {"url": "s3://b/cache", "instance_type": "trn2.48xlarge", "lnc": 2}
@@ -189,7 +189,7 @@ def test_missing_script_is_reported_with_the_nearest(source: Path) -> None:
     assert (problem.key, problem.nearest) == ("--script", "train.py")
 
 
-def test_a_script_outside_of_the_directory_is_refused(source: Path) -> None:
+def test_script_outside_the_directory_is_refused(source: Path) -> None:
     with pytest.raises(JobError, match="--source"):
         pack_source(source / "train.py", source / "models")
 

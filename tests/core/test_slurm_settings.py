@@ -1,4 +1,4 @@
-"""The Slurm configuration of a plan, as AWS PCS and the lab get it."""
+"""The Slurm configuration of a plan, as used by AWS PCS and the lab."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a cluster has cost: billed, estimated and unknown amounts."""
+"""The past cost of a cluster: billed, estimated and unknown amounts."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ from trainium_core.spending.spending import Line, Spending
 from trainium_runtime.errors import UnavailableError
 
 HOURLY = Decimal("21.5") + (512 * Decimal("0.08") + 375 * Decimal("0.04")) / 730
-"""A node of the default plan, with its volume and the MiB/s that this has above what comes with it."""
+"""A node of the default plan, with its volume and the throughput of the volume above the baseline."""
 
 
 def instance(name: str) -> Resource:
@@ -51,7 +51,7 @@ def cents(usd: Decimal) -> Decimal:
     return round(usd, 2)
 
 
-def test_nodes_cost_from_their_launch_to_their_termination_or_until_now() -> None:
+def test_nodes_cost_from_launch_to_termination_or_now() -> None:
     activities = [launched(FIRST, 10), terminated(FIRST, 6), launched(SECOND, 3)]
     found = spent(account(activities=activities, lister=running(SECOND)))
     assert cents(found.estimated_total.usd) == cents(7 * HOURLY)
@@ -66,25 +66,25 @@ def test_old_node_costs_since_its_launch_in_ec2() -> None:
     lister = FakeLister(found=[old], kind="EC2 instance", arn_type="ec2:instance")
     found = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], lister=lister))
     assert cents(found.estimated_total.usd) == cents(2 * SIX_WEEKS * HOURLY)
-    assert found.estimated_total.unknown == 1  # others may have run then, and be gone
+    assert found.estimated_total.unknown == 1  # Other nodes may have run then and ended.
 
 
 def test_old_node_costs_once_for_several_groups() -> None:
     old = replace(instance(FIRST), created=NOW - timedelta(hours=5))
     lister = FakeLister(found=[old], kind="EC2 instance", arn_type="ec2:instance")
     stacks = [cluster_stack(), cluster_stack(deleted=NOW - timedelta(hours=9))]
-    # The fake group says the same of either stack: an hour of SECOND for each.
+    # The fake group answers the same for either stack: an hour of SECOND for each.
     found = spent(account(stacks=stacks, activities=[launched(SECOND, 10), terminated(SECOND, 9)], lister=lister))
     assert "7.00 node-hours" in found.estimated[0].how
 
 
-def test_unremembered_launch_costs_from_the_oldest_record() -> None:
+def test_unrecorded_launch_costs_from_the_oldest_record() -> None:
     found = spent(account(stacks=[cluster_stack(hours_ago=2 * SIX_WEEKS)], activities=[terminated(FIRST, 2)]))
     assert cents(found.estimated_total.usd) == cents((SIX_WEEKS - 2) * HOURLY)
     assert found.estimated_total.unknown == 1
 
 
-def test_a_launch_that_failed_costs_nothing() -> None:
+def test_failed_launch_costs_nothing() -> None:
     found = spent(
         account(activities=[launched(FIRST, 10, succeeded=False), launched(SECOND, 1)], lister=running(SECOND))
     )
@@ -141,7 +141,7 @@ def test_cost_explorer_is_queried_once_from_the_first_deployment_to_today() -> N
     assert (found.billed_total, found.not_billed) == (13, "")
 
 
-def test_cost_explorer_is_not_asked_without_a_start() -> None:
+def test_cost_explorer_is_not_queried_without_a_start() -> None:
     unwanted, unknown = account(), account(stacks=[])
     assert spent(unwanted, ask=False).not_billed == "not asked"
     assert "no stack" in spent(unknown).not_billed
@@ -151,7 +151,7 @@ def test_cost_explorer_is_not_asked_without_a_start() -> None:
 @pytest.mark.parametrize(
     ("bill", "why"), [({}, "cost allocation tag"), ({"Tax": Decimal(0)}, "too early"), (None, "ce:GetCostAndUsage")]
 )
-def test_a_bill_without_an_amount_is_unknown_and_not_zero(bill: dict[str, Decimal] | None, why: str) -> None:
+def test_bill_without_amount_is_unknown_and_not_zero(bill: dict[str, Decimal] | None, why: str) -> None:
     found = spent(account(bill=bill))
     assert found.billed_total is None
     assert why in found.not_billed
@@ -165,7 +165,7 @@ def test_forecast_extends_the_rate_to_the_end() -> None:
     assert cents(forecast.total.usd) == cents(10 * HOURLY + 30 * Decimal("21.5"))
 
 
-def test_the_forecast_starts_from_the_bill_where_that_is_more() -> None:
+def test_forecast_starts_from_the_bill_if_higher() -> None:
     bill = {"EC2": Decimal(5000)}
     found = spent(account(activities=[launched(FIRST, 10)], lister=running(FIRST), bill=bill), ends="40h")
     assert found.forecast is not None
@@ -192,7 +192,7 @@ def billed(aws: AwsSpendingAccount) -> Any:
     return aws.billed(CLUSTER, NOW.date(), NOW.date() + timedelta(days=1))
 
 
-def test_the_bill_is_queried_by_tag_and_summed_by_service(aws: AwsSpendingAccount) -> None:
+def test_bill_is_queried_by_tag_and_summed_by_service(aws: AwsSpendingAccount) -> None:
     parameters = {
         "TimePeriod": {"Start": "2026-11-21", "End": "2026-11-22"},
         "Granularity": "MONTHLY",
@@ -213,7 +213,7 @@ def test_the_bill_is_queried_by_tag_and_summed_by_service(aws: AwsSpendingAccoun
         (answer(("EC2", "1"), NextPageToken="more"), "several pages"),
     ],
 )
-def test_a_bill_in_another_form_is_no_answer(aws: AwsSpendingAccount, message: dict[str, Any], says: str) -> None:
+def test_malformed_bill_is_unknown(aws: AwsSpendingAccount, message: dict[str, Any], says: str) -> None:
     cost_explorer(aws).add_response("get_cost_and_usage", message)
     with pytest.raises(UnavailableError, match=says):
         billed(aws)

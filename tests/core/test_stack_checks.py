@@ -1,4 +1,4 @@
-"""Whether the stacks are in a state that takes a deployment."""
+"""Whether the stacks are in a state that allows a deployment."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from trainium_core.stacks.deployed_stack import StackContents, StackNetwork
 
 
 @pytest.mark.parametrize(("version", "outcome"), [("5", "fail"), ("6", "pass"), ("21", "pass"), ("new", "unknown")])
-def test_a_bootstrap_must_be_new_enough(version: str, outcome: str) -> None:
+def test_bootstrap_must_be_new_enough(version: str, outcome: str) -> None:
     finding = found("bootstrap", FakeAccount(bootstrap_version=version))
     assert (finding.outcome, finding.needed) == (outcome, "version 6 or newer")
 
@@ -36,7 +36,7 @@ def test_custom_bootstrap_qualifier_is_reported() -> None:
         ("SOMETHING_NEW", "fail"),
     ],
 )
-def test_a_stack_is_only_updated_from_a_steady_state(status: str | None, outcome: str) -> None:
+def test_stack_is_updated_only_from_a_stable_state(status: str | None, outcome: str) -> None:
     account = FakeAccount(stacks={"TrnClusterStack": status} if status else {})
     assert found("stack", account).outcome == outcome
 
@@ -50,12 +50,12 @@ def test_a_stack_is_only_updated_from_a_steady_state(status: str | None, outcome
         ("UPDATE_IN_PROGRESS", "wait until that has ended"),
     ],
 )
-def test_a_stack_that_is_stuck_comes_with_the_way_out(status: str, command: str) -> None:
+def test_stuck_stack_is_reported_with_the_way_to_repair_it(status: str, command: str) -> None:
     assert command in found("stack", FakeAccount(stacks={"TrnClusterStack": status})).fix
 
 
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "DELETE_FAILED"])
-def test_the_stack_of_another_cluster_is_not_to_be_deployed_over(status: str) -> None:
+def test_stack_of_another_cluster_is_not_overwritten(status: str) -> None:
     account = FakeAccount(
         stacks={"TrnClusterStack": status}, contents={"TrnClusterStack": StackContents(cluster="others")}
     )
@@ -65,7 +65,7 @@ def test_the_stack_of_another_cluster_is_not_to_be_deployed_over(status: str) ->
     assert finding.fix.startswith("set trn:cluster_name to others")
 
 
-def test_a_stack_whose_owner_is_unknown_is_refused() -> None:
+def test_stack_with_unknown_owner_is_refused() -> None:
     account = FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, unavailable={"template"})
     assert found("stack", account).outcome == "unknown"
 
@@ -77,7 +77,7 @@ def deployed(**network: Any) -> FakeAccount:
     return FakeAccount(stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": contents})
 
 
-def test_a_subnet_cannot_move_to_another_zone() -> None:
+def test_subnet_cannot_move_to_another_zone() -> None:
     finding = found("stack", deployed(), availability_zone_id="usw2-az1")
     assert finding.outcome == "fail"
     assert "InvalidSubnet.Conflict" in finding.found
@@ -94,14 +94,14 @@ def test_a_subnet_cannot_move_to_another_zone() -> None:
         {"vpc_id": "vpc-0123456789abcdef0", "subnet_id": "subnet-0123456789abcdef0"},
     ],
 )
-def test_the_data_of_a_file_system_are_not_deleted_by_another_vpc(settings: dict[str, str]) -> None:
+def test_change_of_vpc_does_not_delete_file_system_data(settings: dict[str, str]) -> None:
     finding = found("stack", deployed(has_lustre=True), **settings)
     assert finding.outcome == "fail"
     assert "replaces its FSx for Lustre file system with an empty one" in finding.found
     assert found("stack", deployed(), **settings).outcome == "pass"
 
 
-def test_stack_of_the_old_name_blocks_a_second_deployment() -> None:
+def test_stack_of_old_name_blocks_a_second_deployment() -> None:
     account = FakeAccount(
         stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster="team-a")}
     )
@@ -121,13 +121,13 @@ def test_old_name_of_another_cluster_does_not_block() -> None:
     assert finding.found == "team-a-TrnClusterStack does not exist yet"
 
 
-def test_a_stack_that_names_no_cluster_is_judged_by_its_state() -> None:
+def test_stack_without_cluster_tag_is_judged_by_its_state() -> None:
     account = FakeAccount(
         stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster=None)}
     )
     assert found("stack", account).outcome == "pass"
 
 
-def test_bootstrap_is_missing_without_a_search_for_others() -> None:
+def test_missing_bootstrap_is_reported_without_search_for_others() -> None:
     account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"], unavailable={"parameters"})
     assert found("bootstrap", account).found == "the stack CDKToolkit does not exist"

@@ -1,4 +1,4 @@
-"""Two clusters of an account are distinguished by their names, also where one begins with the other."""
+"""Two clusters of an account are distinguished by name, even if one name is a prefix of the other."""
 
 import re
 from itertools import product
@@ -23,14 +23,14 @@ def test_stack_name_prefixes_of_clusters_differ(names: tuple[str, str]) -> None:
 
 
 @given(LONGER | st.tuples(cluster_names, cluster_names))
-def test_the_names_of_the_jobs_of_two_clusters_begin_differently(names: tuple[str, str]) -> None:
+def test_job_name_prefixes_of_clusters_differ(names: tuple[str, str]) -> None:
     assume(names[0] != names[1])
     one, other = map(training_job_prefix, names)
     assert not f"{other}train".startswith(one)
 
 
 @given(cluster_names)
-def test_names_of_stacks_are_such_as_cloudformation_takes(name: str) -> None:
+def test_stack_names_are_valid_for_cloudformation(name: str) -> None:
     assert all(re.fullmatch("[a-zA-Z][-a-zA-Z0-9]{0,127}", stack) for stack in stack_names(name).values())
 
 
@@ -39,7 +39,7 @@ def test_no_cluster_stack_name_is_a_prefix_of_another_clusters(name: str) -> Non
     assert [problem.key for problem in problems_of(cluster_name=name)] == ["cluster_name"]
 
 
-def test_old_name_is_taken_only_for_the_same_cluster() -> None:
+def test_old_name_is_accepted_only_for_the_same_cluster() -> None:
     account = FakeTeardown()
     own_stack = cluster_stack(name="team-a-TrnClusterStack", stack_id="stack/new", cluster="team-a")
     old = cluster_stack(stack_id="stack/old", cluster="team-a")

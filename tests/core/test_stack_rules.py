@@ -1,4 +1,4 @@
-"""What is refused for the stacks beside the cluster, and only when they are asked for."""
+"""Refused settings of stacks other than the cluster; they apply only if the stack is requested."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ TRN2U: dict[str, Any] = {"instance_type": "trn2u.48xlarge", "region": "ap-south-
     ("stacks", "settings"),
     [("sagemaker", TRN2_3XLARGE), ("hyperpod", TRN2U), ("hyperpod", {"instance_type": "trn1.2xlarge"})],
 )
-def test_a_type_that_the_service_does_not_have_is_refused(stacks: str, settings: dict[str, Any]) -> None:
+def test_type_missing_in_the_service_is_refused(stacks: str, settings: dict[str, Any]) -> None:
     problem = the_problem(stacks=stacks, **settings)
     assert (problem.key, problem.got) == ("instance_type", settings["instance_type"])
     assert problem.allowed.startswith(f"with {stacks} in trn:stacks: trn1.")
 
 
-def test_a_hyperpod_cluster_cannot_sleep_at_its_end() -> None:
+def test_hyperpod_cluster_cannot_sleep_at_its_end() -> None:
     problem = the_problem(stacks="hyperpod", ends="5d", ends_action="sleep")
     assert (problem.key, problem.got) == ("ends_action", "sleep")
     assert problem.fix == "remove trn:ends_action, or set it to destroy"
@@ -31,20 +31,20 @@ def test_a_hyperpod_cluster_cannot_sleep_at_its_end() -> None:
     assert problems_of(stacks="hyperpod", ends="5d") == []
 
 
-def test_no_budget_stops_a_hyperpod_cluster() -> None:
+def test_budget_stop_is_refused_for_hyperpod_cluster() -> None:
     problem = the_problem(stacks="hyperpod", budget_usd="500", budget_action="stop")
     assert (problem.key, problem.got) == ("budget_action", "stop")
     assert problems_of(stacks="hyperpod", budget_usd="500") == []
 
 
-def test_a_budget_longer_than_a_job_may_run_is_refused() -> None:
+def test_sagemaker_budget_above_672_hours_is_refused() -> None:
     problem = the_problem(stacks="sagemaker", sagemaker_budget_hours=673)
     assert (problem.key, problem.got) == ("sagemaker_budget_hours", 673)
     assert "up to 672" in problem.allowed
     assert problems_of(stacks="sagemaker", sagemaker_budget_hours=672) == []
 
 
-def test_slurm_has_no_use_for_the_security_group_of_an_eks_cluster() -> None:
+def test_security_group_of_eks_cluster_is_refused_with_slurm() -> None:
     problem = the_problem(hyperpod_eks_security_group="sg-0123456789abcdef0")
     assert problem.key == "hyperpod_eks_security_group"
     assert problem.allowed == "nothing with trn:hyperpod_orchestrator=slurm"
@@ -85,19 +85,19 @@ def test_arn_of_another_region_is_refused(key: str, named: str) -> None:
         ("hyperpod_controller_type", "ml.p5.48xlarge"),
     ],
 )
-def test_a_malformed_value_is_refused(key: str, raw: Any) -> None:
+def test_malformed_value_is_refused(key: str, raw: Any) -> None:
     problem = the_problem(**{key: raw})
     assert (problem.key, problem.got) == (key, raw)
 
 
-def test_an_app_without_a_stack_is_refused() -> None:
+def test_app_without_a_stack_is_refused() -> None:
     assert the_problem(stacks="").key == "stacks"
 
 
-def test_eks_needs_the_cluster_that_orchestrates() -> None:
+def test_eks_requires_its_orchestrating_cluster() -> None:
     problem = the_problem(hyperpod_orchestrator="eks")
     assert (problem.key, problem.got) == ("hyperpod_eks_cluster", None)
 
 
-def test_slurm_has_no_use_for_an_eks_cluster() -> None:
+def test_eks_cluster_is_refused_with_slurm() -> None:
     assert the_problem(hyperpod_eks_cluster=EKS_CLUSTER).allowed == "nothing with trn:hyperpod_orchestrator=slurm"

@@ -1,4 +1,6 @@
-"""Twelve months: amounts follow from drivers, what is unknown stays unknown, and no promise without a measurement."""
+"""Twelve-month costs: amounts follow from drivers, unknown values stay unknown, and a missing measurement gives no
+amount.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -52,7 +54,7 @@ def amounts(found: Tco, at: int = 0) -> Mapping[str, float | None]:
 
 def test_amounts_follow_from_work_throughput_and_price() -> None:
     found = computed(stated(side("trn")), TRN)
-    # 36e6 tokens at 10 a second: 1,000 h. Ten compilations of 540 s: 1.5 h. A fifth of all hours is idle.
+    # 36e6 tokens at 10 per second: 1,000 h. Ten compilations of 540 s: 1.5 h. A fifth of all hours is idle.
     assert amounts(found) == pytest.approx(
         {
             "Hours at work, on-demand": 10_000,
@@ -73,7 +75,7 @@ def test_hours_of_two_options_cost_their_shares(share: float, first: float, seco
     assert found["Hours at work, b"] == pytest.approx(1000 * (1 - share) * second)
 
 
-def test_no_measurement_prints_no_amount_that_depends_on_it() -> None:
+def test_missing_measurement_leaves_dependent_amounts_unknown() -> None:
     unmeasured = with_metric(
         TRN, value=None, low=None, high=None, level=None, origin=None, method=None, why_null="the job failed"
     )
@@ -91,7 +93,7 @@ OPTIONAL = ("idle_share", "compilations", "engineering_days", "day_usd")
 
 
 @given(left_out=st.sets(st.sampled_from(OPTIONAL), min_size=1))
-def test_number_that_is_not_stated_is_unknown_and_never_zero(left_out: set[str]) -> None:
+def test_unstated_number_is_unknown_and_never_zero(left_out: set[str]) -> None:
     text = "\n".join(
         line for line in stated(side("trn")).splitlines() if not line.startswith(tuple(f"{key} =" for key in left_out))
     )
@@ -102,9 +104,7 @@ def test_number_that_is_not_stated_is_unknown_and_never_zero(left_out: set[str])
 
 
 @given(work=st.floats(1e3, 1e15), rate=st.floats(1e-2, 1e9), price=st.floats(0, 1e4), other=st.floats(0, 1e4))
-def test_total_is_the_sum_and_every_record_can_be_read_again(
-    work: float, rate: float, price: float, other: float
-) -> None:
+def test_total_is_the_sum_and_every_record_can_be_read(work: float, rate: float, price: float, other: float) -> None:
     measured = with_metric(TRN, value=rate, low=rate / 2, high=rate * 2)
     gpu = replace(GPU_SIDE, runs=TRN.runs)
     found = computed(stated(side("trn", usd_hour=price), side("gpu", usd_hour=other, days=1), work=work), measured, gpu)
@@ -118,7 +118,7 @@ def test_total_is_the_sum_and_every_record_can_be_read_again(
 
 
 @given(price=st.floats(0.1, 100), other=st.floats(0.1, 100), days=st.floats(1, 300))
-def test_both_sides_have_cost_the_same_at_break_even(price: float, other: float, days: float) -> None:
+def test_costs_of_both_sides_are_equal_at_break_even(price: float, other: float, days: float) -> None:
     gpu = replace(GPU_SIDE, runs=TRN.runs)
     found = computed(stated(side("trn", usd_hour=price, days=days), side("gpu", usd_hour=other, days=0)), TRN, gpu)
     hours = found.break_even.value
@@ -135,7 +135,7 @@ def test_both_sides_have_cost_the_same_at_break_even(price: float, other: float,
 @pytest.mark.parametrize(
     "change", [{"seq": 256}, {"model": "another"}, {"precision": "fp32"}, {"dataset_sha256": None}]
 )
-def test_records_that_differ_give_no_saving(change: dict[str, Any]) -> None:
+def test_incomparable_records_give_no_saving(change: dict[str, Any]) -> None:
     gpu = with_workload(replace(GPU_SIDE, runs=TRN.runs), **change)
     found = computed(stated(side("trn"), side("gpu")), TRN, gpu)
     assert found.saving.value is None
@@ -144,7 +144,7 @@ def test_records_that_differ_give_no_saving(change: dict[str, Any]) -> None:
     assert total_metric(found.sides[1]).value is not None
 
 
-def test_lab_record_is_no_trainium_record_and_takes_no_plan() -> None:
+def test_lab_side_stays_lab_and_refuses_a_plan() -> None:
     found = computed(stated(side("lab")), replace(LAB_SIDE, metrics=TRN.metrics, runs=TRN.runs))
     (record,) = tco_records(found, made="2026-11-24T12:00:00Z", tool=Tool(version="1"), inputs=())
     assert record.side == "lab"
@@ -177,19 +177,19 @@ def test_item_billed_by_use_costs_its_stated_use() -> None:
     assert amounts(planned(use))["S3 storage"] == pytest.approx(1000 * 12 * 0.023)
 
 
-def test_use_of_an_item_that_is_not_billed_is_refused() -> None:
+def test_usage_of_unbilled_item_is_refused() -> None:
     with pytest.raises(TcoError, match=r"monthly_use has S4; billed by use: S3 storage, Endpoint data"):
         planned(f'monthly_use = {{ "S4" = {{ value = 1, {SOURCED} }} }}')
 
 
-def test_plan_of_other_machines_is_refused() -> None:
+def test_plan_of_other_instances_is_refused() -> None:
     (file,) = read_tco_file(stated(side("trn", more='plan = "cdk.json"'))).sides
     with pytest.raises(TcoError, match=r"plans 4 x trn1\.32xlarge, and trn\.json was measured on 2 x trn1\.32xlarge"):
         check_plan(file, PLANNED, "trn1.32xlarge", 4)
     check_plan(file, PLANNED, "trn1.32xlarge", 2)
 
 
-def test_work_of_more_than_a_year_needs_several_clusters() -> None:
+def test_work_beyond_a_year_requires_several_clusters() -> None:
     found = computed(stated(side("trn"), work=36e7), TRN)
     assert any("needs 1.4 clusters" in warning for warning in warnings_of(found))
 
@@ -210,7 +210,7 @@ def test_work_of_more_than_a_year_needs_several_clusters() -> None:
         ("[sides.trn]", "sides.trn.x = 1\n[", "is not TOML"),
     ],
 )
-def test_mistake_in_the_file_is_named(old: str, new: str, message: str) -> None:
+def test_problem_in_the_file_is_named(old: str, new: str, message: str) -> None:
     text = stated(side("trn"))
     assert old in text
     with pytest.raises(TcoFileError, match=message):

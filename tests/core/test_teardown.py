@@ -1,4 +1,4 @@
-"""Taking a cluster down: the order of its steps, what is left alone, and that it can be begun again at any point."""
+"""The destruction of a cluster: the order of its steps, what it leaves alone, and that it can be rerun at any point."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -43,12 +43,12 @@ def run(account: FakeTeardown, messages: list[str] | None = None, **options: Any
 
 
 def of(outcomes: Sequence[Outcome], step: str) -> Outcome:
-    """The last outcome of the steps of a name."""
+    """The last result of the steps of a name."""
     return [outcome for outcome in outcomes if outcome.step == step][-1]
 
 
 def is_gone(account: FakeTeardown) -> bool:
-    """Whether nothing of ours is left, except what is retained."""
+    """Whether nothing of ours is left except what is retained."""
     ours = [*account.stacks, *account.work, *account.leftovers, *account.group.instances]
     return not ours and account.objects == {CACHE: 5, "their-bucket": 1}
 
@@ -60,7 +60,7 @@ def test_teardown_leaves_only_retained_and_foreign_resources() -> None:
     assert len(account.foreign) == len(FakeTeardown().foreign)
 
 
-def test_steps_are_taken_in_order() -> None:
+def test_steps_run_in_order() -> None:
     run(account := FakeTeardown())
     kinds = list(dict.fromkeys(change.partition(" ")[0] for change in account.changes if "eni-1" not in change))
     assert kinds == ["stop", "announce", "empty_group", "delete_some", "delete_stack", "delete_leftover"]
@@ -108,7 +108,7 @@ def test_teardown_of_a_deleted_cluster_changes_nothing() -> None:
     assert account.changes == []
 
 
-def test_a_group_that_something_sets_up_again_is_set_to_0_for_good() -> None:
+def test_group_scaled_up_again_is_scaled_to_0_permanently() -> None:
     account = FakeTeardown()
     ended_again = False
 
@@ -164,21 +164,21 @@ def test_stack_with_only_change_sets_is_deleted() -> None:
     assert account.changes == ["delete_stack stack/cluster"]
 
 
-def test_a_log_group_of_another_clusters_deleted_stack_is_not_ours() -> None:
+def test_log_group_of_deleted_stack_of_another_cluster_is_kept() -> None:
     other = cluster_stack(status="DELETE_COMPLETE", cluster=OTHER_CLUSTER)
     account = FakeTeardown(stacks=[], deleted=[other], work=[])
     run(account)
     assert [one.resource_id for one in account.leftovers] == [f"/aws/lambda/{FUNCTION}"]
 
 
-def test_log_groups_of_a_stack_whose_name_begins_like_ours_are_not_ours() -> None:
+def test_log_groups_of_a_stack_with_a_longer_name_are_kept() -> None:
     account = FakeTeardown()
     run(account)
     assert any(one.resource_id == f"/aws/lambda/{STACK_NAME}-dev-Gate" for one in account.foreign)
     assert not [change for change in account.changes if f"{STACK_NAME}-dev" in change]
 
 
-def test_jobs_that_cannot_be_read_count_even_when_the_stack_is_gone() -> None:
+def test_unreadable_jobs_count_even_if_the_stack_was_deleted() -> None:
     assert verdict(run(FakeTeardown(denied=frozenset({"running_work"})))) == "unknown"
 
 
@@ -207,7 +207,7 @@ def test_resource_of_a_living_stack_is_no_leftover() -> None:
 
 
 @pytest.mark.parametrize("error", [RequestRefusedError, UnavailableError], ids=["refused", "no answer"])
-def test_one_bucket_that_cannot_be_emptied_does_not_keep_the_others(error: type[Exception]) -> None:
+def test_bucket_that_cannot_be_emptied_stops_no_other(error: type[Exception]) -> None:
     class Locked(FakeTeardown):
         def delete_some(self, bucket: str) -> int:
             if bucket == "locked":
@@ -224,7 +224,7 @@ def test_one_bucket_that_cannot_be_emptied_does_not_keep_the_others(error: type[
     assert verdict(outcomes) != "gone"
 
 
-def test_a_bucket_whose_consent_has_gone_is_not_touched() -> None:
+def test_bucket_without_consent_is_kept() -> None:
     deleted = [cluster_stack(status="DELETE_COMPLETE")]
     tags = {RECORDS: {k: v for k, v in CONSENT.items() if v == OWN_CLUSTER}}
     account = FakeTeardown(stacks=[], deleted=deleted, tags=dict(tags), leftovers=[], work=[])
@@ -241,13 +241,13 @@ def test_unreadable_kind_is_unknown_and_others_are_deleted(kind: str) -> None:
     assert {one.kind for one in account.leftovers} == {"snapshot"}
 
 
-def test_a_refused_change_is_reported_and_something_is_left() -> None:
+def test_refused_change_is_reported_as_left() -> None:
     outcomes = run(FakeTeardown(refused=frozenset({"delete_leftover"})))
     assert verdict(outcomes) == "left"
     assert of(outcomes, "snapshots").message == "snap-1: refused: delete_leftover snap-1"
 
 
-def test_one_poll_without_an_answer_is_retried() -> None:
+def test_failed_poll_is_retried() -> None:
     account = FakeTeardown(work=[], group=NO_NODES, leftovers=[], denied=frozenset({"stack_progress"}))
 
     def mend(_: float) -> None:
@@ -287,7 +287,7 @@ def test_nodes_that_a_group_does_not_end_are_left_to_cloudformation() -> None:
     assert verdict(outcomes) == "gone"
 
 
-def test_only_own_hyperpod_log_group_goes() -> None:
+def test_only_own_hyperpod_log_group_is_deleted() -> None:
     arn = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc123"
     pod = MadeResource(kind="AWS::SageMaker::Cluster", resource_id=arn, gone=True)
     deleted = [cluster_stack(name="HyperPodStack", status="DELETE_COMPLETE", resources=(pod,))]
@@ -308,7 +308,7 @@ WITH_A_WEBSITE = cluster_stack(
 )
 
 
-def test_of_a_stack_that_has_other_things_only_the_nodes_end() -> None:
+def test_shared_stack_loses_only_its_nodes() -> None:
     account = FakeTeardown(stacks=[WITH_A_WEBSITE], work=[])
     outcomes = run(account)
     assert verdict(outcomes) == "left"
@@ -348,7 +348,7 @@ def test_workload_that_does_not_report_stopping_is_stopped_once() -> None:
     assert account.changes.count("stop pool") == 1
 
 
-def test_a_group_that_wants_instances_and_has_none_yet_is_not_empty() -> None:
+def test_group_that_is_launching_is_not_empty() -> None:
     account = FakeTeardown(group=NodeGroup(name=GROUP, wanted=2, instances={}))
     run(account)
     assert f"empty_group {GROUP}" in account.changes

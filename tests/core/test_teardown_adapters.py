@@ -1,4 +1,4 @@
-"""What a teardown reads and changes in AWS, against moto; what moto cannot answer truly is tested in tests/deploy."""
+"""The reads and changes of a teardown in AWS, against moto; tests/deploy covers what moto does not model."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
 OWN_CLUSTER, OTHER_CLUSTER = "trn-pilot", "trn-pilot-2"
 NO_JOBS: dict[str, Any] = {"TrainingJobSummaries": []}
 ROLE = "arn:aws:iam::123456789012:role/states"
-AMI = "ami-12c6146b"  # one of moto's
+AMI = "ami-12c6146b"  # An image of moto.
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def of_cluster(cluster: str) -> dict[str, Any]:
     return {"Tags": [{"Key": CLUSTER_TAG, "Value": cluster}]}
 
 
-def test_jobs_are_found_by_the_beginning_of_their_name_and_by_their_tag() -> None:
+def test_jobs_are_found_by_name_prefix_and_by_tag() -> None:
     aws, stub = stubbed("sagemaker")
     stub.add_response("list_training_jobs", listed_jobs("InProgress", "trn-pilot--a", "trn-pilot--b", "x-trn-pilot--c"))
     stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
@@ -85,7 +85,7 @@ def test_jobs_are_found_by_the_beginning_of_their_name_and_by_their_tag() -> Non
     ]
 
 
-def test_a_warm_pool_that_an_ended_job_keeps_is_found_and_let_go() -> None:
+def test_warm_pool_of_ended_job_is_found_and_released() -> None:
     aws, stub = stubbed("sagemaker")
     warm = listed_jobs("Completed", "trn-pilot--a", "trn-pilot--b")
     warm["TrainingJobSummaries"][0]["WarmPoolStatus"] = {"Status": "Available"}
@@ -101,7 +101,7 @@ def test_a_warm_pool_that_an_ended_job_keeps_is_found_and_let_go() -> None:
     stub.assert_no_pending_responses()
 
 
-def test_an_execution_is_found_and_stopped(aws: AwsTeardown) -> None:
+def test_execution_is_found_and_stopped(aws: AwsTeardown) -> None:
     machine, execution = start_execution()
     assert aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[machine]) == [
         Workload(kind="execution", work_id=execution)
@@ -117,7 +117,7 @@ def test_denied_job_list_is_unknown_not_empty() -> None:
         aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[])
 
 
-def test_a_bucket_is_emptied_of_versions_markers_and_unfinished_uploads(aws: AwsTeardown) -> None:
+def test_bucket_is_emptied_of_versions_markers_and_uploads(aws: AwsTeardown) -> None:
     s3 = client("s3")
     s3.create_bucket(Bucket="cache", CreateBucketConfiguration={"LocationConstraint": REGION})
     s3.put_bucket_versioning(Bucket="cache", VersioningConfiguration={"Status": "Enabled"})
@@ -130,13 +130,13 @@ def test_a_bucket_is_emptied_of_versions_markers_and_unfinished_uploads(aws: Aws
     assert s3.list_buckets()["Buckets"] == []
 
 
-def test_emptying_and_deleting_a_bucket_that_is_gone_is_no_failure(aws: AwsTeardown) -> None:
+def test_missing_bucket_is_emptied_and_deleted_without_error(aws: AwsTeardown) -> None:
     assert aws.delete_some("gone") == 0
     aws.delete_bucket("gone")
     assert aws.bucket_tags("gone") == {}
 
 
-def test_only_a_group_that_is_emptied_for_good_cannot_be_set_up_again(aws: AwsTeardown) -> None:
+def test_only_permanently_emptied_group_cannot_be_scaled_up(aws: AwsTeardown) -> None:
     ec2, autoscaling = client("ec2"), client("autoscaling")
     (subnet, *_) = ec2.describe_subnets()["Subnets"]
     ec2.create_launch_template(
@@ -175,7 +175,7 @@ def stored_membership() -> Membership:
     return Membership.from_json(client("s3").get_object(Bucket="records", Key=MEMBERSHIP_KEY)["Body"].read().decode())
 
 
-def test_notice_leaves_members_and_other_notices(aws: AwsTeardown) -> None:
+def test_notice_keeps_members_and_other_notices(aws: AwsTeardown) -> None:
     before = Membership.of({"i-1": "10.0.0.4"}, (OTHER_NOTICE,))
     deployed_with_records(before)
     assert aws.announce("Cluster", NOTICE)
@@ -186,7 +186,7 @@ def test_notice_leaves_members_and_other_notices(aws: AwsTeardown) -> None:
     assert stored_membership() == before
 
 
-def test_no_notice_is_given_without_a_membership_or_a_stack(aws: AwsTeardown) -> None:
+def test_no_notice_is_given_without_membership_or_stack(aws: AwsTeardown) -> None:
     deployed_with_records(None)
     assert not aws.announce("Cluster", NOTICE)
     assert not aws.announce("gone", NOTICE)
@@ -194,7 +194,7 @@ def test_no_notice_is_given_without_a_membership_or_a_stack(aws: AwsTeardown) ->
     assert "Contents" not in client("s3").list_objects_v2(Bucket="records")
 
 
-def test_a_notice_overwrites_nothing_that_the_keeper_writes_meanwhile(
+def test_notice_overwrites_no_concurrent_change_of_the_reconciler(
     aws: AwsTeardown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deployed_with_records(Membership.of({"i-1": "10.0.0.4"}))
@@ -210,14 +210,14 @@ def test_a_notice_overwrites_nothing_that_the_keeper_writes_meanwhile(
     assert stored_membership() == Membership.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"}, (NOTICE,))
 
 
-def test_stopping_a_job_that_is_over_is_no_failure() -> None:
+def test_stop_of_an_ended_job_is_no_failure() -> None:
     aws, stub = stubbed("sagemaker")
     message = "The request was rejected because the training job is in status Completed."
     stub.add_client_error("stop_training_job", "ValidationException", message)
     aws.stop(Workload(kind="training job", work_id="trn-pilot--a"))
 
 
-def test_an_object_that_s3_does_not_delete_is_reported() -> None:
+def test_object_that_s3_does_not_delete_is_reported() -> None:
     aws, stub = stubbed("s3")
     stub.add_response("list_object_versions", {"Versions": [{"Key": "graph", "VersionId": "1"}]})
     stub.add_response("delete_objects", {"Errors": [{"Key": "graph", "Message": "it is locked"}]})
@@ -225,7 +225,7 @@ def test_an_object_that_s3_does_not_delete_is_reported() -> None:
         aws.delete_some("cache")
 
 
-def test_a_bucket_holds_the_bytes_of_all_its_versions(aws: AwsTeardown) -> None:
+def test_size_of_bucket_includes_all_versions(aws: AwsTeardown) -> None:
     s3 = client("s3")
     s3.create_bucket(Bucket="cache", CreateBucketConfiguration={"LocationConstraint": REGION})
     s3.put_bucket_versioning(Bucket="cache", VersioningConfiguration={"Status": "Enabled"})
@@ -239,7 +239,7 @@ def test_missing_bucket_or_file_system_has_no_size(aws: AwsTeardown) -> None:
     assert aws.stored("AWS::EFS::FileSystem", "fs-01234567") is None
 
 
-def test_an_fsx_file_system_is_billed_for_its_capacity() -> None:
+def test_fsx_file_system_is_billed_for_its_capacity() -> None:
     aws, stub = stubbed("fsx")
     stub.add_response("describe_file_systems", {"FileSystems": [{"StorageCapacity": 1200}]})
     assert aws.stored("AWS::FSx::FileSystem", "fs-0123456789abcdef0") == StoredBytes(count=1200 * 1024**3)

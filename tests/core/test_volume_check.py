@@ -1,4 +1,4 @@
-"""Whether volumes are encrypted with a key that Auto Scaling may not be allowed."""
+"""Whether volumes are encrypted with a key that Auto Scaling may be denied."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -39,7 +39,7 @@ def kms(account: AwsAccount) -> Iterator[Stubber]:
 
 
 @pytest.mark.parametrize(("manager", "own"), [("AWS", None), ("CUSTOMER", KEY)])
-def test_the_manager_of_a_key_decides_its_owner(
+def test_key_manager_determines_its_owner(
     account: AwsAccount, ec2: Any, kms: Any, manager: str, own: str | None
 ) -> None:
     ec2.add_response("get_ebs_default_kms_key_id", {"KmsKeyId": KEY})

@@ -1,4 +1,4 @@
-"""Warnings about a plan that is valid."""
+"""Warnings about a valid plan."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_plan_with_end_and_email_has_no_warning() -> None:
         ("budget_usd", {"budget_usd": "500"}, "activated the cost allocation tag trn:cluster"),
     ],
 )
-def test_an_unexpected_error_is_reported_under_its_setting(setting: str, settings: dict[str, str], says: str) -> None:
+def test_unexpected_error_is_reported_under_its_setting(setting: str, settings: dict[str, str], says: str) -> None:
     warnings = cluster_warnings(from_settings(**PILOT, **settings))
     assert list(warnings) == [setting]
     assert says in warnings[setting]

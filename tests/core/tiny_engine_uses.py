@@ -1,4 +1,6 @@
-"""What each user of engines makes of the tiny one, as JSON: test_new_engine.py runs this where it is installed."""
+"""The results of each user of engines with the tiny engine, as JSON: test_new_engine.py runs this where it is
+installed.
+"""
 
 import json
 import sys

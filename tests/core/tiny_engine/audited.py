@@ -1,4 +1,4 @@
-"""What an audit looks for of the tiny engine."""
+"""The resources of the tiny engine for an audit."""
 
 from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.resource import Resource

@@ -1,4 +1,4 @@
-"""What must hold for the tiny engine."""
+"""The rules of the tiny engine."""
 
 from collections.abc import Iterator
 
