@@ -1,4 +1,4 @@
-"""Every kind of plan that the catalogue allows, and what else a plan can choose."""
+"""Every kind of plan that the catalogue allows, with every other setting."""
 
 from typing import Any
 
@@ -17,19 +17,19 @@ OFFERED = [
     for region in entry.zones
     for capacity in (*entry.usage_classes, "reservation")
 ]
-"""Instance type, region and capacity, as they go together."""
+"""Valid combinations of instance type, region and capacity."""
 
 _WHERE: list[dict[str, Any]] = [*({"egress": egress} for egress in (None, *EGRESS)), dict(OWN_NETWORK)]
 
 
 def reserved(capacity: str) -> dict[str, str]:
-    """The settings that a capacity takes with it."""
+    """The settings that a capacity requires."""
     return {"reservation_id": RESERVATION} if capacity in ("capacity-block", "reservation") else {}
 
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """Plans of any size that fits a Capacity Block and the smallest subnet, with every choice there is."""
+    """Plans of any size that fits into a Capacity Block and the smallest subnet, with every setting."""
     instance_type, region, capacity = draw(st.sampled_from(OFFERED))
     entry = builtin_catalog()[instance_type]
     return Plan.of(

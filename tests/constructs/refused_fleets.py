@@ -1,4 +1,4 @@
-"""Fleets that AWS would refuse, each with the parameter that is named and a part of what is said to do."""
+"""Fleets that AWS would refuse, each with the parameter that the error names and a part of the fix."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _numbers = count()
 
 @dataclass(frozen=True)
 class Place:
-    """What the cases share: making a VPC for each would take seconds."""
+    """Shared by all cases, because making a VPC for each would take seconds."""
 
     stack: Stack
     vpc: ec2.Vpc

@@ -1,4 +1,4 @@
-"""What the CDK makes of constructs and of plans, as plain JSON."""
+"""Synthesises constructs and plans into JSON templates."""
 
 import json
 import tempfile
@@ -29,14 +29,14 @@ _assemblies = tempfile.TemporaryDirectory(prefix="trn-synth-")
 
 
 class Template:
-    """A synthesised template. `file` is where it was written, beside its assets."""
+    """A synthesised template. `file` is its path, beside its assets."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
         self.json: Json = json.loads(file.read_text())
 
     def resources(self, resource_type: str | None = None) -> dict[str, Json]:
-        """Resources by logical id: those of a type, or all."""
+        """Resources by logical id: of one type, or all."""
         resources: dict[str, Json] = self.json.get("Resources", {})
         return {name: r for name, r in resources.items() if resource_type in (None, r["Type"])}
 
@@ -64,7 +64,7 @@ class Template:
 
 
 def feature_flags() -> Json:
-    """The context of cdk.json without our settings: what decides how the CDK synthesises."""
+    """The context of cdk.json without our settings, which controls how the CDK synthesises."""
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
     return {key: value for key, value in context.items() if not key.startswith("trn:")}
 
@@ -72,28 +72,28 @@ def feature_flags() -> Json:
 def new_app(folder: Path | None = None, *, validated: bool = False) -> App:
     """An app with the feature flags of this repository.
 
-    folder: where it writes. Default: one of its own.
-    validated: by CloudFormation Validate too, as every app is by default. It takes seconds in each process: the tests
-    in tests/stacks that are about it have it look at every kind of plan, and the others do without.
+    folder: the output folder. Default: a new one. validated: by CloudFormation Validate too, as every app is by
+    default. That takes seconds in each process: the tests of it in tests/stacks validate every kind of plan, and the
+    others do not.
     """
     folder = folder or Path(tempfile.mkdtemp(dir=_assemblies.name))
     return App(context=feature_flags(), outdir=str(folder), builtin_cloud_formation_validation=validated)
 
 
 def new_stack(*, validated: bool = False) -> Stack:
-    """An empty stack to try a construct in. validated: as in `new_app`."""
+    """An empty stack for a construct. validated: as for `new_app`."""
     return Stack(new_app(validated=validated), "Stack", env=Environment(region=REGION))
 
 
 def synthesize(stack: Stack) -> Template:
-    """The template of a stack. Raises RuntimeError when a validation refuses it."""
+    """The template of a stack. Raises RuntimeError if a validation refuses it."""
     app = stack.node.root
     assert isinstance(app, App)
     return Template(Path(app.synth().directory) / stack.template_file)
 
 
 def a_plan(**settings: Any) -> Plan:
-    """A plan of two trn1.32xlarge, with other settings where given."""
+    """A plan of two trn1.32xlarge with these other settings."""
     return Plan.of(**{**PLAN, **settings})
 
 
@@ -117,12 +117,12 @@ def template_of(kind: Callable[..., Stack], construct_id: str, settings: Mapping
 
 
 def plan_template(plan: Plan, *, validated: bool = False) -> Template:
-    """The template of TrnClusterStack for a plan. validated: as in `new_app`."""
+    """The template of TrnClusterStack for a plan. validated: as for `new_app`."""
     return synthesize(TrnClusterStack(new_app(validated=validated), STACK_NAME, plan=plan))
 
 
 def statements(template: Template) -> Iterator[Json]:
-    """Every statement of every IAM policy, whether of its own or in a role."""
+    """Every statement of every IAM policy, whether inline or separate."""
     for policy in template.resources("AWS::IAM::Policy").values():
         yield from policy["Properties"]["PolicyDocument"]["Statement"]
     for role in template.resources("AWS::IAM::Role").values():
@@ -131,7 +131,7 @@ def statements(template: Template) -> Iterator[Json]:
 
 
 def granted(policy_statements: Iterable[Json]) -> set[tuple[str, str]]:
-    """Each action with each resource that it is allowed on."""
+    """Each allowed action with each of its resources."""
     return {
         (action, as_text(resource))
         for statement in policy_statements
@@ -141,12 +141,12 @@ def granted(policy_statements: Iterable[Json]) -> set[tuple[str, str]]:
 
 
 def as_list(value: Any) -> list[Any]:
-    """IAM writes a list of one as the one."""
+    """IAM writes a list of one as a single value."""
     return value if isinstance(value, list) else [value]
 
 
 def as_text(value: Any) -> str:
-    """Text in which `${LogicalId}` and `${LogicalId.Attribute}` stand for what CloudFormation fills in."""
+    """Text with `${LogicalId}` and `${LogicalId.Attribute}` for values that CloudFormation fills in."""
     match value:
         case str():
             return value

@@ -1,4 +1,4 @@
-"""TrainiumCluster: the constructs of a plan, wired."""
+"""TrainiumCluster: the connected constructs of a plan."""
 
 from typing import Any
 
@@ -18,17 +18,17 @@ def cluster(**settings: Any) -> tuple[TrainiumCluster, Template]:
     return construct, synthesize(stack)
 
 
-def test_nodes_go_into_a_new_network_by_default() -> None:
+def test_nodes_are_in_a_new_network_by_default() -> None:
     _, template = cluster(availability_zone_id="usw2-az4")
     assert template.properties("AWS::EC2::Subnet")["AvailabilityZoneId"] == "usw2-az4"
 
 
-def test_without_a_zone_the_first_that_offers_the_type_is_taken() -> None:
+def test_first_zone_that_offers_the_type_is_the_default() -> None:
     _, template = cluster()
     assert template.properties("AWS::EC2::Subnet")["AvailabilityZoneId"] == "usw2-az1"
 
 
-def test_only_nodes_behind_a_nat_gateway_may_use_plain_http() -> None:
+def test_only_nodes_behind_a_nat_gateway_may_use_http() -> None:
     ports = {}
     for egress in ("vpc-endpoints", "nat-gateway"):
         _, template = cluster(egress=egress)
@@ -37,7 +37,7 @@ def test_only_nodes_behind_a_nat_gateway_may_use_plain_http() -> None:
     assert ports == {"vpc-endpoints": {443}, "nat-gateway": {80, 443}}
 
 
-def test_what_the_plan_warns_of_is_shown_at_synth() -> None:
+def test_warnings_of_the_plan_are_shown_at_synth() -> None:
     plan = a_plan(egress="none")
     stack = new_stack()
     TrainiumCluster(stack, "Cluster", plan=plan)
@@ -47,14 +47,14 @@ def test_what_the_plan_warns_of_is_shown_at_synth() -> None:
         assert any(warning in text for text in shown), warning
 
 
-def test_nodes_in_your_own_network_wait_for_the_endpoint_that_is_added_to_it() -> None:
+def test_nodes_in_existing_network_depend_on_its_added_endpoint() -> None:
     _, template = cluster(**OWN_NETWORK)
     group = template.resources("AWS::AutoScaling::AutoScalingGroup")
     assert template.logical_id("AWS::EC2::VPCEndpoint") in next(iter(group.values()))["DependsOn"]
 
 
 @pytest.mark.parametrize("construct", [TrainiumCluster, PlannedTraining])
-def test_stack_of_another_region_than_the_plan_is_refused(construct: Any) -> None:
+def test_stack_in_another_region_than_the_plan_is_refused(construct: Any) -> None:
     stack = Stack(new_app(), "Training", env=Environment(region="us-east-2"))
     with pytest.raises(
         PlanError, match=r"trn:region: got 'us-west-2'\n    allowed: us-east-2, the region of the stack"
@@ -62,7 +62,7 @@ def test_stack_of_another_region_than_the_plan_is_refused(construct: Any) -> Non
         construct(stack, "Planned", plan=a_plan())
 
 
-def test_stack_for_any_region_is_warned_of() -> None:
+def test_stack_without_region_is_a_warning() -> None:
     stack = Stack(new_app(), "Training")
     TrainiumCluster(stack, "Cluster", plan=a_plan())
     assertions.Annotations.from_stack(stack).has_warning(

@@ -1,4 +1,4 @@
-"""CompileCache: a bucket, or one's own, and what nodes may do there."""
+"""CompileCache: a new or existing bucket, and the permissions of nodes in it."""
 
 import json
 from functools import cache
@@ -35,7 +35,7 @@ def rules(template: Template) -> list[Any]:
     return template.properties("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
 
 
-def test_packed_graphs_expire_after_90_days_and_broken_uploads_after_one() -> None:
+def test_packed_graphs_expire_after_90_days_and_uploads_after_one() -> None:
     assert rules(new_cache()) == [
         {"Status": "Enabled", "Prefix": "neuron-compile-cache/neuronx-cc-", "ExpirationInDays": 90},
         {
@@ -46,7 +46,7 @@ def test_packed_graphs_expire_after_90_days_and_broken_uploads_after_one() -> No
     ]
 
 
-def test_a_bucket_of_your_own_is_used_and_none_made() -> None:
+def test_existing_bucket_is_used_and_none_created() -> None:
     url, template = used(own_bucket=True)
     assert url == "s3://my-cache/neuron-compile-cache"
     assert not template.resources("AWS::S3::Bucket")
@@ -58,7 +58,7 @@ def test_a_bucket_of_your_own_is_used_and_none_made() -> None:
 
 
 def granted(template: Template) -> set[tuple[str, str]]:
-    """Actions, and what in the bucket they are allowed on."""
+    """Actions, and the resources in the bucket on which they are allowed."""
     return {
         (action, as_text(statement["Resource"]).partition(".Arn}")[2])
         for statement in statements(template)
@@ -66,7 +66,7 @@ def granted(template: Template) -> set[tuple[str, str]]:
     }
 
 
-def test_nodes_read_and_write_graphs_and_delete_only_pytorch_xlas_own_files() -> None:
+def test_nodes_access_graphs_and_delete_only_files_of_pytorch_xla() -> None:
     template = used(own_bucket=False)[1]
     assert granted(template) == {
         ("s3:GetObject", "/neuron-compile-cache/*"),
@@ -78,7 +78,7 @@ def test_nodes_read_and_write_graphs_and_delete_only_pytorch_xlas_own_files() ->
     assert listing["Condition"] == {"StringLike": {"s3:prefix": ["neuron-compile-cache", "neuron-compile-cache/*"]}}
 
 
-def test_nodes_with_a_read_only_cache_may_write_nothing() -> None:
+def test_nodes_with_read_only_cache_may_write_nothing() -> None:
     stack = new_stack()
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
     cache = CompileCache.from_compile_cache_attributes(stack, "Cache", bucket_name="shared", read_only=True)
@@ -114,14 +114,14 @@ def reads_from_another_account(*, own_bucket: bool) -> tuple[Template, list[str]
     return synthesize(stack), [one.data for one in cache.node.metadata if one.type == "aws:cdk:warning"]
 
 
-def test_role_of_another_account_is_granted_by_the_bucket_policy_only() -> None:
+def test_role_of_another_account_is_granted_only_by_bucket_policy() -> None:
     template, warnings = reads_from_another_account(own_bucket=True)
     assert OTHER_ACCOUNT in json.dumps(template.properties("AWS::S3::BucketPolicy"))
     assert not [name for name in template.resources("AWS::IAM::Policy") if name.startswith("Reader")]
     assert warnings == []
 
 
-def test_a_grant_that_the_owner_of_a_bucket_has_to_complete_is_warned_of() -> None:
+def test_grant_that_the_bucket_owner_must_complete_is_a_warning() -> None:
     template, (warning,) = reads_from_another_account(own_bucket=False)
     assert not template.resources("AWS::S3::BucketPolicy")
     assert warning.startswith("the policy of the imported bucket Stack/Own is not changed here")

@@ -1,4 +1,4 @@
-"""DisposableBucket: private, and gone with its stack unless kept."""
+"""DisposableBucket: private, and deleted with its stack unless retained."""
 
 from functools import cache
 
@@ -25,14 +25,14 @@ def tags(template: Template) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in template.properties("AWS::S3::Bucket").get("Tags", [])}
 
 
-def test_a_bucket_that_goes_is_emptied_before() -> None:
+def test_destroyed_bucket_is_emptied_first() -> None:
     name = bucket().logical_id("AWS::S3::Bucket")
     (content,) = bucket().resources(CONTENT).values()
     assert content["Properties"]["BucketName"] == {"Ref": name}
     assert name in content["DependsOn"]
 
 
-def test_the_emptier_may_act_as_long_as_there_is_content() -> None:
+def test_emptier_has_permissions_until_the_bucket_is_empty() -> None:
     (content,) = bucket().resources(CONTENT).values()
     (emptier,) = bucket().resources("AWS::Lambda::Function")
     assert {
@@ -44,8 +44,8 @@ def test_the_emptier_may_act_as_long_as_there_is_content() -> None:
     assert content["Properties"]["ServiceToken"] == {"Fn::GetAtt": [emptier, "Arn"]}
 
 
-def test_the_bucket_itself_lets_the_emptier_empty_it() -> None:
-    """A policy of the function loses what it allows on a removed bucket before that bucket is emptied."""
+def test_bucket_policy_allows_the_emptier() -> None:
+    """A policy of the function would lose its permissions on a removed bucket before the bucket is emptied."""
     arn = {"Fn::GetAtt": [bucket().logical_id("AWS::S3::Bucket"), "Arn"]}
     role = {"Fn::GetAtt": [bucket().logical_id("AWS::IAM::Role"), "Arn"]}
     document = bucket().properties("AWS::S3::BucketPolicy")["PolicyDocument"]
@@ -59,7 +59,7 @@ def test_the_bucket_itself_lets_the_emptier_empty_it() -> None:
     assert not [one for one in statements(bucket()) if "s3:" in str(one["Action"])]
 
 
-def test_a_bucket_that_the_app_retains_by_an_aspect_is_not_emptied() -> None:
+def test_bucket_retained_by_an_aspect_is_not_emptied() -> None:
     stack = new_stack()
     DisposableBucket(stack, "Kept")
     RemovalPolicies.of(stack).retain(apply_to_resource_types=["AWS::S3::Bucket"])
@@ -68,7 +68,7 @@ def test_a_bucket_that_the_app_retains_by_an_aspect_is_not_emptied() -> None:
     assert tags(bucket())[EMPTY_AT_DELETE_TAG] == "true"
 
 
-def test_nothing_empties_a_kept_bucket() -> None:
+def test_retained_bucket_has_no_emptier() -> None:
     assert {resource["Type"] for resource in bucket(retain=True).resources().values()} == {
         "AWS::S3::Bucket",
         "AWS::S3::BucketPolicy",
@@ -76,7 +76,7 @@ def test_nothing_empties_a_kept_bucket() -> None:
     assert EMPTY_AT_DELETE_TAG not in tags(bucket(retain=True))
 
 
-def test_the_buckets_of_a_stack_share_one_emptier() -> None:
+def test_buckets_of_a_stack_share_one_emptier() -> None:
     stack = new_stack()
     for name in ("One", "Two"):
         DisposableBucket(stack, name)

@@ -1,4 +1,4 @@
-"""The example in the docstring of each public construct is one that runs, and has its methods."""
+"""The example in the docstring of each public construct runs and shows its methods."""
 
 import inspect
 import textwrap
@@ -31,20 +31,20 @@ WITHOUT_EXAMPLE = {
 }
 
 CALLED_BY = {"attach_to_application_target_group": "add_targets", "attach_to_network_target_group": "add_targets"}
-"""What an app calls instead, in an example."""
+"""Methods that an example calls through another name."""
 
 INDENTATION = " " * 8
 
 
 def example(name: str) -> str:
-    """The block of a class's docstring that is indented further than its text."""
+    """The code block in a class's docstring."""
     lines = (getattr(trainium_cdk, name).__doc__ or "").splitlines()
     return textwrap.dedent("\n".join(line for line in lines if line.startswith(INDENTATION)))
 
 
 @pytest.fixture(scope="module")
 def names() -> dict[str, Any]:
-    """What the examples find there: the names of the package, a VPC, a role, a bucket and a group of instances."""
+    """The names that examples use: those of the package, a VPC, a role, a bucket and a group of instances."""
     stack = Stack(new_app(), "Existing", env=Environment(region=REGION))
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
     ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
@@ -63,7 +63,7 @@ def names() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", sorted(set(trainium_cdk.__all__) - set(WITHOUT_EXAMPLE)))
-def test_the_example_of_a_public_name_runs(
+def test_example_of_public_name_runs(
     name: str, names: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -75,8 +75,8 @@ def test_the_example_of_a_public_name_runs(
 
 
 @pytest.mark.parametrize("name", sorted(set(trainium_cdk.__all__) - set(WITHOUT_EXAMPLE)))
-def test_the_example_of_a_public_name_has_its_methods(name: str) -> None:
-    """Except those by which a fleet mounts a file system, which only a fleet calls."""
+def test_example_of_public_name_shows_its_methods(name: str) -> None:
+    """Except those with which a fleet mounts a file system, which only a fleet calls."""
     code, of_file_systems = example(name), vars(NodeFileSystem)
     methods = [path.rpartition(".")[2] for path, one in public_attributes(name) if inspect.isroutine(one)]
     called = {CALLED_BY.get(method, method) for method in methods if method not in of_file_systems}

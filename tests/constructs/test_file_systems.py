@@ -1,4 +1,4 @@
-"""ElasticFileSystem and LustreFileSystem in an existing network: what is made, who reaches it, what is left."""
+"""ElasticFileSystem and LustreFileSystem in an existing network: resources, access and removal."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -17,7 +17,7 @@ SUBNET_ID, GROUP_ID, EXISTING = "subnet-0123456789abcdef0", "sg-0123456789abcdef
 NFS, LUSTRE = {(2049, 2049)}, {(988, 988), (1018, 1023)}
 
 Placed = tuple[Template, Mapping[str, str]]
-"""A template, and the locations that nodes are given."""
+"""A template, and the locations that nodes get."""
 
 
 def placed(make: Callable[[Stack, ec2.IVpc, ec2.ISubnet], NodeFileSystem]) -> Placed:
@@ -64,7 +64,7 @@ def existing_lustre() -> Placed:
 
 
 def group(template: Template, name: str) -> str:
-    """The logical id of a security group, by its beginning."""
+    """The logical id of a security group, by its prefix."""
     (logical_id,) = (one for one in template.resources("AWS::EC2::SecurityGroup") if one.startswith(name))
     return logical_id
 
@@ -101,7 +101,7 @@ def test_new_efs_is_encrypted_elastic_and_never_backed_up() -> None:
     assert (target["SubnetId"], target["SecurityGroups"]) == (SUBNET_ID, [group_id(template, "Files")])
 
 
-def test_new_lustre_is_compressed_scratch_in_the_nodes_subnet() -> None:
+def test_new_lustre_is_compressed_scratch_in_subnet_of_nodes() -> None:
     template, _ = new_lustre()
     made = template.properties("AWS::FSx::FileSystem")
     assert (made["FileSystemType"], made["FileSystemTypeVersion"], made["StorageType"]) == ("LUSTRE", "2.15", "SSD")
@@ -121,7 +121,7 @@ def test_lustre_with_a_throughput_is_persistent_and_never_backed_up() -> None:
 
 
 @pytest.mark.parametrize("made", [new_efs, existing_efs])
-def test_efs_takes_nfs_from_the_nodes_and_nothing_else(made: Any) -> None:
+def test_efs_accepts_only_nfs_from_the_nodes(made: Any) -> None:
     template, _ = made()
     nodes, target = group_id(template, "Nodes"), group_id(template, "Files") if made is new_efs else GROUP_ID
     assert let_in(template, target, nodes) == let_out(template, nodes, target) == NFS
@@ -129,33 +129,33 @@ def test_efs_takes_nfs_from_the_nodes_and_nothing_else(made: Any) -> None:
 
 
 @pytest.mark.parametrize("made", [new_lustre, existing_lustre])
-def test_lustre_and_nodes_reach_each_other_on_its_ports(made: Any) -> None:
+def test_lustre_and_nodes_reach_each_other_on_lustre_ports(made: Any) -> None:
     template, _ = made()
     nodes, files = group_id(template, "Nodes"), group_id(template, "Files") if made is new_lustre else GROUP_ID
     for one, other in ((nodes, files), (files, nodes)):
         assert let_in(template, one, other) == let_out(template, one, other) == LUSTRE
 
 
-def test_new_lustre_lets_nothing_else_in_or_out() -> None:
+def test_new_lustre_allows_no_other_traffic() -> None:
     template, _ = new_lustre()
     files = template.resources()[group(template, "Files")]["Properties"]
     assert "SecurityGroupIngress" not in files
-    # A group without a rule in its own resource would get EC2's rule that lets everything out.
+    # A group without an egress rule in its own resource would get EC2's default rule, which allows all egress.
     assert [rule["CidrIp"] for rule in files["SecurityGroupEgress"]] == ["127.0.0.1/32"]
     own = group_id(template, "Files")
-    assert let_in(template, own, own) == let_out(template, own, own) == LUSTRE  # its servers reach each other
+    assert let_in(template, own, own) == let_out(template, own, own) == LUSTRE  # Its servers reach each other.
     rules = {name for name in template.resources() if "SecurityGroup" in name and name.startswith("Files")}
     assert rules <= template.before(template.logical_id("AWS::FSx::FileSystem"))
 
 
 @pytest.mark.parametrize(("policy", "fate"), [(RemovalPolicy.DESTROY, "Delete"), (RemovalPolicy.RETAIN, "Retain")])
-def test_lustre_and_its_group_go_or_stay_together(policy: RemovalPolicy, fate: str) -> None:
+def test_lustre_and_its_group_are_deleted_or_retained_together(policy: RemovalPolicy, fate: str) -> None:
     template, _ = new_lustre(removal_policy=policy)
     kept = [template.resources()[group(template, "Files")], *template.resources("AWS::FSx::FileSystem").values()]
     assert {(one["DeletionPolicy"], one["UpdateReplacePolicy"]) for one in kept} == {(fate, "Retain")}
 
 
-def test_existing_file_systems_are_found_by_their_ids_and_not_in_the_template() -> None:
+def test_existing_file_systems_are_referenced_by_id() -> None:
     (with_efs, efs), (with_lustre, lustre) = existing_efs(), existing_lustre()
     assert not with_efs.resources("AWS::EFS::FileSystem") | with_efs.resources("AWS::EFS::MountTarget")
     assert not with_lustre.resources("AWS::FSx::FileSystem")

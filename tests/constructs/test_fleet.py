@@ -49,7 +49,7 @@ def fleet(**settings: Any) -> Template:
 
 
 def script_asset(template: Template) -> str:
-    """Bucket and key of what sets a node up."""
+    """Bucket and key of the archive that sets up a node."""
     document = as_text(template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["UserData"])
     (place,) = re.findall(r"TRN_NODE_SCRIPT_URL=s3://(\S+)", document)
     return place
@@ -60,13 +60,13 @@ def group(**settings: Any) -> Json:
 
 
 def offered(**settings: Any) -> Json:
-    """What decides about the version that nodes are launched from."""
+    """The properties that decide the version for new nodes."""
     properties = fleet(**settings).properties(RESOURCE_TYPE)
     return {name: properties[name] for name in (*REPLACING, "ImageSetting")}
 
 
 @pytest.mark.parametrize("nodes", [1, 1000])
-def test_the_group_has_bounds_and_the_gate_gives_it_its_size(nodes: int) -> None:
+def test_group_has_bounds_and_gets_its_size_from_the_gate(nodes: int) -> None:
     template = fleet(nodes=nodes, secondary_interface_type="efa-only")
     properties = template.properties(GROUP)
     assert (properties["MinSize"], properties["MaxSize"]) == ("0", str(nodes))
@@ -74,7 +74,7 @@ def test_the_group_has_bounds_and_the_gate_gives_it_its_size(nodes: int) -> None
     assert template.properties("Custom::TrnFleetGate")["Nodes"] == str(nodes)
 
 
-def test_nodes_are_launched_from_the_version_that_is_chosen_for_them() -> None:
+def test_nodes_are_launched_from_the_selected_version() -> None:
     template = fleet()
     chosen, name = template.logical_id(RESOURCE_TYPE), template.logical_id("AWS::EC2::LaunchTemplate")
     assert group()["LaunchTemplate"] == {
@@ -89,7 +89,7 @@ def test_nodes_are_launched_from_the_version_that_is_chosen_for_them() -> None:
     [{"suppress_checks": ("efa-devices",)}, {"verification": "observe"}, {"node_recovery": False}],
     ids=str,
 )
-def test_what_needs_no_other_nodes_offers_a_version_like_the_one_before(settings: dict[str, Any]) -> None:
+def test_change_without_effect_on_nodes_offers_an_equal_version(settings: dict[str, Any]) -> None:
     assert offered(**settings) == offered()
 
 
@@ -104,11 +104,11 @@ def test_what_needs_no_other_nodes_offers_a_version_like_the_one_before(settings
     ],
     ids=str,
 )
-def test_what_needs_other_nodes_offers_another_version(settings: dict[str, Any]) -> None:
+def test_change_that_requires_new_nodes_offers_another_version(settings: dict[str, Any]) -> None:
     assert offered(**settings) != offered()
 
 
-def test_nodes_may_fetch_the_script_of_the_version_that_they_are_of() -> None:
+def test_nodes_may_read_the_script_of_their_version() -> None:
     template = fleet()
     chosen = template.logical_id(RESOURCE_TYPE)
     statements = [
@@ -132,34 +132,34 @@ def test_nodes_may_fetch_the_script_of_the_version_that_they_are_of() -> None:
         "AWS::EC2::SubnetRouteTableAssociation",
     ],
 )
-def test_nodes_start_after_what_they_need_at_boot_and_go_before_it(resource_type: str) -> None:
+def test_nodes_start_after_and_end_before_what_they_need_at_boot(resource_type: str) -> None:
     template = fleet()
     of_fleet = {name for name in template.resources(resource_type) if "PublicSubnet" not in name}
     assert of_fleet
     assert of_fleet <= template.before(template.logical_id(GROUP))
 
 
-def test_nodes_start_with_their_permissions() -> None:
+def test_nodes_depend_on_their_permissions() -> None:
     template = fleet()
     (policy,) = [name for name in template.resources("AWS::IAM::Policy") if name.startswith("FleetRole")]
     assert policy in template.before(template.logical_id(GROUP))
 
 
-def test_nodes_are_gone_before_the_buckets_they_write_to_are_emptied() -> None:
+def test_nodes_end_before_their_buckets_are_emptied() -> None:
     template = fleet()
     contents = set(template.resources("Custom::TrnBucketContent"))
     assert len(contents) == 2
     assert contents <= template.before(template.logical_id(GROUP))
 
 
-def test_the_gate_comes_after_the_group_and_nothing_after_the_gate() -> None:
+def test_gate_is_created_last_after_the_group() -> None:
     template = fleet()
     gate = template.logical_id("Custom::TrnFleetGate")
     assert template.logical_id(GROUP) in template.before(gate)
     assert not [name for name, resource in template.resources().items() if gate in references(resource)]
 
 
-def test_the_nodes_may_hold_sessions_use_the_cache_and_report_and_no_more() -> None:
+def test_nodes_may_only_hold_sessions_use_the_cache_and_report() -> None:
     template = fleet()
     (policy,) = [p for name, p in template.resources("AWS::IAM::Policy").items() if name.startswith("FleetRole")]
     cache, records = (
@@ -193,7 +193,7 @@ def test_the_nodes_may_hold_sessions_use_the_cache_and_report_and_no_more() -> N
 
 
 @pytest.mark.parametrize("capacity", ["on-demand", "spot"])
-def test_efa_nodes_are_placed_close_together(capacity: str) -> None:
+def test_efa_nodes_are_in_a_cluster_placement_group(capacity: str) -> None:
     template = fleet(capacity=capacity)
     assert template.properties("AWS::EC2::PlacementGroup")["Strategy"] == "cluster"
     data = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]
@@ -210,13 +210,13 @@ def test_efa_nodes_are_placed_close_together(capacity: str) -> None:
     ],
     ids=["capacity-block", "reservation", "without EFA"],
 )
-def test_no_placement_group_is_made_where_none_belongs(settings: dict[str, Any]) -> None:
+def test_no_placement_group_is_created_without_need(settings: dict[str, Any]) -> None:
     template = fleet(**settings)
     assert not template.resources("AWS::EC2::PlacementGroup")
     assert "Placement" not in template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]
 
 
-def test_a_placement_group_of_your_own_is_used() -> None:
+def test_existing_placement_group_is_used() -> None:
     template = fleet(placement_group="ours", capacity="reservation", reservation_id=RESERVATION)
     assert not template.resources("AWS::EC2::PlacementGroup")
     data = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]
@@ -245,13 +245,13 @@ def test_nodes_that_would_outlive_their_stack_are_refused() -> None:
         synthesize(kept)
 
 
-def test_another_generation_is_another_version_of_the_launch_template() -> None:
+def test_changed_generation_is_another_launch_template_version() -> None:
     before, after = (fleet(node_generation=number).properties("AWS::EC2::LaunchTemplate") for number in (1, 2))
     assert before != after
     assert before["LaunchTemplateData"] == after["LaunchTemplateData"]
 
 
-def test_the_efa_group_is_on_every_interface_with_those_given() -> None:
+def test_efa_group_is_on_every_interface_with_given_groups() -> None:
     stack = new_stack()
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2d"])
     ours = ec2.SecurityGroup.from_security_group_id(stack, "Ours", "sg-0123456789abcdef0")
@@ -283,7 +283,7 @@ def test_reconciler_and_gate_have_the_replacement_limit_of_the_plan(
     [({}, {443}), ({"neuron_software": "install", "ami": "ami-0123456789abcdef0"}, {80, 443})],
     ids=["nothing", "packages"],
 )
-def test_in_a_vpc_of_your_own_http_goes_out_only_if_the_plan_downloads(settings: Json, ports: set[int]) -> None:
+def test_http_egress_in_existing_vpc_is_open_only_for_downloads(settings: Json, ports: set[int]) -> None:
     template = cluster_template(**OWN_NETWORK, **settings, dns_servers=("10.1.0.2",))
     (group,) = template.resources("AWS::EC2::SecurityGroup").values()
     rules = group["Properties"]["SecurityGroupEgress"]

@@ -1,4 +1,4 @@
-"""NeuronFleet in an app of a user: grants, ports, metrics, events and outputs."""
+"""NeuronFleet in a user's app: grants, ports, metrics, events and outputs."""
 
 import json
 from functools import cache
@@ -31,7 +31,7 @@ OTHER_ACCOUNT = "444455556666"
 
 @cache
 def app(team: str = "ml") -> Template:
-    """The template of an app with a VPC of two zones, a load balancer and a key, and a fleet in the second zone."""
+    """The template of an app with a VPC of two zones, a load balancer, a key, and a fleet in the second zone."""
     made = new_app()
     stack = Stack(made, "Web", env=Environment(region=REGION))
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a", "us-west-2b"], nat_gateways=1)
@@ -76,7 +76,7 @@ def launch_template_data() -> Json:
 
 
 def statements_of(role: str) -> list[Json]:
-    """The statements of the policies of a role, by the beginning of its logical id."""
+    """The statements of the policies of a role, by the prefix of its logical id."""
     policies = app().resources("AWS::IAM::Policy").values()
     ours = [
         one["Properties"] for one in policies if any(role in name for name in references(one["Properties"]["Roles"]))
@@ -84,7 +84,7 @@ def statements_of(role: str) -> list[Json]:
     return [statement for one in ours for statement in one["PolicyDocument"]["Statement"]]
 
 
-def test_what_is_granted_to_a_fleet_is_granted_to_its_role_with_the_key() -> None:
+def test_grant_to_fleet_is_on_its_role_and_the_key() -> None:
     reading = [one for one in statements_of("NodeRole") if "s3:GetObject*" in as_list(one["Action"])]
     assert any(name.startswith("Data") for name in references(reading))
     assert [one for one in statements_of("NodeRole") if "kms:Decrypt" in as_list(one["Action"])]
@@ -102,7 +102,7 @@ def test_auto_scaling_may_use_the_key_of_the_volumes() -> None:
     )
 
 
-def test_ports_are_opened_in_the_nodes_own_group() -> None:
+def test_ports_are_opened_in_the_group_of_the_nodes() -> None:
     (nodes,) = [name for name in app().resources("AWS::EC2::SecurityGroup") if name.startswith("FleetSecurityGroup")]
     rules = [one["Properties"] for one in app().resources("AWS::EC2::SecurityGroupIngress").values()]
     opened = [one for one in rules if one.get("FromPort") == 8080 and references(one["GroupId"]) == {nodes}]
@@ -116,7 +116,7 @@ def test_nodes_are_registered_with_the_target_group() -> None:
     assert app().properties("AWS::ElasticLoadBalancingV2::TargetGroup")["TargetType"] == "instance"
 
 
-def test_failed_nodes_of_the_log_are_counted_under_the_clusters_name() -> None:
+def test_failed_nodes_in_the_log_are_counted_by_cluster_name() -> None:
     counted = app().properties("AWS::Logs::MetricFilter")
     assert references(counted["LogGroupName"]) == {name for name in references(counted) if "Keeper" in name}
     assert counted["FilterPattern"] == '{ $.record.state = "failed" }'
@@ -126,7 +126,7 @@ def test_failed_nodes_of_the_log_are_counted_under_the_clusters_name() -> None:
     assert metric["MetricNamespace"] == "TrainiumCdk/web-train"
 
 
-def test_the_tag_of_a_failed_node_of_this_cluster_is_sent_to_the_target() -> None:
+def test_tag_of_failed_node_of_this_cluster_is_sent_to_target() -> None:
     (rule,) = [one for name, one in app().resources("AWS::Events::Rule").items() if name.startswith("FleetPage")]
     assert rule["Properties"]["EventPattern"]["detail"]["tags"] == {
         "trn:cluster": ["web-train"],
@@ -155,9 +155,9 @@ def tag_change(instance: str) -> Json:
 
 
 @mock_aws
-def test_rule_matches_the_tags_of_the_reconciler_on_a_failed_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rule_matches_reconciler_tags_on_a_failed_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # takes seconds
+    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # Takes seconds.
     nodes = Fleet(nodes=2, region=REGION)
     proven, failed = nodes.instances
     client("ec2").create_tags(Resources=nodes.instances, Tags=[{"Key": CLUSTER_TAG, "Value": "web-train"}])
@@ -179,7 +179,7 @@ def test_tags_of_the_app_reach_instances_volumes_and_interfaces() -> None:
         assert {"Key": "trn:cluster", "Value": "web-train"} in one["Tags"]
 
 
-def test_another_tag_of_the_app_needs_no_other_nodes() -> None:
+def test_changed_tag_of_the_app_requires_no_new_nodes() -> None:
     for kind in (RESOURCE_TYPE, "AWS::EC2::PlacementGroup"):
         assert app().properties(kind) == app("web").properties(kind)
 
@@ -191,14 +191,14 @@ def test_variables_with_any_resolved_value_reach_the_nodes() -> None:
     assert any("NOTE=aXQncw==" in part for part in user_data if isinstance(part, str))
 
 
-def test_another_value_of_a_variable_needs_other_nodes() -> None:
+def test_changed_variable_requires_new_nodes() -> None:
     uses = app().properties(RESOURCE_TYPE)["Uses"]
     assert as_text(uses["environment_DATA"]) == f"s3://${{{_bucket('Data')}}}"
     assert {"volume_key", "block_devices"} <= uses.keys()
 
 
-def test_what_takes_an_interface_of_the_cdk_takes_its_classes_too() -> None:
-    """pyright reads the same file."""
+def test_parameters_of_cdk_interfaces_accept_their_classes() -> None:
+    """pyright checks the types in this file."""
     stack = new_stack()
     ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
     give_everything(stack, ec2_service)

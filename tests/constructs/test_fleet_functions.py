@@ -1,4 +1,4 @@
-"""The functions of a fleet in the template of a cluster: what they may do, and what waits for them."""
+"""The functions of a fleet in the template of a cluster: their permissions, and what depends on them."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ OF_THE_CLUSTER = {"aws:ResourceTag/trn:cluster": "trn-pilot"}
 
 
 def allowed(template: Template, role: str) -> list[Json]:
-    """The statements of the policies whose logical id holds a name."""
+    """The statements of the policies whose logical id contains a name."""
     return [
         statement
         for name, policy in template.resources("AWS::IAM::Policy").items()
@@ -25,7 +25,7 @@ def allowed(template: Template, role: str) -> list[Json]:
 
 
 def of_nodes(**settings: Any) -> set[tuple[str, str]]:
-    """What nodes may do below the bucket of their records, whose name is left out."""
+    """The permissions of nodes below the bucket of their records, without the bucket's name."""
     template = cluster_template(**settings)
     (bucket,) = [name for name in template.resources("AWS::S3::Bucket") if "Records" in name]
     found = granted(allowed(template, "FleetRole"))
@@ -33,7 +33,7 @@ def of_nodes(**settings: Any) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("kind", [QUOTA_CHECK, READINESS])
-def test_cloudformation_waits_longer_than_a_function_lasts(kind: str) -> None:
+def test_service_timeout_exceeds_that_of_the_function(kind: str) -> None:
     template, properties = cluster_template(), cluster_template().properties(kind)
     (asker,) = [
         one["Properties"] for name, one in template.resources("AWS::Lambda::Function").items() if "Asker" in name
@@ -45,7 +45,7 @@ def test_cloudformation_waits_longer_than_a_function_lasts(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "functions"), [(QUOTA_CHECK, ("Asker",)), (READINESS, ("GateWatcher", "FleetKeeper"))]
 )
-def test_functions_have_their_permissions_before_they_are_called(kind: str, functions: tuple[str, ...]) -> None:
+def test_functions_have_permissions_before_they_are_called(kind: str, functions: tuple[str, ...]) -> None:
     template = cluster_template()
     (resource,) = template.resources(kind).values()
     needed = {name for name in template.resources() if any(one in name for one in functions)}
@@ -65,7 +65,7 @@ def test_quota_check_may_only_read() -> None:
     assert actions - reads == {"logs:CreateLogStream", "logs:PutLogEvents"}
 
 
-def test_quota_check_comes_before_any_instance_and_needs_nothing_else() -> None:
+def test_quota_check_precedes_instances_and_needs_nothing_else() -> None:
     template = cluster_template()
     (name,) = template.resources(QUOTA_CHECK)
     assert name in template.before(template.logical_id(GROUP))
@@ -75,7 +75,7 @@ def test_quota_check_comes_before_any_instance_and_needs_nothing_else() -> None:
 @pytest.mark.parametrize(
     "settings", [{"capacity": "reservation", "reservation_id": RESERVATION}, {"quota_gate": False}], ids=str
 )
-def test_quota_check_is_left_out_where_it_has_nothing_to_check(settings: dict[str, Any]) -> None:
+def test_quota_check_is_omitted_with_nothing_to_check(settings: dict[str, Any]) -> None:
     assert not cluster_template(**settings).resources(QUOTA_CHECK)
 
 
@@ -122,7 +122,7 @@ def test_reconciler_is_invoked_for_records_terminations_and_block_end() -> None:
     ]
 
 
-def test_only_nodes_that_log_on_to_each_other_exchange_keys() -> None:
+def test_only_nodes_that_connect_to_each_other_exchange_keys() -> None:
     assert of_nodes(internode_ssh=True) - of_nodes() == {
         ("s3:PutObject", "/ssh/${aws:userid}.json"),
         ("s3:GetObject", "/ssh/*"),

@@ -1,4 +1,4 @@
-"""Where a fleet may be put: a VPC that the CDK CLI has yet to look up, a stack for any region, a nested stack."""
+"""The places of a fleet: a VPC that the CDK CLI has not looked up yet, a stack without region, a nested stack."""
 
 from typing import Any
 
@@ -16,7 +16,9 @@ ZONE = ec2.SubnetSelection(availability_zones=["us-west-2b"])
 
 
 def test_vpc_placeholder_of_a_pending_lookup_is_accepted() -> None:
-    """So that `cdk bootstrap` works, and the first synthesis, after which the CLI looks and synthesises again."""
+    """Needed by `cdk bootstrap`, and by the first synthesis, after which the CLI looks up the VPC and synthesises
+    again.
+    """
     stack = Stack(new_app(), "Web", env=Environment(account="111122223333", region=REGION))
     vpc = ec2.Vpc.from_lookup(stack, "Vpc", vpc_name="web")
     NeuronFleet(stack, "Any", instance_type=TYPE, vpc=vpc)
@@ -27,7 +29,7 @@ def test_vpc_placeholder_of_a_pending_lookup_is_accepted() -> None:
 
 @pytest.mark.parametrize("kind", [ElasticFileSystem, LustreFileSystem])
 def test_file_systems_role_and_target_group_may_be_of_another_stack(kind: Any) -> None:
-    """A stack that lives longer than the nodes, and must not depend on theirs."""
+    """A stack that outlives the nodes and must not depend on theirs."""
     app = new_app()
     base, nodes = (Stack(app, name, env=Environment(region=REGION)) for name in ("Base", "Nodes"))
     vpc = ec2.Vpc(base, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
@@ -50,7 +52,7 @@ def test_file_systems_role_and_target_group_may_be_of_another_stack(kind: Any) -
     assert base.dependencies == []
 
 
-def test_a_vpc_that_was_looked_up_has_its_private_subnets_to_choose_from() -> None:
+def test_looked_up_vpc_offers_its_private_subnets() -> None:
     subnets = [
         {"subnetId": f"subnet-{zone}", "cidr": "10.0.0.0/20", "availabilityZone": zone, "routeTableId": "rtb-1"}
         for zone in ("us-west-2a", "us-west-2b")

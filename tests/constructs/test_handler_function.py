@@ -1,4 +1,4 @@
-"""HandlerFunction: what Lambda gets, and what is left of it afterwards."""
+"""HandlerFunction: its code in Lambda, and what its deletion leaves."""
 
 import re
 import shutil
@@ -43,7 +43,7 @@ def asset(template: Template) -> Path:
     return folder
 
 
-def test_every_handler_is_tried_here() -> None:
+def test_tests_cover_every_handler() -> None:
     folder = Path(trainium_runtime.handlers.__file__).parent
     handlers = {path.stem for path in folder.glob("*.py") if "\ndef handle(" in path.read_text()}
     assert handlers == set(HANDLERS)
@@ -59,8 +59,8 @@ def test_handler_imports_only_the_standard_library_and_boto3(handler: str) -> No
     subprocess.run([sys.executable, "-I", "-S", "-B", "-c", program], check=True)
 
 
-def test_the_code_is_runtime_and_wire_and_nothing_else() -> None:
-    """So a change of any other file of this repository leaves deployed functions as they are."""
+def test_code_is_only_runtime_and_wire() -> None:
+    """A change of any other file of this repository therefore does not change deployed functions."""
     code = asset(function("fleet_readiness"))
     shipped = {path.relative_to(code) for path in code.rglob("*") if path.is_file()}
     packages = ("src/trainium_runtime", "src/trainium_wire")
@@ -68,10 +68,10 @@ def test_the_code_is_runtime_and_wire_and_nothing_else() -> None:
     assert {Path("src") / path for path in shipped} == expected
 
 
-def test_code_of_a_checkout_with_umask_077_is_readable_for_lambda(
+def test_code_of_checkout_with_umask_077_is_readable_for_lambda(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hash of an asset does not cover modes: an asset that was published with 0600 would stay so."""
+    """The hash of an asset does not cover modes: an asset published with 0600 would stay so."""
     source = tmp_path / "trainium_runtime"
     shutil.copytree(Path(trainium_runtime.__file__).parent, source)
     for path in (source, *source.rglob("*")):
@@ -86,7 +86,7 @@ def test_code_of_a_checkout_with_umask_077_is_readable_for_lambda(
 
 
 @pytest.mark.parametrize(("minutes", "seconds"), [(1, 7 * 60), (15, 49 * 60)])
-def test_a_custom_resource_waits_for_all_attempts_of_its_function(minutes: int, seconds: int) -> None:
+def test_custom_resource_waits_for_all_attempts_of_its_function(minutes: int, seconds: int) -> None:
     stack = new_stack()
     function = HandlerFunction(stack, "Function", handler="node_subnet", timeout_minutes=minutes)
     function.custom_resource(stack, "Resource", resource_type="Custom::Mine", properties={"A": "1"})
@@ -95,26 +95,26 @@ def test_a_custom_resource_waits_for_all_attempts_of_its_function(minutes: int, 
     assert resource["DependsOn"]
 
 
-def test_no_construct_makes_a_custom_resource_without_a_service_timeout() -> None:
+def test_every_custom_resource_has_a_service_timeout() -> None:
     """CloudFormation waits an hour for a function that cannot answer, at creation and again at deletion."""
     folder = Path(handler_function.__file__).parent
     making = {path.name for path in folder.rglob("*.py") if re.search(r"\bCustomResource\(", path.read_text())}
     assert making == {"handler_function.py"}
 
 
-def test_the_log_goes_with_the_stack() -> None:
+def test_log_group_is_deleted_with_the_stack() -> None:
     (log,) = function("fleet_readiness").resources("AWS::Logs::LogGroup").values()
     assert log["DeletionPolicy"] == "Delete"
     assert log["Properties"]["RetentionInDays"] == 30
 
 
-def test_the_function_logs_there() -> None:
+def test_function_logs_to_its_log_group() -> None:
     template = function("fleet_readiness")
     logging = template.properties("AWS::Lambda::Function")["LoggingConfig"]
     assert logging == {"LogGroup": {"Ref": template.logical_id("AWS::Logs::LogGroup")}}
 
 
-def test_the_function_may_write_its_log_and_create_no_other() -> None:
+def test_function_may_write_its_log_and_create_no_other() -> None:
     template = function("fleet_readiness")
     (statement,) = statements(template)
     assert statement["Action"] == ["logs:CreateLogStream", "logs:PutLogEvents"]

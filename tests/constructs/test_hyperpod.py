@@ -1,4 +1,4 @@
-"""The HyperPod cluster of a plan, by its two orchestrators."""
+"""The HyperPod cluster of a plan with each of the two orchestrators."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def group(name: str, **settings: Any) -> Json:
     return found
 
 
-def test_with_slurm_one_controller_leads_the_workers() -> None:
+def test_slurm_cluster_has_one_controller() -> None:
     assert cluster()["Orchestrator"] == {"Slurm": {"SlurmConfigStrategy": "Managed"}}
     assert group("controller")["InstanceCount"] == 1
     assert group("controller")["SlurmConfig"] == {"NodeType": "Controller"}
@@ -41,7 +41,7 @@ def test_faulty_nodes_are_replaced_by_default(setting: str, mode: str) -> None:
 @pytest.mark.parametrize(
     ("nodes", "checks"), [(1, ["InstanceStress"]), (2, ["InstanceStress", "InstanceConnectivity"])]
 )
-def test_new_nodes_are_stressed_and_connected_where_there_are_two(nodes: int, checks: list[str]) -> None:
+def test_several_new_nodes_get_stress_and_connectivity_checks(nodes: int, checks: list[str]) -> None:
     assert group("workers", nodes=nodes)["OnStartDeepHealthChecks"] == checks
 
 
@@ -51,27 +51,27 @@ def test_training_plan_applies_only_to_workers() -> None:
     assert "TrainingPlanArn" not in group("controller", **settings)
 
 
-def test_interfaces_are_efa_only_when_the_plan_says_so() -> None:
+def test_interfaces_are_efa_only_if_the_plan_requires_it() -> None:
     assert "NetworkInterface" not in group("workers")
     assert group("workers", secondary_interface_type="efa-only")["NetworkInterface"] == {"InterfaceType": "efa-only"}
 
 
 @pytest.mark.parametrize(("settings", "hook"), [({}, "OnInitComplete"), (EKS, "OnCreate")], ids=["slurm", "eks"])
-def test_the_lifecycle_script_runs_at_the_moment_of_its_orchestrator(settings: Json, hook: str) -> None:
+def test_lifecycle_script_runs_at_the_event_of_its_orchestrator(settings: Json, hook: str) -> None:
     lifecycle = group("workers", **settings)["LifeCycleConfig"]
     assert lifecycle.keys() == {"SourceS3Uri", hook}
     (files,) = hyperpod_template(**settings).resources("Custom::TrnBucketFiles").values()
     assert lifecycle[hook] in files["Properties"]["Files"]
 
 
-def test_the_longest_name_of_that_bucket_is_one_that_s3_takes() -> None:
+def test_longest_bucket_name_is_valid_for_s3() -> None:
     template = hyperpod_template(cluster_name="c" * 32)
     (bucket,) = [r for name, r in template.resources("AWS::S3::Bucket").items() if "Lifecycle" in name]
     prefix = bucket["Properties"]["BucketName"]["Fn::Join"][1][0]
     assert len(prefix) + len("0123456789ab") <= 63
 
 
-def test_the_scripts_are_there_and_may_be_read_before_the_first_node() -> None:
+def test_scripts_are_readable_before_the_first_node() -> None:
     template = hyperpod_template()
     before = template.before(template.logical_id("AWS::SageMaker::Cluster"))
     needed = {template.logical_id("Custom::TrnBucketFiles")}
@@ -82,7 +82,7 @@ def test_the_scripts_are_there_and_may_be_read_before_the_first_node() -> None:
     assert needed <= before
 
 
-def test_nodes_talk_to_each_other_over_efa_in_both_directions() -> None:
+def test_nodes_connect_to_each_other_over_efa_in_both_directions() -> None:
     template = hyperpod_template()
     (own,) = [n for n in template.resources("AWS::EC2::SecurityGroup") if "Nodes" in n]
     assert cluster()["VpcConfig"]["SecurityGroupIds"] == [{"Fn::GetAtt": [own, "GroupId"]}]
@@ -106,7 +106,7 @@ def test_nodes_join_the_security_group_of_their_eks_cluster() -> None:
     [({}, {80, 443}), ({"egress": "vpc-endpoints"}, {443}), (EKS, {80, 443})],
     ids=["nat-gateway", "vpc-endpoints", "own-vpc"],
 )
-def test_packages_are_fetched_by_http_too_where_there_is_an_internet(settings: Json, ports: set[int]) -> None:
+def test_http_egress_is_open_with_internet_access(settings: Json, ports: set[int]) -> None:
     groups = hyperpod_template(**settings).resources("AWS::EC2::SecurityGroup")
     (rules,) = [r["Properties"]["SecurityGroupEgress"] for name, r in groups.items() if "Nodes" in name]
     assert {rule["FromPort"] for rule in rules} == ports
@@ -115,7 +115,7 @@ def test_packages_are_fetched_by_http_too_where_there_is_an_internet(settings: J
 ENDS: dict[str, Any] = {"ends": "5d"}
 
 
-def test_clock_of_hyperpod_only_deletes_its_stack() -> None:
+def test_schedule_of_hyperpod_only_deletes_its_stack() -> None:
     template = hyperpod_template(**ENDS)
     (policy,) = [one for name, one in template.resources("AWS::IAM::Policy").items() if "PilotClockPolicy" in name]
     allowed = granted(policy["Properties"]["PolicyDocument"]["Statement"])
@@ -132,17 +132,17 @@ def test_clock_of_hyperpod_only_deletes_its_stack() -> None:
     assert ("cloudformation:DeleteStack", "${AWS::StackId}") in allowed
 
 
-def test_the_clock_goes_after_the_cluster_so_that_it_can_try_again() -> None:
+def test_schedule_is_deleted_after_the_cluster_so_that_it_can_retry() -> None:
     template = hyperpod_template(**ENDS)
     before = template.before(template.logical_id("AWS::SageMaker::Cluster"))
     assert {template.logical_id("AWS::Scheduler::Schedule"), template.logical_id("AWS::SNS::Topic")} <= before
 
 
-def test_a_capacity_block_of_the_plan_is_no_affair_of_hyperpod() -> None:
+def test_capacity_block_of_the_plan_does_not_affect_hyperpod() -> None:
     assert not hyperpod_template(**reserved_block()).resources("AWS::Scheduler::Schedule")
 
 
-def test_a_budget_reports_of_a_cluster_and_stops_nothing() -> None:
+def test_budget_of_cluster_reports_and_stops_nothing() -> None:
     template = hyperpod_template(budget_usd=500)
     assert len(template.resources("AWS::Budgets::Budget")) == 1
     assert not template.resources("AWS::Scheduler::Schedule")

@@ -1,4 +1,4 @@
-"""The ids of an app: none that the constructs take is one that an app would choose."""
+"""The ids in an app: constructs use no id that an app would choose."""
 
 from functools import cache
 
@@ -33,7 +33,7 @@ def app() -> tuple[set[str], Json]:
     return {one.node.id for one in stack.node.children}, template
 
 
-def test_what_constructs_put_into_the_stack_itself_is_named_after_this_package() -> None:
+def test_ids_in_the_stack_begin_with_the_package_name() -> None:
     ids, _ = app()
     assert ids >= OF_AN_APP
     assert [one for one in ids - OF_AN_APP if not one.startswith((OURS, *OF_THE_CDK))] == []
@@ -55,7 +55,7 @@ def test_app_parameter_named_asleep_is_refused() -> None:
     assert "got a stack with another parameter, Stack/Asleep;" in error
 
 
-def test_an_imported_cache_takes_no_id_beside_its_own() -> None:
+def test_imported_cache_uses_no_second_id() -> None:
     stack = new_stack()
     s3.Bucket(stack, "CacheBucket")
     CompileCache.from_compile_cache_attributes(stack, "Cache", bucket_name="my-cache")

@@ -1,4 +1,4 @@
-"""allow_jobs: what the nodes may reach for jobs, besides the bucket of the cluster."""
+"""allow_jobs: what nodes may reach for jobs outside the cluster's bucket."""
 
 from aws_cdk import aws_iam as iam
 
@@ -18,11 +18,11 @@ def allowed(access: JobAccess) -> set[tuple[str, str]]:
     return {each for policy in policies for each in granted(policy["Properties"]["PolicyDocument"]["Statement"])}
 
 
-def test_without_settings_nothing_is_allowed() -> None:
+def test_nothing_is_allowed_without_settings() -> None:
     assert allowed(JobAccess()) == set()
 
 
-def test_each_folder_and_secret_is_allowed_by_its_name_and_no_other() -> None:
+def test_only_named_folders_and_secrets_are_allowed() -> None:
     access = JobAccess(inputs=("s3://data/a/b/",), checkpoints="s3://mine/kept", secrets=(PARAMETER, SECRET))
     s3 = "arn:aws:s3:::"
     assert allowed(access) == {

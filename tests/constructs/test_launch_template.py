@@ -1,4 +1,4 @@
-"""Launch templates, for every plan the catalogue allows: AWS refuses the wrong ones only at launch."""
+"""Launch templates for every plan in the catalogue, because AWS refuses invalid ones only at launch."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +20,7 @@ USER_DATA = "#!/bin/bash\necho node\n"
 
 
 def launch_template(plan: Plan, **arguments: Any) -> Json:
-    """The properties of the launch template alone, with two security groups that exist already."""
+    """The properties of the launch template alone, with two existing security groups."""
     stack = new_stack()
     ids = ("sg-0000000000000000a", "sg-0000000000000000b")
     groups = [ec2.SecurityGroup.from_security_group_id(stack, name, name) for name in ids]
@@ -43,7 +43,7 @@ def data_of(**settings: Any) -> Json:
 
 @given(plan=plans())
 @settings(max_examples=40)
-def test_what_holds_for_every_plan(plan: Plan) -> None:
+def test_launch_template_of_any_plan_is_valid(plan: Plan) -> None:
     data = launch_template(plan)["LaunchTemplateData"]
     interfaces = data["NetworkInterfaces"]
     assert [interface["NetworkCardIndex"] for interface in interfaces] == list(range(max(plan.type.efa_interfaces, 1)))
@@ -63,7 +63,7 @@ def test_what_holds_for_every_plan(plan: Plan) -> None:
     assert data["InstanceType"] == plan.instance_type
 
 
-def test_metadata_takes_tokens_only_and_containers_reach_it() -> None:
+def test_metadata_requires_tokens_and_is_reachable_from_containers() -> None:
     assert data_of()["MetadataOptions"] == {
         "HttpEndpoint": "enabled",
         "HttpTokens": "required",
@@ -71,7 +71,7 @@ def test_metadata_takes_tokens_only_and_containers_reach_it() -> None:
     }
 
 
-def test_the_root_volume_is_encrypted_gp3_of_the_plans_size() -> None:
+def test_root_volume_is_encrypted_gp3_of_the_planned_size() -> None:
     assert data_of(root_volume_gib=700, root_device_name="/dev/xvda")["BlockDeviceMappings"] == [
         {
             "DeviceName": "/dev/xvda",
@@ -87,7 +87,7 @@ def test_the_root_volume_is_encrypted_gp3_of_the_plans_size() -> None:
 
 
 @pytest.mark.parametrize("resource_type", ["instance", "volume", "network-interface"])
-def test_what_a_launch_creates_is_tagged(resource_type: str) -> None:
+def test_launched_resources_are_tagged(resource_type: str) -> None:
     specifications = data_of(tags={"team": "ml"})["TagSpecifications"]
     (tags,) = [spec["Tags"] for spec in specifications if spec["ResourceType"] == resource_type]
     assert {tag["Key"]: tag["Value"] for tag in tags} == {
@@ -97,7 +97,7 @@ def test_what_a_launch_creates_is_tagged(resource_type: str) -> None:
     }
 
 
-def test_the_image_comes_from_an_ssm_parameter_at_deployment() -> None:
+def test_image_is_resolved_from_ssm_parameter_at_deployment() -> None:
     name = "/aws/service/neuron/dlami/multi-framework/ubuntu-24.04/latest/image_id"
     stack = new_stack()
     groups = [ec2.SecurityGroup.from_security_group_id(stack, "Group", "sg-0000000000000000a")]
@@ -111,7 +111,7 @@ def test_the_image_comes_from_an_ssm_parameter_at_deployment() -> None:
     }
 
 
-def test_parameters_of_an_app_come_to_what_the_same_plan_does() -> None:
+def test_app_parameters_equal_those_of_the_plan() -> None:
     stack = new_stack()
     vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["a"])
     groups = [EfaSecurityGroup(stack, "Group", vpc=vpc)]

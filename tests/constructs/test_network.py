@@ -22,7 +22,7 @@ def network(egress: Egress, cidr: str = "10.42.0.0/16") -> Template:
 
 
 def endpoints(template: Template, kind: str) -> dict[str, str]:
-    """Logical id by service, such as `ssm`, of the endpoints of one kind."""
+    """Logical id by service, such as `ssm`, of the endpoints of one type."""
     return {
         as_text(resource["Properties"]["ServiceName"]).split(".")[-1]: logical_id
         for logical_id, resource in template.resources("AWS::EC2::VPCEndpoint").items()
@@ -31,19 +31,19 @@ def endpoints(template: Template, kind: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("egress", EGRESSES)
-def test_every_subnet_is_in_the_zone_by_its_id(egress: Egress) -> None:
+def test_subnets_are_in_the_zone_by_its_id(egress: Egress) -> None:
     subnets = network(egress).resources("AWS::EC2::Subnet").values()
     assert {subnet["Properties"].get("AvailabilityZoneId") for subnet in subnets} == {"usw2-az4"}
 
 
 @pytest.mark.parametrize("egress", EGRESSES)
-def test_no_subnet_gives_out_public_addresses(egress: Egress) -> None:
+def test_subnets_assign_no_public_addresses(egress: Egress) -> None:
     subnets = network(egress).resources("AWS::EC2::Subnet").values()
     assert {subnet["Properties"]["MapPublicIpOnLaunch"] for subnet in subnets} == {False}
 
 
 @pytest.mark.parametrize("egress", EGRESSES)
-def test_nodes_reach_s3_over_a_gateway_endpoint(egress: Egress) -> None:
+def test_nodes_reach_s3_through_a_gateway_endpoint(egress: Egress) -> None:
     template = network(egress)
     gateway = template.resources()[endpoints(template, "Gateway")["s3"]]["Properties"]
     tables = {
@@ -74,7 +74,7 @@ def test_closed_network_reaches_buckets_of_its_account_and_named_ones(egress: Eg
     assert len(policy_of(network(egress), "s3") or []) == 2
 
 
-def test_nat_gateway_and_unlimited_buckets_leave_the_endpoint_open() -> None:
+def test_nat_gateway_or_unlimited_buckets_leave_endpoint_open() -> None:
     assert policy_of(network("nat-gateway"), "s3") is None
     stack = new_stack()
     ClusterNetwork(stack, "Network", zone_id="usw2-az4", egress="none", s3_buckets=None)
@@ -86,7 +86,7 @@ def test_session_endpoint_serves_principals_of_the_account() -> None:
     assert statement["Condition"] == {"StringEquals": {"aws:PrincipalAccount": {"Ref": "AWS::AccountId"}}}
 
 
-def test_buckets_that_the_plan_names_are_reached() -> None:
+def test_buckets_of_the_plan_are_reachable() -> None:
     template = cluster_template(job_inputs=("s3://their-data/tokens",), cache_bucket="team-cache")
     (*_, named) = policy_of(template, "s3") or []
     assert {as_text(one).rpartition(":")[2].rstrip("/*") for one in named["Resource"]} == {"their-data", "team-cache"}
@@ -94,11 +94,11 @@ def test_buckets_that_the_plan_names_are_reached() -> None:
 
 @pytest.mark.parametrize("egress", CLOSED)
 @pytest.mark.parametrize("resource_type", WAYS_OUT)
-def test_nothing_leads_to_the_internet_unless_chosen(egress: Egress, resource_type: str) -> None:
+def test_internet_access_is_off_by_default(egress: Egress, resource_type: str) -> None:
     assert not network(egress).resources(resource_type)
 
 
-def test_with_a_nat_gateway_the_nodes_default_route_leads_there() -> None:
+def test_default_route_of_nodes_is_the_nat_gateway() -> None:
     template = network("nat-gateway")
     routes = {name: r["Properties"] for name, r in template.resources("AWS::EC2::Route").items()}
     (route,) = [route for name, route in routes.items() if "NodesSubnet" in name]
@@ -109,11 +109,11 @@ def test_with_a_nat_gateway_the_nodes_default_route_leads_there() -> None:
 @pytest.mark.parametrize(
     ("egress", "services"), [("vpc-endpoints", {"ssm", "ssmmessages"}), ("nat-gateway", set()), ("none", set())]
 )
-def test_only_a_closed_network_pays_for_session_endpoints(egress: Egress, services: set[str]) -> None:
+def test_only_closed_network_has_session_endpoints(egress: Egress, services: set[str]) -> None:
     assert set(endpoints(network(egress), "Interface")) == services
 
 
-def test_session_endpoints_take_https_from_the_vpc_and_nothing_else() -> None:
+def test_session_endpoints_accept_only_https_from_the_vpc() -> None:
     template = network("vpc-endpoints", "10.9.0.0/20")
     group = template.properties("AWS::EC2::SecurityGroup")
     (rule,) = group["SecurityGroupIngress"]
@@ -128,13 +128,13 @@ def test_session_endpoints_take_https_from_the_vpc_and_nothing_else() -> None:
 
 @pytest.mark.parametrize(("cidr", "nodes"), [("10.42.0.0/16", "10.42.0.0/17"), ("192.168.7.0/24", "192.168.7.0/25")])
 @pytest.mark.parametrize("egress", EGRESSES)
-def test_nodes_get_the_lower_half_of_the_block(egress: Egress, cidr: str, nodes: str) -> None:
+def test_nodes_get_the_lower_half_of_the_cidr(egress: Egress, cidr: str, nodes: str) -> None:
     subnets = network(egress, cidr).resources("AWS::EC2::Subnet")
     (block,) = [subnet["Properties"]["CidrBlock"] for name, subnet in subnets.items() if "NodesSubnet" in name]
     assert block == nodes
 
 
-def test_a_network_of_your_own_gains_an_s3_endpoint_and_nothing_else() -> None:
+def test_existing_network_gains_only_an_s3_endpoint() -> None:
     stack = new_stack()
     ClusterNetwork.from_cluster_network_attributes(stack, "Network", **OWN_NETWORK)
     template = synthesize(stack)

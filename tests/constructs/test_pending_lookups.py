@@ -28,7 +28,7 @@ def a_stack() -> Stack:
 
 
 def pending(stack: Stack) -> str:
-    """What an app gets for a parameter of Systems Manager at its first synthesis."""
+    """The value that an app gets for an SSM parameter at its first synthesis."""
     return ssm.StringParameter.value_from_lookup(stack, "/company/value")
 
 
@@ -67,15 +67,15 @@ def test_placeholder_of_pending_lookup_is_accepted(make: Callable[[Stack], objec
     make(a_stack())
 
 
-def test_zone_that_a_looked_up_vpc_lacks_is_refused() -> None:
-    """The same zone after the lookup: the account has others."""
+def test_zone_missing_in_a_looked_up_vpc_is_refused() -> None:
+    """The same zone after the lookup, in an account with other zones."""
     stack = a_stack()
     stack.node.set_context(f"availability-zones:account=111122223333:region={REGION}", ["us-west-2a", "us-west-2c"])
     with pytest.raises(PropsError, match="us-west-2a, us-west-2c"):
         PENDING["zone"](stack)
 
 
-def test_zone_in_a_stack_without_account_says_why_no_subnet_has_it() -> None:
+def test_zone_in_stack_without_account_explains_missing_subnet() -> None:
     stack = Stack(new_app(), "Web", env=Environment(region=REGION))
     with pytest.raises(PropsError) as error:
         fleet(stack, vpc_subnets=ec2.SubnetSelection(availability_zones=["us-west-2b"]))

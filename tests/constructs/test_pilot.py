@@ -1,4 +1,4 @@
-"""Pilot: the clock and the budget of a plan, and what each may do."""
+"""Pilot: the schedule and the budget of a plan, and their permissions."""
 
 import json
 from functools import cache
@@ -19,20 +19,20 @@ BLOCK: dict[str, Any] = {"capacity": "capacity-block", **reserved("capacity-bloc
 
 
 def the(template: Template, kind: str, name: str) -> tuple[str, Json]:
-    """Logical id and definition of the one resource of a kind whose id holds a name."""
+    """Logical id and definition of the only resource of a type whose id contains a name."""
     (found,) = [(i, resource) for i, resource in template.resources(kind).items() if name in i]
     return found
 
 
 @cache
 def variables(**settings: Any) -> dict[str, Any]:
-    """Of the clock's function."""
+    """Environment variables of the schedule's function."""
     _, function = the(cluster_template(**settings), FUNCTION, "PilotClock")
     return function["Properties"]["Environment"]["Variables"]
 
 
 def allowed(**settings: Any) -> dict[str, list[Json]]:
-    """The statements of the clock's role that allow each action."""
+    """The statements of the schedule's role that allow each action."""
     _, policy = the(cluster_template(**settings), "AWS::IAM::Policy", "PilotClockPolicy")
     found: dict[str, list[Json]] = {}
     for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
@@ -42,11 +42,11 @@ def allowed(**settings: Any) -> dict[str, list[Json]]:
 
 
 @pytest.mark.parametrize("settings", [{}, {"budget_usd": 500}])
-def test_plan_without_an_end_has_no_clock(settings: dict[str, Any]) -> None:
+def test_plan_without_an_end_has_no_schedule(settings: dict[str, Any]) -> None:
     assert not [name for name in cluster_template(**settings).resources(FUNCTION) if "PilotClock" in name]
 
 
-def test_the_name_of_a_budget_is_one_that_aws_takes_however_long_the_stacks_is() -> None:
+def test_budget_name_is_valid_for_any_stack_name() -> None:
     app = new_app()
     stacks = [Stack(app, "S" * length, env=Environment(region=REGION)) for length in (9, 128)]
     names = {budget_name(stack, "c" * 32, "notify") for stack in stacks}
@@ -54,12 +54,12 @@ def test_the_name_of_a_budget_is_one_that_aws_takes_however_long_the_stacks_is()
     assert all(name.endswith(f"-{'c' * 32}-us-west-2-notify") for name in names)
 
 
-def test_clock_gets_the_end_without_a_time_zone_database() -> None:
+def test_schedule_gets_the_end_without_a_time_zone_database() -> None:
     assert variables(ends="2026-12-01T18:00 Europe/Berlin")["ENDS"] == "2026-12-01T17:00Z"
     assert variables(ends="2w")["ENDS"] == "336h"
 
 
-def test_clock_may_resize_only_its_own_group() -> None:
+def test_schedule_may_resize_only_its_own_group() -> None:
     group = cluster_template(**ENDS).logical_id("AWS::AutoScaling::AutoScalingGroup")
     (statement,) = allowed(**ENDS)["autoscaling:SetDesiredCapacity"]
     assert as_text(statement["Resource"]).endswith(f":autoScalingGroup:*:autoScalingGroupName/${{{group}}}")
@@ -67,7 +67,7 @@ def test_clock_may_resize_only_its_own_group() -> None:
 
 
 @pytest.mark.parametrize("action", ["sns:TagResource", "sns:UntagResource"])
-def test_clock_may_write_only_its_tags_on_its_topic(action: str) -> None:
+def test_schedule_may_write_only_its_tags_and_topic(action: str) -> None:
     topic, _ = the(cluster_template(**STOPS), "AWS::SNS::Topic", "Notices")
     (statement,) = allowed(**STOPS)[action]
     assert as_text(statement["Resource"]) == f"${{{topic}}}"
@@ -79,7 +79,7 @@ def test_clock_may_write_only_its_tags_on_its_topic(action: str) -> None:
     }
 
 
-def test_clock_may_delete_only_its_stack_and_only_with_destroy() -> None:
+def test_schedule_may_delete_its_stack_only_with_destroy() -> None:
     assert "cloudformation:DeleteStack" not in allowed(**ENDS)
     (statement,) = allowed(**ENDS, ends_action="destroy")["cloudformation:DeleteStack"]
     assert statement["Resource"] == {"Ref": "AWS::StackId"}
@@ -94,7 +94,7 @@ OWN_STACK = "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack
         ("cloudformation:DeleteStack", OWN_STACK, True),
         ("cloudformation:DescribeStacks", OWN_STACK, True),
         ("cloudformation:UpdateStack", OWN_STACK, False),
-        ("cloudformation:DeleteStack", f"{OWN_STACK}1", False),  # of the same name, made later
+        ("cloudformation:DeleteStack", f"{OWN_STACK}1", False),  # Of the same name, created later.
         ("cloudformation:DeleteStack", OWN_STACK.replace("TrnClusterStack", "Foreign"), False),
         ("cloudformation:DeleteStack", OWN_STACK.replace("us-west-2", "us-east-1"), False),
         ("cloudformation:DeleteStack", OWN_STACK.replace("123456789012", "210987654321"), False),
@@ -103,10 +103,8 @@ OWN_STACK = "arn:aws:cloudformation:us-west-2:123456789012:stack/TrnClusterStack
         ("ec2:TerminateInstances", "*", False),
     ],
 )
-def test_by_an_evaluator_of_policies_the_clock_deletes_no_foreign_stack(
-    action: str, stack: str, permitted: bool
-) -> None:
-    """moto's evaluator, which knows actions and resources; the statements that decide here have no conditions."""
+def test_policy_evaluator_denies_deletion_of_other_stacks(action: str, stack: str, permitted: bool) -> None:
+    """Uses moto's evaluator, which covers actions and resources; the statements under test have no conditions."""
     _, policy = the(cluster_template(**ENDS, ends_action="destroy"), "AWS::IAM::Policy", "PilotClockPolicy")
     statements = [
         {**statement, "Resource": as_text(statement["Resource"]).replace("${AWS::StackId}", OWN_STACK)}
@@ -119,7 +117,7 @@ def test_by_an_evaluator_of_policies_the_clock_deletes_no_foreign_stack(
 
 
 @pytest.mark.parametrize("settings", [{**ENDS, "ends_action": "destroy"}, STOPS, BLOCK], ids=str)
-def test_the_clock_may_neither_change_a_stack_nor_hand_on_a_role(settings: dict[str, Any]) -> None:
+def test_schedule_may_neither_change_a_stack_nor_pass_a_role(settings: dict[str, Any]) -> None:
     assert allowed(**settings).keys() <= {
         "autoscaling:DescribeAutoScalingGroups",
         "autoscaling:SetDesiredCapacity",
@@ -137,7 +135,7 @@ def test_the_clock_may_neither_change_a_stack_nor_hand_on_a_role(settings: dict[
 
 
 @pytest.mark.parametrize("settings", [ENDS, STOPS, BLOCK], ids=str)
-def test_the_gate_asks_the_clock_and_comes_after_it(settings: dict[str, Any]) -> None:
+def test_gate_calls_the_schedule_and_depends_on_it(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
     function, _ = the(template, FUNCTION, "PilotClock")
     gate = template.logical_id("Custom::TrnFleetGate")
@@ -145,13 +143,13 @@ def test_the_gate_asks_the_clock_and_comes_after_it(settings: dict[str, Any]) ->
     assert template.logical_id("AWS::Scheduler::Schedule") in template.before(gate)
 
 
-def test_another_end_updates_the_gate() -> None:
+def test_changed_end_updates_the_gate() -> None:
     gates = [cluster_template(ends=ends).properties("Custom::TrnFleetGate") for ends in ("40h", "48h")]
     assert gates[0]["Pilot"] != gates[1]["Pilot"]
 
 
 def subscribers(**settings: Any) -> dict[tuple[str, int], str]:
-    """Address by kind and percentage."""
+    """Address by type and percentage."""
     found = cluster_template(**settings).properties("AWS::Budgets::Budget")["NotificationsWithSubscribers"]
     return {
         (n["Notification"]["NotificationType"], n["Notification"]["Threshold"]): as_text(n["Subscribers"][0]["Address"])
@@ -160,14 +158,14 @@ def subscribers(**settings: Any) -> dict[tuple[str, int], str]:
 
 
 @pytest.mark.parametrize("settings", [{"budget_usd": 500}, STOPS], ids=str)
-def test_what_is_nearly_spent_or_forecast_is_reported(settings: dict[str, Any]) -> None:
+def test_actual_and_forecast_thresholds_are_reported(settings: dict[str, Any]) -> None:
     notices, _ = the(cluster_template(**settings), "AWS::SNS::Topic", "Notices")
     shown = subscribers(**settings)
     assert shown["ACTUAL", 80] == shown["FORECASTED", 100] == f"${{{notices}}}"
     assert len(shown) == 3
 
 
-def test_only_a_budget_that_is_really_spent_reaches_the_clock() -> None:
+def test_only_a_spent_budget_reaches_the_schedule() -> None:
     template = cluster_template(**STOPS)
     spent, _ = the(template, "AWS::SNS::Topic", "Spent")
     assert [key for key, address in subscribers(**STOPS).items() if address == f"${{{spent}}}"] == [("ACTUAL", 100)]
@@ -175,7 +173,7 @@ def test_only_a_budget_that_is_really_spent_reaches_the_clock() -> None:
     assert (clock["Properties"]["Protocol"], as_text(clock["Properties"]["TopicArn"])) == ("lambda", f"${{{spent}}}")
 
 
-def test_the_clock_recognises_its_budget_by_name() -> None:
+def test_schedule_identifies_its_budget_by_name() -> None:
     budget = cluster_template(**STOPS).properties("AWS::Budgets::Budget")["Budget"]
     assert variables(**STOPS)["BUDGET"] == budget["BudgetName"]
 
@@ -191,7 +189,7 @@ def test_changed_budget_action_creates_a_new_budget() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"budget_usd": 500}, STOPS], ids=str)
-def test_topics_take_messages_of_this_accounts_budgets_over_tls(settings: dict[str, Any]) -> None:
+def test_topics_accept_messages_of_own_budgets_over_tls(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
     policies = template.resources("AWS::SNS::TopicPolicy").values()
     assert len(policies) == len(template.resources("AWS::SNS::Topic"))
@@ -207,9 +205,7 @@ def test_topics_take_messages_of_this_accounts_budgets_over_tls(settings: dict[s
     [(ENDS, ["Keeper", "PilotClock"]), (STOPS, ["Keeper", "PilotClock"]), ({"budget_usd": 500}, ["Keeper"])],
     ids=str,
 )
-def test_failing_clock_or_reconciler_alarms_the_topic_of_the_pilot(
-    settings: dict[str, Any], failing: list[str]
-) -> None:
+def test_failing_schedule_or_reconciler_alarms_the_topic(settings: dict[str, Any], failing: list[str]) -> None:
     template = cluster_template(**settings)
     topic, _ = the(template, "AWS::SNS::Topic", "Notices")
     alarms = [alarm["Properties"] for alarm in template.resources("AWS::CloudWatch::Alarm").values()]
@@ -229,7 +225,7 @@ def test_failing_clock_or_reconciler_alarms_the_topic_of_the_pilot(
     assert source.endswith(":cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:*")
 
 
-def test_a_budget_is_made_once_its_topics_take_its_messages() -> None:
+def test_budget_depends_on_policies_of_its_topics() -> None:
     template = cluster_template(**STOPS)
     before = template.before(template.logical_id("AWS::Budgets::Budget"))
     assert template.resources("AWS::SNS::TopicPolicy").keys() <= before

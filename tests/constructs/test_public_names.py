@@ -1,4 +1,6 @@
-"""docs/reference/constructs.md lists what `trainium_cdk` and `trainium_core` export; every parameter is described."""
+"""docs/reference/constructs.md lists the exports of `trainium_cdk` and `trainium_core`; every parameter is
+described.
+"""
 
 import inspect
 import re
@@ -27,13 +29,13 @@ PARAMETERS = {
     "vpc_cidr": "cidr",
     "warning_hours": "warn_before",
 }
-"""Parameters by the settings that have the same default, where the names differ."""
+"""Parameters by the settings with the same default, if their names differ."""
 MADE_OF_MORE_THAN_A_SETTING = {"capacity", "cluster_name", "machine_image"}
-"""Their defaults are told as objects of the CDK, or in words."""
+"""Defaults that are documented as objects of the CDK, or in words."""
 GIVEN_BY_EVERY_CONSTRUCT = {"self", "scope", "construct_id"}
 
 
-def test_no_other_module_of_the_wheel_promises_names() -> None:
+def test_no_other_module_has_public_names() -> None:
     of_wheel = [file for file in python_files() if set(file.parts[:2]) & PACKAGES.keys()]
     promising = {str(file) for file in of_wheel if re.search("^__all__", (ROOT / file).read_text(), re.MULTILINE)}
     assert promising == {"constructs/trainium_cdk/__init__.py", "src/trainium_core/__init__.py"}
@@ -46,27 +48,27 @@ def test_page_lists_exported_names_with_their_first_sentence() -> None:
 
 
 @pytest.mark.parametrize("name", CONSTRUCTS)
-def test_every_parameter_of_a_construct_is_described_with_its_default(name: str) -> None:
+def test_parameters_of_constructs_are_described_with_defaults(name: str) -> None:
     construct: Any = getattr(trainium_cdk, name)
     assert undescribed(construct.__init__, f"{construct.__doc__}\n{construct.__init__.__doc__}") == []
 
 
 @pytest.mark.parametrize("name", CONSTRUCTS)
-def test_every_public_attribute_of_a_construct_is_described(name: str) -> None:
+def test_public_attributes_of_constructs_are_described(name: str) -> None:
     for attribute, value in public_attributes(name):
         assert inspect.getdoc(value), attribute
 
 
 @pytest.mark.parametrize("name", CONSTRUCTS)
-def test_every_parameter_of_a_method_is_described_with_its_default(name: str) -> None:
+def test_parameters_of_methods_are_described_with_defaults(name: str) -> None:
     methods = {attribute: getattr(value, "__func__", value) for attribute, value in public_attributes(name)}
     for attribute, method in methods.items():
         if inspect.isfunction(method):
             assert undescribed(method, inspect.getdoc(method) or "") == [], attribute
 
 
-def test_documented_default_is_that_of_the_setting() -> None:
-    """A docstring is not generated, so it is held against the setting that the parameter becomes."""
+def test_documented_default_equals_that_of_the_setting() -> None:
+    """Docstrings are written by hand, so this compares them with the setting that the parameter becomes."""
     told = {f"{name}.{parameter}": one for name in CONSTRUCTS for parameter, one in told_defaults(name)}
     of_several = {"ClusterNetwork.cidr", "NeuronFleet.timeout", "QuotaCheck.nodes", "SageMakerTraining.max_runtime"}
     assert of_several <= set(told)
@@ -74,7 +76,7 @@ def test_documented_default_is_that_of_the_setting() -> None:
 
 
 def told_defaults(name: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """By parameter: what its docstring says after `Default:`, and the default of its setting, where that is a value."""
+    """Documented and actual default by parameter, if the documented one is a value."""
     construct: Any = getattr(trainium_cdk, name)
     text = f"{construct.__doc__}\n{construct.__init__.__doc__}"
     settings = {PARAMETERS.get(key, key): setting.default for key, setting in SETTINGS.items()}
@@ -85,7 +87,7 @@ def told_defaults(name: str) -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def public_attributes(name: str) -> Iterator[tuple[str, Any]]:
-    """What a class and those of this package that it inherits from have, by name."""
+    """The public attributes of a class and its base classes in this package, by name."""
     parts: tuple[type, ...] = getattr(trainium_cdk, name).__mro__
     for part in parts:
         if part.__module__.partition(".")[0] == trainium_cdk.__name__:
@@ -93,9 +95,9 @@ def public_attributes(name: str) -> Iterator[tuple[str, Any]]:
 
 
 def undescribed(function: Any, text: str) -> list[str]:
-    """The parameters that a docstring does not describe, and those with a default of which it does not say that."""
+    """The parameters that a docstring does not describe, and those whose default it does not state."""
     parameters = inspect.signature(function).parameters
-    if "kwargs" in parameters:  # jsii's own, of a construct that adds nothing
+    if "kwargs" in parameters:  # From jsii, for a construct without its own constructor.
         return []
     found = {name: re.search(rf"(?:^|[\s,]){name}\b[^:\n]*:", text) for name in parameters}
     starts = sorted(match.start() for match in found.values() if match)

@@ -1,4 +1,6 @@
-"""What AWS would refuse at the deployment is refused at synthesis: path, parameter, what is allowed and what to do."""
+"""Properties that AWS would refuse at deployment are refused at synthesis, with path, parameter, allowed values and
+fix.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
@@ -154,7 +156,7 @@ def refused(call: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_fleet_names_the_parameter_that_is_wrong(name: str) -> None:
+def test_fleet_names_the_wrong_parameter(name: str) -> None:
     props, parameter, fix = FLEETS[name]
     message = refused(lambda: fleet(**props()))
     assert f": {parameter}: got " in message
@@ -163,14 +165,14 @@ def test_fleet_names_the_parameter_that_is_wrong(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_constructs_name_the_parameter_that_is_wrong(name: str) -> None:
+def test_other_constructs_name_the_wrong_parameter(name: str) -> None:
     call, parameter, fix = OTHERS[name]
     message = refused(call)
     assert f": {parameter}: got " in message
     assert fix in message
 
 
-def test_several_mistakes_are_reported_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     message = refused(lambda: fleet(nodes=0, node_generation=0, logical_neuroncore_config=3))
     assert len(message.splitlines()) == 3
 
@@ -185,7 +187,7 @@ def test_imported_target_group_is_attached_once_with_a_warning() -> None:
     assert any("it must have the target type instance and be in the nodes' VPC" in one for one in warnings)
 
 
-def test_fleets_of_one_name_are_refused_where_they_are_deployed_together() -> None:
+def test_fleets_of_one_name_in_one_stage_are_refused() -> None:
     app = new_app()
     for number, region in enumerate((REGION, "us-east-1", REGION)):
         stack = Stack(app, f"Stack{number}", env=Environment(region=region))
@@ -199,7 +201,7 @@ def test_fleets_of_one_name_are_refused_where_they_are_deployed_together() -> No
 
 
 @pytest.mark.parametrize("kind", [ec2.SubnetType.PUBLIC, ec2.SubnetType.PRIVATE_ISOLATED], ids=lambda one: one.name)
-def test_subnet_without_a_way_to_s3_is_refused(kind: ec2.SubnetType) -> None:
+def test_subnet_without_route_to_s3_is_refused(kind: ec2.SubnetType) -> None:
     stack = Stack(new_app(), "Stack", env=Environment(region=REGION))
     configuration = [ec2.SubnetConfiguration(name="Nodes", subnet_type=kind)]
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a"], subnet_configuration=configuration)
@@ -211,14 +213,14 @@ def test_subnet_without_a_way_to_s3_is_refused(kind: ec2.SubnetType) -> None:
     assert subnet.node.validate() == []
 
 
-def test_second_switch_of_a_stack_is_refused() -> None:
+def test_second_switch_in_a_stack_is_refused() -> None:
     stack = Stack(new_app(), "Stack")
     SleepSwitch(stack, "One")
     with pytest.raises(PropsError, match=r"Stack/Two: scope: .* which has Stack/One"):
         SleepSwitch(stack, "Two")
 
 
-def test_end_is_the_instant_or_the_time_after_the_deployment() -> None:
+def test_end_is_an_instant_or_a_time_after_deployment() -> None:
     berlin = timezone(timedelta(hours=1))
     ends = [
         fleet(end_time=datetime(2030, 1, 1, 12, tzinfo=berlin)).pilot,
@@ -237,6 +239,6 @@ def test_end_is_the_instant_or_the_time_after_the_deployment() -> None:
     ],
     ids=["token", "missing file", "blank", "folder"],
 )
-def test_setup_script_is_text_that_is_known(make: Callable[[], SetupScript], message: str) -> None:
+def test_setup_script_requires_known_text(make: Callable[[], SetupScript], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()

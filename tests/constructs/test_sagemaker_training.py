@@ -1,4 +1,4 @@
-"""What a training job may do, its alerts, and what stays."""
+"""SageMaker training jobs: their permissions, their alerts, and what is retained."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ RUNNER_ROLE = "Runner"
 
 
 def policy_of(template: Template, role: str) -> list[Json]:
-    """The statements of the role whose logical id holds a name."""
+    """The statements of the role whose logical id contains a name."""
     return [
         statement
         for policy in template.resources("AWS::IAM::Policy").values()
@@ -29,7 +29,7 @@ def policy_of(template: Template, role: str) -> list[Json]:
 
 
 def resources_for(action: str, template: Template, role: str = JOB_ROLE) -> list[str]:
-    """Every resource that a role may use an action on."""
+    """Every resource on which a role may use an action."""
     return [
         as_text(resource)
         for statement in policy_of(template, role)
@@ -48,7 +48,7 @@ def store(template: Template) -> str:
     return name
 
 
-def test_sagemaker_can_take_the_role_on_behalf_of_this_account_only() -> None:
+def test_role_is_assumed_by_sagemaker_for_this_account_only() -> None:
     (statement,) = role(training_template(), JOB_ROLE)["AssumeRolePolicyDocument"]["Statement"]
     assert statement["Principal"] == {"Service": "sagemaker.amazonaws.com"}
     conditions = {key: {k: as_text(v) for k, v in test.items()} for key, test in statement["Condition"].items()}
@@ -66,18 +66,18 @@ def test_sagemaker_can_take_the_role_on_behalf_of_this_account_only() -> None:
         ("s3:DeleteObject", {"checkpoints", "neuron-compile-cache/direct"}),
     ],
 )
-def test_a_job_touches_objects_under_its_prefixes_only(action: str, folders: set[str]) -> None:
+def test_job_accesses_objects_only_under_its_prefixes(action: str, folders: set[str]) -> None:
     resources = resources_for(action, training_template())
     assert {resource.split("/", 1)[1] for resource in resources} == {f"{folder}/*" for folder in folders}
 
 
-def test_a_job_lists_its_prefixes_only() -> None:
+def test_job_lists_only_its_prefixes() -> None:
     listing = [s for s in policy_of(training_template(), JOB_ROLE) if "s3:ListBucket" in as_list(s["Action"])]
     prefixes = {prefix for s in listing for prefix in s["Condition"]["StringLike"]["s3:prefix"]}
     assert {prefix.removesuffix("/*") for prefix in prefixes} == {"source", "checkpoints", "neuron-compile-cache"}
 
 
-def test_with_an_image_of_your_own_a_job_pulls_that_and_not_aws() -> None:
+def test_job_with_custom_image_may_pull_only_that_image() -> None:
     own_image = "123456789012.dkr.ecr.us-west-2.amazonaws.com/team/training:1.0"
     template = training_template(sagemaker_image=own_image)
     (repository,) = resources_for("ecr:BatchGetImage", template)
@@ -85,7 +85,7 @@ def test_with_an_image_of_your_own_a_job_pulls_that_and_not_aws() -> None:
     assert template.json["Outputs"]["ImageUri"]["Value"] == own_image
 
 
-def test_in_a_vpc_interfaces_are_made_in_the_subnet_and_the_security_group_only() -> None:
+def test_interfaces_are_created_only_in_subnet_and_group() -> None:
     template = training_template(sagemaker_vpc=True)
     kinds = [resource.split(":")[-1] for resource in resources_for("ec2:CreateNetworkInterface", template)]
     subnet, group = template.logical_id("AWS::EC2::Subnet"), template.logical_id("AWS::EC2::SecurityGroup")
@@ -98,14 +98,14 @@ def test_in_a_vpc_interfaces_are_made_in_the_subnet_and_the_security_group_only(
     "action",
     ["ec2:CreateNetworkInterfacePermission", "ec2:DeleteNetworkInterface", "ec2:DeleteNetworkInterfacePermission"],
 )
-def test_in_a_vpc_a_job_hands_out_and_deletes_interfaces_of_its_subnet_only(action: str) -> None:
+def test_job_deletes_only_interfaces_of_its_subnet(action: str) -> None:
     template = training_template(sagemaker_vpc=True)
     (statement,) = [s for s in policy_of(template, JOB_ROLE) if action in as_list(s["Action"])]
     subnet = as_text(statement["Condition"]["ArnEquals"]["ec2:Subnet"])
     assert subnet.endswith(f":subnet/${{{template.logical_id('AWS::EC2::Subnet')}}}")
 
 
-def test_in_a_vpc_jobs_talk_to_each_other_over_efa_and_to_nothing_but_https() -> None:
+def test_jobs_in_vpc_use_only_efa_among_themselves_and_https() -> None:
     template = training_template(sagemaker_vpc=True)
     for direction, other in (("Ingress", "SourceSecurityGroupId"), ("Egress", "DestinationSecurityGroupId")):
         rule = template.properties(f"AWS::EC2::SecurityGroup{direction}")
@@ -125,7 +125,7 @@ def test_existing_network_gets_only_endpoint_and_security_group() -> None:
     }
 
 
-def test_a_key_of_your_own_encrypts_the_store_and_is_read_through_s3_only() -> None:
+def test_existing_key_encrypts_store_and_is_used_only_through_s3() -> None:
     template = training_template(sagemaker_kms_key=KMS_KEY)
     (rule,) = template.resources()[store(template)]["Properties"]["BucketEncryption"][
         "ServerSideEncryptionConfiguration"
@@ -142,7 +142,7 @@ def test_a_key_of_your_own_encrypts_the_store_and_is_read_through_s3_only() -> N
     ("url", "objects"),
     [("s3://corpus/wiki/en/", "corpus/wiki/en/*"), ("s3://corpus", "corpus/*"), ("s3://corpus/", "corpus/*")],
 )
-def test_data_of_your_own_may_be_read_and_not_written(url: str, objects: str) -> None:
+def test_existing_data_is_readable_and_not_writable(url: str, objects: str) -> None:
     template = training_template(sagemaker_data=url)
     assert [r for r in resources_for("s3:GetObject", template) if r.endswith(objects)]
     assert not [r for r in resources_for("s3:PutObject", template) if "corpus" in r]
@@ -156,7 +156,7 @@ def test_data_of_your_own_may_be_read_and_not_written(url: str, objects: str) ->
         ("trn-pilo", "Failed", False),
     ],
 )
-def test_a_failed_job_of_this_plan_matches_the_rule(name: str, status: str, matches: bool) -> None:
+def test_failed_job_of_this_plan_matches_the_rule(name: str, status: str, matches: bool) -> None:
     pattern = training_template().properties("AWS::Events::Rule")["EventPattern"]
     event = {
         "source": "aws.sagemaker",
@@ -166,7 +166,7 @@ def test_a_failed_job_of_this_plan_matches_the_rule(name: str, status: str, matc
     assert EventPattern.load(json.dumps(pattern)).matches_event(event) is matches
 
 
-def test_rule_may_send_the_event_of_sagemaker_unchanged_to_the_topic() -> None:
+def test_rule_may_send_unchanged_sagemaker_event_to_topic() -> None:
     template = training_template()
     topic, rule = template.logical_id("AWS::SNS::Topic"), template.logical_id("AWS::Events::Rule")
     (target,) = template.properties("AWS::Events::Rule")["Targets"]
@@ -185,7 +185,7 @@ def definition(**settings: Any) -> Json:
     return json.loads(as_text(template.properties("AWS::StepFunctions::StateMachine")["DefinitionString"]))
 
 
-def test_the_machine_in_the_template_is_the_one_that_the_tests_execute() -> None:
+def test_state_machine_in_template_is_the_tested_one() -> None:
     template = training_template(sagemaker_budget_hours=7, sagemaker_capacity_retries=2)
     (role_name,) = [name for name in template.resources("AWS::IAM::Role") if JOB_ROLE in name]
     run = TrainingRun(
@@ -203,7 +203,7 @@ def test_the_machine_in_the_template_is_the_one_that_the_tests_execute() -> None
     assert definition(sagemaker_budget_hours=7, sagemaker_capacity_retries=2) == expected
 
 
-def test_the_machine_runs_jobs_in_the_vpc_when_there_is_one() -> None:
+def test_state_machine_runs_jobs_in_the_vpc_of_the_plan() -> None:
     template = training_template(sagemaker_vpc=True)
     subnet, group = template.logical_id("AWS::EC2::Subnet"), template.logical_id("AWS::EC2::SecurityGroup")
     assert definition(sagemaker_vpc=True)["States"]["Train"]["Parameters"]["VpcConfig"] == {
@@ -213,7 +213,7 @@ def test_the_machine_runs_jobs_in_the_vpc_when_there_is_one() -> None:
     assert "VpcConfig" not in definition()["States"]["Train"]["Parameters"]
 
 
-def test_the_machine_runs_jobs_of_this_plan_only() -> None:
+def test_state_machine_runs_only_jobs_of_this_plan() -> None:
     for action in ("sagemaker:StopTrainingJob", "sagemaker:DescribeTrainingJob"):
         (jobs,) = resources_for(action, training_template(), RUNNER_ROLE)
         assert jobs.endswith(":training-job/trn-pilot--*")
@@ -225,7 +225,7 @@ def test_state_machine_may_pass_only_the_job_role_to_sagemaker() -> None:
     assert statement["Condition"] == {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}
 
 
-def test_where_aws_has_no_image_the_plan_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_without_sagemaker_image_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from trainium_core.engines.sagemaker.jobs import images
 
     known = {"accounts": {"us-east-1": "763104351884"}, "repository": "r", "tags": ["t"]}

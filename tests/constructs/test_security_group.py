@@ -1,4 +1,4 @@
-"""EfaSecurityGroup: what lets EFA traffic through and nothing else in."""
+"""EfaSecurityGroup allows EFA traffic and no other ingress."""
 
 from functools import cache
 
@@ -25,19 +25,19 @@ def itself(template: Template) -> Json:
     return {"Fn::GetAtt": [template.logical_id("AWS::EC2::SecurityGroup"), "GroupId"]}
 
 
-def test_all_protocols_come_in_from_the_group_itself() -> None:
+def test_all_protocols_are_allowed_in_from_the_group_itself() -> None:
     rule = group().properties("AWS::EC2::SecurityGroupIngress")
     assert rule["IpProtocol"] == ALL_PROTOCOLS
     assert rule["GroupId"] == rule["SourceSecurityGroupId"] == itself(group())
 
 
-def test_all_protocols_go_out_to_the_group_itself() -> None:
+def test_all_protocols_are_allowed_out_to_the_group_itself() -> None:
     rule = group().properties("AWS::EC2::SecurityGroupEgress")
     assert rule["IpProtocol"] == ALL_PROTOCOLS
     assert rule["GroupId"] == rule["DestinationSecurityGroupId"] == itself(group())
 
 
-def test_https_alone_goes_out_by_default() -> None:
+def test_only_https_is_allowed_out_by_default() -> None:
     (rule,) = group().properties("AWS::EC2::SecurityGroup")["SecurityGroupEgress"]
     assert (rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) == ("tcp", 443, 443)
 
@@ -47,7 +47,7 @@ def test_group_without_ports_does_not_get_the_default_egress_rule() -> None:
     assert rule["CidrIp"] == "127.0.0.1/32"
 
 
-def test_dns_server_is_open_over_udp_and_tcp_at_its_address_only() -> None:
+def test_dns_server_is_allowed_only_at_its_address() -> None:
     template = group(443, dns_servers=("10.1.0.2",))
     rules = template.properties("AWS::EC2::SecurityGroup")["SecurityGroupEgress"]
     assert {(rule["CidrIp"], rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) for rule in rules} == {

@@ -1,4 +1,4 @@
-"""SleepSwitch: what is there only while a cluster is awake, and what comes after that."""
+"""SleepSwitch: resources that exist only while a cluster is awake, and their dependents."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ GROUP, GATE = "AWS::AutoScaling::AutoScalingGroup", "Custom::TrnFleetGate"
 
 
 def only_awake(template: Template) -> dict[str, str]:
-    """Type by logical id of what has the condition."""
+    """Type by logical id of resources with the condition."""
     return {name: r["Type"] for name, r in template.resources().items() if r.get("Condition") == "TrainiumCdkAwake"}
 
 
@@ -24,31 +24,31 @@ def only_awake(template: Template) -> dict[str, str]:
         ("none", []),
     ],
 )
-def test_ways_out_that_cost_money_go_to_sleep_and_nothing_else_does(egress: str, kinds: list[str]) -> None:
+def test_only_billed_internet_access_is_conditional(egress: str, kinds: list[str]) -> None:
     assert sorted(only_awake(cluster_template(egress=egress)).values()) == kinds
 
 
 @pytest.mark.parametrize("egress", ["vpc-endpoints", "nat-gateway"])
-def test_nodes_come_after_every_way_out(egress: str) -> None:
+def test_nodes_depend_on_all_internet_access(egress: str) -> None:
     template = cluster_template(egress=egress)
     assert only_awake(template).keys() <= template.before(template.logical_id(GATE))
 
 
 @pytest.mark.parametrize("settings", [{}, {"egress": "nat-gateway"}, {"fsx_lustre": 1200, "efs": "new"}], ids=str)
-def test_nothing_depends_by_name_on_what_may_not_be_there(settings: dict[str, Any]) -> None:
+def test_nothing_depends_on_conditional_resources_by_name(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
     named = {one for r in template.resources().values() if "Condition" not in r for one in r.get("DependsOn", [])}
     assert named.isdisjoint(only_awake(template))
 
 
 def counts(properties: dict[str, Any], name: str) -> tuple[str, str]:
-    """How many awake and asleep."""
+    """The number awake and asleep."""
     _, awake, asleep = properties[name]["Fn::If"]
     return (awake["Fn::Select"][1][0] if isinstance(awake, dict) else awake), asleep
 
 
 @pytest.mark.parametrize("egress", ["vpc-endpoints", "none"])
-def test_gate_has_the_number_of_nodes_awake_and_asleep(egress: str) -> None:
+def test_gate_has_node_counts_awake_and_asleep(egress: str) -> None:
     template = cluster_template(nodes=3, egress=egress)
     assert counts(template.properties(GATE), "Nodes") == ("3", "0")
 
@@ -61,7 +61,7 @@ def test_cluster_without_switch_is_always_awake() -> None:
     assert template.properties(GATE)["Nodes"] == "2"
 
 
-def test_a_switch_alone_counts_without_waiting_for_anything() -> None:
+def test_value_when_awake_works_without_a_fleet() -> None:
     stack = new_stack()
     switch = SleepSwitch(stack, "Switch")
     ec2.CfnVPC(stack, "Vpc", cidr_block=switch.value_when_awake("10.0.0.0/16", "10.1.0.0/16"))

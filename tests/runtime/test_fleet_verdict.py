@@ -1,4 +1,4 @@
-"""When a fleet is ready, when it is waited for and when it is given up."""
+"""When a fleet is ready, waited for, or failed."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,7 +32,7 @@ def judge(
     failed_launches: list[str] | None = None,
     **more: Any,
 ) -> FleetVerdict:
-    """The verdict of nodes that have all reached each other, by default."""
+    """The verdict on nodes that by default have all reached each other."""
     there = membership(*instances)
     met = [replace(r, membership=r.membership or there.version) for r in records]
     view: Mapping[str, Any] = {
@@ -46,11 +46,11 @@ def judge(
     return fleet_verdict(FleetView(**{**view, **more}))
 
 
-def test_a_fleet_is_ready_when_every_node_is_proven() -> None:
+def test_fleet_is_ready_with_every_node_proven() -> None:
     assert judge(2, ["a", "b"], [record("a"), record("b")]) == FleetVerdict(state="ready", reason="2 of 2 nodes proven")
 
 
-def test_a_silent_node_is_waited_for_by_name() -> None:
+def test_silent_node_is_waited_for_by_name() -> None:
     verdict = judge(2, ["a", "b"], [record("a")])
     assert verdict.state == "waiting"
     assert verdict.reason == "1 of 2 nodes proven, 2 launched; no record yet from b"
@@ -61,14 +61,14 @@ def test_failed_node_fails_the_fleet_with_its_reason() -> None:
     assert verdict == FleetVerdict(state="failed", reason="node b: 15 of 16 devices")
 
 
-def test_a_failed_node_that_is_replaced_is_waited_for_with_its_reason() -> None:
+def test_replaced_failed_node_is_waited_for_with_its_reason() -> None:
     recovery = Recovery(limit=2, numbers={"b": 1})
     verdict = judge(2, ["a", "b"], [record("a"), record("b", "failed", "15 of 16 devices")], recovery=recovery)
     assert verdict.state == "waiting"
     assert verdict.reason == "1 of 2 nodes proven, 2 launched; node b: 15 of 16 devices; being replaced (1 of 2)"
 
 
-def test_a_fleet_that_failed_names_the_nodes_that_were_replaced_before() -> None:
+def test_failed_fleet_names_the_nodes_replaced_before() -> None:
     recovery = Recovery(limit=1, numbers={})
     verdict = judge(1, ["b"], [record("b", "failed", "disk full")], recovery=recovery, replaced={"a": "no driver"})
     assert verdict.reason == (
@@ -77,7 +77,7 @@ def test_a_fleet_that_failed_names_the_nodes_that_were_replaced_before() -> None
     )
 
 
-def test_what_a_silent_node_said_on_its_console_fails_the_fleet() -> None:
+def test_console_error_of_silent_node_fails_the_fleet() -> None:
     verdict = judge(2, ["a", "b"], [record("a")], console={"b": "S3 refused the record: AccessDenied"})
     assert verdict.state == "failed"
     assert verdict.reason == (
@@ -85,17 +85,17 @@ def test_what_a_silent_node_said_on_its_console_fails_the_fleet() -> None:
     )
 
 
-def test_a_record_counts_more_than_an_old_line_on_the_console() -> None:
+def test_record_overrides_an_old_console_line() -> None:
     assert judge(1, ["a"], [record("a")], console={"a": "S3 did not answer"}).state == "ready"
 
 
-def test_proven_nodes_that_have_not_reached_each_other_are_waited_for() -> None:
+def test_nodes_that_have_not_reached_each_other_are_waited_for() -> None:
     verdict = judge(2, ["a", "b"], [record("a"), record("b", version="older")])
     assert verdict.state == "waiting"
     assert verdict.reason.endswith("has not reached the others yet: b")
 
 
-def test_a_membership_of_other_nodes_than_are_there_is_not_enough() -> None:
+def test_membership_of_other_nodes_is_not_enough() -> None:
     old = membership("a", "c")
     met = [record("a", version=old.version), record("b", version=old.version)]
     assert judge(2, ["a", "b"], met, membership=old).state == "waiting"
@@ -106,13 +106,13 @@ def test_nodes_without_a_membership_are_not_ready() -> None:
     assert judge(2, ["a", "b"], unmet, membership=Membership()).state == "waiting"
 
 
-def test_a_draining_node_is_not_ready_and_says_why() -> None:
+def test_draining_node_is_not_ready_with_reason() -> None:
     verdict = judge(1, ["a"], [record("a", "draining", "retires at noon")])
     assert verdict.state == "waiting"
     assert "node a: draining: retires at noon" in verdict.reason
 
 
-def test_a_proven_node_that_auto_scaling_replaces_is_not_ready() -> None:
+def test_proven_node_being_replaced_is_not_ready() -> None:
     verdict = judge(1, ["a"], [record("a")], leaving={"a"})
     assert verdict.state == "waiting"
     assert "being replaced by Auto Scaling: a" in verdict.reason
@@ -143,14 +143,14 @@ def test_more_nodes_than_wanted_are_not_ready() -> None:
         "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state",
     ],
 )
-def test_a_launch_that_trying_again_cannot_mend_fails_the_fleet(message: str) -> None:
+def test_permanent_launch_failure_fails_the_fleet(message: str) -> None:
     verdict = judge(2, [], [], ["another", message])
     assert verdict.state == "failed"
     assert message in verdict.reason
     assert judge(1, ["a"], [record("a")], [message]).state == "ready"
 
 
-def test_a_quota_that_still_counts_the_node_that_went_is_waited_out() -> None:
+def test_quota_error_is_retried_while_ended_node_may_count() -> None:
     message = "You have requested more vCPU capacity than your current vCPU limit of 128 allows (VcpuLimitExceeded)."
     gone = record("a", "failed", "no driver")
     assert judge(1, [], [gone], [message]).state == "waiting"
@@ -176,7 +176,7 @@ def test_quota_failure_waits_while_ended_nodes_count() -> None:
         "Invalid IAM Instance Profile name",
     ],
 )
-def test_a_launch_that_may_succeed_later_is_waited_for(message: str) -> None:
+def test_temporary_launch_failure_is_waited_for(message: str) -> None:
     verdict = judge(1, [], [], [message])
     assert verdict.state == "waiting"
     assert f"last failed launch: {message}" in verdict.reason
@@ -193,7 +193,7 @@ ids = st.sampled_from(list("abcdef"))
     failed_launches=st.lists(st.text(), max_size=2),
     replaced=st.sets(ids),
 )
-def test_never_ready_unless_exactly_the_wanted_instances_are_there_and_proven(
+def test_fleet_is_ready_only_with_exactly_the_wanted_nodes_proven(
     nodes: int, instances: list[str], proven: set[str], failed: set[str], failed_launches: list[str], replaced: set[str]
 ) -> None:
     records = [record(i) for i in proven] + [record(i, "failed", "broken") for i in failed]
@@ -210,5 +210,5 @@ def test_scale_to_zero_waits_for_the_last_node() -> None:
     assert judge(0, [], [failed]) == FleetVerdict(state="ready", reason="no nodes, as wanted")
 
 
-def test_a_single_node_needs_no_membership() -> None:
+def test_single_node_needs_no_membership() -> None:
     assert judge(1, ["a"], [record("a", version="-")], membership=Membership()).state == "ready"

@@ -1,4 +1,4 @@
-"""Which version of a launch template nodes are launched from, over the deployments of a cluster."""
+"""The launch template version of nodes over the deployments of a cluster."""
 
 from collections.abc import Collection
 from typing import Any
@@ -11,7 +11,7 @@ SCRIPT = "arn:aws:s3:::assets/one.sh"
 
 
 def offer(latest: int, **changed: Any) -> dict[str, Any]:
-    """The properties of the resource, as CloudFormation hands them over."""
+    """The properties of the resource, as CloudFormation passes them."""
     return {
         "LaunchTemplateId": "lt-0123456789abcdef0",
         "LatestVersion": str(latest),
@@ -25,7 +25,7 @@ def offer(latest: int, **changed: Any) -> dict[str, Any]:
 
 
 def chosen(*offers: dict[str, Any], rollbacks: Collection[str] = ()) -> list[str]:
-    """The version after each of some deployments. rollbacks: the newest versions that rollbacks offer."""
+    """The version after each deployment. rollbacks: the newest versions in rollbacks."""
     versions, remembered = list[str](), None
     for one in offers:
         choice, remembered = choose(one, remembered, rolling_back=one["LatestVersion"] in rollbacks)
@@ -33,11 +33,11 @@ def chosen(*offers: dict[str, Any], rollbacks: Collection[str] = ()) -> list[str
     return versions
 
 
-def test_a_launch_template_that_changed_in_nothing_that_matters_keeps_the_nodes() -> None:
+def test_template_change_without_effect_keeps_the_nodes() -> None:
     assert chosen(offer(1), offer(2, NodeScript="arn:aws:s3:::assets/two.sh"), offer(3)) == ["1", "1", "1"]
 
 
-def test_nodes_that_stay_keep_their_script() -> None:
+def test_unchanged_nodes_keep_their_script() -> None:
     _, remembered = choose(offer(1), None)
     kept, _ = choose(offer(2, NodeScript="arn:aws:s3:::assets/two.sh"), remembered)
     assert kept.script == SCRIPT
@@ -53,44 +53,44 @@ def test_nodes_that_stay_keep_their_script() -> None:
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_what_needs_other_nodes_takes_the_newest(changed: dict[str, Any]) -> None:
+def test_change_that_requires_new_nodes_selects_the_newest(changed: dict[str, Any]) -> None:
     assert chosen(offer(1), offer(2, **changed)) == ["1", "2"]
 
 
-def test_an_image_parameter_that_moved_on_replaces_no_node_until_another_is_set() -> None:
+def test_updated_image_parameter_replaces_nodes_only_if_set_again() -> None:
     moved = {"Image": "ami-0bbbbbbbbbbbbbbbb"}
     assert chosen(offer(1), offer(2, **moved), offer(3, **moved, ImageSetting=moved["Image"])) == ["1", "1", "3"]
 
 
-def test_pinning_the_image_that_nodes_have_replaces_none() -> None:
+def test_pin_of_the_current_image_replaces_no_nodes() -> None:
     pinned = {"ImageSetting": "ami-0aaaaaaaaaaaaaaaa"}
     assert chosen(offer(1), offer(1, **pinned), offer(2, Image="ami-0bbbbbbbbbbbbbbbb")) == ["1", "1", "2"]
 
 
-def test_a_rollback_comes_to_the_version_that_ran_before() -> None:
+def test_rollback_selects_the_previous_version() -> None:
     bigger = {"Settings": {"root_volume_gib": "600"}}
     offers = offer(1), offer(2), offer(3, **bigger), offer(4)
     assert chosen(*offers, rollbacks={"4"}) == ["1", "1", "3", "1"]
 
 
-def test_a_deployment_that_goes_back_to_what_was_before_takes_the_newest() -> None:
+def test_deployment_of_earlier_settings_selects_the_newest() -> None:
     bigger = {"Settings": {"root_volume_gib": "600"}}
     assert chosen(offer(1), offer(2, **bigger), offer(3, NodeScript="arn:aws:s3:::assets/two.sh")) == ["1", "2", "3"]
 
 
-def test_what_was_rolled_back_is_not_tried_again_as_it_was() -> None:
+def test_rolled_back_settings_get_a_new_version() -> None:
     bigger = {"Settings": {"root_volume_gib": "600"}}
     offers = offer(1), offer(2, **bigger), offer(3), offer(4, **bigger)
     assert chosen(*offers, rollbacks={"3"}) == ["1", "2", "1", "4"]
 
 
 @pytest.mark.parametrize("text", ["", "fleet/version", "1|2|3"])
-def test_what_is_no_choice_is_taken_for_none(text: str) -> None:
+def test_malformed_selection_counts_as_none(text: str) -> None:
     assert Choice.from_text(text) is None
     assert choose(offer(7), text)[0].version == "7"
 
 
-def test_what_cloudformation_remembers_is_short_enough() -> None:
+def test_physical_id_fits_into_the_limit_of_cloudformation() -> None:
     long = "arn:aws:s3:::cdk-hnb659fds-assets-123456789012-ap-southeast-4/" + "f" * 64 + ".sh"
     _, first = choose(offer(123456, NodeScript=long, ImageSetting="/" + "x" * 1000), None)
     _, second = choose(offer(123457, NodeScript=long, Uses={}), first)

@@ -1,4 +1,4 @@
-"""What the clock of a pilot says, moment by moment."""
+"""The decisions of a pilot's schedule, moment by moment."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -39,7 +39,7 @@ def terms(hours: float | None = None, **settings: Any) -> PilotTerms:
 
 
 def decision(after: float, of: PilotTerms, **known: Any) -> ClockDecision:
-    """So many hours after the deployment."""
+    """The decision at this hour after the deployment."""
     given_or_not: dict[str, Any] = {"block": None, "asleep": False, "memory": Memory(), **known}
     return clock_decision(now=DEPLOYED + timedelta(hours=after), terms=of, deployed=DEPLOYED, **given_or_not)
 
@@ -53,12 +53,12 @@ def test_nodes_run_until_the_end_and_not_after(after: float, nodes: int) -> None
     ("hours", "warning", "at"),
     [(100, 24, 76), (48, 24, 24), (40, 24, 20), (1, 24, 0.5), (200, 100, 100), (200, 12, 188)],
 )
-def test_the_end_is_warned_of_in_time_but_not_before_half_time(hours: float, warning: float, at: float) -> None:
+def test_end_is_warned_of_in_time_but_not_before_half_time(hours: float, warning: float, at: float) -> None:
     of = terms(hours, warning=timedelta(hours=warning))
     assert warning_time(of, DEPLOYED) == DEPLOYED + timedelta(hours=at)
 
 
-def test_an_end_is_warned_of_once() -> None:
+def test_end_is_warned_of_once() -> None:
     end = DEPLOYED + timedelta(hours=100)
     assert decision(75, terms(100)).warn_of is None
     assert decision(76, terms(100)).warn_of == end
@@ -67,60 +67,60 @@ def test_an_end_is_warned_of_once() -> None:
 
 
 @pytest.mark.parametrize("asleep", [False, True])
-def test_a_sleeping_cluster_is_warned_of_its_end(asleep: bool) -> None:
+def test_sleeping_cluster_is_warned_of_its_end(asleep: bool) -> None:
     assert decision(90, terms(100), asleep=asleep).warn_of
 
 
 @pytest.mark.parametrize(("after", "nodes"), [(0, 0), (9.99, 0), (10, 2), (33.24, 2), (33.25, 0), (34, 0), (99, 0)])
-def test_nodes_are_there_from_the_beginning_of_a_block_until_before_its_end(after: float, nodes: int) -> None:
+def test_nodes_run_from_start_of_block_until_before_its_end(after: float, nodes: int) -> None:
     assert decision(after, terms(in_capacity_block=True), block=BLOCK).nodes == nodes
 
 
 @pytest.mark.parametrize(("instance_type", "minutes"), [("trn2.48xlarge", 30), ("trn2u.48xlarge", 60)])
-def test_a_block_is_left_before_ec2_terminates_what_is_in_it(instance_type: str, minutes: int) -> None:
+def test_nodes_stop_before_ec2_terminates_the_block(instance_type: str, minutes: int) -> None:
     late = timedelta(minutes=facts()["pilot"]["minutes_between_runs"])
     assert stops_before_block_end(instance_type) - late > timedelta(minutes=minutes)
 
 
-def test_types_of_ultraservers_are_those_of_the_catalogue() -> None:
+def test_ultraserver_types_are_those_of_the_catalogue() -> None:
     known = builtin_catalog().values()
     assert facts()["capacity_blocks"]["ultraserver_types"] == [
         one.name for one in known if one.instances_per_ultraserver > 1
     ]
 
 
-def test_nodes_of_an_ultraserver_leave_its_block_75_minutes_before_the_end() -> None:
+def test_ultraserver_nodes_stop_75_minutes_before_end_of_block() -> None:
     block = replace(BLOCK, instance_type="trn2u.48xlarge")
     found = [decision(after, terms(in_capacity_block=True), block=block).nodes for after in (32.7, 32.8)]
     assert found == [2, 0]
 
 
 @pytest.mark.parametrize("state", ["scheduled", "delayed"])
-def test_a_block_that_is_late_is_waited_for(state: str) -> None:
+def test_delayed_block_is_waited_for(state: str) -> None:
     late = replace(BLOCK, state=state)
     found = decision(11, terms(in_capacity_block=True), block=late)
     assert found.nodes == 0
     assert state in found.why
 
 
-def test_a_block_that_is_gone_has_no_nodes() -> None:
+def test_expired_block_has_no_nodes() -> None:
     found = decision(11, terms(in_capacity_block=True), block=None)
     assert (found.nodes, found.why) == (0, "EC2 has no such Capacity Block")
 
 
 @pytest.mark.parametrize(("after", "notified"), [(99.74, False), (99.75, True), (99.99, True), (100, False)])
-def test_jobs_are_reported_a_quarter_of_an_hour_before_the_end(after: float, notified: bool) -> None:
+def test_jobs_are_notified_15_minutes_before_the_end(after: float, notified: bool) -> None:
     assert (decision(after, terms(100)).notice is not None) is notified
 
 
-def test_jobs_are_notified_before_ec2_warns_of_the_block_end() -> None:
+def test_jobs_are_notified_before_ec2_warns_of_block_end() -> None:
     found = decision(33, terms(in_capacity_block=True), block=BLOCK).notice
     assert found is not None
     assert found.at == BLOCK.ends - timedelta(minutes=45)
     assert decision(32.99, terms(in_capacity_block=True), block=BLOCK).notice is None
 
 
-def test_a_spent_budget_gives_notice_first_and_then_stops_the_nodes() -> None:
+def test_spent_budget_notifies_first_and_then_stops_nodes() -> None:
     early = timedelta(minutes=facts()["pilot"]["minutes_of_notice"])
     first = decision(1, terms(budget_usd=500), budget_reached=True)
     assert first.nodes == 2
@@ -131,25 +131,25 @@ def test_a_spent_budget_gives_notice_first_and_then_stops_the_nodes() -> None:
     assert (stopped.nodes, stopped.why, stopped.spent) == (0, "the budget of $500 is spent", first.spent)
 
 
-def test_a_spent_budget_is_remembered_until_it_is_raised() -> None:
+def test_spent_budget_is_stored_until_it_is_raised() -> None:
     memory = Memory(stopped="budget 500", spent=SpentBudget(usd=500, since=DEPLOYED + timedelta(hours=1)))
     assert decision(2, terms(budget_usd=500), memory=memory).nodes == 0
     raised = decision(2, terms(budget_usd=600), memory=memory)
     assert (raised.nodes, raised.spent) == (2, None)
 
 
-def test_no_nodes_are_launched_for_the_time_of_a_notice() -> None:
+def test_no_nodes_are_launched_during_a_notice() -> None:
     assert decision(1, terms(budget_usd=500), budget_reached=True, nodes_wanted=False).nodes == 0
 
 
-def test_a_pilot_that_ends_before_the_notice_of_a_spent_budget_does_ends_then() -> None:
+def test_end_during_notice_of_spent_budget_is_kept() -> None:
     found = decision(99.9, terms(100, budget_usd=500), budget_reached=True).notice
     assert found is not None
     assert found.at == DEPLOYED + timedelta(hours=100)
 
 
 @given(spent=st.builds(SpentBudget, usd=st.integers(1), since=st.datetimes(timezones=st.just(UTC))))
-def test_a_spent_budget_is_read_as_it_was_written(spent: SpentBudget) -> None:
+def test_stored_spent_budget_is_read_unchanged(spent: SpentBudget) -> None:
     assert SpentBudget.from_text(str(spent)) == spent
 
 
@@ -177,7 +177,7 @@ known_things = st.fixed_dictionaries(
     in_block=st.booleans(),
     known=known_things,
 )
-def test_the_verdict_holds_for_every_combination_of_answers(
+def test_decision_is_valid_for_every_combination_of_inputs(
     after: float, hours: int | None, destroys: bool, budget: int | None, in_block: bool, known: dict[str, Any]
 ) -> None:
     of = terms(hours, destroys=destroys, budget_usd=budget, in_capacity_block=in_block)
@@ -189,7 +189,7 @@ def test_the_verdict_holds_for_every_combination_of_answers(
     assert (found.ended is not None) == ended
     assert found.notice is None or found.nodes
     assert not (found.delete and found.nodes)
-    # Why there are none is always published, and remembered but for a sleep, which is the stack's own affair.
+    # The reason is always published, and stored except for a sleep, which the stack itself controls.
     assert (found.stopped is not None) == (found.nodes == 0 and found.why != "the cluster is asleep")
     assert decision(after, of, **known) == found
 
@@ -222,7 +222,7 @@ def test_idle_nodes_are_announced_once_before_they_end() -> None:
     assert idle(11.9, 10, memory=Memory(idle=notice.at)).idle is not None
 
 
-def test_idle_nodes_come_back_only_by_wake_or_deployment() -> None:
+def test_idle_nodes_return_only_by_wake_or_deployment() -> None:
     stopped = Memory(stopped=idle(10, 8).stopped)
     later = idle(20, None, memory=stopped, nodes_wanted=False)
     assert (later.nodes, later.stopped) == (0, stopped.stopped)
@@ -231,5 +231,5 @@ def test_idle_nodes_come_back_only_by_wake_or_deployment() -> None:
 
 
 @pytest.mark.parametrize("stopped", ["capacity block", "idle since 2026-11-25T16:00Z", None])
-def test_nodes_that_stop_alone_leave_what_compiles_ahead(stopped: str | None) -> None:
+def test_idle_stop_of_nodes_keeps_the_precompile_host(stopped: str | None) -> None:
     assert not ClockDecision(nodes=0, why="", stopped=stopped, spent=SpentBudget(usd=500, since=DEPLOYED)).ends_all

@@ -15,16 +15,16 @@ INSTANTS = st.datetimes(datetime(2026, 1, 1), datetime(2100, 1, 1), timezones=st
 
 
 @given(DURATIONS | INSTANTS)
-def test_an_end_is_read_as_it_was_written(end: PilotEnd) -> None:
+def test_stored_end_is_read_unchanged(end: PilotEnd) -> None:
     assert PilotEnd.from_text(str(end)) == end
 
 
-def test_an_offset_is_turned_into_utc() -> None:
+def test_offset_is_converted_to_utc() -> None:
     at = datetime(2026, 12, 1, 18, tzinfo=timezone(timedelta(hours=2)))
     assert PilotEnd.from_text("2026-12-01T18:00+02:00") == PilotEnd(at=at)
 
 
 @pytest.mark.parametrize("text", ["", "h", "2026-12-01T18:00", "5d", "2026-12-01T18:00 Europe/Berlin"])
-def test_another_text_is_refused(text: str) -> None:
+def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         PilotEnd.from_text(text)

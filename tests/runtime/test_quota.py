@@ -1,4 +1,4 @@
-"""The arithmetic of quotas: a limit never passes by rounding, by another market's use, or by counting a node twice."""
+"""The arithmetic of quotas: rounding, usage of another market, or a node counted twice never make a limit pass."""
 
 import pytest
 from hypothesis import given
@@ -42,35 +42,31 @@ def state_of(limit: float, use: QuotaUse) -> QuotaState:
 
 
 @given(running=instances, reserved=vcpus)
-def test_without_a_metric_what_others_run_and_reserve_on_the_market_counts(
-    running: list[RunningInstance], reserved: int
-) -> None:
+def test_usage_without_metric_counts_instances_and_reservations(running: list[RunningInstance], reserved: int) -> None:
     use = quota_use(NEED, instances=running, reserved=reserved)
     others = [i.vcpus for i in running if i.capacity == "on-demand" and i.cluster != "mine"]
     assert use.certain == sum(others) + reserved
 
 
 @given(running=instances, reserved=vcpus, metered=vcpus, ended=vcpus)
-def test_a_metric_never_lowers_the_use(running: list[RunningInstance], reserved: int, metered: int, ended: int) -> None:
+def test_metric_never_lowers_the_usage(running: list[RunningInstance], reserved: int, metered: int, ended: int) -> None:
     alone = quota_use(NEED, instances=running, reserved=reserved)
     assert quota_use(NEED, instances=running, reserved=reserved, metered=metered, ended=ended).certain >= alone.certain
 
 
 @given(running=instances, reserved=vcpus, metered=vcpus)
-def test_all_that_the_metric_counts_is_accounted_for(
-    running: list[RunningInstance], reserved: int, metered: int
-) -> None:
+def test_all_usage_in_the_metric_is_accounted_for(running: list[RunningInstance], reserved: int, metered: int) -> None:
     use = quota_use(NEED, instances=running, reserved=reserved, metered=metered)
     own = sum(i.vcpus for i in running if i.cluster == "mine" and i.capacity in ("on-demand", "capacity-block"))
     assert use.certain + use.in_blocks + own >= metered
 
 
-def test_what_nothing_explains_counts() -> None:
+def test_unexplained_usage_counts() -> None:
     assert quota_use(NEED, instances=[], metered=256, ended=128).unseen == 128
 
 
 @given(running=instances)
-def test_capacity_blocks_are_in_doubt_on_demand_and_nothing_to_spot(running: list[RunningInstance]) -> None:
+def test_capacity_blocks_make_on_demand_unknown_and_not_spot(running: list[RunningInstance]) -> None:
     blocks = sum(i.vcpus for i in running if i.capacity == "capacity-block" and i.cluster != "mine")
     assert quota_use(NEED, instances=running).in_blocks == blocks
     assert quota_use(need_of(capacity="spot"), instances=running).in_blocks == 0
@@ -80,21 +76,21 @@ uses = st.builds(QuotaUse, running=vcpus, reserved=vcpus, unseen=st.floats(0, 30
 
 
 @given(limit=st.floats(0, 4000), use=uses)
-def test_there_is_room_only_when_used_and_needed_are_within_the_limit(limit: float, use: QuotaUse) -> None:
+def test_room_requires_used_and_needed_within_the_limit(limit: float, use: QuotaUse) -> None:
     state = state_of(limit, use)
     assert state.has_room == (use.running + use.reserved + use.unseen + 256 <= limit)
     assert state.has_room or not state.has_room_whatever_counts
 
 
 @given(limit=st.floats(0, 4000), use=uses)
-def test_the_limit_to_request_leaves_room_and_a_vcpu_less_does_not(limit: float, use: QuotaUse) -> None:
+def test_suggested_limit_is_the_smallest_that_has_room(limit: float, use: QuotaUse) -> None:
     enough = state_of(limit, use).sufficient_limit
     assert state_of(enough, use).has_room_whatever_counts
     assert not state_of(enough - 1, use).has_room_whatever_counts
 
 
 @given(limit=st.integers(0, 4000), use=uses)
-def test_the_nodes_that_fit_do_and_one_more_does_not(limit: int, use: QuotaUse) -> None:
+def test_suggested_nodes_are_the_most_that_fit(limit: int, use: QuotaUse) -> None:
     fit = state_of(limit, use).nodes_that_fit
     taken = use.certain + use.in_blocks
     assert fit == 0 or fit * 128 + taken <= limit + 1e-6
@@ -102,7 +98,7 @@ def test_the_nodes_that_fit_do_and_one_more_does_not(limit: int, use: QuotaUse) 
 
 
 @given(plan=plans())
-def test_a_need_survives_cloudformation_which_makes_text_of_everything(plan: Plan) -> None:
+def test_need_survives_conversion_to_text_by_cloudformation(plan: Plan) -> None:
     need = quota_need(plan)
     if need is not None:
         as_text = {key: str(value) for key, value in need.to_properties().items()}
@@ -121,11 +117,11 @@ def test_a_need_survives_cloudformation_which_makes_text_of_everything(plan: Pla
         ({"region": "us-east-1"}, True),
     ],
 )
-def test_only_more_than_the_cluster_has_of_the_same_quota_is_more(changes: dict[str, object], exceeds: bool) -> None:
+def test_only_a_larger_need_of_the_same_quota_is_more(changes: dict[str, object], exceeds: bool) -> None:
     assert need_of(**changes).exceeds(NEED) == exceeds
 
 
-def test_a_need_names_the_quota_and_the_cluster() -> None:
+def test_need_names_the_quota_and_the_cluster() -> None:
     need = quota_need(from_settings(nodes=3, cluster_name="bert"))
     assert need is not None
     assert (need.code, need.region, need.family, need.cluster) == ("L-2C3B7624", "us-west-2", "trn", "bert")

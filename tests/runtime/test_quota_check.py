@@ -1,4 +1,4 @@
-"""What the quota check makes of an account: never a pass on an unknown, and every obstacle with a way round it."""
+"""The quota check: unknown values never pass, and every obstacle is reported with a workaround."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ FRIDAY = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
 
 def checked(account: FakeQuotas, **settings: Any) -> CheckResult:
-    """The answer for a plan of two nodes, 256 vCPUs."""
+    """The result for a plan of two nodes, 256 vCPUs."""
     return check_quota(from_settings(nodes=2, **settings), account)
 
 
@@ -32,7 +32,7 @@ def request(desired: float, status: str = "PENDING") -> QuotaRequest:
     return QuotaRequest(request_id="r-1", desired=desired, status=status, created=FRIDAY)
 
 
-def test_just_enough_room_passes_with_the_numbers() -> None:
+def test_exact_room_passes_with_the_numbers() -> None:
     answer = checked(FakeQuotas(limit=384, running=[running(128)]))
     assert answer == CheckResult(
         outcome="pass",
@@ -41,7 +41,7 @@ def test_just_enough_room_passes_with_the_numbers() -> None:
     )
 
 
-def test_a_vcpu_too_few_fails_and_says_what_to_request_and_how_many_nodes_fit() -> None:
+def test_missing_vcpu_fails_with_limit_to_request_and_nodes_that_fit() -> None:
     answer = checked(FakeQuotas(limit=383, running=[running(128)]))
     assert (answer.outcome, answer.needed) == ("fail", "256 vCPUs")
     assert answer.fix == "run `trn quota request`: it requests 384 vCPUs; or set trn:nodes to 1"
@@ -55,7 +55,7 @@ def test_nodes_of_the_same_cluster_are_not_counted_twice() -> None:
     assert checked(FakeQuotas(running=[running(256, cluster="another")])).outcome == "fail"
 
 
-def test_room_that_capacity_blocks_may_take_is_unknown() -> None:
+def test_room_that_capacity_blocks_may_use_is_unknown() -> None:
     in_block = [running(128, "capacity-block")]
     assert checked(FakeQuotas(limit=255, running=in_block)).outcome == "fail"
     assert checked(FakeQuotas(limit=384, running=in_block)).outcome == "pass"
@@ -72,13 +72,13 @@ def test_unused_reservation_counts_and_can_be_launched_into() -> None:
     assert answer.fix.endswith("launch into what is reserved with trn:capacity=reservation")
 
 
-def test_what_only_the_metric_of_aws_shows_counts() -> None:
+def test_usage_only_in_the_metric_of_aws_counts() -> None:
     answer = checked(FakeQuotas(limit=384, running=[running(64)], metered=192))
     assert answer.outcome == "fail"
     assert "(64 run, 128 more by AWS's metric, which lags by minutes)" in answer.found
 
 
-def test_a_metric_that_still_counts_what_has_ended_is_no_obstacle() -> None:
+def test_metric_of_ended_instances_is_no_obstacle() -> None:
     ended = [running(256), running(64, "spot")]
     assert checked(FakeQuotas(metered=256, ended=ended)).outcome == "pass"
     assert checked(FakeQuotas(metered=257, ended=ended)).outcome == "fail"
@@ -91,34 +91,34 @@ def test_a_metric_that_still_counts_what_has_ended_is_no_obstacle() -> None:
         (request(128), "ask AWS Support to make it 256: only one request can be open"),
     ],
 )
-def test_a_requested_increase_is_shown_and_waited_for(open_request: QuotaRequest, fix: str) -> None:
+def test_requested_increase_is_shown_and_waited_for(open_request: QuotaRequest, fix: str) -> None:
     answer = checked(FakeQuotas(limit=0, requests=[open_request]))
     assert f"an increase to {open_request.desired} is requested: PENDING since 2026-11-20" in answer.found
     assert answer.fix == fix
 
 
-def test_that_there_is_no_room_is_certain_without_knowing_the_requests() -> None:
+def test_missing_room_is_certain_without_the_requests() -> None:
     answer = checked(FakeQuotas(limit=0, unavailable={"requests"}))
     assert answer.outcome == "fail"
     assert answer.found.endswith("whether an increase has been requested: no answer about requests")
 
 
-def test_with_enough_quota_no_open_requests_are_read() -> None:
+def test_sufficient_quota_reads_no_open_requests() -> None:
     assert checked(FakeQuotas(unavailable={"requests"})).outcome == "pass"
 
 
 @pytest.mark.parametrize("question", ["quota", "metric", "instances", "reservations"])
-def test_a_question_without_an_answer_is_no_pass(question: str) -> None:
+def test_failed_call_does_not_pass(question: str) -> None:
     with pytest.raises(UnavailableError, match=f"no answer about {question}"):
         checked(FakeQuotas(limit=10_000, unavailable={question}))
 
 
-def test_a_metric_that_cannot_be_explained_for_want_of_an_answer_is_no_pass() -> None:
+def test_metric_unexplained_after_a_failed_call_does_not_pass() -> None:
     with pytest.raises(UnavailableError, match="no answer about ended"):
         checked(FakeQuotas(metered=1, unavailable={"ended"}))
 
 
-def test_a_region_without_such_a_quota_is_unknown() -> None:
+def test_region_without_the_quota_is_unknown() -> None:
     with pytest.raises(UnavailableError, match="Service Quotas in us-west-2 has no quota L-2C3B7624"):
         checked(FakeQuotas(limit=None))
 
@@ -127,11 +127,11 @@ def test_capacity_block_is_a_warning_without_a_documented_quota() -> None:
     assert checked(FakeQuotas(limit=0), capacity="capacity-block", reservation_id=RESERVATION).outcome == "warn"
 
 
-def test_a_reservation_counted_when_it_was_made() -> None:
+def test_reservation_was_counted_when_it_was_created() -> None:
     assert checked(FakeQuotas(limit=0), capacity="reservation", reservation_id=RESERVATION).outcome == "pass"
 
 
-def test_a_type_whose_quota_no_source_names_is_unknown(tmp_path: Path) -> None:
+def test_type_whose_quota_has_no_source_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(TOMORROW.replace("trn9", "xyz9"))
     plan = from_settings(instance_type="xyz9.96xlarge", region="eu-north-1", catalog=str(tmp_path / "mine.toml"))
     assert check_quota(plan, FakeQuotas()).outcome == "unknown"
@@ -148,7 +148,7 @@ some = st.lists(st.builds(running, st.integers(1, 192), st.sampled_from(["on-dem
     ended=some,
     capacity=st.sampled_from(["on-demand", "spot"]),
 )
-def test_a_pass_always_leaves_room_for_what_is_seen(
+def test_pass_always_has_room_for_the_visible_usage(
     limit: int,
     instances: list[RunningInstance],
     reserved: int,

@@ -1,4 +1,4 @@
-"""Which failed nodes are replaced, and that everybody who asks gets the same answer."""
+"""Which failed nodes are replaced; every caller gets the same answer."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -16,17 +16,17 @@ def plan(failed: dict[str, float], *, group: str = "", leaving: str = "", limit:
     return plan_recovery(failures=failures, instances=set(group), leaving=set(leaving), limit=limit)
 
 
-def test_a_failed_node_is_replaced() -> None:
+def test_failed_node_is_replaced() -> None:
     assert plan({"a": 0}, group="ab").sentence("a") == "being replaced (1 of 2)"
 
 
-def test_without_recovery_none_is_replaced_and_nothing_is_shown() -> None:
+def test_nothing_is_replaced_or_shown_without_recovery() -> None:
     none = plan({"a": 0}, group="a", limit=0)
     assert not none.replaces("a")
     assert none.sentence("a") == ""
 
 
-def test_the_first_to_fail_are_replaced_and_the_next_one_is_not() -> None:
+def test_first_failed_nodes_are_replaced_up_to_the_limit() -> None:
     decided = plan({"a": 0, "b": 1, "c": 2}, group="abc")
     assert [decided.sentence(i) for i in "abc"] == [
         "being replaced (1 of 2)",
@@ -35,19 +35,19 @@ def test_the_first_to_fail_are_replaced_and_the_next_one_is_not() -> None:
     ]
 
 
-def test_those_that_are_leaving_count_and_are_reported_as_replaced() -> None:
+def test_leaving_nodes_count_and_are_reported_as_replaced() -> None:
     decided = plan({"a": 0, "b": 1, "c": 2}, group="abc", leaving="ab")
     assert decided.sentence("b") == "being replaced (2 of 2)"
     assert not decided.replaces("c")
 
 
-def test_the_window_ends_after_exactly_a_day() -> None:
+def test_window_ends_after_exactly_a_day() -> None:
     assert plan({"a": 0, "b": 24}, group="b", limit=1).replaces("b")
     assert not plan({"a": 0.01, "b": 24}, group="b", limit=1).replaces("b")
 
 
-def test_a_node_that_was_refused_stays_refused_when_a_later_one_is_replaced() -> None:
-    """Else the deployment that has failed with its sentence would have been wrong."""
+def test_refused_node_stays_refused_if_a_later_one_is_replaced() -> None:
+    """Otherwise the message of the failed deployment would have been wrong."""
     before = plan({"a": 0, "b": 23}, group="b", limit=1)
     after = plan({"a": 0, "b": 23, "c": 25}, group="b", limit=1)
     assert not before.replaces("b")
@@ -63,9 +63,7 @@ moments = st.dictionaries(ids, st.floats(0, 72), max_size=8)
 
 
 @given(failed=moments, group=st.sets(ids), limit=st.integers(0, 4))
-def test_never_more_than_the_limit_are_replaced_within_any_day(
-    failed: dict[str, float], group: set[str], limit: int
-) -> None:
+def test_replacements_per_day_never_exceed_the_limit(failed: dict[str, float], group: set[str], limit: int) -> None:
     chosen = plan(failed, group="".join(group), limit=limit).numbers
     gone = failed.keys() - group
     for instance in chosen:
@@ -74,7 +72,7 @@ def test_never_more_than_the_limit_are_replaced_within_any_day(
 
 
 @given(failed=moments, group=st.sets(ids), limit=st.integers(0, 4))
-def test_once_the_chosen_are_on_their_way_no_others_are_chosen(
+def test_no_others_are_selected_while_replacements_are_pending(
     failed: dict[str, float], group: set[str], limit: int
 ) -> None:
     chosen = plan(failed, group="".join(group), limit=limit).numbers.keys()

@@ -1,4 +1,4 @@
-"""Whether a cluster is in use, by what its nodes wrote."""
+"""Whether a cluster is in use, from its nodes' reports."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ def idle(minutes: float, *, written: float = 1) -> NodeUsage:
     )
 
 
-def test_nodes_are_idle_since_the_last_of_them_is() -> None:
+def test_cluster_is_idle_since_its_last_node_is() -> None:
     found = cluster_usage(INSTANCES, {"i-1": idle(90), "i-2": idle(40)}, None, now=NOON)
     assert (found.state, found.idle_since) == ("idle", NOON - timedelta(minutes=40))
     assert found.why == "no job and no NeuronCore in use since 2026-11-21T11:20Z"
@@ -38,13 +38,13 @@ def test_nodes_are_idle_since_the_last_of_them_is() -> None:
     ],
     ids=["used", "unknown", "silent", "old", "from the future"],
 )
-def test_one_node_that_is_used_or_unknown_keeps_all(second: NodeUsage | None, state: str, why: str) -> None:
+def test_one_used_or_unknown_node_keeps_all(second: NodeUsage | None, state: str, why: str) -> None:
     usages = {"i-1": idle(90), **({"i-2": second} if second else {})}
     found = cluster_usage(INSTANCES, usages, None, now=NOON)
     assert (found.state, found.why, found.idle_since) == (state, why, None)
 
 
-def test_a_job_that_is_not_over_is_use_and_idleness_begins_when_it_ends() -> None:
+def test_unfinished_job_is_use_and_idleness_begins_at_its_end() -> None:
     usages = {name: idle(90) for name in INSTANCES}
     going_on = cluster_usage(INSTANCES, usages, LastJob(job_id="train-1", ended=None), now=NOON)
     assert (going_on.state, going_on.why) == ("in-use", "train-1 is not over")
@@ -52,7 +52,7 @@ def test_a_job_that_is_not_over_is_use_and_idleness_begins_when_it_ends() -> Non
     assert cluster_usage(INSTANCES, usages, LastJob(job_id="train-1", ended=ended), now=NOON).idle_since == ended
 
 
-def test_without_nodes_nothing_is_idle() -> None:
+def test_cluster_without_nodes_is_not_idle() -> None:
     assert cluster_usage([], {}, None, now=NOON).idle_since is None
 
 
@@ -69,6 +69,6 @@ def test_any_usage_report_is_parsed_or_refused(at: str, seconds: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"state": "asleep", "at": "", "idle_seconds": 0}', '{"state": "idle"}'])
-def test_what_is_not_the_use_of_a_node_is_refused(text: str) -> None:
+def test_malformed_usage_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not"):
         NodeUsage.from_json(text)

@@ -1,4 +1,4 @@
-"""cfn-lint on templates, with the region of each, so that it knows what the region offers."""
+"""cfn-lint on templates with their regions, so that it checks what each region offers."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +9,7 @@ from cfnlint.rules import Rules
 from cfnlint.runner import Runner, run_template_by_file_path
 
 CDK_WRITES_NEEDLESS_DEPENDENCIES = "W3005"
-"""`add_dependency` in the CDK names every resource of a construct, also those that a reference orders already."""
+"""`add_dependency` in the CDK names every resource of a construct, including those that a reference already orders."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Finding:
 
 
 def lint(template: Path, region: str) -> list[Finding]:
-    """What `cfn-lint --regions REGION TEMPLATE` finds."""
+    """The findings of `cfn-lint --regions REGION TEMPLATE`."""
     config = ConfigMixIn(["--template", str(template)], regions=[region])
     matches = run_template_by_file_path(str(template), config, _rules(), False)
     return [Finding(match.rule.id, match.message) for match in matches]
@@ -27,5 +27,5 @@ def lint(template: Path, region: str) -> list[Finding]:
 
 @cache
 def _rules() -> Rules:
-    """As the command does for several templates, one set for all: to make it takes half a second."""
+    """Rules for all templates, as the command uses them for several: creating them takes half a second."""
     return Runner(ConfigMixIn([])).rules

@@ -1,4 +1,4 @@
-"""SageMakerTrainingStack and HyperPodStack with plans that stand for all others."""
+"""SageMakerTrainingStack and HyperPodStack with representative plans."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""AWS's own models of the calls that CloudFormation makes: would the API take what the template holds?"""
+"""Validates templates against AWS's own models of the calls that CloudFormation makes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ PLAUSIBLE = {
     "Version": "1",
     "VPCZoneIdentifier": "subnet-0123456789abcdef0",
 }
-"""What CloudFormation would fill in, by the name of the property."""
+"""Values that CloudFormation would fill in, by the name of the property."""
 
 
 def filled_in(value: Any, name: str = "") -> Any:
@@ -44,7 +44,7 @@ def filled_in(value: Any, name: str = "") -> Any:
 
 
 def refused(operation: OperationModel, parameters: Json) -> list[str]:
-    """What the model has against a call: unknown or missing parameters, wrong types, values that are no choice."""
+    """The errors of a call by the model: unknown or missing parameters, wrong types, values outside an enumeration."""
     shape = operation.input_shape
     assert shape is not None
     report = ParamValidator().validate(parameters, shape)
@@ -52,7 +52,7 @@ def refused(operation: OperationModel, parameters: Json) -> list[str]:
 
 
 def _no_choices(value: Any, shape: Shape) -> list[str]:
-    # botocore leaves these to the service.
+    # botocore leaves these checks to the service.
     if isinstance(shape, StructureShape):
         return [
             no for key, part in value.items() if key in shape.members for no in _no_choices(part, shape.members[key])
@@ -83,7 +83,7 @@ def launch_template_requests(template: Template) -> Sequence[Json]:
 
 
 def kinds_of_instances(name: str) -> int:
-    """Nodes, and the host that compiles ahead where there is one."""
+    """Nodes, and the precompile host if there is one."""
     return 1 + ("precompile_instance_type" in VARIANTS[name])
 
 
@@ -96,16 +96,14 @@ def kinds_of_instances(name: str) -> int:
         ({"InstanceType": "trn1.31xlarge"}, "'trn1.31xlarge' is none of"),
     ],
 )
-def test_the_model_would_refuse_a_wrong_template(
-    create_launch_template: OperationModel, change: Json, problem: str
-) -> None:
+def test_model_refuses_an_invalid_template(create_launch_template: OperationModel, change: Json, problem: str) -> None:
     (refusal,) = refused(create_launch_template, {"LaunchTemplateName": "node", "LaunchTemplateData": change})
     assert problem in refusal
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_create_auto_scaling_group_accepts_the_groups(name: str) -> None:
-    """CloudFormation itself turns the texts and the list of the template into numbers and a text."""
+    """CloudFormation itself converts the template's text and list into numbers and text."""
     client = boto3.client("autoscaling", region_name="us-west-2")
     groups = cluster_template(**VARIANTS[name]).resources("AWS::AutoScaling::AutoScalingGroup").values()
     assert len(groups) == kinds_of_instances(name)

@@ -1,4 +1,4 @@
-"""Preflight looks for the bootstrap that the stack asks for, where the stack looks for it."""
+"""Preflight looks for the bootstrap version that the stack requires, in the place where the stack looks."""
 
 import json
 
@@ -6,7 +6,7 @@ from tests.constructs.synth import cluster_template
 from trainium_core.facts import facts
 
 
-def test_the_version_that_preflight_needs_is_the_one_in_the_manifest() -> None:
+def test_required_version_equals_that_of_the_manifest() -> None:
     manifest = json.loads((cluster_template().file.parent / "manifest.json").read_text())
     needed = {
         artifact["properties"]["requiresBootstrapStackVersion"]
@@ -16,6 +16,6 @@ def test_the_version_that_preflight_needs_is_the_one_in_the_manifest() -> None:
     assert needed == {facts()["bootstrap"]["version"]}
 
 
-def test_the_version_is_read_from_the_parameter_of_the_template() -> None:
+def test_version_is_read_from_the_parameter_of_the_template() -> None:
     parameter = cluster_template().json["Parameters"]["BootstrapVersion"]
     assert parameter["Default"] == facts()["bootstrap"]["version_parameter"]

@@ -1,4 +1,4 @@
-"""What the CDK itself checks at every synth, CloudFormation Validate, and cdk-nag, which plugs in there."""
+"""The CDK's own checks at every synthesis: CloudFormation Validate, and cdk-nag as a plugin."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_cloudformation_validate_is_on() -> None:
     assert feature_flags()["@aws-cdk/core:validateAgainstDefaultRules"] is True
 
 
-def test_a_template_that_cloudformation_would_refuse_does_not_synthesise() -> None:
+def test_template_that_cloudformation_refuses_does_not_synthesise() -> None:
     stack = new_stack(validated=True)
     ec2.CfnSubnet(stack, "Subnet", vpc_id="vpc-0123456789abcdef0").add_property_override("CidrBlok", "10.0.0.0/24")
     with pytest.raises(RuntimeError, match="CidrBlok"):
@@ -33,7 +33,7 @@ def test_a_template_that_cloudformation_would_refuse_does_not_synthesise() -> No
 
 
 def findings(assembly: Path) -> list[str]:
-    """What any validation has to say, but for the warnings that a plan itself asks for."""
+    """All findings of validations, except for the warnings that a plan itself causes."""
     report = json.loads((assembly / "validation-report.json").read_text())
     return [
         f"{plugin['pluginName']}: {violation['ruleName']}: {violation['description']}"
@@ -61,7 +61,7 @@ def test_cloudformation_validate_accepts_any_other_plan(plan: Plan) -> None:
 
 
 def test_cdk_nag_finds_only_careless_parts_of_others() -> None:
-    """Also what they let the nodes do: what is acknowledged of the fleet's own role is no licence for others."""
+    """Includes their permissions for nodes: acknowledged findings of the fleet's own role do not cover others."""
     app = new_app()
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     stage = Stage(app, "Prod", env=Environment(region=REGION))

@@ -1,4 +1,4 @@
-"""cfn-lint, with the region of each template, so that it knows what the region offers."""
+"""cfn-lint with the region of each template, so that it checks what the region offers."""
 
 from collections import Counter
 
@@ -18,11 +18,11 @@ LAGS_BEHIND = {
     ("trn2.3xlarge", "sa-east-1"),
     ("trn2u.48xlarge", "ap-south-2"),
 }
-"""Where cfn-lint's list lacks what DescribeInstanceTypeOfferings has: see data/instance_types.toml."""
+"""Offerings of DescribeInstanceTypeOfferings that cfn-lint's list lacks: see data/instance_types.toml."""
 
 
 @pytest.mark.parametrize("name", COVERING)
-def test_no_finding_of_cfn_lint_but_the_known_false_ones(name: str) -> None:
+def test_cfn_lint_finds_only_known_false_positives(name: str) -> None:
     settings = VARIANTS[name]
     findings = lint(cluster_template(**settings).file, settings["region"])
     found = Counter(finding.rule for finding in findings)

@@ -1,4 +1,4 @@
-"""checkov, from the environment of its own that `make checkov-env` prepares."""
+"""checkov, from the separate environment that `make checkov-env` creates."""
 
 import json
 import os
@@ -18,7 +18,7 @@ PASS_RATE = 0.97
 
 @pytest.fixture(scope="module")
 def checkov(tmp_path_factory: pytest.TempPathFactory) -> Json:
-    """checkov's report on the templates of all variants, from one run without any look at the internet."""
+    """checkov's report on the templates of all variants, from one run without internet access."""
     if not CHECKOV.exists():
         pytest.fail(f"there is no {CHECKOV.relative_to(ROOT)}; run: make checkov-env")
     folder = tmp_path_factory.mktemp("checkov")
@@ -50,7 +50,7 @@ def test_checkov_passes_97_percent_or_better(checkov: Json) -> None:
     assert passed / (passed + failed) >= PASS_RATE, failures
 
 
-def test_every_check_that_checkov_skips_has_its_reason_on_the_resource(checkov: Json) -> None:
+def test_skipped_checkov_checks_have_a_reason_on_the_resource(checkov: Json) -> None:
     reasons = {
         check["check_id"]: check["check_result"]["suppress_comment"] for check in checkov["results"]["skipped_checks"]
     }

@@ -1,4 +1,4 @@
-"""Everything in the template that AWS bills for has a line in the estimate, as often as it is there."""
+"""Every billed resource of the template has a line in the estimate, with the same count."""
 
 from collections import Counter
 from typing import Any
@@ -49,11 +49,11 @@ FILE_SYSTEMS: list[dict[str, Any]] = [{"fsx_lustre": 1200}, {"efs": "new"}]
 
 
 def billable(settings: dict[str, Any]) -> Counter[str]:
-    """Resources of the template by type, without those that cost nothing or next to nothing."""
+    """Resources of the template by type, without those that cost nothing or almost nothing."""
     found: Counter[str] = Counter()
     for resource in cluster_template(**settings).resources().values():
         kind = resource["Type"]
-        # A gateway endpoint costs nothing; that is what a type left out means.
+        # A gateway endpoint, which is what an omitted type means, costs nothing.
         gateway = kind == "AWS::EC2::VPCEndpoint" and resource["Properties"].get("VpcEndpointType") != "Interface"
         if not gateway and not kind.startswith("Custom::") and kind not in FREE | NEXT_TO_NOTHING:
             found[kind] += 1
@@ -61,7 +61,7 @@ def billable(settings: dict[str, Any]) -> Counter[str]:
 
 
 @pytest.mark.parametrize("settings", [*NETWORKS, *FILE_SYSTEMS, *PILOTS], ids=str)
-def test_every_billed_resource_has_a_line_and_every_line_a_resource(settings: dict[str, Any]) -> None:
+def test_billed_resources_and_estimate_lines_match(settings: dict[str, Any]) -> None:
     lines = {item.resource_type for item in cost_items(a_plan(**settings))}
     kinds = {resource["Type"] for resource in cluster_template(**settings).resources().values()}
     assert set(billable(settings)) <= lines
@@ -69,7 +69,7 @@ def test_every_billed_resource_has_a_line_and_every_line_a_resource(settings: di
 
 
 @pytest.mark.parametrize("settings", VARIANTS.values(), ids=VARIANTS)
-def test_no_kind_of_plan_has_something_billed_without_a_line(settings: dict[str, Any]) -> None:
+def test_every_billed_resource_of_any_plan_has_a_line(settings: dict[str, Any]) -> None:
     assert set(billable(settings)) <= {item.resource_type for item in cost_items(a_plan(**settings))}
 
 
@@ -90,7 +90,7 @@ def test_sleeping_cluster_has_nothing_billed_by_the_hour(settings: dict[str, Any
             assert resource["Condition"] == "TrainiumCdkAwake", name
 
 
-def test_nodes_and_their_volumes_are_those_of_the_group_and_its_launch_template() -> None:
+def test_nodes_and_volumes_are_those_of_group_and_launch_template() -> None:
     template = cluster_template(nodes=3, root_volume_gib=600)
     quantities = {item.item.product: item.quantity for item in cost_items(a_plan(nodes=3, root_volume_gib=600))}
     (device,) = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["BlockDeviceMappings"]
@@ -98,4 +98,4 @@ def test_nodes_and_their_volumes_are_those_of_the_group_and_its_launch_template(
     assert device["Ebs"]["VolumeType"] == "gp3"
     assert 3 * device["Ebs"]["VolumeSize"] == quantities["gp3-storage"]
     assert 3 * (device["Ebs"]["Throughput"] - 125) == quantities["gp3-throughput"] * 1024
-    assert device["Ebs"].keys().isdisjoint({"Iops", "VolumeInitializationRate"})  # billed on top of these
+    assert device["Ebs"].keys().isdisjoint({"Iops", "VolumeInitializationRate"})  # These are billed in addition.

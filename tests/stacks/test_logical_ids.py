@@ -1,6 +1,6 @@
-"""Logical ids are stable: another id makes CloudFormation replace the resource.
+"""Logical ids are stable, because a changed id makes CloudFormation replace the resource.
 
-released_logical_ids.txt is what the last release has made, one line for each resource: where, logical id, type. After a
+released_logical_ids.txt lists the resources of the last release, one in each line: stack, logical id, type. After a
 release, UPDATE_SNAPSHOTS=1 writes it anew.
 """
 
@@ -31,7 +31,7 @@ CLUSTERS: list[dict[str, Any]] = [
     {"ends": "5d", "notify_email": "a@b.example", "budget_usd": 500, "budget_action": "stop"},
     {"precompile_instance_type": "r7i.24xlarge", "budget_usd": 500, "budget_action": "stop"},
 ]
-"""Settings that together make every resource of TrnClusterStack."""
+"""Settings that together create every resource of TrnClusterStack."""
 
 
 def named(where: str, template: Template) -> Iterator[str]:
@@ -49,7 +49,7 @@ def others() -> frozenset[str]:
 
 
 def of_an_app() -> frozenset[str]:
-    """Those of constructs in another app, with what they make on request."""
+    """The logical ids of constructs in another app, with everything that they create on request."""
     stack = new_stack()
     ec2_service: Any = iam.ServicePrincipal("ec2.amazonaws.com")
     give_everything(stack, ec2_service)
@@ -57,7 +57,7 @@ def of_an_app() -> frozenset[str]:
     return frozenset(line for line in named("App", synthesize(stack)) if line.split()[1].startswith(ours))
 
 
-def test_every_logical_id_of_the_last_release_is_still_there() -> None:
+def test_logical_ids_of_the_last_release_exist() -> None:
     now = clusters() | others() | of_an_app()
     if os.environ.get("UPDATE_SNAPSHOTS"):
         RELEASED.write_text("".join(f"{line}\n" for line in sorted(now)))

@@ -1,4 +1,4 @@
-"""What holds for TrnClusterStack holds for the other stacks too: the checks, the tags, and that all of it goes."""
+"""The rules for TrnClusterStack apply to the other stacks too: checks, tags, and complete deletion."""
 
 from collections import Counter
 
@@ -25,7 +25,7 @@ every_stack = pytest.mark.parametrize("name", EVERY)
 
 
 @every_stack
-def test_no_finding_of_cfn_lint(name: str) -> None:
+def test_cfn_lint_finds_nothing(name: str) -> None:
     region = settings_of(name).get("region", REGION)
     found = Counter(finding.rule for finding in lint(other_template(name).file, region))
     found.pop(CDK_WRITES_NEEDLESS_DEPENDENCIES)
@@ -33,7 +33,7 @@ def test_no_finding_of_cfn_lint(name: str) -> None:
 
 
 @every_stack
-def test_everything_that_takes_tags_has_the_clusters(name: str) -> None:
+def test_every_taggable_resource_has_the_cluster_tags(name: str) -> None:
     template = other_template(name)
     taggable = {key: r for key, r in template.resources().items() if is_taggable(r["Type"])}
     assert {key: one_tag(r) for key, r in taggable.items()} == dict.fromkeys(taggable, "trn-pilot")
@@ -44,14 +44,14 @@ def one_tag(resource: Json) -> str | None:
 
 
 @every_stack
-def test_nothing_is_let_in_from_elsewhere(name: str) -> None:
+def test_no_ingress_is_allowed_from_elsewhere(name: str) -> None:
     for rule in rules(other_template(name), "Ingress"):
         itself = rule.get("GroupId") is not None and rule["GroupId"] == rule.get("SourceSecurityGroupId")
         assert itself or (rule.get("CidrIp"), rule.get("FromPort")) == ("10.42.0.0/16", 443), rule
 
 
 @every_stack
-def test_every_function_is_pythons_and_every_log_group_belongs_to_the_stack(name: str) -> None:
+def test_functions_use_python_and_stack_deletes_their_log_groups(name: str) -> None:
     template = other_template(name)
     functions = template.resources("AWS::Lambda::Function").values()
     assert all(one["Properties"]["Runtime"].startswith("python3.") for one in functions)
@@ -60,7 +60,7 @@ def test_every_function_is_pythons_and_every_log_group_belongs_to_the_stack(name
 
 
 @pytest.mark.parametrize("names", [TRAINING, HYPERPOD], ids=["training", "hyperpod"])
-def test_a_thousand_nodes_have_the_resources_of_two(names: dict[str, Json]) -> None:
+def test_thousand_nodes_have_the_resources_of_two(names: dict[str, Json]) -> None:
     name = next(iter(names))
     app = new_app()
     many = synthesize(stack_of(name)(app, stack_of(name).__name__, plan=a_plan(nodes=1000)))
@@ -81,7 +81,7 @@ def test_create_cluster_accepts_the_cluster(name: str) -> None:
 
 
 def with_values(value: object, values: dict[str, str], name: str = "") -> object:
-    """The properties with something plausible where CloudFormation would fill in."""
+    """The properties, with plausible values where CloudFormation would fill them in."""
     match value:
         case {"Ref": _} | {"Fn::GetAtt": _} | {"Fn::Join": _}:
             return values[name]
@@ -93,7 +93,7 @@ def with_values(value: object, values: dict[str, str], name: str = "") -> object
             return value
 
 
-def test_the_model_would_refuse_a_wrong_cluster() -> None:
+def test_model_refuses_an_invalid_cluster() -> None:
     operation = boto3.client("sagemaker", "us-west-2").meta.service_model.operation_model("CreateCluster")
     group = {
         "InstanceGroupName": "w",

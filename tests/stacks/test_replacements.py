@@ -1,4 +1,4 @@
-"""No update loses data or nodes unannounced: what holds data is kept, and nothing that stays can be replaced."""
+"""No update loses data or nodes unannounced: resources with data are retained, and updates in place replace nothing."""
 
 from typing import Any, cast
 
@@ -27,7 +27,7 @@ HARMLESS: dict[str, Any] = {
     "budget_usd": 500,
     "node_recovery": False,
 }
-"""Settings of every stack that no running node, and no file, may be lost by."""
+"""Settings of every stack that must not end a running node or lose a file."""
 
 OF_THE_CLUSTER: dict[str, Any] = {
     "budget_action": "stop",
@@ -50,7 +50,7 @@ OF_TRAINING: dict[str, Any] = {
 
 
 def create_only(resource: dict[str, Any]) -> dict[str, Any]:
-    """The properties of the resource by which CloudFormation replaces it when they change, by its registry schema."""
+    """The properties whose change makes CloudFormation replace the resource, by its registry schema."""
     if resource["Type"].startswith("Custom::"):
         return {}
     schema = cast(dict[str, Any], PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, resource["Type"]).schema)  # pyright: ignore[reportUnknownMemberType]
@@ -80,12 +80,10 @@ def resources(stack: str, **settings: Any) -> dict[str, Any]:
     ],
     ids=STACKS,
 )
-def test_what_holds_data_is_kept_when_it_is_replaced(
-    stack: str, settings: dict[str, Any], replaceable: set[str]
-) -> None:
+def test_replaced_resources_with_data_are_retained(stack: str, settings: dict[str, Any], replaceable: set[str]) -> None:
     found = [one for one in resources(stack, **settings).values() if one["Type"] in HOLD_DATA]
     assert found
-    # A bucket whose name the template gives holds the scripts of HyperPod, which every deployment writes.
+    # A bucket with a fixed name holds the scripts of HyperPod, which every deployment writes.
     can_be = [one for one in found if create_only(one).keys() - {"BucketName"}]
     assert {one["Type"] for one in can_be} == replaceable
     assert {one["UpdateReplacePolicy"] for one in can_be} <= {"Retain"}
@@ -96,7 +94,7 @@ def test_what_holds_data_is_kept_when_it_is_replaced(
     [("cluster", OF_THE_CLUSTER), ("hyperpod", OF_HYPERPOD), ("training", OF_TRAINING)],
     ids=STACKS,
 )
-def test_a_setting_that_nodes_can_live_with_replaces_nothing(stack: str, settings: dict[str, Any]) -> None:
+def test_setting_that_keeps_nodes_replaces_nothing(stack: str, settings: dict[str, Any]) -> None:
     changed = {**HARMLESS, **settings}
     assert not [key for key in changed if SETTINGS[key].replaces_nodes]
     before, after = resources(stack), resources(stack, **changed)

@@ -1,7 +1,7 @@
 """Every statement of every role against the Service Authorization Reference, and against the code that uses the role.
 
-What it shows: that a permission is on types of resources that its action knows, and on all that a request names. What
-it does not: that AWS's services ask for no more; tests/deploy runs the functions and CloudFormation with these roles on
+These tests show that a permission is on resource types that its action supports, and on all that a request names. They
+do not show that AWS's services require no more; tests/deploy runs the functions and CloudFormation with these roles on
 an AWS that enforces them.
 """
 
@@ -37,7 +37,7 @@ ARNS = {
     "AWS::S3::Bucket": "arn:aws:s3:::{}",
     "AWS::SNS::Topic": "arn:aws:sns:us-west-2:123456789012:{}",
 }
-"""What CloudFormation fills in for the ARN of a resource."""
+"""Values that CloudFormation fills in for the ARN of a resource."""
 
 PSEUDO_PARAMETERS = {
     "AWS::Partition": "aws",
@@ -58,7 +58,7 @@ CLUSTERS: dict[str, Json] = {
     "cluster-in-a-capacity-block": {"capacity": "capacity-block", **reserved("capacity-block")},
 }
 NAMES = [*CLUSTERS, "hyperpod-eks", "hyperpod-trn2", "training-own-vpc", "training-key"]
-"""Templates that have every kind of role, with every statement."""
+"""Templates that together have every role and every statement."""
 
 
 def template_of(name: str) -> Template:
@@ -93,7 +93,7 @@ def roles(template: Template) -> dict[str, list[Json]]:
 
 
 def permissions(template: Template) -> Iterator[tuple[str, str, list[str]]]:
-    """Role, action and all resources that it is allowed on."""
+    """Role, action and all resources on which it is allowed."""
     for role, statements in roles(template).items():
         resources: dict[str, list[str]] = {}
         for statement in statements:
@@ -105,7 +105,7 @@ def permissions(template: Template) -> Iterator[tuple[str, str, list[str]]]:
 
 @cache
 def overlap(one: str, other: str) -> bool:
-    """Whether two patterns have a text in common."""
+    """Whether a text exists that matches both patterns."""
     if not one or not other:
         return not (one + other).strip("*")
     if one[0] == "*":
@@ -126,7 +126,7 @@ def allowed_on(name: str, kind: str, resources: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_permission_is_on_every_type_of_resource_that_a_request_names(name: str) -> None:
+def test_permission_covers_every_resource_type_of_a_request(name: str) -> None:
     missing = [
         (role, permitted, kind)
         for role, permitted, resources in permissions(template_of(name))
@@ -137,7 +137,7 @@ def test_a_permission_is_on_every_type_of_resource_that_a_request_names(name: st
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_permission_is_on_a_resource_that_its_action_does_not_know(name: str) -> None:
+def test_permission_is_only_on_resources_of_its_action(name: str) -> None:
     for role, permitted, resources in permissions(template_of(name)):
         known = action(permitted)
         kinds = [*known.required, *known.optional]
@@ -149,15 +149,15 @@ def test_no_permission_is_on_a_resource_that_its_action_does_not_know(name: str)
 RUNTIME = Path(trainium_runtime.__file__).parent
 ACTION_OF_OPERATION = tomllib.loads((files("trainium_local.permissions") / "actions.toml").read_text())["actions"]
 ALWAYS = {"logs:CreateLogStream", "logs:PutLogEvents"}
-"""What Lambda itself does with the role of a function."""
+"""Actions that Lambda itself performs with the role of a function."""
 
 TWICE = {"s3:DeleteObject": {"s3:DeleteObjectVersion"}}
-"""Actions that are asked for in one request: of an object with a version."""
+"""Actions that a single request needs: of an object with a version."""
 
 
 @cache
 def reachable(module: str) -> frozenset[str]:
-    """A module of the runtime, and those that it imports."""
+    """A module of the runtime and the modules that it imports."""
     seen, ahead = set[str](), [module]
     while ahead:
         one = ahead.pop()
@@ -174,7 +174,7 @@ def reachable(module: str) -> frozenset[str]:
 
 @cache
 def actions_called(handler: str) -> frozenset[str]:
-    """Every action that some code of a handler, or of what it imports, could ask for."""
+    """Every action that the code of a handler, or of its imports, could request."""
     trees = [ast.parse((RUNTIME / f"{one.replace('.', '/')}.py").read_text()) for one in reachable(handler)]
     calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
     named = {node.func.attr for node in calls if isinstance(node.func, ast.Attribute)}
@@ -191,7 +191,7 @@ def actions_called(handler: str) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_function_is_allowed_nothing_that_its_code_never_calls(name: str) -> None:
+def test_functions_are_allowed_only_actions_of_their_code(name: str) -> None:
     template = template_of(name)
     of_role = roles(template)
     for function in template.resources("AWS::Lambda::Function").values():
@@ -202,6 +202,6 @@ def test_a_function_is_allowed_nothing_that_its_code_never_calls(name: str) -> N
 
 
 @pytest.mark.parametrize("name", [*NAMES, "training-nat"])
-def test_every_type_of_a_template_is_one_whose_permissions_are_known(name: str) -> None:
+def test_permissions_of_every_template_type_are_known(name: str) -> None:
     types = {one["Type"] for one in template_of(name).resources().values()}
     assert {one for one in types if not one.startswith("Custom::")} <= handler_actions().keys()

@@ -1,4 +1,4 @@
-"""TrnClusterStack: what holds for the whole template, whatever the plan."""
+"""TrnClusterStack: the properties of the whole template for any plan."""
 
 import json
 import re
@@ -38,10 +38,10 @@ WITHOUT_RESOURCES = {
     "servicequotas:GetServiceQuota",
     "servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota",
 }
-"""Actions that can only be allowed on `*` (Service Authorization Reference): sessions on nodes, looks of both gates."""
+"""Actions that can only be allowed on `*` (Service Authorization Reference): sessions on nodes, reads of both gates."""
 
 FILE_SYSTEM_PORTS = {(988, 988), (1018, 1023), (2049, 2049)}
-"""Of Lustre and NFS, between the group of the nodes and that of a file system."""
+"""Ports of Lustre and NFS, between the group of the nodes and that of a file system."""
 
 
 def kinds(template: Template) -> dict[str, str]:
@@ -49,7 +49,7 @@ def kinds(template: Template) -> dict[str, str]:
 
 
 def rules(template: Template, direction: str) -> list[Json]:
-    """Every security group rule of one direction, Ingress or Egress, wherever it is written."""
+    """Every security group rule of one direction, Ingress or Egress, separate or inline."""
     within = [
         rule
         for group in template.resources("AWS::EC2::SecurityGroup").values()
@@ -60,7 +60,7 @@ def rules(template: Template, direction: str) -> list[Json]:
 
 
 def tags(resource: Json) -> dict[str, str]:
-    """The tags a resource itself gets."""
+    """The tags of the resource itself."""
     properties = resource["Properties"]
     if resource["Type"] == "AWS::EC2::LaunchTemplate":
         (specification,) = properties["TagSpecifications"]
@@ -70,7 +70,7 @@ def tags(resource: Json) -> dict[str, str]:
 
 
 def is_taggable(resource_type: str) -> bool:
-    """Whether CloudFormation's own schema says that a resource takes tags."""
+    """Whether CloudFormation's own schema says that a resource supports tags."""
     if resource_type.startswith("Custom::"):
         return False
     schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, resource_type).schema
@@ -79,7 +79,7 @@ def is_taggable(resource_type: str) -> bool:
 
 @given(plan=plans())
 @settings(max_examples=15)
-def test_what_holds_for_every_plan(plan: Plan) -> None:
+def test_template_of_any_plan_is_valid(plan: Plan) -> None:
     template, vpc_cidr = plan_template(plan), plan.network.vpc_cidr
     for rule in rules(template, "Ingress"):
         itself = rule.get("GroupId") is not None and rule["GroupId"] == rule.get("SourceSecurityGroupId")
@@ -123,7 +123,7 @@ def test_no_action_is_a_wildcard() -> None:
     assert not [action for action in actions if "*" in action]
 
 
-def test_roles_are_taken_by_instances_and_functions_only() -> None:
+def test_roles_are_assumed_by_instances_and_functions_only() -> None:
     services = {
         statement["Principal"]["Service"]
         for role in cluster_template().resources("AWS::IAM::Role").values()
@@ -132,7 +132,7 @@ def test_roles_are_taken_by_instances_and_functions_only() -> None:
     assert services == {"ec2.amazonaws.com", "lambda.amazonaws.com"}
 
 
-def test_a_pilot_adds_a_role_that_only_the_scheduler_takes() -> None:
+def test_pilot_adds_a_role_that_only_the_scheduler_assumes() -> None:
     pilot = cluster_template(ends="5d").resources("AWS::IAM::Role")
     added = [role for name, role in pilot.items() if name not in cluster_template().resources()]
     services = [
@@ -141,7 +141,7 @@ def test_a_pilot_adds_a_role_that_only_the_scheduler_takes() -> None:
     assert sorted(services) == ["lambda.amazonaws.com", "scheduler.amazonaws.com"]
 
 
-def test_the_stack_sleeps_and_wakes_by_a_parameter_and_is_awake_at_first() -> None:
+def test_stack_sleeps_by_a_parameter_and_is_awake_at_first() -> None:
     parameter = cluster_template().json["Parameters"][ASLEEP_PARAMETER]
     assert (parameter["Default"], parameter["AllowedValues"]) == ("false", ["true", "false"])
 
@@ -150,22 +150,22 @@ def test_no_managed_policy_is_attached() -> None:
     assert not [role for role in cluster_template().resources("AWS::IAM::Role").values() if "Managed" in str(role)]
 
 
-def test_a_thousand_nodes_make_the_same_text_as_one_but_for_digits() -> None:
+def test_template_of_thousand_nodes_differs_only_in_digits() -> None:
     texts = {re.sub(r"\d+", "0", cluster_template(nodes=nodes).file.read_text()) for nodes in (1, 1000)}
     assert len(texts) == 1
 
 
-def test_the_stack_is_for_the_plans_region() -> None:
+def test_stack_is_in_the_region_of_the_plan() -> None:
     manifest = json.loads((cluster_template().file.parent / "manifest.json").read_text())
     assert manifest["artifacts"]["TrnClusterStack"]["environment"].endswith("/us-west-2")
 
 
-def test_a_tag_of_your_own_is_on_everything() -> None:
+def test_user_tag_is_on_every_resource() -> None:
     template = plan_template(Plan(instance_type="trn1.32xlarge", region=REGION, nodes=2, tags={"team": "ml"}))
     taggable = [resource for resource in template.resources().values() if is_taggable(resource["Type"])]
     assert len(taggable) > 10
     without = [resource["Type"] for resource in taggable if tags(resource).get("team") != "ml"]
-    # Its tags are create-only: another tag of the user's would replace it, and all nodes with it.
+    # Its tags are create-only: a changed user tag would replace it, and all nodes with it.
     assert without == ["AWS::EC2::PlacementGroup"]
 
 
@@ -173,7 +173,7 @@ def outputs(**settings: Any) -> dict[str, str]:
     return {name: as_text(output["Value"]) for name, output in cluster_template(**settings).json["Outputs"].items()}
 
 
-def test_outputs_are_what_a_person_does_next() -> None:
+def test_outputs_are_the_next_commands() -> None:
     assert list(outputs()) == [
         "Session",
         "Nodes",
@@ -189,10 +189,10 @@ def test_outputs_are_what_a_person_does_next() -> None:
     ]
 
 
-def test_the_summary_is_what_the_gate_saw() -> None:
+def test_summary_is_the_result_of_the_gate() -> None:
     gate = cluster_template().logical_id("Custom::TrnFleetGate")
     assert outputs()["Fleet"] == f"${{{gate}.Summary}}"
 
 
-def test_the_torchrun_line_is_for_this_cluster() -> None:
+def test_torchrun_line_is_for_this_cluster() -> None:
     assert "--nnodes=4 --nproc_per_node=32" in outputs(nodes=4)["Torchrun"]

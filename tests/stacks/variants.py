@@ -1,6 +1,6 @@
-"""Plans that stand for all others where trying every one would take minutes.
+"""Representative plans for checks that would take minutes with every plan.
 
-Each instance type in each of its regions, with the other settings taken in turn, so that each value occurs.
+Each instance type in each of its regions, with the other settings in turn, so that each value occurs.
 """
 
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "-".join([settings["instance_type"], settings["region"], settings["capacity"]]): settings
     for settings in _variants()
 }
-"""Settings by a name to show."""
+"""Settings by a name for display."""
 
 
 def _covering() -> Iterator[str]:
@@ -85,4 +85,4 @@ def _covering() -> Iterator[str]:
 
 
 COVERING = tuple(_covering())
-"""Names of a few in which each type, each region and each value of each setting occurs: for checks that take long."""
+"""Names of a few plans in which each type, region and setting value occurs, for slow checks."""

@@ -1,4 +1,4 @@
-"""The two services a node talks to, on loopback: instance metadata (IMDSv2 only) and S3, which checks signatures."""
+"""The two services that a node calls, on loopback: instance metadata (IMDSv2 only) and S3, which checks signatures."""
 
 import hashlib
 import json
@@ -27,12 +27,12 @@ TOKEN_HEADER = "X-aws-ec2-metadata-token"
 
 
 class AwsStandIn:
-    """Both services on one port. `records` maps `bucket/key` to what was stored there, as text (see `as_text`).
+    """Both services on one port. `records` maps `bucket/key` to the stored bytes as text (see `as_text`).
 
-    parts: of the upload in parts that was begun last. secrets: their values, by ARN.
-    has_instance_id: whether the metadata service knows the instance id. s3_refuses: S3 denies every request.
-    put_status: of the answer to a PUT of an object, by its name, in place of 200.
-    clock_ahead: how far both services' clock is ahead of ours. failures: so many requests are answered 503 first.
+    parts: of the last multipart upload. secrets: their values, by ARN. has_instance_id: whether the metadata service
+    returns the instance id. s3_refuses: S3 denies every request. put_status: the status of the response to a PUT, by
+    the object's name, instead of 200. clock_ahead: how far the clock of both services is ahead of ours. failures: the
+    number of first requests answered 503.
     """
 
     def __init__(self, *, region: str) -> None:
@@ -62,7 +62,9 @@ class AwsStandIn:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes the node's script ask here. curl resolves every name under localhost to loopback itself."""
+        """The environment that makes the node script call this server. curl resolves every name under localhost to
+        loopback.
+        """
         port = self._server.server_port
         return {
             "AWS_EC2_METADATA_SERVICE_ENDPOINT": f"http://127.0.0.1:{port}",
@@ -71,7 +73,7 @@ class AwsStandIn:
 
     @property
     def loopback_environment(self) -> dict[str, str]:
-        """What makes `trn-node` ask here: in path style, as no resolver is needed for that."""
+        """The environment that makes `trn-node` call this server: in path style, which needs no resolver."""
         endpoint = f"http://127.0.0.1:{self._server.server_port}"
         names = ("EC2_METADATA_SERVICE_ENDPOINT", "ENDPOINT_URL_S3", "ENDPOINT_URL_SSM", "ENDPOINT_URL_SECRETS_MANAGER")
         return {f"AWS_{name}": endpoint for name in names}
@@ -93,7 +95,7 @@ class AwsStandIn:
         return answers.get(path)
 
     def store(self, host: str, path: str, headers: dict[str, str], body: bytes) -> str | None:
-        """Store an object; the S3 error code if it is refused."""
+        """Store an object. Returns the S3 error code if it is refused."""
         refusal = self._refusal("PUT", host, path, headers, body)
         with self._writing:
             if headers.get("if-none-match") == "*" and _object_name(host, path) in self.records:
@@ -106,7 +108,7 @@ class AwsStandIn:
         return refusal
 
     def load(self, host: str, path: str, headers: dict[str, str]) -> tuple[int, str, str]:
-        """Status, text and ETag of what S3 answers to a GET."""
+        """Status, text and ETag of S3's response to a GET."""
         refusal = self._refusal("GET", host, path, headers, b"")
         path, _, query = path.partition("?")
         text = self.records.get(_object_name(host, path))
@@ -125,7 +127,7 @@ class AwsStandIn:
         return (304, "", etag) if headers.get("if-none-match") == etag else (200, text, etag)
 
     def store_part(self, host: str, path: str, headers: dict[str, str], body: bytes) -> str | None:
-        """Store a part of an upload, of which there is one at a time; the S3 error code if it is refused."""
+        """Store a part of the only multipart upload. Returns the S3 error code if it is refused."""
         refusal = self._refusal("PUT", host, path, headers, body)
         if refusal is None:
             number = int(parse_qs(urlsplit(path).query)["partNumber"][0])
@@ -133,7 +135,7 @@ class AwsStandIn:
         return refusal
 
     def post(self, host: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, str]:
-        """Begin or complete an upload in parts, or give the value of a secret."""
+        """Begin or complete a multipart upload, or return the value of a secret."""
         if "x-amz-target" in headers:
             return self._secret(host, path, headers, body)
         refusal = self._refusal("POST", host, path, headers, body)
@@ -157,7 +159,7 @@ class AwsStandIn:
         return 200, json.dumps({"SecretString": value} if service != "ssm" else {"Parameter": {"Value": value}})
 
     def _list(self, bucket: str, prefix: str, *, below: bool) -> str:
-        """What ListObjectsV2 answers, all on one page. below: without the delimiter /."""
+        """The response of ListObjectsV2, all on one page. below: without the delimiter /."""
         known = {unquote(name): len(text) for name, text in self.records.items()}
         sizes = {name.removeprefix(bucket): size for name, size in known.items() if name.startswith(bucket + prefix)}
         items = "".join(
@@ -188,7 +190,7 @@ class AwsStandIn:
     def _signed(
         self, method: str, host: str, path: str, headers: dict[str, str], body: bytes, service: str = "s3"
     ) -> str | None:
-        """The authorization header botocore's own signer gives a request with these headers; None if there is none."""
+        """The authorization header that botocore's own signer creates for a request with these headers, or None."""
         found = re.search(r"SignedHeaders=([^,\s]+)", headers.get("authorization", ""))
         if found is None:
             return None
@@ -197,7 +199,7 @@ class AwsStandIn:
             return None
         request = AWSRequest(method=method, url=f"http://{host}{path}", data=body, headers=signed)
         request.context["timestamp"] = headers["x-amz-date"]
-        # In the paths of other services every escape is escaped again; these have none.
+        # Other services escape paths twice; these paths contain no escapes.
         signer = S3SigV4Auth(Credentials(ACCESS_KEY_ID, SECRET_KEY), service, self.region)
         text = signer.string_to_sign(request, signer.canonical_request(request))
         signature = signer.signature(text, request)
@@ -266,16 +268,16 @@ class AwsStandIn:
                 return format_datetime(aws.now, usegmt=True)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Say nothing: the tests look at what was answered."""
+                """Print nothing: the tests look at the responses."""
 
         return Handler
 
 
 def as_text(body: bytes) -> str:
-    """Any bytes as text that gives them back."""
+    """Any bytes as text, reversibly."""
     return body.decode(errors="surrogateescape")
 
 
 def _object_name(host: str, path: str) -> str:
-    """Bucket and key, from an address in either style."""
+    """Bucket and key, from a URL in either style."""
     return path.lstrip("/") if host.startswith("127.") else host.split(".")[0] + path

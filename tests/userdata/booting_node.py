@@ -1,6 +1,7 @@
-"""A node of files for the shell's part of a boot: the real scripts and coreutils, stand-ins for what changes a machine.
+"""A node of files for the shell's part of a boot: the real scripts and coreutils, with stand-ins for changes of the
+machine.
 
-What `trn-node` concludes is given; its own tests are elsewhere, and the lab boots whole nodes.
+The results of `trn-node` are given: its own tests are elsewhere, and the lab boots whole nodes.
 """
 
 import os
@@ -43,14 +44,16 @@ PROGRAMS = (
     *("paste", "readlink", "rm", "sed", "sh", "sha256sum", "sleep", "sort", "sync", "tail", "tee", "timeout", "touch"),
     *("tr", "true", "uname"),
 )
-"""All that a node on a Neuron DLAMI may call besides the stand-ins: each is part of Ubuntu 24.04 and Amazon Linux."""
+"""Every program that a node on a Neuron DLAMI may call besides the stand-ins: all are in Ubuntu 24.04 and Amazon
+Linux.
+"""
 
 SCRIPT_OBJECT = (LOCATIONS.node_script_url or "").removeprefix("s3://")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """How a script ended, and what it called that changes a machine, in order."""
+    """How a script ended, and its calls that change a machine, in order."""
 
     exit_code: int
     output: str
@@ -58,7 +61,7 @@ class Run:
 
 
 class BootingNode:
-    """A sound node of the plan, whose devices are what the plan says, until a test breaks something."""
+    """A healthy node of the plan, with the devices of the plan, until a test changes something."""
 
     def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn) -> None:
         self.plan, self.aws = plan, aws
@@ -99,7 +102,7 @@ class BootingNode:
         return (self.root / path).read_text()
 
     def program(self, name: str, body: str) -> None:
-        """Put a stand-in of a program where the node finds it."""
+        """Put a stand-in for a program where the node finds it."""
         file = self.programs / name
         file.unlink(missing_ok=True)
         file.write_text(f"#!/bin/bash\n{body}\n")
@@ -113,7 +116,7 @@ class BootingNode:
         (self.programs / name).unlink()
 
     def concludes(self, body: str = "true") -> None:
-        """What `trn-node` does on this node, once it is installed.
+        """The result of `trn-node` on this node, once it is installed.
 
         The framework is that of the variable FRAMEWORK, the compile cache that of CACHE_URL.
         """
@@ -126,18 +129,18 @@ class BootingNode:
         (self.root / "usr/local/bin/trn-node").chmod(0o755)
 
     def install(self) -> Run:
-        """Run what cloud-init runs."""
+        """Run the commands of cloud-init."""
         self.write("user-data", self.fetch_script)
         return self._run("user-data")
 
     def boot(self, **variables: str) -> Run:
-        """Run what trn-node.service runs, on a node that is installed. variables: of its environment."""
+        """Run the commands of trn-node.service on an installed node. variables: of its environment."""
         return self._run("opt/trn/boot.sh", **variables)
 
     def installed(self, trn_node: str = "true") -> "BootingNode":
-        """Put there what `install` puts there for the plan, and let `trn-node` conclude that.
+        """Install the files of the plan with this result of `trn-node`.
 
-        It is really installed once in a run of pytest: the user data alone decide what is put there.
+        The real installation runs once per run of pytest, because its files depend only on the user data.
         """
         installed = made_once(f"installed node {self._document}", self._install_another)
         shutil.copytree(installed, self.root, dirs_exist_ok=True)

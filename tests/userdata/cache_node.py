@@ -1,4 +1,4 @@
-"""A node with a compile cache of fake compilers, and the keys with which it reaches an S3 endpoint."""
+"""A node with a compile cache of fake compilers, and its credentials for an S3 endpoint."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def place(stack: str = "xla", **changes: Any) -> Place:
 
 
 class Keys(Imds):
-    """Credentials that are known already."""
+    """Fixed credentials."""
 
     def __init__(self, credentials: Credentials) -> None:
         super().__init__(retries=0)
@@ -34,7 +34,7 @@ class Keys(Imds):
 
 
 class CacheNode:
-    """`folder` is what its disk holds; `begin` is what is done before a job's command. boot: None for this one."""
+    """`folder` is its disk; `begin` is what the node does before a job's command. boot: None for the current one."""
 
     def __init__(self, folder: Path, s3: Entries, where: Place | None = None, url: str = URL, **more: Any) -> None:
         self.place = where or place()
@@ -54,14 +54,16 @@ class CacheNode:
             self.cache.fill()
 
     def workers(self, count: int, modules: Iterable[str], **environment: str) -> list[int | str]:
-        """Run so many fake workers at once: their exit codes, then the modules that were compiled."""
+        """Run this number of fake workers concurrently. Returns their exit codes, then the compiled modules."""
         started = self.start_workers(count, [*modules], **environment)
         out = [process.communicate(timeout=180)[0] for process in started]
         compiled = [line.split()[1] for text in out for line in text.splitlines()]
         return [*(process.returncode for process in started), *sorted(compiled)]
 
     def start_workers(self, count: int, modules: Sequence[str], **environment: str) -> list[subprocess.Popen[str]]:
-        """Half of them go through the modules in order, as the ranks of a job do, the others each from elsewhere on."""
+        """Half of them compile the modules in order, as the ranks of a job do; the others each start at a different
+        module.
+        """
         command = [sys.executable, "-IS", fake_compiler.__file__, self.place.stack, str(self.cache.root)]
         starts = [number * len(modules) // count * (number % 2) for number in range(count)]
         return [

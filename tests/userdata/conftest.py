@@ -45,7 +45,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def keys(endpoint: Any) -> Credentials:
-    """Of its account, as a node has them."""
+    """The credentials of its account, as a node has them."""
     found = endpoint.credentials
     return Credentials(found.access_key_id, found.secret_access_key, "token")
 
@@ -69,7 +69,7 @@ def bucket(endpoint: Any) -> Any:
 
 @pytest.fixture
 def s3(endpoint: Any, keys: Credentials, bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Entries:
-    """What a node of this process, and of those that it starts, reaches it with."""
+    """The S3 settings of nodes in this process and of those that it starts."""
     del bucket
     (tmp_path / "etc/trn").mkdir(parents=True)
     (tmp_path / "etc/trn/places.env").write_text(f"TRN_REGION={endpoint.region}\n")
@@ -80,7 +80,7 @@ def s3(endpoint: Any, keys: Credentials, bucket: Any, tmp_path: Path, monkeypatc
 
 @pytest.fixture
 def new_node(tmp_path: Path, s3: Entries) -> Callable[..., CacheNode]:
-    """Makes a node with a disk of its own."""
+    """Makes a node with a separate disk."""
     numbers = count()
     return lambda *place, **more: CacheNode(tmp_path / f"node{next(numbers)}", s3, *place, **more)
 

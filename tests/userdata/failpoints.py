@@ -1,4 +1,4 @@
-"""SIGKILL at every point of a piece of work: before each call by which Python reaches the disk or the network."""
+"""SIGKILL at every point of an operation: before each call with which Python accesses the disk or the network."""
 
 import os
 import signal
@@ -18,15 +18,16 @@ POINTS = frozenset(
         *("connect", "send", "sendall", "recv_into"),
     )
 )
-"""Functions and methods of C that change files, or wait for files and sockets."""
+"""C functions and methods that change files, or wait for files and sockets."""
 MOST_POINTS = 1000
 
 
 def killed_everywhere(prepare: Callable[[], Callable[[], object]], *, changing: Path | None = None) -> Iterator[int]:
-    """Each point in turn, after a process was killed there that did what `prepare` gave; ends once one came through.
+    """Yield each point in turn, after a process that runs the operation from `prepare` was killed there; ends when one
+    completes.
 
-    changing: the only folder that the work changes, when it changes nothing else: then points before which that is as
-    it was at the last one are left out. What a killed process leaves is the same.
+    changing: the only folder that the operation changes, if there is one: then points at which it is unchanged since
+    the last point are skipped, because a killed process leaves the same state.
     """
     for point in range(MOST_POINTS):
         if not killed_at(point, prepare(), changing):
@@ -37,7 +38,7 @@ def killed_everywhere(prepare: Callable[[], Callable[[], object]], *, changing: 
 
 
 def killed_at(point: int, work: Callable[[], object], changing: Path | None = None) -> bool:
-    """Do it in a process of its own that is killed at this point. False: it came through."""
+    """Run it in a separate process that is killed at this point. Returns False if it completed."""
     child = os.fork()
     if child == 0:
         code = 1

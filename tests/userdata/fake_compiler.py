@@ -1,7 +1,7 @@
 """Workers that compile modules into a cache as the stacks do: python3 fake_compiler.py STACK FOLDER MODULE ...
 
-They keep the documented layouts and locks; what they compile is text. FAIL names a module at which a worker fails as
-the compiler does. Prints a line for each module that it compiled.
+They use the documented layouts and locks; the compiled code is text. FAIL names a module at which a worker fails as the
+compiler does. Prints a line for each module that it compiled.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ SECONDS = float(os.environ.get("COMPILE_SECONDS", "0"))
 
 
 def name_of(stack: str, module: str) -> str:
-    """The name that the stack gives the entry of a module."""
+    """The entry name that the stack gives a module."""
     digest = hashlib.md5(module.encode()).hexdigest()
     if stack == "xla":
         return f"neuronxcc-{COMPILER}/MODULE_{int(digest[:15], 16)}+d7517139"
@@ -31,13 +31,13 @@ def result_of(module: str) -> bytes:
 
 
 def compile_into(stack: str, folder: Path, module: str) -> None:
-    """One module, finished. It takes SECONDS."""
+    """Compile one module completely, in SECONDS."""
     for step in steps(stack, folder, module):
         step()
 
 
 def steps(stack: str, folder: Path, module: str) -> Iterable[Callable[[], object]]:
-    """What is done one after the other; between any two a compiler may be killed."""
+    """The steps of a compilation; a compiler may be killed between any two."""
     path, content = folder / name_of(stack, module), result_of(module)
     if stack == "xla":
         yield lambda: path.mkdir(parents=True, exist_ok=True)

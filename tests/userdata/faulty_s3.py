@@ -1,4 +1,4 @@
-"""What stands between a node and S3, and can refuse, break off, stand still or be slow."""
+"""A proxy between a node and S3 that can refuse, cut, stall or delay requests."""
 
 import http.client
 import threading
@@ -13,7 +13,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 Fault = Literal["refused", "cut", "still", ""]
-"""refused: 403. cut: the connection ends in the middle of an answer, or before it. still: nothing comes after that."""
+"""refused: 403. cut: the connection ends within or before a response. still: no data follows."""
 
 OF_THE_CONNECTION = ("connection", "content-length", "transfer-encoding")
 REFUSED = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
@@ -22,14 +22,14 @@ REFUSED = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Er
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
-    """A connection that finds no room begins again after a second."""
+    """A refused connection is retried after a second."""
 
 
 class FaultyS3:
-    """keys: with which what is passed on is signed.
+    """keys: sign the forwarded requests.
 
-    fault: asked for each request, by its method and the number of those of that method before it. seen: requests by
-    their method.
+    fault: called for each request with its method and the number of earlier requests of that method. seen: requests by
+    method.
     """
 
     def __init__(self, endpoint: str, region: str, keys: Sequence[str]) -> None:
@@ -79,7 +79,7 @@ class FaultyS3:
                     self.rfile.read(length // 2)
                     self._end(fault)
                     return
-                # Also where it is cut: what is not read would end as `broken pipe` or `reset`, as it happens.
+                # Read it even when cutting: unread data would end the connection as `broken pipe` or `reset` at random.
                 body = self.rfile.read(length)
                 if fault == "cut":
                     self._end(fault)
@@ -97,7 +97,7 @@ class FaultyS3:
                     if name.lower() in names or name.lower().startswith("x-amz-meta-")
                 }
                 request = AWSRequest(self.command, f"{faulty._endpoint}{self.path}", kept, body)
-                # The one of the node is for another address.
+                # The node's signature is for another address.
                 signer: Any = S3SigV4Auth(faulty._keys, "s3", faulty._region)
                 signer.add_auth(request)
                 prepared = request.prepare()

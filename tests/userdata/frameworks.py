@@ -1,6 +1,6 @@
-"""Tiny frameworks in place of PyTorch/XLA, TorchNeuron and JAX: they compute in Python, and go wrong on one core.
+"""Tiny frameworks in place of PyTorch/XLA, TorchNeuron and JAX: they compute in Python, with a fault on one core.
 
-Where the real self-test runs on hardware, `FAULT` of these is what a broken stack would do.
+Their `FAULT` simulates what a broken stack would do where the real self-test runs on hardware.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ FAULTS = {
     "crash": "1 / 0",
 }
 MEMORY_FAULTS = {"memory": "False", "crash in memory": "1 / 0"}
-"""What is wrong with the device memory of a core that computes right."""
+"""Faults in the device memory of a core that computes correctly."""
 
 _TENSOR = """
 import os
@@ -71,7 +71,7 @@ def torch_modules(*, fault: str = "", core: int = -1, platform: str = "NEURON") 
 def native_modules(*, fault: str = "", core: int = -1, device: str = "neuron") -> dict[str, str]:
     """TorchNeuron with a fault on one core. It locks, compiles and falls back to the CPU as the lab's stand-in does.
 
-    fault "device": no core computes anything.
+    fault "device": no core computes.
     """
     tensor = _tensor(fault, core).replace("self.core =", "self.device = Device()\n        self.core =", 1)
     kind = f"class Device:\n    type = {device!r}\n"
@@ -87,7 +87,7 @@ def matmul(left, right):
 
 
 def jax_modules(*, cores: int, fault: str = "", core: int = -1, platform: str = "neuron") -> dict[str, str]:
-    """JAX that shows so many cores, with a fault on one of them; and as much numpy as it takes."""
+    """JAX that shows this number of cores, with a fault on one of them, and the part of numpy that it needs."""
     return {
         "numpy.py": _tensor(fault, core) + "array = lambda rows, dtype: Tensor(rows)\nasarray = lambda rows: rows\n"
         "tile = lambda block, tiles: block\narray_equal = equal\n",

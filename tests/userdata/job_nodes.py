@@ -1,4 +1,4 @@
-"""Nodes that run a job: the real wrapper in a process for each, each at an address of its own, and one S3."""
+"""Nodes that run a job: the real wrapper, as one process with its own address for each node, and one S3."""
 
 import io
 import json
@@ -46,9 +46,9 @@ SPEC: dict[str, Any] = {
 
 
 class JobNodes:
-    """`start` begins an attempt on all nodes, `wait` gives their exit codes.
+    """`start` begins an attempt on all nodes, `wait` returns their exit codes.
 
-    The wrapper is started as on a node: it finds the standard library and what is put onto nodes, nothing else.
+    The wrapper is started as on a node: it has only the standard library and the files installed on nodes.
     """
 
     def __init__(self, folder: Path, aws: AwsStandIn) -> None:
@@ -67,7 +67,7 @@ class JobNodes:
         self.aws.records[f"{BUCKET}/jobs/{JOB}/source.tar.gz"] = source_archive(files)
 
     def start(self, script: str, *, nodes: int = 1, ranks: tuple[int, ...] | None = None, **changes: Any) -> None:
-        """Run a Python script as the job. ranks: those that start; by default all. changes: of spec or launch."""
+        """Run a Python script as the job. ranks: the nodes that start, by default all. changes: of spec or launch."""
         self.source({"train.py": script})
         launch = {name: changes.pop(name) for name in list(changes) if name in OF_THE_LAUNCH}
         resume = {name: changes.pop(name) for name in list(changes) if name.startswith("resume_")}
@@ -111,7 +111,7 @@ class JobNodes:
                     process.wait(TIMEOUT_SECONDS)
 
     def content(self, key: str) -> dict[str, Any]:
-        """An object of the job as JSON; empty while there is none."""
+        """An object of the job as JSON; empty if it does not exist."""
         return json.loads(self.aws.records.get(f"{BUCKET}/jobs/{JOB}/{key}", "{}"))
 
     def put(self, key: str, content: Mapping[str, Any]) -> None:
@@ -129,7 +129,7 @@ class JobNodes:
         return "".join(text for key, text in sorted(self.aws.records.items()) if key.startswith(prefix))
 
     def await_(self, condition: Callable[[], object]) -> None:
-        """Raises AssertionError when it does not come true."""
+        """Raises AssertionError if the condition is not met in time."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while not condition():
             assert time.monotonic() < deadline, "it did not come true"

@@ -1,4 +1,4 @@
-"""What parts of the job's wrapper are given: objects in memory, and a launch."""
+"""The inputs of parts of the job's wrapper: objects in memory, and a launch."""
 
 from pathlib import Path
 from typing import Any

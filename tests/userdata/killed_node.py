@@ -1,7 +1,7 @@
-"""A node that is killed at every point of a piece of work. Arguments: WORK STACK FOLDER.
+"""A node that is killed at every point of an operation. Arguments: WORK STACK FOLDER.
 
-In a process of its own, which is small: it is forked for each point. Ends with a traceback at the first thing that is
-wrong; else prints the number of points. KEYS: of the embedded AWS.
+A separate small process, because it is forked for each point. Ends with a traceback at the first error, otherwise
+prints the number of points. KEYS: of the embedded AWS.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ _THREAD = re.compile(r"(?<=incoming/)[0-9]+")
 
 
 class Bucket(Entries):
-    """What a test may do with it, and a node may not."""
+    """The bucket with the permissions of a test, which exceed a node's."""
 
     def contents(self) -> frozenset[tuple[str, str]]:
         """Keys and ETags."""
         return frozenset((each.key, each.etag) for each in self.entries(f"{URL}/"))
 
     def digests(self) -> set[bool]:
-        """Whether the objects are what they were stored as."""
+        """Whether the objects have their stored contents."""
         return {self._is_sound(f"{URL}/{each.key}") for each in self.entries(f"{URL}/")}
 
     def clear(self) -> None:
@@ -63,7 +63,7 @@ class KilledNode:
         self.first, self.second = (CacheNode(folder / name, self._bucket, place(stack)) for name in ("first", "second"))
 
     def store(self) -> Iterator[int]:
-        """Objects are whole, and nothing is lost."""
+        """Objects are complete, and nothing is lost."""
         node, bucket = self.first, self._bucket
         node.begin()
         node.compile(*MODULES)
@@ -84,7 +84,7 @@ class KilledNode:
         assert len(bucket.contents()) == len(MODULES)
 
     def read(self) -> Iterator[int]:
-        """Entries are whole, and the rest is read the next time."""
+        """Entries are complete, and the rest is read the next time."""
         node = self.second
         self._fill_bucket()
 
@@ -101,7 +101,7 @@ class KilledNode:
             yield point
 
     def remove(self) -> Iterator[int]:
-        """What is dead is removed the next time, and nothing else."""
+        """Files of dead compilers are removed the next time, and nothing else."""
         node, stack = self.first, self.stack
         root = node.cache.root
         self._fill_bucket()
@@ -133,7 +133,7 @@ class KilledNode:
         """A compiler with its lock, which neither delays others nor leaves entries that are used."""
         node, stack, bucket = self.first, self.stack, self._bucket
         root = node.cache.root
-        # Who finds a lock gives up at once.
+        # A process that finds a lock gives up immediately.
         fake_compiler.TIMEOUT_SECONDS = 0
 
         def prepare() -> Callable[[], object]:
@@ -160,7 +160,7 @@ class KilledNode:
         _store(node)
 
     def _was_left_before(self, folder: Path, contents: frozenset[tuple[str, str]] = frozenset()) -> bool:
-        """By a kill at another point, and the bucket has the same contents: what is done next was seen."""
+        """A kill at another point left the same bucket, so the next step was already tested."""
         files = ((str(path.relative_to(folder)), path) for path in folder.rglob("*"))
         on_disk = frozenset((_THREAD.sub("", name), path.is_dir() or path.read_bytes()) for name, path in files)
         left = (on_disk, contents)

@@ -1,4 +1,4 @@
-"""What `neuron-ls -j` prints, made of data/neuron_ls.json: documented samples, not recordings."""
+"""Output of `neuron-ls -j`, made from data/neuron_ls.json: documented samples, not recordings."""
 
 import json
 import math
@@ -11,7 +11,7 @@ SAMPLES: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "neuron_l
 
 
 def devices_of(plan: Plan) -> list[dict[str, Any]]:
-    """The list that a sound node of the plan prints."""
+    """The list that a healthy node of the plan prints."""
     sample = SAMPLES[plan.type.accelerator]
     cores = plan.type.neuron_cores_per_device // plan.lnc
     configured = {"logical_neuroncore_config": plan.lnc} if "logical_neuroncore_config" in sample else {}
@@ -25,7 +25,7 @@ def devices_of(plan: Plan) -> list[dict[str, Any]]:
 
 
 def neighbours(device: int, devices: int) -> list[int] | None:
-    """Those of a square torus, which is how 16 devices are connected; None for a device on its own."""
+    """The neighbours in a square torus, which connects 16 devices; None for a single device."""
     side = math.isqrt(devices)
     if side < 2:
         return None

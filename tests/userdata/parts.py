@@ -1,4 +1,4 @@
-"""A document of user data taken apart, as cloud-init does it."""
+"""Splits a user data document as cloud-init does."""
 
 import email
 import gzip

@@ -1,4 +1,4 @@
-"""Plans and locations that the tests of the user data share."""
+"""Plans and locations that tests of the user data share."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def plan_for(instance_type: str, **settings: Any) -> Plan:
 
 
 def every_plan(**settings: Any) -> list[Plan]:
-    """Each type with each way to buy it, each LNC and each kind of further network interface."""
+    """Each type with each market, each LNC and each kind of further network interface."""
     return [
         plan_for(
             name,

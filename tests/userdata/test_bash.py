@@ -1,4 +1,4 @@
-"""Every rendered script is sound bash, by the two programs that know."""
+"""Every rendered script is valid bash according to bash and shellcheck."""
 
 import re
 import subprocess
@@ -52,7 +52,7 @@ def is_shell(path: str) -> bool:
 
 @cache
 def distinct_scripts() -> list[str]:
-    """Every script there can be, but for those that differ from another in numbers and digests only."""
+    """All possible scripts, except those that differ from another only in numbers and digests."""
     return list({re.sub(r"[0-9a-f]{64}|\d+", "", text): text for text in scripts()}.values())
 
 
@@ -60,7 +60,7 @@ every_script = pytest.mark.parametrize("script", distinct_scripts(), ids=len)
 
 
 def findings(command: Sequence[str], script: str) -> str:
-    """What a program that reads the script from its standard input says of it, and that it fails if it does."""
+    """The output of a program that reads the script from its standard input; its exit code must match."""
     run = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
     return run.stdout + run.stderr + (f"exit code {run.returncode}" if run.returncode else "")
 
@@ -70,12 +70,12 @@ def shellcheck(script: str) -> str:
 
 
 @every_script
-def test_bash_reads_a_script(script: str):
+def test_bash_parses_script(script: str):
     assert findings(["bash", "-n"], script) == ""
 
 
 @every_script
-def test_shellcheck_finds_nothing_in_a_script(script: str):
+def test_shellcheck_finds_nothing_in_script(script: str):
     assert shellcheck(script) == ""
 
 

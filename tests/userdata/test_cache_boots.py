@@ -1,4 +1,4 @@
-"""A node that lost its power: what its disk has of the compile cache then, and what is used of it."""
+"""A node after a power loss: the state of the compile cache on its disk, and which entries it uses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,14 +13,14 @@ from trn_cache.layouts import LAYOUTS
 
 
 def tear(node: CacheNode, module: str) -> None:
-    """As a disk does whose last blocks were never written: the length of the file is right."""
+    """Truncate as a disk does whose last blocks were never written: the length of the file is unchanged."""
     result = LAYOUTS[node.place.stack].finished(node.cache.root)[fake_compiler.name_of(node.place.stack, module)].result
     content = result.read_bytes()
     result.write_bytes(content[: len(content) // 2].ljust(len(content), b"\0"))
 
 
 @pytest.mark.parametrize(("boot", "next_boot"), [("first", "second"), ("", "")], ids=("known", "unknown"))
-def test_what_was_read_and_is_torn_after_a_boot_is_read_again(
+def test_entry_truncated_at_power_loss_is_read_again(
     new_node: Callable[..., CacheNode], boot: str, next_boot: str
 ) -> None:
     first, second = new_node(), new_node()
@@ -39,7 +39,7 @@ def test_what_was_read_and_is_torn_after_a_boot_is_read_again(
         assert second.result(module) == fake_compiler.result_of(module)
 
 
-def test_what_s3_did_not_take_outlives_a_boot_and_is_stored_then(
+def test_entry_not_stored_in_s3_survives_a_boot_and_is_stored_then(
     new_node: Callable[..., CacheNode], bucket: Any
 ) -> None:
     node = new_node(url="s3://re fused/cache")
@@ -54,7 +54,7 @@ def test_what_s3_did_not_take_outlives_a_boot_and_is_stored_then(
     assert len([*bucket.objects.all()]) == 1
 
 
-def test_within_a_boot_no_entry_is_read_for_its_checksum(
+def test_entry_is_not_read_for_its_checksum_within_a_boot(
     new_node: Callable[..., CacheNode], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
@@ -69,7 +69,7 @@ def test_within_a_boot_no_entry_is_read_for_its_checksum(
     assert (node.has("a"), len(read)) == (False, 1)
 
 
-def test_checksums_that_are_torn_themselves_vouch_for_nothing(new_node: Callable[..., CacheNode]) -> None:
+def test_truncated_checksums_are_not_trusted(new_node: Callable[..., CacheNode]) -> None:
     node = new_node()
     node.begin()
     node.compile("a", "b")

@@ -1,4 +1,4 @@
-"""Places in use are renewed in S3, those of an old release are not; a disk that fills up loses unused places."""
+"""Places in use are renewed in S3, those of an old release are not; a full disk loses unused places."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ OLD = renewal.LIFETIME_SECONDS * renewal.DUE + DAY
 
 @pytest.fixture
 def later(s3: Entries, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Sets the clock of S3 ahead by so many seconds."""
+    """Set the clock of S3 ahead by these seconds."""
 
     def set_ahead(seconds: float) -> None:
         now = s3.now + seconds
@@ -32,7 +32,7 @@ def later(s3: Entries, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], Non
 
 @pytest.fixture
 def filled(new_node: Callable[..., CacheNode], bucket: Any) -> CacheNode:
-    """A node that has fetched the three entries of its place."""
+    """A node that has downloaded the three entries of its place."""
     first, second = new_node(), new_node()
     first.begin()
     first.compile("a", "b", "c")
@@ -47,7 +47,7 @@ def renewed(node: CacheNode, *, records_reads: bool = True) -> int:
     return node.cache.report.renewed
 
 
-def test_a_place_in_use_is_renewed_whole_and_keeps_what_it_holds(
+def test_place_in_use_is_renewed_with_its_contents(
     filled: CacheNode, new_node: Callable[..., CacheNode], later: Callable[[float], None]
 ) -> None:
     later(OLD)
@@ -74,14 +74,12 @@ def test_recent_place_is_not_renewed(
     assert filled.s3.requests - before == requests
 
 
-def test_a_place_of_which_nothing_was_read_is_left_to_expire(filled: CacheNode, later: Callable[[float], None]) -> None:
+def test_place_without_reads_is_left_to_expire(filled: CacheNode, later: Callable[[float], None]) -> None:
     later(OLD)
     assert renewed(filled) == 0
 
 
-def test_where_reading_leaves_no_trace_a_place_counts_as_used(
-    filled: CacheNode, later: Callable[[float], None]
-) -> None:
+def test_place_counts_as_used_if_reads_leave_no_trace(filled: CacheNode, later: Callable[[float], None]) -> None:
     later(OLD)
     assert renewed(filled, records_reads=False) == 3
 
@@ -97,7 +95,7 @@ def test_where_reading_leaves_no_trace_a_place_counts_as_used(
     ],
     ids=["by-its-rule", "long-rule", "versioned", "versioned-with-rule", "no-checksum"],
 )
-def test_the_bucket_s_own_rule_decides_when(
+def test_lifecycle_rule_of_the_bucket_decides_when_to_renew(
     filled: CacheNode,
     later: Callable[[float], None],
     monkeypatch: pytest.MonkeyPatch,
@@ -119,7 +117,7 @@ def test_the_bucket_s_own_rule_decides_when(
 
 
 @pytest.mark.usefixtures("filled")
-def test_an_entry_that_is_broken_or_gone_is_not_renewed(
+def test_broken_or_missing_entry_is_not_renewed(
     new_node: Callable[..., CacheNode], bucket: Any, later: Callable[[float], None]
 ) -> None:
     gone, poisoned, _ = bucket.objects.all()
@@ -132,7 +130,7 @@ def test_an_entry_that_is_broken_or_gone_is_not_renewed(
     assert len([*bucket.objects.all()]) == 2
 
 
-def test_no_more_is_renewed_at_once_or_by_one_job_than_is_allowed(
+def test_renewals_stay_within_limits_per_run_and_job(
     filled: CacheNode, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(renewal, "MOST", 2)
@@ -145,7 +143,7 @@ def test_no_more_is_renewed_at_once_or_by_one_job_than_is_allowed(
         assert filled.cache.report.renewed == expected
 
 
-def test_after_a_refusal_nothing_more_is_asked(
+def test_no_request_follows_a_refusal(
     filled: CacheNode, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> bool:
@@ -170,7 +168,7 @@ class Disk(NamedTuple):
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_a_full_disk_loses_the_places_that_were_not_used_for_longest(
+def test_full_disk_loses_the_least_recently_used_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, full: bool
 ) -> None:
     places = [tmp_path / place(compiler=compiler).path for compiler in ("2.19", "2.20", "2.21", "2.22")]

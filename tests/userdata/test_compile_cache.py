@@ -30,7 +30,7 @@ def keys_in(bucket: Any) -> list[str]:
     return [each.key for each in bucket.objects.all()]
 
 
-def test_only_entries_that_are_not_stored_yet_are_stored(new_node: Callable[..., CacheNode], s3: Entries) -> None:
+def test_only_entries_missing_in_s3_are_stored(new_node: Callable[..., CacheNode], s3: Entries) -> None:
     leader, other = new_node(), new_node(urgent=False)
     for node in (leader, other):
         node.begin()
@@ -42,9 +42,7 @@ def test_only_entries_that_are_not_stored_yet_are_stored(new_node: Callable[...,
     assert (s3.requests - before, other.cache.report.stored) == (2, 1)
 
 
-def test_failed_compilation_is_a_miss_with_the_compilers_last_line(
-    new_node: Callable[..., CacheNode], s3: Entries
-) -> None:
+def test_failed_compilation_is_a_miss_with_the_last_line(new_node: Callable[..., CacheNode], s3: Entries) -> None:
     node = new_node()
     node.begin()
     fake_compiler.fail("xla", node.cache.root, "a")
@@ -54,7 +52,7 @@ def test_failed_compilation_is_a_miss_with_the_compilers_last_line(
 
 
 def packed(*members: tuple[str, bytes, bytes]) -> bytes:
-    """A tar of these names, kinds and contents."""
+    """A tar of these names, types and contents."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as archive:
         for name, kind, content in members:
@@ -106,10 +104,10 @@ FILE, LINK, DONE = tarfile.REGTYPE, tarfile.SYMTYPE, ("model.done", tarfile.REGT
         ),
     ),
 )
-def test_a_poisoned_entry_is_not_used_and_replaced(
+def test_poisoned_entry_is_replaced_and_not_used(
     new_node: Callable[..., CacheNode], bucket: Any, poison: bytes | Callable[[bytes], bytes], why: str
 ) -> None:
-    """Bytes: with the checksum that they have."""
+    """Bytes: with their own valid checksum."""
     first, second, third = new_node(), new_node(), new_node()
     first.compile("a")
     first.cache.store()
@@ -131,11 +129,11 @@ def test_a_poisoned_entry_is_not_used_and_replaced(
     assert not third.cache.report.warnings
 
 
-def test_a_poisoned_entry_keeps_no_other_from_being_read(new_node: Callable[..., CacheNode], bucket: Any) -> None:
+def test_poisoned_entry_does_not_stop_others(new_node: Callable[..., CacheNode], bucket: Any) -> None:
     first, second = new_node(), new_node()
     first.compile(*MODULES)
     first.cache.store()
-    bad = packed(("x" * 300, FILE, bytes(100_000)), DONE)  # the largest, which is read first
+    bad = packed(("x" * 300, FILE, bytes(100_000)), DONE)  # The largest entry, which is read first.
     folder = next(iter(bucket.objects.all())).key.rpartition("/")[0]
     for name in ("MODULE_1+1", "y" * 300):
         metadata = {DIGEST: hashlib.sha256(bad).hexdigest()}
@@ -145,7 +143,7 @@ def test_a_poisoned_entry_keeps_no_other_from_being_read(new_node: Callable[...,
     assert len(second.cache.report.warnings) == 2
 
 
-def test_an_entry_without_a_checksum_is_not_used(new_node: Callable[..., CacheNode], bucket: Any) -> None:
+def test_entry_without_checksum_is_not_used(new_node: Callable[..., CacheNode], bucket: Any) -> None:
     first, second = new_node(), new_node()
     first.compile("a")
     first.cache.store()
@@ -180,7 +178,7 @@ def test_expired_poisoned_entry_is_stored_anew(new_node: Callable[..., CacheNode
     assert len(node.cache.report.warnings) == 1
 
 
-def test_other_nodes_replace_a_poisoned_entry_too(new_node: Callable[..., CacheNode], bucket: Any) -> None:
+def test_poisoned_entry_is_replaced_by_other_nodes(new_node: Callable[..., CacheNode], bucket: Any) -> None:
     node = new_node(urgent=False)
     key = f"neuron-compile-cache/{node.place.key(fake_compiler.name_of('xla', 'a'))}"
     bucket.put_object(Key=key, Body=b"poison")
@@ -190,7 +188,7 @@ def test_other_nodes_replace_a_poisoned_entry_too(new_node: Callable[..., CacheN
     assert node.cache.report.stored == 1
 
 
-def test_reads_of_the_cache_itself_are_no_hits(new_node: Callable[..., CacheNode], s3: Entries) -> None:
+def test_reads_by_the_cache_itself_are_not_hits(new_node: Callable[..., CacheNode], s3: Entries) -> None:
     first, second = new_node(), new_node()
     first.begin()
     first.compile("a", "b")
@@ -203,7 +201,7 @@ def test_reads_of_the_cache_itself_are_no_hits(new_node: Callable[..., CacheNode
         assert Use(node.cache, s3, URL).as_record()["hits"] == 1
 
 
-def test_a_lock_is_not_stored_with_its_entry(new_node: Callable[..., CacheNode]) -> None:
+def test_lock_is_not_stored_with_its_entry(new_node: Callable[..., CacheNode]) -> None:
     first, second = new_node(), new_node()
     first.compile("a")
     lock = fake_compiler.lock_of("xla", first.cache.root, "a")
@@ -214,7 +212,7 @@ def test_a_lock_is_not_stored_with_its_entry(new_node: Callable[..., CacheNode])
     assert not [*second.folder.rglob(lock.name)]
 
 
-def test_what_torch_neuron_does_not_name_so_is_no_entry(new_node: Callable[..., CacheNode], bucket: Any) -> None:
+def test_name_unknown_to_torchneuron_is_no_entry(new_node: Callable[..., CacheNode], bucket: Any) -> None:
     node = new_node(place("native"))
     node.compile("a")
     path = node.cache.root / fake_compiler.name_of("native", "a")
@@ -225,7 +223,7 @@ def test_what_torch_neuron_does_not_name_so_is_no_entry(new_node: Callable[..., 
     assert len(node.cache.report.removed) == 1
 
 
-def test_a_second_try_leaves_nothing_of_the_first_one(tmp_path: Path) -> None:
+def test_second_attempt_keeps_nothing_of_the_first(tmp_path: Path) -> None:
     unpacking = Unpacking(tmp_path / "part/entry")
     (tmp_path / "part").mkdir()
     for names in (("model.done", "other"), ("model.neff",)):
@@ -234,7 +232,7 @@ def test_a_second_try_leaves_nothing_of_the_first_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../outside", ".incoming/x"])
-def test_what_has_no_name_of_an_entry_is_not_used(new_node: Callable[..., CacheNode], bucket: Any, name: str) -> None:
+def test_invalid_entry_name_is_not_used(new_node: Callable[..., CacheNode], bucket: Any, name: str) -> None:
     first, second = new_node(), new_node()
     first.compile("a")
     first.cache.store()
@@ -247,7 +245,7 @@ def test_what_has_no_name_of_an_entry_is_not_used(new_node: Callable[..., CacheN
     assert [*second.cache.at_start] == [fake_compiler.name_of("xla", "a")]
 
 
-def test_a_disk_that_takes_a_part_of_the_last_block_has_no_torn_entry(new_node: Callable[..., CacheNode]) -> None:
+def test_short_write_of_last_block_leaves_no_truncated_entry(new_node: Callable[..., CacheNode]) -> None:
     first, second = new_node(place("native")), new_node(place("native"))
     first.compile("a")
     first.cache.store()
@@ -262,7 +260,7 @@ def test_a_disk_that_takes_a_part_of_the_last_block_has_no_torn_entry(new_node: 
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
-def test_clock_that_is_wrong_by_an_hour_changes_nothing(new_node: Callable[..., CacheNode], hours: int) -> None:
+def test_clock_wrong_by_an_hour_changes_nothing(new_node: Callable[..., CacheNode], hours: int) -> None:
     first, second = new_node(place("jax")), new_node(place("jax"))
     first.begin()
     first.compile("a")
@@ -276,7 +274,7 @@ def test_clock_that_is_wrong_by_an_hour_changes_nothing(new_node: Callable[..., 
     assert second.result("a") == fake_compiler.result_of("a")
 
 
-def test_an_entry_without_its_done_mark_counts_once_its_files_stop_changing(new_node: Callable[..., CacheNode]) -> None:
+def test_entry_without_done_mark_counts_once_its_files_settle(new_node: Callable[..., CacheNode]) -> None:
     times = [0.0]
     node = new_node(place("jax"), clock=lambda: times[0])
     node.begin()
@@ -348,13 +346,13 @@ def test_many_recompiles_while_training_are_a_warning(new_node: Callable[..., Ca
 
 @pytest.mark.parametrize("name", ["neuronxcc-2.21+0/MODULE_1+2", "ab/cd/ef.neff"])
 @pytest.mark.parametrize("changes", [{}, {"stack": "native", "compiler_flags": "-O1  --lnc=2"}])
-def test_a_key_says_place_and_name(name: str, changes: dict[str, Any]) -> None:
+def test_key_consists_of_place_and_name(name: str, changes: dict[str, Any]) -> None:
     where = place(**changes)
     assert parse_key(where.key(name)) == (where, name)
 
 
 @pytest.mark.parametrize("key", ["", "neuronxcc-2.21+0/MODULE_1+2/model.neff", "x/trn2-lnc2/xla/world-8/.tar"])
-def test_what_is_no_entry_has_no_place(key: str) -> None:
+def test_invalid_key_has_no_place(key: str) -> None:
     assert parse_key(key) is None
 
 
@@ -367,12 +365,12 @@ def test_what_is_no_entry_has_no_place(key: str) -> None:
         ({"stack": "cuda"}, "native, xla, jax, vllm"),
     ],
 )
-def test_a_place_of_nothing_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_empty_place_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         place(**changes)
 
 
-def test_of_many_nodes_that_store_an_entry_at_once_one_owns_it(new_node: Callable[..., CacheNode], bucket: Any) -> None:
+def test_concurrent_writers_of_an_entry_have_one_owner(new_node: Callable[..., CacheNode], bucket: Any) -> None:
     nodes = [new_node() for _ in range(8)]
     barrier = threading.Barrier(len(nodes))
 

@@ -1,4 +1,4 @@
-"""A bucket that is refused, breaks off or stands still in the middle of a fill, of a write-back and at the end.
+"""A bucket that is refused, fails or stalls during a fill, a write-back and at the end.
 
 The node continues with its entries, reports the reason once, and stores finished entries when the bucket answers again.
 """
@@ -24,7 +24,7 @@ from trn_node.imds import Credentials
 
 MODULES = [f"module{number}" for number in range(12)]
 TIMEOUT_SECONDS = 6
-"""Also for what is answered: a busy machine took more than a second for that."""
+"""Also for successful requests: a busy machine needed more than a second for one."""
 REASONS = {
     "refused": r"S3 refuses (GET|PUT) s3://compiled/\S*: 403 AccessDenied Access Denied",
     "cut": r"\S+(: .*)?(incomplete|closed connection|reset by peer|IncompleteRead|Broken pipe|ends too early).*",
@@ -42,7 +42,7 @@ def faulty(endpoint: Any, keys: Credentials, s3: Entries, monkeypatch: pytest.Mo
 
 
 def modules_of(node: CacheNode) -> set[str]:
-    """What counts as finished there; each has all its bytes."""
+    """The finished modules there, each with all its bytes."""
     found = LAYOUTS[node.place.stack].finished(node.cache.root)
     there = {module for module in MODULES if fake_compiler.name_of(node.place.stack, module) in found}
     assert len(there) == len(found)
@@ -57,7 +57,7 @@ def in_bucket(bucket: Any) -> int:
 
 @pytest.fixture
 def filled(new_node: NewNode, bucket: Any) -> int:
-    """A bucket in which all modules are."""
+    """A bucket with all modules."""
     node = new_node()
     node.compile(*MODULES)
     node.cache.store()
@@ -66,10 +66,10 @@ def filled(new_node: NewNode, bucket: Any) -> int:
 
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(("fault", "after"), [("refused", 0), ("cut", 1), ("still", 5)])
-def test_broken_fill_leaves_whole_entries_and_one_warning(
+def test_broken_fill_leaves_complete_entries_and_one_warning(
     new_node: NewNode, faulty: FaultyS3, bucket: Any, fault: Fault, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """after: so many requests that S3 answers; the first one lists."""
+    """after: the number of requests that S3 answers; the first one lists."""
     if fault == "still":
         monkeypatch.setattr(web, "SECONDS", TIMEOUT_SECONDS)
     node = new_node()
@@ -103,7 +103,7 @@ def test_refused_store_warns_once_and_is_retried(
     node = new_node(urgent=urgent)
     node.begin()
     faulty.fault = lambda method, number: fault if method == "PUT" and number >= after else ""
-    # In another order than that of their names, so that each time another entry comes first.
+    # In a different order than their names, so that each time another entry comes first.
     for number in range(0, len(MODULES), 6):
         node.compile(*MODULES[number : number + 6])
         node.cache.store()
@@ -122,7 +122,7 @@ def test_refused_store_warns_once_and_is_retried(
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_fill_that_is_too_slow_ends_and_the_job_begins(new_node: NewNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_fill_ends_and_the_job_begins(new_node: NewNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "THREADS", 1)
     seconds = count(step=cache.LONGEST_SECONDS / 30)
     node = new_node(clock=lambda: next(seconds))
@@ -147,10 +147,10 @@ def test_slow_write_back_ends_and_the_next_one_continues(new_node: NewNode, buck
 
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize("not_stopped", [0, 1, 3])
-def test_a_job_that_is_stopped_does_not_wait_for_its_fill(
+def test_stopped_job_does_not_wait_for_its_fill(
     new_node: NewNode, monkeypatch: pytest.MonkeyPatch, not_stopped: int
 ) -> None:
-    """not_stopped: how often it is not stopped yet; an entry is read in several blocks."""
+    """not_stopped: after how many checks the job is stopped; an entry is read in several blocks."""
     monkeypatch.setattr(cache, "THREADS", 1)
     node = new_node()
     node.cache.prepare()
@@ -160,9 +160,7 @@ def test_a_job_that_is_stopped_does_not_wait_for_its_fill(
     assert not node.cache.report.warnings
 
 
-def test_an_entry_that_cannot_be_stored_delays_no_other(
-    new_node: NewNode, bucket: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unstorable_entry_delays_no_other(new_node: NewNode, bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     node = new_node()
     node.begin()
     node.compile(*MODULES)
@@ -186,7 +184,7 @@ def lose_its_result(folder: Path) -> None:
 
 @pytest.mark.parametrize("change", [shutil.rmtree, rewrite, lose_its_result])
 @pytest.mark.parametrize("is_late", [False, True])
-def test_an_entry_that_is_deleted_or_written_meanwhile_is_not_stored(
+def test_entry_deleted_or_changed_meanwhile_is_not_stored(
     new_node: NewNode, bucket: Any, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object], is_late: bool
 ) -> None:
     node = new_node()
@@ -209,8 +207,8 @@ def test_an_entry_that_is_deleted_or_written_meanwhile_is_not_stored(
 
 
 @pytest.mark.usefixtures("filled")
-def test_what_has_no_room_on_the_disk_stays_in_s3(new_node: NewNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 12 entries of a size, on a disk that keeps 50 of its 1,000 blocks free."""
+def test_entries_without_disk_space_stay_in_s3(new_node: NewNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 12 entries of one size, on a disk that keeps 50 of its 1,000 blocks free."""
     node = new_node()
     size = next(iter(node.s3.entries(f"{URL}/"))).size
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(total=1000 * size, free=50 * size + 5 * size + 1))

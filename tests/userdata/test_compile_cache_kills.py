@@ -1,4 +1,4 @@
-"""SIGKILL at every point of a write-back, a fill, the removal of what is dead, and a compilation with its lock."""
+"""SIGKILL at every point of a write-back, a fill, the cleanup, and a compilation with its lock."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("s3")
         ("compile", "native"),
     ],
 )
-def test_node_killed_at_any_point_leaves_whole_entries(
+def test_node_killed_at_any_point_leaves_complete_entries(
     keys: Credentials, tmp_path: Path, work: str, stack: str
 ) -> None:
     assert killed(keys, tmp_path, work, stack) > FEWEST_POINTS

@@ -1,4 +1,4 @@
-"""What a node expects of itself."""
+"""The values that a node expects of itself."""
 
 import pytest
 
@@ -11,7 +11,7 @@ PREFIX = facts()["neuron_images"]["parameter_prefix"]
 
 
 @pytest.mark.parametrize(("instance_type", "lnc"), [("trn1.32xlarge", None), ("trn2.48xlarge", 2)])
-def test_a_type_without_lnc_expects_none(instance_type: str, lnc: int | None):
+def test_type_without_lnc_expects_none(instance_type: str, lnc: int | None):
     assert node_expectations(node_settings(plan_for(instance_type)))["logical_neuroncore_config"] == lnc
 
 
@@ -25,7 +25,7 @@ def test_a_type_without_lnc_expects_none(instance_type: str, lnc: int | None):
         (None, None),
     ],
 )
-def test_a_framework_is_expected_only_of_an_image_for_one(parameter: str | None, expected: str | None):
+def test_framework_is_expected_only_of_an_image_for_one(parameter: str | None, expected: str | None):
     image = {"ami": parameter} if parameter else {"ami": "ami-0123456789abcdef0"}
     assert node_expectations(node_settings(plan_for("trn2.48xlarge", **image)))["framework"] == expected
 
@@ -37,7 +37,7 @@ def test_a_framework_is_expected_only_of_an_image_for_one(parameter: str | None,
         ("trn2.48xlarge", {"torch_neuronx": "native", "pytorch": "xla", "jax": "jax"}),
     ],
 )
-def test_an_image_that_promises_nothing_may_hold_what_runs_on_the_type(instance_type: str, expected: dict[str, str]):
+def test_unspecified_image_may_have_any_framework_of_the_type(instance_type: str, expected: dict[str, str]):
     found = node_expectations(node_settings(plan_for(instance_type, ami="ami-0123456789abcdef0")))["frameworks"]
     assert list(found.items()) == list(expected.items())
 
@@ -50,7 +50,7 @@ def test_self_test_time_grows_with_processes_within_the_deployment_time():
     assert many["all_seconds"] < 60 * plan_for("trn2.48xlarge").node.timeout_minutes
 
 
-def test_the_ports_of_the_self_test_are_above_the_ephemeral_range():
+def test_self_test_ports_are_above_the_ephemeral_range():
     for plan in every_plan():
         first = node_expectations(node_settings(plan))["self_test"]["first_port"]
         assert 60999 < first < first + plan.processes_per_node <= 65535, plan_id(plan)

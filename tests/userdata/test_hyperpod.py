@@ -1,4 +1,4 @@
-"""The lifecycle script of HyperPod: sound bash, run for real in a folder, and made of the parts of the boot script."""
+"""The lifecycle script of HyperPod: valid bash, run in a folder, and built from parts of the boot script."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from trainium_wire.cache_place import place_of
 
 CACHE = "s3://cache/neuron-compile-cache"
 SYSTEM = ("systemctl", "pgrep", "prlimit")
-"""Programs that would change the machine which the test runs on."""
+"""Programs that would change the machine that runs the test."""
 
 
 every_script = pytest.mark.parametrize(
@@ -24,18 +24,18 @@ every_script = pytest.mark.parametrize(
 
 
 @every_script
-def test_bash_reads_a_script(script: str) -> None:
+def test_bash_parses_script(script: str) -> None:
     assert findings(["bash", "-n"], script) == ""
 
 
 @every_script
-def test_shellcheck_finds_nothing_in_a_script(script: str) -> None:
+def test_shellcheck_finds_nothing_in_script(script: str) -> None:
     assert shellcheck(script) == ""
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The folder that stands for the instance's file system."""
+    """The folder that replaces the instance's file system."""
     root = tmp_path / "root"
     for folder in ("etc/security/limits.d", "etc/profile.d", "etc/sysctl.d", "proc/sys/net/ipv4"):
         (root / folder).mkdir(parents=True)
@@ -44,7 +44,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def run(plan: Plan, root: Path) -> list[str]:
-    """Run the script as HyperPod does, from another folder. Returns what it asked of the system."""
+    """Run the script as HyperPod does, from another folder. Returns its calls of system programs."""
     scripts, programs, parameters = root.parent / "scripts", root.parent / "bin", root.parent / "asked"
     for folder in (scripts, programs):
         folder.mkdir(exist_ok=True)
@@ -60,14 +60,14 @@ def run(plan: Plan, root: Path) -> list[str]:
     return parameters.read_text().splitlines()
 
 
-def test_an_instance_gets_the_environment_limits_and_ports_of_training(root: Path) -> None:
+def test_instance_gets_environment_limits_and_ports_for_training(root: Path) -> None:
     asked = run(plan_for("trn1.32xlarge"), root)
     environment = (root / "etc/trn/environment").read_text().splitlines()
     assert {f"NEURON_COMPILE_CACHE_URL={CACHE}/direct", "FI_PROVIDER=efa", "AWS_REGION=us-west-2"} <= {*environment}
     assert "/etc/trn/environment" in (root / "etc/profile.d/trn.sh").read_text()
     assert "* - memlock unlimited" in (root / "etc/security/limits.d/99-trn.conf").read_text()
     assert (root / "proc/sys/net/ipv4/ip_local_reserved_ports").read_text().startswith("8080,")
-    # The daemon that starts jobs takes the limits on last.
+    # The daemon that starts jobs gets the limits last.
     assert asked[-1] == "systemctl try-restart slurmd.service"
 
 
@@ -78,12 +78,12 @@ def install_compiler(root: Path, environment: str, version: str) -> Path:
 
 
 def last_cache_url(root: Path) -> str:
-    """What a shell that reads the environment has."""
+    """The value in a shell that reads the environment."""
     lines = (root / "etc/trn/environment").read_text().splitlines()
     return [line.partition("=")[2] for line in lines if line.startswith("NEURON_COMPILE_CACHE_URL=")][-1]
 
 
-def test_compiled_graphs_are_where_the_image_s_newest_compiler_has_them(root: Path) -> None:
+def test_compiled_graphs_are_stored_under_the_newest_compiler(root: Path) -> None:
     install_compiler(root, "aws_neuronx_venv_pytorch_2_9", "2.20.1+a1")
     install_compiler(root, "aws_neuronx_venv_pytorch_2_10", "2.21.2+b2")
     install_compiler(root, "aws_neuronx_venv_pytorch_2_11_nxd_training", "2.99")
@@ -104,7 +104,7 @@ def test_job_gets_the_cache_url_for_its_environment_and_processes(root: Path, tm
     assert printed.stdout.strip() == f"{CACHE}/{where.direct_path}"
 
 
-def test_it_can_run_again(root: Path) -> None:
+def test_script_can_run_again(root: Path) -> None:
     plan = plan_for("trn2.48xlarge")
     run(plan, root)
     before = {file: file.read_text() for file in root.rglob("*") if file.is_file()}

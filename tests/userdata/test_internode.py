@@ -1,4 +1,4 @@
-"""Who computes with whom in the test over all nodes, and who is blamed: from outcomes alone."""
+"""The groups of the test over all nodes, and the nodes that fail: a pure function of outcomes."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -31,7 +31,7 @@ def names(count: int) -> list[str]:
 
 
 def play(nodes: Sequence[str], outcome: Callable[[str, Sequence[str], int], Outcome | None]) -> Judgement:
-    """Give each node its outcome by node, group and step, until there is a judgement."""
+    """Give each node its outcome by node, group and step until there is a verdict."""
     history: list[dict[str, Outcome]] = []
     while True:
         found = judge(nodes, history, slow=SLOW)
@@ -52,7 +52,7 @@ def odd(faulty: str, state: str = NO_RESULT) -> Callable[[str, Sequence[str], in
     return outcome
 
 
-def test_nodes_whose_sums_are_right_together_are_tested_no_further():
+def test_nodes_with_correct_common_sums_need_no_further_test():
     steps: list[int] = []
 
     def outcome(_node: str, _group: Sequence[str], step: int) -> Outcome:
@@ -65,7 +65,7 @@ def test_nodes_whose_sums_are_right_together_are_tested_no_further():
 
 
 @given(st.integers(3, 12), st.data(), st.sampled_from([NO_RESULT, WRONG]))
-def test_the_one_faulty_node_is_found_among_any_number(count: int, data: st.DataObject, state: str):
+def test_single_faulty_node_is_found_among_any_number(count: int, data: st.DataObject, state: str):
     nodes = names(count)
     faulty = data.draw(st.sampled_from(nodes))
     found = play(nodes, odd(faulty, state))
@@ -75,7 +75,7 @@ def test_the_one_faulty_node_is_found_among_any_number(count: int, data: st.Data
 
 
 @given(st.integers(2, 12))
-def test_no_pair_meets_twice_and_no_node_is_in_two_pairs_at_once(count: int):
+def test_pairs_are_unique_and_disjoint(count: int):
     rounds = [internode.pairs(names(count), number) for number in range(internode.last_step(names(count)) - ALONE)]
     for pairs in rounds:
         assert len({node for pair in pairs for node in pair}) == 2 * len(pairs) >= count - 1
@@ -83,7 +83,7 @@ def test_no_pair_meets_twice_and_no_node_is_in_two_pairs_at_once(count: int):
         assert not {frozenset(pair) for pair in one} & {frozenset(pair) for pair in other}
 
 
-def test_of_two_nodes_without_a_result_neither_fails():
+def test_two_nodes_without_a_result_do_not_fail():
     found = play(names(2), odd("i-1"))
     assert not found.faults
     assert not found.tested
@@ -93,13 +93,13 @@ def test_of_two_nodes_without_a_result_neither_fails():
     )
 
 
-def test_of_two_nodes_with_wrong_sums_both_fail():
+def test_two_nodes_with_wrong_sums_both_fail():
     found = play(names(2), odd("i-1", WRONG))
     assert [*found.faults] == [*found.wrong] == ["i-0", "i-1"]
     assert found.found == "wrong sums over both nodes: it hangs; which node is at fault is unknown"
 
 
-def test_wrong_sums_that_no_pair_shows_fail_all_nodes():
+def test_wrong_sums_without_a_faulty_pair_fail_all_nodes():
     def outcome(_node: str, group: Sequence[str], step: int) -> Outcome:
         return (
             Outcome(READY) if step == ASSEMBLY else Outcome(WRONG, "3 is not 4") if len(group) > 2 else Outcome(RIGHT)
@@ -117,12 +117,12 @@ def test_wrong_sums_of_a_single_node_fail_only_this_node():
     assert found.faults == {"i-2": "wrong sums over its own cores: 3 is not 4"}
 
 
-def test_a_test_that_fails_on_every_node_alone_fails_no_node():
+def test_failure_on_every_single_node_fails_no_node():
     found = play(names(4), lambda _node, _group, step: Outcome(NO_RESULT, "no module") if step else Outcome(READY))
     assert found == Judgement("not tested: it works on no node by itself (no module)")
 
 
-def test_a_node_on_which_the_test_does_not_work_is_not_blamed_for_its_pairs():
+def test_node_that_cannot_run_the_test_is_not_blamed_for_pairs():
     def outcome(_node: str, group: Sequence[str], step: int) -> Outcome:
         if step == ASSEMBLY:
             return Outcome(READY)
@@ -133,13 +133,13 @@ def test_a_node_on_which_the_test_does_not_work_is_not_blamed_for_its_pairs():
     assert not found.tested
 
 
-def test_without_all_nodes_nothing_is_tested():
+def test_nothing_is_tested_without_all_nodes():
     found = play(names(3), lambda node, _group, _step: Outcome(READY) if node != "i-1" else None)
     assert found == Judgement("not tested: no record yet from i-1")
 
 
 @given(st.integers(2, 8), st.data())
-def test_what_nodes_leave_unsaid_fails_no_other(count: int, data: st.DataObject):
+def test_missing_outcomes_fail_no_other_node(count: int, data: st.DataObject):
     nodes = names(count)
     silent = data.draw(st.sampled_from(nodes))
 
@@ -155,7 +155,7 @@ def test_what_nodes_leave_unsaid_fails_no_other(count: int, data: st.DataObject)
 
 
 @pytest.mark.parametrize(("bandwidths", "slow"), [((90, 91, 60), ["i-2"]), ((90, 91, 75), []), ((90,), [])])
-def test_a_node_that_is_much_slower_than_the_others_is_warned_of(bandwidths: Sequence[float], slow: list[str]):
+def test_much_slower_node_is_a_warning(bandwidths: Sequence[float], slow: list[str]):
     assembled = {f"i-{n}": Outcome(READY, bandwidth=bandwidth) for n, bandwidth in enumerate(bandwidths)}
     assert [*internode.slow_nodes(assembled, SLOW)] == slow
 

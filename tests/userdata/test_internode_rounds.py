@@ -1,4 +1,4 @@
-"""How the nodes agree on the test over all of them, over S3, and what each computes in it."""
+"""How the nodes coordinate the test over all of them through S3, and what each computes."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def task(instance_id: str, version: str = "v1") -> Task:
 
 
 def hold(outcome: Callable[[str, Sequence[str], int], Outcome], **limits: float) -> list[Judgement]:
-    """Let every node take part, and give what each took home."""
+    """Let every node take part. Returns the result of each."""
 
     def meet(instance_id: str) -> Judgement:
         imds = Imds(retries=0)
@@ -66,12 +66,12 @@ def sound(_instance_id: str, _group: Sequence[str], step: int) -> Outcome:
     return Outcome(READY) if step == ASSEMBLY else Outcome(RIGHT, bandwidth=80)
 
 
-def test_all_nodes_come_to_the_same_verdict():
+def test_all_nodes_reach_the_same_verdict():
     found = hold(sound)
     assert {judgement.found for judgement in found} == {"correct over 3 nodes, 80.0 GB/s at 256 MiB"}
 
 
-def test_the_odd_node_learns_that_it_failed_and_the_others_that_they_did_not():
+def test_only_the_faulty_node_learns_that_it_failed():
     def outcome(_instance_id: str, group: Sequence[str], step: int) -> Outcome:
         if step == ASSEMBLY:
             return Outcome(READY)
@@ -91,7 +91,7 @@ def test_the_odd_node_learns_that_it_failed_and_the_others_that_they_did_not():
     assert checks["i-0"].warning == ""
 
 
-def test_a_leader_that_comes_again_repeats_no_test(aws: AwsStandIn):
+def test_restarted_leader_repeats_no_test(aws: AwsStandIn):
     hold(sound)
     before = dict(aws.records)
 
@@ -127,7 +127,7 @@ def test_a_node_that_comes_again_in_the_middle_keeps_what_it_came_to(aws: AwsSta
     assert hold(outcome)[0].tested
 
 
-def test_without_its_leader_a_node_waits_no_longer_than_it_should():
+def test_node_without_leader_waits_within_its_limit():
     rounds = Rounds(S3(), task("i-1"), {**LIMITS, "assembly_seconds": 0.05}, lambda _group, _step: Outcome(READY))
     assert rounds.follow().found == "not tested: no record yet from i-0, which leads the test"
 
@@ -152,7 +152,7 @@ def shared(node: VerifiedNode, step: int = TOGETHER) -> Outcome:
 ANSWERS = f"for core in {{1..32}}; do echo '{all_reduce.MARK}\"\"'; done; echo '{all_reduce.BANDWIDTH_MARK}77.5'"
 
 
-def test_a_share_of_native_pytorch_has_the_settings_of_jobs(node: VerifiedNode):
+def test_process_of_native_pytorch_has_the_settings_of_jobs(node: VerifiedNode):
     torchrun(node, f"env >{node.root}/torchrun.environment; {ANSWERS}")
     shared(node)
     folder = node.root / self_test.CACHE
@@ -160,7 +160,7 @@ def test_a_share_of_native_pytorch_has_the_settings_of_jobs(node: VerifiedNode):
     assert {f"{name}={value}" for name, value in wanted.items()} <= set(node.read("torchrun.environment").splitlines())
 
 
-def test_a_share_is_started_as_a_job_is(node: VerifiedNode):
+def test_process_is_started_like_that_of_a_job(node: VerifiedNode):
     torchrun(node, ANSWERS)
     assert shared(node) == Outcome(RIGHT, bandwidth=77.5)
     *options, script, stack = node.read("torchrun.arguments").split()
@@ -186,38 +186,38 @@ def test_wrong_sums_of_any_process_are_wrong_numbers(node: VerifiedNode):
         (f"echo '{all_reduce.MARK}\"\"'", "torchrun ends well (1 of 32 cores came to a sum)"),
     ],
 )
-def test_a_step_without_all_sums_has_no_result_and_no_wrong_number(node: VerifiedNode, body: str, detail: str):
+def test_step_without_all_sums_has_no_result(node: VerifiedNode, body: str, detail: str):
     torchrun(node, body)
     found = shared(node)
     assert found.state == NO_RESULT
     assert found.detail.startswith(detail)
 
 
-def test_processes_that_end_badly_after_right_sums_are_right(node: VerifiedNode):
+def test_processes_that_crash_after_correct_sums_pass(node: VerifiedNode):
     torchrun(node, f"{ANSWERS}; exit 1")
     assert shared(node).state == RIGHT
 
 
-def test_a_share_ends_after_its_time(node: VerifiedNode):
+def test_process_ends_after_its_time_limit(node: VerifiedNode):
     torchrun(node, "sleep 60")
     node.expect(internode={**LIMITS, "step_seconds": 0.2})
     assert "does not end within 0.2 seconds" in shared(node).detail
 
 
-def test_a_node_in_use_takes_no_part(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
+def test_node_in_use_takes_no_part(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
     job = [{"neuron_device": 0, "neuron_processes": [{"pid": 42, "command": "python train.py"}]}]
     node.neuron_ls(job)
     monkeypatch.setenv("PATH", f"{node.programs}:{os.environ['PATH']}")
     assert shared(node, ASSEMBLY) == Outcome("unable", "NeuronCores are in use by python train.py (42)")
 
 
-def test_a_node_says_at_first_what_its_cores_exchange(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
+def test_node_reports_first_what_its_cores_exchange(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
     node.run("verify")
     monkeypatch.setenv("PATH", f"{node.programs}:{os.environ['PATH']}")
     assert shared(node, ASSEMBLY) == Outcome(READY, bandwidth=91.24)
 
 
-def test_what_could_not_be_tested_is_a_warning():
+def test_untested_membership_is_a_warning():
     found = check(Judgement("not tested: no record yet from i-1"), task("i-0"))
     assert (found.ok, found.warning) == (True, "all-reduce over nodes: not tested: no record yet from i-1")
 
@@ -229,7 +229,7 @@ def test_observed_node_fails_only_by_wrong_numbers(wrong: list[str], ok: bool):
     assert (found.ok, bool(found.warning)) == (ok, ok)
 
 
-def test_a_process_beside_the_watch_says_how_the_test_ended(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
+def test_separate_process_reports_the_end_of_the_test(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", PACKAGES)
     node.aws.s3_refuses = True
     process = InternodeProcess()
@@ -241,7 +241,7 @@ def test_a_process_beside_the_watch_says_how_the_test_ended(node: VerifiedNode, 
     assert found.check["found"].startswith("not tested: S3 refuses GET")
 
 
-def test_a_process_that_crashes_is_reported(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
+def test_process_crash_is_reported(node: VerifiedNode, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", str(node.root))
     process = InternodeProcess()
     assert process.tested(task(INSTANCE_ID)) is None
@@ -334,7 +334,7 @@ def test_the_sums_of_each_stack_are_compared_with_the_cpus(tmp_path: Path, stack
     assert found > 0.268 / 2 * all_reduce.TIMES * 2
 
 
-def test_processes_that_the_runtime_does_not_know_have_no_result(tmp_path: Path):
+def test_processes_missing_in_the_runtime_have_no_result(tmp_path: Path):
     ran = run_all_reduce(tmp_path, "xla", RUNTIME_SIZE="1")
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr == "the runtime has 1 processes, torchrun 130\n"

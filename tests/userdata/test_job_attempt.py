@@ -26,7 +26,7 @@ def runs(process: int) -> bool:
         return False
 
 
-def test_a_job_that_succeeds_on_all_nodes_succeeds(nodes: JobNodes) -> None:
+def test_job_that_succeeds_on_all_nodes_succeeds(nodes: JobNodes) -> None:
     nodes.start(ON_NODE + "print(f'node {node} computes')", nodes=2)
     assert nodes.wait() == [0, 0]
     assert (nodes.end["result"], nodes.end["exit_code"]) == ("succeeded", 0)
@@ -35,7 +35,7 @@ def test_a_job_that_succeeds_on_all_nodes_succeeds(nodes: JobNodes) -> None:
     assert "node 1 computes\n" in nodes.log(1)
 
 
-def test_what_all_nodes_leave_is_stored_before_the_job_succeeds(nodes: JobNodes) -> None:
+def test_outputs_of_all_nodes_are_stored_before_the_job_succeeds(nodes: JobNodes) -> None:
     nodes.start("import os\nopen(os.environ['TRN_OUTPUT_DIR'] + '/result', 'w').write('1')", nodes=2)
     nodes.wait()
     written = [key.removeprefix(f"{BUCKET}/jobs/{JOB}/") for key in nodes.aws.records]
@@ -43,7 +43,7 @@ def test_what_all_nodes_leave_is_stored_before_the_job_succeeds(nodes: JobNodes)
     assert {"outputs/result", "outputs/node-1/result"} <= set(written[:end])
 
 
-def test_the_command_finds_the_documented_variables(nodes: JobNodes) -> None:
+def test_command_has_the_documented_variables(nodes: JobNodes) -> None:
     names = "TRN_JOB TRN_ATTEMPT TRN_NODES TRN_NODE_RANK HEAD_NODE PYTHONFAULTHANDLER PYTHONUNBUFFERED VIRTUAL_ENV MINE"
     nodes.start(
         f"import os\nprint(*[os.environ[name] for name in '{names}'.split()], 'TRN_RESUME_FROM' in os.environ,"
@@ -113,7 +113,7 @@ def test_outputs_of_a_stopped_job_are_stored(nodes: JobNodes) -> None:
     assert stored == {"model.txt": "of node 0", "node-1/model.txt": "of node 1"}
 
 
-def test_a_process_that_fails_ends_all_nodes_with_its_traceback_as_the_message(nodes: JobNodes) -> None:
+def test_failed_process_ends_all_nodes_with_its_traceback(nodes: JobNodes) -> None:
     script = (
         ON_NODE + "import time\nprint('ready', flush=True)\n"
         "while node == 0: time.sleep(1)\n"
@@ -129,7 +129,7 @@ def test_a_process_that_fails_ends_all_nodes_with_its_traceback_as_the_message(n
     assert [nodes.record(rank)["state"] for rank in (0, 1)] == ["ended", "failed"]
 
 
-def test_a_node_that_lost_a_connection_lets_the_node_that_failed_speak(nodes: JobNodes) -> None:
+def test_failed_node_takes_precedence_over_lost_connection(nodes: JobNodes) -> None:
     script = (
         ON_NODE + "import time\n"
         "if node == 0: raise ConnectionResetError(104, 'Connection reset by peer')\n"
@@ -140,7 +140,7 @@ def test_a_node_that_lost_a_connection_lets_the_node_that_failed_speak(nodes: Jo
     assert nodes.end["reason"] == "node 1 (i-1): ValueError: the cause"
 
 
-def test_nothing_of_a_stopped_job_runs_on(nodes: JobNodes) -> None:
+def test_stopped_job_leaves_no_process(nodes: JobNodes) -> None:
     spawn = (
         "import subprocess, sys, os\n"
         "code = 'import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)'\n"
@@ -156,7 +156,7 @@ def test_nothing_of_a_stopped_job_runs_on(nodes: JobNodes) -> None:
     assert [process for process in pids if runs(process)] == []
 
 
-def test_a_node_whose_wrapper_is_gone_is_lost(nodes: JobNodes) -> None:
+def test_node_without_its_wrapper_is_lost(nodes: JobNodes) -> None:
     nodes.start(ENDLESS, nodes=3)
     nodes.await_(lambda: all(nodes.record(rank).get("state") == "running" for rank in range(3)))
     children = Path(f"/proc/{nodes.processes[2].pid}/task/{nodes.processes[2].pid}/children").read_text().split()
@@ -170,7 +170,7 @@ def test_a_node_whose_wrapper_is_gone_is_lost(nodes: JobNodes) -> None:
     )
 
 
-def test_a_hang_ends_with_the_stacks_of_the_processes_in_the_log(nodes: JobNodes) -> None:
+def test_hang_ends_with_process_stacks_in_the_log(nodes: JobNodes) -> None:
     script = (
         "import os, signal\n"
         "def stands_still():\n"
@@ -178,7 +178,7 @@ def test_a_hang_ends_with_the_stacks_of_the_processes_in_the_log(nodes: JobNodes
         "    os.kill(os.getpid(), signal.SIGSTOP)\n"
         "stands_still()\n"
     )
-    # However long Python takes to start, it is no hang.
+    # A slow start of Python does not count as a hang.
     starting = "while [ ! -e ready ]; do echo starting; sleep 0.1; done &"
     nodes.start(script, nodes=2, hang_seconds=1, command=f"{starting} {sys.executable} train.py")
     assert nodes.wait() == [1, 1]
@@ -195,13 +195,13 @@ def test_a_hang_ends_with_the_stacks_of_the_processes_in_the_log(nodes: JobNodes
     ],
     ids=["progress bar", "silent compiler"],
 )
-def test_a_job_that_prints_no_line_and_lives_is_not_ended(nodes: JobNodes, script: str) -> None:
+def test_silent_job_that_is_alive_is_not_ended(nodes: JobNodes, script: str) -> None:
     link = f"ln -s {shutil.which('sleep')} neuronx-cc; "
     nodes.start(script, hang_seconds=5, command=f"{link}{sys.executable} -S train.py")
     assert nodes.wait() == [0], nodes.end
 
 
-def test_a_silent_compiler_on_another_node_is_no_hang(nodes: JobNodes) -> None:
+def test_silent_compiler_on_another_node_is_no_hang(nodes: JobNodes) -> None:
     script = ON_NODE + (
         "import subprocess, time\nif node: subprocess.run(['./neuronx-cc', '14'])\nelse: time.sleep(12)\n"
     )
@@ -210,7 +210,7 @@ def test_a_silent_compiler_on_another_node_is_no_hang(nodes: JobNodes) -> None:
     assert nodes.wait() == [0, 0], nodes.end
 
 
-def test_a_long_line_keeps_its_rank_in_all_its_parts(nodes: JobNodes) -> None:
+def test_long_line_keeps_its_rank_in_all_parts(nodes: JobNodes) -> None:
     nodes.start("print('[rank 3] ' + 'x' * 100_000)")
     nodes.wait()
     parts = [line for line in nodes.log().splitlines() if "xxx" in line]
@@ -219,7 +219,7 @@ def test_a_long_line_keeps_its_rank_in_all_its_parts(nodes: JobNodes) -> None:
     assert sum(line.count("x") for line in parts) == 100_000
 
 
-def test_a_hang_ends_with_the_stacks_of_py_spy_where_it_is_installed(nodes: JobNodes) -> None:
+def test_hang_ends_with_stacks_of_installed_py_spy(nodes: JobNodes) -> None:
     program = nodes.folder / "bin/py-spy"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\necho "Process $4: py-spy was here"\n')
@@ -231,7 +231,7 @@ def test_a_hang_ends_with_the_stacks_of_py_spy_where_it_is_installed(nodes: JobN
     assert "most recent call first" not in nodes.log()
 
 
-def test_the_wrapper_reports_to_the_watchdog_of_systemd_and_the_job_cannot(nodes: JobNodes) -> None:
+def test_only_the_wrapper_can_notify_the_systemd_watchdog(nodes: JobNodes) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind("")
         systemd.settimeout(TIMEOUT_SECONDS)
@@ -249,20 +249,20 @@ def test_the_wrapper_reports_to_the_watchdog_of_systemd_and_the_job_cannot(nodes
     assert "not told\n" in nodes.log()
 
 
-def test_a_time_limit_ends_the_job(nodes: JobNodes) -> None:
+def test_time_limit_ends_the_job(nodes: JobNodes) -> None:
     nodes.start(ENDLESS, time_limit_seconds=3600, seconds_left=0.5)
     nodes.wait()
     assert (nodes.end["result"], nodes.end["reason"]) == ("time-limit", "the job's time limit of 3600 seconds is over")
 
 
-def test_a_setup_that_fails_is_reported_and_the_command_does_not_run(nodes: JobNodes) -> None:
+def test_failed_setup_is_reported_and_command_does_not_run(nodes: JobNodes) -> None:
     nodes.start("print('computes')", setup="echo no such package >&2\nexit 4")
     nodes.wait()
     assert nodes.end["reason"] == "node 0 (i-0): the setup ended with exit code 4; its last line: no such package"
     assert "computes" not in nodes.log()
 
 
-def test_a_source_that_is_not_the_submitted_one_is_not_run(nodes: JobNodes) -> None:
+def test_source_other_than_the_submitted_one_is_not_run(nodes: JobNodes) -> None:
     nodes.start("print('computes')", source_sha256="0" * 64)
     nodes.wait()
     assert nodes.end["reason"] == "node 0 (i-0): the packed source in S3 is not the one that was submitted"
@@ -271,7 +271,7 @@ def test_a_source_that_is_not_the_submitted_one_is_not_run(nodes: JobNodes) -> N
 TOKEN = "arn:aws:ssm:us-west-2:123456789012:parameter/token"
 
 
-def test_a_secret_is_in_the_environment_alone_and_never_in_s3_or_in_a_file(nodes: JobNodes) -> None:
+def test_secret_is_only_in_the_environment(nodes: JobNodes) -> None:
     nodes.aws.secrets[TOKEN] = "pa$$ word-31337"
     script = "import os, sys\nprint('got', os.environ['TOKEN'])\nsys.exit(len(os.environ['TOKEN']) != 15)"
     nodes.start(script, secrets={"TOKEN": TOKEN}, setup='echo setup has "$TOKEN"')
@@ -283,7 +283,7 @@ def test_a_secret_is_in_the_environment_alone_and_never_in_s3_or_in_a_file(nodes
     assert not [text for text in nodes.aws.records.values() if "31337" in text]
 
 
-def test_a_secret_that_is_refused_is_named_and_nothing_runs(nodes: JobNodes) -> None:
+def test_refused_secret_is_named_and_nothing_runs(nodes: JobNodes) -> None:
     nodes.start("print('computes')", secrets={"TOKEN": TOKEN})
     nodes.wait()
     assert nodes.end["reason"] == (
@@ -292,7 +292,7 @@ def test_a_secret_that_is_refused_is_named_and_nothing_runs(nodes: JobNodes) -> 
     assert "computes" not in nodes.log()
 
 
-def test_inputs_are_fetched_before_the_setup_from_s3_and_from_what_was_uploaded(nodes: JobNodes) -> None:
+def test_inputs_are_fetched_before_the_setup(nodes: JobNodes) -> None:
     nodes.aws.records["data/tokens/a.bin"] = "one"
     nodes.aws.records["data/tokens/deep/b.bin"] = "two"
     nodes.aws.records[f"{BUCKET}/jobs/{JOB}/inputs/words"] = "three"
@@ -313,7 +313,7 @@ def test_inputs_are_fetched_before_the_setup_from_s3_and_from_what_was_uploaded(
     ],
     ids=["folder", "file"],
 )
-def test_an_input_that_is_not_there_is_named(nodes: JobNodes, url: str, reason: str) -> None:
+def test_missing_input_is_named(nodes: JobNodes, url: str, reason: str) -> None:
     nodes.start("print('computes')", inputs={"tokens": url})
     nodes.wait()
     assert nodes.end["reason"] == f"node 0 (i-0): {reason}"
@@ -330,7 +330,7 @@ while True: time.sleep(1)
 """
 
 
-def test_a_notice_of_another_node_reaches_the_script_and_interrupts_the_job(nodes: JobNodes) -> None:
+def test_notice_of_another_node_reaches_the_script_and_ends_the_job(nodes: JobNodes) -> None:
     nodes.start(HANDLES)
     nodes.await_(lambda: "ready" in nodes.log())
     nodes.put("attempts/1/notice.json", {"node": 1, "kind": "spot", "reason": "EC2 takes it back", "at": ""})
@@ -339,7 +339,7 @@ def test_a_notice_of_another_node_reaches_the_script_and_interrupts_the_job(node
     assert (nodes.end["result"], nodes.end["reason"]) == ("interrupted", "EC2 takes it back, at any moment")
 
 
-def test_a_notice_of_this_node_reaches_the_others_and_interrupts_the_job(nodes: JobNodes, tmp_path: Path) -> None:
+def test_notice_of_this_node_reaches_the_others_and_ends_the_job(nodes: JobNodes, tmp_path: Path) -> None:
     notice = tmp_path / "notice.json"
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 120))
     notice.write_text(json.dumps({"kind": "spot", "reason": "EC2 takes it back", "at": at, "seconds_left": 120}))
@@ -349,14 +349,14 @@ def test_a_notice_of_this_node_reaches_the_others_and_interrupts_the_job(nodes: 
     assert nodes.end["result"] == "interrupted"
 
 
-def test_a_notice_of_next_week_interrupts_nothing(nodes: JobNodes, tmp_path: Path) -> None:
+def test_notice_for_next_week_interrupts_nothing(nodes: JobNodes, tmp_path: Path) -> None:
     notice = tmp_path / "notice.json"
     notice.write_text(json.dumps({"kind": "maintenance", "reason": "EC2 reboots it", "at": "2099-01-01T00:00:00Z"}))
     nodes.start("print('done')", notice_file=str(notice))
     assert nodes.wait() == [0]
 
 
-def test_a_wrapper_that_gets_sigterm_reports_the_node_as_lost(nodes: JobNodes) -> None:
+def test_wrapper_that_gets_sigterm_reports_the_node_as_lost(nodes: JobNodes) -> None:
     nodes.start(ENDLESS)
     nodes.await_(lambda: "ready" in nodes.log())
     nodes.processes[0].send_signal(signal.SIGTERM)

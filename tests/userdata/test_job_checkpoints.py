@@ -18,7 +18,7 @@ def save(folder: Path, name: str, **files: str) -> None:
 
 
 class SavingNodes:
-    """The folders of checkpoints of a job's nodes. said: what the log has of them."""
+    """The checkpoint folders of a job's nodes. said: the log lines about them."""
 
     def __init__(self, folder: Path, nodes: int, **spec: Any) -> None:
         self.store, self.folder, self.said = MemoryStore(), folder, list[str]()
@@ -36,7 +36,7 @@ class SavingNodes:
             save(self.place(rank), name, **{"meta": f"of {rank}", f"shard_{rank}": f"weights {rank}"})
 
     def look(self, *ranks: int, state: str = "running", looked: float | None = None) -> None:
-        """Let nodes look at their folders and write their records, by default all, node 0 the last."""
+        """Let nodes, by default all, with node 0 last, look at their folders and write their records."""
         for rank in reversed(ranks or range(len(self.nodes))):
             self.nodes[rank].upload()
             told = self.nodes[rank].as_record()
@@ -47,7 +47,7 @@ class SavingNodes:
 
     @property
     def whole(self) -> dict[str, list[str]]:
-        """The parts of what has a manifest."""
+        """The parts of complete checkpoints, which have a manifest."""
         prefix, found = "job/checkpoints/", dict[str, list[str]]()
         for key, content in self.store.objects.items():
             if key.startswith(prefix) and "/" not in key.removeprefix(prefix):
@@ -55,7 +55,7 @@ class SavingNodes:
         return found
 
     def resumed(self, name: str, rank: int, **spec: Any) -> dict[str, str]:
-        """The files that a node gets."""
+        """The files that a node downloads."""
         folder = self.folder / f"resumed-{rank}-{len(spec)}"
         store: Any = self.store
         resuming = launch(rank, len(self.nodes), **spec)._replace(resume_from=name)
@@ -64,10 +64,10 @@ class SavingNodes:
 
 
 LATER = 1e12
-"""A look after everything."""
+"""A look after everything else."""
 
 
-def test_a_manifest_comes_after_the_files_and_names_their_parts(tmp_path: Path) -> None:
+def test_manifest_follows_the_files_and_names_their_parts(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 1)
     save(nodes.place(0), "step-1")
     nodes.nodes[0].upload()
@@ -86,7 +86,7 @@ def test_a_manifest_comes_after_the_files_and_names_their_parts(tmp_path: Path) 
     )
 
 
-def test_an_upload_that_breaks_off_leaves_no_manifest_and_is_made_again(tmp_path: Path) -> None:
+def test_interrupted_upload_leaves_no_manifest_and_is_repeated(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 1)
     store: Any = nodes.store
     save(nodes.place(0), "step-1")
@@ -104,7 +104,7 @@ def test_an_upload_that_breaks_off_leaves_no_manifest_and_is_made_again(tmp_path
     assert nodes.whole == {"step-1": ["1-0-1"]}
 
 
-def test_what_changes_while_it_is_stored_gets_no_manifest(tmp_path: Path) -> None:
+def test_checkpoint_changed_during_upload_gets_no_manifest(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 1)
     store: Any = nodes.store
     save(nodes.place(0), "step-1")
@@ -130,7 +130,7 @@ def test_checkpoint_saved_again_does_not_change_the_stored_one(tmp_path: Path) -
     assert (resumed, resumed.read_text()) == (tmp_path / "resume/latest.pt", "second one")
 
 
-def test_a_file_that_is_not_the_one_that_was_saved_is_never_resumed_from(tmp_path: Path) -> None:
+def test_changed_checkpoint_file_is_never_resumed_from(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 1)
     save(nodes.place(0), "step-1")
     nodes.nodes[0].upload()
@@ -140,7 +140,7 @@ def test_a_file_that_is_not_the_one_that_was_saved_is_never_resumed_from(tmp_pat
 
 
 @pytest.mark.parametrize("path", ["..", "../elsewhere", "/etc/cron.d", "step-1/../../x", "other/model"])
-def test_no_file_of_a_checkpoint_leaves_its_folder(tmp_path: Path, path: str) -> None:
+def test_checkpoint_files_stay_in_their_folder(tmp_path: Path, path: str) -> None:
     nodes = SavingNodes(tmp_path, 1)
     save(nodes.place(0), "step-1")
     nodes.nodes[0].upload()
@@ -149,12 +149,12 @@ def test_no_file_of_a_checkpoint_leaves_its_folder(tmp_path: Path, path: str) ->
         nodes.resumed("step-1", 0)
 
 
-def test_a_checkpoint_without_manifest_does_not_exist(tmp_path: Path) -> None:
+def test_checkpoint_without_manifest_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="there is no complete checkpoint step-1 of job job"):
         SavingNodes(tmp_path, 1).resumed("step-1", 0)
 
 
-def test_a_sharded_checkpoint_is_complete_with_the_parts_of_all_nodes(tmp_path: Path) -> None:
+def test_sharded_checkpoint_is_complete_with_parts_of_all_nodes(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 3)
     nodes.save("step-1", 0, 1)
     save(nodes.place(2), "step-1.tmp")
@@ -165,7 +165,7 @@ def test_a_sharded_checkpoint_is_complete_with_the_parts_of_all_nodes(tmp_path: 
     assert nodes.whole == {"step-1": ["1-0-1", "1-1-1", "1-2-1"]}
 
 
-def test_a_node_that_has_not_looked_since_may_still_save_its_part(tmp_path: Path) -> None:
+def test_node_that_has_not_looked_since_may_still_save_its_part(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 2)
     nodes.look()
     nodes.save("step-1", 0)
@@ -175,7 +175,7 @@ def test_a_node_that_has_not_looked_since_may_still_save_its_part(tmp_path: Path
     assert nodes.whole == {"step-1": ["1-0-1"]}
 
 
-def test_a_node_without_a_record_leaves_a_checkpoint_incomplete(tmp_path: Path) -> None:
+def test_node_without_record_leaves_checkpoint_incomplete(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 2)
     nodes.save("step-1", 0)
     nodes.look(0)
@@ -184,7 +184,7 @@ def test_a_node_without_a_record_leaves_a_checkpoint_incomplete(tmp_path: Path) 
     assert nodes.said == ["checkpoint step-1 is not complete: parts of other nodes are missing"]
 
 
-def test_a_node_that_has_ended_saves_nothing_more(tmp_path: Path) -> None:
+def test_ended_node_saves_nothing_more(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 2)
     nodes.look(1, state="ended")
     nodes.save("step-1", 0)
@@ -192,7 +192,7 @@ def test_a_node_that_has_ended_saves_nothing_more(tmp_path: Path) -> None:
     assert nodes.whole == {"step-1": ["1-0-1"]}
 
 
-def test_parts_of_a_name_that_is_saved_again_are_not_mixed(tmp_path: Path) -> None:
+def test_parts_of_a_repeated_name_are_not_mixed(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 2)
     nodes.save("latest", 0, 1)
     nodes.look(1)
@@ -203,7 +203,7 @@ def test_parts_of_a_name_that_is_saved_again_are_not_mixed(tmp_path: Path) -> No
     assert nodes.whole == {"latest": ["1-0-1", "1-1-2"]}
 
 
-def test_checkpoints_with_a_name_for_each_node_are_all_kept(tmp_path: Path) -> None:
+def test_checkpoints_named_by_node_are_all_kept(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 2)
     for rank in (0, 1):
         nodes.save(f"rank-{rank}", rank)
@@ -213,7 +213,7 @@ def test_checkpoints_with_a_name_for_each_node_are_all_kept(tmp_path: Path) -> N
     assert nodes.whole == {"rank-0": ["1-0-1"], "rank-1": ["1-1-1"]}
 
 
-def test_a_shard_that_was_deleted_before_it_was_stored_is_missed(tmp_path: Path) -> None:
+def test_shard_deleted_before_its_upload_is_missing(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 2)
     nodes.save("step-2", 0, 1)
     nodes.look(looked=LATER)
@@ -228,7 +228,7 @@ def test_a_shard_that_was_deleted_before_it_was_stored_is_missed(tmp_path: Path)
     ("resume_files", "files"),
     [("all", {"meta", "shard_0", "shard_1", "shard_2"}), ("own", {"meta", "shard_0", "shard_1"})],
 )
-def test_a_node_resumes_from_all_shards_or_its_own(tmp_path: Path, resume_files: str, files: set[str]) -> None:
+def test_node_resumes_from_all_shards_or_its_own(tmp_path: Path, resume_files: str, files: set[str]) -> None:
     nodes = SavingNodes(tmp_path, 3)
     nodes.save("step-1", 0, 1, 2)
     nodes.look(looked=LATER)
@@ -237,7 +237,7 @@ def test_a_node_resumes_from_all_shards_or_its_own(tmp_path: Path, resume_files:
     assert found["meta"] == "of 1"
 
 
-def test_a_shard_that_is_gone_is_named(tmp_path: Path) -> None:
+def test_missing_shard_is_named(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 2)
     nodes.save("step-1", 0, 1)
     nodes.look(looked=LATER)
@@ -246,7 +246,7 @@ def test_a_shard_that_is_gone_is_named(tmp_path: Path) -> None:
         nodes.resumed("step-1", 0)
 
 
-def test_the_checkpoint_that_a_job_resumes_from_is_not_stored_again(tmp_path: Path) -> None:
+def test_checkpoint_of_the_resumed_job_is_not_stored_again(tmp_path: Path) -> None:
     nodes = SavingNodes(tmp_path, 2)
     nodes.save("step-1", 0, 1)
     for rank in (0, 1):

@@ -48,7 +48,7 @@ def stored(nodes: JobNodes) -> list[str]:
     return [key for key in nodes.aws.records if key.startswith("compiled/")]
 
 
-def test_the_second_job_on_another_node_finds_what_the_first_one_compiled(nodes: JobNodes) -> None:
+def test_second_job_on_another_node_reuses_compiled_graphs(nodes: JobNodes) -> None:
     nodes.start(COMPILES, compile_cache=cache_of(nodes.folder / "first"))
     assert nodes.wait() == [0]
     (cold,) = nodes.record()["compile_caches"]
@@ -97,14 +97,14 @@ def test_native_pytorch_compiles_and_locks_in_the_folder_of_the_job(nodes: JobNo
     assert [key for key in stored(nodes) if lock.stem in key]
 
 
-def test_variables_of_the_job_overrule_those_of_its_cache(nodes: JobNodes) -> None:
+def test_variables_of_the_job_override_those_of_its_cache(nodes: JobNodes) -> None:
     given = {**cache_of(nodes.folder), "stack": "native"}
     nodes.start(USES_TORCH_NEURONX, environment={NATIVE_LOCAL_FOLDER: str(nodes.folder / "own")}, compile_cache=given)
     assert nodes.wait() == [0]
     assert list((nodes.folder / "own/locks").iterdir())
 
 
-def test_what_a_stopped_job_has_compiled_is_kept(nodes: JobNodes) -> None:
+def test_graphs_of_a_stopped_job_are_stored(nodes: JobNodes) -> None:
     nodes.start(COMPILES, environment={"LASTS": "600"}, compile_cache=cache_of(nodes.folder))
     nodes.await_(lambda: nodes.record().get("progress"))
     nodes.put("stop.json", {"at": "2026-11-22T19:05:01Z", "reason": "enough"})
@@ -132,7 +132,7 @@ def test_leftovers_of_dead_compilers_delay_no_job(nodes: JobNodes) -> None:
     ("environment", "expected"),
     [({"NEURON_LOGICAL_NC_CONFIG": "1"}, "trn2-lnc1"), ({"NEURON_COMPILE_CACHE_URL": "/tmp/own-cache"}, None)],
 )
-def test_the_environment_of_the_job_counts(nodes: JobNodes, environment: dict[str, str], expected: str | None) -> None:
+def test_job_environment_selects_the_place(nodes: JobNodes, environment: dict[str, str], expected: str | None) -> None:
     nodes.start("", environment=environment, compile_cache=cache_of(nodes.folder))
     assert nodes.wait() == [0]
     caches = nodes.record()["compile_caches"]
@@ -150,7 +150,7 @@ def test_variables_of_the_plan_count_as_those_of_the_job(nodes: JobNodes) -> Non
 
 
 @pytest.mark.parametrize("flags", ["--cache_dir=/tmp/mine -O1", "-O1 --no_cache"])
-def test_flags_that_name_another_cache_are_said_to(nodes: JobNodes, flags: str) -> None:
+def test_flags_that_name_another_cache_are_reported(nodes: JobNodes, flags: str) -> None:
     nodes.start("", environment={"NEURON_CC_FLAGS": flags}, compile_cache=cache_of(nodes.folder))
     assert nodes.wait() == [0]
     (found,) = nodes.record()["compile_caches"]
@@ -159,14 +159,14 @@ def test_flags_that_name_another_cache_are_said_to(nodes: JobNodes, flags: str) 
     ]
 
 
-def test_a_compiler_whose_version_is_unknown_has_no_cache(nodes: JobNodes) -> None:
+def test_compiler_of_unknown_version_has_no_cache(nodes: JobNodes) -> None:
     nodes.start("", compile_cache={**cache_of(nodes.folder), "venv": str(nodes.folder / "none")})
     assert nodes.wait() == [0]
     (found,) = nodes.record()["compile_caches"]
     assert found["warnings"] == ["no compile cache for xla: '' is no version of the Neuron compiler"]
 
 
-def test_a_job_without_the_bucket_of_its_cache_succeeds_with_a_warning(nodes: JobNodes) -> None:
+def test_job_without_its_cache_bucket_succeeds_with_a_warning(nodes: JobNodes) -> None:
     given = {**cache_of(nodes.folder), "url": "s3://re fused/cache"}
     nodes.start(COMPILES, compile_cache=given)
     assert nodes.wait() == [0]
@@ -204,7 +204,7 @@ def test_node_finds_its_compile_cache(tmp_path: Path, monkeypatch: pytest.Monkey
     assert job_cache.direct_url() == "s3://compiled/cache/direct/neuronx-cc-2.21.1/trn1-lnc1/xla/world-any"
 
 
-def test_a_job_of_several_nodes_finds_what_a_host_compiled_ahead(nodes: JobNodes) -> None:
+def test_job_of_several_nodes_uses_precompiled_graphs(nodes: JobNodes) -> None:
     plan = Plan.of(instance_type="trn2.48xlarge", region="us-east-2", nodes=2, precompile_instance_type="r7i.24xlarge")
     request = JobRequest(command=f"exec {sys.executable} train.py", name="train")
     ahead = precompile_job(plan, request, script=None, now=datetime(2026, 11, 23, tzinfo=UTC))

@@ -41,7 +41,7 @@ def fed(text: str) -> Finder:
     return finder
 
 
-def test_torchruns_summary_names_the_rank_whose_traceback_counts() -> None:
+def test_torchrun_summary_names_the_rank_of_the_traceback() -> None:
     failure = fed(TORCHRUN.format(code=1)).failure(1)
     assert (failure.rank, failure.exit_code, failure.sentence) == (1, 1, "ValueError: bad batch")
     assert failure.traceback
@@ -59,11 +59,11 @@ def test_torchruns_summary_names_the_rank_whose_traceback_counts() -> None:
         ("...[rank 0] x", None, "...[rank 0] x"),
     ],
 )
-def test_dots_of_a_compiler_hide_no_rank(line: str, rank: int | None, text: str) -> None:
+def test_compiler_dots_hide_no_rank(line: str, rank: int | None, text: str) -> None:
     assert split_rank(line) == (rank, text)
 
 
-def test_dots_of_a_compiler_hide_no_traceback() -> None:
+def test_compiler_dots_hide_no_traceback() -> None:
     finder = Finder()
     for line in ("....Traceback (most recent call last):", "  File 'train.py', line 3", "RuntimeError: [F137] killed"):
         finder.feed(0, line)
@@ -79,14 +79,14 @@ def test_dots_of_a_compiler_hide_no_traceback() -> None:
         "RuntimeError: Timeout waiting for RX",
     ],
 )
-def test_words_of_the_runtime_about_a_lost_neighbour_are_anothers_failure(words: str) -> None:
+def test_runtime_message_about_a_lost_peer_is_a_failure_of_another(words: str) -> None:
     finder = Finder()
     for line in (BEGIN, "  File 'train.py', line 3", words):
         finder.feed(0, line)
     assert finder.failure(1).may_be_anothers
 
 
-def test_the_ranks_of_torch_distributed_are_understood() -> None:
+def test_ranks_of_torch_distributed_are_parsed() -> None:
     text = TORCHRUN.replace("[rank 1] ", "[rank 1] [rank1]: ").replace("[rank 0] ", "[rank0]: ")
     failure = fed(text.format(code=1)).failure(1)
     assert (failure.rank, failure.sentence) == (1, "ValueError: bad batch")
@@ -94,30 +94,30 @@ def test_the_ranks_of_torch_distributed_are_understood() -> None:
     assert "[rank" not in failure.traceback
 
 
-def test_of_a_rank_that_was_killed_no_earlier_traceback_counts() -> None:
+def test_earlier_traceback_of_a_killed_rank_does_not_count() -> None:
     failure = fed(TORCHRUN.format(code=-9)).failure(1)
     assert (failure.rank, failure.exit_code, failure.traceback) == (1, -9, None)
     assert failure.sentence == "ended by signal 9 (SIGKILL): out of memory?"
 
 
-def test_without_a_summary_the_first_of_the_fatal_tracebacks_counts() -> None:
+def test_first_fatal_traceback_counts_without_a_summary() -> None:
     failure = fed(TORCHRUN.partition("E1122")[0]).failure(1)
     assert (failure.rank, failure.sentence) == (1, "ValueError: bad batch")
 
 
-def test_torchruns_own_traceback_does_not_count() -> None:
+def test_traceback_of_torchrun_does_not_count() -> None:
     text = f"{BEGIN}\n  File torchrun\n{OF_TORCHRUN[1]}: Process 8 got signal: 15\n"
     failure = fed(text).failure(-15)
     assert (failure.sentence, failure.traceback) == ("ended by signal 15 (SIGTERM)", None)
 
 
-def test_a_traceback_that_was_caught_before_does_not_count() -> None:
+def test_caught_traceback_does_not_count() -> None:
     caught = "Traceback (most recent call last):\n  File\nKeyError: 'retried'\nTRN step=1\n"
     failure = fed(caught + caught.replace("KeyError: 'retried'", "ValueError: fatal")).failure(1)
     assert failure.sentence == "ValueError: fatal"
 
 
-def test_a_chain_of_exceptions_is_one_traceback() -> None:
+def test_chained_exceptions_are_one_traceback() -> None:
     first = "Traceback (most recent call last):\n  File\nKeyError: 1\n"
     words = "\nDuring handling of the above exception, another exception occurred:\n\n"
     failure = fed(first + words + first.replace("KeyError: 1", "ValueError: 2")).failure(1)
@@ -132,9 +132,9 @@ def test_a_chain_of_exceptions_is_one_traceback() -> None:
         "ConnectionResetError: [Errno 104] Connection reset by peer",
     ],
 )
-def test_a_lost_connection_may_be_anothers_fault(sentence: str) -> None:
+def test_lost_connection_may_be_a_failure_of_another(sentence: str) -> None:
     assert fed(f"Traceback (most recent call last):\n  File\n{sentence}\n").failure(1).may_be_anothers
 
 
-def test_without_a_traceback_the_last_line_is_reported() -> None:
+def test_last_line_is_reported_without_a_traceback() -> None:
     assert fed("make: no rule\n\n").failure(2).sentence == "ended with exit code 2; its last line: make: no rule"

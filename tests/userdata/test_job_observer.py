@@ -1,4 +1,4 @@
-"""What a job with `observe` reports, with frameworks that count as PyTorch/XLA and TorchNeuron are documented to."""
+"""The report of a job with `observe`, with stand-ins that count as PyTorch/XLA and TorchNeuron document."""
 
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def test_observed_job_reports_counters_of_torchneuron(nodes: JobNodes, library: 
     assert observed["fallbacks"] == {"aten::sort": 2, "aten::linalg_qr": 1}
 
 
-def test_job_that_is_not_observed_has_no_trace_of_it(nodes: JobNodes, library: Path) -> None:
+def test_unobserved_job_has_no_trace_of_the_observer(nodes: JobNodes, library: Path) -> None:
     script = "import os, torch_xla\nprint([name for name in os.environ if 'OBSERVE' in name or name == 'TORCH_LOGS'])"
     nodes.start(script, environment={"PYTHONPATH": str(library)})
     assert nodes.wait() == [0]
@@ -59,7 +59,7 @@ def test_job_that_is_not_observed_has_no_trace_of_it(nodes: JobNodes, library: P
     assert "observed" not in nodes.record()
 
 
-def test_observer_changes_nothing_where_frameworks_lack_the_functions(nodes: JobNodes, library: Path) -> None:
+def test_observer_tolerates_frameworks_without_counters(nodes: JobNodes, library: Path) -> None:
     (library / "torch_xla/debug/metrics.py").write_text("raise RuntimeError('no metrics')")
     (library / "torch_neuronx.py").write_text("")
     nodes.start(
@@ -71,7 +71,7 @@ def test_observer_changes_nothing_where_frameworks_lack_the_functions(nodes: Job
     assert nodes.record()["observed"]["processes"] == 0
 
 
-def test_existing_sitecustomize_runs_once_and_is_the_module(nodes: JobNodes, library: Path) -> None:
+def test_existing_sitecustomize_runs_once_and_stays_the_module(nodes: JobNodes, library: Path) -> None:
     (library / "sitecustomize.py").write_text("print('own sitecustomize', __name__)\nOWN = True\n")
     script = "import sitecustomize, torch_xla\nprint(sitecustomize.OWN, sitecustomize.__file__)"
     nodes.start(script, observe=True, environment={"PYTHONPATH": str(library)})
@@ -81,7 +81,7 @@ def test_existing_sitecustomize_runs_once_and_is_the_module(nodes: JobNodes, lib
     assert nodes.record()["observed"]["processes"] == 1
 
 
-def test_reasons_and_errors_are_counted_from_what_is_printed() -> None:
+def test_reasons_and_errors_are_counted_from_output() -> None:
     compiling = Compiling()
     for line in (
         "V0920 13:54:44.53 3904 torch/_dynamo/guards.py:4760] [0/1] [__recompiles] Recompiling function f in x.py:4",

@@ -1,4 +1,4 @@
-"""Parts of the job's wrapper for which no process is needed."""
+"""Parts of the job's wrapper that need no process."""
 
 import io
 import tarfile
@@ -19,10 +19,10 @@ from trn_job.progress import Compiling, Progress
 from trn_job.results import Outputs
 from trn_job.source import SourceError, unpack
 
-# Ends
+# Ends.
 
 
-def test_the_first_failure_of_all_nodes_is_the_end() -> None:
+def test_first_failure_of_all_nodes_is_the_end() -> None:
     store: Any = MemoryStore()
     ends = [End(launch(rank, nodes=2), store) for rank in (0, 1)]
     for end, reason in zip(ends, ("bad batch", "connection closed by peer"), strict=True):
@@ -30,7 +30,7 @@ def test_the_first_failure_of_all_nodes_is_the_end() -> None:
     assert {end.content["reason"] for end in ends} == {"bad batch"}
 
 
-# Progress
+# Progress.
 
 
 def test_rates_are_those_of_the_last_steps() -> None:
@@ -47,14 +47,14 @@ def test_rates_are_those_of_the_last_steps() -> None:
     )
 
 
-def test_the_first_rank_that_prints_is_followed() -> None:
+def test_first_rank_that_prints_is_followed() -> None:
     progress = Progress()
     progress.feed(None, "TRN step=1")
     progress.feed(3, "TRN step=7")
     assert progress.as_record()["step"] == 1
 
 
-def test_progress_after_dots_of_a_compiler_counts() -> None:
+def test_progress_after_compiler_dots_counts() -> None:
     progress = Progress()
     progress.feed(0, "...TRN step=1")
     assert progress.as_record()["step"] == 1
@@ -71,27 +71,27 @@ def test_progress_after_dots_of_a_compiler_counts() -> None:
     ],
     ids=["dot", "bar", "line", "waits", "waits and steps"],
 )
-def test_output_shows_life_unless_it_waits_for_a_lock(block: bytes, lives: bool) -> None:
+def test_output_is_a_sign_of_life_except_while_waiting_for_a_lock(block: bytes, lives: bool) -> None:
     assert command.shows_life(block) == lives
 
 
 @pytest.mark.parametrize("line", ["TRN", "STRN step=1", "TRN step", "the TRN step=1 is done", "TRN =1"])
-def test_other_lines_are_no_progress(line: str) -> None:
+def test_other_lines_are_not_progress(line: str) -> None:
     progress = Progress()
     progress.feed(0, line)
     assert progress.as_record() == {}
 
 
-def test_a_loss_that_is_no_number_is_kept_as_text_so_that_json_holds_it() -> None:
+def test_non_finite_loss_is_kept_as_text_for_json() -> None:
     progress = Progress()
     progress.feed(0, "TRN step=1 loss=nan")
     assert progress.as_record()["loss"] == "nan"
 
 
-# Compiling
+# Compilation.
 
 
-def test_graphs_that_were_compiled_and_those_of_the_cache_are_counted() -> None:
+def test_compiled_and_cached_graphs_are_counted() -> None:
     compiling = Compiling()
     assert compiling.counts() == {}
     for line in ("INFO ||NCC_WRAPPER||: Using a cached neff at /x/model.neff", "Compiler status PASS", "step 1"):
@@ -99,10 +99,10 @@ def test_graphs_that_were_compiled_and_those_of_the_cache_are_counted() -> None:
     assert compiling.counts() == {"compiled": 1, "cached": 1}
 
 
-# Log
+# Log.
 
 
-def test_a_log_goes_in_parts_of_bounded_size_and_loses_no_line() -> None:
+def test_log_is_split_into_bounded_parts_without_loss() -> None:
     parts: list[bytes] = []
     log = logs.Log(lambda number, text: parts.insert(number, text))
     for number in range(30):
@@ -131,7 +131,7 @@ def test_log_part_that_s3_refuses_is_sent_later() -> None:
     assert sent == [b"first\n[rank 1] second\n"]
 
 
-def test_a_log_that_s3_does_not_take_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_that_s3_refuses_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "MOST_BYTES", 20)
     parts: list[bytes] = []
     log = logs.Log(lambda _number, text: parts.append(text))
@@ -143,28 +143,28 @@ def test_a_log_that_s3_does_not_take_does_not_fill_the_memory(monkeypatch: pytes
     assert parts == [b"line 0\nline 1\n", b"[trn] 3 lines were dropped\nlast\n"]
 
 
-# Inputs
+# Inputs.
 
 
 @pytest.mark.parametrize("key", ["../words", "first/../../words", "/etc/words"])
-def test_no_input_leaves_its_folder(tmp_path: Path, key: str) -> None:
+def test_inputs_stay_in_their_folder(tmp_path: Path, key: str) -> None:
     store: Any = MemoryStore()
     store.objects[key] = b""
     with pytest.raises(InputError, match=rf"^the input tokens: s3://data/tokens/{key} would be outside its folder$"):
         inputs.download({"tokens": "s3://data/tokens/"}, store, tmp_path / "inputs")
 
 
-def test_a_part_of_an_input_that_is_deleted_meanwhile_is_missed(tmp_path: Path) -> None:
+def test_input_part_deleted_meanwhile_is_missing(tmp_path: Path) -> None:
     store: Any = MemoryStore()
     store.keys = lambda: ["words"]
     with pytest.raises(InputError, match=r"s3://data/tokens/words was deleted meanwhile$"):
         inputs.download({"tokens": "s3://data/tokens/"}, store, tmp_path / "inputs")
 
 
-# Results
+# Results.
 
 
-def test_refused_outputs_keep_no_others_from_being_stored(tmp_path: Path) -> None:
+def test_refused_output_does_not_stop_others(tmp_path: Path) -> None:
     store: Any = MemoryStore()
     tried: list[str] = []
 
@@ -185,7 +185,7 @@ def test_refused_outputs_keep_no_others_from_being_stored(tmp_path: Path) -> Non
     assert set(tried) == {"job/outputs/good", *(f"job/outputs/bad-{number}" for number in range(5))}
 
 
-# Source
+# Source.
 
 
 def packed(folder: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
@@ -203,7 +203,7 @@ def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tuple[tarfile
     return member, b""
 
 
-def test_a_source_is_unpacked_with_its_folders_links_and_modes(tmp_path: Path) -> None:
+def test_source_is_unpacked_with_folders_links_and_modes(tmp_path: Path) -> None:
     program = tarfile.TarInfo("bin/run.sh")
     program.mode = 0o4775
     unpack(packed(tmp_path, (program, b"run"), link("current", "bin/run.sh")), tmp_path / "source")
@@ -234,7 +234,7 @@ def test_a_source_is_unpacked_with_its_folders_links_and_modes(tmp_path: Path) -
         "device",
     ],
 )
-def test_nothing_of_a_source_leaves_its_folder(members: list[tuple[tarfile.TarInfo, bytes]], tmp_path: Path) -> None:
+def test_source_files_stay_in_their_folder(members: list[tuple[tarfile.TarInfo, bytes]], tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="the packed source holds"):
         unpack(packed(tmp_path, *members), tmp_path / "source")
 
@@ -247,7 +247,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08\x00broken"], ids=["empty", "other", "broken"])
-def test_a_source_that_cannot_be_read_is_reported(content: bytes, tmp_path: Path) -> None:
+def test_unreadable_source_is_reported(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "source.tar.gz").write_bytes(content)
     with pytest.raises(SourceError, match="the packed source cannot be read"):
         unpack(tmp_path / "source.tar.gz", tmp_path / "source")
@@ -258,7 +258,7 @@ def test_a_source_that_cannot_be_read_is_reported(content: bytes, tmp_path: Path
     secrets=st.lists(st.text("ab", min_size=4, max_size=12), min_size=1, max_size=3),
     after=st.integers(40, 60),
 )
-def test_a_line_that_is_too_long_is_divided_outside_of_secrets(before: int, secrets: list[str], after: int) -> None:
+def test_too_long_line_is_split_outside_of_secrets(before: int, secrets: list[str], after: int) -> None:
     line = b"." * before + "".join(secrets).encode() + b"." * after
     texts = [secret.encode() for secret in secrets]
     end = command.end_of_part(line, 40, texts)

@@ -1,4 +1,4 @@
-"""What an attempt of a job leaves in S3: checkpoints and outputs. Wrappers run for real; S3 is a stand-in."""
+"""The results of an attempt in S3: checkpoints and outputs. Wrappers run for real; S3 is a stand-in."""
 
 import time
 from typing import Any
@@ -51,7 +51,7 @@ def test_results_that_never_reach_s3_are_lost_and_stay_on_the_node(
     assert (place / "results-lost").exists()
 
 
-def test_the_phases_of_an_attempt_hold_the_time_after_the_command(nodes: JobNodes) -> None:
+def test_phases_of_an_attempt_include_the_time_after_the_command(nodes: JobNodes) -> None:
     def slow(name: str) -> int:
         if "/checkpoints/step-1/" in name:
             time.sleep(1)
@@ -84,7 +84,7 @@ for step in range(start + 1, 4):
 @pytest.mark.parametrize(
     ("kept", "folder"), [({}, f"{BUCKET}/jobs"), ({"checkpoints": "s3://mine/kept"}, "mine/kept")], ids=["jobs", "own"]
 )
-def test_attempt_resumes_from_a_checkpoint_of_the_one_before(
+def test_attempt_resumes_from_checkpoint_of_the_previous_one(
     nodes: JobNodes, kept: dict[str, Any], folder: str
 ) -> None:
     nodes.start(SAVES + "raise SystemExit(5)", **kept)
@@ -115,7 +115,7 @@ if not found:
 """
 
 
-def test_shards_of_all_nodes_are_kept_and_resumed_where_scripts_look(nodes: JobNodes) -> None:
+def test_shards_of_all_nodes_are_stored_and_restored_in_place(nodes: JobNodes) -> None:
     nodes.start(SHARDS, nodes=2)
     assert nodes.wait() == [0, 0]
     assert nodes.content("checkpoints/checkpoint-500.json")["parts"] == ["1-0-1", "1-1-1"]
@@ -135,7 +135,7 @@ def test_shards_of_an_interrupted_job_are_complete(nodes: JobNodes) -> None:
     assert nodes.content("checkpoints/checkpoint-500.json")["parts"] == ["1-0-1", "1-1-1"]
 
 
-def test_a_shard_that_does_not_reach_s3_makes_the_results_lost(nodes: JobNodes) -> None:
+def test_shard_that_does_not_reach_s3_loses_the_results(nodes: JobNodes) -> None:
     nodes.aws.put_status = lambda name: 403 if "/1-1-1/" in name else 200
     nodes.start(SHARDS, nodes=2, timing={"refused": 0})
     assert nodes.wait() == [1, 1]
@@ -144,7 +144,7 @@ def test_a_shard_that_does_not_reach_s3_makes_the_results_lost(nodes: JobNodes) 
     assert not nodes.content("checkpoints/checkpoint-500.json")
 
 
-def test_a_checkpoint_of_another_world_size_is_refused_in_a_sentence(nodes: JobNodes) -> None:
+def test_checkpoint_of_another_world_size_is_refused(nodes: JobNodes) -> None:
     nodes.put("checkpoints/step-2.json", {"world_size": 64, "files": {}})
     nodes.start("print('computes')", resume_from="step-2", resume_job=JOB)
     nodes.wait()

@@ -28,18 +28,18 @@ def reported(calls: list[str]) -> list[str]:
     return [call for call in calls if call.startswith("trn-node")]
 
 
-def test_a_sound_node_is_verified_once_and_then_watched(node_for: NodeMaker):
+def test_healthy_node_is_verified_once_and_then_watched(node_for: NodeMaker):
     run = node_for(PLAN).installed().boot()
     assert run.exit_code == 0, run.output
     assert [call for call in run.calls if call.startswith("trn-node") or call == WATCH] == ["trn-node verify", WATCH]
 
 
-def test_a_node_that_is_not_proven_is_not_watched_and_not_reported_twice(node_for: NodeMaker):
+def test_unproven_node_is_not_watched_and_reported_once(node_for: NodeMaker):
     run = node_for(PLAN).installed("exit 1").boot()
     assert (run.exit_code, reported(run.calls), WATCH in run.calls) == (1, ["trn-node verify"], False)
 
 
-def test_a_driver_that_may_heal_is_loaded_anew_once(node_for: NodeMaker):
+def test_driver_that_may_recover_is_reloaded_once(node_for: NodeMaker):
     run = node_for(PLAN).installed('[[ "$*" == *--last* ]] || exit 3').boot()
     wanted = ("trn-node", "rmmod", "modprobe")
     assert run.exit_code == 0
@@ -51,7 +51,7 @@ def test_a_driver_that_may_heal_is_loaded_anew_once(node_for: NodeMaker):
     ]
 
 
-def test_a_verification_that_breaks_off_is_reported_with_its_last_words(node_for: NodeMaker):
+def test_aborted_verification_is_reported_with_its_last_output(node_for: NodeMaker):
     run = node_for(PLAN).installed('[[ $1 == report ]] || { echo "NameError: oops" >&2; exit 2; }').boot()
     assert run.exit_code == 1
     assert reported(run.calls)[-1] == (
@@ -67,7 +67,7 @@ def test_service_restart_during_a_job_keeps_the_node_proven(node_for: NodeMaker)
     assert (run.exit_code, reported(run.calls), WATCH in run.calls) == (0, ["trn-node verify"], True), run.output
 
 
-def test_a_command_that_fails_unforeseen_is_named_with_its_step(node_for: NodeMaker):
+def test_unexpected_command_failure_is_named_with_its_step(node_for: NodeMaker):
     node = node_for(PLAN).installed()
     (node.root / PORTS).unlink()
     run = node.boot()
@@ -76,18 +76,18 @@ def test_a_command_that_fails_unforeseen_is_named_with_its_step(node_for: NodeMa
     assert 'trn-node report failed "ports=$(< "$setting")" failed with exit code 1' in reported(run.calls)[-1]
 
 
-def test_a_node_that_is_shut_down_has_not_failed(node_for: NodeMaker):
+def test_node_that_is_shut_down_has_not_failed(node_for: NodeMaker):
     run = node_for(PLAN).installed("kill $PPID; exit 143").boot()
     assert (run.exit_code, reported(run.calls)) == (143, ["trn-node verify"])
 
 
-def test_places_that_cloud_init_did_not_write_are_reported(node_for: NodeMaker):
+def test_locations_missing_from_cloud_init_are_reported(node_for: NodeMaker):
     node = node_for(PLAN).installed()
     (node.root / "etc/trn/places.env").unlink()
     assert reported(node.boot().calls) == ["trn-node report failed cloud-init did not write /etc/trn/places.env"]
 
 
-def test_native_pytorch_stays_on_the_device_and_waits_for_a_compilation(node_for: NodeMaker):
+def test_native_pytorch_never_uses_the_cpu_and_waits_for_compilations(node_for: NodeMaker):
     node = node_for(plan_for("trn2.48xlarge", ami="ami-0123456789abcdef0")).installed()
     node.boot()
     settings = {f"{name}={value}" for name, value in NATIVE_SETTINGS.items()}
@@ -101,7 +101,7 @@ def test_shells_do_not_use_a_read_only_cache(node_for: NodeMaker):
     assert "NEURON_COMPILE_CACHE_URL" not in node.read("etc/trn/environment")
 
 
-def test_the_environment_holds_what_training_needs(node_for: NodeMaker):
+def test_environment_has_the_variables_for_training(node_for: NodeMaker):
     node = node_for(plan_for("trn2.48xlarge", nodes=4)).installed()
     node.boot()
     assert node.read("etc/trn/environment").splitlines() == [
@@ -154,7 +154,7 @@ echo "$(command -v torchrun) ${USER:-} ${AWS_REGION:-} ${NEURON_RT_ROOT_COMM_ID:
 
 
 def logged_in(node: BootingNode, then: str = "", **variables: str) -> list[str]:
-    """Program that is torchrun, user, region and root id of the collectives, in a shell that had no environment."""
+    """The path of torchrun, user, region and root id of the collectives, in a shell with an empty environment."""
     environment = {"PATH": "/usr/bin:/bin", "ROOT": str(node.root), **variables}
     return subprocess.run(
         ["sh", "-c", LOGIN_SHELL + then], env=environment, capture_output=True, text=True
@@ -163,7 +163,7 @@ def logged_in(node: BootingNode, then: str = "", **variables: str) -> list[str]:
 
 @pytest.fixture
 def framework_node(node_for: NodeMaker) -> BootingNode:
-    """A node that has booted with a framework, and knows its cluster."""
+    """A booted node with a framework and a membership."""
     node = node_for(PLAN).installed()
     for environment in ("framework", "own"):
         node.write(f"{environment}/bin/torchrun")
@@ -174,12 +174,12 @@ def framework_node(node_for: NodeMaker) -> BootingNode:
     return node
 
 
-def test_a_login_shell_finds_torchrun_and_a_user_and_a_region(framework_node: BootingNode):
+def test_login_shell_has_torchrun_user_and_region(framework_node: BootingNode):
     user = pwd.getpwuid(os.getuid()).pw_name
     assert logged_in(framework_node) == [f"{framework_node.root}/framework/bin/torchrun", user, "us-west-2", "unset"]
 
 
-def test_a_setup_script_has_the_user_region_and_home_of_a_login(node_for: NodeMaker):
+def test_setup_script_has_user_region_and_home_of_a_login(node_for: NodeMaker):
     node = node_for(with_setup_script('echo "$USER $AWS_REGION $HOME" >"$ROOT/seen"')).installed()
     assert node.boot().exit_code == 0
     assert node.read("seen") == "root us-west-2 /root\n"
@@ -201,7 +201,7 @@ def test_our_ports_join_the_reserved_ports(before: str, after: str, node_for: No
     assert node.read("etc/sysctl.d/99-trn.conf") == f"net.ipv4.ip_local_reserved_ports = {after}\n"
 
 
-def test_ports_that_others_reserve_at_every_boot_are_kept(node_for: NodeMaker):
+def test_ports_reserved_by_others_at_boot_are_kept(node_for: NodeMaker):
     node = node_for(PLAN).installed()
     node.write(
         "etc/sysctl.d/50-other.conf", "# theirs\nnet.ipv4.ip_local_reserved_ports = 7000,7001\nvm.swappiness=1\n"
@@ -211,7 +211,7 @@ def test_ports_that_others_reserve_at_every_boot_are_kept(node_for: NodeMaker):
     assert node.read(PORTS) == "61678,7000,7001,41000,48620\n"
 
 
-def test_limits_are_raised_for_sessions_and_services_and_none_is_lowered(node_for: NodeMaker):
+def test_limits_are_raised_for_sessions_and_services_and_never_lowered(node_for: NodeMaker):
     node = node_for(PLAN)
     run = node.install()
     assert "* - memlock unlimited\n* soft nofile 65536\n* hard nofile 524288\n" in node.read(
@@ -232,7 +232,7 @@ def test_running_session_and_container_daemons_get_the_limits(node_for: NodeMake
     ]
 
 
-def test_a_second_boot_changes_nothing_on_the_node(node_for: NodeMaker):
+def test_second_boot_changes_nothing_on_the_node(node_for: NodeMaker):
     node = node_for(plan_for("trn2.3xlarge", setup_script="true")).installed()
     written = ("etc/trn/environment", "etc/sysctl.d/99-trn.conf", PORTS)
     node.boot()
@@ -242,7 +242,7 @@ def test_a_second_boot_changes_nothing_on_the_node(node_for: NodeMaker):
     assert [node.read(path) for path in written] == first
 
 
-def test_a_setup_script_runs_between_verification_and_report(node_for: NodeMaker):
+def test_setup_script_runs_between_verification_and_report(node_for: NodeMaker):
     run = node_for(with_setup_script('echo "setup $TRN_NEURON_CORES" >>"$ROOT/calls"')).installed().boot()
     assert run.exit_code == 0, run.output
     assert [call for call in run.calls if call.startswith(("trn-node", "setup"))][:3] == [
@@ -252,7 +252,7 @@ def test_a_setup_script_runs_between_verification_and_report(node_for: NodeMaker
     ]
 
 
-def test_what_waits_for_the_node_starts_before_a_setup_script_that_may_need_it(node_for: NodeMaker):
+def test_dependents_of_the_node_start_before_its_setup_script(node_for: NodeMaker):
     node = node_for(with_setup_script('echo "setup ${NOTIFY_SOCKET-}" >>"$ROOT/calls"')).installed()
     node.calls("systemd-notify")
     calls = node.boot(NOTIFY_SOCKET="/run/systemd/notify").calls
@@ -263,7 +263,7 @@ def test_what_waits_for_the_node_starts_before_a_setup_script_that_may_need_it(n
     ]
 
 
-def test_a_copy_of_a_node_does_not_delay_the_verification(node_for: NodeMaker):
+def test_copied_node_does_not_delay_the_verification(node_for: NodeMaker):
     node = node_for(PLAN).installed()
     node.calls("systemd-notify")
     node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")
@@ -271,7 +271,7 @@ def test_a_copy_of_a_node_does_not_delay_the_verification(node_for: NodeMaker):
     assert (run.exit_code, run.calls) == (0, ["systemd-notify --ready"])
 
 
-def test_a_setup_script_that_fails_is_reported_with_its_last_line(node_for: NodeMaker):
+def test_failed_setup_script_is_reported_with_its_last_line(node_for: NodeMaker):
     run = node_for(with_setup_script("echo first\necho 'no such wheel' >&2\nexit 7")).installed().boot()
     assert (run.exit_code, WATCH in run.calls) == (1, False)
     assert reported(run.calls)[-1] == ("trn-node report failed the setup script failed with exit code 7: no such wheel")
@@ -291,7 +291,7 @@ def test_a_setup_script_that_fails_is_reported_with_its_last_line(node_for: Node
         ),
     ],
 )
-def test_file_systems_are_mounted_as_aws_advises(settings: dict[str, Any], call: str, node_for: NodeMaker):
+def test_file_systems_are_mounted_as_aws_documents(settings: dict[str, Any], call: str, node_for: NodeMaker):
     node = node_for(plan_for("trn1.32xlarge", **settings)).installed()
     run = node.boot()
     assert run.exit_code == 0, run.output
@@ -305,7 +305,7 @@ def test_file_systems_are_mounted_as_aws_advises(settings: dict[str, Any], call:
         ("echo 'mount.lustre: No such device' >&2; exit 19", "mount.lustre: No such device"),
     ],
 )
-def test_a_file_system_that_does_not_mount_is_named_with_what_to_check(mount: str, found: str, node_for: NodeMaker):
+def test_file_system_that_does_not_mount_is_named_with_a_hint(mount: str, found: str, node_for: NodeMaker):
     node = node_for(plan_for("trn1.32xlarge", fsx_lustre=1200)).installed()
     node.calls("mount", mount)
     run = node.boot(TRN_MOUNT_SECONDS="0.2" if "sleep" in mount else "30")

@@ -1,4 +1,4 @@
-"""Which drivers and runtimes a node takes for compatible, and what it says of the others."""
+"""Which drivers and runtimes a node considers compatible, and its message about others."""
 
 from pathlib import Path
 
@@ -32,19 +32,19 @@ def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
         ("2.30.2.0", "2.34.10.0-0123abcd", True),
     ],
 )
-def test_the_release_notes_decide_what_goes_together(node: VerifiedNode, loaded: str, runtime: str, works: bool):
+def test_release_notes_decide_compatibility(node: VerifiedNode, loaded: str, runtime: str, works: bool):
     node.neuron(driver=loaded, runtime=runtime)
     outcome = node.run("verify")
     assert bool(outcome.check("driver").warning) != works, outcome.output
 
 
-def test_the_packages_that_we_install_go_together(node: VerifiedNode):
+def test_installed_packages_are_compatible(node: VerifiedNode):
     packages = neuron_packages()["release"]["packages"]
     node.neuron(driver=packages["aws-neuronx-dkms"], runtime=packages["aws-neuronx-runtime-lib"])
     assert node.run("verify").check("driver").ok
 
 
-def test_a_driver_that_was_replaced_on_disk_is_loaded_anew_first(node: VerifiedNode):
+def test_driver_replaced_on_disk_is_reloaded_first(node: VerifiedNode):
     node.neuron(driver="2.28.4.0", runtime="2.33.2.0", installed="2.30.2.0")
     assert node.run("verify").exit_code == RELOAD
     outcome = node.run("verify", "--last")
@@ -52,7 +52,7 @@ def test_a_driver_that_was_replaced_on_disk_is_loaded_anew_first(node: VerifiedN
     assert outcome.record.reason == ("the Neuron driver is 2.28.4.0 loaded, 2.30.2.0 installed: reload it, or reboot")
 
 
-def test_a_driver_that_is_installed_is_loaded_first(node: VerifiedNode):
+def test_installed_driver_is_loaded_first(node: VerifiedNode):
     (node.root / "sys/module/neuron/version").unlink()
     (node.root / "sys/module/neuron").rmdir()
     assert node.run("verify").exit_code == RELOAD
@@ -61,7 +61,7 @@ def test_a_driver_that_is_installed_is_loaded_first(node: VerifiedNode):
     assert outcome.record.reason == "the Neuron driver 2.29.1.0 is not loaded"
 
 
-def test_a_driver_that_is_not_installed_is_reported_at_once(node: VerifiedNode):
+def test_missing_driver_is_reported_immediately(node: VerifiedNode):
     (node.root / "sys/module/neuron/version").unlink()
     (node.root / "sys/module/neuron").rmdir()
     node.program("modinfo", "echo 'modinfo: ERROR: Module neuron not found.' >&2; exit 1")
@@ -70,14 +70,14 @@ def test_a_driver_that_is_not_installed_is_reported_at_once(node: VerifiedNode):
     assert outcome.record.reason == "the Neuron driver (aws-neuronx-dkms) is not installed for this kernel"
 
 
-def test_a_driver_of_unknown_version_is_not_taken_for_sound(node: VerifiedNode):
+def test_driver_of_unknown_version_fails(node: VerifiedNode):
     node.write("sys/module/neuron/version", "\n")
     outcome = node.run("verify")
     assert outcome.record
     assert outcome.record.reason == "the Neuron driver does not show its version"
 
 
-def test_the_runtime_is_found_by_its_file_where_no_package_is_known(node: VerifiedNode):
+def test_runtime_is_found_by_file_without_a_package(node: VerifiedNode):
     node.program("dpkg-query", "exit 1")
     node.program("rpm", "echo package aws-neuronx-runtime-lib is not installed; exit 1")
     for name in ("libnrt.so.1", "libnrt.so.2.9.0", "libnrt.so.2.33.2.0"):

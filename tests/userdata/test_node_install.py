@@ -1,4 +1,4 @@
-"""What cloud-init runs on a node: the node script is fetched, checked, run and started, or the reason is reported."""
+"""The commands of cloud-init on a node: they fetch, check, run and start the node script, or report the reason."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def reason(aws: AwsStandIn) -> str:
     return record.reason
 
 
-def test_what_the_script_holds_is_installed_and_started(node_for: NodeMaker):
+def test_contents_of_the_script_are_installed_and_started(node_for: NodeMaker):
     node = node_for(PLAN)
     run = node.install()
     assert (run.exit_code, run.calls) == (0, START), run.output
@@ -47,20 +47,20 @@ def test_setup_script_with_file_separators_is_installed_unchanged(node_for: Node
     assert not (node.root / "etc/other").exists()
 
 
-def test_what_is_run_is_executable(node_for: NodeMaker):
+def test_programs_are_executable(node_for: NodeMaker):
     node = node_for(PLAN).installed()
-    # Only root reads what a setup script may hold.
+    # Only root may read the setup script.
     expected = {"opt/trn/boot.sh": 0o755, "var/lib/trn/setup.sh": 0o700, "opt/trn/node_script.sh": 0o600}
     assert {path: (node.root / path).stat().st_mode & 0o777 for path in expected} == expected
 
 
-def test_a_node_that_does_not_prove_itself_makes_cloud_init_fail(node_for: NodeMaker):
+def test_unproven_node_makes_cloud_init_fail(node_for: NodeMaker):
     node = node_for(PLAN)
     node.calls("systemctl", '[[ "$1" != restart ]]')
     assert node.install().exit_code != 0
 
 
-def test_a_copy_of_a_node_is_installed_anew(node_for: NodeMaker):
+def test_copied_node_is_installed_anew(node_for: NodeMaker):
     node = node_for(PLAN).installed()
     node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")
     node.write("etc/trn/cluster", "HEAD_NODE=10.42.0.11\n")
@@ -69,7 +69,7 @@ def test_a_copy_of_a_node_is_installed_anew(node_for: NodeMaker):
     assert not (node.root / "etc/trn/cluster").exists()
 
 
-def test_a_script_that_is_not_there_is_reported(node_for: NodeMaker, aws: AwsStandIn):
+def test_missing_script_is_reported(node_for: NodeMaker, aws: AwsStandIn):
     node = node_for(PLAN)
     del aws.records[SCRIPT_OBJECT]
     run = node.install()
@@ -77,7 +77,7 @@ def test_a_script_that_is_not_there_is_reported(node_for: NodeMaker, aws: AwsSta
     assert reason(aws) == ("the node script could not be fetched: there is no s3://cluster-assets/node-script.sh")
 
 
-def test_a_script_that_is_another_is_not_run(node_for: NodeMaker, aws: AwsStandIn):
+def test_script_with_another_digest_is_not_run(node_for: NodeMaker, aws: AwsStandIn):
     node = node_for(PLAN)
     aws.records[SCRIPT_OBJECT] += "\n"
     run = node.install()
@@ -85,7 +85,7 @@ def test_a_script_that_is_another_is_not_run(node_for: NodeMaker, aws: AwsStandI
     assert re.search("is not the one that was deployed: SHA-256 [0-9a-f]{64}, not [0-9a-f]{64}$", reason(aws))
 
 
-def test_a_refusal_of_s3_is_reported_on_the_console_as_nothing_else_is_left(node_for: NodeMaker, aws: AwsStandIn):
+def test_refusal_of_s3_is_reported_on_the_console(node_for: NodeMaker, aws: AwsStandIn):
     node = node_for(PLAN)
     aws.s3_refuses = True
     assert node.install().exit_code == 1
@@ -93,7 +93,7 @@ def test_a_refusal_of_s3_is_reported_on_the_console_as_nothing_else_is_left(node
     assert "AccessDenied" in node.read("dev/console")
 
 
-def test_a_node_without_python_says_so_on_its_console(node_for: NodeMaker):
+def test_node_without_python_is_reported_on_the_console(node_for: NodeMaker):
     node = node_for(PLAN)
     node.without("python3")
     assert node.install().exit_code == 1

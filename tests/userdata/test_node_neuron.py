@@ -1,4 +1,4 @@
-"""What the node concludes from the output of neuron-ls."""
+"""The node's conclusions from the output of neuron-ls."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ TRN1, TRN2 = plan_for("trn1.32xlarge"), plan_for("trn2.48xlarge")
 
 
 def problems(plan: Plan, devices: Any) -> list[str]:
-    """What is wrong with a node of the plan whose neuron-ls prints this."""
+    """The problems of a node of the plan with this output of neuron-ls."""
     listed, error = neuron.read_devices(devices if isinstance(devices, str) else json.dumps(devices))
     neuron.users(listed)
     checks = neuron.check_devices(node_expectations(node_settings(plan)), listed, error)
@@ -29,11 +29,11 @@ def problems(plan: Plan, devices: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("plan", [TRN1, TRN2, plan_for("trn2.48xlarge", logical_neuroncore_config=1)], ids=str)
-def test_a_sound_node_has_no_problem(plan: Plan):
+def test_healthy_node_has_no_problem(plan: Plan):
     assert problems(plan, devices_of(plan)) == []
 
 
-def test_without_the_lnc_field_the_number_of_cores_decides():
+def test_core_count_decides_without_the_lnc_field():
     devices = [{k: v for k, v in device.items() if k != "logical_neuroncore_config"} for device in devices_of(TRN2)]
     assert problems(TRN2, devices) == []
     wrong = [device | {"nc_count": 8} for device in devices]
@@ -50,12 +50,12 @@ def test_devices_with_the_same_fault_are_reported_together():
 @pytest.mark.parametrize(
     "output", ["", "[", "[[]]", "{}", "null", "FATA[0000]", "[" * 100_000, '{"neuron_device": 0}', '{"a": []}']
 )
-def test_output_that_is_no_list_of_devices_is_reported_as_such(output: str):
+def test_output_that_is_not_a_device_list_is_reported(output: str):
     assert neuron.read_devices(output)[1].startswith("neuron-ls prints no ")
 
 
 def listed_by(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[neuron.Devices, str]:
-    """What the node finds where neuron-ls is this bash script."""
+    """The node's result with this bash script as neuron-ls."""
     program = tmp_path / "neuron-ls"
     program.write_text(f"#!/bin/bash\n{script}\n")
     program.chmod(0o755)
@@ -63,12 +63,12 @@ def listed_by(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t
     return neuron.list_devices({"logical_neuroncore_config": None})
 
 
-def test_a_neuron_ls_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_hanging_neuron_ls_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(neuron, "SECONDS", 0.2)
     assert listed_by("sleep 30", tmp_path, monkeypatch) == ([], "neuron-ls does not end within 0.2 seconds")
 
 
-# The announcement of the layout of 2.34 names no field: only that some stand beside the list, so no name is assumed.
+# The announcement of the layout of 2.34 names no field; it only mentions fields beside the list. So no name is assumed.
 SINCE_2_34: dict[str, Any] = {
     "instance_type": "trn1.32xlarge",
     "ultraserver": {},
@@ -79,7 +79,7 @@ ONLY_NEW = f"""[[ $* == '--output-format json' ]] || {{ echo 'unknown shorthand 
 echo '{json.dumps(SINCE_2_34)}'"""
 
 
-def test_the_options_and_the_layout_of_neuron_2_34_are_known_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_options_and_layout_of_neuron_2_34_are_supported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     devices, error = listed_by(ONLY_NEW, tmp_path, monkeypatch)
     assert not error
     assert problems(TRN1, devices) == []
@@ -116,13 +116,13 @@ def test_unexpected_neuron_ls_output_gives_a_reason(output: str):
 
 
 @given(st.lists(st.integers(0, 17), max_size=20).filter(lambda ids: sorted(ids) != list(range(16))))
-def test_no_other_set_of_devices_is_ever_proven(ids: list[int]):
+def test_no_other_set_of_devices_is_proven(ids: list[int]):
     sample = devices_of(TRN1)[0]
     assert problems(TRN1, [sample | {"neuron_device": number} for number in ids])
 
 
 @given(st.lists(st.integers(-3, 9), min_size=16, max_size=16).filter(lambda n: sum(x for x in n if x > 0) != 32))
-def test_no_other_number_of_cores_is_ever_proven(counts: list[int]):
+def test_no_other_number_of_cores_is_proven(counts: list[int]):
     devices = [device | {"nc_count": count} for device, count in zip(devices_of(TRN1), counts, strict=True)]
     assert problems(TRN1, devices)
 
@@ -134,7 +134,7 @@ def is_nearly(value: Any) -> bool:
 
 
 @given(st.integers(0, 15), anything.filter(lambda value: not is_nearly(value)))
-def test_no_other_memory_of_a_device_is_ever_proven(number: int, size: Any):
+def test_no_other_device_memory_is_proven(number: int, size: Any):
     devices = devices_of(TRN1)
     devices[number] |= {"memory_size": size}
     assert problems(TRN1, devices)

@@ -1,4 +1,4 @@
-"""What every Python module on a node keeps to, since it runs on whatever Python an image has."""
+"""The rules for Python modules on a node, which run on the Python of any image."""
 
 import ast
 import sys
@@ -27,12 +27,12 @@ def name_of(module: Path) -> str:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
-def test_modules_are_of_the_oldest_python_that_runs_them(module: Path):
+def test_modules_parse_on_the_oldest_python_that_runs_them(module: Path):
     ast.parse(module.read_text(), feature_version=PYTHON[module.parent.name])
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
-def test_modules_import_the_standard_library_and_each_other(module: Path):
+def test_modules_import_only_the_standard_library_and_each_other(module: Path):
     imported = {
         (alias.name if isinstance(node, ast.Import) else str(node.module)).split(".")[0]
         for node in ast.walk(ast.parse(module.read_text()))
@@ -51,7 +51,7 @@ def test_modules_with_annotations_do_not_evaluate_them(module: Path):
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
-def test_modules_use_no_alias_of_utc_that_came_with_python_3_11(module: Path):
+def test_modules_do_not_use_datetime_utc_of_python_3_11(module: Path):
     assert "UTC" not in {
         alias.name
         for node in ast.walk(ast.parse(module.read_text()))

@@ -1,4 +1,4 @@
-"""How a record leaves the node, what is said when it cannot, and what `trn-node status` shows."""
+"""How a record leaves the node, the messages when it cannot, and the output of `trn-node status`."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
     return VerifiedNode(tmp_path, plan_for("trn1.2xlarge"), aws)
 
 
-def test_a_held_record_is_sent_by_report(node: VerifiedNode):
+def test_held_record_is_sent_by_report(node: VerifiedNode):
     node.run("verify", "--hold")
     outcome = node.run("report")
     assert outcome.record
@@ -33,7 +33,7 @@ def test_record_and_log_are_named_as_iam_names_the_node(node: VerifiedNode):
     assert {instance_of_key(name, name.partition("/")[0]) for name in names} == {INSTANCE_ID}
 
 
-def test_a_later_failure_keeps_the_checks(node: VerifiedNode):
+def test_later_failure_keeps_the_checks(node: VerifiedNode):
     node.run("verify", "--hold")
     outcome = node.run("report", "failed", "the setup script failed with exit code 7")
     assert outcome.record
@@ -42,13 +42,13 @@ def test_a_later_failure_keeps_the_checks(node: VerifiedNode):
     assert len(outcome.record.checks) > 5
 
 
-def test_a_failure_before_any_verification_is_reported(node: VerifiedNode):
+def test_failure_before_any_verification_is_reported(node: VerifiedNode):
     outcome = node.run("report", "failed", "the disk is full")
     assert outcome.record
     assert (outcome.record.instance_id, outcome.record.reason) == (INSTANCE_ID, "the disk is full")
 
 
-def test_without_a_verification_nothing_is_proven(node: VerifiedNode):
+def test_nothing_is_proven_without_a_verification(node: VerifiedNode):
     outcome = node.run("report")
     assert outcome.record
     assert (outcome.exit_code, outcome.record.state) == (1, "failed")
@@ -69,7 +69,7 @@ def test_instance_id_of_cloud_init_needs_no_metadata_service(node: VerifiedNode)
     assert node.run("verify").record
 
 
-def test_the_record_that_a_baked_image_holds_is_not_this_nodes(node: VerifiedNode):
+def test_record_in_a_baked_image_is_not_used(node: VerifiedNode):
     node.run("verify")
     node.aws.has_instance_id = False
     node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")
@@ -80,14 +80,14 @@ def test_the_record_that_a_baked_image_holds_is_not_this_nodes(node: VerifiedNod
     assert json.loads(anew)["state"] == "failed"
 
 
-def test_a_full_disk_does_not_keep_the_record_from_being_sent(node: VerifiedNode):
+def test_full_disk_does_not_stop_the_record(node: VerifiedNode):
     node.write("var/lib/trn", "in the way, as no folder can be made")
     outcome = node.run("verify")
     assert outcome.record
     assert outcome.record.state == "proven"
 
 
-def test_status_shows_every_check_and_what_is_wrong(node: VerifiedNode):
+def test_status_shows_every_check_and_problem(node: VerifiedNode):
     node.run("verify")
     node.run("report", "failed", "the setup script failed")
     outcome = node.run("status")
@@ -97,7 +97,7 @@ def test_status_shows_every_check_and_what_is_wrong(node: VerifiedNode):
     assert "ok  self-test " in outcome.output
 
 
-def test_status_of_a_node_in_a_cluster_reports_its_place_and_what_ends(node: VerifiedNode):
+def test_status_of_node_in_cluster_shows_rank_and_notices(node: VerifiedNode):
     node.run("verify")
     node.write("etc/trn/cluster", "HEAD_NODE=10.42.0.11\nTRN_NODE_RANK=0\nTRN_NODES=2\n")
     node.write("run/trn/notice.json", json.dumps({"reason": "spot interruption", "at": "2026-11-21T12:00:00Z"}))
@@ -106,7 +106,7 @@ def test_status_of_a_node_in_a_cluster_reports_its_place_and_what_ends(node: Ver
     assert "NOTICE: spot interruption, at 2026-11-21T12:00:00Z\n" in output
 
 
-def test_status_is_json_for_programs(node: VerifiedNode):
+def test_status_is_available_as_json(node: VerifiedNode):
     node.run("verify")
     assert json.loads(node.run("status", "--json").output)["record"]["state"] == "proven"
 
@@ -129,7 +129,7 @@ def test_collectives_over_all_nodes_need_ssh_between_them(node: VerifiedNode):
     assert "deploy with trn:internode_ssh=on" in outcome.output
 
 
-def test_collectives_over_all_nodes_begin_at_the_head(node: VerifiedNode):
+def test_collectives_over_all_nodes_start_on_the_head(node: VerifiedNode):
     node.expect(internode_ssh=True)
     node.write("etc/trn/hostfile", "10.42.0.11\n10.42.0.12\n")
     node.program("runuser", 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')

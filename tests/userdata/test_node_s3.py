@@ -1,4 +1,4 @@
-"""How a node asks its metadata service and S3: retries, signatures, clocks."""
+"""A node's requests to its metadata service and S3: retries, signatures, clocks."""
 
 import ssl
 from collections.abc import Mapping
@@ -27,20 +27,18 @@ def _node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setenv(name, value)
 
 
-def test_a_service_that_fails_for_a_while_is_retried(aws: AwsStandIn):
+def test_temporarily_failing_service_is_retried(aws: AwsStandIn):
     aws.failures = 2
     assert Imds().get("instance-id") == INSTANCE_ID
 
 
-def test_a_service_that_stays_down_is_reported(aws: AwsStandIn):
+def test_unavailable_service_is_reported(aws: AwsStandIn):
     aws.failures = 99
     with pytest.raises(OSError, match="the metadata service answers 503"):
         Imds().get("instance-id")
 
 
-def test_credentials_are_asked_for_again_after_a_minute_and_not_before(
-    aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch
-):
+def test_credentials_are_renewed_after_a_minute_and_not_before(aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch):
     service = Imds(retries=0)
     found = service.credentials()
     aws.failures = 2
@@ -50,7 +48,7 @@ def test_credentials_are_asked_for_again_after_a_minute_and_not_before(
         service.credentials()
 
 
-def test_the_certificates_of_authorities_are_read_once(monkeypatch: pytest.MonkeyPatch):
+def test_ca_certificates_are_read_once(monkeypatch: pytest.MonkeyPatch):
     made: list[ssl.SSLContext] = []
     create = ssl.create_default_context
     monkeypatch.setattr(ssl, "create_default_context", lambda: made.append(create()) or made[-1])
@@ -61,14 +59,14 @@ def test_the_certificates_of_authorities_are_read_once(monkeypatch: pytest.Monke
     assert len(made) == 1
 
 
-def test_an_object_that_was_not_changed_is_not_sent_again():
+def test_unchanged_object_is_not_sent_again():
     S3().put(URL, b"{}")
     found = S3().get(URL)
     assert found
     assert S3().get(URL, found[1]) is None
 
 
-def test_a_file_that_is_not_there_is_reported_and_a_failing_service_is_retried(tmp_path: Path, aws: AwsStandIn):
+def test_missing_file_is_reported_and_failing_service_is_retried(tmp_path: Path, aws: AwsStandIn):
     assert not Objects().get_file(URL, tmp_path / "copy")
     (tmp_path / "file").write_bytes(b"content")
     objects = Objects()
@@ -79,7 +77,7 @@ def test_a_file_that_is_not_there_is_reported_and_a_failing_service_is_retried(t
     assert (tmp_path / "copy").read_bytes() == b"content"
 
 
-def test_a_large_file_is_stored_in_parts_each_of_which_is_tried_again(
+def test_large_file_is_stored_in_parts_that_are_each_retried(
     tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(objects, "PART_BYTES", 1000)
@@ -91,7 +89,7 @@ def test_a_large_file_is_stored_in_parts_each_of_which_is_tried_again(
     assert [len(part) for part in aws.parts] == [1000, 1000, 560]
 
 
-def test_a_file_has_no_more_parts_than_s3_takes(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch):
+def test_file_has_no_more_parts_than_s3_allows(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(objects, "PART_BYTES", 1)
     monkeypatch.setattr(objects, "MOST_PARTS", 3)
     (tmp_path / "large").write_bytes(b"x" * 10)
@@ -99,7 +97,7 @@ def test_a_file_has_no_more_parts_than_s3_takes(tmp_path: Path, aws: AwsStandIn,
     assert [len(part) for part in aws.parts] == [4, 4, 2]
 
 
-def test_objects_of_a_folder_are_listed_without_those_of_folders_in_it():
+def test_folder_is_listed_without_its_subfolders():
     for name in ("a b.json", "a/c.json"):
         S3().put(f"s3://cluster-records/jobs/{name}", b"{}")
     assert [found.key for found in Objects().list("s3://cluster-records/jobs/")] == ["jobs/a b.json"]
@@ -131,7 +129,7 @@ def test_a_bucket_is_queried_by_a_name_that_the_certificate_of_s3_is_for(
     assert urls == [address]
 
 
-def test_a_refusal_is_reported_with_the_code_of_s3(aws: AwsStandIn):
+def test_refusal_is_reported_with_the_code_of_s3(aws: AwsStandIn):
     aws.s3_refuses = True
     with pytest.raises(S3Error, match=r"S3 refuses PUT s3://.*: 403 AccessDenied") as caught:
         S3().put(URL, b"{}")
@@ -139,7 +137,7 @@ def test_a_refusal_is_reported_with_the_code_of_s3(aws: AwsStandIn):
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=-2), timedelta(days=400)])
-def test_a_node_whose_clock_is_wrong_can_still_report(aws: AwsStandIn, ahead: timedelta):
+def test_node_with_a_wrong_clock_can_report(aws: AwsStandIn, ahead: timedelta):
     aws.clock_ahead = ahead
     s3 = S3()
     s3.put(URL, b"{}")

@@ -1,6 +1,6 @@
-"""The local disks become /scratch, and nothing that anybody may still need is ever overwritten.
+"""The local disks become /scratch, and data that may still be needed is never overwritten.
 
-Stand-ins here are all programs that know disks: what is shown is which of them are called, and which never.
+All programs that access disks are stand-ins: the tests show which of them are called, and which never.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ DESTRUCTIVE = ("mdadm --create", "mkfs", "vgcreate", "lvcreate")
 
 
 def with_disks(node: BootingNode, held: str = "") -> BootingNode:
-    """A node with its disks, which hold what is said, and with mdadm and XFS as the images have them."""
+    """A node with its disks, which have this content, and with mdadm and XFS as on the images."""
     node.installed()
     for number in range(node.plan.type.nvme_disks):
         node.write(f"dev/nvme{number + 1}n1")
@@ -38,7 +38,7 @@ def disks(node: BootingNode) -> str:
 
 
 def why_not(node: BootingNode) -> str:
-    """What the verification will say of the local disks."""
+    """The later message of the verification about the local disks."""
     return node.read("run/trn/scratch").strip()
 
 
@@ -46,7 +46,7 @@ def changes(run: Run) -> list[str]:
     return [call for call in run.calls if call.startswith((*DESTRUCTIVE, "mount"))]
 
 
-def test_several_disks_are_striped_into_one(node_for: NodeMaker):
+def test_several_disks_are_striped(node_for: NodeMaker):
     node = with_disks(node_for(FOUR))
     run = node.boot()
     assert run.exit_code == 0, run.output
@@ -67,7 +67,7 @@ def test_single_disk_is_not_striped(node_for: NodeMaker):
 
 
 @pytest.mark.parametrize("held", ["LVM2_member", "ext4 /data", "/mnt", "linux_raid_member"])
-def test_a_disk_that_holds_anything_is_not_touched(held: str, node_for: NodeMaker):
+def test_disk_with_any_content_is_not_changed(held: str, node_for: NodeMaker):
     node = with_disks(node_for(FOUR), held)
     run = node.boot()
     assert run.exit_code == 0, run.output
@@ -75,13 +75,13 @@ def test_a_disk_that_holds_anything_is_not_touched(held: str, node_for: NodeMake
     assert why_not(node) == f"the local disk {disks(node).split()[0]} is in use ({held}); it is not touched"
 
 
-def test_after_a_reboot_what_is_on_the_disks_is_mounted_again(node_for: NodeMaker):
+def test_existing_file_system_is_mounted_after_a_reboot(node_for: NodeMaker):
     node = with_disks(node_for(FOUR), "linux_raid_member")
     node.program("blkid", '[[ "$1" == -L ]] && echo /dev/md127')
     assert changes(node.boot()) == [f"mount -o noatime /dev/md127 {node.root}/scratch"]
 
 
-def test_a_stripe_that_the_kernel_had_not_found_is_put_together_again(node_for: NodeMaker):
+def test_unassembled_stripe_is_assembled_again(node_for: NodeMaker):
     node = with_disks(node_for(FOUR), "linux_raid_member")
     node.program("blkid", '[[ "$1" != -L ]]')
     node.calls("mdadm", '[[ $1 != --assemble ]] || mkdir -p "$ROOT/dev/md/trn-scratch"')
@@ -90,7 +90,7 @@ def test_a_stripe_that_the_kernel_had_not_found_is_put_together_again(node_for: 
     assert changes(run) == [f"mount -o noatime {node.root}/dev/md/trn-scratch {node.root}/scratch"]
 
 
-def test_without_mdadm_the_disks_are_striped_by_lvm(node_for: NodeMaker):
+def test_disks_are_striped_by_lvm_without_mdadm(node_for: NodeMaker):
     node = with_disks(node_for(FOUR))
     node.without("mdadm")
     node.calls("vgcreate")
@@ -98,21 +98,21 @@ def test_without_mdadm_the_disks_are_striped_by_lvm(node_for: NodeMaker):
     assert [call.split()[0] for call in changes(node.boot())] == ["vgcreate", "lvcreate", "mkfs.xfs", "mount"]
 
 
-def test_without_lvm_they_are_striped_by_btrfs(node_for: NodeMaker):
+def test_disks_are_striped_by_btrfs_without_lvm(node_for: NodeMaker):
     node = with_disks(node_for(FOUR))
     node.without("mdadm")
     node.calls("mkfs.btrfs")
     assert changes(node.boot())[0].endswith(f"--data raid0 --metadata raid0 {disks(node)}")
 
 
-def test_a_node_that_has_nothing_to_stripe_them_with_says_so(node_for: NodeMaker):
+def test_missing_striping_tools_are_reported(node_for: NodeMaker):
     node = with_disks(node_for(FOUR))
     node.without("mdadm")
     assert node.boot().exit_code == 0
     assert why_not(node) == "none of mdadm, lvcreate and mkfs.btrfs is installed, which could join 4 local disks"
 
 
-def test_a_disk_that_cannot_be_formatted_does_not_fail_the_node(node_for: NodeMaker):
+def test_disk_that_cannot_be_formatted_does_not_fail_the_node(node_for: NodeMaker):
     node = with_disks(node_for(ONE))
     node.calls("mkfs.xfs", "exit 1")
     run = node.boot()
@@ -120,7 +120,7 @@ def test_a_disk_that_cannot_be_formatted_does_not_fail_the_node(node_for: NodeMa
     assert why_not(node) == "they could not be prepared; see the log"
 
 
-def test_the_image_is_given_the_time_to_mount_them_itself(node_for: NodeMaker):
+def test_image_gets_time_to_mount_disks_itself(node_for: NodeMaker):
     node = with_disks(node_for(FOUR))
     node.calls("systemctl", '[[ "$1" != start ]] || touch "$ROOT/mounted"')
     node.program("mountpoint", '[[ "$2" == "$ROOT/opt/dlami/nvme" && -e "$ROOT/mounted" ]]')

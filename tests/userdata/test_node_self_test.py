@@ -1,4 +1,4 @@
-"""The numeric self-test: its real script, run by a Python that has tiny frameworks in place of the real ones."""
+"""The numeric self-test: its real script, run by a Python with tiny frameworks in place of the real ones."""
 
 import os
 from pathlib import Path
@@ -35,7 +35,7 @@ def jax_node(node: VerifiedNode) -> VerifiedNode:
 
 @pytest.fixture
 def native_node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
-    """Of an image that names no framework, with the environments of both stacks of PyTorch."""
+    """A node of an image that names no framework, with environments for both PyTorch stacks."""
     plan = plan_for("trn2.3xlarge", ami="ami-0123456789abcdef0")
     node = VerifiedNode(tmp_path, plan, aws)
     node.framework("pytorch", "2_9", modules=torch_modules(fault="crash"))
@@ -43,14 +43,14 @@ def native_node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
 
 
 def self_tested(node: VerifiedNode) -> str:
-    """What the record says is wrong after the self-test, and nothing but it."""
+    """The problems in the record after the self-test."""
     outcome = node.run("verify")
     assert outcome.record, outcome.output
     assert [check.name for check in outcome.record.checks if not check.ok] in ([], ["self-test"]), outcome.output
     return outcome.record.reason
 
 
-def test_a_sound_native_pytorch_is_proven_and_preferred_to_xla_on_trainium2(native_node: VerifiedNode):
+def test_native_pytorch_is_proven_and_preferred_to_xla_on_trainium2(native_node: VerifiedNode):
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules())
     outcome = native_node.run("verify")
     assert outcome.record
@@ -59,7 +59,7 @@ def test_a_sound_native_pytorch_is_proven_and_preferred_to_xla_on_trainium2(nati
     assert native_node.run("framework").output.endswith("/opt/aws_neuronx_venv_torch_neuronx_2_14_0\n")
 
 
-def test_a_core_that_computes_wrongly_under_native_pytorch_is_named(native_node: VerifiedNode):
+def test_core_with_wrong_results_under_native_pytorch_is_named(native_node: VerifiedNode):
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(fault="zeros", core=2))
     assert "core 2 answers zeros" in self_tested(native_node)
 
@@ -71,13 +71,13 @@ def test_native_self_test_has_a_separate_lock_folder(native_node: VerifiedNode):
     assert (native_node.root / self_test.CACHE / lock.name[:2] / lock.name[2:4] / f"{lock.stem}.neff").exists()
 
 
-def test_native_device_that_fails_is_not_hidden_by_the_cpu(native_node: VerifiedNode):
+def test_failed_native_device_is_not_hidden_by_the_cpu(native_node: VerifiedNode):
     native_node.framework("torch_neuronx", "2_14_0", modules=native_modules(fault="device"))
     assert "ZeroDivisionError: division by zero" in self_tested(native_node)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone runs programs as another user")
-def test_computations_are_those_of_the_jobs_user(node: VerifiedNode):
+def test_self_test_runs_as_the_job_user(node: VerifiedNode):
     assert self_tested(node) == ""
     programs = {Path(line.split()[3]).name for line in node.read("runuser.calls").splitlines()}
     assert programs == {"python", "nccom-test"}
@@ -90,19 +90,19 @@ def test_native_pytorch_without_a_device_is_reported(native_node: VerifiedNode):
 
 
 @pytest.mark.parametrize(("fault", "sentence"), FAULTS)
-def test_a_core_that_computes_wrongly_under_pytorch_is_named(node: VerifiedNode, fault: str, sentence: str):
+def test_core_with_wrong_results_under_pytorch_is_named(node: VerifiedNode, fault: str, sentence: str):
     node.framework("pytorch", "2_9", modules=torch_modules(fault=fault, core=2))
     reason = self_tested(node)
     assert reason.startswith("core 2 ")
     assert sentence in reason
 
 
-def test_a_core_that_computes_wrongly_under_jax_is_named(jax_node: VerifiedNode):
+def test_core_with_wrong_results_under_jax_is_named(jax_node: VerifiedNode):
     jax_node.framework("jax", "0_9", modules=jax_modules(cores=CORES, fault="zeros", core=2))
     assert self_tested(jax_node).startswith("core 2 answers zeros")
 
 
-def test_the_core_at_which_jax_ends_is_named(jax_node: VerifiedNode):
+def test_core_at_which_jax_crashes_is_named(jax_node: VerifiedNode):
     jax_node.framework("jax", "0_9", modules=jax_modules(cores=CORES, fault="crash", core=2))
     reason = self_tested(jax_node)
     assert reason.startswith("core 2 is not proven: the computation fails with exit code 1: ")
@@ -114,7 +114,7 @@ def test_cores_with_the_same_fault_are_reported_together(node: VerifiedNode):
     assert self_tested(node) == "each of cores 0-3 computes on CPU, not on a NeuronCore"
 
 
-def test_cores_that_each_fail_otherwise_fill_no_record(node: VerifiedNode):
+def test_different_faults_of_all_cores_fit_into_the_record(node: VerifiedNode):
     modules = torch_modules()
     modules["torch/__init__.py"] += "import os, sys\nsys.exit('NRT of ' + os.environ['NEURON_RT_VISIBLE_CORES'])\n"
     node.framework("pytorch", "2_9", modules=modules)
@@ -123,12 +123,12 @@ def test_cores_that_each_fail_otherwise_fill_no_record(node: VerifiedNode):
 
 
 @pytest.mark.parametrize(("shown", "sentence"), [(3, "core 3 is not shown by JAX"), (5, "jax shows 5 cores, not 4")])
-def test_a_wrong_number_of_cores_is_reported(jax_node: VerifiedNode, shown: int, sentence: str):
+def test_wrong_number_of_cores_is_reported(jax_node: VerifiedNode, shown: int, sentence: str):
     jax_node.framework("jax", "0_9", modules=jax_modules(cores=shown))
     assert self_tested(jax_node) == sentence
 
 
-def test_a_core_that_hangs_is_given_up_and_named(node: VerifiedNode):
+def test_hanging_core_is_given_up_and_named(node: VerifiedNode):
     node.framework("pytorch", "2_9", modules=torch_modules(fault="hang", core=2), core=2)
     node.expect(self_test=node.expectations["self_test"] | {"seconds": 3})
     assert self_tested(node).startswith("core 2 does not end within 3 seconds")
@@ -143,7 +143,7 @@ with log.open("a") as out:
     out.write(f"{core} {os.environ['NEURON_RT_ROOT_COMM_ID']}\\n")
 attempt = [line.split()[0] for line in log.read_text().splitlines()].count(str(core))
 """
-"""What a framework does first that notes the attempts of each core and the root of each."""
+"""Code that a framework runs first; it records the attempts and the root of each core."""
 
 
 def attempts(node: VerifiedNode, modules: dict[str, str]) -> tuple[str, str, list[list[str]]]:
@@ -157,7 +157,7 @@ def attempts(node: VerifiedNode, modules: dict[str, str]) -> tuple[str, str, lis
 
 
 @pytest.mark.parametrize("core", [0, 2])
-def test_a_core_without_an_answer_is_tried_once_more_and_that_is_reported(node: VerifiedNode, core: int):
+def test_core_without_an_answer_is_retried_once_and_reported(node: VerifiedNode, core: int):
     modules = torch_modules()
     modules["torch/__init__.py"] += ATTEMPTS + f"assert attempt > 1 or core != {core}, 'NRT_LOAD_NOT_ENOUGH_NC'\n"
     reason, found, tried = attempts(node, modules)
@@ -166,7 +166,7 @@ def test_a_core_without_an_answer_is_tried_once_more_and_that_is_reported(node: 
     assert sorted(int(core) for core, _ in tried) == sorted([*range(CORES), core])
 
 
-def test_what_keeps_every_core_from_an_answer_is_not_tried_again_with_each(node: VerifiedNode):
+def test_fault_of_all_cores_is_not_retried_with_each(node: VerifiedNode):
     modules = torch_modules()
     modules["torch/__init__.py"] += ATTEMPTS + "raise SystemExit('nrt_init failed')\n"
     reason, _, tried = attempts(node, modules)
@@ -174,7 +174,7 @@ def test_what_keeps_every_core_from_an_answer_is_not_tried_again_with_each(node:
     assert sorted(int(core) for core, _ in tried) == [0, 0, 1, 1, 2, 2, 3]
 
 
-def test_wrong_numbers_are_final(node: VerifiedNode):
+def test_wrong_numbers_are_not_retried(node: VerifiedNode):
     modules = torch_modules(fault="zeros", core=2)
     modules["torch/__init__.py"] += ATTEMPTS + "assert core != 3, 'NRT_LOAD_NOT_ENOUGH_NC'\n"
     reason, _, tried = attempts(node, modules)
@@ -203,7 +203,7 @@ def test_self_test_ends_in_time_for_any_core_behaviour(node: VerifiedNode):
     assert self_tested(node) == "each of cores 0-3 was not tried: the self-test ran out of time"
 
 
-def test_the_compiler_beside_the_framework_is_found(node: VerifiedNode):
+def test_compiler_beside_the_framework_is_found(node: VerifiedNode):
     modules = torch_modules()
     modules["torch/__init__.py"] += "import shutil\nassert shutil.which('neuronx-cc')\n"
     node.framework("pytorch", "2_9", modules=modules)
@@ -212,17 +212,17 @@ def test_the_compiler_beside_the_framework_is_found(node: VerifiedNode):
     assert self_tested(node) == ""
 
 
-def test_the_newest_environment_of_the_framework_itself_is_taken(node: VerifiedNode):
+def test_newest_environment_with_the_framework_is_used(node: VerifiedNode):
     for version in ("2_10", "2_9_nxd_inference", "inference_vllm_0_16"):
         node.framework("pytorch", version)
     assert node.run("verify").check("framework").found == "aws_neuronx_venv_pytorch_2_10"
 
 
-def test_no_expected_number_is_zero_and_all_are_exact_in_bf16():
+def test_expected_numbers_are_nonzero_and_exact_in_bf16():
     assert all(0 < number <= 2**8 and number == int(number) for number in compute.EXPECTED)
 
 
-def test_the_expected_numbers_distinguish_a_shuffled_matrix_from_the_right_one():
+def test_expected_numbers_detect_a_shuffled_matrix():
     rows = [tuple(compute.EXPECTED[start : start + compute.SIZE]) for start in range(0, 1024, compute.SIZE)]
     assert len(set(rows)) > 1
     assert len(set(zip(*rows, strict=True))) > 1

@@ -1,6 +1,6 @@
-"""A bare node installs its software: what it runs, and what it says when that fails.
+"""A bare node installs its software: the commands, and the messages when they fail.
 
-Stand-ins here are the package managers and downloads; the lab installs from a signed repository.
+Package managers and downloads are stand-ins; the lab installs from a signed repository.
 """
 
 import os
@@ -68,8 +68,9 @@ def test_amazon_linux_installs_the_same_versions(node_for: NodeMaker):
     assert installed.split()[-len(packages) :] == [f"{name}-{version}*" for name, version in packages.items()]
 
 
-def test_amazon_linux_finds_the_headers_of_any_of_its_kernels(node_for: NodeMaker):
-    # They are kernel-devel of the first kernel and kernel6.12-devel of a later one; both provide the same.
+def test_amazon_linux_finds_headers_of_any_of_its_kernels(node_for: NodeMaker):
+    # Their package is kernel-devel for the first kernel and kernel6.12-devel for a later one; both provide the same
+    # name.
     calls = bare(node_for(PLAN), "dnf").boot().calls
     assert f"dnf install --assumeyes kernel-devel-uname-r = {os.uname().release} gcc make" in calls
 
@@ -83,7 +84,7 @@ def test_repository_with_another_key_is_not_used(manager: str, node_for: NodeMak
     assert [call for call in run.calls if call.startswith(manager)] == []
 
 
-def test_a_second_boot_downloads_nothing_and_loads_the_driver(node_for: NodeMaker):
+def test_second_boot_downloads_nothing_and_loads_the_driver(node_for: NodeMaker):
     node = bare(node_for(PLAN))
     node.boot()
     calls = node.boot().calls
@@ -106,7 +107,7 @@ def test_a_second_boot_downloads_nothing_and_loads_the_driver(node_for: NodeMake
     ],
     ids=["expired", "bad signature", "silent"],
 )
-def test_a_repository_that_fails_is_reported_by_its_cause(output: str, says: str, node_for: NodeMaker, tmp_path: Path):
+def test_failing_repository_is_reported_by_its_cause(output: str, says: str, node_for: NodeMaker, tmp_path: Path):
     node = bare(node_for(PLAN))
     (tmp_path / "output").write_text(output)
     node.calls("apt-get", f'[[ $1 != update ]] || {{ cat "{tmp_path}/output"; exit 100; }}')
@@ -115,7 +116,7 @@ def test_a_repository_that_fails_is_reported_by_its_cause(output: str, says: str
     assert [call.split()[1] for call in run.calls if call.startswith("apt-get")] == ["update"] * 3
 
 
-def test_a_driver_that_does_not_load_is_reported_with_the_kernels_words(node_for: NodeMaker):
+def test_driver_that_does_not_load_is_reported_with_kernel_message(node_for: NodeMaker):
     node = bare(node_for(PLAN))
     node.calls("modprobe", 'echo "modprobe: ERROR: could not insert neuron: Exec format error" >&2; exit 1')
     assert reason(node.boot()) == (
@@ -144,7 +145,7 @@ def test_efa_installer_with_a_foreign_signature_is_not_run(gpg: str, says: str, 
     assert [call for call in run.calls if call.startswith("tar")] == []
 
 
-def test_an_efa_installer_that_is_amazons_is_run(node_for: NodeMaker):
+def test_efa_installer_signed_by_amazon_is_run(node_for: NodeMaker):
     node = bare(node_for(WITH_EFA))
     node.program("gpg", f"{KEY}; true")
     node.calls("tar", 'mkdir "$2/aws-efa-installer"; cp "$ROOT/installer" "$2/aws-efa-installer/efa_installer.sh"')

@@ -1,4 +1,6 @@
-"""What `trn-node verify` finds, says and does: the real program against stand-ins for hardware and services."""
+"""The findings, output and actions of `trn-node verify`: the real program against stand-ins for hardware and
+services.
+"""
 
 import json
 from collections.abc import Callable
@@ -94,7 +96,7 @@ BREAKAGES: list[tuple[str, Breakage, str]] = [
 ]
 
 
-def test_a_node_that_is_only_observed_is_proven_with_a_warning(node: VerifiedNode):
+def test_observed_node_with_a_fault_is_proven_with_a_warning(node: VerifiedNode):
     node.expect(verification="observe")
     remove_efa(node)
     outcome = node.run("verify")
@@ -117,9 +119,7 @@ DECISIVE: list[tuple[Breakage, str]] = [
 
 
 @pytest.mark.parametrize(("breakage", "sentence"), DECISIVE, ids=["devices", "self-test", "collectives"])
-def test_missing_devices_and_wrong_numbers_fail_a_node_that_is_only_observed(
-    node: VerifiedNode, breakage: Breakage, sentence: str
-):
+def test_missing_devices_and_wrong_numbers_fail_an_observed_node(node: VerifiedNode, breakage: Breakage, sentence: str):
     node.expect(verification="observe")
     breakage(node)
     outcome = node.run("verify", "--last")
@@ -129,14 +129,14 @@ def test_missing_devices_and_wrong_numbers_fail_a_node_that_is_only_observed(
 
 
 @pytest.mark.parametrize("name", [name for name, kind in builtin_catalog().items() if not kind.is_gpu])
-def test_a_sound_node_of_every_type_is_proven(tmp_path: Path, aws: AwsStandIn, name: str):
+def test_healthy_node_of_every_type_is_proven(tmp_path: Path, aws: AwsStandIn, name: str):
     outcome = VerifiedNode(tmp_path, plan_for(name), aws).run("verify")
     assert (outcome.exit_code, outcome.record and outcome.record.state) == (0, "proven"), outcome.output
     assert outcome.record
     assert (outcome.record.instance_id, outcome.record.address, outcome.record.reason) == (INSTANCE_ID, ADDRESS, "")
 
 
-def test_a_sound_node_makes_every_check_that_the_project_names(tmp_path: Path, aws: AwsStandIn):
+def test_healthy_node_runs_every_named_check(tmp_path: Path, aws: AwsStandIn):
     outcome = VerifiedNode(tmp_path, plan_for("trn2u.48xlarge"), aws).run("verify")
     assert outcome.record
     # Those of all nodes are made once the membership is known.
@@ -153,7 +153,7 @@ def test_fault_fails_its_check_and_no_other(node: VerifiedNode, name: str, break
     assert [check.name for check in outcome.record.checks if not check.ok] == [name]
 
 
-def test_all_that_is_wrong_is_shown_together(node: VerifiedNode):
+def test_all_problems_are_reported_together(node: VerifiedNode):
     remove_efa(node)
     node.limits("unlimited", "1024")
     outcome = node.run("verify")
@@ -167,7 +167,7 @@ def test_missing_device_reloads_the_driver_before_the_report(node: VerifiedNode)
     assert (outcome.exit_code, outcome.record) == (RELOAD, None)
 
 
-def test_a_neuron_ls_that_fails_is_quoted_and_no_core_is_queried(node: VerifiedNode):
+def test_failing_neuron_ls_is_quoted_and_no_core_is_queried(node: VerifiedNode):
     node.neuron_ls([], failures=9)
     outcome = node.run("verify", "--last")
     assert outcome.record
@@ -175,7 +175,7 @@ def test_a_neuron_ls_that_fails_is_quoted_and_no_core_is_queried(node: VerifiedN
     assert not (node.root / "nccom-test.arguments").exists()
 
 
-def test_devices_that_come_up_late_are_waited_for(node: VerifiedNode):
+def test_devices_that_appear_late_are_waited_for(node: VerifiedNode):
     node.neuron_ls(devices_of(TRN1), failures=2)
     assert node.run("verify", TRN_VERIFY_ATTEMPTS="3").exit_code == 0
 
@@ -189,7 +189,7 @@ def test_incompatible_driver_fails_first_if_no_core_computes(node: VerifiedNode)
     assert outcome.check("self-test").found == "not checked: neuron-devices, neuron-cores first"
 
 
-def test_a_suppressed_check_is_shown_and_does_not_count(node: VerifiedNode):
+def test_suppressed_check_is_shown_and_does_not_count(node: VerifiedNode):
     remove_efa(node)
     node.expect(suppress_checks=["efa-devices"])
     outcome = node.run("verify")
@@ -197,13 +197,13 @@ def test_a_suppressed_check_is_shown_and_does_not_count(node: VerifiedNode):
     assert (outcome.record.state, outcome.check("efa-devices").found) == ("proven", "7 (suppressed)")
 
 
-def test_a_suppressed_check_does_not_make_the_driver_be_loaded_anew(node: VerifiedNode):
+def test_suppressed_check_does_not_reload_the_driver(node: VerifiedNode):
     remove_device(node)
     node.expect(suppress_checks=["neuron-devices", "neuron-cores"], neuron_cores=32)
     assert node.run("verify").exit_code == 0
 
 
-def test_a_node_that_fails_always_has_a_reason(node: VerifiedNode):
+def test_failed_node_always_has_a_reason(node: VerifiedNode):
     node.neuron_ls([], failures=9)
     node.expect(suppress_checks=["neuron-devices"])
     outcome = node.run("verify")
@@ -211,7 +211,7 @@ def test_a_node_that_fails_always_has_a_reason(node: VerifiedNode):
     assert outcome.record.reason.startswith("neuron-cores: not checked: neuron-ls lists no device")
 
 
-def test_a_clock_that_nothing_keeps_right_fails_where_s3_cannot_be_queried(node: VerifiedNode):
+def test_unsynchronised_clock_fails_if_s3_cannot_be_queried(node: VerifiedNode):
     node.program("timedatectl", "echo no")
     node.write("etc/trn/places.env", "TRN_REGION=us-west-2\n")
     assert "WRONG time-sync" in node.run("verify").output
@@ -226,7 +226,7 @@ def test_neuron_ls_gets_the_lnc(tmp_path: Path, aws: AwsStandIn):
     assert node.run("verify").exit_code == 0
 
 
-def test_a_clock_that_is_off_is_reported_even_to_s3_which_refuses_it(node: VerifiedNode):
+def test_wrong_clock_is_reported_to_s3_despite_its_refusal(node: VerifiedNode):
     node.aws.clock_ahead = timedelta(minutes=20)
     outcome = node.run("verify")
     assert outcome.record
@@ -234,13 +234,13 @@ def test_a_clock_that_is_off_is_reported_even_to_s3_which_refuses_it(node: Verif
     assert outcome.record.reason.endswith(" seconds behind S3's, which refuses more than 900")
 
 
-def test_chrony_is_trusted_where_timedatectl_says_no(node: VerifiedNode):
+def test_chrony_overrides_a_negative_timedatectl(node: VerifiedNode):
     node.program("timedatectl", "echo no")
     node.program("chronyc", f"printf %s '{PROGRAMS['chronyc']['synchronised']}'")
     assert node.run("verify").exit_code == 0
 
 
-def test_without_a_framework_the_collectives_are_the_numeric_proof(node: VerifiedNode):
+def test_collectives_are_the_numeric_test_without_a_framework(node: VerifiedNode):
     remove_framework(node)
     node.expect(framework=None, frameworks={"jax": "jax"})
     outcome = node.run("verify")
@@ -250,7 +250,7 @@ def test_without_a_framework_the_collectives_are_the_numeric_proof(node: Verifie
 
 
 @pytest.mark.parametrize("check", ["-", "random|all_ones"], ids=["before 2.28", "since 2.28"])
-def test_collectives_are_checked_in_the_output_of_every_release(node: VerifiedNode, check: str):
+def test_collectives_are_parsed_from_the_output_of_every_release(node: VerifiedNode, check: str):
     node.collectives(check=check)
     assert node.run("verify").check("collectives").ok
     arguments = node.read("nccom-test.arguments").split()
@@ -259,7 +259,7 @@ def test_collectives_are_checked_in_the_output_of_every_release(node: VerifiedNo
     assert arguments[-1] == "allr"
 
 
-def test_what_steers_training_does_not_steer_the_tests(node: VerifiedNode):
+def test_variables_for_training_do_not_affect_the_tests(node: VerifiedNode):
     node.run("verify", NEURON_RT_ROOT_COMM_ID="10.42.0.99:1", NEURON_CC_FLAGS="--cache_dir=s3://cluster-cache")
     assert "NEURON_" not in node.read("nccom-test.environment")
 
@@ -274,7 +274,7 @@ def test_nothing_is_tested_while_a_job_computes(node: VerifiedNode):
     assert "NeuronCores are in use by python train.py (113985)" in outcome.output
 
 
-def test_a_job_that_begins_during_the_tests_makes_no_failed_node(node: VerifiedNode):
+def test_job_that_begins_during_the_tests_does_not_fail_the_node(node: VerifiedNode):
     job = [{"pid": 113985, "command": "python train.py"}]
     node.write("later.json", json.dumps([device | {"neuron_processes": job} for device in devices_of(TRN1)]))
     node.collectives(then=f"cp {node.root}/later.json {node.root}/neuron-ls.json; echo in use >&2; exit 1")
@@ -295,7 +295,7 @@ def test_leftover_process_of_a_test_is_not_a_job(node: VerifiedNode):
     assert outcome.record.reason.startswith("all-reduce over 32 cores: nccom-test fails")
 
 
-def test_a_plan_that_cannot_be_read_is_a_reason(node: VerifiedNode):
+def test_unreadable_plan_is_a_reason(node: VerifiedNode):
     node.write("etc/trn/plan.json", "{")
     outcome = node.run("verify")
     assert outcome.record
@@ -310,7 +310,7 @@ def test_aborted_verification_reports_nothing_and_exits_4(node: VerifiedNode):
     assert "nothing was reported: KeyError: 'logical_neuroncore_config'" in outcome.output
 
 
-def test_a_check_that_breaks_off_is_a_reason_and_no_traceback(node: VerifiedNode):
+def test_exception_in_a_check_is_a_reason_without_traceback(node: VerifiedNode):
     node.expect(reserved_ports=None)
     outcome = node.run("verify")
     assert outcome.record
@@ -324,12 +324,12 @@ def test_no_secret_is_printed_or_stored(node: VerifiedNode):
     assert not any(secret in everything for secret in SECRETS)
 
 
-def test_the_log_is_stored_beside_the_record(node: VerifiedNode):
+def test_log_is_stored_beside_the_record(node: VerifiedNode):
     node.run("verify")
     assert node.aws.records[LOG_KEY] == "booted\n"
 
 
-def test_a_failure_is_never_held_back(node: VerifiedNode):
+def test_failure_is_never_held_back(node: VerifiedNode):
     remove_efa(node)
     outcome = node.run("verify", "--hold")
     assert outcome.record

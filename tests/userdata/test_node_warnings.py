@@ -50,16 +50,16 @@ WARNINGS: list[tuple[str, Breakage, str]] = [
         "core 5 has not read its device memory: the computation fails with exit code 1: ",
     ),
 ]
-"""What is wrong and keeps no sound node from being used."""
+"""Faults that do not make a healthy node unusable."""
 
 
-def test_an_all_reduce_that_crashes_is_tried_once_more(node: VerifiedNode):
+def test_all_reduce_that_crashes_is_retried_once(node: VerifiedNode):
     first = f"{node.root}/first"
     node.collectives(then=f"[ -e {first} ] || {{ touch {first}; exit 9; }}")
     assert node.run("verify").check("collectives").ok
 
 
-def test_a_wrong_sum_is_not_tried_again(node: VerifiedNode):
+def test_wrong_sum_is_not_retried(node: VerifiedNode):
     runs = f"{node.root}/runs"
     node.collectives(then=f"echo run >>{runs}; echo 1 errors found - test failed; exit 1")
     assert not node.run("verify").check("collectives").ok
@@ -81,9 +81,7 @@ def test_fault_that_jobs_tolerate_is_a_warning(node: VerifiedNode, name: str, br
     [("4", "1 node"), ("busy", "busy"), ("", "the driver shows no mode")],
     ids=["alone", "election", "old driver"],
 )
-def test_a_node_without_the_others_of_its_ultraserver_is_warned_of(
-    tmp_path: Path, aws: AwsStandIn, mode: str, found: str
-):
+def test_node_without_the_rest_of_its_ultraserver_is_a_warning(tmp_path: Path, aws: AwsStandIn, mode: str, found: str):
     node = VerifiedNode(tmp_path, plan_for("trn2u.48xlarge"), aws)
     node.write("sys/class/neuron_device/ultraserver_mode", f"{mode}\n")
     outcome = node.run("verify")

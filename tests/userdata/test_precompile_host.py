@@ -1,4 +1,4 @@
-"""The host that compiles ahead: it runs its one job as a node would, and says until its end that it is over."""
+"""The precompile host: it runs its only job as a node would, and reports until its end that the job is over."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ REPORT = f"{BUCKET}/precompile/{INSTANCE_ID}.json"
 
 
 class Host(JobNode):
-    """Instead of the watch of a node, time is that of the host's own program."""
+    """Its time is the clock of the host's own program instead of a node's watch."""
 
     now: float
 
@@ -37,7 +37,7 @@ class Host(JobNode):
             self.host.step()
 
     def give(self) -> None:
-        """A job, with none of the cluster's beside it."""
+        """A job, without one for the cluster beside it."""
         self.aws.records[f"{BUCKET}/precompile.json"] = json.dumps({**SPEC, "nodes": 1, "retries": 0})
 
     def end_job(self, result: str) -> None:
@@ -55,7 +55,7 @@ def host(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> Ho
     return Host(tmp_path, aws, monkeypatch)
 
 
-def test_it_begins_its_job_alone_and_says_nothing_while_that_runs(host: Host) -> None:
+def test_host_starts_its_job_alone_and_reports_nothing_meanwhile(host: Host) -> None:
     host.give()
     host.pass_time(2 * IDLE_SECONDS)
     assert len(host.starts) == 1
@@ -64,7 +64,7 @@ def test_it_begins_its_job_alone_and_says_nothing_while_that_runs(host: Host) ->
 
 
 @pytest.mark.parametrize("result", ["succeeded", "failed", "stopped", "time-limit", "node-lost"])
-def test_it_says_that_the_job_is_over_however_that_ended(host: Host, result: str) -> None:
+def test_host_reports_the_end_of_its_job_with_any_result(host: Host, result: str) -> None:
     host.give()
     host.pass_time()
     host.end_job(result)
@@ -72,7 +72,7 @@ def test_it_says_that_the_job_is_over_however_that_ended(host: Host, result: str
     assert host.reported == "over"
 
 
-def test_what_the_job_still_stores_is_waited_for(host: Host) -> None:
+def test_host_waits_until_the_job_has_stored_everything(host: Host) -> None:
     host.give()
     host.pass_time()
     host.ends("succeeded")
@@ -81,7 +81,7 @@ def test_what_the_job_still_stores_is_waited_for(host: Host) -> None:
     assert host.reported is None
 
 
-def test_it_says_so_again_until_it_is_ended(host: Host) -> None:
+def test_host_repeats_its_report_until_it_is_ended(host: Host) -> None:
     host.give()
     host.pass_time()
     host.end_job("succeeded")
@@ -90,14 +90,14 @@ def test_it_says_so_again_until_it_is_ended(host: Host) -> None:
     assert host.reported == "over"
 
 
-def test_without_a_job_it_says_so_after_ten_minutes(host: Host) -> None:
+def test_host_without_a_job_reports_after_ten_minutes(host: Host) -> None:
     host.pass_time(IDLE_SECONDS - 60)
     assert host.reported is None
     host.pass_time(120)
     assert host.reported == "over"
 
 
-def test_the_job_of_the_nodes_is_not_its(host: Host) -> None:
+def test_host_ignores_the_job_of_the_nodes(host: Host) -> None:
     host.submit(id=JOB)
     host.pass_time(60)
     assert host.starts == []

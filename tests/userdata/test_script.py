@@ -1,4 +1,4 @@
-"""User data as text: what is where, and how large it is."""
+"""User data as text: structure and size."""
 
 import dataclasses
 from typing import Any
@@ -44,7 +44,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
-def test_the_same_plan_gives_the_same_bytes(options: dict[str, Any]):
+def test_same_plan_gives_the_same_bytes(options: dict[str, Any]):
     plans = [plan_for("trn2.48xlarge", **options) for _ in range(2)]
     assert node_user_data(node_settings(plans[0]), LOCATIONS) == node_user_data(node_settings(plans[1]), LOCATIONS)
     assert node_script(node_settings(plans[0])) == node_script(node_settings(plans[1]))
@@ -60,7 +60,7 @@ def test_user_data_of_every_plan_fit_with_a_margin(options: dict[str, Any]):
     assert {name: size for name, size in sizes.items() if size > limit} == {}
 
 
-def test_nothing_but_the_places_and_a_second_try_is_configured_by_cloud_init():
+def test_cloud_init_configures_only_locations_and_a_retry():
     configuration = yaml.safe_load(
         parts_of(node_user_data(node_settings(plan_for("trn2.48xlarge")), LONGEST_LOCATIONS))["text/cloud-config"]
     )
@@ -83,26 +83,26 @@ def test_parts_have_types_that_cloud_init_supports():
     assert parts["text/cloud-config"].startswith("#cloud-config\n")
 
 
-def test_tokens_stand_only_where_the_places_are_assigned():
+def test_tokens_are_only_in_the_assignments_of_locations():
     document = node_user_data(node_settings(plan_for("trn2.48xlarge", setup_script="true")), TOKENS)
     with_tokens = [line.strip() for line in document.splitlines() if "Token[" in line]
     assert with_tokens == TOKENS.lines
     assert "Token[" not in script_of(document)
 
 
-def test_the_embedded_aws_finds_where_to_report():
+def test_embedded_aws_finds_the_report_url():
     document = node_user_data(node_settings(plan_for("trn1.32xlarge")), LOCATIONS)
     assert report_url(document.encode()) == LOCATIONS.report_url
     assert LOCATIONS.lines.count(f"{REPORT_URL_VARIABLE}={LOCATIONS.report_url}") == 1
 
 
-def test_the_number_of_nodes_changes_nothing_so_that_nodes_already_there_stay():
+def test_number_of_nodes_does_not_change_user_data():
     two, four = (node_user_data(node_settings(plan_for("trn1.32xlarge", nodes=n)), LOCATIONS) for n in (2, 4))
     assert two == four
 
 
 @pytest.mark.parametrize("change", [{"setup_script": "true"}, {"suppress_checks": ("nvme",)}, {"node_recovery": False}])
-def test_another_script_is_another_user_data_so_that_the_nodes_are_replaced(change: dict[str, Any]):
+def test_changed_script_changes_user_data(change: dict[str, Any]):
     first, second = (
         node_user_data(node_settings(plan_for("trn1.32xlarge", **settings)), LOCATIONS) for settings in ({}, change)
     )
@@ -117,6 +117,6 @@ def test_only_a_bare_node_downloads_software():
 
 @pytest.mark.parametrize("location", [field.name for field in dataclasses.fields(NodeLocations)])
 @pytest.mark.parametrize("value", ["", "s3://a b", "s3://a;reboot", "$(reboot)", "${HOME}", "s3://a'", "s3://a\nb"])
-def test_a_place_that_a_shell_would_interpret_is_refused(location: str, value: str):
+def test_location_with_shell_syntax_is_refused(location: str, value: str):
     with pytest.raises(ValueError, match=location):
         dataclasses.replace(LOCATIONS, **{location: value})

@@ -1,4 +1,4 @@
-"""The membership on a node. Peers are sockets on loopback; a network that drops packets is stood in for."""
+"""The membership on a node. Peers are sockets on loopback; a network that drops packets is simulated."""
 
 import contextlib
 import json
@@ -51,7 +51,7 @@ def peers_check(record: NodeRecord | None) -> tuple[str, str, bool]:
     return check.expected, check.found, check.ok
 
 
-def test_the_environment_gets_rank_and_head_and_leaves_the_root_to_the_job(node: WatchNode):
+def test_environment_gets_rank_and_head_and_no_root_id(node: WatchNode):
     node.membership(NODES)
     node.pass_time()
     assert files.read("etc/trn/cluster").splitlines() == [
@@ -62,7 +62,7 @@ def test_the_environment_gets_rank_and_head_and_leaves_the_root_to_the_job(node:
     assert files.read("etc/trn/hostfile") == "127.0.0.2\n127.0.0.3\n127.0.0.4\n"
 
 
-def test_peers_that_listen_are_reached(node: WatchNode):
+def test_listening_peers_are_reached(node: WatchNode):
     with socket.create_server(("127.0.0.2", 0)) as listening:
         node.plan(rendezvous_port=listening.getsockname()[1])
         node.membership(NODES)
@@ -70,9 +70,9 @@ def test_peers_that_listen_are_reached(node: WatchNode):
     assert peers_check(node.sent) == ("2 of 2", "2 of 2", True)
 
 
-def test_a_peer_whose_packets_get_lost_is_silent(monkeypatch: pytest.MonkeyPatch):
+def test_peer_whose_packets_get_lost_is_silent(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(cluster, "CONNECT_TIMEOUT_SECONDS", 0.2)
-    # A listener whose queue is full drops what comes then, as a security group does.
+    # A listener with a full queue drops packets as a security group does.
     with socket.create_server(("127.0.0.2", 0), backlog=0) as full, contextlib.ExitStack() as queue:
         for _ in range(4):
             waiting = queue.enter_context(socket.socket())
@@ -103,7 +103,7 @@ def test_node_without_answering_peers_fails_with_their_names(node: WatchNode, un
     ],
     ids=["pair, without rank 0", "pair, with rank 0", "four, without rank 0", "four, with rank 0"],
 )
-def test_of_two_parts_of_one_size_the_one_without_rank_0_fails(
+def test_half_of_the_cluster_without_rank_0_fails(
     nodes: Sequence[tuple[str, str]], silent: set[str], state: str, node: WatchNode, unreachable: set[str]
 ):
     unreachable.update(silent)
@@ -113,7 +113,7 @@ def test_of_two_parts_of_one_size_the_one_without_rank_0_fails(
     assert f"{len(nodes) - 1 - len(silent)} of {len(nodes) - 1}" in node.record.reason
 
 
-def test_a_peer_that_answers_within_a_minute_fails_no_node(node: WatchNode, unreachable: set[str]):
+def test_peer_that_answers_within_a_minute_fails_no_node(node: WatchNode, unreachable: set[str]):
     unreachable.add("127.0.0.4")
     node.membership(NODES)
     node.pass_time(PEERS_TIMEOUT_SECONDS / 2)
@@ -141,7 +141,7 @@ def test_peers_that_stop_answering_later_do_not_fail_the_node(node: WatchNode, u
     assert node.record.state == "proven"
 
 
-def test_a_new_membership_is_tested_anew(node: WatchNode):
+def test_new_membership_is_tested_anew(node: WatchNode):
     node.membership(NODES)
     node.pass_time()
     node.membership(NODES[:2], version="v2")
@@ -151,7 +151,7 @@ def test_a_new_membership_is_tested_anew(node: WatchNode):
     assert peers_check(node.sent) == ("1 of 1", "1 of 1", True)
 
 
-def test_denied_membership_is_an_error_only_once_it_was_read(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+def test_denied_membership_is_an_error_only_after_a_success(node: WatchNode, capsys: pytest.CaptureFixture[str]):
     node.aws.s3_refuses = True
     node.pass_time(30)
     assert "membership" not in capsys.readouterr().out
@@ -163,7 +163,7 @@ def test_denied_membership_is_an_error_only_once_it_was_read(node: WatchNode, ca
     assert "membership: S3Error" in capsys.readouterr().out
 
 
-def test_a_membership_without_this_node_is_waited_out(node: WatchNode):
+def test_membership_without_this_node_is_waited_out(node: WatchNode):
     node.membership(NODES[:1])
     node.pass_time(30)
     assert (files.read("etc/trn/cluster"), node.sent) == ("", None)
@@ -172,7 +172,7 @@ def test_a_membership_without_this_node_is_waited_out(node: WatchNode):
     assert node.sent
 
 
-def test_a_single_node_has_a_membership_and_no_peers(node: WatchNode):
+def test_single_node_has_a_membership_and_no_peers(node: WatchNode):
     node.membership([(INSTANCE_ID, "127.0.0.3")])
     node.pass_time()
     assert node.sent
@@ -180,7 +180,7 @@ def test_a_single_node_has_a_membership_and_no_peers(node: WatchNode):
     assert "peers" not in [check.name for check in node.sent.checks]
 
 
-def test_a_verification_in_between_keeps_what_is_known_of_the_peers(node: WatchNode):
+def test_verification_meanwhile_keeps_the_results_of_peers(node: WatchNode):
     node.membership(NODES)
     node.pass_time()
     node.verify()
@@ -190,7 +190,7 @@ def test_a_verification_in_between_keeps_what_is_known_of_the_peers(node: WatchN
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1; reboot", "$(reboot)", ""])
-def test_an_address_that_is_none_gets_into_no_shell_file(address: str, node: WatchNode):
+def test_invalid_address_is_never_written_to_a_shell_file(address: str, node: WatchNode):
     node.membership([(PEER, address), *NODES[1:]])
     node.pass_time()
     assert files.read("etc/trn/cluster") == ""
@@ -198,7 +198,7 @@ def test_an_address_that_is_none_gets_into_no_shell_file(address: str, node: Wat
 
 @pytest.fixture
 def home(node: WatchNode, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home of the node's user, which is the user of the tests, below the scratch root."""
+    """The home of the node's user, who runs the tests, below the scratch root."""
     if shutil.which("ssh-keygen", path="/usr/bin:/bin") is None:
         pytest.skip("ssh-keygen is not installed here")
     monkeypatch.setattr(ssh_keys, "USER_ID", os.getuid())
@@ -212,7 +212,7 @@ def home(node: WatchNode, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder / ".ssh"
 
 
-def test_a_node_makes_a_key_once_and_hands_on_the_public_part(node: WatchNode, home: Path):
+def test_node_makes_a_key_once_and_shares_the_public_part(node: WatchNode, home: Path):
     node.pass_time()
     key = (home / "id_ed25519.pub").read_text()
     node.start()
@@ -221,7 +221,7 @@ def test_a_node_makes_a_key_once_and_hands_on_the_public_part(node: WatchNode, h
     assert json.loads(node.aws.records[f"{BUCKET}/ssh/{INSTANCE_ID}.json"]) == [" ".join(key.split()[:2]), HOST_KEY]
 
 
-def test_others_may_log_on_only_from_their_addresses(node: WatchNode, home: Path):
+def test_peers_may_log_in_only_from_their_addresses(node: WatchNode, home: Path):
     node.pass_time()
     assert (home / "authorized_keys").read_text().splitlines() == [
         f'from="127.0.0.2" {KEY} # trn-node',
@@ -233,7 +233,7 @@ def test_others_may_log_on_only_from_their_addresses(node: WatchNode, home: Path
     assert HOST_KEY in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_lines_of_the_user_stay_and_ours_are_replaced(node: WatchNode, home: Path):
+def test_user_lines_stay_and_ours_are_replaced(node: WatchNode, home: Path):
     node.pass_time()
     with (home / "authorized_keys").open("a") as more:
         more.write("ssh-ed25519 AAAA the user's own\n")
@@ -245,7 +245,7 @@ def test_lines_of_the_user_stay_and_ours_are_replaced(node: WatchNode, home: Pat
     ]
 
 
-def test_a_key_that_comes_later_is_waited_for(node: WatchNode, home: Path):
+def test_late_key_of_a_peer_is_waited_for(node: WatchNode, home: Path):
     there = node.aws.records.pop(f"{BUCKET}/ssh/{PEER}.json")
     node.pass_time()
     assert not (home / "authorized_keys").exists()
@@ -255,13 +255,13 @@ def test_a_key_that_comes_later_is_waited_for(node: WatchNode, home: Path):
 
 
 @pytest.mark.parametrize("key", ["ssh-ed25519 AAAA\nssh-rsa B", 'command="reboot" ' + KEY, "", 3])
-def test_a_key_that_is_none_is_never_trusted(key: object, node: WatchNode, home: Path):
+def test_invalid_key_is_never_trusted(key: object, node: WatchNode, home: Path):
     node.aws.records[f"{BUCKET}/ssh/{PEER}.json"] = json.dumps([key, KEY])
     node.pass_time()
     assert not (home / "authorized_keys").exists()
 
 
-def test_without_the_setting_there_are_no_keys(node: WatchNode, home: Path):
+def test_no_keys_are_made_without_the_setting(node: WatchNode, home: Path):
     node.plan(internode_ssh=False)
     node.pass_time(60)
     assert not home.exists()

@@ -30,7 +30,7 @@ def unreachable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return lost
 
 
-def test_the_first_node_begins_a_new_job_with_the_nodes_of_the_membership(node: JobNode):
+def test_first_node_begins_new_job_with_the_nodes_of_the_membership(node: JobNode):
     node.submit()
     node.settle()
     start = node.object("attempts/1/start.json")
@@ -41,7 +41,7 @@ def test_the_first_node_begins_a_new_job_with_the_nodes_of_the_membership(node: 
 @pytest.mark.parametrize(
     ("first", "nodes", "seconds"), [(True, 600, 1), (False, 2, 1), (False, 600, 3), (False, 2000, 5)]
 )
-def test_a_job_is_looked_for_as_often_as_the_number_of_nodes_allows(
+def test_poll_interval_for_jobs_depends_on_the_number_of_nodes(
     first: bool, nodes: int, seconds: float, node: JobNode, unreachable: set[str]
 ):
     assert not unreachable
@@ -52,7 +52,7 @@ def test_a_job_is_looked_for_as_often_as_the_number_of_nodes_allows(
     assert node.watch.seconds == seconds
 
 
-def test_the_watch_notices_at_once_that_the_job_has_ended_here(node: JobNode):
+def test_watch_notices_immediately_that_the_job_has_ended_here(node: JobNode):
     node.submit(nodes=1)
     node.settle()
     with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE) as program:
@@ -65,7 +65,7 @@ def test_the_watch_notices_at_once_that_the_job_has_ended_here(node: JobNode):
     assert node.object("end.json")["result"] == "succeeded"
 
 
-def test_a_job_has_no_way_to_root_and_leaves_nothing(node: JobNode):
+def test_job_cannot_become_root_and_leaves_nothing(node: JobNode):
     node.membership(SECOND)
     node.submit()
     node.started_by_another(SECOND)
@@ -98,7 +98,7 @@ def test_job_has_environment_of_its_stack_and_optional_compile_cache(node: JobNo
     assert bool(node.launch["compile_cache"]) == cached
 
 
-def test_a_node_that_is_not_named_starts_nothing(node: JobNode):
+def test_unnamed_node_starts_nothing(node: JobNode):
     node.membership(SECOND)
     node.submit(nodes=1)
     node.started_by_another(SECOND[:1])
@@ -106,7 +106,7 @@ def test_a_node_that_is_not_named_starts_nothing(node: JobNode):
     assert node.starts == []
 
 
-def test_a_node_that_is_not_proven_starts_nothing_and_says_why(node: JobNode):
+def test_unproven_node_starts_nothing_and_reports_why(node: JobNode):
     node.membership(SECOND)
     node.verify("failed", "15 of 16 Neuron devices")
     node.submit()
@@ -126,7 +126,7 @@ def test_jobs_do_not_run_as_root(node: JobNode):
     assert "jobs do not run as root" in node.object("attempts/1/end.json")["reason"]
 
 
-def test_a_node_that_was_rebooted_is_out_of_the_job(node: JobNode):
+def test_rebooted_node_leaves_the_job(node: JobNode):
     node.membership(SECOND)
     node.submit()
     node.started_by_another(SECOND)
@@ -142,7 +142,7 @@ def test_a_node_that_was_rebooted_is_out_of_the_job(node: JobNode):
     assert len(node.starts) == 1
 
 
-def test_processes_that_are_gone_without_a_report_lose_the_node(node: JobNode):
+def test_processes_that_vanish_without_a_report_lose_the_node(node: JobNode):
     node.membership(SECOND)
     node.submit()
     node.started_by_another(SECOND)
@@ -152,7 +152,7 @@ def test_processes_that_are_gone_without_a_report_lose_the_node(node: JobNode):
     assert node.object("attempts/1/end.json")["reason"].endswith("out of the job: the job's processes were ended")
 
 
-def test_a_node_that_left_the_membership_is_lost(node: JobNode):
+def test_node_that_left_the_membership_is_lost(node: JobNode):
     node.submit(retries=0)
     node.settle()
     node.membership([FIRST[0], ("i-2aaaaaaaaaaaaaaa2", "127.0.0.4")], version="v2")
@@ -178,7 +178,7 @@ def test_job_resumes_from_its_newest_checkpoint_after_a_lost_node(node: JobNode)
     assert not node.object("end.json")
 
 
-def test_a_lost_node_is_waited_for(node: JobNode, unreachable: set[str]):
+def test_lost_node_is_waited_for(node: JobNode, unreachable: set[str]):
     node.submit()
     node.settle()
     node.ends("node-lost")
@@ -190,7 +190,7 @@ def test_a_lost_node_is_waited_for(node: JobNode, unreachable: set[str]):
     assert node.object("attempts/2/start.json")
 
 
-def test_what_an_attempt_leaves_is_stored_before_the_next_begins(node: JobNode):
+def test_results_of_an_attempt_are_stored_before_the_next_begins(node: JobNode):
     node.submit()
     node.settle()
     node.ends("node-lost")
@@ -203,7 +203,7 @@ def test_what_an_attempt_leaves_is_stored_before_the_next_begins(node: JobNode):
 
 
 @pytest.mark.parametrize(("result", "exit_code", "changes", "retried"), RETRY_CASES)
-def test_attempt_is_retried_as_the_job_says(
+def test_attempt_is_retried_as_the_job_specifies(
     result: str, exit_code: int | None, changes: dict[str, Any], retried: bool, node: JobNode
 ):
     node.submit(**changes)
@@ -215,7 +215,7 @@ def test_attempt_is_retried_as_the_job_says(
     assert (end.get("result"), end.get("attempts")) == ((None, None) if retried else (result, 1))
 
 
-def test_retries_come_to_an_end(node: JobNode):
+def test_retries_are_limited(node: JobNode):
     node.submit()
     node.settle()
     for attempt in (1, 2):
@@ -225,7 +225,7 @@ def test_retries_come_to_an_end(node: JobNode):
     assert not node.object("attempts/3/start.json")
 
 
-def test_a_job_that_is_stopped_between_two_attempts_ends(node: JobNode, unreachable: set[str]):
+def test_job_stopped_between_two_attempts_ends(node: JobNode, unreachable: set[str]):
     node.submit()
     node.settle()
     unreachable.add("127.0.0.3")
@@ -235,7 +235,7 @@ def test_a_job_that_is_stopped_between_two_attempts_ends(node: JobNode, unreacha
     assert (node.object("end.json")["result"], node.object("end.json")["reason"]) == ("stopped", "trn stop")
 
 
-def test_waiting_for_a_node_counts_as_time_of_the_job(node: JobNode, unreachable: set[str]):
+def test_wait_for_a_node_counts_towards_the_time_limit(node: JobNode, unreachable: set[str]):
     node.submit(time_limit_seconds=75)
     node.started_by_another(FIRST)
     node.settle()
@@ -247,7 +247,7 @@ def test_waiting_for_a_node_counts_as_time_of_the_job(node: JobNode, unreachable
     assert node.object("end.json")["result"] == "time-limit"
 
 
-def test_another_node_ends_the_job_when_the_first_does_not(node: JobNode):
+def test_another_node_ends_the_job_if_the_first_does_not(node: JobNode):
     node.membership(SECOND)
     node.submit()
     node.started_by_another(SECOND)
@@ -287,14 +287,14 @@ def test_job_resumes_from_the_last_checkpoint_of_an_earlier_job(node: JobNode, k
     assert (start["resume_from"], start["resume_job"]) == ("step-5", "earlier")
 
 
-def test_a_job_without_the_checkpoint_that_it_wants_fails_in_a_sentence(node: JobNode):
+def test_job_without_its_requested_checkpoint_fails(node: JobNode):
     node.submit(resume_from="earlier")
     node.settle()
     assert node.object("end.json")["reason"] == "job earlier has no complete checkpoint to continue from"
 
 
 @pytest.mark.parametrize("changes", [{"format": 3}, {"id": "../../etc"}, {"nodes": 0}])
-def test_a_job_of_another_format_is_logged_and_not_run(
+def test_job_of_another_format_is_logged_and_not_run(
     changes: dict[str, Any], node: JobNode, capsys: pytest.CaptureFixture[str]
 ):
     node.submit(**changes)
@@ -321,7 +321,7 @@ def test_folders_of_lost_results_are_kept_and_others_deleted(node: JobNode):
     assert sorted(folder.name for folder in (node.root / "var/lib/trn-jobs").iterdir()) == ["lost-1", f"{JOB}-1"]
 
 
-def test_a_job_of_more_nodes_than_there_are_waits(node: JobNode, capsys: pytest.CaptureFixture[str]):
+def test_job_for_more_nodes_than_exist_waits(node: JobNode, capsys: pytest.CaptureFixture[str]):
     node.submit(nodes=3)
     node.settle()
     assert not node.object("attempts/1/start.json")

@@ -1,4 +1,4 @@
-"""What the watch makes of errors of the Neuron devices. The lines are the documentation's; no device was asked."""
+"""How the watch reacts to errors of the Neuron devices. The lines are from the documentation, not from a device."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def kernel_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "dev/kmsg"
 
 
-def test_the_documented_line_fails_the_node_and_names_the_device(kernel_log: Path):
+def test_documented_error_fails_the_node_and_names_the_device(kernel_log: Path):
     kernel_log.write_text(f"6,7,12,-;Linux version 6.8\n4,8,99,-;{DOCUMENTED}\n SUBSYSTEM=neuron\n")
     errors = hardware.KernelLog(-1).errors()
     assert errors == {"Neuron device 3: SRAM_UNCORRECTABLE_ERROR in the kernel log": "failed"}
@@ -36,26 +36,26 @@ def test_problem_detector_error_without_action_fails_the_node(error: str):
     assert hardware.classify(error, " nd-id=0")[1] == "failed"
 
 
-def test_an_unknown_error_fails_the_node_if_its_action_says_so():
+def test_unknown_error_fails_the_node_if_its_action_requires():
     assert hardware.classify("NEW_ERROR", " nd-id=0 action=TERMINATE_INSTANCE")[1] == "failed"
 
 
-def test_an_unknown_error_without_that_action_drains_the_node():
+def test_unknown_error_without_that_action_drains_the_node():
     assert hardware.classify("HBM_REPAIRABLE_UNCORRECTABLE_ERROR", " nd-id=0 action=RESET_DEVICE")[1] == "draining"
 
 
-def test_a_hang_in_collectives_says_nothing_about_this_node():
+def test_hang_in_collectives_does_not_affect_this_node():
     assert hardware.classify("HANG_ON_COLLECTIVES", " nd-id=0 action=TERMINATE_INSTANCE")[1] == ""
 
 
-def test_a_new_reader_skips_what_was_seen_before(kernel_log: Path):
+def test_new_reader_skips_earlier_lines(kernel_log: Path):
     kernel_log.write_text(f"4,8,99,-;{DOCUMENTED}\n")
     log = hardware.KernelLog(-1)
     log.errors()
     assert hardware.KernelLog(log.seen).errors() == {}
 
 
-def test_a_log_that_has_nothing_to_say_does_not_block(kernel_log: Path):
+def test_empty_log_does_not_block(kernel_log: Path):
     kernel_log.unlink()
     os.mkfifo(kernel_log)
     assert hardware.KernelLog(-1).errors() == {}
@@ -74,30 +74,30 @@ def test_no_bytes_in_the_log_break_the_reader(noise: bytes):
         os.close(writing)
 
 
-def test_a_counter_that_rose_is_reported_with_the_device():
+def test_increased_counter_is_reported_with_the_device():
     found = hardware.increases({"neuron11/mem_ecc_uncorrected": 1}, {"neuron11/mem_ecc_uncorrected": 2})
     assert found == {"Neuron device 11: new uncorrectable memory errors (mem_ecc_uncorrected)": "failed"}
 
 
 @given(st.integers(0), st.integers(0))
-def test_only_a_rise_counts(before: int, now: int):
+def test_only_an_increase_counts(before: int, now: int):
     name = "neuron0/sram_ecc_uncorrected"
     assert bool(hardware.increases({name: before}, {name: now})) == (now > before)
 
 
 @pytest.mark.parametrize("place", ["stats/hardware/{}", "ecc/{}", "stats/hardware/{}/total"])
-def test_counters_are_found_wherever_the_driver_keeps_them(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_counters_are_found_at_any_path_of_the_driver(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ROOT", str(tmp_path))
     files.write(f"{hardware.DEVICES}/neuron0/{place.format('mem_ecc_uncorrected')}", "4\n")
     files.write(f"{hardware.DEVICES}/neuron0/neuron_core0/{place.format('mem_ecc_uncorrected')}", "9\n")
     assert hardware.counters() == {"neuron0/mem_ecc_uncorrected": 4}
 
 
-def test_a_counter_that_cannot_be_read_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_unreadable_counter_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ROOT", str(tmp_path))
     files.write(f"{hardware.DEVICES}/neuron0/stats/hardware/mem_ecc_uncorrected", "not a number\n")
     assert hardware.counters() == {}
 
 
-def test_a_device_that_is_not_named_is_unknown():
+def test_unnamed_device_is_unknown():
     assert hardware.classify("DMA_ERROR", "")[0] == "Neuron device unknown: DMA_ERROR in the kernel log"

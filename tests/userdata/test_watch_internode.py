@@ -1,4 +1,4 @@
-"""What a node does about a membership until all of its nodes have computed together."""
+"""How a node treats a membership until all of its nodes have computed together."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> Wa
 
 
 class InternodeStandIn:
-    """The test over all nodes, which ends when `outcome` is there. tasks: what was to be tested."""
+    """The test over all nodes, which ends when `outcome` is set. tasks: the tested memberships."""
 
     def __init__(self) -> None:
         self.outcome: InternodeResult | None = None
@@ -71,7 +71,7 @@ def test_nodes_that_compute_together_are_in_the_membership(node: WatchNode, inte
     assert "TRN_NODE_RANK=1" in files.read("etc/trn/cluster")
 
 
-def test_the_odd_node_of_a_membership_fails(node: WatchNode, internode: InternodeStandIn):
+def test_faulty_node_of_a_membership_fails(node: WatchNode, internode: InternodeStandIn):
     internode.outcome = InternodeResult(internode_check(ok=False), "all-reduce over nodes: wrong with each of i-1, i-2")
     node.pass_time()
     assert node.sent
@@ -87,7 +87,7 @@ def test_nodes_that_do_not_reach_each_other_do_not_compute_together(
     assert not internode.tasks
 
 
-def test_a_suppressed_test_over_all_nodes_is_left_out(node: WatchNode, internode: InternodeStandIn):
+def test_suppressed_test_over_all_nodes_is_skipped(node: WatchNode, internode: InternodeStandIn):
     node.plan(internode={"step_seconds": 1}, suppress_checks=[NAME])
     node.pass_time()
     assert node.sent

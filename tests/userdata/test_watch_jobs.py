@@ -1,4 +1,4 @@
-"""Real signals to real processes; only /proc is rearranged, so that they seem to hold a Neuron device."""
+"""Real signals to real processes; only /proc is changed, so that they seem to hold a Neuron device."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 from trainium_userdata.node.trn_node import files, job_signals
 
 Starter = Callable[..., subprocess.Popen[str]]
-# os.write: the signal may come while Python writes `ready` to the same buffer.
+# os.write: the signal may arrive while Python writes `ready` to the same buffer.
 HANDLES = "import os, signal; signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b'saved\\n'))"
 IGNORES = "import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN)"
 DEAF = "pass"
@@ -18,7 +18,7 @@ DEAF = "pass"
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Starter]:
-    """Start a process with that beginning, holding a device of the scratch root."""
+    """Start a process with this beginning that holds a device of the scratch root."""
     monkeypatch.setenv("ROOT", str(tmp_path))
     started: list[subprocess.Popen[str]] = []
 
@@ -46,21 +46,21 @@ def output(process: subprocess.Popen[str]) -> str:
     return process.communicate("")[0]
 
 
-def test_a_job_with_a_handler_gets_the_signal_once(start: Starter):
+def test_job_with_a_handler_gets_the_signal_once(start: Starter):
     job = start(HANDLES)
     assert job_signals.notify("spot") == f"signalled [{job.pid}], without a handler []"
     assert output(job) == "saved\n"
 
 
 @pytest.mark.parametrize("beginning", [DEAF, IGNORES])
-def test_a_job_without_a_handler_lives_on_untouched(beginning: str, start: Starter):
+def test_job_without_a_handler_is_not_signalled(beginning: str, start: Starter):
     job = start(beginning)
     assert job_signals.notify("spot") == f"signalled [], without a handler [{job.pid}]"
     assert output(job) == ""
     assert job.returncode == 0
 
 
-def test_a_process_of_the_clusters_job_gets_the_signal_though_it_uses_no_device(start: Starter):
+def test_process_of_cluster_job_is_signalled_without_a_device(start: Starter):
     job = start(HANDLES, "/dev/null", unit="trn-job.service")
     assert job_signals.notify("spot") == f"signalled [{job.pid}], without a handler []"
     assert output(job) == "saved\n"
@@ -72,7 +72,7 @@ def test_process_without_a_device_is_not_signalled(start: Starter):
     assert output(other) == ""
 
 
-def test_a_process_that_has_ended_is_ignored(start: Starter):
+def test_ended_process_is_ignored(start: Starter):
     job, ended = start(HANDLES), start(HANDLES)
     ended.communicate("")
     assert job_signals.notify("spot") == f"signalled [{job.pid}], without a handler []"

@@ -1,7 +1,7 @@
-"""The watch as a whole: what the record, the notice and the jobs get to know, and when.
+"""The watch as a whole: what reaches the record, the notice and the jobs, and when.
 
 Real here: the watch, its requests and their signatures. Stand-ins: the clock, /sys, /proc, the kernel's log, both
-services. That a driver writes so into the log, and EC2 announces so, can only be seen on AWS.
+services. Only AWS can show that a driver writes these lines, and that EC2 sends these notices.
 """
 
 import os
@@ -29,7 +29,7 @@ def node(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> Wa
 
 @pytest.fixture
 def signals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The notices to jobs, in place of the signals themselves."""
+    """The notices to jobs, recorded instead of sent as signals."""
     messages: list[str] = []
     monkeypatch.setattr(job_signals, "notify", lambda text: messages.append(text) or "")
     return messages
@@ -42,24 +42,24 @@ def retirement(at: float) -> str:
     )
 
 
-def test_a_sound_node_stays_proven_and_nothing_is_sent(node: WatchNode):
+def test_healthy_node_stays_proven_and_sends_nothing(node: WatchNode):
     node.pass_time(120)
     assert (node.record.state, node.sent, node.notice) == ("proven", None, None)
 
 
-def test_a_spot_interruption_drains_the_node_within_seconds(node: WatchNode):
+def test_spot_interruption_drains_the_node_within_seconds(node: WatchNode):
     node.announce(notices.SPOT, SPOT)
     node.pass_time()
     assert (node.record.state, node.record.reason) == ("draining", f"{SPOT_REASON}, 2026-11-21T12:02:00Z")
 
 
-def test_jobs_can_watch_a_file_that_says_how_long_there_is(node: WatchNode):
+def test_file_for_jobs_has_the_remaining_time(node: WatchNode):
     node.announce(notices.SPOT, SPOT)
     node.pass_time(30)
     assert node.notice == {"kind": "spot", "reason": SPOT_REASON, "at": "2026-11-21T12:02:00Z", "seconds_left": 95}
 
 
-def test_a_watch_that_is_started_again_does_not_signal_again(node: WatchNode, signals: list[str]):
+def test_restarted_watch_does_not_signal_again(node: WatchNode, signals: list[str]):
     node.announce(notices.SPOT, SPOT)
     node.pass_time()
     node.start()
@@ -67,7 +67,7 @@ def test_a_watch_that_is_started_again_does_not_signal_again(node: WatchNode, si
     assert signals == [SPOT_REASON]
 
 
-def test_a_node_that_ends_in_weeks_is_still_proven_and_says_so_on_the_node(node: WatchNode):
+def test_node_that_ends_in_weeks_is_proven_with_a_local_notice(node: WatchNode):
     node.announce(notices.MAINTENANCE, retirement(NOON + 14 * 86400))
     node.pass_time()
     assert node.record.state == "proven"
@@ -75,7 +75,7 @@ def test_a_node_that_ends_in_weeks_is_still_proven_and_says_so_on_the_node(node:
     assert node.notice["at"] == "2026-12-05T12:00:00Z"
 
 
-def test_a_node_that_ends_within_a_day_drains(node: WatchNode):
+def test_node_that_ends_within_a_day_drains(node: WatchNode):
     node.announce(notices.MAINTENANCE, retirement(NOON + DRAIN_SECONDS + 60))
     node.pass_time()
     assert node.record.state == "proven"
@@ -91,7 +91,7 @@ def test_jobs_are_signalled_in_time_to_save(node: WatchNode, signals: list[str])
     assert len(signals) == 1
 
 
-def test_a_cancelled_maintenance_is_withdrawn(node: WatchNode):
+def test_cancelled_maintenance_is_withdrawn(node: WatchNode):
     node.announce(notices.MAINTENANCE, retirement(NOON + 3600))
     node.pass_time(10)
     node.announce(notices.MAINTENANCE, "[]")
@@ -100,7 +100,7 @@ def test_a_cancelled_maintenance_is_withdrawn(node: WatchNode):
     assert node.sent == node.record
 
 
-def test_a_recommendation_to_move_is_only_noted(
+def test_rebalance_recommendation_is_only_noted(
     node: WatchNode, signals: list[str], capsys: pytest.CaptureFixture[str]
 ):
     node.announce(notices.REBALANCE, '{"noticeTime": "2026-11-21T12:00:00Z"}')
@@ -109,7 +109,7 @@ def test_a_recommendation_to_move_is_only_noted(
     assert "EC2 may soon take this spot instance back" in capsys.readouterr().out
 
 
-def test_the_end_of_the_capacity_block_comes_with_the_membership(node: WatchNode, signals: list[str]):
+def test_end_of_capacity_block_comes_with_the_membership(node: WatchNode, signals: list[str]):
     end = {"kind": "capacity-block-end", "at": "2026-11-21T12:10:00Z", "reason": "the Capacity Block ends"}
     node.membership([(INSTANCE_ID, ADDRESS)], notices=[end])
     node.pass_time()
@@ -119,7 +119,7 @@ def test_the_end_of_the_capacity_block_comes_with_the_membership(node: WatchNode
     assert signals == ["the Capacity Block ends"]
 
 
-def test_a_metadata_service_that_does_not_answer_withdraws_nothing(node: WatchNode):
+def test_unavailable_metadata_service_withdraws_nothing(node: WatchNode):
     node.announce(notices.SPOT, SPOT)
     node.pass_time()
     node.aws.failures = 1000
@@ -138,7 +138,7 @@ def test_restarted_watch_withdraws_nothing_without_metadata(node: WatchNode):
     assert node.notice
 
 
-def test_a_hardware_error_fails_the_node_with_a_sentence(node: WatchNode, signals: list[str]):
+def test_hardware_error_fails_the_node_with_a_message(node: WatchNode, signals: list[str]):
     node.kernel_says(DOCUMENTED, 4711)
     node.pass_time()
     sentence = "Neuron device 3: SRAM_UNCORRECTABLE_ERROR in the kernel log"
@@ -148,7 +148,7 @@ def test_a_hardware_error_fails_the_node_with_a_sentence(node: WatchNode, signal
     assert signals == [sentence]
 
 
-def test_a_lost_node_is_not_saved_by_another_verification_in_the_same_boot(node: WatchNode):
+def test_later_verification_in_the_same_boot_does_not_clear_a_failure(node: WatchNode):
     node.kernel_says(DOCUMENTED, 4711)
     node.pass_time()
     node.verify()
@@ -156,7 +156,7 @@ def test_a_lost_node_is_not_saved_by_another_verification_in_the_same_boot(node:
     assert node.record.state == "failed"
 
 
-def test_after_a_reboot_the_verification_counts_and_not_what_was_before(node: WatchNode):
+def test_verification_after_a_reboot_replaces_earlier_findings(node: WatchNode):
     node.kernel_says(DOCUMENTED, 4711)
     node.pass_time()
     node.reboot()
@@ -164,7 +164,7 @@ def test_after_a_reboot_the_verification_counts_and_not_what_was_before(node: Wa
     assert (node.record.state, node.record.reason) == ("proven", "")
 
 
-def test_a_failed_verification_is_never_overwritten(node: WatchNode):
+def test_failed_verification_is_never_overwritten(node: WatchNode):
     node.verify("failed", "15 of 16 Neuron devices (missing 7)")
     node.announce(notices.SPOT, SPOT)
     node.pass_time(60)
@@ -181,7 +181,7 @@ def test_counter_that_starts_again_from_zero_is_compared_with_zero(node: WatchNo
     assert node.record.state == "failed"
 
 
-def test_a_rise_while_the_watch_was_not_running_is_seen(node: WatchNode):
+def test_increase_while_the_watch_was_stopped_is_noticed(node: WatchNode):
     node.pass_time()
     node.counter(1, "mem_ecc_uncorrected", 1)
     node.start()
@@ -189,7 +189,7 @@ def test_a_rise_while_the_watch_was_not_running_is_seen(node: WatchNode):
     assert node.record.state == "failed"
 
 
-def test_repairable_errors_drain_the_node_until_the_driver_is_loaded_anew(node: WatchNode):
+def test_repairable_errors_drain_the_node_until_the_driver_is_reloaded(node: WatchNode):
     node.pass_time()
     node.counter(0, "mem_ecc_repairable_uncorrected", 2)
     node.pass_time(120)
@@ -200,7 +200,7 @@ def test_repairable_errors_drain_the_node_until_the_driver_is_loaded_anew(node: 
     assert node.record.state == "proven"
 
 
-def test_a_flood_of_errors_hides_no_other_kind_and_fills_no_memory(node: WatchNode):
+def test_flood_of_errors_hides_no_other_kind_and_fills_no_memory(node: WatchNode):
     for number in range(1000):
         node.kernel_says(f"NEURON_HW_ERR=HANG_ON_COLLECTIVES nd-id={number} action=NONE", 2 * number)
         node.kernel_says(f"NEURON_HW_ERR=NEW_ERROR nd-id={number} action=NONE", 2 * number + 1)
@@ -210,7 +210,7 @@ def test_a_flood_of_errors_hides_no_other_kind_and_fills_no_memory(node: WatchNo
     assert len(files.read("run/trn/watch.json")) < 8192
 
 
-def test_a_record_that_s3_refuses_is_sent_later(node: WatchNode):
+def test_record_refused_by_s3_is_sent_later(node: WatchNode):
     node.aws.s3_refuses = True
     node.announce(notices.SPOT, SPOT)
     node.pass_time(30)
@@ -220,7 +220,7 @@ def test_a_record_that_s3_refuses_is_sent_later(node: WatchNode):
     assert node.sent == node.record
 
 
-def test_a_record_that_the_full_disk_does_not_take_is_sent_once(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+def test_record_that_does_not_fit_on_the_disk_is_sent_once(node: WatchNode, capsys: pytest.CaptureFixture[str]):
     folder = files.path(files.RECORD).parent
     (folder / f".{files.path(files.RECORD).name}.new").mkdir()
     node.announce(notices.SPOT, SPOT)
@@ -230,7 +230,7 @@ def test_a_record_that_the_full_disk_does_not_take_is_sent_once(node: WatchNode,
     assert capsys.readouterr().out.count("record: draining") == 1
 
 
-def test_a_clock_that_is_set_back_stops_nothing(node: WatchNode):
+def test_clock_set_back_stops_nothing(node: WatchNode):
     node.pass_time(60)
     node.now -= 3600
     node.announce(notices.SPOT, SPOT)
@@ -239,7 +239,7 @@ def test_a_clock_that_is_set_back_stops_nothing(node: WatchNode):
 
 
 @pytest.mark.parametrize("garbage", ["", "{", '{"boot": 3}'])
-def test_files_that_hold_garbage_do_not_end_the_watch(garbage: str, node: WatchNode):
+def test_malformed_files_do_not_end_the_watch(garbage: str, node: WatchNode):
     for name in ("var/lib/trn/record.json", "run/trn/watch.json", "etc/trn/plan.json"):
         files.write(name, garbage)
     node.start()
@@ -250,7 +250,7 @@ def test_files_that_hold_garbage_do_not_end_the_watch(garbage: str, node: WatchN
     assert node.record.state == "draining"
 
 
-def test_the_command_runs_until_it_is_ended(node: WatchNode):
+def test_command_runs_until_it_is_ended(node: WatchNode):
     node.announce(notices.SPOT, SPOT)
     command = [sys.executable, "-m", "trn_node", "watch"]
     folder = Path(job_signals.__file__).parents[1]
@@ -264,7 +264,7 @@ def test_the_command_runs_until_it_is_ended(node: WatchNode):
     assert node.record.state == "draining"
 
 
-def test_a_record_that_s3_refused_is_sent_by_the_watch_that_is_started_next(node: WatchNode):
+def test_record_refused_by_s3_is_sent_by_the_next_watch(node: WatchNode):
     node.aws.s3_refuses = True
     node.announce(notices.SPOT, SPOT)
     node.pass_time(30)
@@ -275,7 +275,7 @@ def test_a_record_that_s3_refused_is_sent_by_the_watch_that_is_started_next(node
     assert (node.sent.state, node.sent) == ("draining", node.record)
 
 
-def test_an_error_is_logged_once_and_so_is_its_end(node: WatchNode, capsys: pytest.CaptureFixture[str]):
+def test_error_and_its_end_are_each_logged_once(node: WatchNode, capsys: pytest.CaptureFixture[str]):
     (node.root / "dev/kmsg").unlink()
     node.start()
     node.pass_time(60)

@@ -1,4 +1,4 @@
-"""What AWS announces, in the forms of the EC2 user guide."""
+"""Notices of AWS, in the formats of the EC2 user guide."""
 
 import contextlib
 import json
@@ -19,13 +19,13 @@ RETIREMENT = {
 }
 
 
-def test_a_spot_interruption_reports_what_happens_and_when():
+def test_spot_interruption_has_action_and_time():
     [notice] = notices.parse(notices.SPOT, '{"action": "terminate", "time": "2026-11-21T12:02:00Z"}')
     assert (notice.kind, notice.reason) == ("spot", "EC2 takes this spot instance back: terminate")
     assert notices.iso(notice.at) == "2026-11-21T12:02:00Z"
 
 
-def test_a_retirement_reports_its_reason_and_when():
+def test_retirement_has_reason_and_time():
     [notice] = notices.parse(notices.MAINTENANCE, json.dumps([RETIREMENT]))
     assert notice.kind == "instance-retirement"
     assert "The instance is running on degraded hardware" in notice.reason
@@ -33,17 +33,17 @@ def test_a_retirement_reports_its_reason_and_when():
 
 
 @pytest.mark.parametrize("state", ["completed", "canceled"])
-def test_maintenance_that_is_over_is_no_notice(state: str):
+def test_completed_maintenance_is_no_notice(state: str):
     assert notices.parse(notices.MAINTENANCE, json.dumps([{**RETIREMENT, "State": state}])) == []
 
 
 @pytest.mark.parametrize("state", ["InService", "Standby", "Detached", "Warmed:Stopped"])
-def test_no_other_target_state_of_auto_scaling_is_a_notice(state: str):
+def test_other_target_state_of_auto_scaling_is_no_notice(state: str):
     assert notices.parse(notices.LIFECYCLE, state) == []
 
 
 @pytest.mark.parametrize("state", ["Terminated", "Warmed:Terminated"])
-def test_auto_scaling_that_terminates_may_do_so_at_any_moment(state: str):
+def test_termination_by_auto_scaling_may_come_at_any_moment(state: str):
     [notice] = notices.parse(notices.LIFECYCLE, state)
     assert (notice.kind, notices.iso(notice.at)) == ("terminated", "")
 
@@ -52,7 +52,7 @@ def test_auto_scaling_that_terminates_may_do_so_at_any_moment(state: str):
     "text",
     ["2026-11-21T12:02:00Z", "2026-11-21T12:02:00.000Z", "2026-11-21T12:02:00+00:00", "21 Nov 2026 12:02:00 GMT"],
 )
-def test_a_moment_is_read_in_every_form_that_aws_has(text: str):
+def test_time_is_read_in_every_format_of_aws(text: str):
     assert notices.iso(notices.timestamp(text)) == "2026-11-21T12:02:00Z"
 
 
@@ -62,6 +62,6 @@ def test_unreadable_time_counts_as_any_moment(text: str):
 
 
 @given(st.sampled_from(list(notices.SECONDS)), st.text())
-def test_an_answer_that_is_not_understood_is_an_error_that_the_watch_expects(path: str, text: str):
+def test_malformed_answer_is_an_expected_error(path: str, text: str):
     with contextlib.suppress(ValueError, LookupError, TypeError):
         assert isinstance(notices.parse(path, text), list)

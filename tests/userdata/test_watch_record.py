@@ -1,4 +1,4 @@
-"""The record after the watch: a pure function of what the verification said and what was found since."""
+"""The record after the watch: a pure function of the verification and later findings."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ def test_record_without_findings_is_not_changed():
     assert updated_record(PROVEN, [], [], None, True) == PROVEN
 
 
-def test_a_failure_counts_more_than_a_notice():
+def test_failure_takes_precedence_over_a_notice():
     assert after(PROVEN, ["device 3"], ["spot"], None, True) == ("failed", "device 3")
 
 
@@ -44,7 +44,7 @@ def test_all_reasons_are_reported_together():
     assert after(PROVEN, [], ["spot", "retirement"], None, True) == ("draining", "spot; retirement")
 
 
-def test_what_is_withdrawn_leaves_no_trace():
+def test_withdrawn_finding_leaves_no_trace():
     assert updated_record(updated_record(PROVEN, [], ["spot"], None, True), [], [], None, True) == PROVEN
 
 
@@ -53,18 +53,18 @@ def test_nothing_is_withdrawn_before_every_source_was_read():
     assert after(draining, [], [], None, False) == ("draining", "spot")
 
 
-def test_a_failed_verification_is_the_last_word():
+def test_failed_verification_is_final():
     failed = {**PROVEN, "state": "failed", "reason": "15 of 16 Neuron devices"}
     assert updated_record(failed, ["device 3"], ["spot"], GOOD, True) == failed
 
 
-def test_peers_that_answer_later_prove_it_again():
+def test_peers_that_answer_later_make_the_node_proven_again():
     stood = updated_record(updated_record(PROVEN, [], [], BAD, True), [], [], GOOD, True)
     assert (stood["state"], stood["checks"]) == ("proven", PROVEN["checks"] + GOOD.checks)
 
 
 @given(findings)
-def test_the_core_reads_every_record_that_comes_out(found: tuple[Any, ...]):
+def test_core_reads_every_resulting_record(found: tuple[Any, ...]):
     assert NodeRecord.from_json(json.dumps(updated_record(PROVEN, *found)))
 
 

@@ -1,4 +1,4 @@
-"""What a node writes about its use, and from when on it counts."""
+"""The usage record of a node, and when idle time begins."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_node_without_job_and_open_device_counts_idle_time(node: JobNode) -> Non
     assert written(node)["idle_seconds"] == SEND_SECONDS
 
 
-def test_a_process_that_holds_a_device_is_use_and_ends_the_counting(node: JobNode) -> None:
+def test_process_with_an_open_device_is_use_and_ends_idle_time(node: JobNode) -> None:
     node.pass_time(10 * SECONDS)
     process = hold(node, 4711, "python3")
     node.pass_time(SECONDS)
@@ -49,20 +49,20 @@ def test_a_process_that_holds_a_device_is_use_and_ends_the_counting(node: JobNod
     assert (written(node)["state"], written(node)["idle_seconds"]) == ("idle", 0)
 
 
-def test_programs_that_only_look_at_devices_are_no_use(node: JobNode) -> None:
+def test_monitoring_programs_are_not_use(node: JobNode) -> None:
     hold(node, 9, "neuron-monitor")
     node.pass_time()
     assert written(node)["state"] == "idle"
 
 
-def test_without_the_driver_use_is_unknown(node: JobNode) -> None:
+def test_use_is_unknown_without_the_driver(node: JobNode) -> None:
     for folder in [*files.path("sys/devices/virtual/neuron_device").iterdir()]:
         folder.rename(node.root / folder.name)
     node.pass_time()
     assert (written(node)["state"], "no Neuron device" in written(node)["detail"]) == ("unknown", True)
 
 
-def test_a_job_is_use_from_the_moment_it_is_found_until_it_is_over(node: JobNode) -> None:
+def test_job_is_use_from_its_discovery_until_its_end(node: JobNode) -> None:
     node.membership(FIRST)
     node.pass_time(SECONDS)
     node.submit()
@@ -74,7 +74,7 @@ def test_a_job_is_use_from_the_moment_it_is_found_until_it_is_over(node: JobNode
     assert written(node)["state"] == "idle"
 
 
-def test_a_clock_that_is_put_forward_counts_as_two_looks_at_most(node: JobNode) -> None:
+def test_clock_set_forward_counts_as_two_polls_at_most(node: JobNode) -> None:
     node.pass_time()
     node.now += 7200
     node.pass_time(SEND_SECONDS + SECONDS)

@@ -1,4 +1,4 @@
-"""A node of files for `trn-node`: its real program in a process of its own, stand-ins for the programs of others."""
+"""A node of files for `trn-node`: its real program as a separate process, with stand-ins for other programs."""
 
 import json
 import os
@@ -30,7 +30,7 @@ DISK = "dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS{}"
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How one run of a command ended. record: as S3 has it."""
+    """The result of one command. record: as stored in S3."""
 
     exit_code: int
     output: str
@@ -43,7 +43,7 @@ class Outcome:
 
 
 class VerifiedNode:
-    """A sound node of the plan, with the framework its image promises, until a test breaks something."""
+    """A healthy node of the plan, with the framework of its image, until a test changes something."""
 
     def __init__(self, folder: Path, plan: Plan, aws: AwsStandIn) -> None:
         self.plan, self.aws = plan, aws
@@ -103,7 +103,7 @@ class VerifiedNode:
         self.program("dpkg-query", f"echo -n {runtime}")
 
     def neuron_ls(self, devices: list[dict[str, Any]], *, failures: int = 0) -> None:
-        """Let neuron-ls list these devices, after so many failures. It knows the one flag -j."""
+        """Let neuron-ls list these devices, after this number of failures. It supports only the flag -j."""
         self.write("neuron-ls.json", json.dumps(devices))
         self.write("neuron-ls.failures", "fails\n" * failures)
         self.program(
@@ -170,7 +170,7 @@ exit {exit_code}
         self.write(f"sys/devices/virtual/neuron_device/neuron{device}/{path}", f"{count}\n")
 
     def efa(self, devices: int, *, opened: int | None = None) -> None:
-        """Let the kernel list so many devices, and fi_info open so many of them; by default all."""
+        """Let the kernel list this number of devices, and fi_info open this number of them; by default all."""
         for number in range(devices):
             (self.root / f"sys/class/infiniband/rdmap{number}s27").mkdir(parents=True, exist_ok=True)
         shown = PROGRAMS["fi_info"]["stdout"]
@@ -185,10 +185,10 @@ exit {exit_code}
         check: str = "random",
         large: str = ":",
     ) -> None:
-        """Let nccom-test note its arguments, write the report, and do something else.
+        """Let nccom-test record its arguments, write the report, and run a command.
 
-        check: what -c takes, as an extended regular expression; nothing before release 2.28. large: what it does
-        besides when it only measures an all-reduce of 256 MiB.
+        check: the values of -c, as an extended regular expression; none before release 2.28. large: the command that it
+        runs when it only measures an all-reduce of 256 MiB.
         """
         self.write("nccom.json", json.dumps(report))
         self.write("nccom-large.json", json.dumps(LARGE_REPORT))
@@ -227,10 +227,10 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
     def framework(
         self, name: str, version: str, *, modules: dict[str, str] | None = None, core: int | None = None
     ) -> None:
-        """An environment with a framework, whose computations are right.
+        """An environment with a framework that computes correctly.
 
-        modules: those of the framework. Default: none, and all that is to be computed is answered at once.
-        core: the only one that computes with the modules; the others answer at once. Default: all compute.
+        modules: those of the framework. Default: none, and every computation is answered immediately. core: the only
+        one that computes with the modules; the others answer immediately. Default: all compute.
         """
         folder = self.root / f"opt/aws_neuronx_venv_{name}_{version}"
         self.write(str((folder / "bin/python").relative_to(self.root)))
@@ -241,7 +241,7 @@ printf '%s\\n' DefaultLimitNOFILESoft={nofile} DefaultLimitMEMLOCKSoft={memlock}
         computes = f'PYTHONPATH={folder}/modules exec {sys.executable} -S "$@"\n' if modules else ""
         if modules and core is not None:
             computes = f'if [ "$NEURON_RT_VISIBLE_CORES" = {core} ]; then {computes}fi\n'
-        # The shell that starts the quickest: a node has one process for each of up to 64 cores.
+        # The shell that starts fastest: a node has one process for each of up to 64 cores.
         python.write_text(f"#!/bin/sh\n{computes}{answers}")
         python.chmod(0o755)
 

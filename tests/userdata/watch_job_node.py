@@ -1,4 +1,4 @@
-"""A node of the watch's tests in a cluster of two that was given a job; systemd notes what it is asked to start."""
+"""A node in a cluster of two with a job, for tests of the watch; systemd records what it is asked to start."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ SPEC = {
 
 
 class JobNode(WatchNode):
-    """A node of two, in a cluster that was given a job."""
+    """A node of two, in a cluster with a job."""
 
     def __init__(self, root: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(root, aws, monkeypatch)
@@ -50,7 +50,7 @@ class JobNode(WatchNode):
 
     @property
     def starts(self) -> list[str]:
-        """What systemd was asked to start."""
+        """The units that systemd was asked to start."""
         return files.read("started").splitlines()
 
     @property
@@ -73,11 +73,11 @@ class JobNode(WatchNode):
         self.put(f"attempts/{attempt}/start.json", {**start, **last})
 
     def ends(self, result: str, attempt: int = 1, exit_code: int | None = None) -> None:
-        """The attempt ends, and so does what runs here."""
+        """The attempt and its processes on this node end."""
         end = {"result": result, "reason": "so", "traceback": None, "node": 1, "rank": None, "exit_code": exit_code}
         self.put(f"attempts/{attempt}/end.json", end)
         self.unit("inactive")
 
     def settle(self) -> None:
-        """Let a membership be read and tested, and a job be found and begun."""
+        """Let the watch read and test a membership, and find and begin a job."""
         self.pass_time(30)

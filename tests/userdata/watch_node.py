@@ -1,4 +1,4 @@
-"""A proven node of files for the tests of its watch: a scratch root, a clock of its own, services on loopback."""
+"""A proven node of files for tests of its watch: a scratch root, a separate clock, services on loopback."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,9 @@ PLAN = {
 
 
 class WatchNode:
-    """proven in this boot, with two sound devices and an empty kernel log; `pass_time` lets the watch do its work."""
+    """A node that is proven in this boot, with two healthy devices and an empty kernel log; `pass_time` runs the
+    watch.
+    """
 
     def __init__(self, root: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
         self.aws = aws
@@ -49,7 +51,7 @@ class WatchNode:
         self.start()
 
     def start(self) -> None:
-        """Start the watch; once more after it was ended."""
+        """Start the watch, also again after it has ended."""
         imds = Imds(retries=0)
         self.watch = Watch(imds, Objects(imds, retries=0), lambda: self.now)
 
@@ -57,13 +59,13 @@ class WatchNode:
         files.write(files.PLAN, json.dumps({**PLAN, **values}))
 
     def verify(self, state: str = "proven", reason: str = "") -> None:
-        """What a verification leaves behind."""
+        """Write the results of a verification."""
         checks = [{"name": "neuron-devices", "expected": "16", "found": "16", "ok": state == "proven"}]
         content = {"instance_id": INSTANCE_ID, "state": state, "reason": reason, "checks": checks}
         record.write({**content, "address": "10.42.0.11", "membership": "", "time": "2026-11-21T11:59:00Z"})
 
     def reboot(self) -> None:
-        """Boot anew and prove it; on this node /run outlives that."""
+        """Reboot and pass the verification. On this node /run survives."""
         files.write("proc/sys/kernel/random/boot_id", "2b5e4e8c-11f2-4a5d-9c06-0d4c9c1ad7a1\n")
         files.write("dev/kmsg", "")
         files.path(NOTICE).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What a handler meets in Lambda: CloudFormation's listener on a real socket, and moto in place of AWS."""
+"""The environment of a handler in Lambda: CloudFormation's listener on a real socket, and moto in place of AWS."""
 
 import json
 import threading
@@ -20,7 +20,7 @@ REGION = "us-west-2"
 
 @dataclass(kw_only=True)
 class CloudFormation:
-    """The pre-signed URL that CloudFormation waits at. `bodies` is what was put there, as bytes.
+    """The pre-signed URL at which CloudFormation waits. `bodies`: what was uploaded to it, as bytes.
 
     status: of the stack.
     """
@@ -77,13 +77,13 @@ def cloudformation() -> Iterator[CloudFormation]:
 def _moto(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # takes seconds
+    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # Takes seconds.
     with mock_aws():
         yield
 
 
 class PartialClient:
-    """A client whose named calls return a value, raise an error or call a function: what moto never does."""
+    """A client whose named calls return a value, raise an error or call a function, for behaviour that moto lacks."""
 
     def __init__(self, client: Any, **outcomes: Any) -> None:
         self._client, self._outcomes = client, outcomes
@@ -106,7 +106,7 @@ Run = Callable[..., dict[str, Any]]
 
 @dataclass
 class Consoles:
-    """EC2, as far as the gate asks it; botocore has decoded the output already."""
+    """The part of EC2 that the gate uses; botocore has already decoded the output."""
 
     output: dict[str, str]
 
@@ -137,7 +137,7 @@ def functions() -> Lambda:
 
 @pytest.fixture
 def consoles() -> dict[str, str]:
-    """What the consoles of instances hold, by instance id."""
+    """The consoles of instances, by instance id."""
     return {}
 
 
@@ -150,7 +150,7 @@ def gate(
     monkeypatch: pytest.MonkeyPatch,
     cloudformation: CloudFormation,
 ) -> Run:
-    """Run the handler; the event is a Create for both nodes by default. Returns the event."""
+    """Run the handler; by default with a Create event for both nodes. Returns the event."""
 
     def stubbed(service: str) -> Any:
         if service == "lambda":

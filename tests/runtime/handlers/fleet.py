@@ -1,4 +1,4 @@
-"""A fleet for the gate to watch: a real Auto Scaling group of moto's, and a clock of the test's."""
+"""A fleet for the gate to watch: a real Auto Scaling group in moto, and a clock of the test."""
 
 import json
 from collections.abc import Callable
@@ -24,15 +24,15 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 @cache
 def client(service: str) -> Any:
-    """A client to share: making one takes longer than any of these tests."""
+    """A shared client: creating one takes longer than any of these tests."""
     return _new_client(service)
 
 
-_new_client: Any = boto3.client  # tests replace the name in boto3
+_new_client: Any = boto3.client  # Tests replace the name in boto3.
 
 
 class Fleet:
-    """An Auto Scaling group of instances that all run, and the bucket they report to."""
+    """An Auto Scaling group whose instances all run, and the bucket of their records."""
 
     def __init__(self, nodes: int, region: str) -> None:
         self._s3 = client("s3")
@@ -44,9 +44,9 @@ class Fleet:
         self.subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]
         self.template = template["LaunchTemplateId"]
         self.version = "1"
-        """Of the launch template that the group launches now."""
+        """The launch template version that the group launches now."""
         self.versions: dict[str, str] = {}
-        """Of each instance, as it was launched."""
+        """The version of each instance when it was launched."""
         self._autoscaling.create_auto_scaling_group(
             AutoScalingGroupName=GROUP,
             LaunchTemplate={"LaunchTemplateId": self.template, "Version": "1"},
@@ -56,11 +56,11 @@ class Fleet:
             VPCZoneIdentifier=self.subnet,
         )
         self.activities: list[dict[str, Any]] = []
-        """What Auto Scaling says of its launches, newest first; moto itself says nothing."""
+        """The scaling activities of its launches, newest first; moto has none."""
         self.sizes: list[int] = []
-        """The sizes that the group was given."""
+        """The sizes that the group was set to."""
         self.room = nodes
-        """For how many instances EC2 has capacity."""
+        """The number of instances for which EC2 has capacity."""
 
     @property
     def instances(self) -> list[str]:
@@ -68,7 +68,7 @@ class Fleet:
         return [instance["InstanceId"] for instance in group["Instances"]]
 
     def describe(self, **parameters: Any) -> dict[str, Any]:
-        """With the versions that instances were launched from, where moto shows the template's default version."""
+        """Includes the versions that instances were launched from, where moto shows the template's default version."""
         described = self._autoscaling.describe_auto_scaling_groups(**parameters)
         for group in described["AutoScalingGroups"]:
             group["LaunchTemplate"]["Version"] = self.version
@@ -86,7 +86,7 @@ class Fleet:
         self._s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{instance_id}.json", Body=text.encode())
 
     def prove(self, *instance_ids: str, connected: bool = True) -> None:
-        """Let instances prove themselves; `connected`: with the membership of the whole group, all reached."""
+        """Write proven records of instances; `connected`: with the membership of the whole group, all reached."""
         membership = Membership.of(dict.fromkeys(self.instances, "10.0.0.1"))
         if connected:
             self._s3.put_object(Bucket=BUCKET, Key=MEMBERSHIP_KEY, Body=membership.to_json().encode())
@@ -101,7 +101,7 @@ class Fleet:
             self.write(instance_id, record.to_json())
 
     def replace(self, instance_id: str) -> None:
-        """What Auto Scaling does with an unhealthy instance, and moto does not."""
+        """Replace an unhealthy instance as Auto Scaling does, and moto does not."""
         self._autoscaling.terminate_instance_in_auto_scaling_group(
             InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
         )
@@ -121,7 +121,7 @@ class Fleet:
 
 @dataclass
 class Clock:
-    """Time that passes only in `sleep`; `when_asleep` is called after each."""
+    """A clock that advances only in `sleep`; `when_asleep` is called after each."""
 
     now: float = field(default_factory=NOON.timestamp)
     when_asleep: Callable[[], None] = lambda: None
@@ -150,7 +150,7 @@ class Context:
 
 @dataclass
 class Lambda:
-    """Lambda as the gate sees it: the calls it got, checked by botocore's own model."""
+    """Lambda as the gate uses it: records its calls, which botocore's own model validates."""
 
     events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The events of the function's calls of itself."""
@@ -158,7 +158,7 @@ class Lambda:
     refusal: Exception | None = None
     when_keeper_is_called: Callable[[], None] = lambda: None
     clock_results: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """Results of the clock of the pilot, one after the other; the last one for ever. A failure has errorMessage."""
+    """Results of the pilot's schedule, one after the other, then the last one again. A failure has errorMessage."""
 
     def invoke(self, **arguments: Any) -> Any:
         shape = client("lambda").meta.service_model.operation_model("Invoke").input_shape

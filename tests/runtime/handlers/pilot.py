@@ -1,4 +1,4 @@
-"""What the clock of a pilot asks besides Auto Scaling, EC2 and SNS, in memory."""
+"""The services that a pilot's schedule calls besides Auto Scaling, EC2 and SNS, in memory."""
 
 import json
 from typing import Any
@@ -12,9 +12,9 @@ STACK_ID = f"arn:aws:cloudformation:{REGION}:123456789012:stack/TrnClusterStack/
 
 
 class Stack:
-    """CloudFormation as the clock uses it: its own stack, deployed at noon. `deleted`: by DeleteStack.
+    """CloudFormation as the schedule uses it: its own stack, deployed at noon. `deleted`: by DeleteStack.
 
-    refusal: why it is not deleted, such as termination protection.
+    refusal: why it cannot be deleted, such as termination protection.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Stack:
 
 
 class Keeper:
-    """Lambda, of which the clock invokes only the node reconciler. `sent`: the payloads."""
+    """Lambda, where the schedule invokes only the node reconciler. `sent`: the payloads."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []

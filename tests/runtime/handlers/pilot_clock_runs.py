@@ -1,4 +1,4 @@
-"""Runs of a pilot's clock against moto's Auto Scaling, SNS and SQS, and what they leave behind."""
+"""Runs of a pilot's schedule against moto's Auto Scaling, SNS and SQS, and their effects."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def new_queue() -> str:
 
 
 def new_topic() -> str:
-    """A topic whose messages the queue has."""
+    """A topic whose messages arrive in the queue."""
     sns = client("sns")
     arn: str = sns.create_topic(Name="notices")["TopicArn"]
     sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=f"arn:aws:sqs:{REGION}:123456789012:notices")
@@ -27,13 +27,13 @@ def new_topic() -> str:
 
 
 def messages(queue: str) -> list[dict[str, str]]:
-    """Those that came since the last look."""
+    """The messages since the last call."""
     found = client("sqs").receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", [])
     return [json.loads(message["Body"]) for message in found]
 
 
 def runs(stack: Stack, topic: str, keeper: Keeper) -> Run:
-    """Runs the clock, so many hours after noon, with these settings (None: without); `clients` differ from moto's."""
+    """Runs the schedule at an hour after noon with these settings (None removes one); `clients` replace moto's."""
     Fleet(nodes=2, region=REGION)
     client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=GROUP, MinSize=0, MaxSize=2)
 
@@ -66,7 +66,7 @@ def group() -> dict[str, Any]:
 
 
 def tags() -> dict[str, str]:
-    """What the clock remembers."""
+    """The tags that the schedule has written."""
     sns = client("sns")
     found = sns.list_tags_for_resource(ResourceArn=sns.list_topics()["Topics"][0]["TopicArn"])["Tags"]
     return {tag["Key"]: tag["Value"] for tag in found}

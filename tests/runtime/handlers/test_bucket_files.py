@@ -33,12 +33,12 @@ def content(s3: Any) -> dict[str, str]:
     return {key: s3.get_object(Bucket=BUCKET, Key=key)["Body"].read().decode() for key in keys}
 
 
-def test_files_are_written_as_they_are(s3: Any, cloudformation: CloudFormation) -> None:
+def test_files_are_written_unchanged(s3: Any, cloudformation: CloudFormation) -> None:
     assert run(cloudformation, "Create", {"a.sh": "echo ä\n"})["Status"] == "SUCCESS"
     assert content(s3) == {"lifecycle/a.sh": "echo ä\n"}
 
 
-def test_a_change_rewrites_files_and_removes_those_that_went(s3: Any, cloudformation: CloudFormation) -> None:
+def test_update_rewrites_files_and_deletes_removed_ones(s3: Any, cloudformation: CloudFormation) -> None:
     s3.put_object(Bucket=BUCKET, Key="lifecycle/somebodys", Body=b"kept")
     run(cloudformation, "Create", {"a.sh": "1", "b.sh": "1"})
     run(cloudformation, "Update", {"a.sh": "2"}, {"a.sh": "1", "b.sh": "1"})
@@ -52,7 +52,7 @@ def test_deletion_removes_only_its_own_files(s3: Any, cloudformation: CloudForma
     assert content(s3) == {"lifecycle/somebodys": "kept"}
 
 
-def test_a_failure_is_reported_with_the_place(s3: Any, cloudformation: CloudFormation) -> None:
+def test_failure_is_reported_with_the_place(s3: Any, cloudformation: CloudFormation) -> None:
     s3.delete_bucket(Bucket=BUCKET)
     response = run(cloudformation, "Create", {"a.sh": "1"})
     assert response["Status"] == "FAILED"

@@ -1,4 +1,4 @@
-"""The response CloudFormation waits for."""
+"""The response that CloudFormation waits for."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.runtime.handlers.conftest import CloudFormation
 from trainium_runtime.handlers.custom_resource import respond
 
 
-def test_a_response_names_the_request_it_belongs_to(cloudformation: CloudFormation) -> None:
+def test_response_has_the_ids_of_its_request(cloudformation: CloudFormation) -> None:
     event = cloudformation.event("Create", {})
     respond(event, physical_id="group-1/gate", data={"Summary": "2 of 2 nodes proven"})
     assert cloudformation.response == {
@@ -21,7 +21,7 @@ def test_a_response_names_the_request_it_belongs_to(cloudformation: CloudFormati
 
 
 @pytest.mark.parametrize("character", ["x", "ü", "\n", '"', "\N{PILE OF POO}"])
-def test_a_response_fits_the_4096_bytes_cloudformation_accepts(cloudformation: CloudFormation, character: str) -> None:
+def test_response_fits_into_the_4096_bytes_of_cloudformation(cloudformation: CloudFormation, character: str) -> None:
     respond(cloudformation.event("Create", {}), failure=f"node i-1: {character * 5000}", physical_id="x" * 200)
     assert len(cloudformation.bodies[0]) <= 4096
     assert cloudformation.response["Reason"].startswith(f"node i-1: {character * 100}")

@@ -17,7 +17,7 @@ BUCKET = "records"
 
 @pytest.fixture(autouse=True)
 def s3() -> Any:
-    """A client, and the bucket, which is there already."""
+    """A client, and the existing bucket."""
     s3 = client("s3")
     s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
     return s3
@@ -44,7 +44,7 @@ def run(cloudformation: CloudFormation, request_type: str) -> dict[str, Any]:
     return cloudformation.response
 
 
-def test_a_bucket_that_consents_is_emptied_at_delete(s3: Any, cloudformation: CloudFormation) -> None:
+def test_bucket_with_consent_is_emptied_at_delete(s3: Any, cloudformation: CloudFormation) -> None:
     consent(s3)
     put(s3, 3)
     assert run(cloudformation, "Delete")["Status"] == "SUCCESS"
@@ -54,7 +54,8 @@ def test_a_bucket_that_consents_is_emptied_at_delete(s3: Any, cloudformation: Cl
 def test_more_objects_than_one_request_deletes_are_deleted(s3: Any, cloudformation: CloudFormation) -> None:
     consent(s3)
     for number in range(1001):
-        s3_backends[DEFAULT_ACCOUNT_ID]["aws"].put_object(BUCKET, f"nodes/{number}", b"{}")  # without as many requests
+        # Fewer objects per request.
+        s3_backends[DEFAULT_ACCOUNT_ID]["aws"].put_object(BUCKET, f"nodes/{number}", b"{}")
     assert left(s3) == 1001
     assert run(cloudformation, "Delete")["Status"] == "SUCCESS"
     assert left(s3) == 0
@@ -72,7 +73,7 @@ def test_versions_and_delete_markers_are_deleted(s3: Any, cloudformation: CloudF
 
 
 @pytest.mark.parametrize("value", [None, "false"])
-def test_a_bucket_without_consent_keeps_its_objects(s3: Any, cloudformation: CloudFormation, value: str | None) -> None:
+def test_bucket_without_consent_keeps_its_objects(s3: Any, cloudformation: CloudFormation, value: str | None) -> None:
     if value:
         consent(s3, value)
     put(s3, 2)
@@ -88,12 +89,12 @@ def test_nothing_is_deleted_before_delete(s3: Any, cloudformation: CloudFormatio
     assert left(s3) == 2
 
 
-def test_a_bucket_that_is_gone_counts_as_empty(s3: Any, cloudformation: CloudFormation) -> None:
+def test_missing_bucket_counts_as_empty(s3: Any, cloudformation: CloudFormation) -> None:
     s3.delete_bucket(Bucket=BUCKET)
     assert run(cloudformation, "Delete")["Status"] == "SUCCESS"
 
 
-def test_an_object_that_s3_keeps_is_named(
+def test_object_that_s3_does_not_delete_is_named(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     consent(s3)
@@ -105,7 +106,7 @@ def test_an_object_that_s3_keeps_is_named(
     assert response["Reason"] == "bucket records could not be emptied: nodes/0: Access Denied (1 in all)"
 
 
-def test_a_refused_read_fails_the_delete_with_the_error_of_aws(
+def test_denied_read_fails_the_delete_with_error_of_aws(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(permissions, "_TIMEOUT_S", 0)

@@ -19,14 +19,14 @@ from trainium_runtime.handlers import fleet_readiness
 OVER_QUOTA = "You have requested more vCPU capacity than your current vCPU limit of 0 allows. Launching failed."
 
 
-def test_the_gate_opens_with_every_node_proven(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
+def test_gate_succeeds_with_every_node_proven(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
     fleet.prove(*fleet.instances)
     gate()
     assert cloudformation.response["Status"] == "SUCCESS"
     assert cloudformation.response["Data"] == {"Summary": "2 of 2 nodes proven"}
 
 
-def test_a_record_written_later_is_waited_for(
+def test_gate_waits_for_a_record_written_later(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     first, second = fleet.instances
@@ -49,7 +49,7 @@ def test_failed_node_fails_the_deployment_with_its_reason(
     assert clock.now == NOON.timestamp()
 
 
-def test_a_failed_node_that_is_replaced_is_waited_for_and_so_is_the_next(
+def test_gate_waits_for_each_replacement_of_a_failed_node(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, second = fleet.instances
@@ -66,7 +66,7 @@ def test_a_failed_node_that_is_replaced_is_waited_for_and_so_is_the_next(
     assert f"node {second}: no driver; being replaced (1 of 1)" in capsys.readouterr().out
 
 
-def test_nodes_that_have_not_reached_each_other_are_waited_for(
+def test_gate_waits_for_nodes_to_reach_each_other(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     fleet.prove(*fleet.instances, connected=False)
@@ -76,7 +76,7 @@ def test_nodes_that_have_not_reached_each_other_are_waited_for(
     assert functions.keeper_calls == 1
 
 
-def test_console_error_of_a_silent_node_fails_the_deployment_at_once(
+def test_console_error_of_silent_node_fails_immediately(
     gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation
 ) -> None:
     first, second = fleet.instances
@@ -89,7 +89,7 @@ def test_console_error_of_a_silent_node_fails_the_deployment_at_once(
     assert clock.now == NOON.timestamp()
 
 
-def test_a_console_that_may_not_be_read_fails_nothing(
+def test_unreadable_console_fails_nothing(
     gate: Run, fleet: Fleet, clock: Clock, consoles: dict[str, str], cloudformation: CloudFormation
 ) -> None:
     consoles.update(dict.fromkeys(fleet.instances, "denied"))
@@ -98,7 +98,7 @@ def test_a_console_that_may_not_be_read_fails_nothing(
     assert cloudformation.response["Status"] == "SUCCESS"
 
 
-def test_a_lasting_launch_failure_fails_the_deployment_at_once(
+def test_permanent_launch_failure_fails_immediately(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     fleet.add_launch("Failed", OVER_QUOTA)
@@ -108,10 +108,8 @@ def test_a_lasting_launch_failure_fails_the_deployment_at_once(
     assert clock.now == NOON.timestamp()
 
 
-def test_launches_that_failed_before_one_went_well_say_nothing(
-    gate: Run, fleet: Fleet, cloudformation: CloudFormation
-) -> None:
-    """Such as while a rollback replaces nodes whose template could not be launched."""
+def test_launch_failures_before_a_success_are_ignored(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
+    """For example while a rollback replaces nodes whose template could not be launched."""
     fleet.add_launch("Failed", OVER_QUOTA)
     fleet.add_launch("InProgress")
     gate(request_type="Update", Nodes="3", TimeoutMinutes="1")
@@ -120,12 +118,12 @@ def test_launches_that_failed_before_one_went_well_say_nothing(
 
 
 def test_cancelled_launch_with_a_reason_counts_as_failed() -> None:
-    """Such as of an instance that ended before it was in service, as its key may not be used."""
+    """For example an instance that ended before it was in service, because its key may not be used."""
     cancelled = {"Description": "Launching", "StatusCode": "Cancelled", "StartTime": NOON}
     assert fleet_readiness.failed_launches([{**cancelled, "StatusMessage": "the key"}, cancelled], None) == ["the key"]
 
 
-def test_a_quota_is_over_for_good_ten_minutes_after_the_last_node_left(
+def test_quota_error_is_permanent_ten_minutes_after_last_node_ended(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     fleet.add_launch("Failed", OVER_QUOTA)
@@ -135,7 +133,7 @@ def test_a_quota_is_over_for_good_ten_minutes_after_the_last_node_left(
     assert 600 <= clock.now - NOON.timestamp() < 660
 
 
-def test_an_update_ignores_failed_launches_of_an_earlier_deployment(
+def test_update_ignores_failed_launches_of_earlier_deployments(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation
 ) -> None:
     fleet.add_launch("Failed", OVER_QUOTA, at=NOON - timedelta(hours=1))
@@ -143,7 +141,7 @@ def test_an_update_ignores_failed_launches_of_an_earlier_deployment(
     assert OVER_QUOTA not in cloudformation.response["Reason"]
 
 
-def test_an_update_names_no_nodes_that_were_replaced_before_it(
+def test_update_names_no_nodes_replaced_before_it(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     first, second = fleet.instances
@@ -155,16 +153,16 @@ def test_an_update_names_no_nodes_that_were_replaced_before_it(
     assert cloudformation.response["Reason"] == f"node {second}: no driver"
 
 
-def test_before_an_invocation_ends_it_requests_another_and_says_nothing(
+def test_ending_invocation_requests_another_without_response(
     gate: Run, clock: Clock, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     event = gate()
     assert cloudformation.bodies == []
     assert functions.events == [event]
-    assert 60 <= NOON.timestamp() + 15 * 60 - clock.now < 90  # enough of its 15 minutes is left to answer
+    assert 60 <= NOON.timestamp() + 15 * 60 - clock.now < 90  # Enough of its 15 minutes is left to answer.
 
 
-def test_invocations_share_one_time_out_that_says_who_is_silent(
+def test_invocations_share_one_timeout_that_names_silent_nodes(
     gate: Run, fleet: Fleet, clock: Clock, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     first, second = fleet.instances
@@ -180,7 +178,7 @@ def test_invocations_share_one_time_out_that_says_who_is_silent(
 
 
 @pytest.mark.parametrize("broken", ["RecordsBucket", "TimeoutMinutes"])
-def test_no_exception_leaves_cloudformation_without_an_answer(
+def test_any_exception_sends_a_response_to_cloudformation(
     gate: Run, cloudformation: CloudFormation, broken: str
 ) -> None:
     gate(**{broken: "nonsense"})
@@ -189,14 +187,14 @@ def test_no_exception_leaves_cloudformation_without_an_answer(
     assert "nonsense" in cloudformation.response["Reason"] or "NoSuchBucket" in cloudformation.response["Reason"]
 
 
-def test_a_refused_second_invocation_is_answered(gate: Run, functions: Lambda, cloudformation: CloudFormation) -> None:
+def test_refused_next_invocation_sends_a_response(gate: Run, functions: Lambda, cloudformation: CloudFormation) -> None:
     message = "not authorized to perform lambda:InvokeFunction"
     functions.refusal = ClientError({"Error": {"Code": "AccessDeniedException", "Message": message}}, "Invoke")
     gate()
     assert "lambda:InvokeFunction" in cloudformation.response["Reason"]
 
 
-def test_a_connection_error_is_retried(
+def test_connection_error_is_retried(
     gate: Run, fleet: Fleet, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet.prove(*fleet.instances)
@@ -215,7 +213,7 @@ def test_a_connection_error_is_retried(
     assert cloudformation.response["Status"] == "SUCCESS"
 
 
-def test_delete_gets_a_response_despite_errors_of_aws(
+def test_delete_sends_a_response_despite_aws_errors(
     gate: Run, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(service: str) -> Any:

@@ -1,4 +1,4 @@
-"""Custom::TrnFleetGate replaces nodes: none until EC2 has terminated those of before, then as many as are wanted."""
+"""Custom::TrnFleetGate replaces nodes: it launches new ones only after EC2 has terminated the old ones."""
 
 import pytest
 
@@ -10,7 +10,7 @@ ROLLBACK = "UPDATE_ROLLBACK_IN_PROGRESS"
 
 
 class Terminations:
-    """EC2's view of the fleet's instances, which take a while to be terminated after their group has let go of them."""
+    """EC2's view of the fleet's instances, which take a while to terminate after leaving their group."""
 
     def __init__(self, fleet: Fleet, clock: Clock, seconds: float) -> None:
         self._before, self._fleet, self._clock, self._seconds = fleet.instances, fleet, clock, seconds
@@ -25,7 +25,9 @@ class Terminations:
 
 @pytest.fixture
 def before(fleet: Fleet, clock: Clock, functions: Lambda, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The nodes before an update that wants others. They take five minutes to go; new ones prove themselves."""
+    """The nodes before an update that requires new ones. They take five minutes to terminate; new ones become
+    proven.
+    """
     monkeypatch.setattr(fleet_readiness, "describe_instances", Terminations(fleet, clock, 300).describe)
     before = fleet.instances
     fleet.versions.update(dict.fromkeys(before, "1"))
@@ -40,12 +42,12 @@ def before(fleet: Fleet, clock: Clock, functions: Lambda, monkeypatch: pytest.Mo
 
 
 def follow(gate: Run, functions: Lambda) -> None:
-    """Run the invocations that the function asked for, until there are none left."""
+    """Run the invocations that the function requested until none is left."""
     while functions.events:
         gate(functions.events.pop(0))
 
 
-def test_nodes_of_another_version_are_terminated_before_others_are_launched(
+def test_old_nodes_terminate_before_new_ones_are_launched(
     gate: Run, fleet: Fleet, clock: Clock, before: list[str], cloudformation: CloudFormation
 ) -> None:
     fleet.version = "2"
@@ -56,7 +58,7 @@ def test_nodes_of_another_version_are_terminated_before_others_are_launched(
     assert clock.now > NOON.timestamp() + 300
 
 
-def test_nodes_of_the_wanted_version_stay(
+def test_nodes_of_wanted_version_stay(
     gate: Run, fleet: Fleet, before: list[str], cloudformation: CloudFormation
 ) -> None:
     gate(request_type="Update")
@@ -73,7 +75,7 @@ def test_nodes_in_another_subnet_are_replaced(gate: Run, fleet: Fleet, before: l
 def test_nodes_are_replaced_once_for_any_launched_version(
     gate: Run, fleet: Fleet, before: list[str], cloudformation: CloudFormation
 ) -> None:
-    """An app may have overridden the version, such as by $Latest."""
+    """An app may have overridden the version, for example with $Latest."""
     fleet.version = "3"
     gate(request_type="Update", LaunchTemplateVersion="2")
     assert fleet.sizes == [0, 2]
@@ -81,7 +83,7 @@ def test_nodes_are_replaced_once_for_any_launched_version(
     assert cloudformation.response["Status"] == "SUCCESS"
 
 
-def test_a_replacement_continues_in_the_next_invocation(
+def test_replacement_continues_in_next_invocation(
     gate: Run,
     fleet: Fleet,
     clock: Clock,
@@ -100,7 +102,7 @@ def test_a_replacement_continues_in_the_next_invocation(
     assert clock.now > NOON.timestamp() + 1200
 
 
-def test_nodes_that_are_not_terminated_in_time_fail_the_deployment_by_name(
+def test_nodes_not_terminated_in_time_are_named_in_failure(
     gate: Run, fleet: Fleet, before: list[str], cloudformation: CloudFormation
 ) -> None:
     fleet.version = "2"
@@ -118,7 +120,7 @@ def test_sleep_ends_nodes_of_any_version(gate: Run, fleet: Fleet, cloudformation
 
 
 @pytest.mark.parametrize("group_first", [True, False], ids=["the group first", "this resource first"])
-def test_after_a_rollback_the_nodes_of_before_come_back(
+def test_rollback_restores_nodes_of_old_version(
     gate: Run,
     fleet: Fleet,
     functions: Lambda,
@@ -127,7 +129,7 @@ def test_after_a_rollback_the_nodes_of_before_come_back(
     cloudformation: CloudFormation,
     group_first: bool,
 ) -> None:
-    """In which order CloudFormation takes the group and this resource back is documented nowhere."""
+    """The order in which CloudFormation reverts the group and this resource is undocumented."""
     fleet.versions.update(dict.fromkeys(before, "2"))
     fleet.version = "1" if group_first else "2"
     cloudformation.status = ROLLBACK
@@ -149,7 +151,7 @@ def test_after_a_rollback_the_nodes_of_before_come_back(
     assert len(cloudformation.bodies) == 1
 
 
-def test_a_later_deployment_ends_what_follows_a_rollback(
+def test_later_deployment_ends_invocations_of_a_rollback(
     gate: Run, fleet: Fleet, functions: Lambda, before: list[str], cloudformation: CloudFormation
 ) -> None:
     fleet.versions.update(dict.fromkeys(before, "2"))
@@ -162,7 +164,7 @@ def test_a_later_deployment_ends_what_follows_a_rollback(
 
 
 @pytest.mark.usefixtures("before")
-def test_a_deployment_that_is_cancelled_leaves_the_group_to_the_rollback(
+def test_cancelled_deployment_leaves_the_group_to_the_rollback(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     def cancel() -> None:
@@ -174,7 +176,7 @@ def test_a_deployment_that_is_cancelled_leaves_the_group_to_the_rollback(
     assert cloudformation.response["Reason"] == "the deployment is rolled back"
 
 
-def test_a_cancelled_deployment_does_not_answer_as_its_rollback(
+def test_cancelled_deployment_does_not_answer_for_its_rollback(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     fleet.room = 2

@@ -1,4 +1,4 @@
-"""Custom::TrnFleetGate gives the group its size: at a deployment, in a rollback, and at deletion."""
+"""Custom::TrnFleetGate sets the size of the group at a deployment, in a rollback, and at deletion."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from trainium_runtime.handlers import fleet_readiness
 
 
 @pytest.mark.parametrize("nodes", [1, 4])
-def test_the_group_gets_the_size_that_the_deployment_asks_for(
+def test_group_gets_the_size_of_the_deployment(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation, nodes: int
 ) -> None:
     fleet.room = nodes
@@ -20,7 +20,7 @@ def test_the_group_gets_the_size_that_the_deployment_asks_for(
     assert fleet.sizes == [nodes]
 
 
-def test_nodes_stopped_by_hand_end_the_waiting_deployment(
+def test_manual_stop_of_nodes_ends_the_waiting_deployment(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     def stop() -> None:
@@ -33,7 +33,7 @@ def test_nodes_stopped_by_hand_end_the_waiting_deployment(
     assert fleet.sizes == []
 
 
-def test_rollback_is_not_delayed_and_reports_the_nodes(
+def test_rollback_does_not_wait_and_reports_the_nodes(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
     first, second = fleet.instances
@@ -46,20 +46,20 @@ def test_rollback_is_not_delayed_and_reports_the_nodes(
     assert clock.now == NOON.timestamp()
 
 
-def test_a_rollback_gives_the_group_the_size_it_had(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
+def test_rollback_restores_the_size_of_the_group(gate: Run, fleet: Fleet, cloudformation: CloudFormation) -> None:
     cloudformation.status = "UPDATE_ROLLBACK_IN_PROGRESS"
     gate(request_type="Update", Nodes="1")
     assert len(fleet.instances) == 1
 
 
 @pytest.mark.parametrize("broken", ["RecordsBucket", "GroupName"])
-def test_nothing_fails_a_rollback(gate: Run, cloudformation: CloudFormation, broken: str) -> None:
+def test_error_does_not_fail_a_rollback(gate: Run, cloudformation: CloudFormation, broken: str) -> None:
     cloudformation.status = "UPDATE_ROLLBACK_IN_PROGRESS"
     gate(request_type="Update", **{broken: "nonsense"})
     assert cloudformation.response["Status"] == "SUCCESS"
 
 
-def test_at_deletion_every_node_is_terminated_first(
+def test_deletion_terminates_every_node_first(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     going = [{i: {"State": {"Name": state}} for i in fleet.instances} for state in ("shutting-down", "terminated")]
@@ -70,7 +70,7 @@ def test_at_deletion_every_node_is_terminated_first(
     assert cloudformation.response["Status"] == "SUCCESS"
 
 
-def test_a_node_that_does_not_go_holds_the_deletion_until_the_deadline(
+def test_unterminated_node_delays_deletion_until_the_deadline(
     gate: Run, clock: Clock, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck = {"i-1": {"State": {"Name": "shutting-down"}}}

@@ -1,4 +1,4 @@
-"""The clock's function and unused nodes."""
+"""The schedule's function and unused nodes."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def run(queue: str) -> Run:  # noqa: ARG001
 
 
 def write_usage(minutes_idle: float, *, at: float, state: str = "idle") -> None:
-    """By every node, so many hours after noon."""
+    """Written by every node at this hour after noon."""
     written = {
         "state": state,
         "at": (NOON + timedelta(hours=at)).isoformat(),
@@ -46,7 +46,7 @@ def write_usage(minutes_idle: float, *, at: float, state: str = "idle") -> None:
 IDLE = {"IDLE_MINUTES": "60", "RECORDS_BUCKET": BUCKET}
 
 
-def test_unused_nodes_stop_after_one_notice_and_can_be_launched_again(run: Run, queue: str) -> None:
+def test_unused_nodes_stop_after_one_notice_and_can_be_restarted(run: Run, queue: str) -> None:
     for minutes in (40, 50, 55, 60, 65):
         write_usage(minutes, at=2)
         run(2, **IDLE)
@@ -71,20 +71,20 @@ def test_unused_nodes_stop_after_one_notice_and_can_be_launched_again(run: Run, 
     ],
     ids=["nothing written", "written long ago", "in use", "job not over"],
 )
-def test_nodes_whose_use_is_unknown_or_that_are_used_run_on(run: Run, make: Callable[[], Any]) -> None:
+def test_used_nodes_and_nodes_of_unknown_use_keep_running(run: Run, make: Callable[[], Any]) -> None:
     make()
     run(12, **IDLE)
     assert desired() == 2
 
 
-def test_nodes_end_at_the_end_also_when_their_use_cannot_be_read(run: Run) -> None:
+def test_nodes_of_unreadable_use_end_at_the_end(run: Run) -> None:
     denied = PartialClient(client("s3"), get_object=ClientError({"Error": {"Code": "AccessDenied"}}, "GetObject"))
     with pytest.raises(ExceptionGroup):
         run(100, ENDS="100h", clients={"s3": denied}, **IDLE)
     assert desired() == 0
 
 
-def test_a_deployment_of_idle_nodes_keeps_them(run: Run) -> None:
+def test_deployment_of_idle_nodes_keeps_them(run: Run) -> None:
     write_usage(600, at=12)
     assert run(12, GATE_EVENT, **IDLE).nodes == 2
     assert desired() == 2

@@ -25,7 +25,7 @@ def send_event(
     return cloudformation.responses[-1]
 
 
-def test_a_kept_version_says_which_is_the_newest(cloudformation: CloudFormation) -> None:
+def test_kept_version_reports_the_newest(cloudformation: CloudFormation) -> None:
     first = send_event(cloudformation, "Create")
     assert first["Data"]["Summary"] == "version 1 of lt-0123456789abcdef0 (the newest)"
     later = send_event(cloudformation, "Update", first["PhysicalResourceId"], LatestVersion="2")
@@ -56,12 +56,12 @@ def test_earlier_version_is_used_only_in_a_rollback(
     assert received["unknown"]
 
 
-def test_deletion_is_answered(cloudformation: CloudFormation) -> None:
+def test_deletion_gets_a_response(cloudformation: CloudFormation) -> None:
     assert send_event(cloudformation, "Delete", "any")["Status"] == "SUCCESS"
 
 
 @pytest.mark.parametrize("missing", ["Settings", "LatestVersion"])
-def test_an_error_is_a_failed_response(cloudformation: CloudFormation, missing: str) -> None:
+def test_error_is_a_failed_response(cloudformation: CloudFormation, missing: str) -> None:
     offered = {name: value for name, value in OFFER.items() if name != missing}
     launch_template_version.handle(cloudformation.event("Create", offered), None)
     assert cloudformation.response["Status"] == "FAILED"

@@ -1,4 +1,4 @@
-"""The node reconciler against moto's Auto Scaling, EC2 and S3, which check its requests."""
+"""The node reconciler against moto's Auto Scaling, EC2 and S3, which validate its requests."""
 
 import json
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def fleet() -> Fleet:
 
 @pytest.fixture
 def keep(fleet: Fleet) -> Keep:  # noqa: ARG001
-    """Call the node reconciler; `limit`: replacements, `clients`: those that differ from moto's."""
+    """Call the node reconciler; `limit`: of replacements, `clients`: replace those of moto."""
 
     def call(event: dict[str, Any] | None = None, *, limit: int = 0, now: Any = NOON, **clients: Any) -> None:
         keeper = NodeReconciler(
@@ -42,7 +42,7 @@ def keep(fleet: Fleet) -> Keep:  # noqa: ARG001
 
 
 def about(key: str) -> dict[str, Any]:
-    """What EventBridge says of an object (S3 user guide, EventBridge event message structure)."""
+    """The EventBridge event of an object (S3 user guide, EventBridge event message structure)."""
     return {
         "source": "aws.s3",
         "detail-type": "Object Created",
@@ -79,12 +79,12 @@ def address(instance: str) -> str:
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """What was logged, without levels."""
+    """Logged lines, without levels."""
     logged = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return [{name: value for name, value in line.items() if name != "level"} for line in logged]
 
 
-def test_the_membership_is_written_once_every_node_is_proven(keep: Keep, fleet: Fleet) -> None:
+def test_membership_is_written_once_every_node_is_proven(keep: Keep, fleet: Fleet) -> None:
     first, second = sorted(fleet.instances)
     fleet.prove(first, connected=False)
     keep()
@@ -94,8 +94,8 @@ def test_the_membership_is_written_once_every_node_is_proven(keep: Keep, fleet: 
     assert membership() == Membership.of({first: address(first), second: address(second)})
 
 
-def test_an_address_in_the_membership_is_the_one_that_ec2_reports(keep: Keep, fleet: Fleet) -> None:
-    """A node could write a command there, which every other node would run."""
+def test_membership_has_the_addresses_of_ec2(keep: Keep, fleet: Fleet) -> None:
+    """A node could otherwise write a command there, which every other node would run."""
     for instance in fleet.instances:
         sent = {"instance_id": instance, "state": "proven", "address": "$(reboot)", "time": "now"}
         fleet.write(instance, json.dumps(sent))
@@ -105,7 +105,7 @@ def test_an_address_in_the_membership_is_the_one_that_ec2_reports(keep: Keep, fl
     assert {member.address for member in written.members} == {address(i) for i in fleet.instances}
 
 
-def test_a_group_that_has_not_all_its_nodes_gets_no_membership(keep: Keep, fleet: Fleet) -> None:
+def test_incomplete_group_gets_no_membership(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     group = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
     group["AutoScalingGroups"][0]["DesiredCapacity"] = 3
@@ -113,7 +113,7 @@ def test_a_group_that_has_not_all_its_nodes_gets_no_membership(keep: Keep, fleet
     assert membership() is None
 
 
-def test_a_membership_that_is_right_is_not_written_again(keep: Keep, fleet: Fleet) -> None:
+def test_correct_membership_is_not_written_again(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     keep()
     forbidden = PartialClient(client("s3"), put_object=AssertionError("written"))
@@ -145,20 +145,20 @@ def test_concurrently_changed_membership_is_read_again(keep: Keep, fleet: Fleet)
     assert len(looks) == 2
 
 
-def test_a_node_that_is_on_its_way_out_is_not_marked_again(keep: Keep, fleet: Fleet) -> None:
+def test_terminating_node_is_not_marked_again(keep: Keep, fleet: Fleet) -> None:
     fleet.fail(fleet.instances[0], "no driver")
     keep(limit=2)
     again = PartialClient(client("autoscaling"), set_instance_health=AssertionError("marked again"))
     keep(limit=2, autoscaling=again)
 
 
-def test_a_node_that_leaves_during_a_run_is_no_error(keep: Keep, fleet: Fleet) -> None:
+def test_node_that_leaves_during_a_run_is_no_error(keep: Keep, fleet: Fleet) -> None:
     fleet.fail(fleet.instances[0], "no driver")
     gone = ClientError({"Error": {"Code": "ValidationError", "Message": "not found"}}, "SetInstanceHealth")
     keep(limit=1, autoscaling=PartialClient(client("autoscaling"), set_instance_health=gone))
 
 
-def test_instances_are_tagged_with_their_state_and_the_reason(keep: Keep, fleet: Fleet) -> None:
+def test_instances_are_tagged_with_their_state_and_reason(keep: Keep, fleet: Fleet) -> None:
     first, second = fleet.instances
     fleet.prove(first, connected=False)
     fleet.fail(second, "no driver")
@@ -167,7 +167,7 @@ def test_instances_are_tagged_with_their_state_and_the_reason(keep: Keep, fleet:
     assert tags(second) == {"trn:node": "failed", "trn:reason": "no driver; being replaced (1 of 1)"}
 
 
-def test_instance_unknown_to_ec2_does_not_prevent_tagging_others(keep: Keep, fleet: Fleet) -> None:
+def test_instance_unknown_to_ec2_does_not_prevent_other_tags(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     calls: list[list[str]] = []
 
@@ -182,10 +182,8 @@ def test_instance_unknown_to_ec2_does_not_prevent_tagging_others(keep: Keep, fle
     assert calls == [fleet.instances, *([instance] for instance in fleet.instances)]
 
 
-def test_a_record_whose_event_got_lost_goes_to_the_log_once(
-    keep: Keep, fleet: Fleet, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Such as one that was written before the rule was there."""
+def test_record_with_a_lost_event_is_logged_once(keep: Keep, fleet: Fleet, capsys: pytest.CaptureFixture[str]) -> None:
+    """For example one that was written before the rule existed."""
     first, second = fleet.instances
     fleet.prove(first, connected=False)
     keep()
@@ -196,13 +194,13 @@ def test_a_record_whose_event_got_lost_goes_to_the_log_once(
     assert logged == [first, second]
 
 
-def test_a_membership_is_never_older_than_the_one_it_replaces(keep: Keep, fleet: Fleet) -> None:
-    """Two invocations at once: the one that saw less of the group must not have the last word."""
+def test_membership_is_never_replaced_by_an_older_one(keep: Keep, fleet: Fleet) -> None:
+    """Of two concurrent invocations, the one with the older view of the group must not write last."""
     fleet.prove(*fleet.instances, connected=False)
     old = client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
 
     class Slow(PartialClient):
-        """Answers with the group as it was, after another invocation has seen it as it is."""
+        """Answers with the old group after another invocation has read the current one."""
 
         calls = 0
 
@@ -221,7 +219,7 @@ def test_a_membership_is_never_older_than_the_one_it_replaces(keep: Keep, fleet:
     assert written.instance_ids == set(fleet.instances)
 
 
-def test_a_record_of_an_instance_of_no_interest_is_logged_and_ignored(
+def test_record_of_foreign_instance_is_logged_and_ignored(
     keep: Keep, fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet.fail("i-0aaaaaaaaaaaaaaaa", "gone since")
@@ -232,7 +230,7 @@ def test_a_record_of_an_instance_of_no_interest_is_logged_and_ignored(
 
 
 @pytest.mark.parametrize("key", ["nodes/../cluster.json", "nodes/i-1.json", "other/i-1.json"])
-def test_an_event_about_no_record_is_reported_and_does_nothing(
+def test_event_of_another_object_is_reported_and_ignored(
     keep: Keep, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keep(about(key))
@@ -240,14 +238,14 @@ def test_an_event_about_no_record_is_reported_and_does_nothing(
 
 
 @pytest.mark.parametrize("event", [{"detail": []}, {"detail": {"object": 1}}, {"detail-type": ["x"]}], ids=str)
-def test_an_event_of_another_form_starts_a_run_all_the_same(keep: Keep, fleet: Fleet, event: dict[str, Any]) -> None:
+def test_event_of_unknown_form_starts_a_run(keep: Keep, fleet: Fleet, event: dict[str, Any]) -> None:
     fleet.prove(*fleet.instances, connected=False)
     keep(event)
     assert membership() is not None
 
 
 @pytest.mark.parametrize("garbage", ["", "[" * 50_000, '{"state": "proven"}'])
-def test_a_record_that_is_garbage_is_a_failed_node_and_nothing_worse(keep: Keep, fleet: Fleet, garbage: str) -> None:
+def test_malformed_record_is_a_failed_node(keep: Keep, fleet: Fleet, garbage: str) -> None:
     first, second = fleet.instances
     fleet.prove(first, connected=False)
     fleet.write(second, garbage)
@@ -257,7 +255,7 @@ def test_a_record_that_is_garbage_is_a_failed_node_and_nothing_worse(keep: Keep,
     assert tags(first)["trn:node"] == "proven"
 
 
-def test_what_cannot_be_done_keeps_nothing_else_from_being_done_and_is_reported(keep: Keep, fleet: Fleet) -> None:
+def test_failed_step_is_reported_and_does_not_stop_others(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     denied = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "CreateTags")
     with pytest.RaisesGroup(ClientError):
@@ -282,7 +280,7 @@ def test_nodes_are_notified_of_the_end_of_their_capacity_block(keep: Keep, fleet
     assert "cr-0123456789abcdef0 ends at 13:30 UTC" in notice.reason
 
 
-def test_nodes_of_an_ultraserver_are_notified_of_their_own_begin_of_termination(
+def test_ultraserver_nodes_are_notified_of_their_earlier_end(
     keep: Keep, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     described = {i: {"InstanceType": "trn2u.48xlarge"} for i in fleet.instances}
@@ -293,7 +291,7 @@ def test_nodes_of_an_ultraserver_are_notified_of_their_own_begin_of_termination(
     assert written.notices[0].at == "2026-11-21T12:30:00Z"
 
 
-def test_a_notice_that_is_long_past_is_taken_away(keep: Keep) -> None:
+def test_outdated_notice_is_removed(keep: Keep) -> None:
     keep(warning("Capacity Block Expiration Warning"))
     keep(now=NOON + timedelta(hours=3))
     written = membership()
@@ -301,14 +299,14 @@ def test_a_notice_that_is_long_past_is_taken_away(keep: Keep) -> None:
     assert written.notices == ()
 
 
-def test_a_warning_without_an_end_is_an_error_and_the_rest_is_done(keep: Keep, fleet: Fleet) -> None:
+def test_warning_without_end_is_an_error_and_the_rest_is_done(keep: Keep, fleet: Fleet) -> None:
     fleet.prove(*fleet.instances, connected=False)
     with pytest.RaisesGroup(ValueError):
         keep(warning("Capacity Block Expiration Warning", **{"end-date": "soon"}))
     assert tags(fleet.instances[0])["trn:node"] == "proven"
 
 
-def test_the_function_reads_its_settings_from_its_environment(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_function_reads_its_settings_from_its_environment(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet.fail(fleet.instances[0], "no driver")
     settings = {"GROUP": GROUP, "REPLACEMENTS": "1", "RECORDS_BUCKET": BUCKET, "RECORDS_PREFIX": PREFIX}
     for name, value in settings.items():

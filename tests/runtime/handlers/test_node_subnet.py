@@ -1,4 +1,4 @@
-"""Custom::TrnNodeSubnet: which subnet it chooses, and what it says when there is none."""
+"""Custom::TrnNodeSubnet: the subnet that it selects, and its message if there is none."""
 
 from typing import Any
 
@@ -41,12 +41,12 @@ def send_event(
     return cloudformation.responses[-1]
 
 
-def test_the_first_subnet_in_a_zone_that_offers_the_type_is_chosen(cloudformation: CloudFormation) -> None:
+def test_first_subnet_in_a_zone_with_the_type_is_selected(cloudformation: CloudFormation) -> None:
     chosen = send_event(cloudformation, "Create", [*SUBNETS])
     assert (chosen["PhysicalResourceId"], chosen["Data"]) == ("subnet-2", {"SubnetId": "subnet-2"})
 
 
-def test_the_choice_is_kept_while_its_subnet_is_among_those_given(cloudformation: CloudFormation) -> None:
+def test_selection_is_kept_while_its_subnet_is_given(cloudformation: CloudFormation) -> None:
     assert send_event(cloudformation, "Update", [*SUBNETS], "subnet-3")["PhysicalResourceId"] == "subnet-3"
     assert (
         send_event(cloudformation, "Update", ["subnet-1", "subnet-2"], "subnet-3")["PhysicalResourceId"] == "subnet-2"
@@ -54,7 +54,7 @@ def test_the_choice_is_kept_while_its_subnet_is_among_those_given(cloudformation
 
 
 @pytest.mark.parametrize(("subnets", "kind"), [(["subnet-1"], "trn1.32xlarge"), ([*SUBNETS], "trn9.large")])
-def test_no_subnet_in_an_offering_zone_fails_with_the_zones(
+def test_no_subnet_in_a_zone_with_the_type_fails_with_zones(
     cloudformation: CloudFormation, subnets: list[str], kind: str
 ) -> None:
     failed = send_event(cloudformation, "Create", subnets, InstanceType=kind)
@@ -63,5 +63,5 @@ def test_no_subnet_in_an_offering_zone_fails_with_the_zones(
     assert f"do: {'usw2-az4' if kind == 'trn1.32xlarge' else 'none'}" in failed["Reason"]
 
 
-def test_deletion_is_answered(cloudformation: CloudFormation) -> None:
+def test_deletion_gets_a_response(cloudformation: CloudFormation) -> None:
     assert send_event(cloudformation, "Delete", [*SUBNETS], "subnet-2")["Status"] == "SUCCESS"

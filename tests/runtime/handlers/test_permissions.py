@@ -1,4 +1,4 @@
-"""Permissions that are given in the same deployment, and are not known everywhere yet."""
+"""Permissions that are granted in the same deployment and are not effective everywhere yet."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refused(times: int, code: str = "AccessDenied") -> Callable[[], str]:
-    """What is refused so many times, and then done."""
+    """A call that is denied this many times and then succeeds."""
     responses = [ClientError({"Error": {"Code": code}}, "PutObject")] * times
 
     def action() -> str:
@@ -26,16 +26,16 @@ def refused(times: int, code: str = "AccessDenied") -> Callable[[], str]:
     return action
 
 
-def test_what_is_denied_at_first_is_done_once_it_is_permitted() -> None:
+def test_denied_call_is_retried_until_it_is_allowed() -> None:
     assert permissions.retry_until_permitted(refused(3)) == "done"
 
 
-def test_what_stays_denied_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permanent_denial_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permissions, "_TIMEOUT_S", 0.1)
     with pytest.raises(ClientError):
         permissions.retry_until_permitted(refused(10_000))
 
 
-def test_nothing_but_a_denial_is_waited_for() -> None:
+def test_only_a_denial_is_retried() -> None:
     with pytest.raises(ClientError):
         permissions.retry_until_permitted(refused(1, code="NoSuchBucket"))

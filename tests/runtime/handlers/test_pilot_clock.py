@@ -1,4 +1,4 @@
-"""The clock's function against moto's Auto Scaling, SNS and SQS, which check what it asks for."""
+"""The schedule's function against moto's Auto Scaling, SNS and SQS, which validate its requests."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -48,7 +48,7 @@ def inbox(queue: str) -> Callable[[], list[dict[str, str]]]:
     return partial(messages, queue)
 
 
-def test_at_the_end_nodes_go_and_the_reason_is_kept_and_published(run: Run, inbox: Callable[[], list[Any]]) -> None:
+def test_nodes_stop_at_the_end_and_reason_is_stored_and_published(run: Run, inbox: Callable[[], list[Any]]) -> None:
     for _ in range(3):
         run(100, ENDS="100h")
     assert desired() == 0
@@ -59,7 +59,7 @@ def test_at_the_end_nodes_go_and_the_reason_is_kept_and_published(run: Run, inbo
     assert "trn extend 8h" in message["Message"]
 
 
-def test_a_warning_is_sent_once_and_says_when_and_what(run: Run, inbox: Callable[[], list[Any]]) -> None:
+def test_warning_is_sent_once_with_time_and_action(run: Run, inbox: Callable[[], list[Any]]) -> None:
     run(80, ENDS="100h", ENDS_ACTION="destroy")
     run(81, ENDS="100h", ENDS_ACTION="destroy")
     (message,) = inbox()
@@ -68,7 +68,7 @@ def test_a_warning_is_sent_once_and_says_when_and_what(run: Run, inbox: Callable
     assert tags() == {NOTIFIED_TAG: "warned of 2026-11-25T16:00Z"}
 
 
-def test_a_warning_that_could_not_be_sent_is_sent_by_the_next_run(run: Run, inbox: Callable[[], list[Any]]) -> None:
+def test_unsent_warning_is_sent_by_the_next_run(run: Run, inbox: Callable[[], list[Any]]) -> None:
     silent = PartialClient(client("sns"), publish=ClientError({"Error": {"Code": "InternalError"}}, "Publish"))
     with pytest.raises(ExceptionGroup):
         run(80, ENDS="100h", clients={"sns": silent})
@@ -78,7 +78,7 @@ def test_a_warning_that_could_not_be_sent_is_sent_by_the_next_run(run: Run, inbo
 
 
 @pytest.mark.parametrize("call", ["publish", "tag_resource"])
-def test_nodes_and_stack_go_when_sns_refuses(run: Run, stack: Stack, call: str) -> None:
+def test_nodes_and_stack_are_removed_despite_sns_errors(run: Run, stack: Stack, call: str) -> None:
     refused = PartialClient(client("sns"), **{call: ClientError({"Error": {"Code": "InternalError"}}, call)})
     for hours in (100, 100.1):
         with pytest.raises(ExceptionGroup):
@@ -98,14 +98,14 @@ def test_nodes_stop_and_warn_once_when_tags_are_unreadable(run: Run, inbox: Call
     assert [message["Subject"] for message in inbox()] == ["trn-pilot nodes stopped"]
 
 
-def test_nodes_stop_at_the_end_if_the_capacity_block_is_unknown(run: Run) -> None:
+def test_nodes_stop_at_the_end_if_capacity_block_is_unknown(run: Run) -> None:
     silent = ClientError({"Error": {"Code": "UnauthorizedOperation"}}, "DescribeCapacityReservations")
     ec2 = PartialClient(client("ec2"), describe_capacity_reservations=silent)
     run(100, ENDS="100h", CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
     assert desired() == 0
 
 
-def test_an_extended_pilot_gets_its_nodes_back(run: Run) -> None:
+def test_extended_pilot_gets_its_nodes_back(run: Run) -> None:
     run(100, ENDS="100h")
     run(101, ENDS="200h")
     assert (desired(), tags()) == (2, {})
@@ -119,13 +119,13 @@ def test_group_stopped_by_hand_stays_stopped_until_a_deployment(run: Run) -> Non
 
 
 @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_IN_PROGRESS", "DELETE_IN_PROGRESS"])
-def test_while_the_stack_changes_nodes_come_back_only_for_the_gate(run: Run, stack: Stack, status: str) -> None:
+def test_changing_stack_gets_nodes_back_only_for_the_gate(run: Run, stack: Stack, status: str) -> None:
     run(100, ENDS="100h")
     stack.status = status
     assert run(101, ENDS="200h").nodes == 2
     assert (desired(), list(tags())) == (0, [STOPPED_TAG])
     assert run(101, GATE_EVENT, ENDS="200h").nodes == 2
-    assert tags() == {}  # the gate gives the group its size
+    assert tags() == {}  # The gate sets the size of the group.
 
 
 @pytest.mark.parametrize("event", [SCHEDULE, GATE_EVENT])
@@ -135,7 +135,7 @@ def test_waking_cluster_is_not_put_back_to_sleep(run: Run, event: dict[str, Any]
 
 
 def spent(name: str) -> dict[str, Any]:
-    """What SNS calls a function with (Lambda developer guide, using Lambda with Amazon SNS)."""
+    """The event with which SNS calls a function (Lambda developer guide, using Lambda with Amazon SNS)."""
     message = f"AWS Budget Notification\nBudget Name: {name}\nAlert Type: ACTUAL"
     return {"Records": [{"EventSource": "aws:sns", "Sns": {"Message": message}}]}
 
@@ -157,7 +157,7 @@ def test_spent_budget_notifies_jobs_and_people_then_stops_nodes(
     assert "terminated at 2026-11-21T13:15Z: the budget of $500 is spent" in soon["Message"]
 
 
-def test_nodes_stop_at_once_when_a_spent_budget_cannot_be_remembered(run: Run) -> None:
+def test_nodes_stop_immediately_if_spent_budget_cannot_be_stored(run: Run) -> None:
     refused = ClientError({"Error": {"Code": "AccessDenied"}}, "TagResource")
     with pytest.raises(ExceptionGroup):
         run(1, spent(BUDGET), clients={"sns": PartialClient(client("sns"), tag_resource=refused)}, **BUDGETED)
@@ -165,28 +165,26 @@ def test_nodes_stop_at_once_when_a_spent_budget_cannot_be_remembered(run: Run) -
 
 
 @pytest.mark.parametrize("event", [spent("another"), {"Records": [{}]}, {"Records": []}, {}])
-def test_a_message_about_something_else_stops_nothing(run: Run, event: dict[str, Any]) -> None:
+def test_message_about_something_else_stops_nothing(run: Run, event: dict[str, Any]) -> None:
     run(1, event, BUDGET=BUDGET, BUDGET_USD="500")
     assert (desired(), tags()) == (2, {})
 
 
-def test_the_stack_is_deleted_once_its_nodes_are_gone(run: Run, stack: Stack) -> None:
+def test_stack_is_deleted_once_its_nodes_have_ended(run: Run, stack: Stack) -> None:
     run(100, ENDS="100h", ENDS_ACTION="destroy")
     assert stack.deleted == []
     run(100.1, ENDS="100h", ENDS_ACTION="destroy")
     assert stack.deleted == [STACK_ID]
 
 
-def test_a_stack_is_not_deleted_while_it_changes_or_goes_already(run: Run, stack: Stack) -> None:
+def test_changing_stack_is_not_deleted(run: Run, stack: Stack) -> None:
     run(100, ENDS="100h", ENDS_ACTION="destroy")
     for stack.status in ("UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS"):
         run(100.1, ENDS="100h", ENDS_ACTION="destroy")
     assert stack.deleted == []
 
 
-def test_a_deletion_that_is_refused_is_tried_again_and_published_once(
-    run: Run, stack: Stack, inbox: Callable[[], list[Any]]
-) -> None:
+def test_refused_deletion_is_retried_and_published_once(run: Run, stack: Stack, inbox: Callable[[], list[Any]]) -> None:
     run(100, ENDS="100h", ENDS_ACTION="destroy")
     stack.refusal = "TerminationProtection is enabled"
     for _ in range(3):
@@ -202,12 +200,12 @@ def test_a_deletion_that_is_refused_is_tried_again_and_published_once(
 
 
 def of_standby() -> dict[str, Any]:
-    """An Auto Scaling group of none with a node that it does not terminate."""
+    """An Auto Scaling group for no nodes with one node that it does not terminate."""
     left = {"AutoScalingGroups": [{"DesiredCapacity": 0, "Instances": [{"LifecycleState": "Standby"}]}]}
     return {"autoscaling": PartialClient(client("autoscaling"), describe_auto_scaling_groups=left)}
 
 
-def test_nodes_that_do_not_go_are_reported_once_and_keep_no_stack(
+def test_unterminated_nodes_are_reported_once_and_stack_is_deleted(
     run: Run, stack: Stack, inbox: Callable[[], list[Any]]
 ) -> None:
     for hours in (100.5, 101, 102):
@@ -231,7 +229,7 @@ def test_stack_without_group_is_warned_of_and_deleted(run: Run, stack: Stack, in
 SOON = {"at": "2026-11-25T16:00:00Z", "reason": "the pilot ends at 2026-11-25T16:00Z"}
 
 
-def test_a_deployment_withdraws_the_notice_of_an_end_that_it_moves(run: Run, keeper: Keeper) -> None:
+def test_deployment_that_moves_the_end_withdraws_the_notice(run: Run, keeper: Keeper) -> None:
     run(99.8, GATE_EVENT, ENDS="100h")
     run(99.9, GATE_EVENT, ENDS="200h")
     assert keeper.sent == [{"pilot-stop": SOON}, {"pilot-stop": None}]
@@ -244,7 +242,7 @@ def in_block(state: str = "active") -> dict[str, Any]:
     return {"ec2": PartialClient(client("ec2"), describe_capacity_reservations=found)}
 
 
-def test_nodes_come_with_a_capacity_block_and_go_before_it_does(run: Run, inbox: Callable[[], list[Any]]) -> None:
+def test_nodes_run_only_within_their_capacity_block(run: Run, inbox: Callable[[], list[Any]]) -> None:
     client("autoscaling").set_desired_capacity(AutoScalingGroupName=GROUP, DesiredCapacity=0)
     sizes: list[int] = []
     for hours in (1, 10.1, 33, 33.3):
@@ -254,7 +252,7 @@ def test_nodes_come_with_a_capacity_block_and_go_before_it_does(run: Run, inbox:
     assert [m["Subject"] for m in inbox()] == ["trn-pilot nodes started", "trn-pilot nodes stopped"]
 
 
-def test_a_question_that_ec2_refuses_changes_nothing(run: Run) -> None:
+def test_denied_ec2_call_changes_nothing(run: Run) -> None:
     refused = ClientError({"Error": {"Code": "RequestLimitExceeded"}}, "DescribeCapacityReservations")
     with pytest.raises(ClientError):
         run(
@@ -265,7 +263,7 @@ def test_a_question_that_ec2_refuses_changes_nothing(run: Run) -> None:
     assert desired() == 2
 
 
-def test_without_a_group_there_is_nothing_to_do(run: Run) -> None:
+def test_missing_group_needs_no_action(run: Run) -> None:
     client("autoscaling").delete_auto_scaling_group(AutoScalingGroupName=GROUP, ForceDelete=True)
     assert run(100, ENDS="100h").nodes == 0
 
@@ -303,16 +301,14 @@ def test_precompile_host_ends_with_the_pilot_only(
     assert [one["DesiredCapacity"] for one in found["AutoScalingGroups"]] == [hosts]
 
 
-def test_a_block_that_ec2_does_not_know_stops_the_nodes(run: Run) -> None:
+def test_capacity_block_unknown_to_ec2_stops_the_nodes(run: Run) -> None:
     unknown = ClientError({"Error": {"Code": "InvalidCapacityReservationId.NotFound"}}, "DescribeCapacityReservations")
     ec2 = PartialClient(client("ec2"), describe_capacity_reservations=unknown)
     run(11, CAPACITY_BLOCK="cr-1", clients={"ec2": ec2})
     assert desired() == 0
 
 
-def test_a_deletion_that_failed_is_tried_again_and_published_once(
-    run: Run, stack: Stack, inbox: Callable[[], list[Any]]
-) -> None:
+def test_failed_deletion_is_retried_and_published_once(run: Run, stack: Stack, inbox: Callable[[], list[Any]]) -> None:
     run(100, ENDS="100h", ENDS_ACTION="destroy")
     stack.status = "DELETE_FAILED"
     for _ in range(3):
@@ -323,7 +319,7 @@ def test_a_deletion_that_failed_is_tried_again_and_published_once(
     assert "[Topic]" in failed["Message"]
 
 
-def test_a_spent_budget_stops_the_nodes_until_it_is_raised(run: Run) -> None:
+def test_spent_budget_stops_nodes_until_it_is_raised(run: Run) -> None:
     run(1, spent(BUDGET), **BUDGETED)
     for hours in (1.25, 2):
         run(hours, **BUDGETED)

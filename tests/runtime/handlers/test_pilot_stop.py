@@ -1,4 +1,4 @@
-"""The notices in the membership after the clock notifies the node reconciler that nodes stop soon."""
+"""The notices in the membership after the schedule tells the node reconciler that nodes stop soon."""
 
 from datetime import UTC, datetime
 
@@ -11,13 +11,13 @@ STOP = StopNotice(at=datetime(2026, 11, 21, 12, 15, tzinfo=UTC), reason="the pil
 STOP_NOTICE = Notice(kind="pilot-stop", at="2026-11-21T12:15:00Z", reason="the pilot ends")
 
 
-def test_nodes_are_reported_once_when_and_why_they_stop() -> None:
+def test_stop_is_announced_once_with_time_and_reason() -> None:
     assert updated_notices(updated_notices((BLOCK,), event_of(STOP)), event_of(STOP)) == (BLOCK, STOP_NOTICE)
 
 
-def test_what_the_clock_takes_back_is_taken_back_and_nothing_else() -> None:
+def test_withdrawal_removes_only_the_notice_of_the_schedule() -> None:
     assert updated_notices((BLOCK, STOP_NOTICE), event_of(None)) == (BLOCK,)
 
 
-def test_an_event_that_is_not_the_clocks_changes_nothing() -> None:
+def test_event_of_another_sender_changes_nothing() -> None:
     assert updated_notices((BLOCK, STOP_NOTICE), {"detail-type": "Object Created"}) == (BLOCK, STOP_NOTICE)

@@ -1,4 +1,4 @@
-"""The function that ends the host which compiles ahead, and its job, against moto's Auto Scaling and S3."""
+"""The function that ends the precompile host and its job, against moto's Auto Scaling and S3."""
 
 import json
 from typing import Any
@@ -19,12 +19,12 @@ def host() -> Fleet:
     return Fleet(nodes=1, region=REGION)
 
 
-def test_the_report_of_the_host_ends_it(host: Fleet) -> None:
+def test_report_of_the_host_ends_it(host: Fleet) -> None:
     assert end_host(report_of(host.instances[0]), client("autoscaling"), GROUP)
     assert host.instances == []
 
 
-def test_a_late_report_of_an_earlier_host_does_not_end_the_next(host: Fleet) -> None:
+def test_late_report_of_an_earlier_host_does_not_end_the_next(host: Fleet) -> None:
     assert not end_host(report_of("i-0123456789abcdef0"), client("autoscaling"), GROUP)
     assert len(host.instances) == 1
 
@@ -34,7 +34,7 @@ BEFORE, NOW, AFTER = "2026-11-23T11:59:59Z", "2026-11-23T12:00:00Z", "2026-11-23
 
 
 def activity(kind: str, **detail: str) -> dict[str, Any]:
-    """As Auto Scaling sends it, with the parts that are looked at."""
+    """The event of Auto Scaling, with the parts that the function reads."""
     return {"source": "aws.autoscaling", "detail-type": kind, "time": NOW, "detail": {**detail}}
 
 
@@ -73,7 +73,7 @@ def test_job_without_its_host_fails_and_starts_no_other(host: Fleet, event: dict
 
 
 @pytest.mark.usefixtures("host")
-def test_the_last_message_of_the_host_is_the_reason() -> None:
+def test_last_message_of_the_host_is_the_reason() -> None:
     put("precompile.json", {"id": "precompile-a", "submitted_at": BEFORE})
     put("precompile/AROAEXAMPLEEXAMPLE0:i-1.json", {"state": "failed", "reason": "setup.sh: exit 3"})
     assert close(ended())
@@ -81,7 +81,7 @@ def test_the_last_message_of_the_host_is_the_reason() -> None:
 
 
 @pytest.mark.usefixtures("host")
-def test_a_job_that_is_over_stays_as_it_ended() -> None:
+def test_ended_job_keeps_its_result() -> None:
     put("precompile.json", {"id": "precompile-a", "submitted_at": BEFORE})
     put("jobs/precompile-a/end.json", {"result": "succeeded"})
     assert not close(ended())
@@ -89,7 +89,7 @@ def test_a_job_that_is_over_stays_as_it_ended() -> None:
 
 
 @pytest.mark.parametrize("event", [ended(), ended(StartTime=BEFORE)], ids=["time", "begun"])
-def test_the_end_of_an_earlier_host_does_not_touch_the_next_job(host: Fleet, event: dict[str, Any]) -> None:
+def test_end_of_an_earlier_host_does_not_affect_the_next_job(host: Fleet, event: dict[str, Any]) -> None:
     put("precompile.json", {"id": "precompile-b", "submitted_at": AFTER})
     assert not close(event)
     assert end_of_job() is None

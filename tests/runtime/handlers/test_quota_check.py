@@ -24,7 +24,7 @@ def plan(**settings: Any) -> Plan:
 
 
 def properties(**settings: Any) -> dict[str, str]:
-    """The properties of the gate of a plan, all text as CloudFormation hands them over."""
+    """The properties of the gate of a plan, as text from CloudFormation."""
     need = quota_need(plan(**settings))
     assert need is not None
     return {key: str(value) for key, value in need.to_properties().items()}
@@ -32,7 +32,7 @@ def properties(**settings: Any) -> dict[str, str]:
 
 @dataclass
 class Context:
-    """Lambda's context of an invocation with so many seconds left."""
+    """Lambda's context of an invocation with this many seconds left."""
 
     seconds: float = 120
 
@@ -42,7 +42,7 @@ class Context:
 
 @dataclass
 class Clock:
-    """Time that passes only in `sleep`."""
+    """A clock that advances only in `sleep`."""
 
     now: float = 0
     naps: int = 0
@@ -63,7 +63,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, event: dict[str, Any], *accounts: Any, context: Context | None = None) -> None:
-    """Run the handler. Each time it asks it meets the next of the accounts, the last one again and again."""
+    """Run the handler. Each call sees the next of the accounts, then the last one again."""
     ahead = list(accounts)
 
     def account_in(region: str) -> Any:
@@ -85,7 +85,7 @@ def test_sufficient_quota_continues_the_deployment(
     assert cloudformation.response["PhysicalResourceId"] == "trn-pilot/quota"
 
 
-def test_without_room_it_fails_with_what_preflight_says(
+def test_insufficient_quota_fails_with_the_text_of_preflight(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
 ) -> None:
     run(monkeypatch, cloudformation.event("Create", properties()), NO_ROOM)
@@ -94,7 +94,7 @@ def test_without_room_it_fails_with_what_preflight_says(
     assert all(part in cloudformation.response["Reason"] for part in (output.found, output.needed, output.fix))
 
 
-def test_without_an_answer_it_asks_again_and_then_fails_with_the_way_round_it(
+def test_unavailable_quota_is_retried_and_fails_with_workaround(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock
 ) -> None:
     run(monkeypatch, cloudformation.event("Create", properties()), UNAVAILABLE)
@@ -104,7 +104,7 @@ def test_without_an_answer_it_asks_again_and_then_fails_with_the_way_round_it(
     assert 0 < clock.now <= 60
 
 
-def test_a_permission_that_takes_a_while_to_be_known_is_waited_for(
+def test_permission_that_takes_effect_late_is_retried(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, clock: Clock
 ) -> None:
     run(monkeypatch, cloudformation.event("Create", properties()), UNAVAILABLE, UNAVAILABLE, ROOM)
@@ -112,14 +112,14 @@ def test_a_permission_that_takes_a_while_to_be_known_is_waited_for(
     assert clock.naps == 2
 
 
-def test_an_update_to_more_is_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+def test_update_to_more_is_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
     event["OldResourceProperties"] = properties(nodes=2)
     run(monkeypatch, event, ROOM)
     assert cloudformation.response["Status"] == "FAILED"
 
 
-def test_a_rollback_to_more_is_not_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+def test_rollback_to_more_is_not_checked(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     event = cloudformation.event("Update", properties(nodes=3), "trn-pilot/quota")
     event["OldResourceProperties"] = properties(nodes=2)
     monkeypatch.setattr(quota_check, "is_rolling_back", lambda _: True)
@@ -128,7 +128,7 @@ def test_a_rollback_to_more_is_not_checked(monkeypatch: pytest.MonkeyPatch, clou
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
-def test_an_update_to_no_more_makes_no_request(
+def test_update_to_no_more_makes_no_request(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation, nodes: int
 ) -> None:
     event = cloudformation.event("Update", properties(nodes=nodes), "trn-pilot/quota")
@@ -137,7 +137,7 @@ def test_an_update_to_no_more_makes_no_request(
     assert cloudformation.response["Status"] == "SUCCESS"
 
 
-def test_an_update_from_properties_it_does_not_know_still_answers(
+def test_update_from_unknown_properties_gets_a_response(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
 ) -> None:
     event = cloudformation.event("Update", properties(), "trn-pilot/quota")
@@ -146,19 +146,19 @@ def test_an_update_from_properties_it_does_not_know_still_answers(
     assert cloudformation.response["Status"] == "FAILED"
 
 
-def test_a_delete_makes_no_request(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+def test_delete_makes_no_request(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     run(monkeypatch, cloudformation.event("Delete", properties(), "trn-pilot/quota"), NO_ROOM)
     assert cloudformation.response["Status"] == "SUCCESS"
     assert cloudformation.response["PhysicalResourceId"] == "trn-pilot/quota"
 
 
-def test_every_error_is_a_failed_response(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
+def test_error_is_a_failed_response(monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation) -> None:
     run(monkeypatch, cloudformation.event("Create", properties()), RuntimeError("out of luck"))
     assert cloudformation.response["Status"] == "FAILED"
     assert "out of luck" in cloudformation.response["Reason"]
 
 
-def test_an_aws_that_hangs_is_answered_for_before_lambda_stops_the_function(
+def test_hanging_aws_call_is_answered_before_lambda_times_out(
     monkeypatch: pytest.MonkeyPatch, cloudformation: CloudFormation
 ) -> None:
     released = threading.Event()

@@ -24,7 +24,7 @@ def cloudformation(monkeypatch: pytest.MonkeyPatch) -> Any:
     return cloudformation
 
 
-def test_the_parameter_changes_and_nothing_else(cloudformation: Any) -> None:
+def test_only_the_parameter_changes(cloudformation: Any) -> None:
     set_asleep.handle({"asleep": True}, None)
     (stack,) = cloudformation.describe_stacks(StackName="s")["Stacks"]
     assert stack["StackStatus"] == "UPDATE_COMPLETE"
@@ -35,7 +35,7 @@ def test_the_parameter_changes_and_nothing_else(cloudformation: Any) -> None:
     assert json.loads(json.dumps(cloudformation.get_template(StackName="s")["TemplateBody"])) == TEMPLATE
 
 
-def test_a_repeated_call_changes_nothing(cloudformation: Any) -> None:
+def test_repeated_call_changes_nothing(cloudformation: Any) -> None:
     set_asleep.handle({"asleep": False}, None)
     assert cloudformation.describe_stacks(StackName="s")["Stacks"][0]["StackStatus"] == "CREATE_COMPLETE"
 
