@@ -104,7 +104,7 @@ def test_capacity_block_is_listed_as_prepaid() -> None:
     assert line in found.estimated
 
 
-def test_a_node_that_went_without_a_trace_makes_the_total_a_lower_bound() -> None:
+def test_node_without_termination_record_makes_total_a_lower_bound() -> None:
     found = spent(account(activities=[launched(FIRST, 10), launched(SECOND, 1)], lister=running(SECOND)))
     assert cents(found.estimated_total.usd) == cents(HOURLY)
     assert found.estimated_total.unknown == 1

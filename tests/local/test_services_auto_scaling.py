@@ -96,7 +96,7 @@ def test_terminations_are_in_the_history_of_the_group(network: Network, name: st
     assert (newest["Description"], newest["StatusCode"]) == (f"Terminating EC2 instance: {instance}", "Successful")
 
 
-def test_a_deleted_group_leaves_no_instance_protected_or_not(network: Network, name: str) -> None:
+def test_deleted_group_ends_protected_instances_too(network: Network, name: str) -> None:
     group = network.scale(name, network.template(name, "trn1.2xlarge"), nodes=1)
     (instance,) = [state["InstanceId"] for state in group["Instances"]]
     network.autoscaling.set_instance_protection(

@@ -63,7 +63,7 @@ class JobNodes:
         _link(folder / "opt/trn/trainium_wire", Path(trainium_wire.__file__).parent)
 
     def source(self, files: Mapping[str, str]) -> None:
-        """Pack these as the job's source."""
+        """Pack these files as the job's source."""
         self.aws.records[f"{BUCKET}/jobs/{JOB}/source.tar.gz"] = source_archive(files)
 
     def start(self, script: str, *, nodes: int = 1, ranks: tuple[int, ...] | None = None, **changes: Any) -> None:

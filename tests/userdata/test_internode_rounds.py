@@ -113,7 +113,7 @@ def test_a_judgement_of_other_types_is_refused_or_text(aws: AwsStandIn):
         Rounds(S3(), task("i-1"), LIMITS, lambda _group, _step: Outcome(READY)).follow()
 
 
-def test_a_node_that_comes_again_in_the_middle_keeps_what_it_came_to(aws: AwsStandIn):
+def test_restarted_node_keeps_its_results(aws: AwsStandIn):
     shown = {"state": RIGHT, "detail": "", "bandwidth": 1.0}
     aws.records[f"records/internode/v1/{TOGETHER}/i-1.json"] = json.dumps(shown)
 

@@ -78,7 +78,7 @@ def test_nodes_in_a_capacity_block_are_shown_as_prepaid(monkeypatch: pytest.Monk
     assert "$0.00 per hour, for the nodes only; the Capacity Block is prepaid" in ended.stdout
 
 
-def test_why_there_are_no_nodes_is_shown_with_the_way_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reason_for_missing_nodes_is_shown_with_next_command(monkeypatch: pytest.MonkeyPatch) -> None:
     asleep = FakeAccount(stacks=[stack("trn-pilot", asleep=True, has_nodes=True)])
     none = replace(PROVEN, wanted=0, instances=())
     ended = shown(monkeypatch, none, account=asleep)
