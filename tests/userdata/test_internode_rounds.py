@@ -324,7 +324,7 @@ def run_all_reduce(folder: Path, stack: str, **environment: str) -> "subprocess.
 
 @pytest.mark.parametrize("fault", [0, 1])
 @pytest.mark.parametrize("stack", ["xla", "native", "cuda"])
-def test_the_sums_of_each_stack_are_compared_with_the_cpus(tmp_path: Path, stack: str, fault: int):
+def test_sums_of_each_stack_are_compared_with_those_of_the_cpu(tmp_path: Path, stack: str, fault: int):
     ran = run_all_reduce(tmp_path, stack, FAULT=str(fault))
     shown, bandwidth = ran.stdout.splitlines()
     wrong = "the sums are not those of the CPU" if fault else ""

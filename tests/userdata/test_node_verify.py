@@ -139,7 +139,7 @@ def test_healthy_node_of_every_type_is_proven(tmp_path: Path, aws: AwsStandIn, n
 def test_healthy_node_runs_every_named_check(tmp_path: Path, aws: AwsStandIn):
     outcome = VerifiedNode(tmp_path, plan_for("trn2u.48xlarge"), aws).run("verify")
     assert outcome.record
-    # Those of all nodes are made once the membership is known.
+    # Checks over all nodes run once the membership is known.
     assert {check.name for check in outcome.record.checks} == set(NODE_CHECKS) - set(OF_ALL_NODES) - set(OF_GPUS)
 
 

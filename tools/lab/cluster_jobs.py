@@ -240,7 +240,7 @@ def first_steps(log: str) -> Mapping[int, float]:
 
 
 def torchrun(script: str) -> str:
-    """The torchrun command of each node, with one process instead of 32 for 32 NeuronCores: all nodes share two CPUs."""
+    """The torchrun command of each node, with one process instead of 32: all nodes share two CPUs."""
     return (
         f"torchrun --nnodes=$TRN_NODES --nproc_per_node=1 --node_rank=$TRN_NODE_RANK --master_addr=$HEAD_NODE "
         f"--master_port={facts()['rendezvous']['port']} --max_restarts=0 {script}"

@@ -1,4 +1,4 @@
-"""Checks whether this machine can run the lab. If not, `python -m tools.lab.machine` prints why and ends with code 2."""
+"""Checks whether this machine can run the lab. If not, `python -m tools.lab.machine` prints why and exits with 2."""
 
 import os
 import subprocess

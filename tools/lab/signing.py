@@ -13,7 +13,7 @@ ONE_DAY = "1d"
 
 @dataclass(frozen=True, kw_only=True)
 class SigningKey:
-    """A GnuPG key; `home` is the folder of its keyring. expired: it expired long ago, and signs with an earlier date."""
+    """A GnuPG key; `home` is the folder of its keyring. expired: it has expired, and signs with an earlier date."""
 
     home: Path
     expired: bool = False

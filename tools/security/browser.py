@@ -53,7 +53,7 @@ def foreign(site: Attacker, _folder: Path) -> str:
 
 
 def rebinding(site: Attacker, _folder: Path) -> str:
-    """A page whose name resolved to the attacker when it was loaded, and to 127.0.0.1 now: it has the target's origin."""
+    """A page whose name resolved to the attacker at first and to 127.0.0.1 now, so that it has the target's origin."""
     return f"http://{REBOUND}:{site.target.port}/page"
 
 

@@ -1,4 +1,4 @@
-"""A healthy node passes its verification however it boots: slowly, after a power loss, from an image of another node."""
+"""A healthy node passes its verification on any boot: slow, after a power loss, from an image of another node."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -123,7 +123,7 @@ def install_compiler(_number: int, node: Node) -> None:
 
 
 def compile_in_a_job(cluster: ClusterJobs, name: str) -> tuple[dict[str, Any], str, str]:
-    """The node's record of its cache, the modules that it compiled according to its log, and the output of `trn jobs`."""
+    """The node's record of its cache, the modules compiled according to its log, and the output of `trn jobs`."""
     wait_for("all nodes to reach each other", cluster.is_proven, pause=1)
     source = RUN / "compiles"
     source.mkdir(exist_ok=True)
