@@ -26,27 +26,20 @@ from .overlay import make_overlay
 from .peers import Listener, Neighbours, already_ended, any_compiles, has_succeeded
 from .periodic_thread import PeriodicThread
 from .progress import Compiling, Progress
-from .results import Results
+from .results import Results, retry
 from .secrets import Secrets
 from .stacks import print_stacks
 from .store import Store
-
-FINAL_ATTEMPTS = 3
 
 
 class _AttemptEndedError(Exception):
     """The attempt has ended before its command."""
 
 
-def _unknown_cause() -> tuple[str, str] | None:
-    return None
-
-
 class Attempt:
     """`run` runs the attempt.
 
-    secret_of: returns the value of a secret by ARN; raises OSError. why_ended: returns why what started this program
-    ends it, as result and reason; None if the node itself may shut down.
+    secret_of: returns a secret's value by ARN; raises OSError. why_ended: why a scheduler ends it (result, reason).
     """
 
     def __init__(
@@ -54,7 +47,7 @@ class Attempt:
         launch: Launch,
         store: Store,
         secret_of: Callable[[str], str],
-        why_ended: Callable[[], tuple[str, str] | None] = _unknown_cause,
+        why_ended: Callable[[], tuple[str, str]] | None = None,
     ) -> None:
         self._launch, self._store, self._why_ended = launch, store, why_ended
         self._end = End(launch, store)
@@ -353,8 +346,8 @@ class Attempt:
         if self._is_interrupted():
             self._declare_interruption()
         else:
-            shuts_down = "node-lost", f"{self._launch.name} ended the job's processes: does it shut down?"
-            self._end.declare(*(self._why_ended() or shuts_down))
+            unknown = "node-lost", f"{self._launch.name} ended the job's processes: does it shut down?"
+            self._end.declare(*(self._why_ended() if self._why_ended else unknown))
 
     def _declare_failure(self, failure: Failure) -> None:
         launch = self._launch
@@ -397,19 +390,11 @@ class Attempt:
             seconds = launch.timing.peers if result == "node-lost" else launch.timing.parts
             self._results.checkpoints.await_parts(seconds, lambda: self._terminated)
         self._state = self._final_state
-        self._retry_at_end("log", self.log.send)
-        self._retry_at_end("record", self._report)
+        retry("log", self.log.send, self.log.say)
+        retry("record", self._report, self.log.say)
 
     def _store_results(self, is_cancelled: Callable[[], bool]) -> None:
         """Store the remaining checkpoints, outputs, log and compiled graphs."""
         with self._phase("results"):
             self._results.store(lambda: self._terminated or is_cancelled())
             self._caches.store(settled=self._exit_code == 0)
-
-    def _retry_at_end(self, what: str, work: Callable[[], object]) -> None:
-        for _ in range(FINAL_ATTEMPTS):
-            try:
-                work()
-                return
-            except Exception as error:
-                self.log.say(f"{what}: {error}")

@@ -14,6 +14,7 @@ from .launch import Launch
 from .logs import Log
 from .store import Store
 
+FINAL_ATTEMPTS = 3
 PAUSE_SECONDS = 1
 MOST_UNANSWERED = 3
 """Maximum number of failed uploads in one search: each takes seconds, and the next search starts with other files."""
@@ -148,3 +149,13 @@ def deliver(
         if not errors or is_cancelled() or time.monotonic() - began > limit:
             return errors
         time.sleep(PAUSE_SECONDS)
+
+
+def retry(what: str, work: Callable[[], object], say: Callable[[str], None]) -> None:
+    """Try a last task a few times. say: is called with each error."""
+    for _ in range(FINAL_ATTEMPTS):
+        try:
+            work()
+            return
+        except Exception as error:
+            say(f"{what}: {error}")
