@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timezone
 from typing import Any
 
@@ -24,6 +25,14 @@ def moment(raw: object) -> datetime | None:
         return datetime.strptime(str(raw), _TIME).replace(tzinfo=timezone.utc)
     except ValueError:
         return None
+
+
+def json_value(text: str | bytes) -> Any:
+    """Parse JSON that another machine has written. Raises ValueError, also for values that are nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def empty() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any, cast
 
-from trainium_wire.formats import empty, moment, now_text, one_line
+from trainium_wire.formats import empty, json_value, moment, now_text, one_line
 from trainium_wire.keys import JOBS_PREFIX
 
 FORMAT, FORMAT_WITH_DATA = 1, 2
@@ -100,7 +100,7 @@ class Job:
     def from_json(cls, text: str | bytes) -> Job:
         """Raises ValueError with the reason if the text is not a job in this format."""
         try:
-            return cls.from_record(json.loads(text))
+            return cls.from_record(json_value(text))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"not a job: {error}") from error
 

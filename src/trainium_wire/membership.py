@@ -13,7 +13,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from trainium_wire.formats import time_text
+from trainium_wire.formats import json_value, time_text
 
 _VERSION_LENGTH = 16  # hexadecimal digits, enough to be unique for one cluster
 
@@ -82,7 +82,7 @@ class Membership:
     def from_json(cls, text: str) -> Membership:
         """Parse a membership. Raises ValueError with the reason if the text is not one."""
         try:
-            raw: Any = json.loads(text)
+            raw: Any = json_value(text)
             return cls(
                 members=tuple(
                     Member(instance_id=str(n["instance_id"]), address=str(n["address"])) for n in raw["nodes"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
-from trainium_wire.formats import one_line, time_text
+from trainium_wire.formats import json_value, one_line, time_text
 
 State = Literal["in-use", "idle", "unknown"]
 
@@ -36,7 +36,7 @@ class NodeUsage:
     def from_json(cls, text: str) -> NodeUsage:
         """Raises ValueError if the text is not a usage report."""
         try:
-            raw: Any = json.loads(text)
+            raw: Any = json_value(text)
             if raw["state"] not in get_args(State):
                 raise ValueError(f"state is {raw['state']!r}, not one of {', '.join(get_args(State))}")
             # Python 3.10 cannot read a Z.

@@ -9,6 +9,7 @@ import pytest
 
 from tests.core.job_bucket import BUCKET, JOB, NOON, NodesOfAJob, job_bucket
 from tests.retry_cases import RETRY_CASES, RETRY_SETTINGS
+from trainium_core.jobs import aws_jobs
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.follow import (
     UNANSWERED,
@@ -127,7 +128,7 @@ def test_job_waits_only_after_a_retried_attempt(
     assert state.status == (f"{result}, waiting for the nodes" if retried else "ending")
 
 
-@pytest.mark.parametrize("content", ["", '{"result": 3}', '{"result": "\x1b[31m", "node": true}'])
+@pytest.mark.parametrize("content", ["", '{"result": 3}', '{"result": "\x1b[31m", "node": true}', "[" * 100_000])
 def test_malformed_node_records_are_tolerated(jobs: AwsJobs, nodes: NodesOfAJob, content: str) -> None:
     nodes.put("attempts/1/start.json", content)
     nodes.put("attempts/1/nodes/0.json", content)
@@ -136,6 +137,21 @@ def test_malformed_node_records_are_tolerated(jobs: AwsJobs, nodes: NodesOfAJob,
     assert state
     assert state.outcome
     assert (state.outcome.result, state.outcome.node) == ("failed", None)
+
+
+def test_attempts_and_nodes_that_a_job_adds_are_not_read(
+    jobs: AwsJobs, nodes: NodesOfAJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one job could keep `trn jobs` busy for everyone."""
+    monkeypatch.setattr(aws_jobs, "_REQUEUES", 0)
+    for number in range(1, JOB.retries + 9):
+        nodes.put(f"attempts/{number}/start.json", {})
+        nodes.put(f"attempts/{number}/end.json", {"result": "node-lost"})
+        nodes.put(f"attempts/{number}/nodes/{JOB.nodes}.json", {})
+    state = jobs.state(JOB.id, every_node=True)
+    assert state
+    assert [attempt.number for attempt in state.attempts] == list(range(1, JOB.retries + 2))
+    assert {attempt.nodes for attempt in state.attempts} == {()}
 
 
 def test_only_checkpoints_with_a_manifest_are_complete(jobs: AwsJobs, nodes: NodesOfAJob) -> None:

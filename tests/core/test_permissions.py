@@ -122,6 +122,26 @@ def test_clusters_with_names_of_common_prefix_are_distinguished() -> None:
     assert not any(fnmatchcase(other, pattern) for pattern in allowed)
 
 
+@pytest.mark.parametrize("role", PEOPLE)
+def test_people_read_and_delete_no_logs_of_other_jobs_on_sagemaker(role: str) -> None:
+    jobs = "arn:aws:logs:us-west-2:123456789012:log-group:/aws/sagemaker/TrainingJobs"
+    endpoints = "arn:aws:logs:us-west-2:123456789012:log-group:/aws/sagemaker/Endpoints/web"
+    others = (jobs, endpoints, f"{jobs}:log-stream:abc-prod--fit/algo-1", f"{endpoints}:log-stream:a")
+    allowed = {
+        name
+        for document in documents(role, cluster_name="abc")
+        for statement in document["Statement"]
+        for name in statement["Action"]
+        if any(fnmatchcase(other, pattern) for other in others for pattern in statement["Resource"] if pattern != "*")
+    }
+    assert allowed <= {"logs:DescribeLogStreams"}
+    own = f"{jobs}:log-stream:abc--fit/algo-1"
+    reading = [
+        s for d in documents(role, cluster_name="abc") for s in d["Statement"] if "logs:GetLogEvents" in s["Action"]
+    ]
+    assert any(fnmatchcase(own, pattern) for statement in reading for pattern in statement["Resource"])
+
+
 def test_operators_change_stacks_only_with_the_sleep_function() -> None:
     operate = actions_of("operate")
     assert {one for one in operate if re.match("cloudformation:(Create|Update|Execute|Set)", one)} == set()

@@ -18,7 +18,7 @@ from trainium_core.jobs.source_files import files_below
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_wire.formats import moment
+from trainium_wire.formats import json_value, moment
 from trainium_wire.job import (
     FAILED,
     Job,
@@ -38,6 +38,7 @@ from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
 _ABSENT = ("NoSuchKey", "404", "NotFound")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 _READERS = 16
+_REQUEUES = 50
 _LARGEST_JSON = 262_144
 _CHECKPOINTS = "checkpoints"
 _PART = re.compile(r"[0-9]{1,9}-[0-9]{1,9}-[0-9]{1,9}")
@@ -271,8 +272,9 @@ class AwsJobs(AwsService):
                 self._transfers.upload_fileobj(self.client("s3"), content, self.bucket, one)
 
     def _attempts(self, job: Job, *, every_node: bool) -> Iterator[Attempt]:
-        number, job_id = 1, job.id
-        while True:
+        job_id = job.id
+        # Nodes write attempts, so a job could add any number. Slurm may requeue a job more often than its retries.
+        for number in range(1, job.retries + _REQUEUES + 2):
             attempt = self._ended.get((job_id, number)) or self._attempt(job, number, every_node=every_node)
             if attempt is None:
                 return
@@ -281,7 +283,6 @@ class AwsJobs(AwsService):
             yield attempt
             if attempt.outcome is None:
                 return
-            number += 1
 
     def _attempt(self, job: Job, number: int, *, every_node: bool) -> Attempt | None:
         keys = job_keys(job.id).attempt(number)
@@ -292,7 +293,7 @@ class AwsJobs(AwsService):
         reporting = {
             int(match[1]): key for key in self._keys(keys.nodes) if (match := re.search(r"/(\d+)\.json$", key))
         }
-        wanted = sorted(reporting) if every_node else [0] if 0 in reporting else []
+        wanted = sorted(rank for rank in reporting if rank < (job.nodes if every_node else 1))
         with ThreadPoolExecutor(_READERS) as readers:
             read = list(readers.map(self._node, wanted, [reporting[node] for node in wanted]))
         return attempt_of(
@@ -322,7 +323,7 @@ class AwsJobs(AwsService):
         if found is None:
             return None
         try:
-            raw: Any = json.loads(found[0])
+            raw: Any = json_value(found[0])
         except ValueError:
             return {}
         return cast("Mapping[str, Any]", raw) if isinstance(raw, dict) else {}

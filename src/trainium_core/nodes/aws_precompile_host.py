@@ -1,12 +1,11 @@
 """Starts, reads and ends the host of `trn precompile`."""
 
-import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
-from trainium_wire.formats import one_line
+from trainium_wire.formats import json_value, one_line
 from trainium_wire.keys import PRECOMPILE_PREFIX, instance_of_key
 from trainium_wire.node_record import LARGEST_RECORD
 
@@ -85,7 +84,7 @@ class AwsPrecompileHost(AwsService):
                 return ""
             body = client.get_object(Bucket=self._bucket, Key=key)["Body"].read(LARGEST_RECORD)
             try:
-                report = json.loads(body)
+                report = json_value(body)
                 if report["state"] == "failed":
                     return one_line(str(report["reason"]), _LONGEST_REASON)
             except (ValueError, LookupError, TypeError):

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from trainium_runtime.node_store import describe_group
-from trainium_wire.formats import one_line
+from trainium_wire.formats import json_value, one_line
 from trainium_wire.job import FAILED, end_record, job_end_record
 from trainium_wire.job_keys import job_keys
 from trainium_wire.keys import PRECOMPILE_PREFIX, instance_of_key
@@ -105,7 +105,7 @@ def _read(s3: Any, bucket: str, key: str) -> dict[str, Any] | None:
     from botocore.exceptions import ClientError
 
     try:
-        found = json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read(_LARGEST))
+        found = json_value(s3.get_object(Bucket=bucket, Key=key)["Body"].read(_LARGEST))
     except ClientError as error:
         if error.response["Error"]["Code"] in _ABSENT:
             return None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from trainium_wire.formats import json_value
 from trn_node.objects import Objects
 
 
@@ -29,7 +30,7 @@ class Store:
     def read(self, key: str) -> dict[str, Any] | None:
         """A JSON object; None if it does not exist."""
         found = self._s3.get(f"{self._url}/{key}")
-        return json.loads(found[0]) if found else None
+        return json_value(found[0]) if found else None
 
     def write(self, key: str, content: Mapping[str, Any]) -> None:
         self._s3.put(f"{self._url}/{key}", json.dumps(content).encode())

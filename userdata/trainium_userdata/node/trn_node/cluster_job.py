@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from trainium_wire.formats import json_value
 from trainium_wire.job import (
     STOPPED,
     TIME_LIMIT,
@@ -300,7 +301,7 @@ class ClusterJob:
 
     def _read(self, url: str) -> dict[str, Any] | None:
         found = self._s3.get(url)
-        return json.loads(found[0]) if found else None
+        return json_value(found[0]) if found else None
 
     def _log_once(self, text: str) -> None:
         if text != self._last_message:

@@ -9,6 +9,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from trainium_wire.formats import json_value
 from trainium_wire.keys import SSH_KEYS_PREFIX, instance_key
 
 from . import files
@@ -38,7 +39,7 @@ def exchange(s3: S3, folder: str, instance_id: str, nodes: dict[str, str]) -> No
         found = s3.get(instance_key(f"{folder}/{SSH_KEYS_PREFIX}", files.own_name(name)))
         if not found:
             raise LookupError(f"{name} has put no key there yet")
-        user, host = map(_key, json.loads(found[0]))
+        user, host = map(_key, json_value(found[0]))
         blocks["authorized_keys"] += f'from="{address}" {user} {MARK}\n'
         blocks["known_hosts"] += f"{address} {host} {MARK}\n"
     for file, block in blocks.items():
