@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings for all tests."""
 
 from functools import cache
 
@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, settings
 
 from tests import shared
 
-# Invariants are judged by their outcome: on a busy machine an example may take any time. What Hypothesis itself chooses
-# where CI is set stays: there every run tries the same examples.
+# Invariants are judged by their outcome: on a busy machine an example may take any time. Hypothesis's own settings for
+# CI stay: there every run tries the same examples.
 settings.register_profile("any time", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any time")
 
-# One loader for all sessions: to read the models again for each takes two thirds of the time of a test that calls moto.
+# One loader for all sessions: reading the models again for each takes two thirds of the time of a test that calls moto.
 botocore.session.create_loader = cache(botocore.session.create_loader)
 
 
@@ -29,13 +29,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _is_worker(config: pytest.Config) -> bool:
-    """Whether this is a process that pytest-xdist has started."""
+    """Whether this is a worker process of pytest-xdist."""
     return hasattr(config, "workerinput")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _credentials_of_no_other_module() -> None:
-    """``boto3.client`` keeps the credentials that it found first, in any test of the same process."""
+    """``boto3.client`` keeps the first credentials that it found in this process, across tests."""
     boto3.DEFAULT_SESSION = None
 
 
@@ -47,6 +47,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> None:
-    """pytest-xdist runs nothing when two workers collect different ids, as bytes with a time or a boundary give."""
+    """pytest-xdist runs nothing if two workers collect different ids, for example from bytes with a time or a
+    boundary.
+    """
     if isinstance(val, bytes) and not (val.isascii() and val.decode("ascii").isprintable()):
         raise pytest.UsageError(f"a parameter {argname} holds unprintable bytes: give its cases ids")

@@ -1,7 +1,7 @@
-"""`trn` and embedded AWSs, started in processes forked from one that has imported what they import.
+"""`trn` and embedded AWSs, started as forks of a process that has already imported their modules.
 
 Each worker of pytest-xdist has one such process: multiprocessing's fork server. Without it every start imports for one
-to three seconds. Both programs' own start is tried in tests/cli/test_start.py, test_local.py and by the demo.
+to three seconds. The real start of both programs is tested in tests/cli/test_start.py, test_local.py and by the demo.
 """
 
 import multiprocessing
@@ -36,9 +36,9 @@ def run_trn(
     stderr_apart: bool = False,
     started: Callable[[int], None] = lambda pid: None,  # noqa: ARG005
 ) -> "subprocess.CompletedProcess[str]":
-    """Run `trn` to its end, with nothing to read. Raises TimeoutError when it does not end.
+    """Run `trn` to its end, with empty input. Raises TimeoutError if it does not end.
 
-    started: called with the id of the process before it does anything. stderr_apart: else all is in `stdout`.
+    started: called with the id of the process before it begins. stderr_apart: otherwise all output is in `stdout`.
     """
     with tempfile.NamedTemporaryFile() as stdout, tempfile.NamedTemporaryFile() as stderr:
         streams = (stdout.name, stderr.name if stderr_apart else stdout.name)
@@ -93,7 +93,7 @@ def _serve(settings: dict[str, Any], state: str, log: str) -> None:
 
 
 def _end_with_the_tests() -> None:
-    """Also with those that are killed, and stop no server."""
+    """Also ends with tests that are killed and stop no server."""
     tests = multiprocessing.parent_process()
     assert tests is not None
     tests.join()

@@ -1,4 +1,4 @@
-"""What the process has imported and read that tests.forked forks."""
+"""The imports and data of the process that tests.forked forks."""
 
 from importlib import import_module
 
@@ -8,7 +8,7 @@ from trainium_cli.main import COMMANDS
 from trainium_local import server
 from trainium_local.services import lambda_starter
 
-# moto reads its settings from the environment, some of them as it is imported.
+# moto reads its settings from the environment, some of them when it is imported.
 server._remove_caller_settings(region="us-west-2", port=1)
 
 for module in (
@@ -26,7 +26,7 @@ for module in (
 ):
     import_module(module)
 
-# The models of services: a second of each server, a quarter of one of each `trn`.
+# The models of services: a second of each server, and a quarter of a second of each `trn`.
 server.share_loader()
 moto = import_module("moto.core.utils")
 for service in ("autoscaling", "cloudformation", "ec2", "fsx", "iam", "logs", "s3", "sagemaker", "sns", "ssm", "sts"):

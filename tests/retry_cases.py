@@ -1,6 +1,6 @@
-"""Which attempts are tried again: the nodes decide it, and the command line shows it by the same rules.
+"""Which attempts are retried: nodes decide it and the command line shows it, by the same rules.
 
-Result, exit code, what the job has otherwise than RETRY_SETTINGS, whether another attempt follows the first one.
+Result, exit code, changes to RETRY_SETTINGS in the job, whether another attempt follows the first one.
 """
 
 from collections.abc import Mapping

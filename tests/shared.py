@@ -1,4 +1,4 @@
-"""What one run of pytest makes once for all of its workers: files in a folder, which ends with the run."""
+"""Files that one run of pytest makes once for all of its workers, in a folder that is deleted at its end."""
 
 import fcntl
 import hashlib
@@ -12,7 +12,7 @@ VARIABLE = "TRN_TESTS_SHARED"
 
 
 def begin() -> None:
-    """Make the folder; workers that are started from now on find it."""
+    """Make the folder; workers that start later find it."""
     os.environ[VARIABLE] = tempfile.mkdtemp(prefix="trn-tests-")
 
 
@@ -21,9 +21,9 @@ def end() -> None:
 
 
 def made_once(name: str, make: Callable[[Path], object]) -> Path:
-    """The folder that `make` has filled, in this process or in another worker of the same run.
+    """A folder that `make` has filled, in this process or in another worker of the same run.
 
-    name: says all that decides what is made.
+    name: must include everything that determines the content.
     """
     folder = Path(os.environ[VARIABLE]) / hashlib.sha256(name.encode()).hexdigest()[:32]
     complete = folder.with_suffix(".complete")

@@ -1,4 +1,4 @@
-"""app.py as the CDK CLI runs it: a mistake in the plan is shown by its setting, before aws_cdk is even imported."""
+"""app.py as the CDK CLI runs it: a problem in the plan is reported by its setting, before aws_cdk is imported."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def run_app(tmp_path: Path) -> Any:
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_a_mistake_is_reported_without_a_traceback(run_app: Any, mistake: dict[str, str], words: list[str]) -> None:
+def test_problem_is_reported_without_a_traceback(run_app: Any, mistake: dict[str, str], words: list[str]) -> None:
     result = run_app(GOOD | mistake)
     assert result.returncode == 1
     assert [word for word in words if word not in result.stderr] == [], result.stderr
@@ -49,21 +49,21 @@ def test_a_mistake_is_reported_without_a_traceback(run_app: Any, mistake: dict[s
     assert "The plan has 1 problem; nothing was deployed." in result.stderr
 
 
-def test_all_mistakes_are_reported_at_once(run_app: Any) -> None:
+def test_all_problems_are_reported_at_once(run_app: Any) -> None:
     result = run_app({"trn:nodes": "four", "trn:capacity": "free"})
     assert "The plan has 4 problems" in result.stderr
     assert all(f"trn:{key}: got" in result.stderr for key in ("nodes", "capacity", "instance_type", "region"))
 
 
-def test_the_plan_that_is_shipped_ends_by_itself_after_five_days() -> None:
+def test_plan_in_the_repository_ends_after_five_days() -> None:
     assert plan_from_file(ROOT / "cdk.json", ()).pilot.ends == "5d"
 
 
-def test_a_good_plan_goes_on_to_the_cdk(run_app: Any) -> None:
+def test_valid_plan_is_passed_to_the_cdk(run_app: Any) -> None:
     assert run_app(GOOD).returncode == 99
 
 
-def test_context_too_large_for_the_environment_is_read_from_its_file(run_app: Any, tmp_path: Path) -> None:
+def test_context_too_large_for_environment_is_read_from_file(run_app: Any, tmp_path: Path) -> None:
     overflow = tmp_path / "context.json"
     overflow.write_text(json.dumps({"trn:nodes": "many"}))
     result = run_app(GOOD, CONTEXT_OVERFLOW_LOCATION=str(overflow))
@@ -71,7 +71,7 @@ def test_context_too_large_for_the_environment_is_read_from_its_file(run_app: An
 
 
 def cdk(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run the pinned CLI on the app of this repository; what it synthesises goes to `folder`."""
+    """Run the pinned CLI on the app of this repository, with its output in `folder`."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "CDK_DISABLE_CLI_TELEMETRY": "true", "CDK_VALIDATION": "false"}
     words = [ROOT / "node_modules" / ".bin" / "cdk", *command, "--no-notices", "--output", folder]

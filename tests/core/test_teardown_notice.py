@@ -9,7 +9,7 @@ from tests.core.test_teardown import NO_NODES, run
 from trainium_core.teardown.run import verdict
 
 
-def test_no_node_ends_before_the_time_that_all_were_reported() -> None:
+def test_no_node_ends_before_the_time_in_all_notices() -> None:
     clock = FakeClock()
     begun = clock.now()
 
@@ -25,7 +25,7 @@ def test_no_node_ends_before_the_time_that_all_were_reported() -> None:
     assert "trn-pilot is being destroyed" in notice.reason
 
 
-def test_none_is_given_where_none_is_wanted() -> None:
+def test_no_notice_is_given_without_grace() -> None:
     account = FakeTeardown()
     run(account, grace=timedelta())
     assert account.given_notices == []
@@ -36,7 +36,7 @@ def test_none_is_given_where_none_is_wanted() -> None:
     [FakeTeardown(group=NO_NODES), FakeTeardown(has_membership=False), FakeTeardown(denied=frozenset({"notices"}))],
     ids=["no nodes", "no membership", "may not be read"],
 )
-def test_where_none_can_be_given_nothing_is_waited_for(account: FakeTeardown) -> None:
+def test_teardown_does_not_wait_without_a_notice(account: FakeTeardown) -> None:
     clock = FakeClock()
     begun = clock.now()
     assert verdict(run(account, pause=clock.pause, now=clock.now)) == "gone"
@@ -62,7 +62,7 @@ def test_repeated_teardown_does_not_repeat_the_notice() -> None:
     assert clock.now() - notified_at < timedelta(minutes=1)
 
 
-def test_an_interruption_keeps_the_nodes_and_withdraws_the_notice() -> None:
+def test_interruption_keeps_the_nodes_and_withdraws_the_notice() -> None:
     account = FakeTeardown()
 
     def interrupt(_: float) -> None:

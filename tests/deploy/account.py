@@ -1,4 +1,4 @@
-"""An account on an embedded AWS, and what the real CDK CLI does to it."""
+"""An account on an embedded AWS, and the real CDK CLI in it."""
 
 import json
 import os
@@ -32,7 +32,7 @@ class Run:
 
     @property
     def problems(self) -> str:
-        """The output without the events of resources that went well."""
+        """The output without the events of successful resources."""
         return "\n".join(line for line in self.printed.splitlines() if not re.search("_(COMPLETE|IN_PROG)", line))
 
 
@@ -40,11 +40,11 @@ BOOTSTRAP_PARAMETERS = {
     "CloudFormationExecutionPolicies": "arn:aws:iam::aws:policy/AdministratorAccess",
     "FileAssetsBucketKmsKeyId": "AWS_MANAGED_KEY",
 }
-"""What `cdk bootstrap` gives its stack by default."""
+"""The permissions that `cdk bootstrap` gives its stack by default."""
 
 
 def bootstrap_template() -> str:
-    """The template of the pinned CDK CLI, as JSON, which the embedded AWS reads in a tenth of the time."""
+    """The template of the pinned CDK CLI as JSON, which the embedded AWS parses in a tenth of the time."""
 
     def make(folder: Path) -> None:
         path = os.pathsep.join((*map(str, tool_folders(ROOT)), os.environ["PATH"]))
@@ -68,8 +68,8 @@ class Account:
     ) -> Run:
         """Run the pinned CDK CLI.
 
-        app: one that is synthesised already. Default: that of the cdk.json of the working directory.
-        folder: the working directory. Default: the account's. tools: folders that are first on PATH. Default: none.
+        app: a synthesised app. Default: that of the cdk.json in the working directory. folder: the working directory.
+        Default: the account's. tools: folders that are first on PATH. Default: none.
         """
         command = ["cdk", *arguments, *(("--app", str(app)) if app else ()), "--no-color", "--no-notices"]
         safe = safe_environment(os.environ, self.aws.connection, tools=[*tools, *tool_folders(ROOT)])
@@ -90,7 +90,7 @@ class Account:
     def bootstrap(self, *, execution_policies: Sequence[str] = ()) -> None:
         """Create the stack that `cdk bootstrap` creates. `make demo` runs the command itself.
 
-        execution_policies: ARNs of what CloudFormation may do. Default: everything, as the CDK CLI's own.
+        execution_policies: ARNs of the policies of CloudFormation's role. Default: everything, as with the CDK CLI.
         """
         given = dict(BOOTSTRAP_PARAMETERS)
         if execution_policies:
@@ -104,17 +104,17 @@ class Account:
         assert status == "CREATE_COMPLETE", status
 
     def try_to_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
-        """Deploy the stack of a template by the CDK CLI, for better or worse."""
+        """Deploy the stack of a template with the CDK CLI, with any result."""
         return self.cdk("deploy", stack, "--require-approval", "never", app=template.file.parent)
 
     def cdk_deploy(self, template: Template, stack: str = STACK_NAME) -> Run:
-        """Deploy by the CDK CLI."""
+        """Deploy with the CDK CLI."""
         run = self.try_to_deploy(template, stack)
         assert run.code == 0, run.problems
         return run
 
     def deploy(self, template: Template, stack: str = STACK_NAME) -> None:
-        """Deploy what the CDK CLI would, without it: for tests of what is there afterwards."""
+        """Deploy the same as the CDK CLI, without it, for tests that need only the result."""
         status = assembly.deploy(self.aws, template.file.parent, stack)
         assert status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"), status
 
@@ -129,18 +129,18 @@ class Account:
         assert status == "DELETE_COMPLETE", status
 
     def cdk_destroy(self, template: Template, stack: str = STACK_NAME) -> None:
-        """Destroy by the CDK CLI."""
+        """Destroy with the CDK CLI."""
         run = self.cdk("destroy", stack, "--force", app=template.file.parent)
         assert run.code == 0, run.problems
 
     def inventory(self) -> Inventory:
-        """What the account holds, but for what the CDK keeps of each deployment in its own bucket."""
+        """The resources of the account, except for the CDK's files of each deployment in its own bucket."""
         (uploads,) = DeployedCluster(self.aws.client, BOOTSTRAP_STACK_NAME).ids("AWS::S3::Bucket")
         found = take_inventory(self.aws.client)
         return {kind: frozenset(one for one in ids if not one.startswith(f"{uploads}/")) for kind, ids in found.items()}
 
     def user_data(self, instance_id: str) -> str:
-        """What an instance is started with."""
+        """The user data of an instance."""
         parameters = {"InstanceId": instance_id, "Attribute": "userData"}
         return b64decode(self.aws.client("ec2").describe_instance_attribute(**parameters)["UserData"]["Value"]).decode()
 
@@ -149,7 +149,7 @@ class Account:
 
 
 def differences(before: Inventory, after: Inventory) -> list[str]:
-    """What came and what went between two moments, but for what stand-in nodes write every minute."""
+    """The added and removed resources between two moments, except for what stand-in nodes write every minute."""
     changes = [f"+ {one}" for one in added(before, after)] + [f"- {one}" for one in added(after, before)]
     return [one for one in changes if not (one[2:].startswith(OBJECTS) and f"/{USAGE_PREFIX}/" in one)]
 

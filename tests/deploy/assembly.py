@@ -1,7 +1,7 @@
 """Deploys the stack of a cloud assembly as the CDK CLI does, without the seconds that each start of the CLI takes.
 
-With the CLI itself: tests/deploy/test_life_of_a_cluster.py, test_operations_of_the_cdk.py, test_downstream_apps.py and
-wherever else `Account.cdk_deploy` is called.
+The CLI itself is tested in tests/deploy/test_life_of_a_cluster.py, test_operations_of_the_cdk.py,
+test_downstream_apps.py and wherever else `Account.cdk_deploy` is called.
 """
 
 import io
@@ -21,7 +21,7 @@ SETTLED_SECONDS = 120
 
 
 def deploy(aws: EmbeddedAws, assembly: Path, stack: str) -> str:
-    """Create or update a stack by its id in the app. Returns its status at the end, and why resources failed."""
+    """Create or update a stack by its id in the app. Returns its final status, and why resources failed."""
     properties = json.loads((assembly / "manifest.json").read_text())["artifacts"][stack]["properties"]
     publish_assets(aws, assembly, stack)
     stack = properties.get("stackName", stack)
@@ -47,13 +47,13 @@ def deploy(aws: EmbeddedAws, assembly: Path, stack: str) -> str:
 
 
 def create(aws: EmbeddedAws, stack: str, **wanted: Any) -> str:
-    """Create a stack with these arguments of CreateStack. Returns what `deploy` does."""
+    """Create a stack with these arguments of CreateStack. Returns the same as `deploy`."""
     aws.client("cloudformation").create_stack(StackName=stack, Capabilities=CAPABILITIES, **wanted)
     return _outcome(aws, stack)
 
 
 def destroy(aws: EmbeddedAws, stack: str) -> str:
-    """Delete a stack. Returns its status at the end, and after that why resources failed, if any did."""
+    """Delete a stack. Returns its final status, followed by the reasons of failed resources."""
     api = aws.client("cloudformation")
     stack_id = api.describe_stacks(StackName=stack)["Stacks"][0]["StackId"]
     api.delete_stack(StackName=stack)
@@ -61,7 +61,7 @@ def destroy(aws: EmbeddedAws, stack: str) -> str:
 
 
 def publish_assets(aws: EmbeddedAws, assembly: Path, stack: str) -> None:
-    """Put the assets of a stack into the bucket of the bootstrap, but for those that are there."""
+    """Upload the assets of a stack that are missing in the bucket of the bootstrap."""
     s3 = aws.client("s3")
     for asset in json.loads((assembly / f"{stack}.assets.json").read_text())["files"].values():
         source = assembly / asset["source"]["path"]
@@ -107,7 +107,7 @@ def _settled(aws: EmbeddedAws, stack: str) -> str:
 
 
 def _failures(aws: EmbeddedAws, stack: str) -> list[str]:
-    """Of the last operation on a stack."""
+    """Failures of the last operation on a stack."""
     pages = aws.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack)
     events = [event for page in pages for event in page["StackEvents"]]
     begun = next(number for number, event in enumerate(events) if event.get("ResourceStatusReason") == "User Initiated")

@@ -1,4 +1,4 @@
-"""The clock of an embedded AWS, in the hands of a test."""
+"""Control of the clock of an embedded AWS."""
 
 import json
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from trainium_local.environment import Connection
 
 @dataclass(frozen=True, kw_only=True)
 class MovableClock:
-    """`connection`: to the embedded AWS whose clock it is."""
+    """`connection`: to the embedded AWS with this clock."""
 
     connection: Connection
 
@@ -19,7 +19,7 @@ class MovableClock:
         return self._ask(None)
 
     def forward(self, **by: float) -> None:
-        """Put it forward by so many hours or minutes, and wait for the schedules that fall due."""
+        """Set it forward by these hours or minutes, and wait for the schedules that become due."""
         self.forward_to(self.now + timedelta(**by))
 
     def forward_to(self, instant: datetime) -> None:

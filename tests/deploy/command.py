@@ -1,4 +1,4 @@
-"""`trn` as a user runs it, with an embedded AWS behind it."""
+"""Runs `trn` as a user does, against an embedded AWS."""
 
 import os
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from trainium_local.environment import safe_environment, tool_folders
 def run_trn(
     account: Account, *arguments: str, folder: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Run:
-    """Run a `trn` command; its two streams come as one. folder: default the account's."""
+    """Run a `trn` command, with both streams in one. folder: default the account's."""
     safe = safe_environment(os.environ, account.aws.connection, tools=tool_folders(ROOT))
     run = forked.run_trn(
         arguments,

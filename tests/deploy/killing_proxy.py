@@ -1,4 +1,4 @@
-"""A proxy before an embedded AWS that kills its client at a given changing request, and denies what it may not do."""
+"""A proxy for an embedded AWS that kills its client at a given request and denies operations."""
 
 import os
 import signal
@@ -19,10 +19,10 @@ _READ_PREFIXES = ("Describe", "Get", "List", "Head")
 
 @dataclass
 class KillingProxy:
-    """Passes requests on. `victim` gets SIGKILL at change number `fatal`, which is carried out before, if at all.
+    """Forwards requests. `victim` gets SIGKILL at change number `fatal`, before or after the change is made.
 
-    `changes`: every request so far that changes something, by its operation. 0 as `fatal`: nothing is killed. `denied`:
-    operations that are answered as by IAM without permission.
+    `changes`: every request so far that changes something, by its operation. `fatal` is 0: nothing is killed. `denied`:
+    operations that are answered with IAM's access denied error.
     """
 
     connection: Connection
@@ -42,7 +42,7 @@ class KillingProxy:
             return len(self.changes) == self.fatal
 
     def kills(self, pid: int) -> None:
-        """Name the process that is killed when the time comes."""
+        """Set the process to kill."""
         self.victim = pid
 
     def arm(self, *, fatal: int, carried_out: bool = True, denied: frozenset[str] = frozenset()) -> None:
@@ -63,7 +63,7 @@ def killing_proxy(connection: Connection) -> Generator[KillingProxy]:
 
 
 def operation(method: str, target: str | None, body: bytes) -> str:
-    """What a request asks for, in the name of its operation; for S3 and other REST interfaces its method."""
+    """The operation of a request; for S3 and other REST interfaces its method."""
     if target is not None:
         return target.rpartition(".")[2]
     actions = parse_qs(body.decode(errors="replace")).get("Action") if method == "POST" else None
@@ -74,7 +74,7 @@ def _denial(target: str | None) -> bytes:
     if target is not None:
         return b'{"__type": "AccessDeniedException", "message": "no"}'
     error = "<Error><Code>{}</Code><Message>no</Message></Error>"
-    # EC2 says it in a word and a form of its own.
+    # EC2 has a different code and format.
     return f"<Response><Errors>{error.format('UnauthorizedOperation')}</Errors></Response>".encode()
 
 
@@ -121,7 +121,7 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
             connection = HTTPConnection(host, timeout=120)
             headers = {name.lower(): value for name, value in self.headers.items() if name.lower() != "expect"}
             request = Request(method=self.command, target=self.path, headers=headers)
-            if signature := signature_of(request):  # of a request to the proxy, not to its endpoint
+            if signature := signature_of(request):  # From a request to the proxy, not to its endpoint.
                 request = replace(request, headers=headers | {"host": host})
                 where = {"region": signature.region, "service": signature.service}
                 headers = sign(proxy.connection.credentials, request, body, **where)

@@ -1,4 +1,4 @@
-"""What a page shows of a command that asks an account, and how it is compared with what the command prints."""
+"""Compares the output of a command in a page with its real output."""
 
 import re
 
@@ -19,13 +19,13 @@ _DIFFERING = {
 
 
 def words(text: str) -> str:
-    """What is said, whatever the width of the terminal, but for ids and times."""
+    """The words of a text, independent of the terminal's width, without ids and times."""
     for pattern, name in _DIFFERING.items():
         text = re.sub(pattern, name, text)
     return " ".join(text.split())
 
 
 def shown_in(page: str, command: str) -> str:
-    """What follows the command in a block of code; after `[...]` where that stands for what is left out."""
+    """The text after the command in a code block; the part after `[...]` if that marks an omission."""
     (output,) = re.findall(rf"^\$ {command}\n((?:(?!\$ |```).*\n)*)", (_PAGES / page).read_text(), re.MULTILINE)
     return words(output.rpartition("[...]\n")[2])

@@ -1,4 +1,4 @@
-"""An account in which everybody has the permissions that `trn permissions` prints, and no others."""
+"""An account in which every role has exactly the permissions that `trn permissions` prints."""
 
 import json
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from trainium_local.signatures import Credentials
 
 @cache
 def scope() -> PolicyScope:
-    """That of the plans of tests/constructs/synth.py."""
+    """The scope of the plans in tests/constructs/synth.py."""
     return scope_of(a_plan(), account=ACCOUNT_ID)
 
 
 def execution_policies(account: Account) -> Sequence[str]:
-    """The ARNs of new managed policies for the role that CloudFormation works with."""
+    """The ARNs of new managed policies for CloudFormation's role."""
     create = account.aws.client("iam").create_policy
     documents = [json.dumps(one) for one in policies(CLOUDFORMATION, scope())]
     return [
@@ -29,7 +29,7 @@ def execution_policies(account: Account) -> Sequence[str]:
 
 
 def as_user(account: Account, role: str) -> Account:
-    """The account as a new user sees it who has the policies of a role of `trn permissions`."""
+    """The account as seen by a new user with the policies of a role of `trn permissions`."""
     iam = account.aws.client("iam")
     iam.create_user(UserName=role)
     for number, document in enumerate(policies(role, scope())):

@@ -1,4 +1,4 @@
-"""What a cluster may leave outside its stacks, and what others have that looks like it."""
+"""Resources that a cluster may leave outside its stacks, and similar ones of others."""
 
 import json
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ def _tags(cluster: str) -> list[dict[str, str]]:
 
 
 def leave_remains(account: Account) -> None:
-    """Everything that a cluster has been seen to leave: in its buckets, and beside its stack."""
+    """Create everything that clusters were seen to leave: in their buckets, and beside their stacks."""
     cluster = account.cluster()
     s3, logs, ssm = (account.aws.client(name) for name in ("s3", "logs", "ssm"))
     cache = outputs(cluster)["CompileCache"].split("/")[2]
@@ -42,7 +42,7 @@ def leave_remains(account: Account) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Foreign:
-    """What is not ours, by its ids; `state` is all that its services say of it."""
+    """Resources of others, by their ids; `state` is everything that their services return about them."""
 
     account: Account
     snapshot_ids: tuple[str, ...]
@@ -70,7 +70,7 @@ class Foreign:
 
 
 def foreign_things(account: Account) -> Foreign:
-    """A foreign resource of every kind that a teardown deletes: of another cluster, or without tags."""
+    """A resource of every kind that a teardown deletes: of another cluster, or without tags."""
     client = account.aws.client
     s3 = client("s3")
     s3.create_bucket(Bucket=FOREIGN_BUCKET, CreateBucketConfiguration={"LocationConstraint": account.aws.region})

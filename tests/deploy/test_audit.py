@@ -1,4 +1,4 @@
-"""An audit of an embedded AWS: everything that is left is found, and nothing of anybody else's."""
+"""An audit of an embedded AWS finds every leftover, and nothing that belongs to others."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ OWN, OTHER = "trn-pilot", "somebody-else"
 
 
 def audit_of(aws: EmbeddedAws, *, denied: str = "") -> Audit:
-    """An audit by an account object of its own, as the command makes it. denied: a call that is answered with 403."""
+    """An audit with a separate account object, as in the command. denied: a call that is answered with 403."""
     with pytest.MonkeyPatch.context() as environment:
         for name, value in safe_environment(os.environ, aws.connection).items():
             environment.setenv(name, value)
@@ -43,7 +43,7 @@ def audit_of(aws: EmbeddedAws, *, denied: str = "") -> Audit:
 
 
 class Forbidden:
-    """What botocore takes for an answer over HTTP."""
+    """An HTTP response for botocore."""
 
     status_code = 403
 
@@ -57,7 +57,7 @@ def names(audited: Audit, kind: str) -> set[str]:
 
 
 class Planted:
-    """An account without any stack, in which one thing of each kind is the cluster's, and one is not."""
+    """An account without stacks, with one resource of each kind from the cluster, and one from others."""
 
     def __init__(self, aws: EmbeddedAws) -> None:
         self.own: Mapping[str, str] = plant_all(aws.client, cluster=OWN, stack=STACK_NAME)
@@ -70,14 +70,14 @@ def planted(start_embedded_aws: Callable[[Settings], EmbeddedAws]) -> Planted:
     return Planted(start_embedded_aws(Settings()))
 
 
-def test_something_is_planted_of_every_kind_that_is_searched_for() -> None:
+def test_planted_resources_cover_every_listed_kind() -> None:
     kinds = {listing.kind for listing in LISTINGS} - {ALWAYS_ENDED}
     assert kinds - PLANTS.keys() == set(), "add a function that makes one of these to tests/deploy/leftovers/"
     assert PLANTS.keys() - kinds == set(), "tests/deploy/leftovers/ makes these, which no audit looks for"
 
 
 @pytest.mark.parametrize("kind", PLANTS)
-def test_what_is_left_of_each_kind_is_found(planted: Planted, kind: str) -> None:
+def test_leftover_of_each_kind_is_found(planted: Planted, kind: str) -> None:
     assert planted.own[kind] in names(planted.audit, kind)
 
 
@@ -86,7 +86,7 @@ def test_foreign_resources_are_never_listed(planted: Planted, kind: str) -> None
     assert planted.foreign[kind] not in {one.resource.name for one in planted.audit.resources}
 
 
-def test_everything_could_be_read(planted: Planted) -> None:
+def test_everything_is_readable(planted: Planted) -> None:
     assert planted.audit.not_read == ()
     assert planted.audit.verdict == "something left"
 
@@ -95,7 +95,7 @@ def one_of(audited: Audit, kind: str) -> Audited:
     return next(one for one in audited.of("left") if one.kind == kind)
 
 
-def test_a_price_that_is_not_known_is_not_zero(planted: Planted) -> None:
+def test_unknown_price_is_not_zero(planted: Planted) -> None:
     assert one_of(planted.audit, "EBS snapshot").usd_per_month is None
     volume = planted.own["EBS volume"]
     (price,) = [one.usd_per_month for one in planted.audit.of("left") if one.resource.name == volume]
@@ -104,9 +104,11 @@ def test_a_price_that_is_not_known_is_not_zero(planted: Planted) -> None:
 
 @pytest.fixture(scope="module")
 def life(account: Account) -> tuple[Audit, Audit, Audit]:
-    """Audits of one account: before a cluster, with it, and after it, all but its cache, which goes then too."""
+    """Audits of one account: before a cluster, with it, after it except for its cache, and after that was deleted
+    too.
+    """
     template = cluster_template(nodes=1, cache_at_destroy="retain")
-    audit_of(account.aws)  # the emulator loads a service when it is first asked, which takes long on a busy machine
+    audit_of(account.aws)  # The emulator loads a service at its first request, which takes long on a busy machine.
     before = audit_of(account.aws)
     account.deploy(template)
     buckets = account.cluster().ids("AWS::S3::Bucket")
@@ -119,13 +121,13 @@ def life(account: Account) -> tuple[Audit, Audit, Audit]:
     return before, during, after
 
 
-def test_an_account_without_the_cluster_has_nothing_left_of_it(life: tuple[Audit, Audit, Audit]) -> None:
+def test_account_without_the_cluster_has_no_leftovers(life: tuple[Audit, Audit, Audit]) -> None:
     before, _, _ = life
     assert before.not_read == ()
     assert (before.verdict, before.of("left"), before.of("kept")) == ("nothing left", (), ())
 
 
-def test_what_the_bootstrap_made_is_listed_apart(life: tuple[Audit, Audit, Audit]) -> None:
+def test_bootstrap_resources_are_listed_separately(life: tuple[Audit, Audit, Audit]) -> None:
     kinds = {one.kind for one in life[0].of("shared")}
     assert kinds == {"S3 bucket", "ECR repository", "SSM parameter", "IAM role"}
 
@@ -166,7 +168,7 @@ def test_empty_account_with_a_denied_call_is_not_reported_empty(
     assert f"the permission {permission} is missing" in found.not_read[0].reason
 
 
-def test_what_another_stack_makes_now_is_no_leftover_of_the_first(account: Account) -> None:
+def test_resources_of_another_stack_are_no_leftovers(account: Account) -> None:
     logs = account.aws.client("logs")
     logs.create_log_group(logGroupName=f"/aws/lambda/{STACK_NAME}Two-Gate")
     try:
@@ -175,7 +177,7 @@ def test_what_another_stack_makes_now_is_no_leftover_of_the_first(account: Accou
         logs.delete_log_group(logGroupName=f"/aws/lambda/{STACK_NAME}Two-Gate")
 
 
-def test_an_audit_changes_nothing(account: Account) -> None:
+def test_audit_changes_nothing(account: Account) -> None:
     before = account.inventory()
     called = audit_of(account.aws).calls
     assert account.inventory() == before

@@ -1,4 +1,4 @@
-"""Apps of platform teams, made with the wheel alone: deployed, operated by `trn`, changed and destroyed.
+"""Apps of platform teams, built with the wheel alone: deployed, operated by `trn`, changed and destroyed.
 
 Roles have the permissions that the constructs give them, and no others.
 """
@@ -33,7 +33,7 @@ CLUSTERS: Mapping[str, list[str]] = {
     "two_zones": ["train-usw2-az1", "train-usw2-az4"],
     "web_app": ["web-train"],
 }
-"""Names of the clusters that each app makes."""
+"""Names of the clusters in each app."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def account(start_account: Callable[..., Account]) -> Account:
 
 @pytest.fixture(scope="module")
 def platform(account: Account) -> Mapping[str, str]:
-    """What the app `imported` finds in the account."""
+    """The existing resources that the app `imported` uses."""
     parameters = {**BOOTSTRAP_PARAMETERS, "Qualifier": "platform"}
     given = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
     toolkit: dict[str, Any] = {"TemplateBody": bootstrap_template(), "Parameters": given}
@@ -79,8 +79,9 @@ def environment() -> WheelEnvironment:
 
 @pytest.fixture(scope="module")
 def generated(account: Account, environment: WheelEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """In `init` what `cdk init app --language python` writes, with its cdk.json as it is, and a fleet in its stack; its
-    cloud assemblies with few and with many nodes beside it."""
+    """`init` contains the output of `cdk init app --language python`, with its cdk.json unchanged, and a fleet in its
+    stack. Its cloud assemblies with few and with many nodes are beside it.
+    """
     folder = tmp_path_factory.mktemp("generated")
     app = folder / "init"
     app.mkdir()
@@ -90,7 +91,7 @@ def generated(account: Account, environment: WheelEnvironment, tmp_path_factory:
     assert "# The code that defines your stack goes here" in stack.read_text()
     stack.write_text((DOWNSTREAM_APPS / f"{GENERATED}.py").read_text())
     for nodes in (FEW, MANY):
-        # By `python3 app.py`, as the app's own cdk.json has it.
+        # With `python3 app.py`, as in the app's own cdk.json.
         given = ["--context", f"nodes={nodes}", "--output", str(folder / f"{GENERATED}-{nodes}")]
         run = account.cdk("synth", "--quiet", *given, folder=app, tools=[environment.python.parent])
         assert run.code == 0, run.printed
@@ -116,7 +117,7 @@ def assemblies(
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """A stack of an app: where its cloud assembly is, its id there, and its name."""
+    """A stack of an app: its cloud assembly, its id there, and its name."""
 
     folder: Path
     id: str
@@ -124,7 +125,7 @@ class Stack:
 
 
 def stacks(folder: Path) -> Iterator[Stack]:
-    """The stacks of a cloud assembly and of its Stages, each after those that it depends on."""
+    """The stacks of a cloud assembly and of its Stages, each after its dependencies."""
     artifacts: Mapping[str, Any] = json.loads((folder / "manifest.json").read_text())["artifacts"]
     for one in artifacts.values():
         if one["type"] == "cdk:cloud-assembly":
@@ -151,7 +152,7 @@ def trn(account: Account, *arguments: str, code: int = 0) -> str:
 
 
 def sizes(account: Account) -> Mapping[str, int]:
-    """How many nodes each cluster has that `trn` lists."""
+    """The number of nodes of each cluster that `trn` lists."""
     return {one["name"]: len(one["nodes"]) for one in json.loads(trn(account, "list", "--json"))["clusters"]}
 
 
@@ -163,16 +164,16 @@ def look_sleep_and_wake(account: Account, cluster: str) -> None:
 
 
 def left_behind(account: Account, before: Inventory) -> list[str]:
-    """What came and went since, but for what the CDK keeps of each deployment in the platform's own bucket."""
+    """The added and removed resources, except for the CDK's files of each deployment in the platform's own bucket."""
     return [one for one in differences(before, account.inventory()) if "cdk-platform-assets-" not in one]
 
 
-def test_every_app_is_tried_here() -> None:
+def test_tests_cover_every_app() -> None:
     assert {file.stem for file in DOWNSTREAM_APPS.glob("*.py")} == CLUSTERS.keys()
 
 
 @pytest.mark.parametrize("app", sorted(CLUSTERS.keys() - {"web_app"}))
-def test_an_app_is_deployed_operated_changed_and_destroyed(
+def test_app_is_deployed_operated_changed_and_destroyed(
     account: Account, assemblies: Mapping[str, Path], app: str
 ) -> None:
     before = account.inventory()
@@ -192,7 +193,7 @@ def test_an_app_is_deployed_operated_changed_and_destroyed(
 
 
 def test_fleet_next_to_a_web_app_is_operated_and_destroyed(account: Account, assemblies: Mapping[str, Path]) -> None:
-    """By the CDK CLI, whose app it is; `trn` is told neither stack nor cluster."""
+    """With the CDK CLI of the app; `trn` gets neither stack nor cluster."""
     before = account.inventory()
     few, many = (Template(assemblies[f"web_app-{nodes}"] / "Web.template.json") for nodes in (FEW, MANY))
     account.cdk_deploy(few, "Web")
@@ -218,7 +219,7 @@ def test_fleet_next_to_a_web_app_is_operated_and_destroyed(account: Account, ass
     assert left_behind(account, before) == []
 
 
-def test_the_sample_of_the_readme_is_deployed_as_printed_and_destroyed(
+def test_sample_of_the_readme_is_deployed_as_printed_and_destroyed(
     account: Account, assemblies: Mapping[str, Path]
 ) -> None:
     before = account.inventory()
@@ -229,7 +230,7 @@ def test_the_sample_of_the_readme_is_deployed_as_printed_and_destroyed(
     s3 = account.aws.client("s3")
     (cache,) = {one["Name"] for one in s3.list_buckets()["Buckets"]} & set(deployed.ids("AWS::S3::Bucket"))
     printed = trn(account, "audit", "--cluster", "training", "--json")
-    audit = json.loads(printed[printed.index("{") :])  # a sentence on standard error comes first
+    audit = json.loads(printed[printed.index("{") :])  # A sentence on standard error precedes it.
     assert {one["name"]: one["group"] for one in audit["resources"] if one["group"] != "shared"} == {cache: "kept"}
     s3.delete_bucket(Bucket=cache)
     assert left_behind(account, before) == []
@@ -246,7 +247,7 @@ def test_generated_app_keeps_its_feature_flags(assemblies: Mapping[str, Path], g
     assert manifest["artifacts"][stack.id]["environment"] == "aws://unknown-account/unknown-region"
 
 
-def test_a_boundary_and_tags_of_an_app_reach_what_the_constructs_make(assemblies: Mapping[str, Path]) -> None:
+def test_boundary_and_tags_of_an_app_reach_created_resources(assemblies: Mapping[str, Path]) -> None:
     template = Template(assemblies[f"imported-{FEW}"] / "Imported.template.json")
     roles = [one["Properties"] for one in template.resources("AWS::IAM::Role").values()]
     specifications = template.properties("AWS::EC2::LaunchTemplate")["LaunchTemplateData"]["TagSpecifications"]

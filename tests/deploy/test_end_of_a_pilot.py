@@ -1,4 +1,4 @@
-"""Pilots that end by themselves: the schedule runs its function for real, and the clock is put forward."""
+"""Pilots that end by themselves: the schedule runs its function for real, with a clock set forward."""
 
 import json
 import time
@@ -23,7 +23,7 @@ from trainium_wire.membership import Membership
 
 WHERE_A_BLOCK_IS_TO_BEGIN = "ap-southeast-4"
 RUN = 6
-"""Minutes in which the schedule looks at least once."""
+"""Minutes in which the schedule runs at least once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,13 +41,13 @@ class Pilot:
 
     @property
     def launched(self) -> int:
-        """How many instances there are or have been."""
+        """The number of instances so far."""
         pages = self.account.aws.client("ec2").get_paginator("describe_instances").paginate()
         return sum(len(found["Instances"]) for page in pages for found in page["Reservations"])
 
     @property
     def subjects(self) -> list[str]:
-        """Of all messages of the topic so far."""
+        """The subjects of all messages of the topic so far."""
         sqs = self.account.aws.client("sqs")
         while found := sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10).get("Messages", []):
             for message in found:
@@ -62,7 +62,7 @@ class Pilot:
         return {tag["Key"]: tag["Value"] for tag in tags}
 
     def notices_to_jobs(self, *, timeout: float = 0) -> list[str]:
-        """Kinds of the notices in the membership, which the node reconciler writes after it was invoked."""
+        """Types of the notices in the membership, which the node reconciler writes after it was invoked."""
         place = {"Bucket": outputs(self.account.cluster())["NodeRecords"], "Key": MEMBERSHIP_KEY}
         deadline = time.monotonic() + timeout
         while True:
@@ -92,18 +92,18 @@ def a_pilot(account: Account, clock: MovableClock, **settings: Any) -> Pilot:
     arn = f"arn:aws:sqs:{account.aws.region}:123456789012:notices"
     account.aws.client("sns").subscribe(TopicArn=outputs(account.cluster())["Notices"], Protocol="sqs", Endpoint=arn)
     pilot = Pilot(account=account, clock=clock, queue=queue)
-    pilot.subjects.clear()  # those of a pilot before this one
+    pilot.subjects.clear()  # Messages of an earlier pilot.
     return pilot
 
 
 def status(account: Account) -> str | None:
-    """Of the stack; None once it is gone."""
+    """Status of the stack; None once it is deleted."""
     client = account.aws.client("cloudformation")
     there = [stack for stack in client.describe_stacks()["Stacks"] if stack["StackName"] == STACK_NAME]
     return there[0]["StackStatus"] if there else None
 
 
-def test_a_pilot_is_warned_of_stopped_and_deleted_in_time(account: Account, clock: MovableClock) -> None:
+def test_pilot_is_warned_of_stopped_and_deleted_in_time(account: Account, clock: MovableClock) -> None:
     foreign = json.dumps({"Resources": {"Kept": {"Type": "AWS::SNS::Topic"}}})
     account.aws.client("cloudformation").create_stack(StackName="Foreign", TemplateBody=foreign)
     before = account.inventory()
@@ -113,7 +113,7 @@ def test_a_pilot_is_warned_of_stopped_and_deleted_in_time(account: Account, cloc
 
     clock.forward(hours=19)
     assert pilot.subjects == []
-    clock.forward(hours=2)  # shorter than twice 24 h: at half time
+    clock.forward(hours=2)  # Shorter than twice 24 h: at half time.
     assert pilot.subjects == ["trn-pilot ends in 18 h"]
     clock.forward(minutes=RUN)
     assert pilot.subjects == ["trn-pilot ends in 18 h"]
@@ -156,7 +156,7 @@ def test_spent_budget_stops_the_nodes_until_it_is_raised(account: Account, clock
     pilot.destroy()
 
 
-def test_unused_nodes_stop_and_are_woken(account: Account, clock: MovableClock) -> None:
+def test_unused_nodes_stop_and_can_be_woken(account: Account, clock: MovableClock) -> None:
     pilot = a_pilot(account, clock, idle_minutes=60)
     assert outputs(account.cluster())["IdleMinutes"] == "60"
     clock.forward(minutes=1)

@@ -1,4 +1,4 @@
-"""File systems that were there before a cluster, or are to stay after it."""
+"""Existing file systems, and file systems that are retained after a cluster."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -34,7 +34,7 @@ def test_only_the_efs_file_system_outlives_its_cluster(account: Account, before:
     assert all(kept in line for line in left), left
 
 
-def test_later_cluster_mounts_a_kept_efs_and_leaves_it_unchanged(account: Account, kept: str) -> None:
+def test_later_cluster_mounts_retained_efs_and_leaves_it_unchanged(account: Account, kept: str) -> None:
     before, template = account.inventory(), cluster_template(**SMALL, efs=kept)
     account.deploy(template)
     (target,) = account.aws.client("efs").describe_mount_targets(FileSystemId=kept)["MountTargets"]
@@ -46,7 +46,7 @@ def test_later_cluster_mounts_a_kept_efs_and_leaves_it_unchanged(account: Accoun
 
 @pytest.fixture(scope="module")
 def own_network(account: Account) -> Iterator[Mapping[str, str]]:
-    """A VPC with a subnet, and a group in which everything is let in from itself."""
+    """A VPC with a subnet, and a group that allows all traffic from itself."""
     ec2 = account.aws.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
     ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})

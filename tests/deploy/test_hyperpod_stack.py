@@ -1,4 +1,4 @@
-"""HyperPodStack on the embedded AWS until its clock ends it. Nothing boots there: its scripts are read, not run."""
+"""HyperPodStack on the embedded AWS until its schedule ends it. No node boots: its scripts are read, not run."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from trainium_userdata.hyperpod import hyperpod_script
 
 @pytest.fixture(scope="module")
 def account(start_account: Callable[[Settings], Account]) -> Account:
-    """One whose clock is put forward."""
+    """An account whose clock can be set forward."""
     return start_account(Settings(iam="enforced"))
 
 
@@ -41,7 +41,7 @@ def found(account: Account, before: Inventory, template: Template) -> dict[str, 
 
 @pytest.fixture(scope="module")
 def scripts(account: Account, found: dict[str, str]) -> dict[str, str]:
-    """The lifecycle files, from where the workers of the cluster would fetch them."""
+    """The lifecycle files, from the URL of the cluster's workers."""
     sagemaker, s3 = account.aws.client("sagemaker"), account.aws.client("s3")
     groups = sagemaker.describe_cluster(ClusterName=found["ClusterArn"])["InstanceGroups"]
     (place,) = {one["LifeCycleConfig"]["SourceS3Uri"] for one in groups if one["InstanceGroupName"] == "workers"}
@@ -59,11 +59,11 @@ def test_every_resource_of_the_template_exists(account: Account, found: dict[str
     assert sorted(names) == sorted(template.resources())
 
 
-def test_the_workers_find_the_script_of_their_plan(scripts: dict[str, str]) -> None:
+def test_workers_have_the_script_of_their_plan(scripts: dict[str, str]) -> None:
     assert scripts["on_create.sh"] == hyperpod_script(node_settings(a_plan()))
 
 
-def test_beside_it_they_find_the_cache_of_this_stack(scripts: dict[str, str], found: dict[str, str]) -> None:
+def test_workers_have_the_cache_url_of_this_stack(scripts: dict[str, str], found: dict[str, str]) -> None:
     assert f"TRN_CACHE_URL={found['CompileCache']}" in scripts["places.env"].splitlines()
 
 

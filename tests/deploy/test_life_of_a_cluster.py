@@ -1,4 +1,4 @@
-"""One cluster from its first deployment to its end: each test looks at one moment of the same story."""
+"""One cluster from its first deployment to its end: each test looks at one moment of this life."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ EXACTLY_COUNTED = {
     "IAM roles": "AWS::IAM::Role",
     "instance profiles": "AWS::IAM::InstanceProfile",
 }
-"""Kinds that come one for one with a type of the template, without anything that AWS adds of itself."""
+"""Kinds with exactly one resource per template resource, to which AWS adds none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ def deployed(account: Account, bootstrapped: Inventory, template: Template) -> M
 
 @pytest.fixture(scope="module")
 def created(account: Account, deployed: Moment) -> list[str]:  # noqa: ARG001
-    """Logical ids of what the first deployment created, by its events."""
+    """Logical ids of the resources of the first deployment, from its events."""
     complete = [event for event in events(account) if event["ResourceStatus"] == "CREATE_COMPLETE"]
     return [event["LogicalResourceId"] for event in complete if event["PhysicalResourceId"] != event["StackId"]]
 
@@ -100,7 +100,7 @@ def test_every_resource_of_the_template_is_created_and_listed(
 
 
 @pytest.mark.parametrize("kind", EXACTLY_COUNTED)
-def test_as_many_exist_as_the_template_lists(
+def test_resource_counts_match_the_template(
     bootstrapped: Inventory, deployed: Moment, template: Template, kind: str
 ) -> None:
     assert len(deployed.inventory[kind] - bootstrapped[kind]) == len(template.resources(EXACTLY_COUNTED[kind])) > 0
@@ -114,7 +114,7 @@ def test_every_node_has_an_efa_interface_on_each_of_its_eight_cards(deployed: Mo
     assert cards == [[(card, "efa") for card in range(8)]] * 2
 
 
-def test_the_deployment_waited_for_the_record_of_every_node(deployed: Moment) -> None:
+def test_deployment_waited_for_the_record_of_every_node(deployed: Moment) -> None:
     assert {record.instance_id for record in deployed.cluster.records} == deployed.nodes
     assert outputs(deployed.cluster)["Fleet"] == "2 of 2 nodes proven"
 
@@ -124,7 +124,7 @@ def test_every_node_of_a_cluster_has_reached_the_others(deployed: Moment) -> Non
     assert len({record.membership for record in deployed.cluster.records}) == 1
 
 
-def test_deploying_the_same_again_changes_nothing(deployed: Moment, redeployed: Moment) -> None:
+def test_repeated_deployment_changes_nothing(deployed: Moment, redeployed: Moment) -> None:
     assert "(no changes)" in redeployed.run.printed
     assert differences(deployed.inventory, redeployed.inventory) == []
 
@@ -134,7 +134,7 @@ def test_scale_out_diff_is_only_group_gates_and_outputs(difference: str) -> None
     assert {one for one in changed if one.startswith("AWS::")} == {"AWS::AutoScaling::AutoScalingGroup"}
 
 
-def test_a_scale_out_launches_what_is_missing_and_keeps_the_nodes_that_run(deployed: Moment, grown: Moment) -> None:
+def test_scale_out_launches_missing_nodes_and_keeps_running_ones(deployed: Moment, grown: Moment) -> None:
     assert len(grown.nodes) == 4
     assert deployed.nodes < grown.nodes
 
@@ -149,5 +149,5 @@ def test_scale_in_keeps_the_desired_number_of_nodes_and_their_volumes(
     assert len(shrunk.inventory["volumes"] - bootstrapped["volumes"]) == 1
 
 
-def test_destroying_leaves_the_account_as_it_was(bootstrapped: Inventory, destroyed: Inventory) -> None:
+def test_destroy_restores_the_account(bootstrapped: Inventory, destroyed: Inventory) -> None:
     assert differences(bootstrapped, destroyed) == []

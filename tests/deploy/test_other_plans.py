@@ -1,4 +1,4 @@
-"""Clusters of other kinds: each comes up as it was asked for, and goes without a rest."""
+"""Clusters of other plans: each is deployed as requested, and deleted completely."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ BLOCK_TYPE = "trn2.48xlarge"
 
 @dataclass(frozen=True, kw_only=True)
 class Stay:
-    """A cluster's node while it was there with its user data, and the account before, meanwhile and afterwards."""
+    """A cluster's node with its user data, and the account before, during and after its life."""
 
     node: dict[str, Any]
     user_data: str
@@ -45,7 +45,7 @@ def spot(account: Account) -> Stay:
 
 @pytest.fixture(scope="module")
 def block(start_account: Callable[[Settings], Account]) -> Stay:
-    """A node of a Capacity Block that has begun, closed in, with interfaces that take no address."""
+    """A node in an active Capacity Block, in a closed network, with EFA-only interfaces."""
     account = start_account(Settings(region=WHERE_A_BLOCK_HAS_BEGUN))
     ec2 = account.aws.client("ec2")
     parameters = {"InstanceType": BLOCK_TYPE, "InstanceCount": 1, "CapacityDurationHours": 24}
@@ -86,25 +86,25 @@ def test_node_with_a_gpu_boots_the_gpu_image(account: Account, gpus: Stay) -> No
     assert [one["InterfaceType"] for one in gpus.node["NetworkInterfaces"]] == ["efa"]
 
 
-def test_a_spot_node_is_a_spot_instance(spot: Stay) -> None:
+def test_spot_node_is_a_spot_instance(spot: Stay) -> None:
     assert spot.node["InstanceLifecycle"] == "spot"
 
 
-def test_a_nat_gateway_comes_with_an_address_and_an_internet_gateway(spot: Stay) -> None:
+def test_nat_gateway_comes_with_address_and_internet_gateway(spot: Stay) -> None:
     kinds = ("NAT gateways", "Elastic IP addresses", "internet gateways")
     assert [len(spot.meanwhile[kind] - spot.before[kind]) for kind in kinds] == [1, 1, 1]
 
 
-def test_a_node_of_a_capacity_block_is_one(block: Stay) -> None:
+def test_node_of_a_capacity_block_runs_in_the_block(block: Stay) -> None:
     assert block.node["InstanceLifecycle"] == "capacity-block"
 
 
-def test_a_node_of_a_capacity_block_is_in_no_placement_group(block: Stay) -> None:
+def test_node_of_a_capacity_block_has_no_placement_group(block: Stay) -> None:
     assert not block.node["Placement"].get("GroupName")
     assert block.meanwhile["placement groups"] == block.before["placement groups"]
 
 
-def test_an_efa_only_interface_has_no_address(block: Stay) -> None:
+def test_efa_only_interface_has_no_address(block: Stay) -> None:
     addresses = {one["InterfaceType"]: one.get("PrivateIpAddress") for one in block.node["NetworkInterfaces"]}
     assert addresses == {"efa": block.node["PrivateIpAddress"], "efa-only": None}
 
@@ -113,7 +113,7 @@ def test_closed_network_has_only_an_s3_endpoint(block: Stay) -> None:
     assert len(block.meanwhile["VPC endpoints"] - block.before["VPC endpoints"]) == 1
 
 
-def test_new_file_systems_have_interfaces_in_the_nodes_subnet(sharing: Stay) -> None:
+def test_new_file_systems_have_interfaces_in_subnet_of_nodes(sharing: Stay) -> None:
     kinds = ("FSx file systems", "EFS file systems", "FSx backups")
     assert [len(sharing.meanwhile[kind] - sharing.before[kind]) for kind in kinds] == [1, 1, 0]
 
@@ -127,6 +127,6 @@ def test_node_has_the_locations_of_its_file_systems(sharing: Stay) -> None:
 
 
 @pytest.mark.parametrize("kind", ["spot", "block", "sharing", "gpus"])
-def test_it_goes_without_a_rest(request: pytest.FixtureRequest, kind: str) -> None:
+def test_cluster_is_deleted_completely(request: pytest.FixtureRequest, kind: str) -> None:
     gone: Stay = request.getfixturevalue(kind)
     assert differences(gone.before, gone.after) == []

@@ -1,4 +1,4 @@
-"""What pages show of commands that ask an account is what the embedded AWS makes them print, but for ids and times."""
+"""The output in pages of commands that call AWS is that of the embedded AWS, except for ids and times."""
 
 import shutil
 from collections.abc import Callable
@@ -22,14 +22,14 @@ SHOWN = [
 
 @pytest.fixture(scope="module")
 def account(start_embedded_aws: Callable[[Settings], EmbeddedAws], tmp_path_factory: pytest.TempPathFactory) -> Account:
-    """As the pages have it: with room for one node of two, and not bootstrapped."""
+    """The account of the pages: with quota for one of two nodes, and not bootstrapped."""
     folder = tmp_path_factory.mktemp("account")
     shutil.copy(ROOT / "cdk.json", folder)
     return Account(aws=start_embedded_aws(Settings(quotas={ON_DEMAND_TRN: 128})), folder=folder)
 
 
 @pytest.mark.parametrize(("page", "command", "more"), SHOWN, ids=[f"{page}: {command}" for page, command, _ in SHOWN])
-def test_a_page_shows_what_is_printed(account: Account, page: str, command: str, more: tuple[str, ...]) -> None:
+def test_page_shows_the_real_output(account: Account, page: str, command: str, more: tuple[str, ...]) -> None:
     shown = shown_in(page, command)
     assert shown
     assert shown in words(run_trn(account, *command.split()[1:], *more, environment={"COLUMNS": "100"}).printed)

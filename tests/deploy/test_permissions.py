@@ -1,4 +1,4 @@
-"""With the permissions of `trn permissions` and no others, CloudFormation deploys, people read and operate."""
+"""With exactly the permissions of `trn permissions`, CloudFormation deploys, and people read and operate."""
 
 import json
 import os
@@ -28,7 +28,7 @@ NAMES: Mapping[str, Any] = tomllib.loads((files("trainium_local.permissions") / 
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How a command ended, and the IAM actions of all calls that it made."""
+    """The result of a command, and the IAM actions of all its calls."""
 
     code: int
     printed: str
@@ -61,13 +61,13 @@ def run_as(account: Account, *arguments: str) -> Ended:
 
 
 def documented(role: str, entry: str) -> set[str]:
-    """What data/permissions.toml says that a role's commands call."""
+    """The documented actions of a role's commands, from data/permissions.toml."""
     return set(commands(role)[entry])
 
 
 @pytest.fixture(scope="module")
 def account(start_account: Callable[..., Account]) -> Account:
-    """A cluster of one node, deployed by a CloudFormation that may do no more than it must."""
+    """A cluster of one node, deployed by a CloudFormation with minimal permissions."""
     account = start_account(Settings(iam="enforced"), execution_policies)
     account.deploy(cluster_template(**PLAN))
     return account
@@ -100,7 +100,7 @@ READER_COMMANDS: Mapping[str, tuple[str, ...]] = {
     "doctor": ("doctor",),
     "support": ("support",),
 }
-"""A command of each entry of the role."""
+"""A command for each entry of the role."""
 
 NOT_RUN = {"estimate": "asks AWS's own price list, and no embedded AWS"}
 
@@ -119,14 +119,14 @@ def test_reader_policy_allows_exactly_the_documented_calls(reader: Account, entr
     assert ended.called <= documented("look", entry)
 
 
-def test_the_reader_policy_does_not_allow_destroy(reader: Account) -> None:
+def test_reader_policy_does_not_allow_destroy(reader: Account) -> None:
     ended = run_as(reader, "destroy", "--yes", "--grace", "0", *OPTIONS)
     assert ended.code != 0
     assert "autoscaling:UpdateAutoScalingGroup" in ended.printed or "cloudformation:DeleteStack" in ended.printed
     assert outputs(reader.cluster())["Fleet"] == "1 of 1 nodes proven"
 
 
-def test_the_deployer_policy_allows_extend_and_quota_requests(account: Account) -> None:
+def test_deployer_policy_allows_extend_and_quota_requests(account: Account) -> None:
     deploying = as_user(account, "deploy")
     app = cluster_template(**PLAN, warning_hours=12).file.parent
     context = {f"trn:{key}": value for key, value in {**CHOSEN, **PLAN, "warning_hours": 12}.items()}
@@ -145,7 +145,7 @@ def test_the_deployer_policy_allows_extend_and_quota_requests(account: Account) 
     assert asked.called <= {*documented("deploy", "quota request"), *documented("look", "preflight")}
 
 
-def test_the_operator_policy_allows_run_sleep_wake_and_destroy(operating: Account) -> None:
+def test_operator_policy_allows_run_sleep_wake_and_destroy(operating: Account) -> None:
     (operating.folder / "hello.py").write_text("import time\ntime.sleep(600)\n")
     # Stand-in nodes have this machine's file system.
     copied = operating.folder / "copied.py"

@@ -1,4 +1,4 @@
-"""`trn precompile` on a deployed cluster: the host is there for its job alone, whatever becomes of job and command."""
+"""`trn precompile` on a deployed cluster: the host exists only for its job, whatever happens to job and command."""
 
 import json
 import time
@@ -56,11 +56,11 @@ def await_no_host(account: Account) -> None:
         time.sleep(0.1)
 
 
-def test_a_deployed_cluster_has_no_host(account: Account) -> None:
+def test_deployed_cluster_has_no_host(account: Account) -> None:
     assert (group(account)["MinSize"], group(account)["MaxSize"], group(account)["DesiredCapacity"]) == (0, 1, 0)
 
 
-def test_a_followed_job_ends_with_its_host_and_shows_what_it_cost(account: Account, tmp_path: Path) -> None:
+def test_followed_job_ends_with_its_host_and_shows_its_cost(account: Account, tmp_path: Path) -> None:
     ended = precompile(account, tmp_path, "echo target $NEURON_PLATFORM_TARGET_OVERRIDE of $TRN_NODES")
     assert ended.code == 0, ended.printed
     assert "target trn1 of 1" in ended.printed
@@ -77,7 +77,7 @@ def test_host_ends_after_a_failed_job_without_its_command(account: Account, tmp_
     assert [one["status"] for one in listed if one["job"]["id"].startswith("precompile-graphs-")][:1] == ["failed"]
 
 
-def test_auto_scaling_is_to_end_the_host_before_it_is_launched(account: Account, tmp_path: Path) -> None:
+def test_end_of_host_is_scheduled_before_its_launch(account: Account, tmp_path: Path) -> None:
     precompile(account, tmp_path, "true", "--time-limit-minutes", "60")
     client = account.aws.client("autoscaling")
     (action,) = client.describe_scheduled_actions(AutoScalingGroupName=GROUP)["ScheduledUpdateGroupActions"]
@@ -104,7 +104,7 @@ def await_failed(account: Account, job: str) -> str:
     return str(found["outcome"]["reason"])
 
 
-def test_sleep_ends_the_host_and_the_job_says_so(account: Account, tmp_path: Path) -> None:
+def test_sleep_ends_the_host_and_fails_its_job(account: Account, tmp_path: Path) -> None:
     precompile(account, tmp_path, "sleep 600", "--detach")
     shown = run_trn(account, "status", *OPTIONS).printed
     assert f"Precompile   {HOST}" in shown
@@ -113,7 +113,7 @@ def test_sleep_ends_the_host_and_the_job_says_so(account: Account, tmp_path: Pat
     assert await_failed(account, newest_job(account)).startswith("the host was ended before its job")
 
 
-def test_a_host_that_ec2_does_not_launch_leaves_no_job_that_waits(
+def test_host_that_fails_to_launch_leaves_no_waiting_job(
     start_account: Callable[[Settings], Account], tmp_path: Path
 ) -> None:
     refusing = start_account(Settings(quotas={"L-1216C47A": 64}))

@@ -1,4 +1,4 @@
-"""Nodes that fail are replaced during a deployment, as often as the plan says, and the membership is written anew."""
+"""Failed nodes are replaced during a deployment, up to the limit of the plan, and the membership is updated."""
 
 import json
 import time
@@ -28,13 +28,13 @@ def deployer(faulty: Account) -> Account:
 
 @pytest.fixture(scope="module")
 def given_up(deployer: Account) -> Run:
-    """A deployment that meets the first two."""
+    """A deployment that launches the first two."""
     return deployer.try_to_deploy(cluster_template(nodes=1, node_replacements=1))
 
 
 @pytest.fixture(scope="module")
 def healed(faulty: Account, deployer: Account, given_up: Run) -> Account:  # noqa: ARG001
-    """The account after another deployment, which meets the third."""
+    """The account after another deployment, which launches the third."""
     deployer.cdk_deploy(cluster_template(nodes=2))
     return faulty
 
@@ -56,11 +56,11 @@ def test_failure_after_the_last_replacement_fails_the_deployment(given_up: Run) 
     )
 
 
-def test_a_node_that_fails_is_replaced_and_the_deployment_succeeds(healed: Account) -> None:
+def test_failed_node_is_replaced_and_the_deployment_succeeds(healed: Account) -> None:
     assert outputs(healed.cluster())["Fleet"] == "2 of 2 nodes proven"
 
 
-def test_the_node_that_was_replaced_is_gone_and_its_record_is_kept(healed: Account) -> None:
+def test_replaced_node_is_terminated_and_its_record_is_kept(healed: Account) -> None:
     (failed,) = [record.instance_id for record in healed.cluster().records if record.state == "failed"]
     assert failed not in instance_ids(healed.cluster())
     assert {line["replaced"]: line["how"] for line in kept(healed) if "replaced" in line} == {
@@ -70,7 +70,7 @@ def test_the_node_that_was_replaced_is_gone_and_its_record_is_kept(healed: Accou
 
 def test_every_record_is_in_the_log_of_the_reconciler(healed: Account) -> None:
     written = {record.instance_id for record in healed.cluster().records}
-    deadline = time.monotonic() + 180  # the last of its invocations may still run
+    deadline = time.monotonic() + 180  # The last of its invocations may still run.
     while time.monotonic() < deadline:
         logged = {line["record"]["instance_id"] for line in kept(healed) if "record" in line}
         if logged == written:

@@ -1,4 +1,4 @@
-"""Buckets of an own app: one of several is removed, and one that the app retains keeps its content."""
+"""Buckets of a user's app: one of several is removed, and a retained one keeps its content."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ KEY = "neuron-compile-cache/graph.neff"
 
 
 class _Caches(Stack):
-    """As many caches as the plan has nodes, the first of which is retained where the plan has a tag."""
+    """As many caches as the plan has nodes, the first of which is retained if the plan has a tag."""
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(scope, construct_id)
@@ -42,14 +42,14 @@ def before(account: Account) -> Inventory:
 
 
 def filled(account: Account) -> list[str]:
-    """Names of the buckets of the stack, each with an object from now on."""
+    """Names of the buckets of the stack, each with a new object."""
     names = account.cluster(STACK).ids("AWS::S3::Bucket")
     for name in names:
         account.aws.client("s3").put_object(Bucket=name, Key=KEY, Body=b"compiled")
     return sorted(names)
 
 
-def test_one_of_two_caches_is_removed_with_its_content_and_then_the_other(account: Account, before: Inventory) -> None:
+def test_each_of_two_caches_is_removed_with_its_content(account: Account, before: Inventory) -> None:
     account.deploy(caches(2), STACK)
     both = filled(account)
     account.deploy(caches(1), STACK)
@@ -59,7 +59,7 @@ def test_one_of_two_caches_is_removed_with_its_content_and_then_the_other(accoun
     assert differences(before, account.inventory()) == []
 
 
-def test_a_cache_that_the_app_retains_keeps_its_content(account: Account, before: Inventory) -> None:
+def test_cache_retained_by_the_app_keeps_its_content(account: Account, before: Inventory) -> None:
     account.deploy(caches(2, retain=True), STACK)
     both = filled(account)
     account.destroy(STACK)

@@ -1,6 +1,6 @@
-"""Nodes are replaced by the fleet gate, by the real CDK CLI, with the permissions of `trn permissions` and no others.
+"""The readiness gate replaces nodes, with the real CDK CLI and exactly the permissions of `trn permissions`.
 
-One account: each test looks at one moment of the same story.
+One account: each test looks at one moment of the same life.
 """
 
 import json
@@ -32,7 +32,7 @@ LARGER = {**TAGGED, "root_volume_gib": 600}
 
 
 class StackThatFails(TrnClusterStack):
-    """With a parameter that exists already, which is made last."""
+    """With a parameter that already exists, which is created last."""
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(scope, construct_id, plan=plan)
@@ -42,7 +42,7 @@ class StackThatFails(TrnClusterStack):
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """How a command ended, and the nodes right after it."""
+    """The result of a command, and the nodes right after it."""
 
     run: Run
     nodes: frozenset[str]
@@ -71,7 +71,7 @@ def deployer(account: Account) -> Account:
 
 @pytest.fixture(scope="module")
 def app_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mapping[str, Any]], Path]:
-    """Make a folder with the cdk.json of a plan with some settings, which is synthesised already."""
+    """Make a folder with the cdk.json of a plan with some settings, already synthesised."""
 
     def make(settings: Mapping[str, Any]) -> Path:
         template = template_of(TrnClusterStack, STACK_NAME, settings)
@@ -90,14 +90,14 @@ def deployed(account: Account, before: Inventory, deployer: Account) -> Moment: 
 
 @pytest.fixture(scope="module")
 def tagged(account: Account, deployer: Account, deployed: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
-    """After `trn deploy --yes` of another tag."""
+    """After `trn deploy --yes` with another tag."""
     app = app_of(TAGGED)
     return a_moment(account, run_trn(deployer, "deploy", "--yes", folder=app))
 
 
 @pytest.fixture(scope="module")
 def rolled_back(account: Account, deployer: Account, tagged: Moment) -> Moment:  # noqa: ARG001
-    """After a deployment that replaced the nodes and failed then, once its rollback has brought nodes back."""
+    """After a deployment that replaced the nodes and then failed, once its rollback has restored nodes."""
     run = deployer.try_to_deploy(template_of(StackThatFails, STACK_NAME, LARGER))
     deadline = time.monotonic() + 90
     while not proven(account) and time.monotonic() < deadline:
@@ -113,34 +113,34 @@ def proven(account: Account) -> bool:
 
 @pytest.fixture(scope="module")
 def replaced(account: Account, deployer: Account, rolled_back: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
-    """After `trn deploy --yes --replace-nodes` of larger disks."""
+    """After `trn deploy --yes --replace-nodes` with larger disks."""
     app = app_of(LARGER)
     return a_moment(account, run_trn(deployer, "deploy", "--yes", "--replace-nodes", folder=app))
 
 
 @pytest.fixture(scope="module")
 def operated(account: Account, replaced: Moment) -> list[Run]:  # noqa: ARG001
-    """`trn sleep`, `trn wake` and `trn destroy`, by who operates."""
+    """`trn sleep`, `trn wake` and `trn destroy`, by an operator."""
     operator = as_user(account, "operate")
     sleep = run_trn(operator, "sleep", "--yes", "--grace", "0", *OPTIONS)
     wake = run_trn(operator, "wake", "--yes", *OPTIONS)
     return [sleep, wake, run_trn(operator, "destroy", "--yes", "--grace", "0", *OPTIONS)]
 
 
-def test_a_tag_ends_no_node_and_needs_no_question(deployed: Moment, tagged: Moment) -> None:
+def test_changed_tag_ends_no_node_and_needs_no_confirmation(deployed: Moment, tagged: Moment) -> None:
     assert tagged.run.code == 0, tagged.run.printed
     assert "None of the 2 running nodes ends by this deployment." in tagged.run.printed
     assert tagged.nodes == deployed.nodes
 
 
-def test_a_rollback_replaces_the_nodes_of_the_failed_deployment(deployed: Moment, rolled_back: Moment) -> None:
+def test_rollback_replaces_the_nodes_of_the_failed_deployment(deployed: Moment, rolled_back: Moment) -> None:
     assert rolled_back.run.code == 1
     assert TAKEN in rolled_back.run.printed
     assert len(rolled_back.nodes) == 2
     assert not rolled_back.nodes & deployed.nodes
 
 
-def test_a_changed_setting_replaces_all_nodes(rolled_back: Moment, replaced: Moment) -> None:
+def test_changed_setting_replaces_all_nodes(rolled_back: Moment, replaced: Moment) -> None:
     assert replaced.run.code == 0, replaced.run.printed
     assert "2 of 2 running nodes would end, with what is on their disks: " in replaced.run.printed
     assert len(replaced.nodes) == 2
@@ -148,6 +148,6 @@ def test_a_changed_setting_replaces_all_nodes(rolled_back: Moment, replaced: Mom
     assert f"{STACK_NAME}.Fleet = 2 of 2 nodes proven" in replaced.run.printed
 
 
-def test_operators_may_do_all_that_follows(account: Account, before: Inventory, operated: list[Run]) -> None:
+def test_operator_may_sleep_wake_and_destroy(account: Account, before: Inventory, operated: list[Run]) -> None:
     assert [run.code for run in operated] == [0, 0, 0], "\n".join(run.printed for run in operated)
     assert differences(before, account.inventory()) == []

@@ -1,4 +1,4 @@
-"""SageMakerTrainingStack, deployed to the embedded AWS, changed, and destroyed with what its jobs left in it."""
+"""SageMakerTrainingStack on the embedded AWS: deployed, changed, and destroyed with the files of its jobs."""
 
 import json
 
@@ -56,13 +56,13 @@ def test_output_state_machine_has_the_job_role(account: Account, deployed: dict[
     }
 
 
-def test_the_rule_of_failed_jobs_leads_to_the_topic(account: Account, deployed: dict[str, str]) -> None:
+def test_rule_of_failed_jobs_targets_the_topic(account: Account, deployed: dict[str, str]) -> None:
     events = account.aws.client("events")
     (rule,) = account.cluster(SAGEMAKER.construct_id).ids("AWS::Events::Rule")
     assert [target["Arn"] for target in events.list_targets_by_rule(Rule=rule)["Targets"]] == [deployed["TopicArn"]]
 
 
-def test_destroying_leaves_the_account_as_it_was(before: Inventory, destroyed: Inventory) -> None:
+def test_destroy_restores_the_account(before: Inventory, destroyed: Inventory) -> None:
     assert differences(before, destroyed) == []
 
 
@@ -73,7 +73,7 @@ def test_no_state_machine_alarm_or_subscription_is_left(account: Account, destro
     assert client("sns").list_subscriptions()["Subscriptions"] == []
 
 
-def test_retained_models_stay_and_nothing_else_does(account: Account, destroyed: Inventory) -> None:
+def test_only_retained_models_are_left(account: Account, destroyed: Inventory) -> None:
     kept = training_template(sagemaker_output_at_destroy="retain")
     account.deploy(kept, SAGEMAKER.construct_id)
     bucket = outputs(account.cluster(SAGEMAKER.construct_id))["OutputUrl"].split("/")[2]
@@ -84,5 +84,5 @@ def test_retained_models_stay_and_nothing_else_does(account: Account, destroyed:
     left = [f"+ S3 buckets: {bucket}", f"+ S3 objects: {bucket}/output/model.tar.gz", f"{tagged}{bucket}"]
     found = differences(destroyed, account.inventory())
     s3.delete_object(Bucket=bucket, Key="output/model.tar.gz")
-    s3.delete_bucket(Bucket=bucket)  # the account is other tests' too
+    s3.delete_bucket(Bucket=bucket)  # Other tests use the same account.
     assert found == left

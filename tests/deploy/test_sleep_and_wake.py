@@ -1,4 +1,4 @@
-"""`trn sleep`, `trn wake` and `trn extend`, on a cluster that the real CDK CLI has deployed."""
+"""`trn sleep`, `trn wake` and `trn extend` on a cluster deployed by the real CDK CLI."""
 
 import json
 from collections.abc import Callable
@@ -18,12 +18,12 @@ IMAGE = "/my/image"
 PLAN = {"instance_type": "trn1.32xlarge", "region": "us-west-2", "nodes": 2, "ami": IMAGE}
 OPTIONS = tuple(word for name, value in PLAN.items() for word in ("-c", f"trn:{name}={value}"))
 GONE_WHILE_ASLEEP = ("VPC endpoints", "network interfaces", "instances", "volumes", "anything tagged")
-"""Kinds of which some go while the cluster sleeps; nothing else may."""
+"""The only kinds that may lose resources while the cluster sleeps."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """How a command ended, and the account right after it."""
+    """The result of a command, and the account right after it."""
 
     run: Run
     inventory: Inventory
@@ -60,7 +60,7 @@ def nodes_awake(account: Account, awake: Inventory) -> Run:  # noqa: ARG001
 
 @pytest.fixture(scope="module")
 def image_before(account: Account, nodes_awake: Run) -> set[str]:  # noqa: ARG001
-    """What the nodes boot; the parameter names another image from then on."""
+    """The image that the nodes boot; the parameter then names another image."""
     found = images(account)
     name_image(account, -1)
     return found
@@ -78,7 +78,7 @@ def asleep_already(account: Account, asleep: Moment) -> Run:  # noqa: ARG001
 
 @pytest.fixture(scope="module")
 def redeployed(account: Account, asleep_already: Run) -> Inventory:  # noqa: ARG001
-    """After a deployment of the sleeping cluster."""
+    """The account after a deployment of the sleeping cluster."""
     account.deploy(cluster_template(nodes=2, ami=IMAGE, suppress_checks=("efa-devices",)))
     return account.inventory()
 
@@ -88,22 +88,22 @@ def woken(account: Account, redeployed: Inventory) -> Moment:  # noqa: ARG001
     return Moment(run=run_trn(account, "wake", "--yes", *OPTIONS), inventory=account.inventory())
 
 
-def test_the_nodes_of_a_pilot_are_shown_as_its_page_says(nodes_awake: Run) -> None:
+def test_nodes_of_a_pilot_are_shown_as_on_its_page(nodes_awake: Run) -> None:
     assert words(nodes_awake.printed) == shown_in("start/pilot.md", "trn nodes")
 
 
-def test_sleep_ends_the_nodes_and_what_costs_money_without_them(asleep: Moment) -> None:
+def test_sleep_ends_nodes_and_billed_internet_access(asleep: Moment) -> None:
     assert asleep.run.code == 0, asleep.run.printed
     assert asleep.inventory["instances"] == frozenset()
     assert asleep.inventory["volumes"] == frozenset()
 
 
-def test_sleep_takes_nothing_else(awake: Inventory, asleep: Moment) -> None:
+def test_sleep_removes_nothing_else(awake: Inventory, asleep: Moment) -> None:
     lost = [line for line in differences(awake, asleep.inventory) if line.startswith("- ")]
     assert [line for line in lost if not line[2:].startswith(GONE_WHILE_ASLEEP)] == []
 
 
-def test_sleep_says_what_it_saves(asleep: Moment) -> None:
+def test_sleep_prints_the_saved_cost(asleep: Moment) -> None:
     assert "asleep: $" in asleep.run.printed
     assert "per month" in asleep.run.printed
 
@@ -113,11 +113,11 @@ def test_sleep_of_a_sleeping_cluster_does_not_prompt(asleep_already: Run) -> Non
     assert "asleep already" in asleep_already.printed
 
 
-def test_a_deployment_leaves_a_sleeping_cluster_asleep(redeployed: Inventory) -> None:
+def test_deployment_leaves_a_sleeping_cluster_asleep(redeployed: Inventory) -> None:
     assert redeployed["instances"] == frozenset()
 
 
-def test_wake_brings_everything_back(awake: Inventory, woken: Moment) -> None:
+def test_wake_restores_everything(awake: Inventory, woken: Moment) -> None:
     assert woken.run.code == 0, woken.run.printed
     counts = {kind: len(ids) for kind, ids in woken.inventory.items() if kind != "S3 objects"}
     assert counts == {kind: len(ids) for kind, ids in awake.items() if kind != "S3 objects"}
@@ -129,7 +129,7 @@ def test_wake_ends_when_every_node_is_proven(account: Account, woken: Moment) ->
     assert instances <= {record.instance_id for record in account.cluster().records}
 
 
-def test_wake_boots_the_image_that_the_nodes_had(account: Account, image_before: set[str], woken: Moment) -> None:
+def test_wake_boots_the_previous_image_of_the_nodes(account: Account, image_before: set[str], woken: Moment) -> None:
     assert woken.run.code == 0, woken.run.printed
     assert images(account) == image_before
 
@@ -150,7 +150,7 @@ def test_extend_writes_and_deploys_the_new_end(account: Account, woken: Moment, 
     assert json.loads((tmp_path / "cdk.json").read_text())["context"]["trn:ends"] == "2030-01-01T08:00Z"
 
 
-def test_a_job_ends_with_the_nodes_that_run_it(account: Account, woken: Moment, tmp_path: Path) -> None:  # noqa: ARG001
+def test_job_ends_with_the_nodes_that_run_it(account: Account, woken: Moment, tmp_path: Path) -> None:  # noqa: ARG001
     job, started = tmp_path / "job.toml", tmp_path / "started"
     job.write_text(f"name = 'long'\ncommand = 'echo $$ >> {started}; exec sleep 3600'\n")
     ran = run_trn(account, "run", "--detach", *OPTIONS, str(job))

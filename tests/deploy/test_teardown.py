@@ -1,4 +1,4 @@
-"""`trn destroy`, killed at any change and run again, leaves nothing of the cluster and everything of others."""
+"""`trn destroy`, killed at any change and rerun, leaves nothing of the cluster and everything of others."""
 
 import os
 import re
@@ -25,7 +25,7 @@ KILLED = -9
 
 @dataclass(frozen=True, kw_only=True)
 class Shared:
-    """An account with others in it, and a proxy before it."""
+    """An account with resources of others, and its proxy."""
 
     account: Account
     proxy: KillingProxy
@@ -33,12 +33,12 @@ class Shared:
     before: Inventory
 
     def destroy(self, *options: str) -> Run:
-        """Run `trn destroy` by way of the proxy."""
+        """Run `trn destroy` through the proxy."""
         by_proxy = replace(self.account.aws.connection, endpoint=self.proxy.url)
         run = run_trn(
             ["destroy", *PLAN, *options],
             folder=self.account.folder,
-            # So wide that a row of every table is a line.
+            # Wide enough that each row of a table is one line.
             environment=safe_environment(os.environ, by_proxy, tools=tool_folders(ROOT)) | {"COLUMNS": "250"},
             started=self.proxy.kills,
         )
@@ -70,11 +70,13 @@ CHANGES = (
     "DeleteParameter",
     "DeleteSnapshot",
 )
-"""What destroying a cluster with its remains changes: Put, Post and Delete are S3's, notice, objects and an upload."""
+"""The changes of destroying a cluster with its leftovers: Put, Post and Delete are S3's: notice, objects and an
+upload.
+"""
 
 
 def test_destroy_killed_at_every_change_resumes_and_leaves_nothing(shared: Shared) -> None:
-    """Each change is lost once, before it arrives, and its answer is lost once, after it was carried out."""
+    """Each request is lost once before it arrives, and its response once after the change was made."""
     state = shared.foreign.state()
     shared.deploy()
     carried_out: list[str] = []
@@ -108,7 +110,7 @@ def test_unreadable_services_are_unknown_and_block_nothing_else(shared: Shared) 
     assert shared.foreign.state() == state
 
 
-def test_a_retained_cache_stays_and_is_shown_with_its_price_each_time(shared: Shared) -> None:
+def test_retained_cache_stays_and_is_shown_with_its_price_each_time(shared: Shared) -> None:
     shared.account.deploy(cluster_template(nodes=2, cache_at_destroy="retain"))
     cache = outputs(shared.account.cluster())["CompileCache"].split("/")[2]
     s3 = shared.account.aws.client("s3")

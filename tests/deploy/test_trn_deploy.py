@@ -1,6 +1,6 @@
-"""`trn deploy` with the real CDK CLI: preflight first, the outputs at the end, or the reason; a failure leaves nothing.
+"""`trn deploy` with the real CDK CLI: preflight first, then outputs or the reason of a failure, which leaves nothing.
 
-One account whose first node is missing a device: each test looks at one moment of the same story.
+One account whose first node is missing a device: each test looks at one moment of the same life.
 """
 
 import json
@@ -24,7 +24,7 @@ OPTIONS = tuple(word for name, value in PLAN.items() for word in ("-c", f"trn:{n
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """How a command ended, the status of the stack then, and the account right after it."""
+    """The result of a command, the status of the stack then, and the account right after it."""
 
     run: Run
     status: str
@@ -42,7 +42,7 @@ def template_of(nodes: int, **settings: Any) -> Template:
 
 @pytest.fixture(scope="module")
 def app_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Make a folder with a cdk.json for a plan of so many nodes, which is synthesised already."""
+    """Make a folder with a cdk.json for a plan of this many nodes, already synthesised."""
 
     def make(nodes: int, **settings: Any) -> Path:
         folder = tmp_path_factory.mktemp("app")
@@ -71,7 +71,7 @@ def failed(faulty: Account, before: Inventory, app_of: Callable[..., Path]) -> M
 
 @pytest.fixture(scope="module")
 def looked_at(faulty: Account, failed: Moment) -> tuple[Run, Run]:  # noqa: ARG001
-    """`trn nodes` and `trn status` after it failed."""
+    """`trn nodes` and `trn status` after the failure."""
     return run_trn(faulty, "nodes", *OPTIONS), run_trn(faulty, "status", *OPTIONS)
 
 
@@ -82,19 +82,19 @@ def deployed(faulty: Account, looked_at: tuple[Run, Run], app_of: Callable[..., 
 
 @pytest.fixture(scope="module")
 def with_other_disks(faulty: Account, deployed: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
-    """After asking for what needs other nodes."""
+    """After a request for a change that requires new nodes."""
     return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(2, root_volume_gib=600)))
 
 
 @pytest.fixture(scope="module")
 def too_large(faulty: Account, with_other_disks: Moment, app_of: Callable[..., Path]) -> Moment:  # noqa: ARG001
-    """After asking for more nodes than the quota of 256 vCPUs allows."""
+    """After a request for more nodes than the quota of 256 vCPUs allows."""
     return a_moment(faulty, run_trn(faulty, "deploy", "--yes", folder=app_of(3)))
 
 
 @pytest.fixture(scope="module")
 def over_quota(faulty: Account, too_large: Moment) -> Moment:  # noqa: ARG001
-    """After the same by `cdk deploy`, which nothing comes before."""
+    """After the same request with `cdk deploy`, which runs no preflight."""
     return a_moment(faulty, faulty.try_to_deploy(template_of(3)))
 
 
@@ -114,7 +114,7 @@ def test_failed_deployment_reports_stack_state_and_next_step(failed: Moment) -> 
     assert "Next:  run `trn deploy` again" in failed.run.printed
 
 
-def test_reports_of_failed_nodes_are_shown_after_they_are_gone(looked_at: tuple[Run, Run]) -> None:
+def test_reports_of_terminated_failed_nodes_are_shown(looked_at: tuple[Run, Run]) -> None:
     nodes, status = looked_at
     assert nodes.code == 1
     assert "neuron-ls shows 15 of 16 Neuron devices (missing 15)" in nodes.printed
@@ -127,7 +127,7 @@ def test_failed_first_deployment_leaves_only_the_stack_name(before: Inventory, f
     assert differences(before, failed.inventory) == [f"+ CloudFormation stacks: {STACK_NAME}"]
 
 
-def test_deploying_again_succeeds_and_ends_with_the_outputs_of_the_stack(deployed: Moment) -> None:
+def test_second_deployment_succeeds_and_ends_with_the_stack_outputs(deployed: Moment) -> None:
     assert deployed.run.code == 0, deployed.run.printed
     assert f"{STACK_NAME}.Fleet = 2 of 2 nodes proven" in deployed.run.printed
 
@@ -159,6 +159,6 @@ def test_failed_scale_out_leaves_the_cluster_unchanged(faulty: Account, deployed
     assert outputs(faulty.cluster())["Fleet"] == "2 of 2 nodes proven"
 
 
-def test_trn_destroy_leaves_nothing_of_it(faulty: Account, before: Inventory, destroyed: Run) -> None:
+def test_trn_destroy_leaves_nothing(faulty: Account, before: Inventory, destroyed: Run) -> None:
     assert destroyed.code == 0, destroyed.printed
     assert differences(before, faulty.inventory()) == []

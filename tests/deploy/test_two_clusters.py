@@ -1,4 +1,4 @@
-"""Two clusters in one account and region, of whose names one begins with the other."""
+"""Two clusters in one account and region, where one name is a prefix of the other."""
 
 import json
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ OF_ONE_NODE = ("-c", f"trn:region={REGION}", "-c", "trn:instance_type=trn1.32xla
 
 @pytest.fixture
 def beside(account: Account) -> Iterator[Inventory]:
-    """What the account holds with the default cluster, and without the other."""
+    """The resources of the account with the default cluster, and without the other."""
     account.deploy(cluster_template(nodes=1, ends="5d"))
     yield account.inventory()
     account.destroy()
 
 
-def test_one_of_two_clusters_is_listed_and_destroyed_beside_the_other(account: Account, beside: Inventory) -> None:
+def test_one_of_two_clusters_is_listed_and_destroyed_alone(account: Account, beside: Inventory) -> None:
     account.deploy(cluster_template(nodes=1, cluster_name="trn"))
 
     listed = run_trn(account, "list", *OF_ONE_NODE, "--json")

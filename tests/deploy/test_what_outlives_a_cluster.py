@@ -1,4 +1,4 @@
-"""The compile cache is retained where the plan has it so, and nothing else is."""
+"""The compile cache is retained if the plan says so, and nothing else is."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def before(account: Account) -> Inventory:
 
 @pytest.fixture(scope="module")
 def cache(account: Account, before: Inventory) -> str:  # noqa: ARG001
-    """The bucket of a cache with a graph in it, made to go with its cluster and then retained."""
+    """The bucket of a cache with a graph in it, created without retention and then retained."""
     account.deploy(cluster_template(nodes=1))
     bucket = outputs(account.cluster())["CompileCache"].split("/")[2]
     account.aws.client("s3").put_object(Bucket=bucket, Key=GRAPH, Body=b"compiled")

@@ -18,14 +18,14 @@ from trn_job.progress import Progress
 SCRIPT = ROOT / "examples" / "lm" / "train.py"
 STEPS = 160
 SEQUENCES = 8
-"""In a step, over all processes."""
+"""Sequences in a step, over all processes."""
 OPTIONS = {"width": 32, "layers": 1, "heads": 2, "context": 32, "learning-rate": 0.01, "checkpoint-every": 10}
 PROGRESS = re.compile(r"^TRN step=(\d+) loss=(\d+\.\d+) tokens=(\d+)((?: \w+=\S+)*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A folder in which the example is trained, as often as a test wants, by this many processes."""
+    """A folder in which the example is trained any number of times by this many processes."""
 
     folder: Path
     processes: int = 1
@@ -73,7 +73,7 @@ class Job:
         processes = self.start()
         output = processes[0].stdout
         assert output is not None
-        # Rank 0 cannot run far ahead of what is read here: its lines fill a small pipe.
+        # Rank 0 cannot run far ahead of this reader: its lines fill a small pipe.
         fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, 4096)
         read = ""
         while f"TRN step={after_step} " not in read:
@@ -94,14 +94,14 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """By rank."""
+    """The output by rank."""
 
     codes: list[int]
     outputs: list[str]
 
     @property
     def losses(self) -> dict[int, str]:
-        """As printed, by step."""
+        """The losses as printed, by step."""
         return {int(step): loss for step, loss, *_ in PROGRESS.findall(self.outputs[0])}
 
 
@@ -148,21 +148,21 @@ def trained(request: pytest.FixtureRequest) -> Trained:
     return request.getfixturevalue(request.param)
 
 
-def test_the_loss_falls(by_one: Trained) -> None:
+def test_loss_decreases(by_one: Trained) -> None:
     losses = [float(loss) for loss in by_one.run.losses.values()]
-    uniform = 5.545  # ln 256: every byte as likely as any other
+    uniform = 5.545  # ln 256: all bytes are equally likely.
     assert losses[0] == pytest.approx(uniform, abs=0.5)
     assert sum(losses[-10:]) / 10 < losses[0] / 2
 
 
-def test_every_step_is_reported_once_and_by_one_process_only(trained: Trained) -> None:
+def test_every_step_is_reported_once_by_one_process(trained: Trained) -> None:
     lines = PROGRESS.findall(trained.run.outputs[0])
     assert [int(step) for step, *_ in lines] == list(range(1, STEPS + 1))
     assert {int(tokens) for _, _, tokens, _ in lines} == {SEQUENCES * OPTIONS["context"]}
 
 
-def test_a_node_reads_the_progress_lines(by_one: Trained) -> None:
-    progress = Progress(clock=itertools.count(0.5, 0.5).__next__)  # a line takes half a second
+def test_node_reads_the_progress_lines(by_one: Trained) -> None:
+    progress = Progress(clock=itertools.count(0.5, 0.5).__next__)  # A line takes half a second.
     for line in by_one.run.outputs[0].splitlines():
         progress.feed(0, line)
     shown = progress.as_record()
@@ -170,14 +170,14 @@ def test_a_node_reads_the_progress_lines(by_one: Trained) -> None:
     assert (shown["steps_per_second"], shown["tokens_per_second"]) == (2, 2 * SEQUENCES * OPTIONS["context"])
 
 
-def test_two_processes_learn_what_one_learns_from_the_same_batches(by_one: Trained, by_two: Trained) -> None:
+def test_two_processes_compute_the_losses_of_one(by_one: Trained, by_two: Trained) -> None:
     one, two = ([float(loss) for loss in trained.run.losses.values()] for trained in (by_one, by_two))
-    # Sums in another order differ in their last bits, which a training amplifies.
+    # Sums in a different order differ in their last bits, and training amplifies the difference.
     assert two[:20] == pytest.approx(one[:20], abs=1e-4)
     assert two == pytest.approx(one, abs=0.05)
 
 
-def test_interrupted_and_resumed_it_ends_with_the_very_same_weights(trained: Trained, tmp_path: Path) -> None:
+def test_interrupted_training_ends_with_identical_weights(trained: Trained, tmp_path: Path) -> None:
     job = Job(folder=tmp_path / "job", processes=trained.job.processes)
     shown = job.interrupt(signal.SIGUSR1, after_step=5)
     saved = max(shown.losses)
@@ -190,7 +190,7 @@ def test_interrupted_and_resumed_it_ends_with_the_very_same_weights(trained: Tra
     assert 0 not in killed.codes, killed.outputs
     assert min(killed.losses) == saved + 1
 
-    # As if killed in the middle of a later checkpoint.
+    # As if it was killed during a later checkpoint.
     torn = tmp_path / "job" / "checkpoints" / f".step-{STEPS:08d}.tmp"
     torn.mkdir()
     (torn / "state.pt").write_bytes(b"half")
@@ -217,7 +217,7 @@ def test_one_process_resumes_a_checkpoint_of_two_with_equal_batches(by_two: Trai
     assert float(run.losses[101]) == pytest.approx(float(by_two.run.losses[101]), abs=1e-4)
 
 
-def test_a_checkpoint_of_other_batches_is_refused_in_one_sentence(by_two: Trained, tmp_path: Path) -> None:
+def test_checkpoint_of_other_batches_is_refused(by_two: Trained, tmp_path: Path) -> None:
     checkpoint = by_two.job.folder / "checkpoints" / "step-00000100"
     run = Job(folder=tmp_path / "job").run(environment={"TRN_RESUME_FROM": str(checkpoint)}, batch=SEQUENCES // 2)
     assert run.codes == [1]
@@ -225,8 +225,8 @@ def test_a_checkpoint_of_other_batches_is_refused_in_one_sentence(by_two: Traine
     assert run.outputs == [f"train.py: {sentence}\n"]
 
 
-def test_processes_that_would_resume_after_different_steps_are_refused(by_two: Trained, tmp_path: Path) -> None:
-    # As on two nodes that share no folder, when only the first one has a checkpoint.
+def test_processes_at_different_steps_do_not_resume(by_two: Trained, tmp_path: Path) -> None:
+    # As on two nodes without a shared folder, when only the first one has a checkpoint.
     checkpoint = by_two.job.folder / "checkpoints" / "step-00000100"
     processes = Job(folder=tmp_path / "job", processes=2).start(of_rank_0={"TRN_RESUME_FROM": str(checkpoint)})
     run = finish(processes)
@@ -246,10 +246,8 @@ atexit.register(list_threads)
 
 
 @pytest.mark.parametrize("resumed_step", [0, 100], ids=["trained", "refused"])
-def test_no_thread_of_gloo_is_left_to_need_python_when_it_ends(
-    by_two: Trained, tmp_path: Path, resumed_step: int
-) -> None:
-    """One that releases a tensor while Python ends makes it abort: pytorch/pytorch issue 190489."""
+def test_no_gloo_thread_outlives_the_training(by_two: Trained, tmp_path: Path, resumed_step: int) -> None:
+    """A thread that releases a tensor while Python exits aborts it: pytorch/pytorch issue 190489."""
     (tmp_path / "sitecustomize.py").write_text(LIST_THREADS)
     checkpoint = by_two.job.folder / "checkpoints" / f"step-{resumed_step:08d}"
     processes = Job(folder=tmp_path / "job", processes=2).start(

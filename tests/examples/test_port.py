@@ -1,4 +1,4 @@
-"""examples/port, the script before and after it was ported to native PyTorch, trained on the CPU."""
+"""examples/port, the script before and after its port to native PyTorch, trained on the CPU."""
 
 import os
 import re
@@ -13,7 +13,7 @@ SCRIPTS = ROOT / "examples" / "port"
 
 
 def trained(script: str, *, processes: int = 1) -> int:
-    """How many bytes in a hundred it got right."""
+    """The percentage of bytes that it predicted correctly."""
     common = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
     of_group = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": str(processes)}
     started = [
@@ -34,5 +34,5 @@ def trained(script: str, *, processes: int = 1) -> int:
 
 
 @pytest.mark.parametrize(("script", "processes"), [("train.py", 1), ("train_native.py", 1), ("train_native.py", 2)])
-def test_script_learns_before_and_after_it_is_ported(script: str, processes: int) -> None:
+def test_script_learns_before_and_after_the_port(script: str, processes: int) -> None:
     assert trained(script, processes=processes) >= 15

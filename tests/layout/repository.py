@@ -1,4 +1,4 @@
-"""What the layout rules are about: the repository's own files, whether committed yet or not."""
+"""The files that the layout rules check: those of the repository, committed or not."""
 
 import subprocess
 from functools import cache
@@ -15,7 +15,7 @@ PACKAGES = {
     "trainium_local": Path("src/trainium_local"),
     "trainium_cli": Path("src/trainium_cli"),
 }
-"""The folder of each import package. The folders above them hold no module."""
+"""The folder of each import package. Their parent folders contain no modules."""
 
 
 @cache

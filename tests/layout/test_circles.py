@@ -1,4 +1,4 @@
-"""No module of ours imports itself by way of others: each can be read, and imported, before those that use it."""
+"""There are no import cycles: each module can be read and imported before its importers."""
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
@@ -11,13 +11,13 @@ from tests.layout.repository import PACKAGES, ROOT, python_files
 
 
 def module_name(file: Path) -> str:
-    """The name that a file of a source root is imported by."""
+    """The name under which a file of a source root is imported."""
     parts = file.relative_to(file.parts[0]).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def imports(source: str, known: Collection[str]) -> Iterator[str]:
-    """The known modules that a source imports, those inside functions and TYPE_CHECKING blocks included."""
+    """The known modules that a source imports, including imports in functions and TYPE_CHECKING blocks."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
@@ -28,7 +28,9 @@ def imports(source: str, known: Collection[str]) -> Iterator[str]:
 
 
 def run_first(module: str, imported: str) -> Iterator[str]:
-    """What runs before `module` continues: what it imports, and the packages of these that `module` is not in."""
+    """The modules that are imported before `module` continues: its imports, and their packages unless `module` is in
+    them.
+    """
     parts = imported.split(".")
     for package in (".".join(parts[:length]) for length in range(1, len(parts) + 1)):
         if module != package and not module.startswith(f"{package}."):
@@ -36,7 +38,7 @@ def run_first(module: str, imported: str) -> Iterator[str]:
 
 
 def circle(sources: Mapping[str, str]) -> list[str]:
-    """Modules that import each other in turn, the first again at the end; empty when there are none."""
+    """Modules that import each other in a cycle, with the first repeated at the end; empty if there is none."""
     graph = {
         name: {each for imported in imports(source, sources) for each in run_first(name, imported)}
         for name, source in sources.items()
@@ -49,7 +51,7 @@ def circle(sources: Mapping[str, str]) -> list[str]:
 
 
 def rooms(sources: Mapping[str, str]) -> dict[str, str]:
-    """The sources of each folder of trainium_core together. Engines belong to several levels, by design.md."""
+    """The sources of each folder of trainium_core together. Engines belong to several levels, see design.md."""
     together = dict[str, str]()
     for name, source in sources.items():
         parts = name.split(".")
@@ -65,7 +67,7 @@ def room_imports(source: str, known: Collection[str]) -> set[str]:
 
 
 def room_circle(sources: Mapping[str, str]) -> list[str]:
-    """Rooms that import each other in turn, the first again at the end; empty when there are none."""
+    """Folders that import each other in a cycle, with the first repeated at the end; empty if there is none."""
     together = rooms(sources)
     try:
         TopologicalSorter({room: room_imports(text, together) - {room} for room, text in together.items()}).prepare()
@@ -75,17 +77,17 @@ def room_circle(sources: Mapping[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("folder", PACKAGES.values(), ids=str)
-def test_modules_import_each_other_in_no_circle(folder: Path) -> None:
+def test_modules_have_no_import_cycle(folder: Path) -> None:
     files = [file for file in python_files() if file.is_relative_to(folder)]
     assert circle({module_name(file): (ROOT / file).read_text() for file in files}) == []
 
 
-def test_rooms_of_core_import_each_other_in_no_circle() -> None:
+def test_folders_of_core_have_no_import_cycle() -> None:
     files = [file for file in python_files() if file.is_relative_to("src/trainium_core")]
     assert room_circle({module_name(file): (ROOT / file).read_text() for file in files}) == []
 
 
-def test_a_circle_of_rooms_is_found() -> None:
+def test_cycle_of_folders_is_found() -> None:
     sources = {
         "trainium_core.plan.node": "from trainium_core.nodes.checks import CHECKS",
         "trainium_core.nodes.checks": "",
@@ -94,6 +96,6 @@ def test_a_circle_of_rooms_is_found() -> None:
     assert set(room_circle(sources)) == {"plan", "nodes"}
 
 
-def test_a_circle_is_found_even_where_an_import_is_put_off() -> None:
+def test_cycle_with_a_deferred_import_is_found() -> None:
     sources = {"plan": "def check():\n    from rules import broken", "rules": "import plan", "other": "import plan"}
     assert set(circle(sources)) == {"plan", "rules"}

@@ -1,4 +1,4 @@
-"""An engine is a folder of its own, above the plan: it imports no other engine."""
+"""An engine is a separate folder above the plan, and imports no other engine."""
 
 import ast
 from pathlib import Path
@@ -12,7 +12,7 @@ ENGINES = sorted({file.parts[3] for file in python_files() if file.is_relative_t
 
 
 def imported_modules(source: str) -> set[str]:
-    """Names of all modules that a source imports by `from`, as this repository does for its own."""
+    """Names of all modules that a source imports with `from`, as this repository does for its own modules."""
     return {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom) and node.module}
 
 
@@ -23,30 +23,30 @@ def imports_of(folder: Path) -> dict[str, set[str]]:
 
 
 def engine_of(module: str) -> str | None:
-    """The engine that a module belongs to; None for a module of no engine, or of all."""
+    """The engine that a module belongs to; None if it belongs to none, or to all."""
     parts = module.split(".")
     return parts[2] if parts[:2] == ["trainium_core", "engines"] and parts[2:3] and parts[2] in ENGINES else None
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_engine_imports_no_other_engine(engine: str) -> None:
+def test_engine_imports_no_other_engine(engine: str) -> None:
     for file, modules in imports_of(CORE / "engines" / engine).items():
         assert {engine_of(module) for module in modules} <= {engine, None}, file
 
 
 SHARED = sorted({file.parts[2] for file in python_files() if file.is_relative_to(CORE)} - {"engines"})
-"""The rooms, and the flat modules, of what every engine may use."""
+"""The folders and top-level modules that every engine may use."""
 
 
 @pytest.mark.parametrize("room", SHARED)
-def test_what_all_engines_share_imports_none_of_them(room: str) -> None:
+def test_shared_code_imports_no_engine(room: str) -> None:
     for file, modules in imports_of(CORE / room).items():
         assert {engine_of(module) for module in modules} <= {None}, file
 
 
 @pytest.mark.parametrize("room", sorted(set(SHARED) - {"plan"}))
-def test_rooms_above_the_plan_do_not_name_hyperpod(room: str) -> None:
-    """HyperPod stands for all engines: a room asks an `Engine`, and never which one it is."""
+def test_folders_above_the_plan_do_not_name_hyperpod(room: str) -> None:
+    """HyperPod stands for all engines: such a folder uses an `Engine` without depending on which."""
     for file in imports_of(CORE / room):
         tree = ast.parse((ROOT / file).read_text())
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -58,11 +58,11 @@ def test_rooms_above_the_plan_do_not_name_hyperpod(room: str) -> None:
         assert texts.isdisjoint({"hyperpod", "AWS::SageMaker::Cluster"}), file
 
 
-def test_how_a_setting_is_declared_knows_nothing_of_the_plan() -> None:
+def test_declaration_of_settings_does_not_import_the_plan() -> None:
     for file, modules in imports_of(CORE / "setting_schema").items():
         assert not [module for module in modules if module.startswith("trainium_core.plan")], file
 
 
-def test_an_engine_of_another_is_found() -> None:
+def test_import_of_another_engine_is_found() -> None:
     assert engine_of("trainium_core.engines.hyperpod.costs") == "hyperpod"
     assert engine_of("trainium_core.engines.registry") is None

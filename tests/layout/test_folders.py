@@ -1,4 +1,4 @@
-"""The folders hold what their names promise, and nothing that would break the imports."""
+"""The folders have their promised contents, and nothing that would break imports."""
 
 import subprocess
 from pathlib import Path
@@ -11,18 +11,18 @@ LONGEST_MODULE = 400
 
 
 @pytest.mark.parametrize("name", ["app.py", "cdk.json", "requirements.txt", "README.md", "LICENSE", "Makefile"])
-def test_a_required_file_is_there_and_not_empty(name: str) -> None:
+def test_required_file_exists_and_is_not_empty(name: str) -> None:
     assert (ROOT / name).read_text().strip()
 
 
 @pytest.mark.parametrize("folder", ["stacks", "tests", "constructs", "userdata"])
-def test_a_required_folder_holds_python_code(folder: str) -> None:
+def test_required_folder_contains_python_code(folder: str) -> None:
     modules = [file for file in python_files() if file.parts[0] == folder and (ROOT / file).read_text().strip()]
     assert [file for file in modules if file.name != "__init__.py"]
 
 
 @pytest.mark.parametrize("root", sorted({folder.parts[0] for folder in PACKAGES.values()}))
-def test_source_root_holds_packages_only(root: str) -> None:
+def test_source_root_contains_only_packages(root: str) -> None:
     # An __init__.py in constructs/ would shadow PyPI's `constructs`; a module there would become a top-level one.
     held = {file.parts[1] for file in files() if file.parts[0] == root}
     assert held == {package for package, folder in PACKAGES.items() if folder.parts[0] == root}
@@ -35,12 +35,12 @@ def test_package_is_marked_as_typed(folder: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".py", ".j2", ".toml", ".json", ".sh", ".txt"])
 @pytest.mark.parametrize("folder", PACKAGES.values(), ids=str)
-def test_git_ignores_no_kind_of_file_that_a_wheel_ships(folder: Path, suffix: str) -> None:
-    # hatch leaves out of the wheel, without a word, whatever git ignores.
+def test_git_does_not_ignore_files_of_the_wheel(folder: Path, suffix: str) -> None:
+    # hatch silently omits files that git ignores from the wheel.
     command = ["git", "check-ignore", "--no-index", "--quiet", f"{folder}/data/example{suffix}"]
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == 1
 
 
-def test_no_module_is_longer_than_a_reader_can_hold() -> None:
+def test_modules_stay_within_the_size_limit() -> None:
     lengths = {str(file): len((ROOT / file).read_text().splitlines()) for file in python_files()}
     assert {name: length for name, length in lengths.items() if length > LONGEST_MODULE} == {}

@@ -1,4 +1,4 @@
-"""Imports point downwards only, and each outside library is known to the floors that need it alone."""
+"""Imports point downwards only, and only the layers that need a third-party library import it."""
 
 import ast
 from pathlib import Path
@@ -28,7 +28,7 @@ BELOW: dict[str, set[str]] = {
     "tools/lab": {"trainium_wire", "trainium_runtime", "trainium_core", "trainium_userdata", "trainium_local"},
     "tools/security": {"trainium_wire", "trainium_userdata", "trainium_local", "trainium_cli"},
 }
-"""What each floor may import of ours, besides itself."""
+"""The packages of ours that each layer may import besides itself."""
 
 OURS = {*PACKAGES, "stacks", "app", "tools", "tests"}
 
@@ -53,7 +53,7 @@ LIBRARIES: dict[str, set[str]] = {
     "tools/lab/stand_ins": set(),
     "tools/security": AWS_API | EMULATOR,
 }
-"""Which of the guarded libraries a folder may import; the deepest folder that holds a file decides."""
+"""The guarded libraries that a folder may import; the deepest folder that contains a file decides."""
 
 LATE = {
     "app.py": "aws_cdk, which starts Node: a mistake in the plan is shown without",
@@ -66,16 +66,16 @@ LATE = {
     "src/trainium_core/jobs/source_package.py": "gzip and tarfile: every plan imports the package, few pack anything",
     "src/trainium_core/engines/sagemaker/jobs/container_entry.py": "a file that lies beside it in a container alone",
 }
-"""Where a function may import, and what for; all other modules import at their top."""
+"""Modules with imports in functions, and why; all other modules import at the top."""
 
 CORE = Path("src/trainium_core")
 LISTINGS = CORE / "audit" / "listings"
 AWS_CALLS = {"trainium_runtime.aws_errors", "trainium_runtime.aws_quotas", "trainium_runtime.aws_service"}
-"""What core's calls to AWS are made with."""
+"""The libraries of core's AWS calls."""
 
 
 def imported(source: str) -> set[str]:
-    """Top-level names of all absolute imports, those inside functions and TYPE_CHECKING blocks included."""
+    """Top-level names of all absolute imports, including those in functions and TYPE_CHECKING blocks."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -86,7 +86,7 @@ def imported(source: str) -> set[str]:
 
 
 def floor_of(file: Path) -> str:
-    """The entry of BELOW that a file belongs to; empty for none."""
+    """The entry of BELOW that a file belongs to; empty if none."""
     return next((floor for floor in BELOW if file.is_relative_to(floor)), "")
 
 
@@ -101,7 +101,7 @@ def forbidden(file: Path, source: str) -> set[str]:
 
 
 def calls_aws(file: Path) -> bool:
-    """Whether it is one of core's modules with calls to AWS: each lies in the room of its subject."""
+    """Whether it is one of core's modules with AWS calls, which are in the folder of their subject."""
     return file.is_relative_to(CORE) and file.name.startswith("aws_")
 
 
@@ -114,47 +114,47 @@ FLOOR_FILES = [file for file in python_files() if floor_of(file)]
 
 
 @pytest.mark.parametrize("file", FLOOR_FILES, ids=str)
-def test_a_module_imports_only_what_its_floor_may_know(file: Path) -> None:
+def test_module_imports_only_what_its_layer_allows(file: Path) -> None:
     assert forbidden(file, (ROOT / file).read_text()) == set()
 
 
 def imports_late(source: str) -> bool:
-    """Whether a function imports something."""
+    """Whether a function contains an import."""
     functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
     return any(isinstance(node, ast.Import | ast.ImportFrom) for function in functions for node in ast.walk(function))
 
 
-def test_a_function_imports_nothing_without_a_reason() -> None:
+def test_deferred_import_has_a_reason() -> None:
     of_product = [file for file in FLOOR_FILES if not file.is_relative_to("tools")]
     late = [file for file in of_product if imports_late((ROOT / file).read_text())]
     assert [str(file) for file in late if not any(file.is_relative_to(place) for place in LATE)] == []
     assert [place for place in LATE if not any(file.is_relative_to(place) for file in late)] == []
 
 
-def test_a_late_import_is_found() -> None:
+def test_deferred_import_is_found() -> None:
     assert imports_late("class A:\n    def f(self):\n        if self:\n            import json")
     assert not imports_late("if True:\n    import json\ndef f(): ...")
 
 
-def test_core_calls_aws_in_modules_that_say_so() -> None:
+def test_core_calls_aws_only_in_modules_named_for_it() -> None:
     others = [file for file in FLOOR_FILES if file.is_relative_to(CORE) and not calls_aws(file)]
     calling = [file for file in others if imported_aws_calls((ROOT / file).read_text())]
     assert [str(file) for file in calling if not file.is_relative_to(LISTINGS)] == [f"{CORE}/engines/engine.py"]
 
 
-def test_core_has_a_flat_module_only_for_what_every_room_needs() -> None:
+def test_core_has_top_level_modules_only_for_shared_code() -> None:
     flat = {file.stem for file in FLOOR_FILES if file.parent == CORE}
     assert flat == {"__init__", "facts", "naming", "polling", "problems"}
 
 
-def test_a_module_that_calls_aws_and_does_not_say_so_is_found() -> None:
+def test_aws_call_in_another_module_is_found() -> None:
     assert imported_aws_calls("from trainium_runtime.aws_service import AwsService")
     assert not calls_aws(Path("src/trainium_core/stacks/events.py"))
     assert not calls_aws(Path("src/trainium_cli/aws_output.py"))
     assert calls_aws(Path("src/trainium_core/stacks/aws_events.py"))
 
 
-def test_nothing_but_tests_imports_tests() -> None:
+def test_only_tests_import_tests() -> None:
     others = [file for file in python_files() if file.parts[0] != "tests"]
     assert [str(file) for file in others if "tests" in imported((ROOT / file).read_text())] == []
 
@@ -170,7 +170,7 @@ def test_nothing_but_tests_imports_tests() -> None:
         ("stacks/cluster.py", "from tests import samples"),
     ],
 )
-def test_a_forbidden_import_is_reported(file: str, source: str) -> None:
+def test_forbidden_import_is_reported(file: str, source: str) -> None:
     assert forbidden(Path(file), source)
 
 
@@ -181,5 +181,5 @@ def test_a_forbidden_import_is_reported(file: str, source: str) -> None:
         ("constructs/trainium_cdk/network/network.py", "from trainium_core import plan\nfrom aws_cdk import Stack"),
     ],
 )
-def test_the_guard_lets_the_right_imports_pass(file: str, source: str) -> None:
+def test_allowed_imports_pass(file: str, source: str) -> None:
     assert forbidden(Path(file), source) == set()

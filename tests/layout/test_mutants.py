@@ -1,4 +1,4 @@
-"""Every mutant of the lab applies to the node program as it is."""
+"""Every mutant of the lab applies to the current node program."""
 
 from tools.lab.mutants import REPOSITORY, UNCHANGED, all_mutants
 

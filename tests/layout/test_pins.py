@@ -1,4 +1,4 @@
-"""Everything that is installed has its version in a file, and no file says from which server it comes."""
+"""Everything that is installed has its version in a file, and no file names a package server."""
 
 import json
 import re
@@ -17,7 +17,7 @@ LOCKS = [*REQUIREMENTS, Path("package.json"), Path("package-lock.json"), Path(".
 
 
 def pins(file: Path) -> dict[str, str]:
-    """Canonical name and version of each pin of a requirements file that applies to this Python and system."""
+    """Canonical name and version of each pin in a requirements file that applies to this Python and system."""
     lines = (line.partition("#")[0].strip() for line in (ROOT / file).read_text().splitlines())
     needs = [Requirement(line) for line in lines if line and line != "-e ."]
     chosen = {canonicalize_name(need.name): need for need in needs if need.marker is None or need.marker.evaluate()}
@@ -40,7 +40,7 @@ def test_no_pin_file_names_a_server(file: Path) -> None:
     assert '"resolved"' not in text
 
 
-def test_the_pins_are_within_the_ranges_of_pyproject() -> None:
+def test_pins_are_within_the_ranges_of_pyproject() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lists = [project["dependencies"], *project["optional-dependencies"].values()]
     needs = [need for each in lists for need in map(Requirement, each) if need.name != project["name"]]
@@ -48,7 +48,7 @@ def test_the_pins_are_within_the_ranges_of_pyproject() -> None:
     assert [str(need) for need in needs if pinned.get(canonicalize_name(need.name), "") not in need.specifier] == []
 
 
-def test_the_installed_versions_are_the_pinned_ones() -> None:
+def test_installed_versions_are_the_pinned_ones() -> None:
     pinned = pins(Path("requirements.txt"))
     assert {name: distribution(name).version for name in pinned} == pinned
 
@@ -57,11 +57,11 @@ def test_node_tools_are_pinned_exactly() -> None:
     assert [tool for tool, version in node_tools().items() if not re.fullmatch(r"\d+\.\d+\.\d+", version)] == []
 
 
-def test_the_cdk_cli_is_of_the_second_major_release() -> None:
+def test_cdk_cli_has_major_version_2() -> None:
     # npm's `latest` tag points to a 3.0.0 that was published by mistake.
     assert node_tools()["aws-cdk"].startswith("2.")
 
 
-def test_the_lock_file_holds_the_versions_of_package_json() -> None:
+def test_lock_file_has_the_versions_of_package_json() -> None:
     packages = json.loads((ROOT / "package-lock.json").read_text())["packages"]
     assert {tool: packages[f"node_modules/{tool}"]["version"] for tool in node_tools()} == node_tools()

@@ -1,6 +1,6 @@
-"""Every page of docs/ is in the navigation of the site, and every link between documents leads somewhere.
+"""Every page of docs/ is in the navigation of the site, and every link between documents has a target.
 
-`make docs` shows the same of the built site; here nothing but the texts is needed.
+`make docs` checks the same in the built site; these tests need only the texts.
 """
 
 import re
@@ -21,7 +21,7 @@ LINK = re.compile(r"(?:\]\(|^\[[\w-]+\]: |(?:src|srcset|data)=\")([^)\s\"]+)", r
 
 
 def prose(text: str) -> str:
-    """A text without its blocks of code."""
+    """A text without its code blocks."""
     return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
@@ -33,7 +33,7 @@ def anchors(text: str) -> set[str]:
 
 
 def links(document: Path) -> Iterator[tuple[str, Path, str]]:
-    """Each link to another place of the repository: as written, the file and the anchor that it names."""
+    """Links to other places of the repository: as written, the file, and its anchor."""
     for link in LINK.findall(prose((ROOT / document).read_text())):
         if "://" not in link and not link.startswith("mailto:"):
             name, _, anchor = link.partition("#")
@@ -55,7 +55,7 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(in_navigation(navigation)) == sorted(str(page.relative_to(SITE)) for page in PAGES)
 
 
-def test_every_link_leads_to_a_file_and_a_heading() -> None:
+def test_every_link_has_an_existing_file_and_heading() -> None:
     broken = [
         f"{document}: {link}"
         for document in DOCUMENTS
@@ -65,6 +65,6 @@ def test_every_link_leads_to_a_file_and_a_heading() -> None:
     assert broken == []
 
 
-def test_a_page_links_nothing_that_the_site_does_not_have() -> None:
+def test_pages_link_only_to_files_of_the_site() -> None:
     outside = [f"{page}: {link}" for page in PAGES for link, file, _ in links(page) if not file.is_relative_to(SITE)]
     assert outside == []

@@ -1,4 +1,4 @@
-"""What the texts of the repository name is there, and nothing in them leads to one person's machine."""
+"""Files and commands named in texts exist, and no text depends on one person's machine."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.layout.repository import ROOT, files
 DOCUMENTS = [file for file in files() if file.suffix == ".md"]
 
 ELSEWHERE = re.compile(r"\.\./shared|/work/(main|shared)|registry\.npmjs|pypi\.org|pythonhosted")
-"""Folders and servers that a clone of this repository has no business with."""
+"""Folders and servers that a clone of this repository must not depend on."""
 
 
 def make_targets(text: str) -> set[str]:
@@ -19,29 +19,29 @@ def make_targets(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_every_make_target_that_a_document_names_exists(document: Path) -> None:
+def test_make_targets_in_documents_exist(document: Path) -> None:
     rules = re.findall(r"^([a-z -]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     defined = {target for rule in rules for target in rule.split()}
     assert make_targets((ROOT / document).read_text()) - defined == set()
 
 
 def paths(text: str) -> set[str]:
-    """Files and folders of this repository that a text names in backquotes, without wildcards and a NAME to fill in."""
+    """Files and folders of this repository in backquotes in a text, without wildcards and placeholders such as NAME."""
     folders = {file.parts[0] for file in files() if len(file.parts) > 1}
     named = re.findall(r"`([\w-]+)/([\w./-]*)`", text)
     return {f"{top}/{rest}" for top, rest in named if top in folders and "NAME" not in rest}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
-def test_every_path_that_a_document_names_exists(document: Path) -> None:
+def test_paths_in_documents_exist(document: Path) -> None:
     assert [path for path in paths((ROOT / document).read_text()) if not (ROOT / path).exists()] == []
 
 
-def test_the_readme_names_the_two_commands() -> None:
+def test_readme_names_the_two_commands() -> None:
     assert make_targets((ROOT / "README.md").read_text()) >= {"demo", "test"}
 
 
-def test_every_make_target_says_what_it_does() -> None:
+def test_every_make_target_has_a_description() -> None:
     lines = re.findall(r"^[a-z -]+:.*$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert [line for line in lines if "## " not in line] == []
 
@@ -52,11 +52,11 @@ def test_design_names_every_folder_of_core() -> None:
     assert [room for room in sorted(rooms - {"data"}) if f"`{room}/" not in text] == []
 
 
-def test_no_file_leads_out_of_the_repository() -> None:
+def test_no_file_refers_outside_the_repository() -> None:
     texts = [file for file in files() if not file.is_relative_to("tests/layout")]
     assert [str(file) for file in texts if ELSEWHERE.search((ROOT / file).read_text(errors="replace"))] == []
 
 
-def test_the_changelog_begins_with_the_version_of_the_package() -> None:
+def test_changelog_begins_with_the_package_version() -> None:
     version = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert re.findall(r"^## ([\d.]+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[:1] == version

@@ -1,4 +1,4 @@
-"""What is deployed has a version of its own, which changes whenever, and only when, what is deployed changes."""
+"""Deployed code has its own version, which changes exactly when the code does."""
 
 import hashlib
 import tomllib
@@ -18,7 +18,7 @@ VERSIONS = {"functions": trainium_runtime.__version__, "node program": trn_node.
 
 
 def digest(folders: tuple[str, ...]) -> str:
-    """SHA-256 of the names and contents of the Python files of folders, and of files that are named."""
+    """SHA-256 of the names and contents of the Python files of folders, and of named files."""
     found = hashlib.sha256()
     for folder in folders:
         for file in python_files():
@@ -29,7 +29,7 @@ def digest(folders: tuple[str, ...]) -> str:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_change_of_what_is_deployed_has_a_version_of_its_own(name: str) -> None:
+def test_change_of_deployed_code_changes_its_version(name: str) -> None:
     now = {"version": VERSIONS[name], "sha256": digest(FOLDERS[name])}
     declared = DECLARED[name]
     assert now == declared, (

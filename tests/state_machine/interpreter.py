@@ -1,7 +1,7 @@
-"""The interpreter of the Amazon States Language in moto, with SageMaker played by a script.
+"""moto's interpreter of the Amazon States Language, with scripted SageMaker jobs.
 
-moto interprets states, paths, intrinsic functions, Retry, Catch and time-outs, and publishes to its own SNS. It knows
-no `.sync` of SageMaker: there it is given outcomes instead. Pauses are noted and not waited.
+moto interprets states, paths, intrinsic functions, Retry, Catch and time-outs, and publishes to its own SNS. It lacks
+`.sync` for SageMaker, so the outcomes are given instead. Pauses are recorded and not waited for.
 """
 
 import json
@@ -48,7 +48,7 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Ends:
-    """A job that is started and ends with a status, as DescribeTrainingJob shows it. `stages`: what it went through."""
+    """A job that starts and ends with a status, as DescribeTrainingJob shows it. `stages`: its secondary statuses."""
 
     status: str
     secondary_status: str = ""
@@ -58,14 +58,14 @@ class Ends:
 
 @dataclass(frozen=True)
 class Refused:
-    """A CreateTrainingJob that is refused, with the error as Step Functions names it."""
+    """A refused CreateTrainingJob, with the error name of Step Functions."""
 
     error: str
     cause: str = "refused"
 
 
 class NeverEnds:
-    """A job that is started and runs on."""
+    """A job that starts and keeps running."""
 
 
 Outcome = Ends | Refused | NeverEnds
@@ -73,7 +73,7 @@ Outcome = Ends | Refused | NeverEnds
 
 @dataclass(kw_only=True)
 class Execution:
-    """How an execution went. `jobs` are the requests to SageMaker, `pauses` the seconds that would have been waited."""
+    """The result of an execution. `jobs` are the requests to SageMaker, `pauses` the seconds of skipped waits."""
 
     status: str = ""
     output: Any = None
@@ -91,7 +91,7 @@ def execute(
 ) -> Execution:
     """Execute a definition whose topic is REPORTS_TOPIC, with one outcome for each CreateTrainingJob.
 
-    stopping: how SageMaker refuses StopTrainingJob. Default: it does not.
+    stopping: the error of StopTrainingJob. Default: it succeeds.
     """
     seen = Execution()
     with _interpreter(seen, outcomes, stopping):
@@ -114,7 +114,7 @@ REPORTS_TOPIC = "arn:aws:sns:us-west-2:123456789012:reports-of-the-test"
 
 @cache
 def _client(service: str) -> Any:
-    """Of moto, whose credentials are the same each time."""
+    """A client of moto, whose credentials are always the same."""
     return boto3.client(service, REGION)
 
 
@@ -174,7 +174,7 @@ def _syntax_tree(definition: str) -> Any:
 
 
 def _parse(definition: str) -> Any:
-    """As moto does, but for a syntax tree that it has made already: each takes most of the time of an execution."""
+    """As moto does, with a cache of syntax trees: parsing takes most of the time of an execution."""
     tree = _syntax_tree(definition)
     return Preprocessor().visit(tree), tree
 
@@ -190,7 +190,7 @@ class _PlayedSageMaker(StateTaskServiceCallback):
         super().__init__(supported_integration_patterns={ResourceCondition.Sync})
 
     def _validate_service_integration_is_supported(self) -> None:
-        """It is, by this class."""
+        """This class supports it."""
 
     def _eval_service_task(
         self,
@@ -221,7 +221,7 @@ class _PlayedSageMaker(StateTaskServiceCallback):
             env.stack.append(job)
 
     def _eval_integration_pattern(self, **_: Any) -> None:
-        """Nothing more: the service task has waited for the end of the job."""
+        """Nothing to do: the service task has waited for the end of the job."""
 
     def _failure(self, env: Any, name: Any, error: str, cause: str) -> FailureEventException:
         details = TaskFailedEventDetails(

@@ -1,4 +1,4 @@
-"""The state machine executed, each way that a run can go, with a request as `trn run --dry-run` prints it."""
+"""Executions of the state machine with every outcome, and a request as `trn run --dry-run` prints it."""
 
 import copy
 import json
@@ -68,50 +68,50 @@ def completed() -> Execution:
     return run(COMPLETED)
 
 
-def test_a_job_that_completes_completes_the_run(completed: Execution) -> None:
+def test_completed_job_completes_the_run(completed: Execution) -> None:
     assert completed.status == "SUCCEEDED"
     assert completed.output["TrainingJobStatus"] == "Completed"
 
 
-def test_a_completed_run_is_reported_with_the_place_of_its_output(completed: Execution) -> None:
+def test_completed_run_is_reported_with_its_output_url(completed: Execution) -> None:
     (report,) = completed.reports
     assert report == f"{completed.jobs[0]['TrainingJobName']} completed; its output is below s3://store/output"
 
 
-def test_the_request_to_sagemaker_is_one_that_its_api_takes(completed: Execution) -> None:
+def test_request_to_sagemaker_is_valid_for_its_api(completed: Execution) -> None:
     operation = boto3.client("sagemaker", REGION).meta.service_model.operation_model("CreateTrainingJob")
     assert refused(operation, completed.jobs[0]) == []
 
 
-def test_what_the_request_says_reaches_sagemaker_but_for_what_is_the_machines(completed: Execution) -> None:
+def test_request_reaches_sagemaker_except_for_machine_settings(completed: Execution) -> None:
     (job,), given = completed.jobs, a_request()
     assert {name for name in given if job[name] != given[name]} == {"TrainingJobName", "RoleArn"}
     assert job["RoleArn"] == RUN.role_arn
     assert job["VpcConfig"] == RUN.network
 
 
-def test_runs_that_bring_no_checkpoints_share_none(completed: Execution) -> None:
+def test_runs_without_checkpoint_urls_share_none(completed: Execution) -> None:
     urls = {execution.jobs[0]["CheckpointConfig"]["S3Uri"] for execution in (completed, run(COMPLETED))}
     assert len(urls) == 2
     assert all(url.startswith("s3://store/checkpoints/") for url in urls)
     assert len({job["CheckpointConfig"]["S3Uri"] for job in run(NO_CAPACITY, COMPLETED).jobs}) == 1
 
 
-def test_a_job_may_bring_checkpoints_of_its_own() -> None:
+def test_job_may_have_its_own_checkpoint_url() -> None:
     own_checkpoints = {"S3Uri": "s3://store/checkpoints/mine", "LocalPath": "/opt/ml/checkpoints"}
     assert (
         run(COMPLETED, given=a_request(CheckpointConfig=own_checkpoints)).jobs[0]["CheckpointConfig"] == own_checkpoints
     )
 
 
-def test_the_longest_name_of_a_cluster_leaves_room_for_the_rest() -> None:
+def test_longest_cluster_name_leaves_room_in_job_names() -> None:
     longest = TrainingRun(**{**vars(RUN), "job_prefix": "c" * 32 + "-"})
     name = run(COMPLETED, definition=training_definition(longest)).jobs[0]["TrainingJobName"]
     assert len(name) <= 63
 
 
 @pytest.mark.parametrize("trouble", [NO_CAPACITY, NO_QUOTA], ids=["capacity", "quota"])
-def test_without_capacity_or_quota_it_waits_and_tries_again(trouble: Outcome) -> None:
+def test_missing_capacity_or_quota_is_retried_after_a_pause(trouble: Outcome) -> None:
     execution = run(trouble, trouble, COMPLETED)
     assert execution.status == "SUCCEEDED"
     assert [job["TrainingJobName"].rsplit("-", 1)[1] for job in execution.jobs] == ["1", "2", "3"]
@@ -124,7 +124,7 @@ def test_no_pause_is_longer_than_an_hour() -> None:
 
 
 @pytest.mark.parametrize("trouble", [NO_CAPACITY, NO_QUOTA], ids=["capacity", "quota"])
-def test_it_gives_up_after_the_last_retry_and_says_why(trouble: Ends | Refused) -> None:
+def test_run_fails_after_the_last_retry_with_the_reason(trouble: Ends | Refused) -> None:
     execution = run(*[trouble] * (RUN.capacity_retries + 1))
     assert execution.status == "FAILED"
     assert len(execution.jobs) == RUN.capacity_retries + 1
@@ -134,13 +134,13 @@ def test_it_gives_up_after_the_last_retry_and_says_why(trouble: Ends | Refused) 
     assert execution.cause.endswith(f"in 4 attempts: {reason}")
 
 
-def test_a_call_that_is_throttled_is_made_again_under_the_same_name() -> None:
+def test_throttled_call_is_retried_under_the_same_name() -> None:
     execution = run(THROTTLED, THROTTLED, COMPLETED)
     assert execution.status == "SUCCEEDED"
     assert len({job["TrainingJobName"] for job in execution.jobs}) == 1
 
 
-def test_a_job_that_was_started_without_an_answer_is_not_said_to_have_failed() -> None:
+def test_job_started_without_a_response_is_not_reported_as_failed() -> None:
     execution = run(THROTTLED, Refused("SageMaker.ResourceInUseException", "the name is in use"))
     assert execution.status == "FAILED"
     assert "it may have been started without an answer, and be billed until it ends" in execution.reports[0]
@@ -154,7 +154,7 @@ def test_a_job_that_was_started_without_an_answer_is_not_said_to_have_failed() -
     ],
     ids=["the whole reason", "in a hyperparameter"],
 )
-def test_no_word_of_the_script_starts_another_job(reason: str, hyperparameters: Json) -> None:
+def test_failure_of_the_script_starts_no_other_job(reason: str, hyperparameters: Json) -> None:
     execution = run(Ends("Failed", "Failed", reason), given=a_request(HyperParameters=hyperparameters))
     assert (execution.status, execution.error, len(execution.jobs), execution.pauses) == (
         *("FAILED", "TrainingDidNotComplete", 1),
@@ -164,7 +164,7 @@ def test_no_word_of_the_script_starts_another_job(reason: str, hyperparameters: 
     assert execution.reports == [execution.cause]
 
 
-def test_a_job_that_somebody_stops_does_not_count_as_completed() -> None:
+def test_stopped_job_does_not_count_as_completed() -> None:
     execution = run(Ends("Stopped", "MaxRuntimeExceeded"))
     assert execution.status == "FAILED"
     assert execution.cause.endswith("ended Stopped (MaxRuntimeExceeded)")
@@ -176,7 +176,7 @@ def with_short_timeout() -> Json:
     return definition
 
 
-def test_a_job_that_cannot_be_stopped_is_not_reported_as_stopped() -> None:
+def test_job_that_cannot_be_stopped_is_not_reported_as_stopped() -> None:
     refused = Refused("SageMaker.SageMakerException", "the job is in status Stopping")
     execution = run(NeverEnds(), definition=with_short_timeout(), stopping=refused)
     assert len(execution.stopped) == 4
@@ -187,25 +187,25 @@ def test_a_job_that_cannot_be_stopped_is_not_reported_as_stopped() -> None:
     assert execution.reports == [execution.cause]
 
 
-def test_a_job_that_does_not_end_is_stopped_and_reported() -> None:
+def test_job_that_does_not_end_is_stopped_and_reported() -> None:
     execution = run(NeverEnds(), definition=with_short_timeout())
     assert execution.status == "FAILED"
     assert execution.stopped == [execution.jobs[0]["TrainingJobName"]]
     assert "was stopped: it had not ended 60 minutes after its budget of 24 hours" in execution.reports[0]
 
 
-def test_the_time_out_is_the_budget_and_what_a_job_takes_besides() -> None:
+def test_timeout_is_the_budget_and_the_overhead_of_a_job() -> None:
     assert training_definition(RUN)["States"]["Train"]["TimeoutSeconds"] == 24 * 3600 + START_UP_SECONDS
 
 
-def test_a_request_over_the_budget_starts_nothing() -> None:
+def test_request_over_the_budget_starts_nothing() -> None:
     execution = run(given=a_request(StoppingCondition={"MaxRuntimeInSeconds": 24 * 3600 + 1}))
     assert (execution.status, execution.jobs) == ("FAILED", [])
     assert "MaxRuntimeInSeconds is 86401, over the budget of 86400" in execution.reports[0]
 
 
 @pytest.mark.parametrize("path", NEEDED)
-def test_an_incomplete_request_starts_nothing(path: str) -> None:
+def test_incomplete_request_starts_nothing(path: str) -> None:
     given = copy.deepcopy(a_request())
     del given[path.split(".")[0]]
     execution = run(given=given)
@@ -213,7 +213,7 @@ def test_an_incomplete_request_starts_nothing(path: str) -> None:
     assert path in execution.reports[0]
 
 
-def test_a_report_that_cannot_be_sent_changes_no_outcome() -> None:
+def test_failed_report_changes_no_outcome() -> None:
     gone = json.loads(json.dumps(training_definition(RUN)).replace(REPORTS_TOPIC, f"{REPORTS_TOPIC}-that-is-gone"))
     execution = run(COMPLETED, definition=gone)
     assert (execution.status, execution.reports) == ("SUCCEEDED", [])

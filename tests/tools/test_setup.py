@@ -1,4 +1,4 @@
-"""`make setup` on machines that this one is not: tools/*.sh with stubs in place of python3, node and npm."""
+"""`make setup` on simulated machines: tools/*.sh with stubs in place of python3, node and npm."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ TOOLS = ("bash", "cat", "cut", "date", "grep", "mkdir", "rm", "sed", "sha256sum"
 
 
 class Machine:
-    """A PATH with the plain tools of Linux, on which a test puts what else is to be there."""
+    """A PATH with the plain tools of Linux, to which a test adds programs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -50,7 +50,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def prepare_node(machine: Machine) -> str:
-    """What is installed for Node: nothing, or the requirements file of the wheel."""
+    """The packages installed for Node: none, or the requirements file of the wheel."""
     (machine.folder / ".venv" / "bin").mkdir(parents=True)
     result = machine.run("install_requirements() { echo $3; }; link_node_wheel() { :; }; prepare_node 'make setup'")
     assert result.returncode == 0, result.stderr
@@ -65,29 +65,29 @@ def test_supported_node_version_is_used_unchanged(machine: Machine, version: str
 
 
 @pytest.mark.parametrize("version", ["v18.20.8", "v21.0.0", "v2.4.0"])
-def test_a_node_out_of_support_is_replaced_by_the_wheel(machine: Machine, version: str) -> None:
+def test_unsupported_node_is_replaced_by_the_wheel(machine: Machine, version: str) -> None:
     machine.has("node", f"echo {version}")
     machine.has("npm", "echo 10.0.0")
     assert prepare_node(machine) == "requirements/node.txt"
 
 
-def test_without_any_node_the_wheel_is_installed(machine: Machine) -> None:
+def test_missing_node_is_installed_from_the_wheel(machine: Machine) -> None:
     assert prepare_node(machine) == "requirements/node.txt"
 
 
-def test_a_node_without_npm_is_replaced_by_the_wheel(machine: Machine) -> None:
+def test_node_without_npm_is_replaced_by_the_wheel(machine: Machine) -> None:
     machine.has("node", "echo v24.1.0")
     assert prepare_node(machine) == "requirements/node.txt"
 
 
-def test_a_python_too_old_is_named_with_the_one_needed(machine: Machine) -> None:
+def test_too_old_python_is_named_with_the_required_version(machine: Machine) -> None:
     machine.has("python3", '[[ $1 == --version ]] && echo "Python 3.9.18" || exit 1')
     result = machine.run("find_python 'make setup'")
     assert result.returncode == 1
     assert "make setup: Python 3.11 or newer is needed, found Python 3.9.18" in result.stderr
 
 
-def test_a_python_without_venv_names_what_to_install(machine: Machine) -> None:
+def test_python_without_venv_names_what_to_install(machine: Machine) -> None:
     machine.has("python3", '[[ $* == *ensurepip* ]] && exit 1; [[ $1 == --version ]] && echo "Python 3.11.2"; exit 0')
     result = machine.run("create_env 'make setup' .venv")
     assert result.returncode == 1
@@ -97,7 +97,7 @@ def test_a_python_without_venv_names_what_to_install(machine: Machine) -> None:
 
 @pytest.fixture
 def installing(machine: Machine) -> Machine:
-    """A machine whose environment exists, and whose pip writes down each call."""
+    """A machine with an environment whose pip records each call."""
     machine.has("python3", "exit 0")
     env = machine.folder / ".venv" / "bin"
     env.mkdir(parents=True)
@@ -114,14 +114,14 @@ def pip_calls(machine: Machine) -> int:
     return len((machine.folder / "pip-calls").read_text().splitlines())
 
 
-def test_what_is_installed_is_not_installed_again(installing: Machine) -> None:
+def test_installed_requirements_are_not_installed_again(installing: Machine) -> None:
     assert installing.run(INSTALL).returncode == 0
     assert installing.run(INSTALL).stdout == ""
     assert pip_calls(installing) == 1
 
 
 @pytest.mark.parametrize("file", ["requirements/node.txt", "package.json"])
-def test_a_changed_pin_is_installed(installing: Machine, file: str) -> None:
+def test_changed_pin_is_installed(installing: Machine, file: str) -> None:
     installing.run(INSTALL)
     path = installing.folder / file
     path.write_text(path.read_text() + "\n")
@@ -129,7 +129,7 @@ def test_a_changed_pin_is_installed(installing: Machine, file: str) -> None:
     assert pip_calls(installing) == 2
 
 
-def test_an_unreachable_registry_is_named_and_not_taken_for_installed(installing: Machine) -> None:
+def test_unreachable_registry_is_named_and_counts_as_a_failure(installing: Machine) -> None:
     python = installing.folder / ".venv" / "bin" / "python"
     python.write_text(
         '#!/usr/bin/env bash\n[[ $2 == pip ]] || exit 0\necho "NewConnectionError: no route" >&2\nexit 1\n'
@@ -141,7 +141,7 @@ def test_an_unreachable_registry_is_named_and_not_taken_for_installed(installing
     assert installing.run(INSTALL).returncode == 1
 
 
-def test_second_set_up_installs_nothing_and_says_so_in_a_line() -> None:
+def test_second_setup_installs_nothing_and_prints_one_line() -> None:
     env = {**os.environ, "PIP_NO_INDEX": "1", "NPM_CONFIG_OFFLINE": "true"}
     result = subprocess.run(["tools/setup.sh"], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr

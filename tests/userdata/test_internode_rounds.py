@@ -102,7 +102,7 @@ def test_restarted_leader_repeats_no_test(aws: AwsStandIn):
     assert aws.records == before
 
 
-def test_a_judgement_of_other_types_is_refused_or_text(aws: AwsStandIn):
+def test_verdict_with_other_types_is_refused_or_text(aws: AwsStandIn):
     """Any node can write it, and root reads it."""
     forged = {"found": 5, "tested": "yes", "faults": {"i-1": ["x"]}, "wrong": [7], "warnings": {}}
     aws.records["records/internode/v1/step.json"] = json.dumps({"judgement": forged})

@@ -110,7 +110,7 @@ def test_folder_is_listed_without_its_subfolders():
         ("cluster.records", "https://s3.us-west-2.amazonaws.com/cluster.records/key"),
     ],
 )
-def test_a_bucket_is_queried_by_a_name_that_the_certificate_of_s3_is_for(
+def test_bucket_hostname_matches_the_certificate_of_s3(
     bucket: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "etc/trn/places.env").write_text("TRN_REGION=us-west-2\n")

@@ -28,13 +28,14 @@ for outdir, context in json.load(sys.stdin).items():
     aws_cdk.App = functools.partial(App, outdir=outdir, context=context)
     runpy.run_path(outdir + ".py", run_name="__main__")
 """
-"""Runs apps in one process, since most of the time of a synthesis is the CDK's start. The CDK CLI gives folder and
-context by variables, which the CDK reads once in a process."""
+"""Runs apps in one process, since most of the time of a synthesis is the CDK's start. The CDK CLI passes folder and
+context in variables, which the CDK reads once in a process.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WheelEnvironment:
-    """`python` runs with the wheel and what it needs; `trn` is the command that came with it."""
+    """`python` runs with the wheel and its requirements; `trn` is the command of the wheel."""
 
     wheel: Path
     python: Path
@@ -45,13 +46,13 @@ class WheelEnvironment:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment of the caller, without paths that lead back to this repository."""
+        """The environment of the caller, without paths into this repository."""
         return {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
 
     def run(self, *command: str | Path, folder: Path, given: str | None = None) -> str:
-        """What a command prints that runs in a folder elsewhere. Raises CalledProcessError when it fails.
+        """The output of a command that runs in another folder. Raises CalledProcessError if it fails.
 
-        given: its standard input. Default: nothing.
+        given: its standard input. Default: empty.
         """
         result = subprocess.run(
             command,
@@ -67,7 +68,7 @@ class WheelEnvironment:
 
 
 def build_wheel(folder: Path, project: Path = ROOT) -> Path:
-    """Build the wheel of this repository, or of a project in it, with the tools that are installed, without network."""
+    """Build the wheel of this repository, or of a project in it, with the installed tools and without network."""
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(project)]
     subprocess.run(command, check=True, stdout=subprocess.PIPE)
     (wheel,) = folder.glob("*.whl")
@@ -75,9 +76,9 @@ def build_wheel(folder: Path, project: Path = ROOT) -> Path:
 
 
 def install_wheel(*extras: str, also: Sequence[str] = ()) -> WheelEnvironment:
-    """Build the wheel, and install it into a new environment that holds what it and its extras request, and no more.
+    """Build the wheel, and install it into a new environment with exactly its requirements and those of its extras.
 
-    The packages are borrowed from this environment. Once in a run of pytest. also: other packages. Default: none.
+    The packages are linked from this environment. Runs once per run of pytest. also: other packages. Default: none.
     """
     folder = made_once(f"wheel environment {extras} {also}", lambda folder: _install_wheel(folder, extras, also))
     return WheelEnvironment(wheel=built_wheel(), python=folder / "venv" / "bin" / "python")
@@ -100,13 +101,13 @@ def _install_wheel(folder: Path, extras: Sequence[str], also: Sequence[str]) -> 
 
 
 def unpack_wheel(wheel: Path, site_packages: Path) -> None:
-    """Put a wheel where a Python finds it that has no pip. Its commands are not made."""
+    """Unpack a wheel for a Python without pip. Its commands are not created."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site_packages)
 
 
 def borrow(site_packages: Path, lender: Path, extras: Sequence[str] = (), also: Sequence[str] = ()) -> None:
-    """Link what the wheel in `site_packages` requests, directly and in turn, from the site-packages of another."""
+    """Link the direct and indirect requirements of the wheel in `site_packages` from the site-packages of another."""
     lent = {canonicalize_name(one.name): one for one in distributions(path=[str(lender)])}
     (wheel,) = distributions(name="trainium-cdk", path=[str(site_packages)])
     ahead, borrowed = [(wheel, frozenset(extras)), *((lent[name], frozenset[str]()) for name in also)], set(also)

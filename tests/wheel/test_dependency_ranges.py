@@ -1,7 +1,7 @@
-"""The wheel works with the lowest versions that it allows, and with each allowed Python that this machine has.
+"""The wheel works with its lowest allowed versions, and with each allowed Python on this machine.
 
 The newest versions are those of requirements.txt, with which all other tests run. `make lowest-env` makes the
-environment of the lowest; `make security` runs this file.
+environment with the lowest versions; `make security` runs this file.
 """
 
 import json
@@ -32,10 +32,10 @@ from tests.wheel.environment import (
 
 LOWEST = ROOT / ".venv-lowest"
 APPS = ("cache_and_quota", "cdk_init", "web_app")
-"""Those that need no cdk-nag, which requests a newer `constructs`."""
+"""Apps without cdk-nag, which requires a newer `constructs`."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NEWEST_PYTHON = (3, 14)
-"""Of the releases that are out (2026-11-22)."""
+"""The Python releases as of 2026-11-22."""
 
 
 def allowed_pythons() -> list[str]:
@@ -56,7 +56,7 @@ def interpreter(version: str) -> Path:
 
 
 def lowest_environment(version: str) -> WheelEnvironment:
-    """The wheel in a new environment of a Python, with the lowest versions of what it requests, from LOWEST."""
+    """The wheel in a new environment of a Python, with the lowest versions of its requirements, from LOWEST."""
     python = interpreter(version)
 
     def make(folder: Path) -> None:
@@ -76,7 +76,7 @@ def minimum(line: str) -> tuple[str, str]:
     return canonicalize_name(requirement.name), lowest
 
 
-def test_the_lowest_versions_are_those_that_are_declared() -> None:
+def test_lowest_versions_are_the_declared_ones() -> None:
     declared = dict(minimum(line) for line in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["cli"]])
     installed = pins(Path("requirements/lowest.txt"))
     assert {name: re.sub(r"(\.0)+$", "", installed[name]) for name in declared} == {
@@ -93,13 +93,13 @@ def test_apps_are_synthesised_with_the_lowest_versions(version: str, tmp_path: P
 
 
 @pytest.mark.parametrize("version", allowed_pythons())
-def test_the_command_starts_with_the_lowest_versions(version: str, tmp_path: Path) -> None:
+def test_command_starts_with_the_lowest_versions(version: str, tmp_path: Path) -> None:
     environment = lowest_environment(version)
     command = "from trainium_cli.start import main; main()"
     assert "trn2.48xlarge" in environment.run(environment.python, "-c", command, "types", "--json", folder=tmp_path)
 
 
-def test_the_apps_pass_a_strict_type_check_against_the_wheel(tmp_path: Path) -> None:
+def test_apps_pass_a_strict_type_check_against_the_wheel(tmp_path: Path) -> None:
     environment = install_wheel(also=["cdk-nag"])
     for app in DOWNSTREAM_APPS.glob("*.py"):
         shutil.copy(app, tmp_path)

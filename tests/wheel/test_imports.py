@@ -1,4 +1,4 @@
-"""What `import trainium_cdk` imports: nothing of the command line."""
+"""`import trainium_cdk` imports nothing of the command line."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The wheel: complete, and of use without this repository."""
+"""The wheel is complete, and works without this repository."""
 
 import subprocess
 import zipfile
@@ -11,7 +11,7 @@ from tests.layout.repository import PACKAGES
 from tests.wheel.environment import WheelEnvironment
 
 NEEDED_BY_LOCAL = {"moto", "cfnlint", "yaml"}
-"""What comes with the extra `local`."""
+"""The packages of the extra `local`."""
 
 
 @pytest.fixture(scope="module")
@@ -19,13 +19,13 @@ def content(wheel_environment: WheelEnvironment) -> set[str]:
     return set(zipfile.ZipFile(wheel_environment.wheel).namelist())
 
 
-def test_the_wheel_holds_its_packages_and_nothing_else(content: set[str]) -> None:
+def test_wheel_contains_only_its_packages(content: set[str]) -> None:
     assert {name.split("/")[0] for name in content if ".dist-info" not in name} == set(PACKAGES)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_the_wheel_holds_every_file_of_a_package(content: set[str], package: str) -> None:
-    """Templates and data files too: a careless line in .gitignore would drop them without a word."""
+def test_wheel_contains_every_file_of_a_package(content: set[str], package: str) -> None:
+    """Includes templates and data files, which a careless line in .gitignore would silently drop."""
     folder = ROOT / PACKAGES[package]
     files = {
         str(path.relative_to(folder.parent)) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"
@@ -54,7 +54,7 @@ def test_user_data_are_rendered(wheel_environment: WheelEnvironment, tmp_path: P
     assert wheel_environment.run(wheel_environment.python, "-c", line, folder=tmp_path).startswith("MIME-Version: 1.0")
 
 
-def test_the_command_is_of_an_extra_and_says_so_without_it(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
+def test_command_without_its_extra_is_reported(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
     command = [wheel_environment.trn, "types"]
     ran = subprocess.run(
         command, cwd=tmp_path, env=wheel_environment.variables, capture_output=True, text=True, check=False
@@ -66,13 +66,11 @@ def test_the_command_is_of_an_extra_and_says_so_without_it(wheel_environment: Wh
     )
 
 
-def test_the_command_reads_its_catalogue(command_line: WheelEnvironment, tmp_path: Path) -> None:
+def test_command_reads_its_catalogue(command_line: WheelEnvironment, tmp_path: Path) -> None:
     assert "trn2.48xlarge" in command_line.run(command_line.trn, "types", "--json", folder=tmp_path)
 
 
-def test_every_module_finds_what_it_imports_in_what_its_extra_requests(
-    command_line: WheelEnvironment, tmp_path: Path
-) -> None:
+def test_imports_of_every_module_are_in_its_extra(command_line: WheelEnvironment, tmp_path: Path) -> None:
     code = (
         "import pkgutil, trainium_cli, trainium_core\n"
         "from importlib import import_module\n"

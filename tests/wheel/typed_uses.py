@@ -1,7 +1,7 @@
-"""Classes of the CDK given wherever a parameter takes their interface: pyright reads this, and a test runs it.
+"""Classes of the CDK passed wherever a parameter takes their interface: pyright checks this file, and a test runs it.
 
-aws-cdk-lib names parameters of some classes otherwise than the interfaces that they implement; an app
-should need no cast for the arguments of these constructs.
+aws-cdk-lib names parameters of some classes differently than the interfaces that they implement; an app should need no
+cast for the arguments of these constructs.
 """
 
 from aws_cdk import Duration, Size, Stack

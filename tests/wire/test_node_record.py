@@ -23,11 +23,11 @@ GOOD: dict[str, Any] = {"instance_id": "i-1", "state": "proven", "time": "2026-1
 
 
 @given(record=records)
-def test_a_record_reads_back_as_it_was_written(record: NodeRecord) -> None:
+def test_record_is_read_back_unchanged(record: NodeRecord) -> None:
     assert NodeRecord.from_json(record.to_json()) == record
 
 
-def test_reason_and_checks_may_be_left_out() -> None:
+def test_reason_and_checks_are_optional() -> None:
     record = NodeRecord.from_json(json.dumps(GOOD))
     assert (record.reason, record.checks) == ("", ())
 
@@ -42,13 +42,13 @@ def test_reason_and_checks_may_be_left_out() -> None:
         json.dumps({key: value for key, value in GOOD.items() if key != "time"}),
     ],
 )
-def test_what_is_no_record_is_refused_with_a_reason(text: str) -> None:
+def test_invalid_record_is_refused_with_reason(text: str) -> None:
     with pytest.raises(ValueError, match=r"record|state"):
         NodeRecord.from_json(text)
 
 
 @pytest.mark.parametrize("ok", [False, "true", 1, None])
-def test_a_proven_record_with_a_check_that_is_not_ok_is_refused(ok: Any) -> None:
+def test_proven_record_with_a_failed_check_is_refused(ok: Any) -> None:
     check = {"name": "devices", "expected": "16", "found": "15", "ok": ok}
     with pytest.raises(ValueError, match="contradicts itself: proven, although devices failed"):
         NodeRecord.from_json(json.dumps({**GOOD, "checks": [check]}))

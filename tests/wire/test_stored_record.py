@@ -1,4 +1,4 @@
-"""What becomes of whatever a node stores under its name."""
+"""How any content that a node stores under its name is read."""
 
 import json
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ def read(text: str | None) -> NodeRecord:
     return stored_record("i-1", text, NOON).record
 
 
-def test_a_record_is_read_as_it_was_written() -> None:
+def test_record_is_read_back_unchanged() -> None:
     assert read(proven()) == NodeRecord(instance_id="i-1", state="proven", time="2026-11-21T12:00:00Z")
 
 
@@ -37,7 +37,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
         (None, "larger than 65536 bytes"),
     ],
 )
-def test_what_cannot_be_used_is_a_failed_record_that_says_why(text: str | None, reason: str) -> None:
+def test_unusable_content_is_a_failed_record_with_reason(text: str | None, reason: str) -> None:
     record = read(text)
     assert (record.instance_id, record.state) == ("i-1", "failed")
     assert record.reason.startswith("its record cannot be used: ")
@@ -45,7 +45,7 @@ def test_what_cannot_be_used_is_a_failed_record_that_says_why(text: str | None, 
 
 
 @given(st.text() | st.none())
-def test_whatever_is_stored_there_is_a_record_of_the_instance(text: str | None) -> None:
+def test_any_stored_content_is_a_record_of_the_instance(text: str | None) -> None:
     record = read(text)
     assert record.instance_id == "i-1"
     assert record.state == "failed"
@@ -53,21 +53,21 @@ def test_whatever_is_stored_there_is_a_record_of_the_instance(text: str | None) 
 
 
 @pytest.mark.parametrize("state", ["failed", "draining"])
-def test_a_record_that_gives_no_reason_says_so(state: str) -> None:
+def test_record_without_a_reason_gets_a_default_reason(state: str) -> None:
     assert read(proven(state=state)).reason == "it gave no reason"
 
 
 @given(st.text(), st.integers(1, 50))
-def test_a_line_of_a_nodes_own_is_printable_and_short(text: str, limit: int) -> None:
+def test_line_from_a_node_is_printable_and_short(text: str, limit: int) -> None:
     line = one_line(text, limit)
     assert line.isprintable()
     assert len(line) <= limit
 
 
-def test_a_reason_is_one_line() -> None:
+def test_reason_is_one_line() -> None:
     assert read(proven(state="failed", reason="a\n\x1b[31mb\tc")).reason == "a [31mb c"
 
 
-def test_a_failure_happened_when_s3_stored_it_and_not_when_the_node_says() -> None:
+def test_failure_time_is_the_storage_time_of_s3() -> None:
     stored = {"i-1": stored_record("i-1", proven(state="failed", time="1970-01-01T00:00:00Z"), NOON)}
     assert failures(stored) == {"i-1": NOON}

@@ -18,14 +18,14 @@ SUCCEEDS = {
 
 
 @pytest.mark.parametrize("name", SUCCEEDS)
-def test_the_attacks_succeed_against_plain_moto(name: str) -> None:
+def test_attacks_succeed_against_plain_moto(name: str) -> None:
     with plain_moto() as target:
         target.prepare()
         assert attack(target, ORIGINS[name]) == SUCCEEDS[name]
 
 
 @pytest.mark.parametrize("origin", ORIGINS.values(), ids=ORIGINS)
-def test_no_attack_succeeds_against_the_embedded_aws(origin: Callable[[Attacker, Path], str]) -> None:
+def test_attacks_fail_against_the_embedded_aws(origin: Callable[[Attacker, Path], str]) -> None:
     with embedded_aws() as target:
         target.prepare()
         assert attack(target, origin) == set()

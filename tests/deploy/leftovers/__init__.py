@@ -1,4 +1,4 @@
-"""One resource of every kind that an audit lists: leftovers of a cluster, and foreign resources."""
+"""One resource of every kind that an audit lists: leftovers of a cluster, and resources of others."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from tests.deploy.leftovers.storage import STORAGE
 from tests.deploy.leftovers.training import TRAINING
 
 ALWAYS_ENDED = "SageMaker training job"
-"""The one kind that cannot be planted: in the emulator a job has ended when it is made."""
+"""The only kind that cannot be created: in the emulator a job has ended once it is made."""
 
 PLANTS: Mapping[str, Plant] = {**COMPUTERS, **STORAGE, **NETWORK, **TRAINING, **SERVICES, **IDENTITY}
 
@@ -19,7 +19,7 @@ _FIRST_NUMBER = 100
 
 
 def plant_all(client: Client, *, cluster: str, stack: str) -> Mapping[str, str]:
-    """One of each kind, in the name of a cluster and a stack; gives their names."""
+    """Create one of each kind, in the name of a cluster and a stack. Returns their names."""
     return {
         kind: plant(Maker(client=client, cluster=cluster, stack=stack, number=number))
         for number, (kind, plant) in enumerate(PLANTS.items(), start=_FIRST_NUMBER)

@@ -1,4 +1,4 @@
-"""Instances and what they are launched from."""
+"""Instances, and the resources that launch them."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""In whose name leftovers are made by hand."""
+"""The owner of leftovers that a test makes."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,7 @@ TRUST = json.dumps(
 
 @dataclass(frozen=True, kw_only=True)
 class Maker:
-    """Makes things in the name of a cluster, and of a stack; `number` keeps addresses apart."""
+    """Makes resources in the name of a cluster and a stack; `number` keeps addresses distinct."""
 
     client: Client
     cluster: str
@@ -57,4 +57,4 @@ class Maker:
 
 
 Plant = Callable[[Maker], str]
-"""Makes one thing, and gives the name that an audit shows."""
+"""Makes one resource, and returns the name that an audit shows."""

@@ -1,4 +1,4 @@
-"""What runs beside the nodes."""
+"""Services beside the nodes."""
 
 import io
 import json
@@ -52,7 +52,7 @@ def _function(maker: Maker) -> str:
 
 
 def _log_group(maker: Maker) -> str:
-    """As Lambda makes it by itself: without a tag."""
+    """As Lambda creates it automatically: without a tag."""
     name = f"/aws/lambda/{maker.name('Gate')}"
     maker.client("logs").create_log_group(logGroupName=name)
     return name

@@ -1,4 +1,4 @@
-"""What SageMaker has, and repositories of images."""
+"""SageMaker resources, and image repositories."""
 
 from collections.abc import Mapping
 

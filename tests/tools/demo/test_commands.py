@@ -1,4 +1,4 @@
-"""Commands are shown as they are typed, and the CDK CLI's words are condensed without losing a failure."""
+"""Commands are shown as typed, and the output of the CDK CLI is condensed without losing a failure."""
 
 import os
 from contextlib import redirect_stdout
@@ -38,7 +38,7 @@ def deploy(cdk: Path) -> str:
     return output.getvalue()
 
 
-def test_options_that_only_spare_questions_are_passed_and_not_shown(cdk: Path) -> None:
+def test_options_that_avoid_prompts_are_passed_and_not_shown(cdk: Path) -> None:
     prepare_output(cdk, "")
     assert "--force" not in deploy(cdk)
     assert "deploy TrnClusterStack --force" in (cdk / "arguments").read_text()
@@ -50,12 +50,12 @@ def test_many_events_become_few_lines(cdk: Path) -> None:
     assert counted == [f"  {n} of 40 done, last: create AWS::EC2::VPC" for n in (12, 24, 36)]
 
 
-def test_a_resource_that_failed_is_shown_with_its_reason(cdk: Path) -> None:
+def test_failed_resource_is_shown_with_its_reason(cdk: Path) -> None:
     prepare_output(cdk, EVENT.format(done=1, status="CREATE_FAILED", why="the reason"))
     assert "CREATE_FAILED Cluster/Vpc (ClusterVpc1) the reason" in deploy(cdk)
 
 
-def test_a_failing_command_ends_the_demo_with_its_output(cdk: Path) -> None:
+def test_failing_command_ends_the_demo_with_its_output(cdk: Path) -> None:
     prepare_output(cdk, "some words", "more words")
     (cdk / "code").write_text("3")
     with pytest.raises(CommandFailedError, match="some words\nmore words\ncdk ended with exit code 3"):

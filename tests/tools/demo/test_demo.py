@@ -1,4 +1,4 @@
-"""make demo as a user runs it who has AWS settings, a profile and proxies, none of which may matter."""
+"""make demo for a user with AWS settings, a profile and proxies, none of which may have an effect."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from tests.constructs.synth import ROOT
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """One run: its output, what was left in the temporary folder, and how many connections the trap saw."""
+    """One run: its output, the files left in the temporary folder, and the number of connections that the trap saw."""
 
     code: int
     output: str
@@ -28,7 +28,7 @@ class Demo:
 
 @pytest.fixture(scope="module")
 def trap() -> Iterator[tuple[str, list[str]]]:
-    """An address where nothing may connect, and who did."""
+    """An address that must receive no connection, and its visitors."""
     caught: list[str] = []
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -47,7 +47,7 @@ def trap() -> Iterator[tuple[str, list[str]]]:
 
 
 def files_of_the_cdk() -> dict[str, int | None]:
-    """When what the CDK CLI writes beside an app was written last."""
+    """The last time at which the CDK CLI wrote files beside an app."""
     places = (ROOT / "cdk.out" / "manifest.json", ROOT / "cdk.context.json")
     return {place.name: place.stat().st_mtime_ns if place.exists() else None for place in places}
 
@@ -76,8 +76,8 @@ def demo(trap: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) 
         "HTTPS_PROXY": elsewhere,
         "ALL_PROXY": elsewhere,
         "http_proxy": elsewhere,
-        "COLUMNS": "120",  # as in a pipe; GNU readline, which pytest imports, gives 80 to the workers of pytest-xdist
-        # Only spares it to unpack the CDK once more.
+        "COLUMNS": "120",  # As in a pipe; GNU readline, which pytest imports, gives 80 to the workers of pytest-xdist.
+        # Only avoids unpacking the CDK once more.
         "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(package_cache),
     }
     before = files_of_the_cdk()
@@ -101,26 +101,26 @@ def demo(trap: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) 
     )
 
 
-def test_it_succeeds(demo: Demo) -> None:
+def test_demo_succeeds(demo: Demo) -> None:
     assert demo.code == 0, demo.output
 
 
-def test_it_makes_no_request_but_the_embedded_aws(demo: Demo) -> None:
+def test_demo_sends_requests_only_to_embedded_aws(demo: Demo) -> None:
     assert demo.leaks == 0
 
 
-def test_its_steps_are_numbered_in_their_order(demo: Demo) -> None:
+def test_steps_are_numbered_in_order(demo: Demo) -> None:
     steps = re.findall(r"^(\d)\. (\w+)", demo.output, re.MULTILINE)
     verbs = ["Start", "Preflight", "Bootstrap", "Deploy", "Look", "Run", "Destroy", "Prove"]
     assert steps == [(str(number), verb) for number, verb in enumerate(verbs, start=1)]
 
 
-def test_its_commands_are_shown_as_a_user_types_them(demo: Demo) -> None:
+def test_commands_are_shown_as_a_user_types_them(demo: Demo) -> None:
     commands = ("trn preflight", "cdk deploy TrnClusterStack", "trn run tools/demo/job/job.toml", "trn audit")
     assert [command for command in commands if f"\n$ {command}\n" not in demo.output] == []
 
 
-def test_it_ends_with_the_products_own_proof(demo: Demo) -> None:
+def test_demo_ends_with_the_proof_of_the_product(demo: Demo) -> None:
     assert re.search(
         r"\n\$ trn audit\nnothing left of trn-pilot in us-west-2: \d+ kinds were looked for\n", demo.output
     )
@@ -135,7 +135,7 @@ DIFFERING = {
     r"packed \d+ bytes": "packed BYTES",
     r"(S3 objects +\d+ +\d+) +\d+": r"\1 AS_MANY_AS_NODES_HAVE_WRITTEN",
 }
-"""What no two runs have in common: ids, times, which of several things is made first, and how well it is packed."""
+"""Differences between two runs: ids, times, the order of creation, and the compressed size."""
 
 
 def lines_in_common(text: str) -> list[str]:
@@ -144,21 +144,21 @@ def lines_in_common(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
-def test_its_page_shows_what_it_prints(demo: Demo) -> None:
-    """Line by line: how the lines of a job and those about it follow each other is another matter in each run."""
+def test_page_shows_the_real_output(demo: Demo) -> None:
+    """By lines: the order of a job's own lines and the lines about it differs between runs."""
     (shown,) = re.findall(r"^```\n\$ make demo\n(.*?)^```", (ROOT / "docs/start/demo.md").read_text(), re.M | re.S)
     printed = lines_in_common(demo.output)
     assert [line for line in lines_in_common(shown.replace("[...]\n", "")) if line not in printed] == []
 
 
-def test_its_last_line_says_what_happened_and_how_long_it_took(demo: Demo) -> None:
+def test_last_line_has_result_and_duration(demo: Demo) -> None:
     last = demo.output.rstrip().splitlines()[-1]
     assert re.fullmatch(r"make demo: TrnClusterStack \(\d+ resources, .*\) was .* with nothing left, in \d+ s", last)
 
 
-def test_it_leaves_no_temporary_files(demo: Demo) -> None:
+def test_demo_leaves_no_temporary_files(demo: Demo) -> None:
     assert demo.left == []
 
 
-def test_it_writes_no_assembly_or_context_into_the_repository(demo: Demo) -> None:
+def test_demo_writes_no_assembly_or_context_into_the_repository(demo: Demo) -> None:
     assert not demo.wrote_beside_the_app

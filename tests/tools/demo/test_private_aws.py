@@ -1,4 +1,4 @@
-"""The demo refuses to go on as soon as anybody but its own embedded AWS would be asked."""
+"""The demo refuses to continue when a client would reach anything but its own embedded AWS."""
 
 import os
 from pathlib import Path
@@ -25,17 +25,17 @@ def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> PrivateAws:
 
 
 @pytest.mark.parametrize("service", ["ec2", "s3", "iam", "cloudformation"])
-def test_a_client_asks_the_embedded_aws(aws: PrivateAws, service: str) -> None:
+def test_client_reaches_the_embedded_aws(aws: PrivateAws, service: str) -> None:
     assert aws.client(service).meta.endpoint_url == ENDPOINT
 
 
-def test_a_client_that_would_ask_aws_is_refused(aws: PrivateAws, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_of_real_aws_is_refused(aws: PrivateAws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     with pytest.raises(NotTheEmbeddedAwsError, match=r"ec2\.us-west-2\.amazonaws\.com"):
         aws.client("ec2")
 
 
-def test_a_client_of_one_service_that_would_ask_elsewhere_is_refused(
+def test_client_of_one_service_with_another_endpoint_is_refused(
     aws: PrivateAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "https://s3.example.org")
@@ -44,9 +44,7 @@ def test_a_client_of_one_service_that_would_ask_elsewhere_is_refused(
 
 
 @pytest.mark.parametrize("endpoint", ["https://sts.amazonaws.com", "http://10.0.0.1:4599"])
-def test_a_server_that_is_not_on_loopback_is_refused(
-    endpoint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_server_outside_loopback_is_refused(endpoint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     health = Health(
         version="0",
         pid=1,

@@ -1,4 +1,4 @@
-"""Leftovers of a cluster, and missing foreign resources, are listed by id."""
+"""Leftovers of a cluster, and missing resources of others, are listed by id."""
 
 from collections.abc import Mapping
 from contextlib import redirect_stdout
@@ -16,7 +16,7 @@ NAMES = [*(kind.name for kind in KINDS), OBJECTS]
 
 
 def inventory(**ids: set[str]) -> Inventory:
-    """An inventory with nothing but the ids given, of VPCs, volumes and objects."""
+    """An inventory with only these ids, of VPCs, volumes and objects."""
     given: Mapping[str, set[str]] = {"VPCs": ids.get("vpcs", set()), OBJECTS: ids.get("objects", set())}
     return {name: frozenset(given.get(name, set())) for name in NAMES}
 
@@ -39,11 +39,11 @@ def test_only_equal_accounts_are_accepted(before: Inventory, after: Inventory) -
             refuse_unless_equal(before, after, uploads="cdk")
 
 
-def test_what_the_cdk_uploaded_may_stay_and_is_counted() -> None:
+def test_uploads_of_the_cdk_may_stay_and_are_counted() -> None:
     assert refuse_unless_equal(inventory(), inventory(objects={"cdk/a", "cdk/b"}), uploads="cdk") == 2
 
 
-def test_kinds_that_never_were_are_named_without_a_row() -> None:
+def test_kinds_without_resources_are_named_without_a_row() -> None:
     text = shown({"before": inventory(), "after": inventory(vpcs={"vpc-1"})})
     assert "NAT gateways" in text.partition("Never any: ")[2]
     assert "VPCs" not in text.partition("Never any: ")[2]

@@ -1,4 +1,4 @@
-"""The stack of what `cdk init app --language python` makes, with a fleet in it; also an app by itself."""
+"""The stack of `cdk init app --language python`, with a fleet in it; also an app by itself."""
 
 from typing import Any
 

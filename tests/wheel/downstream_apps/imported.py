@@ -1,4 +1,4 @@
-"""Where a platform team owns VPC, bucket, bootstrap and permissions: all of it is imported, and cdk-nag checks it."""
+"""A platform team owns VPC, bucket, bootstrap and permissions: all of them are imported, and cdk-nag checks the app."""
 
 from aws_cdk import App, DefaultStackSynthesizer, Environment, PermissionsBoundary, Stack, Tags, Validations
 from aws_cdk import aws_ec2 as ec2

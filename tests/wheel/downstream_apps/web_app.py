@@ -19,7 +19,7 @@ app = App()
 
 
 class Web(Construct):
-    """The app that was there before."""
+    """The existing app."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)
@@ -37,7 +37,7 @@ def service(name: str) -> iam.IPrincipal:
 
 
 stack = Stack(app, "Web", env=Environment(region="us-west-2"))
-# jsii gives parameters of some classes other names than their interfaces have, hence the casts.
+# jsii names parameters of some classes differently than their interfaces do, hence the casts.
 key = cast(kms.IKey, kms.Key(stack, "Key", removal_policy=RemovalPolicy.DESTROY))
 web = Web(stack, "App")
 topic = cast(sns.ITopic, sns.Topic(stack, "Topic"))
