@@ -64,6 +64,9 @@ COMMANDS = {
     "destroy": LazyCommand(
         "trainium_cli.cluster.destroy_command", "Destroy the cluster and its resources outside of stacks."
     ),
+    "baseline": LazyCommand(
+        "trainium_cli.evidence.baseline_command", "Show the GPU plan to compare a Trainium plan with."
+    ),
     "tco": LazyCommand("trainium_cli.evidence.tco_command", "Show what twelve months of a workload cost."),
     "cost": LazyCommand("trainium_cli.money.cost_command", "Show past, current and expected costs of the cluster."),
     "audit": LazyCommand(

@@ -1,0 +1,146 @@
+"""`trn baseline`: the GPU plan to compare a Trainium plan with."""
+
+import json
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from trainium_cli.completion_values import complete_type
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import Invocation, pass_invocation, plan_options
+from trainium_cli.money.estimate_command import aws_prices
+from trainium_cli.terminal import console, pairs, print_json, say, table
+from trainium_core.costs.estimate import estimate
+from trainium_core.evidence.baseline import Baseline, BaselineError
+from trainium_core.evidence.baseline import baseline as baseline_of
+from trainium_core.plan import Plan
+from trainium_core.plan.context import settings_given
+from trainium_core.problems import SETTING_PREFIX
+
+_FILE = "cdk.json"
+_FOLDER = Path("gpu-baseline")
+
+
+@click.command()
+@plan_options
+@click.option(
+    "--type", "chosen", metavar="TYPE", shell_complete=complete_type, help="GPU type. Default: the preferred one."
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Write {_FILE} of the GPU cluster into this folder, such as {_FOLDER}.",
+)
+@click.option("--offline", is_flag=True, help="Use trn:prices and the snapshot only.")
+@pass_invocation
+def baseline(invocation: Invocation, chosen: str | None, output: Path | None, offline: bool) -> ExitCode:
+    """Show the GPU plan to compare a Trainium plan with.
+
+    Proposes a GPU type that the region offers, says why, and derives the settings of a second cluster with the same
+    network, end, budget and access of jobs. Afterwards the usual commands apply to it. Nothing changes on AWS, and an
+    existing file is never overwritten.
+
+    Exit code 0: shown or written. 1: no GPU type fits the plan. 2: a plan or an option is invalid.
+    """
+    plan = invocation.plan()
+    file = invocation.cdk_json or Path(_FILE)
+    given = settings_given(invocation.cdk_json, invocation.overrides)
+    if output is not None and not file.exists():
+        raise click.UsageError(f"--output needs a {_FILE} to derive from: run in its folder, or give --file")
+    try:
+        found = baseline_of(plan, given, file.parent, chosen=chosen)
+    except BaselineError as error:
+        raise CliError(f"No baseline: {error}.", ExitCode.NOT_READY) from error
+    written = None if output is None else _write(found, file, output)
+    hourly = {name: _hourly(one, offline=offline) for name, one in (("trainium", plan), ("gpu", found.plan))}
+    where = _options(found, file, output)
+    steps = _steps(where)
+    if invocation.as_json:
+        print_json(
+            {
+                "instance_type": found.plan.instance_type,
+                "why": found.why,
+                "skipped": dict(found.skipped),
+                "settings": {f"{SETTING_PREFIX}{key}": value for key, value in found.settings.items()},
+                "left_out": {f"{SETTING_PREFIX}{key}": why for key, why in found.left_out.items()},
+                "notes": list(found.notes),
+                "running_hour": hourly,
+                "file": None if written is None else str(written),
+                "next": list(steps),
+            }
+        )
+        return ExitCode.OK
+    _show(plan, found, hourly)
+    say(f"\nWritten: {written}" if written else f"\nNot written. To write it: trn baseline --output {_FOLDER}")
+    say("Next:")
+    for step in steps:
+        say(f"  {step}")
+    return ExitCode.OK
+
+
+def _hourly(plan: Plan, *, offline: bool) -> str:
+    return str(estimate(plan, aws=None if offline else aws_prices(plan.region)).running_hour)
+
+
+def _show(plan: Plan, found: Baseline, hourly: Mapping[str, str]) -> None:
+    out = console()
+    rows = [
+        (title, f"{one.nodes} x {one.instance_type}", _devices(one), one.capacity, hourly[key])
+        for title, key, one in (("Trainium", "trainium", plan), ("GPU", "gpu", found.plan))
+    ]
+    out.print(table(["", "Nodes", "Each node", "Bought as", "Running, per hour"], rows, right=["Running, per hour"]))
+    details = [("why", found.why)]
+    details += [("not", f"{name}: {why}") for name, why in found.skipped.items()]
+    details += [("left out", f"{SETTING_PREFIX}{key}: {why}") for key, why in found.left_out.items()]
+    details += [("note", note) for note in found.notes]
+    out.print()
+    out.print(pairs(details, label_width=max(len(label) for label, _ in details)))
+
+
+def _devices(plan: Plan) -> str:
+    kind = plan.type
+    return f"{kind.devices} {kind.accelerator}, {kind.total_device_memory_gib} GiB"
+
+
+def _options(found: Baseline, file: Path, output: Path | None) -> str:
+    """The options of `trn` that name the GPU plan."""
+    if output is not None or file.exists():
+        return f"--file {shlex.quote(str((output or file.parent / _FOLDER) / _FILE))}"
+    return " ".join(f"-c {SETTING_PREFIX}{key}={shlex.quote(str(value))}" for key, value in found.settings.items())
+
+
+def _steps(where: str) -> Sequence[str]:
+    return (
+        *(f"trn {command} {where}" for command in ("capacity", "estimate", "preflight", "deploy", "nodes")),
+        f"trn run train.py {where}",
+        f"trn destroy {where}",
+        f"trn audit {where}",
+    )
+
+
+def _app_of(app: str, folder: Path, output: Path) -> str:
+    """The app of `folder`, a command or a folder of templates, as the CDK CLI finds it from `output`."""
+    if (folder / app).is_dir():
+        return str(folder / app)
+    return f"cd {shlex.quote(os.path.relpath(folder, output))} && {app}"
+
+
+def _write(found: Baseline, file: Path, output: Path) -> Path:
+    """Write the cdk.json of the GPU cluster: that of the Trainium cluster with other settings, for the same app."""
+    target = output / _FILE
+    if target.exists():
+        raise click.UsageError(f"{target} exists: name another folder, or remove it")
+    document = cast("dict[str, Any]", json.loads(file.read_text(encoding="utf-8")))
+    context = cast("dict[str, Any]", document.get("context", {}))
+    others = {key: value for key, value in context.items() if not key.startswith(SETTING_PREFIX)}
+    document["context"] = {f"{SETTING_PREFIX}{key}": value for key, value in found.settings.items()} | others
+    output.mkdir(parents=True, exist_ok=True)
+    app = document.get("app")
+    if isinstance(app, str):
+        document["app"] = _app_of(app, file.absolute().parent, output.absolute())
+    target.write_text(f"{json.dumps(document, indent=2, ensure_ascii=False)}\n", encoding="utf-8")
+    return target

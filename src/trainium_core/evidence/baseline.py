@@ -1,0 +1,137 @@
+"""The GPU plan to compare a Trainium plan with: which type, why, and which settings differ."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from trainium_core.facts import DATA
+from trainium_core.naming import CONSTRUCT_IDS
+from trainium_core.plan import Plan
+from trainium_core.plan.settings_by_key import GROUP_OF
+from trainium_core.problems import nearest
+
+_ENGINE_GROUPS = {*CONSTRUCT_IDS, "cache"} - {"cluster"}
+"""Groups of settings that a GPU plan does not have: it is deployed by the cluster stack, and compiles nothing ahead."""
+
+_OF_TRAINIUM = {
+    "ami": "the image is for Neuron devices",
+    "ami_parameter": "the image is for Neuron devices",
+    "root_device_name": "it belongs to the image",
+    "reservation_id": "a reservation is for one type",
+    "availability_zone_id": "the type may be offered in other zones",
+    "logical_neuroncore_config": "GPUs have no NeuronCores",
+    "neuron_software": "the GPU image has its driver",
+    "suppress_checks": "the checks of GPUs are others",
+    "placement_group": "the group is for the Trainium cluster",
+    "node_generation": "it counts the nodes of the Trainium cluster",
+    "stacks": "only the cluster stack takes GPU types",
+}
+"""Settings that are left out of a GPU plan, with the reason."""
+
+_FILES = ("setup_script", "catalog", "prices")
+_SUFFIX = "-gpu"
+_LONGEST_NAME = 32
+
+
+class BaselineError(Exception):
+    """There is no GPU plan for the plan."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """A GPU plan beside a Trainium plan.
+
+    Attributes:
+        plan: The GPU plan.
+        settings: Its settings as in cdk.json, without their prefix.
+        why: Why this type.
+        skipped: Types that were preferred, with the reason against each.
+        left_out: Settings of the Trainium plan that it does not have, with the reason.
+        notes: What to look at before it is deployed.
+    """
+
+    plan: Plan
+    settings: Mapping[str, Any]
+    why: str
+    skipped: Mapping[str, str]
+    left_out: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+@cache
+def pairs() -> Mapping[str, Mapping[str, Any]]:
+    """GPU types by Trainium type, with reason, source and date."""
+    return tomllib.loads((DATA / "baselines.toml").read_text(encoding="utf-8"))
+
+
+def baseline(plan: Plan, given: Mapping[str, Any], folder: Path, *, chosen: str | None = None) -> Baseline:
+    """The GPU plan beside a Trainium plan.
+
+    Args:
+        plan: The Trainium plan.
+        given: Its settings as in cdk.json, without their prefix.
+        folder: The folder that its paths are relative to.
+        chosen: The GPU type. Default: the preferred one that the region offers.
+
+    Raises:
+        BaselineError: The plan has GPUs already, no type fits, or `chosen` does not.
+        PlanError: The settings of the Trainium plan do not fit the GPU type.
+    """
+    if plan.type.is_gpu:
+        raise BaselineError(f"{plan.instance_type} has GPUs: give the Trainium plan that it is compared with")
+    name, why, skipped = _given_type(plan, chosen) if chosen else _preferred_type(plan)
+    kind = plan.catalog[name]
+    left_out = {key: why_not for key, why_not in _OF_TRAINIUM.items() if key in given}
+    left_out |= {key: "it is for other stacks" for key in given if GROUP_OF.get(key) in _ENGINE_GROUPS}
+    settings = {key: value for key, value in given.items() if key not in left_out}
+    settings |= {key: str((folder / str(settings[key])).resolve()) for key in _FILES if key in settings}
+    settings |= {"instance_type": name, "cluster_name": _name(plan.cluster_name)}
+    if "secondary_interface_type" in settings and kind.efa_interfaces < 2:
+        left_out["secondary_interface_type"] = f"{name} has one network card"
+        del settings["secondary_interface_type"]
+    notes: list[str] = []
+    capacity = plan.capacity if plan.capacity in ("on-demand", "spot") else "on-demand"
+    if capacity != plan.capacity:
+        settings["capacity"] = capacity
+        notes.append(f"bought on demand: a {plan.capacity} is for one type, see `trn capacity`")
+    if plan.nodes > 1 and not kind.efa_interfaces:
+        settings["nodes"] = 1
+        notes.append(f"one node: {name} has no EFA, and cannot train across nodes")
+    if plan.network.subnet_id is not None:
+        notes.append(f"the zone of {plan.network.subnet_id} must offer {name}: `trn preflight` checks it")
+    if plan.setup_script is not None:
+        notes.append("the setup script is the same: see whether it suits a GPU image")
+    gpu_plan = Plan.from_settings(settings, folder)
+    return Baseline(plan=gpu_plan, settings=settings, why=why, skipped=skipped, left_out=left_out, notes=tuple(notes))
+
+
+def _preferred_type(plan: Plan) -> tuple[str, str, Mapping[str, str]]:
+    row = pairs().get(plan.instance_type)
+    if row is None:
+        raise BaselineError(f"no GPU type is known to compare {plan.instance_type} with: give one with --type")
+    skipped: dict[str, str] = {}
+    for name in row["types"]:
+        if plan.region in plan.catalog[name].zones:
+            return name, f"{row['why']} ({row['source']}, {row['date']})", skipped
+        skipped[name] = f"{plan.region} does not offer it"
+    both = sorted({*plan.type.zones} & {region for name in row["types"] for region in plan.catalog[name].zones})
+    elsewhere = f"regions that offer one of them and {plan.instance_type}: {', '.join(both) or 'none'}"
+    raise BaselineError(f"{plan.region} offers none of {', '.join(row['types'])}; {elsewhere}")
+
+
+def _given_type(plan: Plan, name: str) -> tuple[str, str, Mapping[str, str]]:
+    gpus = [one.name for one in plan.catalog.values() if one.is_gpu]
+    if name not in gpus:
+        close = nearest(name, gpus)
+        raise BaselineError(f"{name} is not a GPU type of the catalogue{f'; did you mean {close}?' if close else ''}")
+    if plan.region not in plan.catalog[name].zones:
+        regions = ", ".join(plan.catalog[name].zones)
+        raise BaselineError(f"{plan.region} does not offer {name}; regions that do: {regions}")
+    return name, "given with --type", {}
+
+
+def _name(cluster_name: str) -> str:
+    return cluster_name[: _LONGEST_NAME - len(_SUFFIX)].rstrip("-") + _SUFFIX

@@ -1,0 +1,120 @@
+"""The GPU plan beside a Trainium plan."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.core.plans import GOOD, OWN_VPC, RESERVATION, plans
+from trainium_core.catalog.catalog import builtin_catalog
+from trainium_core.evidence.baseline import Baseline, BaselineError, baseline, pairs
+from trainium_core.plan import Plan
+from trainium_core.plan.settings_by_key import SETTINGS, setting_value
+from trainium_core.setting_schema.forms import as_written
+
+CATALOG = builtin_catalog()
+
+
+def beside(chosen: str | None = None, **settings: Any) -> Baseline:
+    context = {**GOOD, **settings}
+    return baseline(Plan.from_settings(context, Path()), context, Path(), chosen=chosen)
+
+
+def test_every_trainium_type_is_paired_with_gpu_types() -> None:
+    assert list(pairs()) == [name for name, kind in CATALOG.items() if not kind.is_gpu]
+    for name, row in pairs().items():
+        kinds = [CATALOG[other] for other in row["types"]]
+        assert all(kind.is_gpu for kind in kinds)
+        assert {row["why"], row["source"], str(row["date"])} > {""} or all(row.values())
+        if CATALOG[name].neuron_devices == 1:
+            assert {kind.gpus for kind in kinds} == {1}
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "region", "expected", "skipped"),
+    [
+        ("trn2.3xlarge", "sa-east-1", "p5.4xlarge", []),
+        ("trn1.32xlarge", "us-west-2", "p4d.24xlarge", []),
+        ("trn2.48xlarge", "us-east-2", "p5en.48xlarge", []),
+        ("trn1.2xlarge", "us-east-1", "g6e.xlarge", []),
+    ],
+)
+def test_preferred_type_of_the_region_is_proposed(
+    instance_type: str, region: str, expected: str, skipped: list[str]
+) -> None:
+    found = beside(instance_type=instance_type, region=region)
+    assert (found.plan.instance_type, list(found.skipped)) == (expected, skipped)
+    assert str(pairs()[instance_type]["date"]) in found.why
+
+
+def test_type_that_the_region_lacks_is_skipped_with_the_reason() -> None:
+    for name, row in pairs().items():
+        for region in CATALOG[name].zones:
+            offered = [other for other in row["types"] if region in CATALOG[other].zones]
+            if offered and offered[0] != row["types"][0]:
+                found = beside(instance_type=name, region=region)
+                assert found.plan.instance_type == offered[0]
+                assert found.skipped[row["types"][0]] == f"{region} does not offer it"
+                return
+    pytest.fail("no region lacks a preferred type")
+
+
+@pytest.mark.parametrize(
+    ("settings", "chosen", "says"),
+    [
+        ({"instance_type": "trn1.32xlarge", "region": "ap-southeast-4"}, None, "offers none of p4d.24xlarge"),
+        ({"instance_type": "p5.4xlarge"}, None, "p5.4xlarge has GPUs"),
+        ({}, "p5.48xlarg", "did you mean p5.48xlarge"),
+        ({}, "trn2.48xlarge", "trn2.48xlarge is not a GPU type"),
+        ({"instance_type": "trn2.3xlarge", "region": "sa-east-1"}, "g6e.xlarge", "sa-east-1 does not offer g6e.xlarge"),
+    ],
+)
+def test_plan_without_a_gpu_type_says_why(settings: dict[str, Any], chosen: str | None, says: str) -> None:
+    if settings.get("region", "us-west-2") not in CATALOG[settings.get("instance_type", "trn1.32xlarge")].zones:
+        pytest.skip("the catalogue changed")
+    with pytest.raises(BaselineError, match=says):
+        beside(chosen, **settings)
+
+
+def test_settings_of_neuron_devices_are_left_out_with_reasons() -> None:
+    found = beside(
+        instance_type="trn2.48xlarge",
+        region="us-east-2",
+        capacity="capacity-block",
+        reservation_id=RESERVATION,
+        logical_neuroncore_config=1,
+        cache_at_destroy="retain",
+        pcs_idle_minutes=5,
+        ends="5d",
+        **OWN_VPC,
+    )
+    left_out = {"reservation_id", "logical_neuroncore_config", "cache_at_destroy", "pcs_idle_minutes"}
+    assert found.left_out.keys() == left_out
+    assert found.plan.capacity == "on-demand"
+    assert (found.plan.pilot.ends, found.plan.network.subnet_id) == ("5d", OWN_VPC["subnet_id"])
+    assert any("capacity-block" in note for note in found.notes)
+    assert any("must offer p5en.48xlarge" in note for note in found.notes)
+
+
+def test_name_of_the_gpu_cluster_fits() -> None:
+    assert beside().plan.cluster_name == "trn-pilot-gpu"
+    assert beside(cluster_name="a" * 27 + "-pilo").plan.cluster_name == "a" * 27 + "-gpu"
+
+
+@given(plan=plans())
+def test_every_trainium_plan_has_a_gpu_plan_or_a_reason(plan: Plan) -> None:
+    given_settings = {
+        key: as_written(value)
+        for key in SETTINGS
+        if key not in ("catalog", "prices") and (value := setting_value(plan, key)) not in (None, (), {})
+        if value != SETTINGS[key].default or key in ("instance_type", "region")
+    }
+    try:
+        found = baseline(plan, given_settings, Path())
+    except BaselineError:
+        return
+    assert found.plan.type.is_gpu
+    assert found.plan.region == plan.region
+    assert found.plan.cluster_name != plan.cluster_name
+    assert found.plan.nodes in (1, plan.nodes)
