@@ -1,19 +1,27 @@
-"""The file system that every node starts from: the packages of packages/node.txt, from this machine's apt sources.
+"""The root file systems of the nodes, built once with `python -m tools.lab.base_rootfs`.
 
-Built once with `python -m tools.lab.base_rootfs` and kept in .lab/ under a name derived from its inputs.
+Each is in .lab/, under a name that depends on its packages. `node_rootfs` has this machine's distribution. The nodes
+and the controller of a Slurm cluster have `slurm_rootfs`.
 """
 
 import hashlib
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tools.lab.paths import FOLDER
 from tools.lab.shell import run
 
-PACKAGES = Path(__file__).parent / "packages" / "node.txt"
+PACKAGES = Path(__file__).parent / "packages"
 DISTRIBUTIONS = ("Debian", "Ubuntu")
+
+SLURM_SUITE = "forky"
+"""Debian's testing, the only suite with Slurm 26.05, the default version of AWS PCS."""
+
+DEBIAN = "http://deb.debian.org/debian"
+DEBIAN_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 CLOUD_INIT = """\
 # systemd-nspawn gives no DMI: without these cloud-init would take the node for no instance of EC2.
@@ -28,28 +36,53 @@ ssh_genkeytypes: [ed25519]
 MASKED = ("apt-daily.timer", "apt-daily-upgrade.timer", "systemd-timesyncd.service")
 
 
-def base_rootfs() -> Path:
-    """The path of the base root file system, once it is built."""
-    made_from = "\n".join([PACKAGES.read_text(), Path(__file__).read_text(), *_sources()])
-    return FOLDER / f"root-{hashlib.sha256(made_from.encode()).hexdigest()[:16]}"
+@dataclass(frozen=True, kw_only=True)
+class RootFileSystem:
+    """A root file system. lists: files in packages/ that name its packages. sources: lines of an apt source list."""
+
+    name: str
+    lists: Sequence[str]
+    sources: Sequence[str]
+
+    @property
+    def folder(self) -> Path:
+        """Its location, once it is built."""
+        made_from = "\n".join([self._packages, Path(__file__).read_text(), *self.sources])
+        return FOLDER / f"{self.name}-{hashlib.sha256(made_from.encode()).hexdigest()[:16]}"
+
+    def build(self) -> None:
+        """Build it if it does not exist. Delete outdated ones of the same name."""
+        folder = self.folder
+        if folder.is_dir():
+            return
+        for old in FOLDER.glob(f"{self.name}-*"):
+            shutil.rmtree(old)
+        unfinished = FOLDER / "unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        FOLDER.mkdir(exist_ok=True)
+        run(
+            *("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(self._packages.split())}"),
+            # A mirror may be older than its own date of expiry.
+            *("--aptopt=Apt::Install-Recommends false", "--aptopt=Acquire::Check-Valid-Until false"),
+            *(self.sources[0].split()[-2], unfinished, *self.sources),
+        )
+        _finish(unfinished)
+        unfinished.rename(folder)
+
+    @property
+    def _packages(self) -> str:
+        return "\n".join((PACKAGES / name).read_text() for name in self.lists)
 
 
-def build_base_rootfs() -> None:
-    """Build the base root file system unless it exists. Delete those that were built from other inputs."""
-    root, sources = base_rootfs(), _sources()
-    if root.is_dir():
-        return
-    for old in FOLDER.glob("root-*"):
-        shutil.rmtree(old)
-    unfinished = FOLDER / "unfinished-root"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    FOLDER.mkdir(exist_ok=True)
-    run(
-        *("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES.read_text().split())}"),
-        *("--aptopt=Apt::Install-Recommends false", sources[0].split()[2], unfinished, *sources),
-    )
-    _finish(unfinished)
-    unfinished.rename(root)
+def node_rootfs() -> RootFileSystem:
+    """The root file system of nodes: this machine's distribution, from its package sources."""
+    return RootFileSystem(name="root", lists=["node.txt"], sources=_sources())
+
+
+def slurm_rootfs() -> RootFileSystem:
+    """The root file system of a Slurm cluster's nodes and controller, from Debian on every machine."""
+    source = f"deb [signed-by={DEBIAN_KEYS}] {DEBIAN} {SLURM_SUITE} main"
+    return RootFileSystem(name="slurm", lists=["node.txt", "slurm.txt"], sources=[source])
 
 
 def _sources() -> Sequence[str]:
@@ -80,4 +113,5 @@ def _finish(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    build_base_rootfs()
+    for rootfs in (node_rootfs(), slurm_rootfs()):
+        rootfs.build()

@@ -26,11 +26,13 @@ def make_certificates(folder: Path, names: tuple[str, ...]) -> Certificates:
     new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     run(
         *("openssl", "req", "-x509", *new_key, "-days", DAYS, "-subj", "/CN=trnlab authority"),
-        *("-keyout", authority_key, "-out", authority),
+        # Python 3.13 and later require it.
+        *("-addext", "keyUsage=critical,keyCertSign,cRLSign", "-keyout", authority_key, "-out", authority),
     )
     run("openssl", "req", *new_key, "-subj", "/CN=trnlab", "-keyout", key, "-out", request)
     extensions = folder / "server.ext"
-    extensions.write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in names) + "\n")
+    alternative_names = ",".join(f"DNS:{name}" for name in names)
+    extensions.write_text(f"subjectAltName={alternative_names}\nauthorityKeyIdentifier=keyid\n")
     run(
         *("openssl", "x509", "-req", "-in", request, "-CA", authority, "-CAkey", authority_key, "-CAcreateserial"),
         *("-days", DAYS, "-extfile", extensions, "-out", certificate),

@@ -10,7 +10,7 @@ from typing import Any
 
 import boto3
 
-from tools.lab.base_rootfs import base_rootfs
+from tools.lab.base_rootfs import node_rootfs
 from tools.lab.certificates import Certificates, make_certificates
 from tools.lab.hardware import Hardware
 from tools.lab.instance import Instance
@@ -34,7 +34,8 @@ HOSTS = (f"*.{REGION}.amazonaws.com", f"*.s3.{REGION}.amazonaws.com", "*.repos.n
 class Laboratory:
     """The parts of a running lab. The environment of this process reaches only the embedded AWS.
 
-    bare, image: the layers of a node's disk with an operating system alone, and with the software of a Neuron DLAMI.
+    hardware: the layer that every node has. bare, image: the layers of a node's disk with an operating system alone,
+    and with the software of a Neuron DLAMI.
     """
 
     connection: Connection
@@ -42,6 +43,7 @@ class Laboratory:
     metadata: MetadataService
     certificates: Certificates
     package_hosts: PackageHosts
+    hardware: Path
     bare: Sequence[Path]
     image: Sequence[Path]
     nodes: list[Node] = field(default_factory=list[Node])
@@ -68,7 +70,7 @@ class Laboratory:
 @contextmanager
 def laboratory() -> Generator[Laboratory]:
     """Switch the lab on. Must run in separate namespaces, see `tools.lab.machine.NAMESPACES`."""
-    base = base_rootfs()
+    base = node_rootfs().folder
     shutil.rmtree(RUN, ignore_errors=True)
     RUN.mkdir(parents=True)
     with ExitStack() as on:
@@ -81,16 +83,18 @@ def laboratory() -> Generator[Laboratory]:
         os.environ.clear()
         os.environ.update(safe, CDK_HOME=str(RUN / "cdk"))
         package_hosts = write_package_hosts(RUN / "packages")
-        hardware = [hardware_layer(RUN / "hardware"), base]
-        image = image_layer(RUN / "image", RUN / "image-work", below=hardware, packages=package_hosts.packages)
+        hardware = hardware_layer(RUN / "hardware")
+        below = [hardware, base]
+        image = image_layer(RUN / "image", RUN / "image-work", below=below, packages=package_hosts.packages)
         lab = Laboratory(
             connection=connection,
             proxy=on.enter_context(proxy(connection, files=package_hosts.hosts, certificates=certificates)),
             metadata=on.enter_context(metadata_service()),
             certificates=certificates,
             package_hosts=package_hosts,
-            bare=[bare_layer(RUN / "bare"), *hardware],
-            image=[image, *hardware],
+            hardware=hardware,
+            bare=[bare_layer(RUN / "bare"), *below],
+            image=[image, *below],
         )
         try:
             yield lab

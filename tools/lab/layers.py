@@ -56,12 +56,12 @@ def hardware_layer(folder: Path) -> Path:
     shutil.copytree(STAND_INS, folder / PATH_ON_NODE.lstrip("/"), ignore=shutil.ignore_patterns(FRAMEWORK.name))
     for program in (folder / PATH_ON_NODE.lstrip("/")).glob("*.py"):
         program.chmod(0o755)
-    _write(folder, "usr/share/trnlab/neuron_ls.json", NEURON_LS_SAMPLES.read_text())
+    write_file(folder, "usr/share/trnlab/neuron_ls.json", NEURON_LS_SAMPLES.read_text())
     for name in ("modprobe", "modinfo", "rmmod"):
-        _write(folder, f"usr/sbin/{name}", wrapper("kernel_modules", name))
-    _write(folder, "usr/bin/chronyc", wrapper("chronyc"))
-    _write(folder, "usr/lib/os-release", OS_RELEASE)
-    _unit(folder, "trnlab-hardware.service", POWER_ON_UNIT, wanted_by="sysinit.target")
+        write_file(folder, f"usr/sbin/{name}", wrapper("kernel_modules", name))
+    write_file(folder, "usr/bin/chronyc", wrapper("chronyc"))
+    write_file(folder, "usr/lib/os-release", OS_RELEASE)
+    write_unit(folder, "trnlab-hardware.service", POWER_ON_UNIT, wanted_by="sysinit.target")
     return folder
 
 
@@ -69,7 +69,7 @@ def bare_layer(folder: Path) -> Path:
     """The extra layer of a node without Neuron software in the lab: its disks are already mounted, as no block device
     exists.
     """
-    _unit(folder, "trnlab-disks.service", DISKS_UNIT.format(folder="/scratch"), wanted_by="sysinit.target")
+    write_unit(folder, "trnlab-disks.service", DISKS_UNIT.format(folder="/scratch"), wanted_by="sysinit.target")
     return folder
 
 
@@ -83,10 +83,10 @@ def image_layer(folder: Path, work: Path, *, below: Sequence[Path], packages: Se
             shutil.copy(package, aside)
         run("chroot", root, "sh", "-c", "dpkg --install /trnlab/*.deb")
         shutil.rmtree(aside)
-    _write(folder, EFA_PROGRAM, wrapper("fi_info"))
-    _write(folder, "usr/sbin/mount.lustre", wrapper("mount_lustre"))
+    write_file(folder, EFA_PROGRAM, wrapper("fi_info"))
+    write_file(folder, "usr/sbin/mount.lustre", wrapper("mount_lustre"))
     _framework(folder, python=next((below[-1] / "usr/lib").glob("python3.*")).name)
-    _unit(folder, "dlami-nvme.service", DISKS_UNIT.format(folder="/opt/dlami/nvme"), wanted_by="multi-user.target")
+    write_unit(folder, "dlami-nvme.service", DISKS_UNIT.format(folder="/opt/dlami/nvme"), wanted_by="multi-user.target")
     return folder
 
 
@@ -94,10 +94,10 @@ def _framework(folder: Path, *, python: str) -> None:
     """A virtual environment with a stand-in of PyTorch/XLA, made with the node's Python."""
     environment = folder / FRAMEWORK_ENVIRONMENT
     shutil.copytree(FRAMEWORK, environment / "lib" / python / "site-packages")
-    _write(environment, "pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n", mode=0o644)
+    write_file(environment, "pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n", mode=0o644)
     (environment / "bin").mkdir()
     (environment / "bin/python").symlink_to("/usr/bin/python3")
-    _write(environment, "bin/torchrun", wrapper("torchrun"))
+    write_file(environment, "bin/torchrun", wrapper("torchrun"))
 
 
 @contextmanager
@@ -114,14 +114,16 @@ def _merged(upper: Path, work: Path, below: Sequence[Path]) -> Generator[Path]:
         run("umount", root)
 
 
-def _unit(folder: Path, name: str, text: str, *, wanted_by: str) -> None:
-    _write(folder, f"etc/systemd/system/{name}", text, mode=0o644)
+def write_unit(folder: Path, name: str, text: str, *, wanted_by: str) -> None:
+    """Write a systemd unit and enable it."""
+    write_file(folder, f"etc/systemd/system/{name}", text, mode=0o644)
     wanted = folder / f"etc/systemd/system/{wanted_by}.wants/{name}"
     wanted.parent.mkdir(parents=True, exist_ok=True)
     wanted.symlink_to(f"../{name}")
 
 
-def _write(folder: Path, path: str, text: str, *, mode: int = 0o755) -> None:
+def write_file(folder: Path, path: str, text: str, *, mode: int = 0o755) -> None:
+    """Write a file of a layer. path: relative to the root of the file system."""
     file = folder / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)

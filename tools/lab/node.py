@@ -41,6 +41,10 @@ class Node:
         """The changes to its disk, above the layers: itself a layer, for a node from an image of this one."""
         self.shared: list[Path] = []
         """Folders of this machine that the node sees at the same path, read-only, after its next start."""
+        self.file_systems: dict[str, Path] = {}
+        """Shared file systems: folders of this machine by their mount point on the node, after its next start."""
+        self.unified_control_groups = False
+        """Whether the node sees version 2 of control groups only, which new versions of systemd require."""
         self._nspawn: subprocess.Popen[bytes] | None = None
         self._supervisor: threading.Thread | None = None
         self._stopping = False
@@ -146,13 +150,17 @@ class Node:
             *(f"--network-namespace-path=/run/netns/{self.name}", f"--hostname={self.instance.host_name}"),
             *("--link-journal=no", "--resolv-conf=off", "--timezone=off", "--console=read-only"),
             *(f"--bind-ro={folder}" for folder in self.shared),
+            *(f"--bind={folder}:{place}" for place, folder in self.file_systems.items()),
             *(f"--directory={self.root}", "--boot", "systemd.log_target=console", "systemd.show_status=1"),
         ]
+        # As on EC2, a node may change kernel settings, but only of its own network namespace.
+        options = {"SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"}
+        if self.unified_control_groups:
+            options["SYSTEMD_NSPAWN_UNIFIED_HIERARCHY"] = "1"
         with self.console.open("ab") as output:
             return subprocess.Popen(
                 ["bash", "-c", join + 'exec "$@"', "bash", *nspawn],
-                # As on EC2, a node may change kernel settings, but only of its own network namespace.
-                env={**os.environ, "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"},
+                env={**os.environ, **options},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,21 @@ class Site:
         self.hardware = hardware_of(plan)
         self._s3 = lab.client("s3")
         self._make_bucket()
-        self._user_data = node_user_data(node_settings(plan), self._locations()).encode()
+        self._user_data = node_user_data(node_settings(plan), self.locations).encode()
+
+    @cached_property
+    def locations(self) -> NodeLocations:
+        """As a stack provides them, with the node script uploaded."""
+        script = node_script(node_settings(self.plan)).encode()
+        key = f"scripts/{hashlib.sha256(script).hexdigest()}"
+        self._s3.put_object(Bucket=BUCKET, Key=key, Body=script)
+        return NodeLocations(
+            region=REGION,
+            cache_url="s3://trnlab-cache/neuron-compile-cache",
+            report_url=f"s3://{BUCKET}/{RECORDS_PREFIX}",
+            node_script_url=f"s3://{BUCKET}/{key}",
+            **(LUSTRE if self.plan.file_systems.fsx_lustre else {}),
+        )
 
     def node(
         self,
@@ -120,19 +135,6 @@ class Site:
         """Why the node gave up, from its console."""
         found = _FAILED.search(node.console_text())
         return found[1].strip() if found else None
-
-    def _locations(self) -> NodeLocations:
-        """As a stack provides them, with the node script uploaded."""
-        script = node_script(node_settings(self.plan)).encode()
-        key = f"scripts/{hashlib.sha256(script).hexdigest()}"
-        self._s3.put_object(Bucket=BUCKET, Key=key, Body=script)
-        return NodeLocations(
-            region=REGION,
-            cache_url="s3://trnlab-cache/neuron-compile-cache",
-            report_url=f"s3://{BUCKET}/{RECORDS_PREFIX}",
-            node_script_url=f"s3://{BUCKET}/{key}",
-            **(LUSTRE if self.plan.file_systems.fsx_lustre else {}),
-        )
 
     def _make_bucket(self) -> None:
         location: Any = {"LocationConstraint": REGION}

@@ -1,0 +1,148 @@
+"""Slurm as AWS PCS configures it from the settings of a plan: a controller, and four nodes that start with jobs."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import pytest
+
+from tools.lab.laboratory import Laboratory
+from tools.lab.node import Node
+from tools.lab.plans import MAX_NODES, lab_plan
+from tools.lab.pytorch import with_torchrun
+from tools.lab.shell import CommandError
+from tools.lab.site import lose_a_device
+from tools.lab.slurm.cluster import SlurmCluster
+
+PROOF = """\
+#!/bin/sh
+set -e
+mkdir -p /opt/trn/slurm
+printf '#!/bin/sh\\nexit 0\\n' >/opt/trn/slurm/epilog
+chmod 755 /opt/trn/slurm/epilog
+count=$(/opt/aws/neuron/bin/neuron-ls --json-output | grep -c neuron_device)
+echo "$count of 16 Neuron devices"
+[ "$count" -eq 16 ]
+"""
+
+FAULTY = 0
+"""The number of the one node that lacks a device."""
+
+SLEEP = "hostname; sleep 600"
+SCRIPTS = {
+    "on faulty node": "hostname",
+    "over time limit": SLEEP,
+    "cancelled": SLEEP,
+    "of another user": "hostname; sleep 20",
+    "with exit code": "hostname; exit 3",
+}
+"""All jobs have one node. The first one in the queue gets the first node that starts, which is faulty."""
+
+LIMITS = {"over time limit": "1"}
+"""In minutes."""
+
+ENDED = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A job that has ended. fields: those of `scontrol show job`. output: of the batch script."""
+
+    fields: Mapping[str, str]
+    output: str
+
+    @property
+    def began(self) -> datetime:
+        return datetime.fromisoformat(self.fields["StartTime"])
+
+    @property
+    def ended(self) -> datetime:
+        return datetime.fromisoformat(self.fields["EndTime"])
+
+
+def prepare(number: int, node: Node) -> None:
+    """All nodes have PyTorch, and one lacks a device."""
+    with_torchrun(number, node)
+    if number == FAULTY:
+        lose_a_device(node)
+
+
+@pytest.fixture(scope="module")
+def slurm(lab: Laboratory) -> Iterator[SlurmCluster]:
+    with SlurmCluster(lab, lab_plan(nodes=MAX_NODES), PROOF) as cluster:
+        cluster.prepare(prepare)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def jobs(slurm: SlurmCluster) -> Mapping[str, Ended]:
+    """The jobs of SCRIPTS, submitted together to a cluster without nodes."""
+    ids: dict[str, int] = {}
+    for name, script in SCRIPTS.items():
+        limit = f"--time={LIMITS.get(name, 'UNLIMITED')}"
+        options = ("--nodes=1", "--gres=neuron:16", "--output=%j.out", limit)
+        ids[name] = slurm.sbatch(f"#!/bin/bash\n{script}\n", *options, user=user_of(name))
+    slurm.await_state(ids["cancelled"], "RUNNING")
+    slurm.run(f"scancel {ids['cancelled']}")
+    return {
+        name: Ended(fields=slurm.await_state(job, *ENDED), output=slurm.output(f"{job}.out", user=user_of(name)))
+        for name, job in ids.items()
+    }
+
+
+def user_of(name: str) -> str:
+    return "ben" if name == "of another user" else "ada"
+
+
+def test_slurm_has_the_version_of_the_plan(slurm: SlurmCluster) -> None:
+    assert f" {slurm.plan.pcs.slurm_version}." in slurm.run("sinfo --version")
+
+
+def test_gres_request_beyond_the_devices_is_refused(slurm: SlurmCluster) -> None:
+    with pytest.raises(CommandError, match="Requested node configuration is not available"):
+        slurm.run("sbatch --gres=neuron:17 --wrap hostname")
+
+
+def test_features_of_the_plan_can_be_required(slurm: SlurmCluster) -> None:
+    slurm.run("sbatch --test-only --constraint='neuron&trn1.32xlarge&neuroncores32' --wrap hostname")
+    with pytest.raises(CommandError, match="Invalid feature specification"):
+        slurm.run("sbatch --constraint=trn2 --wrap hostname")
+
+
+def test_jobs_start_nodes_from_zero(slurm: SlurmCluster, jobs: Mapping[str, Ended]) -> None:
+    assert jobs["of another user"].fields["JobState"] == "COMPLETED"
+    assert set(slurm.started) == {f"nodes-{number}" for number in range(1, MAX_NODES + 1)}
+
+
+def test_node_that_fails_its_proof_is_terminated_and_runs_no_job(
+    slurm: SlurmCluster, jobs: Mapping[str, Ended]
+) -> None:
+    (faulty,) = slurm.terminated
+    assert re.fullmatch("proof.sh: exit code 1", faulty.reason)
+    job = jobs["on faulty node"]
+    assert job.fields["JobState"] == "COMPLETED"
+    assert job.fields["Restarts"] == "1"
+    hosts = {line for one in jobs.values() for line in one.output.split() if line.startswith("ip-")}
+    assert hosts
+    assert faulty.node.instance.host_name not in hosts
+
+
+def test_jobs_of_two_users_run_at_once_on_whole_nodes(jobs: Mapping[str, Ended]) -> None:
+    other, long = jobs["of another user"], jobs["over time limit"]
+    assert other.fields["UserId"].startswith("ben")
+    assert long.fields["UserId"].startswith("ada")
+    assert long.began < other.ended
+    assert other.began < long.ended
+    assert other.output != long.output
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "code"),
+    [("over time limit", "TIMEOUT", "0:15"), ("cancelled", "CANCELLED", "0:15"), ("with exit code", "FAILED", "3:0")],
+)
+def test_end_of_a_job_has_its_state_and_exit_code(
+    jobs: Mapping[str, Ended], name: str, state: str, code: str
+) -> None:
+    fields = jobs[name].fields
+    assert (fields["JobState"], fields["ExitCode"]) == (state, code)
