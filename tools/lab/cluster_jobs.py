@@ -53,7 +53,7 @@ SECRET_ARN = f"arn:aws:ssm:{REGION}:{ACCOUNT_ID}:parameter{PARAMETER}"
 Value = TypeVar("Value")
 Table = Mapping[str, str]
 
-_PROGRESS = re.compile(r"TRN step=(\d+) loss=(\S+)")
+PROGRESS = re.compile(r"TRN step=(\d+) loss=(\S+)")
 _FIRST_STEP = re.compile(r"rank (\d+): first step at ([\d.]+)$", re.MULTILINE)
 
 
@@ -158,7 +158,7 @@ class ClusterJobs:
 
     def losses(self, job: str, attempt: int) -> Mapping[int, str]:
         """The losses as printed, by step."""
-        return {int(step): loss for step, loss in _PROGRESS.findall(self.log(job, attempt, 0))}
+        return {int(step): loss for step, loss in PROGRESS.findall(self.log(job, attempt, 0))}
 
     def first_steps(self, job: str, attempt: int) -> Mapping[int, float]:
         """When each process took its first step, in seconds since 1970, by rank."""

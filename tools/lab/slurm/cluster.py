@@ -15,15 +15,18 @@ from typing import Any, TypeVar
 from tools.lab.hypervisor import PAUSE_SECONDS, Preparation, change_nothing
 from tools.lab.instance import Instance
 from tools.lab.laboratory import REGION, Laboratory
+from tools.lab.network import cable
 from tools.lab.node import Node
 from tools.lab.paths import RUN
+from tools.lab.shell import run
 from tools.lab.site import Site
 from tools.lab.slurm.configuration import CONTROLLER_PORT, POWER_FOLDER, configuration_files
 from tools.lab.slurm.layers import HOMES, USERS, slurm_layers
 from tools.lab.waiting import wait_for
 from trainium_core.engines.pcs.slurm_settings import NODE_GROUP
 from trainium_core.plan import Plan
-from trainium_userdata.pcs import pcs_user_data
+from trainium_core.plan.node_settings import node_settings
+from trainium_userdata.pcs import pcs_user_data, proof_script
 
 CONTROLLER_ADDRESS = "10.2.0.1"
 SCRIPTS_BUCKET = "trnlab-lifecycle"
@@ -52,8 +55,7 @@ class SlurmCluster:
     Used in a `with` block; an error of the thread is raised at the end of the block.
     """
 
-    def __init__(self, lab: Laboratory, plan: Plan, script: str) -> None:
-        """script: the nodeBootstrapped action of the nodes."""
+    def __init__(self, lab: Laboratory, plan: Plan) -> None:
         self.plan = plan
         self.nodes: dict[str, Node] = {}
         """The nodes that run, by their Slurm name."""
@@ -65,7 +67,7 @@ class SlurmCluster:
         self._lab = lab
         self._layers = slurm_layers(lab)
         self._key = base64.b64encode(secrets.token_bytes(256)).decode()
-        self._script = self._upload(script)
+        self._script = self._upload(proof_script(node_settings(plan)))
         self._prepare: Preparation = change_nothing
         self._handled = 0
         self._end = threading.Event()
@@ -133,6 +135,12 @@ class SlurmCluster:
         """A file in the home directory of a user; empty if it does not exist."""
         file = self.home / user / name
         return file.read_text(errors="replace") if file.exists() else ""
+
+    def cut_power(self, name: str) -> None:
+        """End a node as a loss of power does. It does not answer any more, not even with a refused connection."""
+        node = self.nodes[name]
+        run("ip", "link", "set", cable(node.instance.address), "down")
+        node.cut_power()
 
     def _make_homes(self) -> None:
         for user, number in USERS.items():
@@ -238,7 +246,5 @@ class SlurmCluster:
 
 
 def _own_by_slurm(node: Node, path: str) -> None:
-    number = next(
-        int(line.split(":")[2]) for line in node.read("etc/passwd").splitlines() if line.startswith("slurm:")
-    )
+    number = next(int(line.split(":")[2]) for line in node.read("etc/passwd").splitlines() if line.startswith("slurm:"))
     shutil.chown(node.root / path, number, number)

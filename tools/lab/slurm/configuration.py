@@ -96,7 +96,7 @@ def _slurm_conf(plan: Plan, controller: Instance, *, idle_seconds: int) -> str:
     lines.append(_entry(node))
     for queue in queues(plan):
         partition = {"PartitionName": queue.name, "Nodes": _nodes(plan), "MaxTime": "INFINITE", "State": "UP"}
-        lines.append(_entry(partition | queue_settings(plan, queue)))
+        lines.append(_entry({**partition, **queue_settings(plan, queue)}))
     return "\n".join(lines) + "\n"
 
 
