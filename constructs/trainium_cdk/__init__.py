@@ -12,6 +12,7 @@ from trainium_cdk.hyperpod.hyperpod import HyperPod
 from trainium_cdk.network.network import ClusterNetwork
 from trainium_cdk.network.node_subnet import NeuronSubnet
 from trainium_cdk.network.security_group import EfaSecurityGroup
+from trainium_cdk.pcs.pcs_cluster import PcsCluster
 from trainium_cdk.pilot.sleep_switch import SleepSwitch
 from trainium_cdk.sagemaker.sagemaker_training import SageMakerTraining
 from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache
@@ -32,6 +33,7 @@ __all__ = [
     "NeuronFleet",
     "NeuronLaunchTemplate",
     "NeuronSubnet",
+    "PcsCluster",
     "Plan",
     "PropsError",
     "QuotaCheck",

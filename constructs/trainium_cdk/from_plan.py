@@ -55,11 +55,13 @@ def plan_network(
     *,
     egress: Egress,
     any_bucket: bool = False,
+    endpoint_services: Sequence[str] = (),
     sleep: SleepSwitch | None = None,
 ) -> ClusterNetwork:
     """The VPC and subnet of trn:vpc_id, by default new ones. While the cluster sleeps they have no paid egress.
 
     any_bucket: whether nodes reach all buckets, and not only those of the account and of the plan.
+    endpoint_services: as of ClusterNetwork.
     """
     wanted = plan.network
     if wanted.vpc_id is not None and wanted.subnet_id is not None:
@@ -78,6 +80,7 @@ def plan_network(
         cidr=wanted.vpc_cidr,
         egress=egress,
         s3_buckets=None if any_bucket else _named_buckets(plan),
+        endpoint_services=endpoint_services,
         sleep=sleep,
     )
 
@@ -156,12 +159,7 @@ def plan_fleet(
         capacity=Capacity(plan.capacity, plan.reservation_id),
         image_id=image_id_of(scope, plan.image),
         image_name=image_setting(plan),
-        root_volume=RootVolume(
-            gib=plan.root_volume_gib,
-            throughput=plan.root_volume_throughput,
-            initialization_rate=plan.root_volume_initialization,
-            device_name=plan.root_device_name,
-        ),
+        root_volume=plan_root_volume(plan),
         replacing=replacing_settings(plan),
         vpc=network.vpc,
         subnet=network.subnet,
@@ -179,6 +177,16 @@ def plan_fleet(
         jobs=plan.jobs,
         precompile_instance_type=plan.cache.precompile_instance_type,
         catalog=plan.catalog,
+    )
+
+
+def plan_root_volume(plan: Plan) -> RootVolume:
+    """The root volume of the plan's nodes."""
+    return RootVolume(
+        gib=plan.root_volume_gib,
+        throughput=plan.root_volume_throughput,
+        initialization_rate=plan.root_volume_initialization,
+        device_name=plan.root_device_name,
     )
 
 

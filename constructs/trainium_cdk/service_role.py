@@ -9,16 +9,21 @@ from constructs import Construct
 
 
 def service_role(
-    scope: Construct, construct_id: str, service: str, *, conditions: Mapping[str, Any] | None = None
+    scope: Construct,
+    construct_id: str,
+    service: str,
+    *,
+    conditions: Mapping[str, Any] | None = None,
+    path: str | None = None,
 ) -> iam.IRole:
     """A role without permissions that only the service, such as `lambda.amazonaws.com`, can assume.
 
-    conditions: of the trust policy. Default: none.
+    conditions: of the trust policy. Default: none. path: of the role in IAM. Default: /.
     """
     # In the generated classes some parameters have other names than in the interfaces.
     principal = _principal(service) if conditions is None else iam.ServicePrincipal(service, conditions=conditions)
     as_the_cdk_has_it: iam.IPrincipal = principal  # pyright: ignore[reportAssignmentType]
-    role: iam.IRole = iam.Role(scope, construct_id, assumed_by=as_the_cdk_has_it)  # pyright: ignore[reportAssignmentType]
+    role: iam.IRole = iam.Role(scope, construct_id, assumed_by=as_the_cdk_has_it, path=path)  # pyright: ignore[reportAssignmentType]
     return role
 
 

@@ -82,3 +82,8 @@ ENDS_OUTPUT = "Ends"
 GROUP_OUTPUT = "Group"
 RECORDS_OUTPUT = "NodeRecords"
 """Stack outputs that `trn nodes` reads: the Auto Scaling group, and the bucket of the node records."""
+
+PCS_CLUSTER_OUTPUT = "SlurmCluster"
+PCS_GROUP_OUTPUT = "SlurmNodes"
+PCS_LOGIN_OUTPUT = "SlurmLogin"
+"""Stack outputs of PcsStack: the IDs of its cluster, of its compute node group, and of the group of its login node."""

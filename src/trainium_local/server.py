@@ -122,6 +122,7 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     from werkzeug.wrappers import Request, Response
 
     from trainium_local import cloudformation, resources, services, stand_ins
+    from trainium_local.pcs import service as pcs_service
     from trainium_local.permissions import enforcement
     from trainium_local.resources import callbacks, registry
     from trainium_local.seeds import vcpu_quotas, zones
@@ -132,6 +133,7 @@ def _application(settings: Settings, connection: Connection) -> tuple[WsgiApp, H
     zones.install()
     vcpu_quotas.choose(settings.quotas)
     services.install(endpoint=connection.endpoint)
+    pcs_service.install()
     cloudformation.install()
     resources.install(connection)
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from tests.constructs.plans import RESERVATION, plans
 from tests.constructs.synth import Json, a_plan, new_stack, synthesize
 from trainium_cdk import Capacity, EfaSecurityGroup, NeuronLaunchTemplate
-from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate
+from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, market_type_of
 from trainium_cdk.from_plan import plan_fleet
 from trainium_core import Plan
 
@@ -34,7 +34,9 @@ def of_plan(stack: Stack, plan: Plan, groups: Any, profile: iam.IInstanceProfile
     fleet = plan_fleet(stack, plan, network=nowhere, cache=nowhere, file_systems=[], sleep=None)
     taken = {name: getattr(fleet, name) for name in ("node", "capacity", "image_id", "root_volume", "tags")}
     given = {"user_data": USER_DATA, **taken, **arguments}
-    return LaunchTemplateProps(security_groups=groups, instance_profile=profile, **given)
+    return LaunchTemplateProps(
+        security_groups=groups, instance_profile=profile, market_type=market_type_of(fleet.capacity), **given
+    )
 
 
 def data_of(**settings: Any) -> Json:

@@ -1,11 +1,20 @@
-"""SageMakerTrainingStack and HyperPodStack with representative plans."""
+"""SageMakerTrainingStack, HyperPodStack and PcsStack with representative plans."""
 
 from typing import Any
 
 from stacks.hyperpod_stack import HyperPodStack
+from stacks.pcs_stack import PcsStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
+from tests.constructs.plans import reserved
 from tests.constructs.synth import OWN_NETWORK, Template
-from tests.constructs.training import EKS_CLUSTER, KMS_KEY, TRAINING_PLAN, hyperpod_template, training_template
+from tests.constructs.training import (
+    EKS_CLUSTER,
+    KMS_KEY,
+    TRAINING_PLAN,
+    hyperpod_template,
+    pcs_template,
+    training_template,
+)
 
 TRAINING: dict[str, dict[str, Any]] = {
     "training": {},
@@ -46,16 +55,59 @@ HYPERPOD: dict[str, dict[str, Any]] = {
         "notify_email": "someone@example.com",
     },
 }
-EVERY = [*TRAINING, *HYPERPOD]
+_IMAGE = {"pcs_ami": "ami-0123456789abcdef0", "stacks": ("pcs",)}
+PCS: dict[str, dict[str, Any]] = {
+    "pcs": dict(_IMAGE),
+    "pcs-image": {"stacks": ("pcs",)},
+    "pcs-spot": {
+        **_IMAGE,
+        "capacity": "spot",
+        "pcs_slurm_version": "25.11",
+        "pcs_min_nodes": 1,
+        "pcs_queues": ("short:10", "long"),
+        "pcs_accounting": True,
+        "egress": "nat-gateway",
+        "fsx_lustre": 1200,
+        "efs": "new",
+        "ends": "5d",
+        "ends_action": "destroy",
+        "budget_usd": 500,
+        "notify_email": "someone@example.com",
+    },
+    "pcs-block": {
+        **_IMAGE,
+        **OWN_NETWORK,
+        **reserved("capacity-block"),
+        "instance_type": "trn2.48xlarge",
+        "region": "us-east-2",
+        "capacity": "capacity-block",
+        "secondary_interface_type": "efa-only",
+        "pcs_login": False,
+    },
+    "pcs-interruptible": {
+        **_IMAGE,
+        **reserved("reservation"),
+        "capacity": "reservation",
+        "pcs_interruptible": True,
+        "cache_bucket": "my-cache",
+    },
+}
+EVERY = [*TRAINING, *HYPERPOD, *PCS]
+_SETTINGS = {**TRAINING, **HYPERPOD, **PCS}
 
 
 def settings_of(name: str) -> dict[str, Any]:
-    return TRAINING[name] if name in TRAINING else HYPERPOD[name]
+    return _SETTINGS[name]
 
 
-def stack_of(name: str) -> type[SageMakerTrainingStack] | type[HyperPodStack]:
-    return SageMakerTrainingStack if name in TRAINING else HyperPodStack
+def engine_of(name: str) -> str:
+    return "sagemaker" if name in TRAINING else "hyperpod" if name in HYPERPOD else "pcs"
+
+
+def stack_of(name: str) -> type[SageMakerTrainingStack] | type[HyperPodStack] | type[PcsStack]:
+    return {"sagemaker": SageMakerTrainingStack, "hyperpod": HyperPodStack, "pcs": PcsStack}[engine_of(name)]
 
 
 def other_template(name: str) -> Template:
-    return training_template(**TRAINING[name]) if name in TRAINING else hyperpod_template(**HYPERPOD[name])
+    made = {"sagemaker": training_template, "hyperpod": hyperpod_template, "pcs": pcs_template}[engine_of(name)]
+    return made(**_SETTINGS[name])

@@ -5,9 +5,9 @@ from collections import Counter
 import boto3
 import pytest
 
-from tests.constructs.synth import REGION, Json, a_plan, new_app, synthesize
+from tests.constructs.synth import REGION, Json, a_plan, new_app, references, synthesize
 from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
-from tests.stacks.other_stacks import EVERY, HYPERPOD, TRAINING, other_template, settings_of, stack_of
+from tests.stacks.other_stacks import EVERY, HYPERPOD, PCS, TRAINING, engine_of, other_template, settings_of, stack_of
 from tests.stacks.test_api_models import refused
 from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
 from trainium_core.costs.stacks import stack_cost_items
@@ -18,6 +18,8 @@ BILLED = {
     "AWS::EC2::NatGateway",
     "AWS::EC2::VPCEndpoint",
     "AWS::S3::Bucket",
+    "AWS::PCS::Cluster",
+    "AWS::PCS::ComputeNodeGroup",
     "AWS::SageMaker::Cluster",
 }
 
@@ -45,9 +47,11 @@ def one_tag(resource: Json) -> str | None:
 
 @every_stack
 def test_no_ingress_is_allowed_from_elsewhere(name: str) -> None:
+    groups = other_template(name).resources("AWS::EC2::SecurityGroup")
     for rule in rules(other_template(name), "Ingress"):
+        among_own = references(rule.get("SourceSecurityGroupId")) & groups.keys()
         itself = rule.get("GroupId") is not None and rule["GroupId"] == rule.get("SourceSecurityGroupId")
-        assert itself or (rule.get("CidrIp"), rule.get("FromPort")) == ("10.42.0.0/16", 443), rule
+        assert among_own or itself or (rule.get("CidrIp"), rule.get("FromPort")) == ("10.42.0.0/16", 443), rule
 
 
 @every_stack
@@ -59,11 +63,11 @@ def test_functions_use_python_and_stack_deletes_their_log_groups(name: str) -> N
     assert owned <= {"Delete"}
 
 
-@pytest.mark.parametrize("names", [TRAINING, HYPERPOD], ids=["training", "hyperpod"])
+@pytest.mark.parametrize("names", [TRAINING, HYPERPOD, PCS], ids=["training", "hyperpod", "pcs"])
 def test_thousand_nodes_have_the_resources_of_two(names: dict[str, Json]) -> None:
     name = next(iter(names))
     app = new_app()
-    many = synthesize(stack_of(name)(app, stack_of(name).__name__, plan=a_plan(nodes=1000)))
+    many = synthesize(stack_of(name)(app, stack_of(name).__name__, plan=a_plan(**{**settings_of(name), "nodes": 1000})))
     assert kinds(many) == kinds(other_template(name))
 
 
@@ -107,7 +111,7 @@ def test_model_refuses_an_invalid_cluster() -> None:
 
 @every_stack
 def test_every_billed_resource_has_a_line_in_the_estimate(name: str) -> None:
-    plan = a_plan(**settings_of(name), stacks=("sagemaker" if name in TRAINING else "hyperpod",))
+    plan = a_plan(**{**settings_of(name), "stacks": (engine_of(name),)})
     resources = other_template(name).resources().values()
     gateways = [r for r in resources if r["Properties"].get("VpcEndpointType", "Gateway") == "Gateway"]
     free = [r for r in gateways if r["Type"] == "AWS::EC2::VPCEndpoint"]

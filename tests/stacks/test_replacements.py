@@ -7,16 +7,23 @@ from aws_cdk import Stack
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from stacks.hyperpod_stack import HyperPodStack
+from stacks.pcs_stack import PcsStack
 from stacks.sagemaker_training_stack import SageMakerTrainingStack
 from stacks.trn_cluster_stack import TrnClusterStack
 from tests.constructs.synth import REGION, template_of
 from trainium_core.engines.hyperpod.engine import HYPERPOD
+from trainium_core.engines.pcs.engine import PCS
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.naming import STACK_NAME
 from trainium_core.plan.settings_by_key import SETTINGS
 
 HOLD_DATA = ("AWS::EFS::FileSystem", "AWS::FSx::FileSystem", "AWS::S3::Bucket")
-ARE_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::SageMaker::Cluster")
+ARE_NODES = (
+    "AWS::AutoScaling::AutoScalingGroup",
+    "AWS::PCS::Cluster",
+    "AWS::PCS::ComputeNodeGroup",
+    "AWS::SageMaker::Cluster",
+)
 
 HARMLESS: dict[str, Any] = {
     "tags": {"team": "ml"},
@@ -42,6 +49,15 @@ OF_HYPERPOD: dict[str, Any] = {
     "hyperpod_deep_health_checks": False,
     "nodes": 3,
 }
+OF_PCS_ALWAYS: dict[str, Any] = {"stacks": ("pcs",), "pcs_ami": "ami-0123456789abcdef0"}
+OF_PCS: dict[str, Any] = {
+    "nodes": 3,
+    "pcs_accounting": True,
+    "pcs_idle_minutes": 5,
+    "pcs_min_nodes": 1,
+    "pcs_slurm_version": "25.11",
+    "quota_gate": False,
+}
 OF_TRAINING: dict[str, Any] = {
     "sagemaker_budget_hours": 12,
     "sagemaker_capacity_retries": 1,
@@ -62,6 +78,7 @@ def create_only(resource: dict[str, Any]) -> dict[str, Any]:
 STACKS: dict[str, tuple[type[Stack], str]] = {
     "cluster": (TrnClusterStack, STACK_NAME),
     "hyperpod": (HyperPodStack, HYPERPOD.construct_id),
+    "pcs": (PcsStack, PCS.construct_id),
     "training": (SageMakerTrainingStack, SAGEMAKER.construct_id),
 }
 
@@ -76,6 +93,7 @@ def resources(stack: str, **settings: Any) -> dict[str, Any]:
     [
         ("cluster", {"fsx_lustre": 1200, "efs": "new"}, {"AWS::EFS::FileSystem", "AWS::FSx::FileSystem"}),
         ("hyperpod", {}, set[str]()),
+        ("pcs", OF_PCS_ALWAYS, set[str]()),
         ("training", {}, set[str]()),
     ],
     ids=STACKS,
@@ -91,13 +109,14 @@ def test_replaced_resources_with_data_are_retained(stack: str, settings: dict[st
 
 @pytest.mark.parametrize(
     ("stack", "settings"),
-    [("cluster", OF_THE_CLUSTER), ("hyperpod", OF_HYPERPOD), ("training", OF_TRAINING)],
+    [("cluster", OF_THE_CLUSTER), ("hyperpod", OF_HYPERPOD), ("pcs", OF_PCS), ("training", OF_TRAINING)],
     ids=STACKS,
 )
 def test_setting_that_keeps_nodes_replaces_nothing(stack: str, settings: dict[str, Any]) -> None:
     changed = {**HARMLESS, **settings}
     assert not [key for key in changed if SETTINGS[key].replaces_nodes]
-    before, after = resources(stack), resources(stack, **changed)
+    always = OF_PCS_ALWAYS if stack == "pcs" else {}
+    before, after = resources(stack, **always), resources(stack, **always, **changed)
     assert before != after
     assert not [name for name in before if name not in after and before[name]["Type"] in (*HOLD_DATA, *ARE_NODES)]
     replaced = [name for name in before.keys() & after.keys() if create_only(before[name]) != create_only(after[name])]

@@ -66,7 +66,7 @@ def tags(resource: Json) -> dict[str, str]:
         (specification,) = properties["TagSpecifications"]
         return {tag["Key"]: tag["Value"] for tag in specification["Tags"]}
     named = next((properties[key] for key in ("Tags", "FileSystemTags", "ResourceTags") if key in properties), [])
-    return {tag["Key"]: tag["Value"] for tag in named}
+    return named if isinstance(named, dict) else {tag["Key"]: tag["Value"] for tag in named}
 
 
 def is_taggable(resource_type: str) -> bool:

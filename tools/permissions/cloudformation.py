@@ -28,7 +28,20 @@ source = "handlers of the CloudFormation registry's schemas, as in cfn-lint {ver
 date = 2026-11-22
 """
 
-LEFT_OUT = ("billing", "firehose", "managed-fleets", "s3files", "s3tables", "vpc-lattice", "vpce")
+LEFT_OUT = (
+    "autoloop",
+    "billing",
+    "codewhisperer",
+    "ecr",
+    "firehose",
+    "inspector2",
+    "managed-fleets",
+    "s3files",
+    "s3tables",
+    "vpc-lattice",
+    "vpce",
+    "workmail",
+)
 """Services that the handlers call for properties that no template here uses."""
 
 INSTEAD = {
@@ -47,6 +60,8 @@ INSTEAD = {
     "s3:DeleteBucketReplication": "s3:PutReplicationConfiguration",
     "s3:PutBucketReplication": "s3:PutReplicationConfiguration",
     "s3:PutObjectLockConfiguration": "s3:PutBucketObjectLockConfiguration",
+    "logs:AllowVendedLogDeliveryForResource": "pcs:AllowVendedLogDeliveryForResource",
+    "s3:HeadBucket": "s3:ListBucket",
     "s3:REST.PUT.OBJECT": None,
     "s3:UpdateBucketMetadataAnnotationTableConfiguration": None,
     "ssm:Get*": "ssm:GetParameters",
@@ -59,10 +74,22 @@ The handler of Auto Scaling groups has `ssm:Get*`, for the image of a launch tem
 
 NOT_NEEDED = {
     "billing:GetBillingViewData": "of budgets of a billing view",
+    "ecr:DescribeRepositories": "of container recipes",
+    "imagebuilder:GetImagePipeline": "of images by a pipeline",
     "fsx:CreateBackup": "of file systems with a final backup, which scratch ones have not",
     "states:PublishStateMachineVersion": "of state machines with versions",
 }
 """Dependent actions in the Service Authorization Reference for features that no template here uses."""
+
+ALSO: dict[str, list[str]] = {
+    # AWS PCS User Guide, minimum permissions: what the handlers leave out.
+    "AWS::PCS::Cluster": ["secretsmanager:RotateSecret"],
+    "AWS::PCS::ComputeNodeGroup": [
+        "ec2:DescribeCapacityBlockStatus",
+        "ec2:DescribeCapacityBlocks",
+        "ec2:DescribeCapacityReservations",
+    ],
+}
 
 BY_HAND: dict[str, list[str]] = {
     # Its handlers are in no schema. Source: FSx for Lustre User Guide, permissions required to create file systems.
@@ -112,6 +139,7 @@ def _called(resource_type: str) -> list[str]:
     schemas: Any = PROVIDER_SCHEMA_MANAGER
     handlers: dict[str, Any] = schemas.get_resource_schema(REGION, resource_type).schema.get("handlers", {})
     called = {action for name in HANDLERS for action in handlers.get(name, {}).get("permissions", ())}
+    called |= {*ALSO.get(resource_type, ())}
     named = {INSTEAD.get(one, one) for one in called if one.partition(":")[0] not in LEFT_OUT}
     return sorted(one for one in named if one is not None)
 

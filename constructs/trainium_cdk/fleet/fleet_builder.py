@@ -21,9 +21,10 @@ from trainium_cdk.fleet.fleet_outputs import add_state_outputs
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
 from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
-from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate
+from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, market_type_of
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.fleet.node_environment import encoded_environment
+from trainium_cdk.fleet.node_image import new_placement_group
 from trainium_cdk.fleet.node_reconciler import NodeReconciler
 from trainium_cdk.fleet.node_records import NodeRecords, role_id_of
 from trainium_cdk.fleet.node_script import NodeScript, allow_fetching
@@ -38,7 +39,6 @@ from trainium_cdk.service_role import service_role
 from trainium_cdk.storage.compile_cache import allow_cache, allow_cache_key
 from trainium_core.facts import facts
 from trainium_core.nodes.next_steps import next_steps
-from trainium_runtime.naming import CLUSTER_TAG
 from trainium_userdata.locations import NodeLocations
 
 _OUTPUTS = "Outputs"
@@ -276,7 +276,7 @@ class Fleet(FleetBase):
         self, props: FleetProps, script: NodeScript, locations: NodeLocations, environment: Mapping[str, str]
     ) -> None:
         """Create the launch template, and the custom resource that chooses the version for the nodes."""
-        placement_group = props.placement_group_name or self._new_placement_group(props)
+        placement_group = props.placement_group_name or new_placement_group(self, props.node, props.capacity)
         if props.volume_key is not None:
             allow_auto_scaling(self, props.volume_key)
         made = NodeLaunchTemplate(
@@ -285,6 +285,7 @@ class Fleet(FleetBase):
             props=LaunchTemplateProps(
                 node=props.node,
                 capacity=props.capacity,
+                market_type=market_type_of(props.capacity),
                 image_id=props.image_id,
                 root_volume=props.root_volume,
                 security_groups=self._groups,
@@ -320,15 +321,6 @@ class Fleet(FleetBase):
             gives_image=props.precompile_instance_type is not None,
         )
         allow_fetching(self.role, self.version.node_script)
-
-    def _new_placement_group(self, props: FleetProps) -> str | None:
-        """Its name. None without EFA, and for Capacity Blocks and reservations, which cannot use a placement group."""
-        if not props.node.uses_efa or props.capacity.kind not in ("on-demand", "spot"):
-            return None
-        group = ec2.CfnPlacementGroup(self, "PlacementGroup", strategy="cluster")
-        # Its tags are create-only: a new tag of the app would replace the group, and with it the nodes.
-        group.add_property_override("Tags", [{"Key": CLUSTER_TAG, "Value": props.node.cluster_name}])
-        return group.attr_group_name
 
     def _auto_scaling_group(self, props: FleetProps) -> autoscaling.CfnAutoScalingGroup:
         group = autoscaling.CfnAutoScalingGroup(

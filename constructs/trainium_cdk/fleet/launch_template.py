@@ -42,12 +42,13 @@ METADATA_OPTIONS = ec2.CfnLaunchTemplate.MetadataOptionsProperty(
 class LaunchTemplateProps:
     """The validated values of a launch template.
 
-    tags: of instances, volumes and interfaces, in addition to the cluster and the name. description: of the version; a
-    change creates a new version.
+    market_type: of instances, in EC2's terms; None for On-Demand Instances. tags: of instances, volumes and interfaces,
+    in addition to the cluster and the name. description: of the version; a change creates a new version.
     """
 
     node: NodeSettings
     capacity: Capacity
+    market_type: str | None
     image_id: str
     root_volume: RootVolume
     security_groups: Sequence[ec2.ISecurityGroup]
@@ -116,7 +117,7 @@ class NodeLaunchTemplate(Construct):
                 block_device_mappings=[props.root_volume.mapping(props.volume_key), *further],
                 metadata_options=METADATA_OPTIONS,
                 placement=ec2.CfnLaunchTemplate.PlacementProperty(group_name=group) if group else None,
-                instance_market_options=_market(props.capacity),
+                instance_market_options=_market(props.market_type),
                 capacity_reservation_specification=_reservation(props.capacity),
                 tag_specifications=Lazy.any(TagSpecifications(tags, self._tags)),
                 user_data=Fn.base64(props.user_data),
@@ -209,6 +210,7 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
             LaunchTemplateProps(
                 node=node,
                 capacity=bought,
+                market_type=market_type_of(bought),
                 image_id=node_image_id(self, machine_image, kind),
                 root_volume=checked_root_volume(
                     self,
@@ -275,10 +277,13 @@ def _interface(
     )
 
 
-def _market(capacity: Capacity) -> ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty | None:
-    if capacity.kind not in ("spot", "capacity-block"):
-        return None
-    return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type=capacity.kind)
+def market_type_of(capacity: Capacity) -> str | None:
+    """The market type of instances of an Auto Scaling group."""
+    return capacity.kind if capacity.kind in ("spot", "capacity-block") else None
+
+
+def _market(market_type: str | None) -> ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty | None:
+    return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type=market_type) if market_type else None
 
 
 def _reservation(capacity: Capacity) -> ec2.CfnLaunchTemplate.CapacityReservationSpecificationProperty | None:

@@ -1,4 +1,4 @@
-"""The machine image and placement group of nodes, from parameters."""
+"""The machine image and placement group of nodes."""
 
 import json
 
@@ -7,8 +7,11 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from trainium_cdk.checks import check_same_region, first_line, refuse
+from trainium_cdk.fleet.capacity import Capacity
 from trainium_core.catalog.instance_type import InstanceType
 from trainium_core.catalog.neuron_software import default_image
+from trainium_core.plan.node_settings import NodeSettings
+from trainium_runtime.naming import CLUSTER_TAG
 
 
 def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: InstanceType) -> str:
@@ -58,3 +61,16 @@ def placement_group_name_of(construct: Construct, group: ec2.IPlacementGroup | N
         fix = "give it strategy=ec2.PlacementGroupStrategy.CLUSTER, or leave it out for a new one"
         raise refuse(construct, "placement_group", f"{group.node.path}, {group.strategy}", allowed=allowed, fix=fix)
     return group.placement_group_name
+
+
+def new_placement_group(construct: Construct, node: NodeSettings, capacity: Capacity) -> str | None:
+    """The name of a new cluster placement group.
+
+    None without EFA, and for Capacity Blocks and reservations, which cannot use a placement group.
+    """
+    if not node.uses_efa or capacity.kind not in ("on-demand", "spot"):
+        return None
+    group = ec2.CfnPlacementGroup(construct, "PlacementGroup", strategy="cluster")
+    # Its tags are create-only: a new tag of the app would replace the group, and with it the nodes.
+    group.add_property_override("Tags", [{"Key": CLUSTER_TAG, "Value": node.cluster_name}])
+    return group.attr_group_name

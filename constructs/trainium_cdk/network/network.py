@@ -54,6 +54,7 @@ class ClusterNetwork(Construct):
         cidr: str = Network.vpc_cidr,
         egress: Egress = DEFAULT_EGRESS,
         s3_buckets: Sequence[str] | None = (),
+        endpoint_services: Sequence[str] = (),
         sleep: SleepSwitch | None = None,
     ) -> None:
         """
@@ -64,6 +65,8 @@ class ClusterNetwork(Construct):
         s3_buckets: names of buckets in other accounts that nodes reach without a NAT gateway, in addition to all
             buckets of this account; None: every bucket. Default: no others. With a NAT gateway, nodes reach every
             bucket.
+        endpoint_services: further AWS services that nodes reach without a NAT gateway, such as `pcs`, each over an
+            interface endpoint. Default: none.
         sleep: the switch that removes what is billed per hour. Default: it is never removed.
 
         Raises PropsError for a zone name, a zone of another region, and an invalid CIDR block.
@@ -107,7 +110,7 @@ class ClusterNetwork(Construct):
         if not with_nat and s3_buckets is not None:
             _restrict_s3(s3, s3_buckets)
         if egress == "vpc-endpoints":
-            self._add_session_endpoints(vpc, cidr)
+            self._add_endpoints(vpc, cidr, [*SESSION_SERVICES, *endpoint_services])
         if sleep is not None:
             for resource in _billed_by_the_hour(vpc):
                 sleep.add_when_awake(resource)
@@ -126,12 +129,12 @@ class ClusterNetwork(Construct):
         """
         return _ImportedNetwork(scope, construct_id, vpc_id=vpc_id, subnet_id=subnet_id, route_table_id=route_table_id)
 
-    def _add_session_endpoints(self, vpc: ec2.Vpc, cidr: str) -> None:
+    def _add_endpoints(self, vpc: ec2.Vpc, cidr: str, services: Sequence[str]) -> None:
         group = ec2.SecurityGroup(
             self, "Endpoints", vpc=vpc, allow_all_outbound=False, description="AWS endpoints: HTTPS from the VPC"
         )
         group.add_ingress_rule(ec2.Peer.ipv4(cidr), ec2.Port.tcp(HTTPS), "HTTPS from the VPC")
-        for service in SESSION_SERVICES:
+        for service in services:
             endpoint = vpc.add_interface_endpoint(
                 service.capitalize(),
                 service=ec2.InterfaceVpcEndpointAwsService(service),

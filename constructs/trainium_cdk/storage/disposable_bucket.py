@@ -43,6 +43,7 @@ class DisposableBucket(Construct):
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
         lifecycle_rules: Sequence[s3.LifecycleRule] = (),
         sends_events: bool = False,
+        versioned: bool = False,
         name: str | None = None,
         encryption_key: Key | None = None,
     ) -> None:
@@ -50,6 +51,7 @@ class DisposableBucket(Construct):
         removal_policy: DESTROY deletes the bucket with its objects; other policies keep it. Default: DESTROY.
         lifecycle_rules: when objects expire. Default: never.
         sends_events: whether EventBridge gets an event for every object.
+        versioned: whether S3 keeps earlier versions of objects. Default: False.
         name: of the bucket, globally unique. Default: chosen by CloudFormation.
         encryption_key: KMS key of its objects. Default: keys of S3 (SSE-S3).
         """
@@ -66,6 +68,7 @@ class DisposableBucket(Construct):
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             lifecycle_rules=list(lifecycle_rules),
+            versioned=True if versioned else None,
             removal_policy=removal_policy,
         )
         if sends_events:
@@ -75,7 +78,8 @@ class DisposableBucket(Construct):
             )
         unlogged = "access logs would need another bucket that outlives the pilot; use CloudTrail data events"
         unversioned = "holds what can be computed again; versions would be billed and outlive a delete"
-        justify(self.bucket, cdk_nag={"S1": unlogged}, checkov={"CKV_AWS_18": unlogged, "CKV_AWS_21": unversioned})
+        skipped = {"CKV_AWS_18": unlogged, **({} if versioned else {"CKV_AWS_21": unversioned})}
+        justify(self.bucket, cdk_nag={"S1": unlogged}, checkov=skipped)
         if removal_policy == RemovalPolicy.DESTROY:
             self._empty_at_delete()
 

@@ -1,6 +1,6 @@
 """A cost item, and the items that several engines share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
@@ -27,10 +27,12 @@ class CostItem:
     resource_type: str
 
 
-def network_items(plan: Plan, egress: Egress | Literal["existing"]) -> Iterator[CostItem]:
-    """The billed items of a network with this egress."""
+def network_items(
+    plan: Plan, egress: Egress | Literal["existing"], *, services: Sequence[str] = ()
+) -> Iterator[CostItem]:
+    """The billed items of a network with this egress. services: with endpoints, besides those of sessions."""
     if egress == "vpc-endpoints":
-        count, endpoint = len(SESSION_SERVICES), "AWS::EC2::VPCEndpoint"
+        count, endpoint = len(SESSION_SERVICES) + len(services), "AWS::EC2::VPCEndpoint"
         yield cost_item(plan, f"{count} interface endpoints", "interface-endpoint", endpoint, "running", count)
         yield cost_item(plan, "Endpoint data", "interface-endpoint-data", endpoint, "by use")
     if egress == "nat-gateway":

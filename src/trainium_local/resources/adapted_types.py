@@ -71,9 +71,20 @@ class _FileSystem(ApiResource):
         return super().update(request, current, previous)
 
 
+class _NodeGroup(ApiResource):
+    """A compute node group of AWS PCS, whose API calls the ID of a launch template `id`."""
+
+    def adapt(self, properties: Properties) -> Properties:
+        template = properties.get("CustomLaunchTemplate")
+        if template is None:
+            return properties
+        return {**properties, "CustomLaunchTemplate": {"id": template["TemplateId"], "version": template["Version"]}}
+
+
 KINDS: dict[str, type[ApiResource]] = {
     "AWS::FSx::FileSystem": _FileSystem,
     "AWS::IAM::ManagedPolicy": _ManagedPolicy,
     "AWS::Lambda::Function": _Function,
+    "AWS::PCS::ComputeNodeGroup": _NodeGroup,
     "AWS::StepFunctions::StateMachine": _StateMachine,
 }

@@ -28,7 +28,7 @@ from trainium_local.tags import tag_values
 class Tagging:
     """The calls that change a resource's tags. `identified_by` names the resource in both calls.
 
-    Without `keys`, the untagging call accepts tags instead of keys.
+    Without `keys`, the untagging call accepts tags instead of keys. as_map: whether the calls accept tags as a map.
     """
 
     identified_by: Texts
@@ -36,6 +36,7 @@ class Tagging:
     untag: str = "UntagResource"
     tags: str = "Tags"
     keys: str = "TagKeys"
+    as_map: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +236,7 @@ class ApiResource:
         if changed:
             # the key of a pair is Key, key or TagKey; only members of the service's shape are sent
             pairs = [{"Key": k, "Value": v, "TagKey": k, "TagValue": v} for k, v in changed.items()]
-            self.call(request, tagging.tag, identity | {tagging.tags: pairs})
+            self.call(request, tagging.tag, identity | {tagging.tags: changed if tagging.as_map else pairs})
 
     def _attributes_read(self, request: Request, current: Provisioned) -> dict[str, Any]:
         return fill_known(self.read_attributes, {"read": self.found(request, current)})

@@ -12,6 +12,7 @@ from moto.core.responses import ActionResult
 from moto.core.utils import unix_time
 from moto.iam.access_control import PermissionResult
 from moto.kms import kms_backends
+from moto.logs.models import DeliverySource
 
 _NO_SCRIPTS = {"SourceS3Uri": "s3://sagemaker-"}
 """What moto accepts for an instance group without lifecycle scripts; it is not returned."""
@@ -55,6 +56,25 @@ def get_ebs_default_kms_key_id(response: Any) -> ActionResult:
     key, kms = ec2.default_kms_key_id, kms_backends[ec2.account_id][ec2.region_name]
     of_aws = not key or (kms.alias_exists(_EBS_ALIAS) and kms.describe_key(_EBS_ALIAS).arn == key)
     return ActionResult({"KmsKeyId": _EBS_ALIAS if of_aws else key})
+
+
+def put_delivery_source(
+    original: Any, backend: Any, name: str, resource_arn: str, log_type: str, tags: dict[str, str]
+) -> Any:
+    if resource_arn.split(":")[2] != "pcs":
+        return original(backend, name, resource_arn, log_type, tags)
+    source = DeliverySource(
+        account_id=backend.account_id,
+        region=backend.region_name,
+        name=name,
+        resource_arn=resource_arn,
+        log_type=log_type,
+        tags=tags,
+    )
+    backend.delivery_sources[name] = source
+    if tags:
+        backend.tag_resource(source.arn, tags)
+    return source
 
 
 def put_backup_policy(response: Any) -> tuple[str, dict[str, str]]:

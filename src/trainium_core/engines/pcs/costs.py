@@ -12,12 +12,14 @@ from trainium_core.costs.items import (
     network_items,
     volume_items,
 )
+from trainium_core.engines.pcs.network import ENDPOINT_SERVICES, effective_egress
 from trainium_core.engines.pcs.slurm_settings import cluster_size
 from trainium_core.plan import Plan
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, PricedItem
 
 _CLUSTER = "AWS::PCS::Cluster"
 _GROUP = "AWS::PCS::ComputeNodeGroup"
+_GUARD_ALARMS = 1
 
 
 def cost_items(plan: Plan) -> Iterator[CostItem]:
@@ -38,8 +40,8 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
         yield cost_item(plan, "Slurm accounting", "pcs-accounting", _CLUSTER, "always")
     yield cost_item(plan, "S3 storage", "s3-storage", "AWS::S3::Bucket", "by use")
     yield from file_system_items(plan)
-    yield from always(network_items(plan, plan.network.effective_egress))
-    yield from alarms_item(plan, int(plan.pilot.ends is not None))
+    yield from always(network_items(plan, effective_egress(plan), services=ENDPOINT_SERVICES))
+    yield from alarms_item(plan, _GUARD_ALARMS + int(plan.pilot.ends is not None))
 
 
 def cost_notes(plan: Plan) -> Iterator[str]:
@@ -50,6 +52,8 @@ def cost_notes(plan: Plan) -> Iterator[str]:
         else "the reserved instances are billed whether jobs use them or not"
     )
     yield "AWS PCS bills the controller, each managed node and accounting at prices that this package does not have"
+    if plan.pcs.image is None:
+        yield "the image that EC2 Image Builder makes is billed as a snapshot, and its build as an instance for an hour"
 
 
 def _nodes(plan: Plan) -> Iterator[tuple[int, Billed]]:

@@ -1,7 +1,45 @@
 """Slurm on AWS PCS: queues, priorities and retries, on nodes that start with jobs and end without."""
 
-from trainium_core.engines.engine import Engine
+from trainium_core.audit.listings.listing import Entry, Listing, Location
+from trainium_core.audit.resource import Charge, Resource
+from trainium_core.engines.engine import Engine, ServiceNodes
+from trainium_core.engines.pcs.aws_nodes import running_nodes
 from trainium_core.engines.pcs.costs import cost_items, cost_notes
 from trainium_core.engines.pcs.warnings import pcs_warnings
 
-PCS = Engine(key="pcs", cost_items=cost_items, cost_notes=cost_notes, warnings=pcs_warnings, can_sleep=False)
+
+def _cluster(entry: Entry, _location: Location) -> Resource:
+    return Resource(
+        name=entry["name"],
+        arn=entry["arn"],
+        ids=frozenset([entry["arn"], entry["id"]]),
+        state=entry["status"],
+        created=entry.get("createdAt"),
+        charge=Charge(unpriced="its Slurm controller"),
+    )
+
+
+LISTINGS = (
+    Listing(
+        kind="AWS PCS cluster",
+        resource_type="AWS::PCS::Cluster",
+        arn_type="pcs:cluster",
+        service="pcs",
+        operation="list_clusters",
+        permission="pcs:ListClusters",
+        entries="clusters[]",
+        read=_cluster,
+    ),
+)
+
+PCS = Engine(
+    key="pcs",
+    cost_items=cost_items,
+    cost_notes=cost_notes,
+    warnings=pcs_warnings,
+    listings=LISTINGS,
+    service_nodes=ServiceNodes(
+        resource_type="AWS::PCS::ComputeNodeGroup", called="compute node group", running=running_nodes
+    ),
+    can_sleep=False,
+)

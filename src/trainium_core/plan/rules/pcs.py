@@ -137,3 +137,26 @@ def image_recipe_requires_ubuntu(plan: PlanValues) -> Iterator[Problem]:
             allowed=f"a Neuron DLAMI for Ubuntu 24.04 {_STACK}, to which the recipe adds Slurm",
             fix=f"name a parameter with /{system}/, or set trn:pcs_ami",
         )
+
+
+@rule("stacks", "egress")
+def pcs_requires_its_api(plan: PlanValues) -> Iterator[Problem]:
+    if "pcs" in plan.stacks and plan.network.effective_egress == "none":
+        yield Problem(
+            key="egress",
+            got="none",
+            allowed=f"vpc-endpoints or nat-gateway, {_STACK}: nodes register with AWS PCS",
+            fix="set it to vpc-endpoints, or remove it",
+        )
+
+
+@rule("stacks", "egress", "pcs_ami")
+def image_recipe_requires_internet(plan: PlanValues) -> Iterator[Problem]:
+    closed = plan.network.vpc_id is None and plan.network.egress == "vpc-endpoints"
+    if "pcs" in plan.stacks and plan.pcs.image is None and closed:
+        yield Problem(
+            key="egress",
+            got="vpc-endpoints",
+            allowed=f"nat-gateway, {_STACK} and without trn:pcs_ami: the build of the image downloads packages",
+            fix="set trn:pcs_ami to an image with Slurm, or set trn:egress to nat-gateway",
+        )

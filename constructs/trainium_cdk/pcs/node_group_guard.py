@@ -1,0 +1,115 @@
+"""The guard of a compute node group: ends launches of nodes that fail."""
+
+from aws_cdk import ArnFormat, Aws, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_pcs as pcs
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from trainium_cdk.fleet.node_records import NodeRecords, allow_reading_records
+from trainium_cdk.handler_function import HandlerFunction, call_on_event
+from trainium_cdk.justification import justify_wildcard
+from trainium_cdk.pilot.pilot import FunctionAlarm
+
+_READING = (
+    "ec2:DescribeImages",
+    "ec2:DescribeInstanceTypeOfferings",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeInstances",
+    "ec2:DescribeLaunchTemplateVersions",
+    "ec2:DescribeLaunchTemplates",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSubnets",
+    "ec2:DescribeVpcs",
+)
+_LAUNCHING = ("ec2:CreateFleet", "ec2:CreateTags", "ec2:RunInstances")
+"""What UpdateComputeNodeGroup requires of its caller (AWS PCS User Guide, minimum permissions)."""
+
+
+class NodeGroupGuard(Construct):
+    """A function that bounds the launches of failing nodes in a compute node group.
+
+    AWS PCS launches a node again and again while a job waits and the node's lifecycle action fails. Beyond the limit of
+    failures in 24 hours, the function sets the group's maximum to its proven nodes and publishes a notice; jobs that
+    need more nodes then pend. A deployment or a person raises the maximum again.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        group: pcs.CfnComputeNodeGroup,
+        cluster_name: str,
+        role: iam.IRole,
+        records: NodeRecords,
+        topic: sns.Topic,
+        failures: int,
+        nodes: int,
+        min_nodes: int,
+    ) -> None:
+        """
+        group: the compute node group. role: of its nodes. topic: for the notice.
+        failures: how many nodes may fail within 24 hours. nodes, min_nodes: the bounds that the notice restores.
+        """
+        super().__init__(scope, construct_id)
+        function = HandlerFunction(
+            self,
+            "Guard",
+            handler="node_group_guard",
+            timeout_minutes=1,
+            environment={
+                "CLUSTER": cluster_name,
+                "CLUSTER_ID": group.cluster_id,
+                "GROUP_ID": group.attr_id,
+                "FAILURES": str(failures),
+                "NODES": str(nodes),
+                "MIN_NODES": str(min_nodes),
+                "RECORDS_BUCKET": records.bucket.bucket_name,
+                "RECORDS_PREFIX": records.prefix,
+                "TOPIC": topic.topic_arn,
+            },
+        )
+        allow_reading_records(function, records)
+        function.allow(actions=["sns:Publish"], resources=[topic.topic_arn])
+        function.allow(actions=["pcs:GetComputeNodeGroup", "pcs:UpdateComputeNodeGroup"], resources=[group.attr_arn])
+        function.allow(actions=_READING, resources=["*"])
+        justify_wildcard(function, "*", "read-only actions without resources (Service Authorization Reference)")
+        self._allow_what_pcs_checks(function, role)
+        call_on_event(
+            self,
+            "Records",
+            function.arn,
+            target_id="Guard",
+            source="aws.s3",
+            detail_types=["Object Created"],
+            detail={
+                "bucket": {"name": [records.bucket.bucket_name]},
+                "object": {"key": [{"prefix": f"{records.prefix}/"}]},
+            },
+        )
+        call_on_event(
+            self,
+            "Departures",
+            function.arn,
+            target_id="Guard",
+            source="aws.ec2",
+            detail_types=["EC2 Instance State-change Notification"],
+            detail={"state": ["terminated"]},
+        )
+        what = "The guard of the Slurm nodes fails: failing nodes may be launched again and again."
+        FunctionAlarm(self, "Fails", function_name=function.function.ref, what=what, topic_arn=topic.topic_arn)
+
+    def _allow_what_pcs_checks(self, function: HandlerFunction, role: iam.IRole) -> None:
+        """Permissions that AWS PCS checks when a group is updated; the function itself launches nothing."""
+        stack = Stack.of(self)
+        own = stack.format_arn(service="ec2", resource="*", arn_format=ArnFormat.NO_RESOURCE_NAME)
+        image = f"arn:{Aws.PARTITION}:ec2:{stack.region}::image/*"
+        function.allow(actions=_LAUNCHING, resources=[own, image])
+        for resource in (own, image):
+            justify_wildcard(function, resource, "AWS PCS checks the launch of a node that does not exist yet")
+        to_ec2 = {"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}}
+        function.allow(actions=["iam:PassRole"], resources=[role.role_arn], conditions=to_ec2)
+        profiles = stack.format_arn(service="iam", region="", resource="instance-profile", resource_name="*")
+        function.allow(actions=["iam:GetInstanceProfile"], resources=[profiles])
+        justify_wildcard(function, profiles, "read-only; AWS PCS reads the instance profile of the group")

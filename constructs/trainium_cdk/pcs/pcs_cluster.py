@@ -1,0 +1,352 @@
+"""A Slurm cluster of Trainium nodes on AWS PCS."""
+
+from collections.abc import Mapping
+
+from aws_cdk import Annotations, Fn, Lazy, Stack, TagManager, TagType
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_pcs as pcs
+from constructs import Construct
+
+from trainium_cdk.fleet.capacity import Capacity
+from trainium_cdk.fleet.cluster_names import tag_all
+from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
+from trainium_cdk.fleet.launch_template import (
+    METADATA_OPTIONS,
+    Data,
+    LaunchTemplateProps,
+    NodeLaunchTemplate,
+    TagSpecifications,
+    own_tags,
+)
+from trainium_cdk.fleet.node_image import new_placement_group
+from trainium_cdk.fleet.node_records import NodeRecords, role_id_of
+from trainium_cdk.fleet.quota_check import QuotaCheck
+from trainium_cdk.from_plan import (
+    check_region,
+    outbound_tcp_ports,
+    plan_cache,
+    plan_file_systems,
+    plan_network,
+    plan_pilot,
+    plan_root_volume,
+)
+from trainium_cdk.justification import justify, justify_wildcard
+from trainium_cdk.network.security_group import EfaSecurityGroup
+from trainium_cdk.pcs.lifecycle_scripts import LifecycleScripts
+from trainium_cdk.pcs.node_group_guard import NodeGroupGuard
+from trainium_cdk.pcs.pcs_image import PcsImage
+from trainium_cdk.pcs.scheduler_logs import SchedulerLogs
+from trainium_cdk.pilot.pilot import Pilot
+from trainium_cdk.service_role import service_role
+from trainium_cdk.storage.compile_cache import allow_cache
+from trainium_core.engines.pcs import slurm_settings
+from trainium_core.engines.pcs.network import ENDPOINT_SERVICES, new_egress
+from trainium_core.engines.pcs.warnings import pcs_warnings
+from trainium_core.plan import Plan
+from trainium_core.plan.node_settings import node_settings
+from trainium_runtime.naming import CLUSTER_TAG
+from trainium_userdata.locations import NodeLocations
+from trainium_userdata.pcs import login_script, pcs_user_data, proof_script
+
+_ROLE_PATH = "/aws-pcs/"
+"""AWS PCS accepts only roles below this path, or with the prefix AWSPCS (AWS PCS User Guide, instance profiles)."""
+
+_PURCHASE_OPTIONS = {
+    "on-demand": "ONDEMAND",
+    "spot": "SPOT",
+    "capacity-block": "CAPACITY_BLOCK",
+    "reservation": "ONDEMAND",
+}
+_INTERRUPTIBLE = "interruptible-capacity-reservation"
+_PROOF, _LOGIN = "proof", "login"
+
+Group = pcs.CfnComputeNodeGroup
+
+
+class PcsCluster(Construct):
+    """The Slurm cluster of a plan on AWS PCS: nodes that start with jobs, its queues, and a login node.
+
+    No unproven node runs a job: nodes verify themselves before Slurm starts, at every boot, and are terminated if they
+    fail. Beyond a limit of failures, a guard stops launching them.
+
+    `cluster`, `group`, `queues` and `login` (None without a login node) are the CDK objects; `network`,
+    `security_group`, `cache`, `file_systems`, `records`, `role`, `logs`, `guard` and `pilot` are its other parts. The
+    name of the cluster is the plan's: a change of what AWS PCS cannot change, such as its size, needs another name.
+
+    Example:
+
+        plan = Plan(instance_type="trn1.32xlarge", region="us-west-2", nodes=4, stacks=("pcs",))
+        slurm = PcsCluster(stack, "Slurm", plan=plan)
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        """
+        plan: describes the nodes; its section `pcs` holds the other settings.
+
+        Raises PlanError if the plan is for another region than the stack.
+        """
+        super().__init__(scope, construct_id)
+        check_region(self, plan)
+        tag_all(self, plan.cluster_name, plan.tags)
+        self._plan, self._node = plan, node_settings(plan)
+        self._capacity = Capacity(plan.capacity, plan.reservation_id)
+        egress = new_egress(plan)
+        self.network = plan_network(self, "Network", plan, egress=egress, endpoint_services=ENDPOINT_SERVICES)
+        builds = plan.pcs.image is None
+        self.security_group = EfaSecurityGroup(
+            self,
+            "Nodes",
+            vpc=self.network.vpc,
+            outbound_tcp_ports=outbound_tcp_ports(
+                plan, egress=egress, downloads=builds or plan.setup_script is not None
+            ),
+            dns_servers=plan.network.dns_servers,
+        )
+        self.cache = plan_cache(self, "CompileCache", plan)
+        self.file_systems = plan_file_systems(self, plan, vpc=self.network.vpc, subnet=self.network.subnet)
+        self.records = NodeRecords(self, "Records")
+        scripts = {_PROOF: proof_script(self._node)}
+        if plan.pcs.login:
+            scripts[_LOGIN] = login_script(self._node)
+        self._scripts = LifecycleScripts(self, "Scripts", scripts=scripts)
+        self.role = self._role()
+        self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
+        self.pilot = Pilot(self, "Pilot", pilot=plan_pilot(plan), cluster_name=plan.cluster_name, nodes=plan.nodes)
+        self.cluster = self._cluster()
+        self.logs = SchedulerLogs(self, "Logs", cluster=self.cluster, cluster_name=plan.cluster_name)
+        self._image_id = plan.pcs.image or self._new_image().image_id
+        self._user_data = pcs_user_data(self._locations())
+        self.group = self._nodes()
+        self.login = self._login_node() if plan.pcs.login else None
+        self.guard = NodeGroupGuard(
+            self,
+            "Guard",
+            group=self.group,
+            cluster_name=plan.cluster_name,
+            role=self.role,
+            records=self.records,
+            topic=self.pilot.topic,
+            failures=plan.node.replacements if plan.node.recovery else 0,
+            nodes=plan.nodes,
+            min_nodes=plan.pcs.min_nodes,
+        )
+        self.queues = [self._queue(queue) for queue in slurm_settings.queues(plan)]
+        for name, warning in pcs_warnings(plan).items():
+            Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
+
+    def _role(self) -> iam.IRole:
+        role = service_role(self, "Role", "ec2.amazonaws.com", path=_ROLE_PATH)
+        allow_sessions(role)
+        role.add_to_principal_policy(
+            iam.PolicyStatement(actions=["pcs:RegisterComputeNodeGroupInstance"], resources=["*"])
+        )
+        without_resources = "actions of Session Manager and the registration with AWS PCS, which support no resources"
+        justify_wildcard(role, "*", without_resources)
+        justify(role, checkov={"CKV_AWS_111": without_resources})
+        allow_cache(self.cache, role)
+        allow_jobs(self, role, self._plan.jobs)
+        self.records.grant_node(role)
+        self._scripts.allow_fetching(role)
+        return role
+
+    def _locations(self) -> NodeLocations:
+        locations = NodeLocations(
+            region=Stack.of(self).region,
+            cache_url=self.cache.url,
+            report_url=self.records.url,
+            cache_access="read" if self.cache.read_only else None,
+            role_id=role_id_of(self.role),
+            node_script_url=self._scripts.url(_PROOF),
+        )
+        for file_system in self.file_systems:
+            file_system.allow(self.security_group)
+            locations = file_system.added_to(locations)
+        return locations
+
+    def _cluster(self) -> pcs.CfnCluster:
+        plan = self._plan
+        cluster = pcs.CfnCluster(
+            self,
+            "Cluster",
+            name=plan.cluster_name,
+            size=slurm_settings.cluster_size(plan),
+            scheduler=pcs.CfnCluster.SchedulerProperty(type="SLURM", version=plan.pcs.slurm_version),
+            networking=pcs.CfnCluster.NetworkingProperty(
+                subnet_ids=[self.network.subnet.subnet_id],
+                security_group_ids=[self.security_group.security_group_id],
+            ),
+            slurm_configuration=pcs.CfnCluster.SlurmConfigurationProperty(
+                accounting=pcs.CfnCluster.AccountingProperty(mode="STANDARD" if plan.pcs.accounting else "NONE"),
+                scale_down_idle_time_in_seconds=60 * plan.pcs.idle_minutes,
+                slurm_custom_settings=[
+                    pcs.CfnCluster.SlurmCustomSettingProperty(parameter_name=name, parameter_value=value)
+                    for name, value in slurm_settings.cluster_settings(plan).items()
+                ],
+            ),
+        )
+        # The pilot is deleted last, so that it can notify and retry if the cluster cannot be deleted.
+        cluster.node.add_dependency(self.security_group, self.network, self.pilot)
+        return cluster
+
+    def _new_image(self) -> PcsImage:
+        image = PcsImage(
+            self,
+            "Image",
+            cluster_name=self._plan.cluster_name,
+            region=self._plan.region,
+            parent_image=self._plan.image,
+            subnet=self.network.subnet,
+            security_group=self.security_group,
+        )
+        image.node.add_dependency(self.network)
+        return image
+
+    def _nodes(self) -> Group:
+        """The compute node group, with what a node uses from its boot to its end."""
+        plan = self._plan
+        placement_group = plan.network.placement_group or new_placement_group(self, self._node, self._capacity)
+        template = NodeLaunchTemplate(
+            self,
+            "LaunchTemplate",
+            props=LaunchTemplateProps(
+                node=self._node,
+                capacity=self._capacity,
+                market_type=self._market_type(),
+                image_id=self._image_id,
+                root_volume=plan_root_volume(plan),
+                security_groups=[self.security_group],
+                instance_profile=self._profile,
+                user_data=self._user_data,
+                placement_group_name=placement_group,
+                tags=plan.tags,
+                description=f"generation {plan.node.generation}",
+            ),
+        )
+        group = self._group(
+            "NodeGroup",
+            name=slurm_settings.NODE_GROUP,
+            instance_type=plan.instance_type,
+            template=template.template,
+            scaling=(plan.pcs.min_nodes, plan.nodes),
+            script=_PROOF,
+            purchase_option=_PURCHASE_OPTIONS[plan.capacity]
+            if not plan.pcs.interruptible
+            else "INTERRUPTIBLE_CAPACITY_RESERVATION",
+            slurm_configuration=Group.SlurmConfigurationProperty(
+                gres_custom_settings=[dict(record) for record in slurm_settings.gres_records(plan)],
+                slurm_custom_settings=[
+                    Group.SlurmCustomSettingProperty(parameter_name=name, parameter_value=value)
+                    for name, value in slurm_settings.group_settings(plan).items()
+                ],
+            ),
+        )
+        if plan.quota_gate:
+            quota = QuotaCheck(
+                self,
+                "QuotaGate",
+                instance_type=ec2.InstanceType(plan.instance_type),
+                nodes=plan.nodes,
+                capacity=self._capacity,
+                cluster_name=plan.cluster_name,
+                catalog=plan.catalog,
+            )
+            group.node.add_dependency(quota)
+        return group
+
+    def _market_type(self) -> str | None:
+        """Not for Spot: AWS PCS launches with EC2 Fleet, where Spot is a purchase option, not a market."""
+        if self._plan.pcs.interruptible:
+            return _INTERRUPTIBLE
+        return "capacity-block" if self._capacity.kind == "capacity-block" else None
+
+    def _login_node(self) -> Group:
+        plan = self._plan
+        tags = {**plan.tags, CLUSTER_TAG: plan.cluster_name, "Name": f"{plan.cluster_name}-login"}
+        template = ec2.CfnLaunchTemplate(
+            self,
+            "LoginTemplate",
+            launch_template_data=Data(
+                image_id=self._image_id,
+                network_interfaces=[
+                    ec2.CfnLaunchTemplate.NetworkInterfaceProperty(
+                        device_index=0,
+                        groups=[self.security_group.security_group_id],
+                        delete_on_termination=True,
+                        associate_public_ip_address=False,
+                    )
+                ],
+                block_device_mappings=[plan_root_volume(plan).mapping(None)],
+                metadata_options=METADATA_OPTIONS,
+                tag_specifications=Lazy.any(
+                    TagSpecifications(tags, TagManager(TagType.KEY_VALUE, "AWS::EC2::LaunchTemplate"))
+                ),
+                user_data=Fn.base64(self._user_data),
+            ),
+            tag_specifications=own_tags(tags),
+        )
+        return self._group(
+            "LoginGroup",
+            name=slurm_settings.LOGIN_GROUP,
+            instance_type=plan.pcs.login_instance_type,
+            template=template,
+            scaling=(1, 1),
+            script=_LOGIN,
+            purchase_option="ONDEMAND",
+        )
+
+    def _group(
+        self,
+        construct_id: str,
+        *,
+        name: str,
+        instance_type: str,
+        template: ec2.CfnLaunchTemplate,
+        scaling: tuple[int, int],
+        script: str,
+        purchase_option: str,
+        slurm_configuration: Group.SlurmConfigurationProperty | None = None,
+    ) -> Group:
+        """scaling: least and most instances."""
+        least, most = scaling
+        group = Group(
+            self,
+            construct_id,
+            name=name,
+            cluster_id=self.cluster.attr_id,
+            instance_configs=[Group.InstanceConfigProperty(instance_type=instance_type)],
+            scaling_configuration=Group.ScalingConfigurationProperty(min_instance_count=least, max_instance_count=most),
+            subnet_ids=[self.network.subnet.subnet_id],
+            iam_instance_profile_arn=self._profile.instance_profile_arn,
+            custom_launch_template=Group.CustomLaunchTemplateProperty(
+                template_id=template.ref, version=template.attr_latest_version_number
+            ),
+            purchase_option=purchase_option,
+            node_lifecycle_actions=self._scripts.actions(script),
+            slurm_configuration=slurm_configuration,
+        )
+        group.node.add_dependency(
+            self.role, self.cache, self.records, self._scripts, self.network, self.security_group, *self.file_systems
+        )
+        return group
+
+    def _queue(self, queue: slurm_settings.SlurmQueue) -> pcs.CfnQueue:
+        settings: Mapping[str, str] = slurm_settings.queue_settings(self._plan, queue)
+        made = pcs.CfnQueue(
+            self,
+            f"Queue-{queue.name}",
+            name=queue.name,
+            cluster_id=self.cluster.attr_id,
+            compute_node_group_configurations=[
+                pcs.CfnQueue.ComputeNodeGroupConfigurationProperty(compute_node_group_id=self.group.attr_id)
+            ],
+            slurm_configuration=pcs.CfnQueue.SlurmConfigurationProperty(
+                slurm_custom_settings=[
+                    pcs.CfnQueue.SlurmCustomSettingProperty(parameter_name=name, parameter_value=value)
+                    for name, value in settings.items()
+                ]
+            ),
+        )
+        # Jobs start nodes only once the guard watches them.
+        made.node.add_dependency(self.guard)
+        return made

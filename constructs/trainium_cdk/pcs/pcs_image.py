@@ -1,0 +1,95 @@
+"""An image for AWS PCS, built by EC2 Image Builder from a Neuron image."""
+
+import hashlib
+
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_imagebuilder as imagebuilder
+from constructs import Construct
+
+from trainium_cdk.justification import justify
+from trainium_cdk.service_role import service_role
+from trainium_core.facts import facts
+from trainium_runtime.naming import CLUSTER_TAG
+from trainium_userdata.pcs_image import pcs_image_component
+
+_VERSION = "1.0.0"
+_OF_BUILDS = ("AmazonSSMManagedInstanceCore", "EC2InstanceProfileForImageBuilder")
+_OF_DELETION = "service-role/EC2ImageBuilderLifecycleExecutionPolicy"
+_DIGEST_CHARACTERS = 12
+
+
+class PcsImage(Construct):
+    """A Neuron image with the agent of AWS PCS and Slurm. `image_id` is its ID.
+
+    CloudFormation builds it in the first deployment, within an hour, and again only if the recipe or the reference to
+    the parent image changes: the names contain their digest. It deletes the image and its snapshot with the stack.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        region: str,
+        parent_image: str,
+        subnet: ec2.ISubnet,
+        security_group: ec2.ISecurityGroup,
+    ) -> None:
+        """
+        region: of the stack. parent_image: an image with Ubuntu and Neuron software: its ID, or an SSM parameter.
+        subnet, security_group: for the build, which needs the internet.
+        """
+        super().__init__(scope, construct_id)
+        document = pcs_image_component(region)
+        digest = hashlib.sha256(f"{parent_image}\n{document}".encode()).hexdigest()[:_DIGEST_CHARACTERS]
+        name, tags = f"{cluster_name}-pcs-{digest}", {CLUSTER_TAG: cluster_name}
+        component = imagebuilder.CfnComponent(
+            self, "Component", name=name, platform="Linux", version=_VERSION, data=document
+        )
+        recipe = imagebuilder.CfnImageRecipe(
+            self,
+            "Recipe",
+            name=name,
+            version=_VERSION,
+            parent_image=f"ssm:{parent_image}" if parent_image.startswith("/") else parent_image,
+            components=[imagebuilder.CfnImageRecipe.ComponentConfigurationProperty(component_arn=component.attr_arn)],
+            ami_tags=tags,
+        )
+        profile = iam.InstanceProfile(self, "Profile", role=self._role("Builder", "ec2.amazonaws.com", *_OF_BUILDS))
+        infrastructure = imagebuilder.CfnInfrastructureConfiguration(
+            self,
+            "Infrastructure",
+            name=name,
+            instance_profile_name=profile.instance_profile_name,
+            instance_types=[facts()["pcs"]["installers"]["build_type"]],
+            instance_metadata_options=imagebuilder.CfnInfrastructureConfiguration.InstanceMetadataOptionsProperty(
+                http_tokens="required"
+            ),
+            subnet_id=subnet.subnet_id,
+            security_group_ids=[security_group.security_group_id],
+            resource_tags=tags,
+        )
+        deletion = self._role("Deletion", "imagebuilder.amazonaws.com", _OF_DELETION)
+        image = imagebuilder.CfnImage(
+            self,
+            "Image",
+            image_recipe_arn=recipe.attr_arn,
+            infrastructure_configuration_arn=infrastructure.attr_arn,
+            # A test would launch another instance; the build itself reads the versions that it installed.
+            image_tests_configuration=imagebuilder.CfnImage.ImageTestsConfigurationProperty(image_tests_enabled=False),
+            deletion_settings=imagebuilder.CfnImage.DeletionSettingsProperty(execution_role=deletion.role_arn),
+        )
+        image.node.add_dependency(profile, subnet, security_group)
+        self.image_id = image.attr_image_id
+
+    def _role(self, construct_id: str, service: str, *policies: str) -> iam.IRole:
+        """A role with managed policies of AWS, which Image Builder documents as what it needs."""
+        role = service_role(self, construct_id, service)
+        for name in policies:
+            role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(name))
+        why = "the policies that EC2 Image Builder documents for builds and for the deletion of images"
+        found = {f"IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{name}]": why for name in policies}
+        justify(role, cdk_nag=found)
+        return role

@@ -1,0 +1,87 @@
+"""The operations of AWS PCS, in the form of its API."""
+
+import json
+from typing import Any
+
+from moto.core.responses import ActionResult, BaseResponse
+from moto.utilities.tagging_service import TaggingService
+
+from trainium_local.pcs.models import GROUP, QUEUE, Fields, PcsBackend, pcs_backends
+
+
+class PcsResponse(BaseResponse):
+    """One method for each operation; moto looks for these names."""
+
+    def __init__(self) -> None:
+        super().__init__(service_name="pcs")
+
+    @property
+    def _pcs(self) -> PcsBackend:
+        return pcs_backends[self.current_account][self.region]
+
+    @property
+    def _given(self) -> Fields:
+        return json.loads(self.body or "{}")
+
+    def create_cluster(self) -> ActionResult:
+        return ActionResult({"cluster": self._pcs.create_cluster(self._given)})
+
+    def get_cluster(self) -> ActionResult:
+        return ActionResult({"cluster": self._pcs.cluster(self._given)})
+
+    def update_cluster(self) -> ActionResult:
+        return ActionResult({"cluster": self._pcs.update_cluster(self._given)})
+
+    def delete_cluster(self) -> ActionResult:
+        self._pcs.delete_cluster(self._given)
+        return ActionResult({})
+
+    def list_clusters(self) -> ActionResult:
+        return ActionResult({"clusters": [*self._pcs.clusters.values()]})
+
+    def create_compute_node_group(self) -> ActionResult:
+        return ActionResult({"computeNodeGroup": self._pcs.create_group(self._given)})
+
+    def get_compute_node_group(self) -> ActionResult:
+        return ActionResult({"computeNodeGroup": self._pcs.part(GROUP, self._given)})
+
+    def update_compute_node_group(self) -> ActionResult:
+        return ActionResult({"computeNodeGroup": self._pcs.update_part(GROUP, self._given)})
+
+    def delete_compute_node_group(self) -> ActionResult:
+        self._pcs.delete_part(GROUP, self._given)
+        return ActionResult({})
+
+    def list_compute_node_groups(self) -> ActionResult:
+        return ActionResult({"computeNodeGroups": self._pcs.list_parts(GROUP, self._given)})
+
+    def create_queue(self) -> ActionResult:
+        return ActionResult({"queue": self._pcs.create_queue(self._given)})
+
+    def get_queue(self) -> ActionResult:
+        return ActionResult({"queue": self._pcs.part(QUEUE, self._given)})
+
+    def update_queue(self) -> ActionResult:
+        return ActionResult({"queue": self._pcs.update_part(QUEUE, self._given)})
+
+    def delete_queue(self) -> ActionResult:
+        self._pcs.delete_part(QUEUE, self._given)
+        return ActionResult({})
+
+    def list_queues(self) -> ActionResult:
+        return ActionResult({"queues": self._pcs.list_parts(QUEUE, self._given)})
+
+    def list_tags_for_resource(self) -> ActionResult:
+        tags: Any = self._pcs.tagger.get_tag_dict_for_resource(self._given["resourceArn"])
+        return ActionResult({"tags": tags})
+
+    def tag_resource(self) -> ActionResult:
+        given = self._given
+        tags = TaggingService.convert_dict_to_tags_input(given["tags"])
+        self._pcs.tagger.tag_resource(given["resourceArn"], tags)
+        return ActionResult({})
+
+    def untag_resource(self) -> ActionResult:
+        given = self._given
+        self._pcs.tagger.untag_resource_using_names(given["resourceArn"], given["tagKeys"])
+        return ActionResult({})

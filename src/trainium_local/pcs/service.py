@@ -1,0 +1,17 @@
+"""Adds AWS PCS to moto's services."""
+
+import re
+import sys
+
+from moto import backend_index
+
+from trainium_local.pcs import models
+from trainium_local.pcs.urls import url_bases
+
+
+def install() -> None:
+    """Make moto find the service by the host name and by the name of its module."""
+    sys.modules["moto.pcs"] = models
+    known = ("pcs", re.compile(url_bases[0]))
+    if known not in backend_index.backend_url_patterns:
+        backend_index.backend_url_patterns.append(known)

@@ -1,0 +1,121 @@
+"""Bounds the launches of failing nodes in a compute node group of AWS PCS.
+
+Invoked for every node record and for every instance that was terminated. An event only starts a run, which reads all
+records and instances of the group.
+"""
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from trainium_runtime.node_store import NodeStore
+from trainium_runtime.recovery import WINDOW
+from trainium_wire.node_record import StoredRecord, failures
+
+from .log import log
+
+GROUP_TAG = "aws:pcs:compute-node-group-id"
+"""Tag that AWS PCS gives to the instances of a group."""
+
+_GONE = ("shutting-down", "terminated")
+_RECLAIMED = "Server.SpotInstanceTermination"
+_LONGEST_SUBJECT = 100  # characters (SNS API reference, Publish)
+
+
+def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
+    import boto3
+
+    settings = os.environ
+    NodeGroupGuard(
+        settings,
+        store=NodeStore(boto3.client("s3"), settings["RECORDS_BUCKET"], settings["RECORDS_PREFIX"]),
+        ec2=boto3.client("ec2"),
+        pcs=boto3.client("pcs"),
+        sns=boto3.client("sns"),
+    ).check(event, now=datetime.now(UTC))
+
+
+class NodeGroupGuard:
+    """Compares a group with its limit of failures. `settings`: environment variables from the construct."""
+
+    def __init__(self, settings: Mapping[str, str], *, store: NodeStore, ec2: Any, pcs: Any, sns: Any) -> None:
+        self._settings, self._store = settings, store
+        self._ec2, self._pcs, self._sns = ec2, pcs, sns
+
+    def check(self, event: Mapping[str, Any], *, now: datetime) -> None:
+        """Lower the group's maximum to its proven nodes if the event's node failed and too many others did."""
+        instances, records = self._instances(), self._store.records()
+        failed = failed_nodes(instances, records)
+        node = self._node_of(event)
+        if node not in failed:  # a proven node may end at any time
+            return
+        recent = [one for one, at in failed.items() if at > now - WINDOW]
+        limit = int(self._settings["FAILURES"])
+        reason = records[node].record.reason if node in records else "it was terminated without a record"
+        log(failed=node, reason=reason, failures=len(recent), limit=limit)
+        if len(recent) <= limit:
+            return
+        proven = sum(_is_proven(one, instances, records) for one in instances)
+        group = {
+            "clusterIdentifier": self._settings["CLUSTER_ID"],
+            "computeNodeGroupIdentifier": self._settings["GROUP_ID"],
+        }
+        bounds = self._pcs.get_compute_node_group(**group)["computeNodeGroup"]["scalingConfiguration"]
+        if bounds["maxInstanceCount"] <= proven:
+            return
+        lower = {"minInstanceCount": min(bounds["minInstanceCount"], proven), "maxInstanceCount": proven}
+        self._pcs.update_compute_node_group(**group, scalingConfiguration=lower)
+        log(lowered_to=proven, before=bounds["maxInstanceCount"])
+        self._notify(node, reason, len(recent), proven)
+
+    def _notify(self, node: str, reason: str, recent: int, proven: int) -> None:
+        settings = self._settings
+        again = (
+            f"aws pcs update-compute-node-group --cluster-identifier {settings['CLUSTER_ID']} "
+            f"--compute-node-group-identifier {settings['GROUP_ID']} --scaling-configuration "
+            f"minInstanceCount={settings['MIN_NODES']},maxInstanceCount={settings['NODES']}"
+        )
+        self._sns.publish(
+            TopicArn=settings["TOPIC"],
+            Subject=f"{settings['CLUSTER']} launches no more nodes"[:_LONGEST_SUBJECT],
+            Message=(
+                f"{recent} nodes failed within 24 hours, the last one, {node}, because: {reason}.\n"
+                f"The maximum of the compute node group is now {proven}, its proven nodes. Jobs that need more nodes "
+                f"wait in the queue.\nOnce the reason is removed, run: {again}\n\nCluster {settings['CLUSTER']}"
+            ),
+        )
+
+    def _instances(self) -> Mapping[str, Mapping[str, Any]]:
+        """EC2's descriptions of the group's instances, by ID, with those terminated within about an hour."""
+        filters = [{"Name": f"tag:{GROUP_TAG}", "Values": [self._settings["GROUP_ID"]]}]
+        pages = self._ec2.get_paginator("describe_instances").paginate(Filters=filters)
+        return {i["InstanceId"]: i for page in pages for entry in page["Reservations"] for i in entry["Instances"]}
+
+    def _node_of(self, event: Mapping[str, Any]) -> str:
+        detail = event.get("detail", {})
+        if "object" in detail:
+            return self._store.instance_of(str(detail["object"].get("key"))) or ""
+        return str(detail.get("instance-id", ""))
+
+
+def failed_nodes(
+    instances: Mapping[str, Mapping[str, Any]], records: Mapping[str, StoredRecord]
+) -> Mapping[str, datetime]:
+    """When each failed node reported its failure, or was launched if it was terminated without any record.
+
+    Instances that EC2 reclaimed are not failed.
+    """
+    silent = {
+        name: one["LaunchTime"]
+        for name, one in instances.items()
+        if one["State"]["Name"] in _GONE
+        and name not in records
+        and one.get("StateReason", {}).get("Code") != _RECLAIMED
+    }
+    return {**silent, **failures(records)}
+
+
+def _is_proven(name: str, instances: Mapping[str, Mapping[str, Any]], records: Mapping[str, StoredRecord]) -> bool:
+    there = instances[name]["State"]["Name"] not in _GONE
+    return there and name in records and records[name].record.state != "failed"

@@ -1,0 +1,209 @@
+"""PcsCluster: the Slurm of a plan as AWS PCS gets it, the proof before it, and what guards both."""
+
+import hashlib
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.constructs.plans import reserved
+from tests.constructs.synth import Json, Template, a_plan, as_text, granted, statements
+from tests.constructs.training import pcs_template
+from tests.stacks.other_stacks import PCS
+from tests.stacks.test_api_models import refused
+from trainium_core.engines.pcs.slurm_settings import cluster_settings, queue_settings, queues
+from trainium_core.plan.node_settings import node_settings
+from trainium_core.problems import PlanError
+from trainium_userdata.pcs import login_script, proof_script
+from trainium_userdata.pcs_image import pcs_image_script
+
+IMAGE = "ami-0123456789abcdef0"
+CLUSTER, GROUP, QUEUE = "AWS::PCS::Cluster", "AWS::PCS::ComputeNodeGroup", "AWS::PCS::Queue"
+
+
+def template(**settings: Any) -> Template:
+    return pcs_template(pcs_ami=IMAGE, **settings)
+
+
+def groups(made: Template) -> dict[str, Json]:
+    return {one["Properties"]["Name"]: one["Properties"] for one in made.resources(GROUP).values()}
+
+
+def pairs(settings: list[Json]) -> dict[str, str]:
+    return {one["ParameterName"]: one["ParameterValue"] for one in settings}
+
+
+def test_cluster_has_the_slurm_settings_of_the_plan() -> None:
+    settings: Json = {"pcs_accounting": True, "pcs_idle_minutes": 7, "pcs_slurm_version": "25.11", "nodes": 40}
+    cluster = template(**settings).properties(CLUSTER)
+    assert (cluster["Name"], cluster["Size"]) == ("trn-pilot", "MEDIUM")
+    assert cluster["Scheduler"] == {"Type": "SLURM", "Version": "25.11"}
+    slurm = cluster["SlurmConfiguration"]
+    assert (slurm["Accounting"]["Mode"], slurm["ScaleDownIdleTimeInSeconds"]) == ("STANDARD", 420)
+    assert pairs(slurm["SlurmCustomSettings"]) == cluster_settings(a_plan(**settings, stacks=("pcs",), pcs_ami=IMAGE))
+
+
+def test_group_scales_from_zero_and_offers_devices() -> None:
+    nodes = groups(template())["nodes"]
+    assert nodes["ScalingConfiguration"] == {"MinInstanceCount": 0, "MaxInstanceCount": 2}
+    assert nodes["SlurmConfiguration"]["GresCustomSettings"] == [{"Name": "neuron", "Count": "16"}]
+    assert pairs(nodes["SlurmConfiguration"]["SlurmCustomSettings"])["Gres"] == "neuron:16"
+
+
+@pytest.mark.parametrize(
+    ("settings", "option", "market"),
+    [
+        ({}, "ONDEMAND", None),
+        ({"capacity": "spot"}, "SPOT", None),
+        ({"capacity": "reservation", **reserved("reservation")}, "ONDEMAND", None),
+        (
+            {"capacity": "reservation", "pcs_interruptible": True, **reserved("reservation")},
+            "INTERRUPTIBLE_CAPACITY_RESERVATION",
+            "interruptible-capacity-reservation",
+        ),
+        (
+            {
+                "capacity": "capacity-block",
+                "instance_type": "trn2.48xlarge",
+                "region": "us-east-2",
+                **reserved("capacity-block"),
+            },
+            "CAPACITY_BLOCK",
+            "capacity-block",
+        ),
+    ],
+)
+def test_purchase_option_and_market_of_the_template_agree(settings: Json, option: str, market: str | None) -> None:
+    made = template(**settings)
+    assert groups(made)["nodes"]["PurchaseOption"] == option
+    data = next(
+        one["Properties"]["LaunchTemplateData"]
+        for one in made.resources("AWS::EC2::LaunchTemplate").values()
+        if "InstanceType" in one["Properties"]["LaunchTemplateData"]
+    )
+    assert data.get("InstanceMarketOptions", {}).get("MarketType") == market
+    assert ("CapacityReservationSpecification" in data) == ("reservation_id" in settings)
+
+
+def test_every_node_proves_itself_before_slurm_at_every_boot() -> None:
+    made, node = template(), node_settings(a_plan(stacks=("pcs",), pcs_ami=IMAGE))
+    for name, text in (("nodes", proof_script(node)), ("login", login_script(node))):
+        actions = groups(made)[name]["NodeLifecycleActions"]
+        (script,) = actions["Stages"]["NodeBootstrapped"]
+        assert (script["OnError"], script["ExecutionPolicy"]) == ("TERMINATE", "EVERY_BOOT")
+        assert script["ScriptSource"]["Checksum"] == hashlib.sha256(text.encode()).hexdigest()
+        assert as_text(script["ScriptSource"]["S3VersionId"]).endswith(".VersionId}")
+        assert len(text.encode()) <= 2 * 1024 * 1024
+
+
+def test_queues_are_those_of_the_plan_and_go_before_the_group() -> None:
+    settings: Json = {"pcs_queues": ("short:10", "long")}
+    made, plan = template(**settings), a_plan(**settings, stacks=("pcs",), pcs_ami=IMAGE)
+    found = {one["Properties"]["Name"]: (name, one["Properties"]) for name, one in made.resources(QUEUE).items()}
+    assert list(found) == ["short", "long"]
+    for queue in queues(plan):
+        logical_id, properties = found[queue.name]
+        assert pairs(properties["SlurmConfiguration"]["SlurmCustomSettings"]) == queue_settings(plan, queue)
+        before = {made.resources()[one]["Type"] for one in made.before(logical_id)}
+        assert {GROUP, CLUSTER} <= before
+        assert "guard" in str([made.resources()[one] for one in made.before(logical_id)]).lower()
+
+
+def test_what_nodes_need_is_there_before_them_and_after_them() -> None:
+    made = pcs_template(**{key: value for key, value in PCS["pcs-spot"].items() if key != "stacks"})
+    nodes = next(name for name, one in made.resources(GROUP).items() if one["Properties"]["Name"] == "nodes")
+    types = {made.resources()[one]["Type"] for one in made.before(nodes)}
+    needed = {
+        "AWS::IAM::Policy",
+        "AWS::S3::Bucket",
+        "AWS::EC2::NatGateway",
+        "AWS::FSx::FileSystem",
+        "AWS::EFS::MountTarget",
+    }
+    assert needed | {"Custom::TrnScriptCopy", "Custom::TrnQuotaGate", "AWS::Lambda::Function"} <= types
+
+
+def test_nodes_have_a_role_that_aws_pcs_accepts() -> None:
+    made = template()
+    assert "/aws-pcs/" in {one["Properties"].get("Path") for one in made.resources("AWS::IAM::Role").values()}
+    actions = {action for action, _ in granted(statements(made))}
+    assert "pcs:RegisterComputeNodeGroupInstance" in actions
+    assert not {action for action in actions if action.startswith("secretsmanager:")}
+
+
+def test_closed_network_reaches_aws_pcs_by_its_endpoint() -> None:
+    endpoints = template().resources("AWS::EC2::VPCEndpoint").values()
+    names = {as_text(one["Properties"]["ServiceName"]).rpartition(".")[2] for one in endpoints}
+    assert names >= {"pcs", "ssm", "ssmmessages"}
+    assert not template().resources("AWS::EC2::NatGateway")
+
+
+@pytest.mark.parametrize("egress", ["none", "vpc-endpoints"])
+def test_network_in_which_nothing_could_work_is_refused(egress: str) -> None:
+    with pytest.raises(PlanError, match="trn:egress"):
+        a_plan(stacks=("pcs",), egress=egress, **({"pcs_ami": IMAGE} if egress == "none" else {}))
+
+
+def test_login_node_can_be_left_out() -> None:
+    made = template(pcs_login=False)
+    assert list(groups(made)) == ["nodes"]
+    assert {"Session", "SlurmLogin"} & made.json["Outputs"].keys() == set()
+
+
+def test_logs_are_delivered_into_a_group_of_the_stack() -> None:
+    made = template()
+    kinds = {one["Properties"]["LogType"] for one in made.resources("AWS::Logs::DeliverySource").values()}
+    assert kinds == {"PCS_SCHEDULER_LOGS", "PCS_JOBCOMP_LOGS"}
+    assert made.properties("AWS::Logs::ResourcePolicy")
+
+
+def test_image_is_named_by_the_digest_of_its_recipe() -> None:
+    names = set[str]()
+    for settings in ({}, {"ami": "ami-0fedcba9876543210"}, {"region": "us-east-1"}):
+        properties = pcs_template(**settings).properties("AWS::ImageBuilder::ImageRecipe")
+        names.add(properties["Name"])
+    assert len(names) == 3
+    again = pcs_template(nodes=3).properties("AWS::ImageBuilder::ImageRecipe")
+    assert again["Name"] in names
+    assert again["ParentImage"].startswith("ssm:/aws/service/neuron/")
+
+
+def test_image_script_verifies_every_archive_before_it_is_run() -> None:
+    script = pcs_image_script("us-west-2")
+    assert script.count('install_archive "') == 3
+    assert script.index('verify "$archive" "$checksum"') < script.index("./installer.sh")
+    assert "1C2432C1862F64D1F90A239A7EEF030EDDF5C21C" in script
+
+
+@pytest.mark.parametrize("name", PCS)
+def test_aws_pcs_accepts_the_group_cluster_and_queues(name: str) -> None:
+    made = pcs_template(**{key: value for key, value in PCS[name].items() if key != "stacks"})
+    model = boto3.client("pcs", "us-west-2").meta.service_model
+    calls = {CLUSTER: "CreateCluster", GROUP: "CreateComputeNodeGroup", QUEUE: "CreateQueue"}
+    renamed = {"Name": {CLUSTER: "clusterName", GROUP: "computeNodeGroupName", QUEUE: "queueName"}}
+    for kind, operation in calls.items():
+        for resource in made.resources(kind).values():
+            given = {
+                renamed.get(key, {}).get(
+                    kind, "clusterIdentifier" if key == "ClusterId" else key[:1].lower() + key[1:]
+                ): (_as_the_api_has_it(value))
+                for key, value in resource["Properties"].items()
+            }
+            assert refused(model.operation_model(operation), given) == []
+
+
+def _as_the_api_has_it(value: Any, name: str = "") -> Any:
+    match value:
+        case {"Ref": _} | {"Fn::GetAtt": _} | {"Fn::Join": _}:
+            return "arn:aws:iam::123456789012:instance-profile/p"
+        case {"TemplateId": template_id, "Version": version}:
+            return {"id": _as_the_api_has_it(template_id), "version": _as_the_api_has_it(version)}
+        case dict() if name in ("tags", "gresCustomSettings"):
+            return value
+        case dict():
+            lowered = {key[:1].lower() + key[1:]: part for key, part in value.items()}
+            return {key: _as_the_api_has_it(part, key) for key, part in lowered.items()}
+        case list():
+            return [_as_the_api_has_it(one, name) for one in value]
+        case _:
+            return value
