@@ -60,6 +60,7 @@ class Job:
     all jobs keep theirs in; None: the cluster's own. waking_seconds: how long the cluster was woken before it.
     compile_cache: whether the nodes use the cluster's. resume_files: ALL_FILES or OWN_FILES.
     observe: whether the frameworks' counters are kept.
+    profile: the ranks that the Neuron runtime profiles; of a command, the nodes. profile_device: with device traces.
     """
 
     id: str
@@ -81,6 +82,8 @@ class Job:
     checkpoint_seconds: int = CHECKPOINT_SECONDS
     compile_cache: bool = True
     observe: bool = False
+    profile: tuple[int, ...] = ()
+    profile_device: bool = False
     resume_from: str | None = None
     resume_files: str = ALL_FILES
     retries: int = 0
@@ -120,7 +123,8 @@ class Job:
                 raise ValueError(f"{name} is {given[name]!r}, which cannot be the id of a job")
         if given["nodes"] < 1:
             raise ValueError(f"nodes is {given['nodes']}")
-        given["retry_on_exit_codes"] = tuple(given.get("retry_on_exit_codes", ()))
+        for name in ("retry_on_exit_codes", "profile"):
+            given[name] = tuple(given.get(name, ()))
         return cls(**given)
 
     @property
@@ -266,14 +270,14 @@ def checkpoint_names(keys: Iterable[str]) -> list[str]:
 
 
 def _has_type(value: Any, annotation: str) -> bool:
-    """Whether a JSON value has the type of a field. Values in lists and objects are texts or exit codes."""
+    """Whether a JSON value has the type of a field. Values in lists are whole numbers, those in objects texts."""
     name, _, within = annotation.replace(" | None", "").partition("[")
     if not isinstance(value, _TYPES[name]) or (isinstance(value, bool) and name != "bool"):
         return False
     if name == "Mapping":
         return all(isinstance(each, str) for each in cast("Mapping[str, Any]", value).values())
-    exit_codes = cast("list[Any]", value)
-    return name != "tuple" or all(_has_type(each, within.partition(",")[0]) for each in exit_codes)
+    numbers = cast("list[Any]", value)
+    return name != "tuple" or all(_has_type(each, within.partition(",")[0]) for each in numbers)
 
 
 def _text(raw: object) -> str:

@@ -65,6 +65,8 @@ def test_all_problems_are_reported_at_once() -> None:
         ({"command": "true"}, "give name"),
         ({"command": "true", "name": "x", "arguments": ["a"]}, "write them into the command"),
         ({"command": "true", "name": "x", "retry_on_exit_codes": [0]}, "1 to 255"),
+        ({"profile": "0,x"}, "a list of ranks, such as [0, 32]"),
+        ({"script": __file__, "profile_device": True}, "give profile too"),
         ({"secrets": {"T": "hunter2"}}, "give T the ARN of a secret or parameter, and never its value"),
         ({"secrets": {"T": PARAMETER}, "environment": {"T": "1"}}, "leave it out of environment"),
         ({"inputs": {"a": "no-such-file"}}, "there is no file or directory no-such-file"),
@@ -101,6 +103,20 @@ def test_unsupported_framework_is_refused() -> None:
         new_job(any_stack, JobRequest(stack="jax", script=Path("train.py")), script="train.py", now=NOON)
     with pytest.raises(JobError, match=r"allowed: xla or jax, on trn1\.32xlarge"):
         new_job(any_stack, JobRequest(stack="native"), script="train.py", now=NOON)
+
+
+def test_profile_names_ranks_of_the_job() -> None:
+    def profiled(*ranks: int, plan: Plan = PLAN, **request: Any) -> Job:
+        return new_job(plan, JobRequest(profile=ranks, **request), script="train.py", now=NOON)
+
+    last = PLAN.nodes * PLAN.processes_per_node - 1
+    assert profiled(0, last).profile == (0, last)
+    with pytest.raises(JobError, match=rf"allowed: 0 to {last}: the job has {last + 1} ranks"):
+        profiled(0, last + 1)
+    with pytest.raises(JobError, match=rf"allowed: 0 to {PLAN.nodes - 1}: the job has {PLAN.nodes} nodes"):
+        profiled(PLAN.nodes, command="vllm serve", name="serve")
+    with pytest.raises(JobError, match="allowed: nothing on GPUs"):
+        profiled(0, plan=Plan(instance_type="p5.48xlarge", region="us-west-2"))
 
 
 def test_job_may_name_data_that_the_plan_allows() -> None:

@@ -67,6 +67,7 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
         ("progress", ", ".join(f"{name} {value}" for name, value in progress.items() if name != "last_at")),
         ("cache", "; ".join(cache_lines(state))),
         ("observed", "; ".join(observed_lines(state))),
+        ("profile", _profile(state.job)),
         ("lasted", duration(seconds_of(state))),
         ("cost", _cost(state, running_hour)),
         ("resumes", state.job.resume_from or ""),
@@ -74,6 +75,16 @@ def state_rows(state: JobState, running_hour: Total | None) -> list[tuple[str, s
         ("command", state.job.command[:_LONGEST_COMMAND]),
     ]
     return [(label, value) for label, value in rows if value]
+
+
+def _profile(job: Job) -> str:
+    """Where the profile is, and how to open it."""
+    if not job.profile:
+        return ""
+    what = "rank" if job.has_ranks else "node"
+    ranks = ", ".join(map(str, job.profile))
+    fetch = f"trn cp {job.id}:outputs/profile profile"
+    return f"of {what} {ranks}, not for timing: `{fetch}`, then `neuron-explorer view -d profile`"
 
 
 def phases_table(state: JobState, running_hour: Total | None) -> Table | None:

@@ -56,6 +56,12 @@ from trainium_wire.job import RESULTS_LOST
     default=None,
     help="Report what the frameworks counted: operators on the CPU, recompilations, compiler errors. Not for timing.",
 )
+@click.option(
+    "--profile",
+    metavar="RANKS",
+    help="Ranks, such as 0 or 0,32, that the Neuron runtime profiles into the job's outputs. Not for timing.",
+)
+@click.option("--profile-device", is_flag=True, default=None, help="With --profile: traces of the devices too.")
 @click.option("--outputs", type=click.Path(path_type=Path), help="Fetch the job's outputs into PATH/JOB at its end.")
 @click.option(
     "--precompile",

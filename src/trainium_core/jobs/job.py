@@ -48,6 +48,7 @@ def new_job(
                 fix='write command = "python ..." into a job file: it finds TRN_NODES, TRN_NODE_RANK and HEAD_NODE',
             )
         )
+    problems += _cannot_be_profiled(plan, request, nodes)
     if problems:
         raise JobError(problems)
     name = request.name or _name_of(script or "job")
@@ -70,6 +71,8 @@ def new_job(
         checkpoint_seconds=request.checkpoint_seconds,
         compile_cache=request.compile_cache,
         observe=request.observe,
+        profile=request.profile,
+        profile_device=request.profile_device,
         resume_from=request.resume,
         resume_files=request.resume_files,
         retries=request.retries,
@@ -78,6 +81,19 @@ def new_job(
         hang_seconds=_seconds(request.hang_minutes),
         time_limit_seconds=_seconds(request.time_limit_minutes),
     )
+
+
+def _cannot_be_profiled(plan: Plan, request: JobRequest, nodes: int) -> Iterator[JobProblem]:
+    if request.profile and plan.type.is_gpu:
+        fix = "leave it out, and start the script with NVIDIA's own profiler"
+        allowed = "nothing on GPUs: it is a profile of the Neuron runtime"
+        yield JobProblem(key="profile", got=list(request.profile), allowed=allowed, fix=fix)
+        return
+    what, most = ("nodes", nodes) if request.command is not None else ("ranks", nodes * plan.processes_per_node)
+    absent = [rank for rank in request.profile if rank >= most]
+    if absent:
+        allowed = f"0 to {most - 1}: the job has {most} {what}"
+        yield JobProblem(key="profile", got=absent, allowed=allowed, fix="name one of them, such as 0")
 
 
 def not_allowed(access: JobAccess, request: JobRequest) -> Iterator[JobProblem]:

@@ -29,6 +29,10 @@ def _comments(job: Job) -> Iterator[str]:
         yield "# The compile cache is filled before, and stored while the job runs and at its end."
     if job.observe:
         yield "# PYTHONPATH begins with the observer, and TRN_OBSERVE_DIR, TORCH_LOGS and PT_XLA_DEBUG_LEVEL are set."
+    if job.profile:
+        what = "rank" if job.has_ranks else "node"
+        ranks = ", ".join(map(str, job.profile))
+        yield f"# NEURON_RT_INSPECT_* is set on {what} {ranks}: a profile goes to $TRN_OUTPUT_DIR/profile."
     if job.setup:
         yield "# Setup and command are started one after the other, each with these variables."
     for name, text in _known_by_the_node(job).items():

@@ -69,6 +69,8 @@ def precompile_job(
         resume_from=None,
         retries=0,
         retry_on_exit_codes=(),
+        profile=(),
+        profile_device=False,
         retry_on_hang=False,
         time_limit_seconds=min(limit, known["largest_minutes"] * 60),
     )

@@ -67,6 +67,7 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
         "nodes": job.nodes,
         "processes_per_node": job.processes_per_node,
         "resume_from": job.resume_from,
+        "profile": list(job.profile),
         "usd_per_hour": None if usd_per_hour is None else float(usd_per_hour),
     }
     if job.waking_seconds is not None:

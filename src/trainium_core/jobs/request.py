@@ -9,7 +9,7 @@ from typing import Any
 
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.jobs.problems import JobError, JobProblem
-from trainium_core.jobs.request_forms import S3_URL, ExitCodes, Inputs, SecretArns, Text, Texts, Variables, YesNo
+from trainium_core.jobs.request_forms import S3_URL, ExitCodes, Inputs, Ranks, SecretArns, Text, Texts, Variables, YesNo
 from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan.settings.jobs import S3_FOLDER
 from trainium_core.problems import nearest
@@ -169,6 +169,21 @@ class JobRequest:
         default=False,
         left_out="false",
     )
+    profile: tuple[int, ...] = setting(
+        "profile",
+        Ranks(),
+        meaning="Ranks whose Neuron runtime writes a profile into the job's outputs; of a command, the nodes. Not for "
+        "timing.",
+        default=(),
+        left_out="none",
+    )
+    profile_device: bool = setting(
+        "profile_device",
+        YesNo(),
+        meaning="Whether the profile has traces of the devices too, which take device memory and disk space.",
+        default=False,
+        left_out="false",
+    )
     training_plan: str | None = setting(
         "training_plan",
         Text("the ARN of a training plan"),
@@ -301,6 +316,10 @@ def _contradictions(values: Mapping[str, Any], names: Mapping[str, str]) -> Iter
     if "command" in values and not {"name", "script"} & {*values}:
         fix = f"give {names['name']}: there is no script that it could be called after"
         yield JobProblem(key=names["name"], got=None, allowed="the name of the job", fix=fix)
+    if values.get("profile_device") and not values.get("profile"):
+        fix = f"give {names['profile']} too"
+        allowed = f"only with {names['profile']}"
+        yield JobProblem(key=names["profile_device"], got=True, allowed=allowed, fix=fix)
     for name in {*values.get("secrets", ())} & {*values.get("environment", ())}:
         fix = f"leave it out of {names['environment']}"
         yield JobProblem(key=names["secrets"], got=name, allowed=f"no name of {names['environment']}", fix=fix)

@@ -45,6 +45,20 @@ class ExitCodes:
         return tuple(dict.fromkeys(codes))
 
 
+@dataclass(frozen=True)
+class Ranks:
+    """A list of ranks. A text has them separated by commas."""
+
+    allowed: str = "a list of ranks, such as [0, 32]"
+    choices: tuple[str, ...] = ()
+
+    def read(self, raw: Any) -> tuple[int, ...]:
+        if not isinstance(raw, list | tuple | str):
+            raise UnreadableError(f"give {self.allowed}")
+        given = raw.split(",") if isinstance(raw, str) else cast("list[object] | tuple[object, ...]", raw)
+        return tuple(dict.fromkeys(WholeNumber(0).read(rank) for rank in given))
+
+
 def _table(raw: Any, allowed: str) -> Mapping[object, object]:
     if not isinstance(raw, Mapping):
         raise UnreadableError(f"give {allowed}")

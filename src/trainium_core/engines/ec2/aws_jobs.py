@@ -207,6 +207,7 @@ class PreparedClusterJob:
             ("resumes", job.resume_from or ""),
             ("nodes", f"{job.nodes} x {plan.instance_type}{processes}"),
             ("retries", _retries(job)),
+            ("profile", PROFILE_NOTE if job.profile else ""),
             ("cluster", f"{hour} per hour, with or without a job"),
         ]
         return [row for row in rows if row[1]]
@@ -249,6 +250,13 @@ def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
         )
         raise JobError([problem])
     return owner, checkpoints[-1]
+
+
+PROFILE_NOTE = (
+    "slows the profiled ranks, and takes memory and disk space: a device profile about 5 GB of a trn2's device memory. "
+    "Do not take times from this job"
+)
+"""Source: Neuron Explorer's guide in SDK 2.33."""
 
 
 def _retries(job: Job) -> str:

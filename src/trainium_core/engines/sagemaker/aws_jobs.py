@@ -74,6 +74,8 @@ class SageMakerJobs(AwsService):
         "node": "leave it out: each line has the name of its node",
         "attempt": "leave it out: the log does not show which attempt printed a line",
         "observe": "leave it out, or run the job on a cluster: its nodes read the counters of the frameworks",
+        "profile": "leave it out, and set NEURON_RT_INSPECT_ENABLE in the environment: it profiles every rank",
+        "profile_device": "leave it out, and set NEURON_RT_INSPECT_DEVICE_PROFILE in the environment",
         "wake": _OF_NODES,
         "precompile": _OF_NODES,
     }

@@ -1,4 +1,4 @@
-"""What the frameworks of a job with `observe` counted: the file that its processes load, and what they left."""
+"""The file that processes of a job with `observe` or `profile` load, and what the frameworks counted."""
 
 from __future__ import annotations
 
@@ -9,37 +9,53 @@ from pathlib import Path
 from typing import Any
 
 from .launch import Launch
+from .observer import profile_variables
 from .progress import Compiling
 
 MOST_NAMES = 50
 
 
 class Observed:
-    """Does nothing for a job without `observe`."""
+    """Does nothing for a job with neither `observe` nor `profile`."""
 
     def __init__(self, launch: Launch, compiling: Compiling) -> None:
+        self._launch = launch
         self._is_wanted = launch.spec.observe
         self._folder = launch.place / "observe"
         self._compiling = compiling
 
     def command(self, text: str) -> str:
-        """The command with what makes its processes observe themselves: after the profile, which may set PYTHONPATH.
+        """The command with what makes its processes observe themselves: after the profile, which may set PYTHONPATH."""
+        spec = self._launch.spec
+        lines = [*(self._counting() if spec.observe else ()), *(self._profiling() if spec.profile else ())]
+        if spec.observe or (spec.profile and spec.has_ranks):
+            library = self._folder / "library"
+            library.mkdir(parents=True)
+            shutil.copy(Path(__file__).with_name("observer.py"), library / "sitecustomize.py")
+            lines.append(f'export PYTHONPATH={shlex.quote(str(library))}"${{PYTHONPATH:+:$PYTHONPATH}}"')
+        return "\n".join([*lines, text])
 
-        The frameworks print why they compile; variables that the job sets itself stay.
-        """
-        if not self._is_wanted:
-            return text
-        library, counted = self._folder / "library", self._folder / "counted"
-        library.mkdir(parents=True)
-        counted.mkdir()
-        shutil.copy(Path(__file__).with_name("observer.py"), library / "sitecustomize.py")
-        lines = [
+    def _counting(self) -> list[str]:
+        """The frameworks print why they compile; variables that the job sets itself stay."""
+        counted = self._folder / "counted"
+        counted.mkdir(parents=True)
+        return [
             f"export TRN_OBSERVE_DIR={shlex.quote(str(counted))}",
-            f'export PYTHONPATH={shlex.quote(str(library))}"${{PYTHONPATH:+:$PYTHONPATH}}"',
             'export TORCH_LOGS="${TORCH_LOGS:-recompiles}"',
             'export PT_XLA_DEBUG_LEVEL="${PT_XLA_DEBUG_LEVEL:-1}"',
         ]
-        return "\n".join([*lines, text])
+
+    def _profiling(self) -> list[str]:
+        """Processes of torchrun set the runtime's variables by their ranks; those of a command inherit them."""
+        spec, folder = self._launch.spec, str(self._launch.place / "outputs/profile")
+        if spec.has_ranks:
+            device = {"TRN_PROFILE_DEVICE": "1"} if spec.profile_device else {}
+            variables = {"TRN_PROFILE_RANKS": ",".join(map(str, spec.profile)), "TRN_PROFILE_DIR": folder, **device}
+        elif self._launch.rank in spec.profile:
+            variables = profile_variables(folder, device=spec.profile_device)
+        else:
+            variables = {}
+        return [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
 
     def as_record(self) -> dict[str, Any]:
         """Of the process that has most of each; `processes`: how many have written."""

@@ -1,10 +1,12 @@
-"""Keeps what the frameworks counted: the `sitecustomize` of every Python process of a job with `observe`.
+"""The `sitecustomize` of every Python process of a job with `observe` or `profile`.
 
 A process that has loaded PyTorch/XLA or TorchNeuron writes their counters into TRN_OBSERVE_DIR when it ends. Others,
-and those whose frameworks lack these functions, write nothing. A `sitecustomize` that was there before runs as well.
+and those whose frameworks lack these functions, write nothing. The Neuron runtime of a rank in TRN_PROFILE_RANKS
+writes a profile: it reads its variables after this file. A `sitecustomize` that was there before runs as well.
 
 Sources: PyTorch/XLA's torch_xla/debug/metrics.py and its guide on troubleshooting (counters aten::* are operators on
-the CPU; times are in nanoseconds); the tests of native torch-neuronx (get_fallback_ops, get_dynamo_metrics).
+the CPU; times are in nanoseconds); the tests of native torch-neuronx (get_fallback_ops, get_dynamo_metrics);
+Neuron Explorer's environment variables, SDK 2.33.
 """
 
 from __future__ import annotations
@@ -66,6 +68,23 @@ def write() -> None:
         return
 
 
+def profile_variables(folder: str, *, device: bool) -> dict[str, str]:
+    """Variables of the Neuron runtime. A device profile by session works on both stacks, also for vLLM."""
+    return {
+        "NEURON_RT_INSPECT_ENABLE": "1",
+        "NEURON_RT_INSPECT_SYSTEM_PROFILE": "1",
+        "NEURON_RT_INSPECT_DEVICE_PROFILE": "session" if device else "0",
+        "NEURON_RT_INSPECT_OUTPUT_DIR": folder,
+    }
+
+
+def profile() -> None:
+    rank = os.environ.get("RANK")
+    if rank and rank in os.environ.get("TRN_PROFILE_RANKS", "").split(","):
+        device = "TRN_PROFILE_DEVICE" in os.environ
+        os.environ.update(profile_variables(os.environ["TRN_PROFILE_DIR"], device=device))
+
+
 def run_next() -> None:
     """The `sitecustomize` that this file hides."""
     here = Path(__file__).resolve().parent
@@ -78,6 +97,8 @@ def run_next() -> None:
 
 
 if __name__ == "sitecustomize":
-    # Before the frameworks' own functions at exit, which end their runtimes: those are registered with atexit.
-    getattr(threading, "_register_atexit", atexit.register)(write)
+    profile()
+    if "TRN_OBSERVE_DIR" in os.environ:
+        # Before the frameworks' own functions at exit, which end their runtimes: those are registered with atexit.
+        getattr(threading, "_register_atexit", atexit.register)(write)
     run_next()
