@@ -68,6 +68,7 @@ COMMANDS = {
         "trainium_cli.evidence.baseline_command", "Show the GPU plan to compare a Trainium plan with."
     ),
     "tco": LazyCommand("trainium_cli.evidence.tco_command", "Show what twelve months of a workload cost."),
+    "report": LazyCommand("trainium_cli.evidence.report_command", "Write the report of a pilot, with its decision."),
     "cost": LazyCommand("trainium_cli.money.cost_command", "Show past, current and expected costs of the cluster."),
     "audit": LazyCommand(
         "trainium_cli.cluster.audit_command",

@@ -41,7 +41,7 @@ WITHOUT_A_LABEL = {
 }
 """Actions whose name is not that of a call of ours, and why they are needed."""
 
-ASKING_NOBODY = {"types", "settings", "plan", "permissions", "local", "init", "setup", "explain", "assess"}
+ASKING_NOBODY = {"types", "settings", "plan", "permissions", "local", "init", "setup", "explain", "assess", "report"}
 """Commands that need no permission."""
 
 

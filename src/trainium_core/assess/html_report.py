@@ -3,21 +3,19 @@
 from collections.abc import Sequence
 from datetime import date
 
-from jinja2 import Environment, StrictUndefined
-
 from trainium_core.assess.findings import CANNOT_SEE, EFFORT, Assessment
-from trainium_core.assess.rules import FOLDER, Severity, rules, stacks
+from trainium_core.assess.rules import Severity, rules, stacks
+from trainium_core.html_page import html_page
 
 
 def as_html(found: Assessment, shown: Sequence[str], version: str, made: date) -> str:
     """The document of --format html, for the stacks that are shown."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((FOLDER / "report.html.j2").read_text(encoding="utf-8"))
     groups = {
         severity: {rule: here for rule, here in found.by_rule(shown).items() if rule.worst_of(shown) == severity}
         for severity in sorted(Severity, reverse=True)
     }
-    return template.render(
+    return html_page(
+        "assess/report.html.j2",
         found=found,
         shown=shown,
         stacks=stacks(),

@@ -1,4 +1,4 @@
-"""Numbers of records as text."""
+"""Numbers and names of records as text."""
 
 from math import floor, isfinite, log10
 
@@ -18,3 +18,8 @@ def number(value: float) -> str:
     digits = max(0, 3 - floor(log10(abs(value))))
     text = f"{value:.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def words(name: str) -> str:
+    """The name of a metric, such as usd_per_hour, in words."""
+    return " ".join(word.upper() if word in ("usd", "mfu") else word for word in name.split("_"))

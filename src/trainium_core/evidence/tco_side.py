@@ -6,6 +6,7 @@ from functools import cached_property
 from statistics import median
 
 from trainium_core.costs.estimate import CostLine, Estimate
+from trainium_core.evidence.numbers import words
 from trainium_core.evidence.record import LAB, Record
 from trainium_core.evidence.tco_file import Quantity, SideFile
 from trainium_core.facts import facts
@@ -184,7 +185,7 @@ def _throughput(prefix: str, name: str, record: Record, metric: str) -> Driver:
     low = None if found is None or not found.low or found.low <= 0 else found.low
     return Driver(
         key=f"{prefix}throughput",
-        label=f"{name}: {metric}",
+        label=f"{name}: {words(metric)}",
         unit="" if found is None else found.unit,
         value=value,
         low=low,

@@ -1,0 +1,181 @@
+"""`trn report`: the report of a pilot as one page, evidence packs and their verification."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from os import walk
+from pathlib import Path
+
+import click
+
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.invocation import Invocation, json_option, pass_invocation
+from trainium_cli.terminal import console, print_json, say
+from trainium_core.evidence.decision import GO, NO
+from trainium_core.evidence.folder import Evidence, read_evidence
+from trainium_core.evidence.pack import (
+    EVIDENCE_FOLDER,
+    MANIFEST,
+    REPORT,
+    STATEMENT,
+    digest,
+    manifest_of,
+    pack_problems,
+    statement_of,
+)
+from trainium_core.evidence.report import PilotReport, arrange, as_html
+
+_LARGEST_MIB = 64
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+_STYLES = {GO: "bold green", NO: "bold red"}
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=_FOLDER)
+@click.option(
+    "--compare", type=_FOLDER, metavar="DIR", help="Put the records of another pilot in this folder beside these."
+)
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="The page to write. Default: report.html."
+)
+@click.option(
+    "--pack",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write a new folder with the page, copies of all files, a manifest of their digests and an in-toto statement.",
+)
+@click.option("--verify", is_flag=True, help="Check that the files of a pack, DIR, are those it was written with.")
+@json_option
+@pass_invocation
+def report(
+    invocation: Invocation,
+    folders: tuple[Path, ...],
+    compare: Path | None,
+    output: Path | None,
+    pack: Path | None,
+    verify: bool,
+) -> ExitCode:
+    """Write the report of a pilot, with its decision.
+
+    Reads the records of this package in folders, the JSON of `trn assess` and contract.toml, and writes one HTML page without
+    scripts. The decision by the gates comes first. What is missing is named, and files that cannot be read are listed.
+
+    Exit code 0: go, or the pack is unchanged. 1: no, or the pack was changed. 3: not yet, something is not measured.
+    """
+    if verify:
+        if compare or output or pack or len(folders) > 1:
+            raise click.UsageError("--verify takes one DIR and no other option")
+        return _verify(*folders, as_json=invocation.as_json)
+    made = datetime.now(UTC)
+    evidence = read_evidence(_files(folders))
+    found = arrange(evidence, read_evidence(_files([compare])) if compare else None)
+    written = [] if pack is None else [_write_pack(pack, evidence, found, made)]
+    if not written or output is not None:
+        page = output or Path(REPORT)
+        page.write_text(_page(found, made, None), encoding="utf-8")
+        written.append(str(page))
+    if invocation.as_json:
+        print_json(_as_json(found))
+    else:
+        _show(found)
+        say(f"\nWritten: {', '.join(written)}")
+    return {GO: ExitCode.OK, NO: ExitCode.NOT_READY}.get(found.decision.verdict, ExitCode.UNKNOWN)
+
+
+def _files(folders: Sequence[Path]) -> Mapping[str, bytes]:
+    """Every file below the folders. With several folders, paths begin with the name of theirs.
+
+    Raises CliError for links, and for a file that is too large to be a record.
+    """
+    found = dict[str, bytes]()
+    names = [folder.resolve().name for folder in folders]
+    for at, folder in enumerate(folders):
+        prefix = "" if len(folders) == 1 else names[at] if names.count(names[at]) == 1 else f"{at + 1}-{names[at]}"
+        for path in _paths(folder):
+            found[(Path(prefix) / path.relative_to(folder)).as_posix()] = path.read_bytes()
+    return found
+
+
+def _paths(folder: Path) -> Sequence[Path]:
+    found = list[Path]()
+    for parent, folders, names in walk(folder):
+        for name in (*folders, *names):
+            path = Path(parent, name)
+            if path.is_symlink():
+                raise CliError(f"{path} is a link. A report is of files: copy it.", ExitCode.BAD_INPUT)
+        for name in names:
+            path = Path(parent, name)
+            if not path.is_file():
+                raise CliError(f"{path} is not a regular file.", ExitCode.BAD_INPUT)
+            if path.stat().st_size > _LARGEST_MIB * 2**20:
+                raise CliError(f"{path} has more than {_LARGEST_MIB} MiB: keep it elsewhere.", ExitCode.BAD_INPUT)
+            found.append(path)
+    return found
+
+
+def _page(found: PilotReport, made: datetime, manifest_digest: str | None) -> str:
+    return as_html(found, version=version("trainium-cdk"), made=f"{made:%Y-%m-%d %H:%M} UTC", digest=manifest_digest)
+
+
+def _write_pack(folder: Path, evidence: Evidence, found: PilotReport, made: datetime) -> str:
+    """Write the pack, and return what to say of it. Raises CliError for a folder that exists."""
+    copies = {f"{EVIDENCE_FOLDER}{path}": content for path, content in evidence.files.items()}
+    manifest = manifest_of(copies)
+    files = {**copies, MANIFEST: manifest, REPORT: _page(found, made, digest(manifest)).encode()}
+    statement = statement_of(
+        files,
+        made=f"{made:%Y-%m-%dT%H:%M:%SZ}",
+        version=version("trainium-cdk"),
+        decision=found.decision.verdict,
+    )
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError as error:
+        raise CliError(f"{folder} exists. A pack is a new folder.", ExitCode.BAD_INPUT) from error
+    for path, content in {**files, STATEMENT: statement}.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return f"{folder}, SHA-256 of its statement: {digest(statement)}"
+
+
+def _verify(folder: Path, *, as_json: bool) -> ExitCode:
+    files = _files([folder])
+    problems = list(pack_problems(files))
+    statement = digest(files[STATEMENT]) if STATEMENT in files else None
+    if as_json:
+        print_json({"problems": problems, "statement_sha256": statement})
+    elif problems:
+        for problem in problems:
+            say(f"{problem}.")
+    else:
+        say(f"{folder} is as it was written: {len(files)} files.")
+        say(f"SHA-256 of its statement: {statement}")
+        say("Compare this with the one that you were given: a pack that was written again has another.")
+    return ExitCode.NOT_READY if problems else ExitCode.OK
+
+
+def _show(found: PilotReport) -> None:
+    out = console()
+    out.print(f"Decision: {found.decision.verdict}", style=_STYLES.get(found.decision.verdict, "bold yellow"))
+    for reason in found.decision.reasons:
+        say(f"  {reason}")
+    say("")
+    for number, step in enumerate(found.steps, start=1):
+        say(f"{number}. {step.title} ({step.word}): {step.text}")
+    if found.lab_records:
+        say(f"\n{found.lab_records} of {len(found.records)} records are of the lab and decide nothing.")
+    for path, why in found.not_read.items():
+        out.print(f"warning: {path} was not read: {why}", style="yellow")
+
+
+def _as_json(found: PilotReport) -> Mapping[str, object]:
+    return {
+        "decision": found.decision.verdict,
+        "reasons": list(found.decision.reasons),
+        "steps": [{"title": step.title, "state": step.state, "text": step.text} for step in found.steps],
+        "records": {path: {"id": record.id, "side": record.side} for path, record in found.records.items()},
+        "not_measured": list(found.not_measured),
+        "not_read": dict(found.not_read),
+        "contradictions": list(found.contradictions),
+    }

@@ -1,0 +1,329 @@
+"""Charts of a report as inline SVG: colours come from the page's style sheet, and each has its data as a table.
+
+Every text becomes a text node of an XML tree, so a name in a record cannot become markup.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, isfinite, log10
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from trainium_core.evidence.numbers import number
+
+WIDTH = 400.0
+_LEFT, _RIGHT = 40.0, 10.0
+_ROW = 44.0
+_PLOT_HEIGHT = 190.0
+_CHARACTER = 6.7  # estimated width of a character at the size of labels
+_MOST_POINTS = 240
+_MOST_SWINGS = 8
+_SERIES = 6  # colours of the style sheet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A drawing with its data. `svg` is markup; all other texts are plain."""
+
+    title: str
+    description: str
+    svg: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dot:
+    """A value with its interval, if it has one. series: the number of its colour and shape."""
+
+    label: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    series: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """Points of a line. Lines with the same label share a place in the legend; detail: tells them apart."""
+
+    label: str
+    detail: str = ""
+    points: Sequence[tuple[float, float]]
+    series: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swing:
+    """The result when a driver has its low and its high value."""
+
+    label: str
+    low: float
+    high: float
+    low_text: str
+    high_text: str
+
+
+def dots(title: str, unit: str, rows: Sequence[Dot], *, limit: float | None = None, from_zero: bool = True) -> Chart:
+    """Values side by side on one axis. limit: a dashed line, such as that of a gate."""
+    ends = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
+    scale = _Scale.over([*ends, *([limit] if limit is not None else []), *([0.0] if from_zero else [])], 8, WIDTH - 8)
+    height = len(rows) * _ROW + 30
+    what = "; ".join(f"{row.label}: {_with_interval(row)} {unit}" for row in rows)
+    svg = _svg(title, what, height)
+    _ticks_below(svg, scale, height - 22, unit)
+    if limit is not None:
+        _line(svg, scale.at(limit), 2, scale.at(limit), height - 22, "limit")
+    for at, row in enumerate(rows):
+        top = at * _ROW
+        shown = f"{number(row.value)} {unit}"
+        _text(svg, 8, top + 16, _shortened(row.label, _fitting(shown)), "label")
+        _text(svg, WIDTH - 8, top + 16, shown, "value", "end")
+        middle = top + 31
+        if row.low is not None and row.high is not None:
+            low, high = scale.at(row.low), scale.at(row.high)
+            _line(svg, low, middle, high, middle, f"interval s{row.series % _SERIES}")
+            for end in (low, high):
+                _line(svg, end, middle - 5, end, middle + 5, f"interval s{row.series % _SERIES}")
+        _marker(svg, scale.at(row.value), middle, row.series)
+    return Chart(
+        title=title,
+        description=what,
+        svg=_markup(svg),
+        columns=("", unit, "low", "high"),
+        rows=[(row.label, number(row.value), _or_dash(row.low), _or_dash(row.high)) for row in rows],
+    )
+
+
+def curve(title: str, across: str, unit: str, lines: Sequence[Series]) -> Chart:
+    """Lines over steps, such as the loss of both sides."""
+    svg, described = _plot(title, across, lines)
+    rows = [
+        (
+            f"{line.label} {line.detail}".rstrip(),
+            number(line.points[0][1]),
+            number(line.points[-1][1]),
+            number(line.points[-1][0]),
+        )
+        for line in lines
+    ]
+    return Chart(
+        title=title,
+        description=described,
+        svg=svg,
+        columns=("", f"first {unit}", f"last {unit}", f"last {across}"),
+        rows=rows,
+    )
+
+
+def stacked(title: str, unit: str, rows: Mapping[str, Mapping[str, float]]) -> Chart:
+    """A bar per row, made of its parts, such as the phases of a run."""
+    parts = list(dict.fromkeys(part for row in rows.values() for part in row))
+    totals = {label: sum(row.values()) for label, row in rows.items()}
+    scale = _Scale.over([0.0, *totals.values()], 8, WIDTH - 8)
+    height = len(rows) * _ROW + 24
+    what = "; ".join(f"{label}: {number(total)} {unit}" for label, total in totals.items())
+    legend = list(_legend_places(parts))
+    legend_height = (legend[-1][2] + 20) if legend else 0
+    svg = _svg(title, what, height + legend_height)
+    _ticks_below(svg, scale, height - 16, unit)
+    for at, (label, row) in enumerate(rows.items()):
+        top, x = at * _ROW, scale.at(0)
+        shown = f"{number(totals[label])} {unit}"
+        _text(svg, 8, top + 16, _shortened(label, _fitting(shown)), "label")
+        _text(svg, WIDTH - 8, top + 16, shown, "value", "end")
+        for part, value in row.items():
+            width = scale.at(value) - scale.at(0)
+            bar = _rect(svg, x, top + 22, max(width - 1, 0.5), 14, f"fill s{parts.index(part) % _SERIES}")
+            SubElement(bar, "title").text = f"{label}, {part}: {number(value)} {unit}"
+            x += width
+    for part, left, top in legend:
+        _rect(svg, left, height + top + 5, 10, 10, f"fill s{parts.index(part) % _SERIES}")
+        _text(svg, left + 15, height + top + 14, part, "tick")
+    return Chart(
+        title=title,
+        description=what,
+        svg=_markup(svg),
+        columns=("", *parts, f"sum, {unit}"),
+        rows=[
+            (label, *(_or_dash(row.get(part)) for part in parts), number(totals[label])) for label, row in rows.items()
+        ],
+    )
+
+
+def tornado(title: str, unit: str, base: float, swings: Sequence[Swing]) -> Chart:
+    """How far each driver moves a result, the one that moves it most on top. The table has those that are not drawn."""
+    ordered = sorted(swings, key=lambda one: (-abs(one.high - one.low), one.label))
+    drawn = ordered[:_MOST_SWINGS]
+    ends = [end for one in drawn for end in (one.low, one.high)]
+    scale = _Scale.over([base, *ends], 8, WIDTH - 8)
+    height = len(drawn) * _ROW + 30
+    what = "; ".join(f"{one.label}: {number(one.low)} to {number(one.high)} {unit}" for one in ordered)
+    svg = _svg(title, f"Base {number(base)} {unit}. {what}", height + 18)
+    _ticks_below(svg, scale, height - 22, unit)
+    _line(svg, scale.at(base), 2, scale.at(base), height - 22, "limit")
+    for at, one in enumerate(drawn):
+        top = at * _ROW
+        given = f"{one.low_text} to {one.high_text}"
+        _text(svg, 8, top + 16, _shortened(one.label, _fitting(given)), "label")
+        _text(svg, WIDTH - 8, top + 16, given, "tick", "end")
+        for end, name in ((one.low, "low"), (one.high, "high")):
+            left, right = sorted((scale.at(base), scale.at(end)))
+            bar = _rect(svg, left, top + 23, right - left, 12, f"fill {name}")
+            SubElement(bar, "title").text = f"{one.label}: {number(end)} {unit}"
+    for name, left in (("low", 8.0), ("high", 150.0)):
+        _rect(svg, left, height + 3, 10, 10, f"fill {name}")
+        _text(svg, left + 15, height + 12, f"at the {name} value", "tick")
+    return Chart(
+        title=title,
+        description=f"Base {number(base)} {unit}. {what}",
+        svg=_markup(svg),
+        columns=("driver", "low", "high", f"{unit} at low", f"{unit} at high"),
+        rows=[(one.label, one.low_text, one.high_text, number(one.low), number(one.high)) for one in ordered],
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Scale:
+    """Values to coordinates, with round numbers as ticks."""
+
+    ticks: Sequence[float]
+    low: float
+    high: float
+    start: float
+    end: float
+
+    @classmethod
+    def over(cls, values: Iterable[float], start: float, end: float) -> "_Scale":
+        known = [value for value in values if isfinite(value)] or [0.0]
+        low, high = min(known), max(known)
+        if low == high:
+            low, high = (min(low, 0.0), max(high, 0.0)) if low else (0.0, 1.0)
+        step = _round_step((high - low) / 4)
+        first, last = floor(low / step), -floor(-high / step)
+        ticks = [at * step for at in range(int(first), int(last) + 1)]
+        return cls(ticks=ticks, low=ticks[0], high=ticks[-1], start=start, end=end)
+
+    def at(self, value: float) -> float:
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+
+def _round_step(rough: float) -> float:
+    power = 10.0 ** floor(log10(rough))
+    return next(factor * power for factor in (1, 2, 2.5, 5, 10) if rough <= factor * power * 1.0001)
+
+
+def _plot(title: str, across: str, lines: Sequence[Series]) -> tuple[str, str]:
+    named = {line.label: line.series for line in lines}
+    legend = list(_legend_places(list(named)))
+    top = legend[-1][2] + 26
+    bottom = top + _PLOT_HEIGHT
+    x_scale = _Scale.over([x for line in lines for x, _ in line.points], _LEFT, WIDTH - _RIGHT)
+    y_scale = _Scale.over([y for line in lines for _, y in line.points], bottom, top)
+    what = "; ".join(f"{line.label} {line.detail}".rstrip() for line in lines)
+    svg = _svg(title, what, bottom + 24)
+    for (label, left, above), series in zip(legend, named.values(), strict=True):
+        _marker(svg, left + 5, above + 9, series)
+        _text(svg, left + 15, above + 13, label, "tick")
+    for tick in y_scale.ticks:
+        _line(svg, _LEFT, y_scale.at(tick), WIDTH - _RIGHT, y_scale.at(tick), "grid")
+        _text(svg, _LEFT - 6, y_scale.at(tick) + 4, number(tick), "tick", "end")
+    _ticks_below(svg, x_scale, bottom, across, grid=False)
+    for line in lines:
+        places = [(x_scale.at(x), y_scale.at(y)) for x, y in _thinned(line.points)]
+        drawn = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+        SubElement(svg, "path", {"d": f"M{drawn}", "class": f"line s{line.series % _SERIES}"})
+        if len(places) == 1:
+            _marker(svg, *places[0], line.series)
+    return _markup(svg), what
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
+    """At most _MOST_POINTS of the points, with the first and the last."""
+    if len(points) <= _MOST_POINTS:
+        return points
+    places = (round(at * (len(points) - 1) / (_MOST_POINTS - 1)) for at in range(_MOST_POINTS))
+    return [points[place] for place in places]
+
+
+def _legend_places(labels: Sequence[str]) -> Iterator[tuple[str, float, float]]:
+    """Each label with its coordinates, in as many lines as they need."""
+    left, top = 8.0, 0.0
+    for label in labels:
+        shown = _shortened(label, 48)
+        width = 26 + len(shown) * _CHARACTER
+        if left > 8 and left + width > WIDTH:
+            left, top = 8.0, top + 18
+        yield (shown if shown == label else label), left, top
+        left += width
+
+
+def _ticks_below(svg: Element, scale: _Scale, y: float, unit: str, *, grid: bool = True) -> None:
+    for tick in scale.ticks:
+        x = scale.at(tick)
+        if grid:
+            _line(svg, x, 2, x, y, "grid")
+    shown = [scale.ticks[0], *([0.0] if scale.low < 0 < scale.high else []), scale.ticks[-1]]
+    if len(scale.ticks) > 2:
+        shown.insert(1, scale.ticks[len(scale.ticks) // 2])
+    for tick in dict.fromkeys(shown):
+        anchor = "start" if tick == scale.ticks[0] else "end" if tick == scale.ticks[-1] else "middle"
+        text = f"{number(tick)} {unit}" if tick == scale.ticks[-1] else number(tick)
+        _text(svg, scale.at(tick), y + 15, text, "tick", anchor)
+
+
+def _svg(title: str, description: str, height: float) -> Element:
+    svg = Element(
+        "svg",
+        {"viewBox": f"0 0 {WIDTH:g} {height:g}", "role": "img"},
+    )
+    SubElement(svg, "title").text = title
+    SubElement(svg, "desc").text = description
+    return svg
+
+
+def _line(svg: Element, x1: float, y1: float, x2: float, y2: float, name: str) -> None:
+    ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
+    SubElement(svg, "line", {**{key: f"{value:.1f}" for key, value in ends.items()}, "class": name})
+
+
+def _rect(svg: Element, x: float, y: float, width: float, height: float, name: str) -> Element:
+    sizes = {"x": x, "y": y, "width": width, "height": height}
+    return SubElement(svg, "rect", {**{key: f"{value:.1f}" for key, value in sizes.items()}, "class": name})
+
+
+def _text(svg: Element, x: float, y: float, text: str, name: str, anchor: str = "start") -> None:
+    placed = {"x": f"{x:.1f}", "y": f"{y:.1f}", "class": name, "text-anchor": anchor}
+    SubElement(svg, "text", placed).text = text
+
+
+def _marker(svg: Element, x: float, y: float, series: int) -> None:
+    """A circle, a square or a diamond: a series is told by its shape as well as by its colour."""
+    shapes = (
+        f"M{x - 5:.1f} {y:.1f}a5 5 0 1 0 10 0a5 5 0 1 0 -10 0",
+        f"M{x - 4.5:.1f} {y - 4.5:.1f}h9v9h-9z",
+        f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z",
+    )
+    SubElement(svg, "path", {"d": shapes[series % len(shapes)], "class": f"fill s{series % _SERIES}"})
+
+
+def _markup(svg: Element) -> str:
+    return tostring(svg, encoding="unicode")
+
+
+def _with_interval(row: Dot) -> str:
+    if row.low is None or row.high is None:
+        return number(row.value)
+    return f"{number(row.value)} ({number(row.low)} to {number(row.high)})"
+
+
+def _or_dash(value: float | None) -> str:
+    return "—" if value is None else number(value)
+
+
+def _fitting(beside: str) -> int:
+    """How many characters fit into a row beside a text at its end."""
+    return max(4, int((WIDTH - 24) / _CHARACTER) - len(beside))
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,73 @@
+"""Numbers of records as a report shows them, and in which order."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from trainium_core.evidence.numbers import number, words
+from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM, Metric, Record
+
+SIDES: Mapping[str, str] = {TRAINIUM: "Trainium", GPU: "GPU", CPU: "CPU", LAB: "lab"}
+"""What each side is called."""
+
+PERFORMANCE, RECOVERY, COST = "Performance", "Recovery", "Cost"
+
+SERIES = tuple(SIDES)
+_RECOVERING = ("recover", "restart")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A metric of a record."""
+
+    name: str
+    metric: Metric
+    record: Record
+
+    @property
+    def title(self) -> str:
+        return words(self.name)
+
+    @property
+    def section(self) -> str:
+        if "USD" in self.metric.unit:
+            return COST
+        return RECOVERY if any(word in self.name for word in _RECOVERING) else PERFORMANCE
+
+    @property
+    def text(self) -> str:
+        if self.metric.value is None:
+            return "unknown"
+        return f"{number(self.metric.value)} {self.metric.unit}".rstrip()
+
+    @property
+    def interval(self) -> str:
+        metric = self.metric
+        if metric.low is None or metric.high is None or metric.level is None:
+            return ""
+        return f"{number(metric.low)} to {number(metric.high)} ({metric.level:.0%})"
+
+    @property
+    def basis(self) -> str:
+        """Where the number is from, or why there is none."""
+        metric = self.metric
+        if metric.value is None:
+            return metric.why_null or ""
+        parts = (metric.origin, metric.method, metric.source, metric.date, metric.why_null)
+        return ", ".join(dict.fromkeys(part for part in parts if part))
+
+
+def side_of(record: Record) -> str:
+    """The side and its machines, such as "Trainium, 2 x trn2.48xlarge"."""
+    hardware = record.hardware
+    machines = f"{hardware.nodes} x {hardware.type}" if hardware.nodes else hardware.type
+    return f"{SIDES[record.side]}, {machines}"
+
+
+def by_side(records: Iterable[Record]) -> Sequence[Record]:
+    """Trainium first, the lab last."""
+    return sorted(records, key=lambda record: (SERIES.index(record.side), record.made, record.id))
+
+
+def figures_of(section: str, figures: Iterable[Figure]) -> Sequence[Figure]:
+    ordered = [figure for figure in figures if figure.section == section]
+    return sorted(ordered, key=lambda one: (one.name, SERIES.index(one.record.side), one.record.made, one.record.id))

@@ -1,0 +1,224 @@
+"""What files of a pilot hold: records, assessments, answers about the contract, and what could not be read."""
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import PurePosixPath
+from typing import Any, cast
+
+from trainium_core.assess.report_formats import JSON_SCHEMA as ASSESS_SCHEMA
+from trainium_core.assess.rules import STACKS, Severity
+from trainium_core.evidence.record import SCHEMA, Record, RecordError, read_record
+
+CONTRACT_FILE = "contract.toml"
+MANIFEST_SCHEMA = "trainium-pack/1"
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+
+_ANSWER_KEYS = ("answer", "who", "date", "document")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A rule of `trn assess` that found something. severity: by stack."""
+
+    rule: str
+    title: str
+    fix: str
+    effort: str
+    severity: Mapping[str, str]
+    places: int
+
+    @property
+    def worst(self) -> Severity:
+        return max((Severity[name] for name in self.severity.values()), default=Severity.none)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """A stack of an assessment."""
+
+    key: str
+    title: str
+    verdict: str
+    support: str
+    worst: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssessedCode:
+    """The document of `trn assess --format json`."""
+
+    path: str
+    files: int
+    lines: int
+    stacks: tuple[Stack, ...]
+    kinds: tuple[Kind, ...]
+    unknown_libraries: tuple[str, ...]
+    not_read: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An answer to a question about the contract."""
+
+    answer: str
+    who: str
+    date: str
+    document: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The files of a pilot by path, and what they hold.
+
+    Attributes:
+        records: By path, the oldest first. Copies of the same record count once.
+        not_read: Why a file was not read that may be a record, by path.
+        foreign: JSON of other schemas, by path.
+        contradictions: Files that do not belong together, one sentence each without a period.
+    """
+
+    files: Mapping[str, bytes]
+    records: Mapping[str, Record]
+    assessed: tuple[AssessedCode, ...]
+    answers: Mapping[str, Answer]
+    not_read: Mapping[str, str]
+    foreign: Mapping[str, str]
+    contradictions: tuple[str, ...]
+
+
+def read_evidence(files: Mapping[str, bytes]) -> Evidence:
+    """What files hold. It never raises: a file that cannot be read is named with the reason."""
+    records, assessed = dict[str, Record](), list[AssessedCode]()
+    answers, not_read, foreign = dict[str, Answer](), dict[str, str](), dict[str, str]()
+    for path, content in sorted(files.items()):
+        name = PurePosixPath(path).name
+        try:
+            if name == CONTRACT_FILE:
+                answers |= _answers(content)
+            elif path.endswith(".json"):
+                read = _document(path, content)
+                if isinstance(read, Record):
+                    records[path] = read
+                elif read is not None:
+                    assessed.append(read)
+        except _ForeignError as error:
+            foreign[path] = str(error)
+        except RecordError as error:
+            not_read[path] = str(error)
+    inputs = {one.sha256 for record in records.values() for one in record.inputs}
+
+    def _but_inputs(reasons: Mapping[str, str]) -> Mapping[str, str]:
+        """Without the files that records are based on."""
+        return {path: why for path, why in reasons.items() if sha256(files[path]).hexdigest() not in inputs}
+
+    kept, contradictions = _distinct(records)
+    return Evidence(
+        files=files,
+        records=kept,
+        assessed=tuple(assessed),
+        answers=answers,
+        not_read=_but_inputs(not_read),
+        foreign=_but_inputs(foreign),
+        contradictions=(*contradictions, *_changed_inputs(files, kept)),
+    )
+
+
+class _ForeignError(RecordError):
+    """JSON that is not of this package."""
+
+
+def _document(path: str, content: bytes) -> Record | AssessedCode | None:
+    """A record or an assessment; None for the parts of a pack. Raises RecordError."""
+    try:
+        raw = json.loads(content)
+    except (ValueError, RecursionError):
+        raw = None
+    document = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
+    if document.get("schema") == MANIFEST_SCHEMA or document.get("_type") == STATEMENT_TYPE:
+        return None
+    if raw is not None and document.get("schema") not in (SCHEMA, ASSESS_SCHEMA):
+        raise _ForeignError("it has another schema than those of records and assessments")
+    if document.get("schema") != ASSESS_SCHEMA:
+        return read_record(content)
+    try:
+        return _assessed(path, document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(f"not a whole document of {ASSESS_SCHEMA}: {error!r}") from error
+
+
+def _assessed(path: str, document: Mapping[str, Any]) -> AssessedCode:
+    shown = {key: document["stacks"][key] for key in STACKS if key in document["stacks"]}
+    counts = [str(one["rule"]) for one in document["findings"]]
+    kinds = [
+        Kind(
+            rule=name,
+            title=str(rule["title"]),
+            fix=str(rule["fix"]),
+            effort=str(rule["effort"]),
+            severity={key: Severity[rule["severity"][key]].name for key in shown},
+            places=counts.count(name),
+        )
+        for name, rule in document["rules"].items()
+        if name in counts
+    ]
+    return AssessedCode(
+        path=path,
+        files=int(document["files"]),
+        lines=int(document["lines"]),
+        stacks=tuple(
+            Stack(
+                key=key,
+                title=str(stack["title"]),
+                verdict=str(stack["verdict"]),
+                support=f"{stack['support']} ({stack['source']}, {stack['date']})",
+                worst=next(iter(stack["kinds"]), Severity.none.name),
+            )
+            for key, stack in shown.items()
+        ),
+        kinds=tuple(sorted(kinds, key=lambda kind: (-kind.worst, -kind.places, kind.rule))),
+        unknown_libraries=tuple(map(str, document["unknown_libraries"])),
+        not_read=len(document["not_read"]),
+    )
+
+
+def _answers(content: bytes) -> Mapping[str, Answer]:
+    """Raises RecordError."""
+    try:
+        tables = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RecordError(f"not TOML: {error}") from error
+    found = dict[str, Answer]()
+    for key, table in tables.items():
+        given = cast("dict[str, Any]", table) if isinstance(table, dict) else {}
+        if not given.get("answer") or not set(given) <= set(_ANSWER_KEYS):
+            raise RecordError(f"{key} must be a table with {', '.join(_ANSWER_KEYS)}")
+        found[key] = Answer(**{name: str(given.get(name, "")) for name in _ANSWER_KEYS})
+    return found
+
+
+def _distinct(records: Mapping[str, Record]) -> tuple[Mapping[str, Record], Sequence[str]]:
+    """Each record once, the oldest first; and the records that have the ID of another."""
+    kept, problems = dict[str, Record](), list[str]()
+    for path, record in sorted(records.items(), key=lambda item: (item[1].made, item[0])):
+        if record in kept.values():
+            continue
+        same = next((other for other, one in kept.items() if one.id == record.id), None)
+        if same is not None:
+            problems.append(f"{path} and {same} differ and have the same id, {record.id}")
+        kept[path] = record
+    return kept, problems
+
+
+def _changed_inputs(files: Mapping[str, bytes], records: Mapping[str, Record]) -> Iterator[str]:
+    """Inputs of records that are among the files by name, but only with another content."""
+    digests = dict[str, set[str]]()
+    for path, content in files.items():
+        digests.setdefault(PurePosixPath(path).name, set()).add(sha256(content).hexdigest())
+    for path, record in records.items():
+        for one in record.inputs:
+            there = digests.get(PurePosixPath(one.path).name)
+            if there and one.sha256 not in there:
+                yield f"{path} is based on another {one.path} than the one here: it was changed, or is of another pilot"

@@ -1,0 +1,22 @@
+"""Reports as one HTML page that needs nothing else: no script, no font, no other file."""
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from trainium_core.facts import DATA
+
+
+def html_page(template: str, **values: Any) -> str:
+    """The page of a template in data/, which extends page.html.j2. Every value is escaped.
+
+    Texts of records may hold characters that UTF-8 cannot encode: they become question marks.
+    """
+    return _environment().get_template(template).render(**values).encode("utf-8", "replace").decode()
+
+
+@cache
+def _environment() -> Environment:
+    loader = FileSystemLoader(DATA)
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -1,0 +1,92 @@
+"""`trn report`: exit codes by the decision, the page, packs and their verification."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import run
+from tests.core.test_pilot_report import GOOD, GPU, gate
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.evidence.record import NOT_MET, Record, record_text
+
+
+@pytest.fixture
+def pilot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "pilot"
+    folder.mkdir()
+    (folder / "trn.json").write_text(record_text(GOOD))
+    (folder / "gpu.json").write_text(record_text(GPU))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("record", "code"),
+    [
+        (GOOD, ExitCode.OK),
+        (replace(GOOD, gates=(gate(NOT_MET),)), ExitCode.NOT_READY),
+        (replace(GOOD, gates=()), ExitCode.UNKNOWN),
+    ],
+)
+def test_exit_code_is_the_decision(record: Record, code: int, pilot: Path) -> None:
+    (pilot / "trn.json").write_text(record_text(record))
+    ended = run("report", "pilot")
+    assert ended.exit_code == code, ended.output
+    assert "Written: report.html" in ended.output
+    assert (pilot.parent / "report.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.usefixtures("pilot")
+def test_json_holds_decision_and_steps() -> None:
+    printed = json.loads(run("report", "pilot", "--json", "--output", "page.html").stdout)
+    assert printed["decision"] == "go"
+    assert len(printed["steps"]) == 6
+    assert Path("page.html").is_file()
+
+
+def test_several_folders_are_one_pilot(pilot: Path) -> None:
+    other = pilot.parent / "more"
+    other.mkdir()
+    (pilot / "gpu.json").rename(other / "gpu.json")
+    printed = json.loads(run("report", "pilot", "more", "--json").stdout)
+    assert sorted(printed["records"]) == ["more/gpu.json", "pilot/trn.json"]
+
+
+@pytest.mark.usefixtures("pilot")
+def test_pack_is_verified_and_names_what_was_changed() -> None:
+    assert run("report", "pilot", "--pack", "pack").exit_code == ExitCode.OK
+    assert not Path("report.html").exists()
+    unchanged = run("report", "--verify", "pack")
+    assert unchanged.exit_code == ExitCode.OK, unchanged.output
+    Path("pack/evidence/gpu.json").write_text("{}")
+    changed = run("report", "--verify", "pack", "--json")
+    assert changed.exit_code == ExitCode.NOT_READY
+    assert any("evidence/gpu.json was truncated" in one for one in json.loads(changed.stdout)["problems"])
+
+
+@pytest.mark.usefixtures("pilot")
+def test_pack_never_replaces_a_folder() -> None:
+    ended = run("report", "pilot", "--pack", "pilot")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "A pack is a new folder" in ended.stderr
+
+
+def test_link_in_a_folder_is_refused(pilot: Path) -> None:
+    (pilot / "link.json").symlink_to("/etc/hostname")
+    ended = run("report", "pilot")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "is a link" in ended.stderr
+
+
+@pytest.mark.usefixtures("pilot")
+def test_verify_takes_one_folder_and_no_option() -> None:
+    for more in (("pilot",), ("--output", "x.html"), ("--compare", "pilot"), ("--pack", "x")):
+        assert run("report", "--verify", "pilot", *more).exit_code == ExitCode.BAD_INPUT
+
+
+@pytest.mark.usefixtures("pilot")
+def test_other_pilot_is_put_beside_this_one() -> None:
+    assert run("report", "pilot", "--compare", "pilot").exit_code == ExitCode.OK
+    assert "Beside the other pilot" in Path("report.html").read_text()

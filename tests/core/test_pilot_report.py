@@ -1,0 +1,352 @@
+"""The report of a pilot: what decides, what never decides, and that nothing in a record becomes markup."""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core.evidence_records import GPU_SIDE, LAB_SIDE, TRAINIUM_SIDE, with_metric, with_workload
+from tests.core.test_tco import side, stated
+from trainium_core.assess.findings import Assessment, Finding
+from trainium_core.assess.report_formats import as_json as assess_json
+from trainium_core.assess.rules import STACKS
+from trainium_core.evidence.decision import GO, NO, NOT_YET, decide
+from trainium_core.evidence.folder import Evidence, read_evidence
+from trainium_core.evidence.record import (
+    LAB,
+    MET,
+    NOT_MEASURED,
+    NOT_MET,
+    STATES,
+    TRAINIUM,
+    Fidelity,
+    Gate,
+    Metric,
+    Record,
+    Run,
+    Tool,
+    record_text,
+    unknown,
+)
+from trainium_core.evidence.report import arrange, as_html
+from trainium_core.evidence.tco import tco, tco_records
+from trainium_core.evidence.tco_file import read_tco_file
+from trainium_core.facts import DATA
+
+
+def gate(state: str, name: str = "tokens_per_second", limit: str = ">= 5") -> Gate:
+    return Gate(name=name, limit=limit, value=None if state == NOT_MEASURED else 10.0, state=state)
+
+
+def fidelity(state: str) -> Fidelity:
+    value = None if state == NOT_MEASURED else 0.01
+    return Fidelity(method="loss", reference="lm-p5", value=value, limit=0.02, state=state)
+
+
+GOOD = replace(
+    TRAINIUM_SIDE,
+    gates=(gate(MET),),
+    fidelity=(fidelity(MET),),
+    inputs=(),
+    runs=tuple(Run(phases={"compile_cold": 30.0, "step": 60.0}, loss=((1.0, 4.0), (2.0, 3.0))) for _ in range(3)),
+)
+GPU = replace(GPU_SIDE, gates=(), inputs=(), runs=GOOD.runs)
+LATER = "2026-12-01T00:00:00Z"
+LAB_RECORD = replace(LAB_SIDE, inputs=(), runs=GOOD.runs)
+
+
+def files_of(*records: Record) -> dict[str, bytes]:
+    return {f"{at}-{record.id.encode('utf-8', 'replace').hex()}.json": record_text(record).encode("utf-8", "replace")
+            for at, record in enumerate(records)}  # fmt: skip
+
+
+def evidence(*records: Record, **files: bytes) -> Evidence:
+    return read_evidence({**files_of(*records), **{name.replace("_", "."): content for name, content in files.items()}})
+
+
+def page(found: Evidence, other: Evidence | None = None) -> str:
+    return as_html(arrange(found, other), version="1", made="2026-11-24", digest="ab" * 32)
+
+
+def assessed() -> bytes:
+    finding = Finding(path="train.py", line=1, column=1, end_line=1, end_column=5, rule="C02", code="x.cuda()")
+    found = Assessment(files=1, lines=10, findings=[finding], unreadable=[], comments=[], unknown={"odd": "train.py:1"})
+    return json.dumps(assess_json(found, STACKS, "1")).encode()
+
+
+def twelve_months() -> Sequence[Record]:
+    file = read_tco_file(stated(side("trn"), side("gpu", usd_hour=50)))
+    found = tco(file, (GOOD, GPU), (None, None))
+    return tuple(tco_records(found, made="2026-11-24T13:00:00Z", tool=Tool(version="1"), inputs=()))
+
+
+WHOLE = evidence(GOOD, GPU, *twelve_months(), assess_json=assessed())
+
+
+def test_all_gates_met_on_trainium_is_go() -> None:
+    assert decide(WHOLE).verdict == GO
+    assert [step.state for step in arrange(WHOLE).steps] == [MET] * 6
+
+
+@given(gates=st.lists(st.sampled_from(STATES)), checks=st.lists(st.sampled_from(STATES)))
+def test_decision_follows_the_states_of_trainium(gates: list[str], checks: list[str]) -> None:
+    record = replace(
+        GOOD,
+        gates=tuple(gate(state, f"gate_{at}") for at, state in enumerate(gates)),
+        fidelity=tuple(replace(fidelity(state), method=f"check {at}") for at, state in enumerate(checks)),
+    )
+    verdict = decide(evidence(record)).verdict
+    if NOT_MET in (*gates, *checks):
+        assert verdict == NO
+    elif gates and checks and set(gates) | set(checks) == {MET}:
+        assert verdict == GO
+    else:
+        assert verdict == NOT_YET
+
+
+@given(
+    verdict=st.sampled_from(STATES),
+    others=st.lists(st.tuples(st.sampled_from([GPU, LAB_RECORD]), st.sampled_from(STATES)), min_size=1, max_size=4),
+)
+def test_records_of_other_sides_never_change_the_decision(verdict: str, others: list[tuple[Record, str]]) -> None:
+    own = replace(GOOD, gates=(gate(verdict),))
+    added = [
+        replace(
+            record, id=f"other-{at}", made="2026-12-01T00:00:00Z", gates=(gate(state),), fidelity=(fidelity(state),)
+        )
+        for at, (record, state) in enumerate(others)
+    ]
+    alone, together = decide(evidence(own)), decide(evidence(own, *added))
+    assert (alone.verdict, alone.reasons) == (together.verdict, together.reasons)
+    assert decide(evidence(*added)).verdict == NOT_YET
+
+
+def test_gate_of_the_lab_says_that_it_does_not_decide() -> None:
+    (own, other) = decide(evidence(replace(GOOD, fidelity=()), replace(LAB_RECORD, gates=(gate(NOT_MET),)))).judged
+    assert {own.aside, other.aside} == {"", "measured in the lab, not on Trainium"}
+
+
+def test_newest_record_decides_on_a_gate() -> None:
+    first = replace(GOOD, id="first", gates=(gate(NOT_MET),))
+    second = replace(GOOD, id="second", made="2026-11-25T12:00:00Z")
+    assert decide(evidence(first, second)).verdict == GO
+    assert decide(evidence(replace(first, made="2026-11-26T12:00:00Z"), second)).verdict == NO
+
+
+def test_limit_that_was_moved_is_no_go() -> None:
+    first = replace(GOOD, id="first", gates=(gate(NOT_MET, limit=">= 50"),))
+    second = replace(GOOD, id="second", made="2026-11-25T12:00:00Z")
+    decision = decide(evidence(first, second))
+    assert decision.verdict == NOT_YET
+    assert "The limit of tokens_per_second was >= 50 in first, and is >= 5 in second" in decision.reasons
+
+
+MISSING = {
+    "trainium": (evidence(GPU), "No record of Trainium has a gate"),
+    "gpu": (evidence(GOOD), "no record of a GPU"),
+    "gates": (evidence(replace(GOOD, gates=())), "No record of Trainium has a gate"),
+    "fidelity": (evidence(replace(GOOD, fidelity=())), "No record of Trainium compares results"),
+    "assessment": (evidence(GOOD, GPU), "no assessment"),
+    "twelve months": (evidence(GOOD, GPU), "Not computed: no record of trn tco"),
+    "recovery": (WHOLE, "Not measured: no record has a number of this kind"),
+    "contract": (WHOLE, '<span class="tag amber">open</span>'),
+    "everything": (evidence(), "No record of Trainium has a gate"),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_missing_input_gives_a_report_that_says_so(name: str) -> None:
+    found, said = MISSING[name]
+    assert said in page(found)
+
+
+def test_truncated_record_is_named_and_is_no_go() -> None:
+    found = evidence(GOOD, broken_json=record_text(GPU).encode()[:300])
+    assert decide(found).verdict == NOT_YET
+    assert "broken.json" in page(found)
+    assert "truncated" in found.not_read["broken.json"]
+
+
+def test_json_of_other_programs_is_listed_and_decides_nothing() -> None:
+    found = evidence(GOOD, package_json=b'{"name": "x"}')
+    assert decide(found).verdict == GO
+    assert "package.json" in page(found)
+
+
+def test_two_records_with_one_id_are_no_go() -> None:
+    found = evidence(GOOD, replace(GOOD, gates=(gate(MET, limit=">= 1"),)))
+    assert decide(found).verdict == NOT_YET
+    assert any("have the same id, lm-trn2" in one for one in found.contradictions)
+    assert evidence(GOOD, GOOD).contradictions == ()
+
+
+def test_changed_file_of_gates_is_no_go() -> None:
+    based = replace(TRAINIUM_SIDE, gates=GOOD.gates, fidelity=GOOD.fidelity)
+    found = evidence(based, bench_toml=b"gates = {}")
+    assert decide(found).verdict == NOT_YET
+    assert any("is based on another bench.toml" in one for one in found.contradictions)
+    assert evidence(based).contradictions == ()
+
+
+class Parsed(HTMLParser):
+    """Elements of a page, and its rows of figures with the words in them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.figures: list[tuple[str, str]] = []
+        self.words: list[str] = []
+        self._side: str | None = None
+        self._row: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag == "tr":
+            self._side, self._row = dict(attrs).get("data-side"), []
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "tr" and self._side is not None:
+            self.figures.append((self._side, " ".join(self._row)))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+        self._row.append(data)
+
+
+PLAIN = Parsed(page(WHOLE, WHOLE))
+
+
+@settings(max_examples=40)
+@given(text=st.text(min_size=1), why=st.text(min_size=1))
+def test_no_text_of_a_record_becomes_markup(text: str, why: str) -> None:
+    nasty = replace(
+        with_workload(GOOD, name=text, model=text),
+        id=text,
+        gates=(gate(NOT_MET, text, text),),
+        fidelity=(replace(fidelity(MET), method=text, reference=text),),
+        metrics={**GOOD.metrics, text: Metric(value=1.0, unit=text, origin="measured"), "other": unknown("s", why)},
+        runs=(Run(job=text, phases={text: 1.0}, excluded=text), Run(phases={text: 1.0}, loss=((1.0, 2.0),))),
+        warnings=(text,),
+    )
+    marked = Parsed(page(evidence(nasty, GPU, assess_json=assessed()), evidence(nasty)))
+    assert marked.tags <= PLAIN.tags | {"h3", "br", "strong"}
+    assert marked.attributes <= PLAIN.attributes
+
+
+def test_markup_in_names_is_shown_as_text() -> None:
+    name = '<script>alert("x")</script><img src=x onerror=alert(1)>'
+    shown = page(evidence(with_workload(replace(GOOD, id=name), name=name)))
+    assert not Parsed(shown).tags & {"script", "img"}
+    assert name in "".join(Parsed(shown).words)
+
+
+def test_page_loads_nothing() -> None:
+    shown = page(WHOLE, WHOLE)
+    assert not PLAIN.tags & {"script", "link", "img", "iframe", "object", "embed", "form", "base"}
+    assert not PLAIN.attributes & {"src", "onload", "style", "srcset"}
+    assert "url(" not in shown
+    assert "@import" not in shown
+    assert "http" not in shown.replace("https://awsdocs", "")
+
+
+RECORDS = st.lists(
+    st.tuples(st.sampled_from([GOOD, GPU, LAB_RECORD]), st.floats(0.001, 1e9), st.booleans(), st.integers(1, 3)),
+    min_size=1,
+    max_size=6,
+)
+
+
+def varied(rows: Sequence[tuple[Record, float, bool, int]]) -> Sequence[Record]:
+    return [
+        replace(
+            with_workload(with_metric(record, value=value, low=value * 0.9, high=value * 1.1), seq=seq),
+            id=f"r{at}",
+            gates=(gate(MET),) if gated else (),
+        )
+        for at, (record, value, gated, seq) in enumerate(rows)
+    ]
+
+
+@settings(max_examples=40)
+@given(rows=RECORDS)
+def test_lab_number_is_always_marked_and_shares_no_chart(rows: list[Any]) -> None:
+    records = varied(rows)
+    found = evidence(*records)
+    for of_side, words in Parsed(page(found, found)).figures:
+        assert (of_side == LAB) == (" lab " in f" {words.split(':')[0]} ")
+    lab_ids = {f"({record.id})" for record in records if record.side == LAB}
+    for charts in arrange(found).charts.values():
+        for chart in charts:
+            of_lab = {any(one in row[0] for one in lab_ids) for row in chart.rows}
+            assert of_lab in ({True}, {False})
+            assert (of_lab == {True}) == ("in the lab" in chart.title)
+
+
+@settings(max_examples=40)
+@given(rows=RECORDS)
+def test_only_comparable_records_share_an_axis(rows: list[Any]) -> None:
+    records = varied(rows)
+    seqs = {f"({record.id})": record.workload.seq for record in records}
+    for chart in arrange(evidence(*records)).charts["Performance"]:
+        if "tokens per second" in chart.title:
+            assert len({seq for row in chart.rows for one, seq in seqs.items() if row[0].endswith(one)}) == 1
+
+
+def test_other_pilot_has_a_ratio_only_if_it_is_comparable() -> None:
+    slower = with_metric(replace(GOOD, id="other"), value=5.0, low=4.0, high=6.0)
+    (same,) = arrange(evidence(GOOD), evidence(slower)).other.figures  # pyright: ignore[reportOptionalMemberAccess]
+    assert same.ratio == "2"
+    longer = with_workload(slower, seq=256)
+    shown = page(evidence(GOOD), evidence(longer))
+    assert "not comparable: seq (128 against 256)" in shown
+
+
+def test_answers_about_the_contract_are_shown() -> None:
+    answer = b'[capacity]\nanswer = "Capacity Blocks"\nwho = "buyer"\ndate = 2026-11-20\n'
+    shown = page(evidence(GOOD, contract_toml=answer))
+    assert "<strong>Capacity Blocks</strong>" in shown
+    assert "buyer, 2026-11-20" in shown
+    assert "contract.toml" in evidence(GOOD, contract_toml=b"[capacity]\nwho = 1\n").not_read
+
+
+def test_every_reason_and_warning_is_on_the_page() -> None:
+    record = replace(GOOD, metrics={**GOOD.metrics, "p99": unknown("s", "300 samples")}, warnings=("clocks differ",))
+    shown = page(evidence(record, LAB_RECORD))
+    for said in ("300 samples", "clocks differ", "1 of 2 records are of the lab", "abab"):
+        assert said in shown
+
+
+def test_twelve_months_show_lines_saving_and_sensitivity() -> None:
+    report = arrange(WHOLE)
+    assert [chart.title for chart in report.charts["Cost"]] == [
+        "twelve months, known lines",
+        "sensitivity of the saving",
+    ]
+    (sensitivity,) = [chart for chart in report.charts["Cost"] if "sensitivity" in chart.title]
+    assert any(row[:3] == ("trn: engineering days", "15", "60 days") for row in sensitivity.rows)
+    assert "Break-even" in page(WHOLE)
+
+
+def test_lab_side_of_a_trainium_id_stays_the_labs() -> None:
+    record: Mapping[str, Any] = json.loads(record_text(LAB_RECORD))
+    forged = json.dumps({**record, "side": TRAINIUM}).encode()
+    assert "only the lab's begins with lab:" in evidence(forged_json=forged).not_read["forged.json"]
+
+
+def test_contract_of_the_guide_is_read() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "report.md").read_text()
+    (example,) = re.findall(r"^```toml\n(.*?)^```", guide, flags=re.MULTILINE | re.DOTALL)
+    found = evidence(contract_toml=example.encode())
+    assert set(found.answers) == {"capacity", "exit"}
+    assert all(f"`{key}`" in guide for key in tomllib.loads((DATA / "evidence" / "contract.toml").read_text()))
