@@ -57,7 +57,7 @@ def report(
 ) -> ExitCode:
     """Write the report of a pilot, with its decision.
 
-    Reads the records of this package in folders, the JSON of `trn assess` and contract.toml, and writes one HTML page without
+    Reads the records of this package, the JSON of `trn assess` and contract.toml, and writes one HTML page without
     scripts. The decision by the gates comes first. What is missing is named, and files that cannot be read are listed.
 
     Exit code 0: go, or the pack is unchanged. 1: no, or the pack was changed. 3: not yet, something is not measured.
