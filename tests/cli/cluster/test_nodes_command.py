@@ -99,7 +99,7 @@ def test_watch_starts_before_the_group_exists(account: FakeNodes) -> None:
 def test_failed_nodes_are_explained_once_per_error(account: FakeNodes) -> None:
     account.answers = [deployed(stored(A, "failed", "no driver"), stored(B, "failed", "no EFA"))]
     shown = run("nodes", *GOOD).stdout
-    assert shown.count("Cause: a node found something wrong with itself") == 1
+    assert shown.count("Cause: a node failed one of its checks") == 1
     assert shown.index("Cause:") < shown.index("Fix:   run `trn deploy` again")
 
 

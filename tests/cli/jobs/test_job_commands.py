@@ -277,7 +277,7 @@ def test_failed_job_is_explained_by_its_end(cluster: Cluster) -> None:
     shown = [ended, run("jobs", *TWO, job.id), run("logs", *TWO, job.id)]
     for one in shown:
         assert (
-            "Cause: the code asks for CUDA or NCCL, which Trainium does not have.\nFix:   run `trn assess`"
+            "Cause: the code requests CUDA or NCCL, which Trainium does not have.\nFix:   run `trn assess`"
             in one.stderr
         )
 
