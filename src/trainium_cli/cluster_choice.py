@@ -136,7 +136,7 @@ def _gone(name: str | None, region: str, found: ClusterStacks) -> LocatedCluster
 
 
 def _only_nodes(invocation: Invocation, name: str | None, region: str, found: ClusterStacks) -> LocatedCluster | None:
-    """A named cluster of which no stack is left, but nodes. Prints a note."""
+    """A named cluster that has nodes but no stack. Prints a note."""
     if name is None or found.not_read or any(stack.cluster == name for stack in found.stacks):
         return None
     if not _nodes(invocation, region, name):

@@ -102,7 +102,7 @@ def trn(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run the command."""
-    if sys.argv[1:2] == ["local"]:  # which ends what it has started
+    if sys.argv[1:2] == ["local"]:  # This ends what it has started.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     else:
         handle_interrupts()
@@ -115,4 +115,4 @@ def main() -> None:
             exit_immediately(ExitCode.INTERRUPTED)
         raise
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over; Python would otherwise show a traceback
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # The command has ended; Python would otherwise show a traceback.

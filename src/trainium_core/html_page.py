@@ -1,4 +1,4 @@
-"""Reports as one HTML page that needs nothing else: no script, no font, no other file."""
+"""Reports as one self-contained HTML page: no script, font or other file."""
 
 from functools import cache
 from typing import Any
@@ -11,7 +11,7 @@ from trainium_core.facts import DATA
 def html_page(template: str, **values: Any) -> str:
     """The page of a template in data/, which extends page.html.j2. Every value is escaped.
 
-    Texts of records may hold characters that UTF-8 cannot encode: they become question marks.
+    Characters that UTF-8 cannot encode become question marks.
     """
     return _environment().get_template(template).render(**values).encode("utf-8", "replace").decode()
 

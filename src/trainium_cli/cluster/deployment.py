@@ -106,13 +106,13 @@ def deploy_stacks(
 
 
 def _show_iam_changes(run: CdkRun) -> None:
-    """Show what the CDK CLI finds of new or wider permissions. Raises CliError if it cannot."""
+    """Show new or wider permissions as reported by the CDK CLI. Raises CliError if it fails."""
     if run.in_terminal() != 0:
         raise CliError("Nothing was deployed: the CDK CLI could not show the IAM changes.", ExitCode.NOT_READY)
 
 
 def _show_state(plan: Plan, engines: Sequence[str]) -> None:
-    """Show what runs now, by the records of the nodes, when it ends, and what to do next."""
+    """Show what is running according to the nodes' records, when it ends, and what to do next."""
     if EC2.key not in engines:
         return
     stack = plan.stack_names[EC2.key]
@@ -131,7 +131,7 @@ def _show_state(plan: Plan, engines: Sequence[str]) -> None:
 def _consents(plan: Plan, engines: Sequence[str], *, there: Sequence[str]) -> bool:
     """Show the stacks, their cost and their end, and ask for confirmation.
 
-    there: names of the stacks that are updated.
+    there: names of the stacks that will be updated.
     """
     with waiting("Asking AWS for prices ..."):
         hour = estimate(plan, aws=AwsPrices(plan.region)).running_hour

@@ -175,7 +175,7 @@ def _show(report: NodesReport, instance_id: str | None, *, as_json: bool, stack:
 
 
 def _explain(shown: Sequence[NodeStatus]) -> None:
-    """Print what `trn explain` says of the nodes that have failed, once for all that have the same error."""
+    """Print the explanation of `trn explain` for failed nodes, once per error."""
     found: dict[str, tuple[KnownError, list[str]]] = {}
     for node in shown:
         known = known_error(f"node {node.instance_id}: {node.problem}") if node.state == "failed" else None

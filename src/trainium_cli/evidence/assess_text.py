@@ -50,7 +50,7 @@ def show_assessment(found: Assessment, shown: Sequence[str]) -> None:
 
 
 def show_comparison(found: Comparison) -> None:
-    """Show what a job counted against what was predicted."""
+    """Compare the counters of a job with the predictions."""
     seen = [f"{_titled(rule)}: {'; '.join(texts)}" for rule, texts in found.seen.items()]
     uncounted = f"Predicted, and no counter shows it: {', '.join(found.uncounted)}"
     for title, rows in (

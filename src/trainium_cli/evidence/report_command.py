@@ -118,7 +118,7 @@ def _page(found: PilotReport, made: datetime, manifest_digest: str | None) -> st
 
 
 def _write_pack(folder: Path, evidence: Evidence, found: PilotReport, made: datetime) -> str:
-    """Write the pack, and return what to say of it. Raises CliError for a folder that exists."""
+    """Write the pack and return the message about it. Raises CliError if the folder exists."""
     copies = {f"{EVIDENCE_FOLDER}{path}": content for path, content in evidence.files.items()}
     manifest = manifest_of(copies)
     files = {**copies, MANIFEST: manifest, REPORT: _page(found, made, digest(manifest)).encode()}

@@ -43,7 +43,7 @@ def follow_job(
 
 
 def show_explanation(engine: JobEngine, state: JobState) -> None:
-    """Print on standard error, in two lines, what `trn explain` says of a job that failed."""
+    """Print the explanation of `trn explain` for a failed job on standard error, in two lines."""
     found = job_explanation(engine, state)
     if found is not None:
         echo(f"Cause: {found.cause}.\nFix:   {found.error.fix}.", err=True)

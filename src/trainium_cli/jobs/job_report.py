@@ -179,7 +179,7 @@ def cache_lines(state: JobState) -> Iterator[str]:
 
 
 def observed_lines(state: JobState) -> Iterator[str]:
-    """What the frameworks counted on the first node of the last attempt, in a few words; nothing without `observe`."""
+    """The counters of the frameworks on the first node of the last attempt, in a few words; empty without `observe`."""
     observed = state.attempts[-1].nodes[0].observed if state.attempts and state.attempts[-1].nodes else None
     if observed is None:
         return

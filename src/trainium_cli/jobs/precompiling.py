@@ -78,9 +78,9 @@ class HostWatch:
 def precompile_first(
     invocation: Invocation, cluster: Ec2Jobs, job: PreparedClusterJob, request: JobRequest, *, yes: bool
 ) -> None:
-    """Compile what a job would compile, unless an earlier job seems to have done so.
+    """Compile the graphs of a job, unless an earlier job seems to have done so.
 
-    Raises JobError for what cannot be compiled ahead, and CliError where not all was compiled.
+    Raises JobError for a job that cannot be precompiled, and CliError after an incomplete compilation.
     """
     package = job.package
     ahead = precompile_job(
@@ -108,9 +108,9 @@ def precompile_and_follow(
     detach: bool = False,
     yes: bool,
 ) -> JobState | None:
-    """Start a host for a job, and show it until that is over; None when it keeps running.
+    """Start a host for a job and show it until it ends; None if it keeps running.
 
-    Raises CliError where no host is started, and JobError.
+    Raises CliError if no host is started, and JobError.
     """
     plan, as_json = cluster.plan, invocation.as_json
     with waiting("Asking AWS for prices ..."):
@@ -191,7 +191,9 @@ def _follow(
 
 
 def _end(host: AwsPrecompileHost) -> None:
-    """At once: the function that does so for a report does it again, or does it for those who have left."""
+    """End the host immediately. The function that reacts to a report also does it, in case this command was
+    interrupted.
+    """
     try:
         host.end()
     except RequestRefusedError as error:

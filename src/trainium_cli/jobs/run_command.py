@@ -131,7 +131,7 @@ def run(
         print_json(job.as_json) if invocation.as_json else echo(job.as_text)
         return ExitCode.OK
     if precompile:
-        # Imported here: few need it.
+        # Imported here because it is rarely needed.
         from trainium_cli.jobs.precompiling import precompile_first
 
         precompile_first(invocation, _of_cluster(engine), _cluster_job(job), request, yes=yes)
@@ -178,7 +178,7 @@ def _run_awake(
         with interrupt_message(awake):
             return _run(invocation, plan, cluster, job, detach=False, yes=yes, outputs=outputs)
     finally:
-        # Also when it was not started. A job that keeps running has to keep its nodes.
+        # Also if it was not started. A job that keeps running must keep its nodes.
         _sleep_unless_running(invocation, plan, cluster)
 
 
@@ -193,7 +193,7 @@ def _cluster_job(job: PreparedJob) -> PreparedClusterJob:
 
 
 def _switch(invocation: Invocation, stack: str, want: Want, *, yes: bool) -> None:
-    """Wake the cluster, or put it to sleep. Raises CliError when that fails."""
+    """Wake the cluster, or put it to sleep. Raises CliError if that fails."""
     say(switch(invocation, stack, want, yes=yes))
 
 

@@ -29,7 +29,7 @@ PROVES = (
 
 
 class LocalGroup(CommandGroup):
-    """Everything after `--` is a user's command, not one of this group."""
+    """Passes everything after `--` to the user's command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args[:1] == ["--"]:
@@ -67,7 +67,7 @@ def local() -> None:
 
 
 def quotas_by_code(_ctx: click.Context, _param: click.Parameter, given: Sequence[str]) -> dict[str, float]:
-    """CODE=VALUE, with the codes of the quotas that the embedded AWS knows."""
+    """CODE=VALUE, with the codes of the quotas that the embedded AWS has."""
     from trainium_core.problems import nearest
     from trainium_local.seeds.vcpu_quotas import seeded_quotas
 
@@ -196,7 +196,7 @@ def stop() -> None:
 @local.command(RUN, hidden=True, context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def run_command(command: tuple[str, ...]) -> None:
-    """Run COMMAND in the safe environment, in place of this process."""
+    """Run COMMAND in the safe environment, replacing this process."""
     from trainium_local.environment import NotTheEmbeddedAwsError, safe_environment, tool_folders
     from trainium_local.server import Settings
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def health_table(health: "Health") -> Pairs:
-    """How it was started, and what it contains."""
+    """Its settings and its contents."""
     from trainium_local.seeds.vcpu_quotas import seeded_quotas
 
     names = {quota.code: quota.name for quota in seeded_quotas()}

@@ -89,7 +89,7 @@ def _price(offering: BlockOffering) -> str:
 
 
 def _check_price(offering: BlockOffering) -> None:
-    """Have the price typed. Raises CliError unless it is that of the offering."""
+    """Prompt for the price. Raises CliError unless it is that of the offering."""
     typed: str = click.prompt(f"Type the price in {offering.currency} to buy it", default="", show_default=False)
     try:
         is_same = Decimal(typed.strip().lstrip("$").replace(",", "")) == offering.upfront_fee

@@ -99,7 +99,7 @@ def _prompt_for_settings(given: Mapping[str, str | None]) -> dict[str, str]:
 def _prompt(
     answers: dict[str, str], key: str, text: str, proposed: str | None, choices: tuple[str, ...] | None = None
 ) -> None:
-    """Ask for a setting until the answer has its form, and is one of the choices."""
+    """Prompt for a setting until the answer is valid and one of the choices."""
 
     def read(answer: str) -> str:
         given = answer.strip()

@@ -1,1 +1,1 @@
-"""What stands between a code base and Trainium, by reading it: nothing is run, imported or sent."""
+"""Finds what prevents a code base from running on Trainium by reading it: nothing is run, imported or sent."""

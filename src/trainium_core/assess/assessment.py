@@ -1,4 +1,4 @@
-"""Reads a code base and matches the rules, with all processors where that pays."""
+"""Reads a code base and matches the rules, on all CPUs if the code base is large enough."""
 
 import ast
 import os
@@ -35,7 +35,7 @@ from trainium_core.assess.sources import (
 )
 
 SMALL_BYTES = 2_000_000
-"""Code bases up to this size are read in this process: starting others takes longer."""
+"""Code bases up to this size are read in this process, which is faster than starting others."""
 
 IGNORE = re.compile(r"trn:\s*ignore(?:\[([\w\s,-]*)\])?[ \t]*(.*)")
 _COMMENT = re.compile(r"(?:#|//).*")
@@ -43,7 +43,7 @@ _COMMENT = re.compile(r"(?:#|//).*")
 _SETUP_REQUIREMENTS = ("install_requires", "extras_require", "setup_requires")
 
 Progress = Callable[[int, int], None]
-"""Told how many files are read, of how many."""
+"""Called with the number of files that were read, and of all files."""
 
 
 def _no_progress(read: int, total: int) -> None: ...
@@ -103,13 +103,13 @@ _project: ProjectFiles | None = None
 
 def _begin(project: ProjectFiles) -> None:
     global _project
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends, and this process with it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent ends, and this process with it.
     Thread(target=_end_with_parent, daemon=True).start()
     _project = project
 
 
 def _end_with_parent() -> None:
-    """However the parent ends: a worker that only waits for work would stay."""
+    """End this worker with its parent: a worker that waits for work would otherwise stay."""
     parent = parent_process()
     assert parent is not None
     parent.join()
@@ -122,12 +122,12 @@ def _assess_in_process(file: Path) -> FileFindings:
 
 
 def assess_file(path: Path, project: ProjectFiles) -> FileFindings:
-    """What is found in one file."""
+    """The findings in one file."""
     return project.ahead.pop(path, None) or _read(path, project, whole=False)
 
 
 def _read(path: Path, project: ProjectFiles, *, whole: bool) -> FileFindings:
-    """What is found in one file. whole: also if no rule can find anything, since another module asks about it."""
+    """The findings in one file. whole: read it even if no rule can match, because another module refers to it."""
     found = FileFindings()
     kind = kind_of(path) or "python"
     try:
@@ -193,7 +193,7 @@ def _with_deep_recursion(read: Callable[[], None]) -> None:
 
 
 def _imports(body: Sequence[ast.stmt], *, optional: bool = False) -> Iterator[Imported]:
-    """What statements, and those in them, import from elsewhere."""
+    """The external modules that statements import, at any depth."""
     for statement in body:
         if isinstance(statement, ast.Import):
             yield from ((alias.name, statement, optional) for alias in statement.names)
@@ -246,7 +246,7 @@ def _assess_line(
 def _assess_setup(
     found: FileFindings, path: Path, source: PythonSource, lines: Sequence[str], project: ProjectFiles
 ) -> None:
-    """What setup() of setup.py is given as literal requirements."""
+    """Match the requirements that setup() of setup.py contains as literals."""
     for call in ast.walk(source.tree):
         if not isinstance(call, ast.keyword) or call.arg not in (
             "install_requires",
@@ -266,7 +266,7 @@ def _assess_setup(
 def _library(
     name: str, path: Path, line: int, project: ProjectFiles, found: FileFindings, *, optional: bool
 ) -> Rule | None:
-    """The rule of an imported library. One that no table has is noted as unknown."""
+    """The rule of an imported library. A library without a rule is recorded as unknown."""
     by_module = libraries().by_module
     root = name.partition(".")[0]
     if root in project.roots or root in sys.stdlib_module_names:
@@ -298,7 +298,7 @@ def _add_node(
 
 
 def _characters(line: str, offset: int) -> int:
-    """A place in a line in characters; ast counts bytes."""
+    """A position in a line in characters; ast counts bytes."""
     return offset if line.isascii() else len(line.encode()[:offset].decode(errors="replace"))
 
 
@@ -333,7 +333,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _finish(found: FileFindings, path: Path, lines: Sequence[str], source: PythonSource | None) -> None:
-    """One finding of a rule for each line, without those that another one covers, and those with a comment marked."""
+    """One finding per rule and line, without covered ones, with ignored ones marked."""
     by_line = dict[tuple[int, int], dict[str, Finding]]()
     for one in sorted(found.findings):
         by_line.setdefault((one.cell, one.line), {}).setdefault(one.rule, one)
@@ -381,7 +381,7 @@ def _python_comments(text: str) -> Iterator[tuple[int, str]]:
         for token in tokenize.generate_tokens(StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 yield token.start[0], token.string
-    except (tokenize.TokenError, SyntaxError):  # a file that ast reads, and tokenize does not
+    except (tokenize.TokenError, SyntaxError):  # A file that ast can read and tokenize cannot.
         return
 
 

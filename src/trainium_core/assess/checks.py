@@ -1,7 +1,7 @@
-"""What the rules look for in the shape of code: each function answers whether a place has it.
+"""Checks of rules that depend on the structure of code: each function returns whether a place matches.
 
-All are given the reader, which knows where in the module it is, the node, what the reader found about it, and the
-file's text.
+All get the reader, which has the current place in the module, the node, the reader's result for it, and the file's
+text.
 """
 
 import ast
@@ -32,7 +32,7 @@ _MAKERS = frozenset(
         "tril_indices",
     )
 )
-"""Functions of torch that make a tensor on the default device."""
+"""Functions of torch that create a tensor on the default device."""
 
 _REDUCTIONS = frozenset(("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor"))
 _PRODUCTS = frozenset(("matmul", "mm", "bmm", "dot", "mv", "einsum"))
@@ -42,7 +42,7 @@ _LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoad
 
 
 def host_sync(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
-    """A value that the host waits for, in each pass of a loop."""
+    """A value that the host waits for in each pass of a loop."""
     del text
     if not reader.place.loops or reader.place.sets_up:
         return False
@@ -58,14 +58,14 @@ def host_sync(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) ->
 
 
 def no_device(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
-    """A tensor that a module makes on the CPU while it computes."""
+    """A tensor that a module creates on the CPU in its forward pass."""
     del node, text
     is_made = site.path == f"torch.{site.method or site.path[6:]}" and not {"device", "**", "out"} & set(site.keywords)
     return is_made and reader.place.in_forward and not reader.place.moved
 
 
 def integer_reduction(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
-    """A collective operation on integers, such as on counters."""
+    """A collective operation on integers, for example on counters."""
     del reader, node, text
     return site.path.startswith("torch.distributed.") and any(
         given in (INT_TENSOR, BOOL_TENSOR, HOST_INTS) for given in site.arguments
@@ -97,7 +97,7 @@ def tensor_sort(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) 
 
 
 def unbucketed_loader(reader: Resolver, node: ast.Call, site: CallSite, *, text: str) -> bool:
-    """A loader for training that gives the last, smaller batch."""
+    """A training loader that keeps the last, smaller batch."""
     del reader, text
     if site.path not in _LOADERS or {"batch_sampler", "**"} & set(site.keywords):
         return False
@@ -145,7 +145,7 @@ def slice_assignment(reader: Resolver, node: ast.Subscript, base: str, index: st
 
 
 def _is_trained(reader: Resolver) -> bool:
-    """Whether a gradient may flow here: a module computes, or a loss is."""
+    """Whether a gradient may flow here: in the forward pass of a module or in a loss."""
     return reader.place.in_forward or "loss" in reader.place.function
 
 
@@ -172,7 +172,7 @@ def tensor_branch(reader: Resolver, node: ast.expr, value: str, *, text: str) ->
 
 
 def step_loop(reader: Resolver, node: ast.For | ast.While, *, text: str) -> bool:
-    """A loop over time steps, or over tokens that are decoded."""
+    """A loop over time steps or decoded tokens."""
     del text
     if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
         return False
@@ -216,7 +216,7 @@ def _keyword(node: ast.Call, name: str) -> Any:
 
 
 CALL_CHECKS: dict[str, list[Check]] = {}
-"""What is asked of a call, by the last part of its name; of a method that ends in an underscore also `slice_update`."""
+"""Checks of calls, by the last part of the name; methods that end in an underscore also get `slice_update`."""
 
 for _check, _names in (
     (host_sync, ("item", "cpu", "tolist", "numpy", "float", "int", "print")),

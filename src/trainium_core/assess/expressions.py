@@ -1,4 +1,4 @@
-"""What the expressions of a module are, by the names that they are made of."""
+"""Determines the values of expressions in a module from the names in them."""
 
 import ast
 import builtins
@@ -19,7 +19,7 @@ _HOLDERS = frozenset(("builtins.list", "builtins.tuple", "builtins.sorted", "bui
 
 
 class Expressions:
-    """Evaluates expressions in the place where the reader is. `Resolver` brings the reader there."""
+    """Evaluates expressions at the reader's current place, which `Resolver` moves."""
 
     def __init__(self, *, text: str, project: Project, listener: Listener) -> None:
         self.has_default_device = "set_default_device" in text or "set_default_tensor_type" in text
@@ -40,7 +40,7 @@ class Expressions:
         }  # fmt: skip
 
     def read_function(self, one: Function, arguments: Sequence[str]) -> str:
-        """What the function returns. Its body is read if it was not yet."""
+        """The value that the function returns. Reads its body if it was not read yet."""
         raise NotImplementedError
 
     def block(self, body: Sequence[ast.stmt]) -> None:
@@ -48,7 +48,7 @@ class Expressions:
         raise NotImplementedError
 
     def is_module_class(self, path: str) -> bool:
-        """Whether it is torch's Module, or derives from it."""
+        """Whether it is torch's Module or a subclass."""
         if path in kinds.MODULE_CLASSES or (path.startswith("torch.nn.") and path.count(".") > 1):
             return True
         own = self.classes.get(path)
@@ -88,7 +88,7 @@ class Expressions:
                 self.children(child)
 
     def value(self, node: ast.expr) -> str:
-        """What an expression is; everything in it is told to the listener."""
+        """The value of an expression; everything in it is reported to the listener."""
         handler = self._expressions.get(type(node))
         if handler:
             return handler(node)
@@ -161,7 +161,7 @@ class Expressions:
             return site.arguments[0] if path in _HOLDERS and site.arguments else _RESULTS.get(path, UNKNOWN)
         if path[-1] == ")":
             return TENSOR if self.is_module_class(path[:-2]) else UNKNOWN
-        if ")" in path:  # a method of an instance
+        if ")" in path:  # A method of an instance.
             return kinds.UNKNOWN_RECEIVERS.get(site.method, UNKNOWN)
         if root in kinds.ARRAY_LIBRARIES:
             return ARRAY
@@ -299,7 +299,7 @@ def _is_cuda(node: ast.expr) -> bool:
 
 
 def element_of(value: str, node: ast.expr) -> str:
-    """What iterating over a value gives."""
+    """The value of an element when iterating."""
     if value in kinds.TENSORS or value in kinds.ARRAYS:
         return value
     if value == INTS or (isinstance(node, ast.Call) and ends_with(node.func, "range")):

@@ -1,4 +1,4 @@
-"""What was found in a code base, and what could not be read of it."""
+"""Findings in a code base, and parts that could not be read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,17 +11,17 @@ CANNOT_SEE = (
     "whether code is on the path of training: preprocessing on the CPU is found as well",
     "results: whether the numbers stay the same",
 )
-"""What reading alone does not find; compiling a few steps, and running them, does."""
+"""Problems that reading alone does not find; compiling and running a few steps does."""
 
 EFFORT = {"S": "up to an hour", "M": "up to a day", "L": "more than a day"}
-"""What the letters of an effort stand for: an estimate for one place, by the authors of the rules."""
+"""The meaning of the letters of an effort: an estimate for one place, by the authors of the rules."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Finding:
-    """One place. Lines and columns count from 1, columns in characters; the end is behind the last character.
+    """One place. Lines and columns count from 1, columns in characters; the end is after the last character.
 
-    cell: of a notebook, from 1; lines are of the cell then. code: the line. reason: why a comment ignores it.
+    cell: of a notebook, from 1; lines then count within the cell. code: the line. reason: why a comment ignores it.
     """
 
     path: str
@@ -42,7 +42,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Problem:
-    """What could not be read, or a comment that ignores nothing."""
+    """A part that could not be read, or a comment that ignores nothing."""
 
     path: str
     line: int = 0
@@ -54,7 +54,7 @@ class Problem:
 
 @dataclass(kw_only=True)
 class FileFindings:
-    """Of one file. unknown: libraries that no table has."""
+    """The findings in one file. unknown: libraries without a rule."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
     unreadable: list[Problem] = field(default_factory=list[Problem])
@@ -65,7 +65,7 @@ class FileFindings:
 
 @dataclass(frozen=True, kw_only=True)
 class Assessment:
-    """Of all files. unknown: where each unknown library is named first."""
+    """The findings in all files. unknown: the first place of each unknown library."""
 
     files: int
     lines: int
@@ -83,7 +83,7 @@ class Assessment:
         return [one for one in self.findings if one.reason]
 
     def by_rule(self, stacks: Sequence[str] = STACKS) -> Mapping[Rule, Sequence[Finding]]:
-        """What counts, by rule, the worst first; of equal ones those that were found most."""
+        """Counted findings by rule, the worst first; rules of equal severity by number of findings."""
         found = dict[str, list[Finding]]()
         for one in self.counted(stacks):
             found.setdefault(one.rule, []).append(one)
@@ -91,7 +91,7 @@ class Assessment:
         return {rules()[name]: found[name] for name in ordered}
 
     def kinds(self, stack: str) -> Mapping[Severity, int]:
-        """How many rules were found of each severity, the worst first."""
+        """The number of rules with findings by severity, the worst first."""
         found = [rule.severity[stack] for rule in self.by_rule((stack,))]
         return {severity: found.count(severity) for severity in sorted(set(found), reverse=True)}
 
@@ -99,7 +99,7 @@ class Assessment:
         return max((rules()[one.rule].worst_of(stacks) for one in self.counted(stacks)), default=Severity.none)
 
     def verdict(self, stack: str) -> str:
-        """What stands between the code and a stack, in a sentence."""
+        """The verdict on the code for a stack, as a sentence."""
         counts = self.kinds(stack)
         words = ", ".join(_counted(count, *_COUNTED[severity]) for severity, count in counts.items())
         worst = max(counts, default=Severity.none)

@@ -1,4 +1,4 @@
-"""An assessment as one page that needs nothing else: no script, no font, no other file."""
+"""An assessment as one self-contained page: no script, font or other file."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -9,7 +9,7 @@ from trainium_core.html_page import html_page
 
 
 def as_html(found: Assessment, shown: Sequence[str], version: str, made: date) -> str:
-    """The document of --format html, for the stacks that are shown."""
+    """The document of --format html, for the shown stacks."""
     groups = {
         severity: {rule: here for rule, here in found.by_rule(shown).items() if rule.worst_of(shown) == severity}
         for severity in sorted(Severity, reverse=True)

@@ -1,7 +1,8 @@
-"""What an expression is, as far as its text tells: a qualified name, an instance of one, or a kind of value.
+"""The value of an expression as far as its text determines it: a qualified name, an instance of one, or a kind of
+value.
 
-A value is a string: `torch.cuda.is_available` is that function, `torch.nn.Linear()` what a call of it returns, and a
-kind such as TENSOR stands in angle brackets.
+A value is a string: `torch.cuda.is_available` is that function, `torch.nn.Linear()` the result of calling it, and a
+kind such as TENSOR is in angle brackets.
 """
 
 from collections.abc import Sequence
@@ -19,17 +20,17 @@ INTS = "<ints>"
 SELF = "<self>"
 
 TENSORS = frozenset((TENSOR, INT_TENSOR, BOOL_TENSOR))
-"""Tensors on a device, or on one that is not known."""
+"""Tensors on a device, or on an unknown one."""
 
 HOST_TENSORS = frozenset((HOST_TENSOR, HOST_INTS))
 ARRAYS = frozenset((ARRAY, *HOST_TENSORS))
-"""What lives on the host."""
+"""Values on the host."""
 
 GUARD = "torch.cuda.is_available()"
-"""The value of a condition that holds on CUDA only."""
+"""The value of a condition that is true on CUDA only."""
 
 LONGEST = 160
-"""Characters of a value; a longer chain of attributes and calls is unknown."""
+"""Maximum length of a value; a longer chain of attributes and calls is unknown."""
 
 ARRAY_LIBRARIES = frozenset(
     [
@@ -58,7 +59,7 @@ ARRAY_LIBRARIES = frozenset(
         "albumentations",
     ]
 )
-"""Libraries whose results live on the host: their arrays look like tensors."""
+"""Libraries whose results are on the host: their arrays look like tensors."""
 
 MODULE_CLASSES = frozenset(
     (
@@ -111,7 +112,7 @@ _NOT_TENSORS = frozenset(
         "unique_consecutive",
     ]
 )
-"""Functions of torch with a small letter that do not return one tensor."""
+"""Functions of torch in lower case that do not return one tensor."""
 
 _BOOLEAN = frozenset(
     [
@@ -158,7 +159,7 @@ _INTEGER = frozenset(
 _FLOATING = frozenset(["float", "half", "bfloat16", "double", "softmax", "sigmoid", "mean", "true_divide", "div"])
 _SUMS = frozenset(["sum", "cumsum", "prod", "item"])
 _KEEPING = frozenset(("view", "reshape", "unsqueeze", "squeeze", "clone", "contiguous", "sum", "max", "min", "repeat"))
-"""Methods that leave integers integers."""
+"""Methods that return integers for integers."""
 
 _HOST_METHODS = frozenset(
     [
@@ -204,7 +205,7 @@ _INTEGER_TYPES = frozenset(
 )
 
 UNKNOWN_RECEIVERS = {"numpy": ARRAY, "cpu": HOST_TENSOR, "detach": TENSOR, "long": INT_TENSOR, "eq": BOOL_TENSOR}
-"""What methods return whatever their object is. A tensor on the CPU counts as an array."""
+"""Results of methods of any object. A tensor on the CPU counts as an array."""
 
 
 def is_tensor(value: str) -> bool:
@@ -212,7 +213,7 @@ def is_tensor(value: str) -> bool:
 
 
 def is_host(value: str) -> bool:
-    """Whether it certainly is no tensor and no module: an array, a value of Python, or what another library made."""
+    """Whether it is certainly no tensor or module: an array, a Python value, or a result of another library."""
     return value in ARRAYS or value in (PYTHON, INT, INTS) or value.partition(".")[0] in ARRAY_LIBRARIES
 
 
@@ -230,7 +231,7 @@ def attribute_of(kind: str, name: str) -> str:
 
 
 def method_result(kind: str, method: str, arguments: Sequence[str]) -> str:
-    """What a method of a tensor or array returns."""
+    """The result of a method of a tensor or array."""
     if kind in ARRAYS:
         if method in ("to", "cuda", "type_as"):
             return INT_TENSOR if kind == HOST_INTS else TENSOR
@@ -241,7 +242,7 @@ def method_result(kind: str, method: str, arguments: Sequence[str]) -> str:
         return on_host(kind)
     if method in _HOST_METHODS:
         return PYTHON
-    if method in ("items", "keys", "values", "get", "pop"):  # a dictionary after all
+    if method in ("items", "keys", "values", "get", "pop"):  # It is a dictionary.
         return UNKNOWN
     if method == "item":
         return INT if kind in (INT_TENSOR, BOOL_TENSOR) else PYTHON
@@ -257,16 +258,16 @@ MAKERS = frozenset(
         *("as_tensor", "from_numpy", "randperm", "tril_indices", "triu_indices", "load", "fft.rfftfreq", "fft.fftfreq"),
     )
 )
-"""Functions that make a tensor, on the CPU unless they are given a device."""
+"""Functions that create a tensor, on the CPU unless they get a device."""
 
 
 def on_host(kind: str) -> str:
-    """What a tensor is that was made without a device."""
+    """The value of a tensor that was created without a device."""
     return HOST_INTS if kind in (INT_TENSOR, BOOL_TENSOR) else HOST_TENSOR if kind in TENSORS else kind
 
 
 def torch_result(path: str, arguments: Sequence[str], dtype: str) -> str:
-    """What a call of something of torch returns."""
+    """The result of a call of a torch function."""
     parts = path.split(".")
     name = parts[-1]
     if name.endswith("Tensor"):
@@ -309,7 +310,7 @@ def _by_type(arguments: Sequence[str]) -> str:
 
 
 def combined(left: str, right: str, *, divides: bool = False) -> str:
-    """What an arithmetic operation on two values returns."""
+    """The result of an arithmetic operation on two values."""
     both = (left, right)
     if left in TENSORS or right in TENSORS:
         whole = all(value in (INT_TENSOR, BOOL_TENSOR, INT) for value in both)
@@ -324,7 +325,7 @@ def combined(left: str, right: str, *, divides: bool = False) -> str:
 
 
 def compared(values: Sequence[str]) -> str:
-    """What a comparison of values returns."""
+    """The result of a comparison of values."""
     if any(value in TENSORS for value in values):
         return BOOL_TENSOR
     if ARRAYS.intersection(values):

@@ -1,4 +1,4 @@
-"""What a reader of a module tells, to whom, and where in the module it is."""
+"""The interface between the reader of a module and its listeners, and the reader's place in the module."""
 
 import ast
 import re
@@ -12,12 +12,12 @@ Scope = dict[str, str]
 """Names and their values."""
 
 Located = ast.expr | ast.stmt
-"""Nodes that have a place in the file."""
+"""Nodes with a position in the file."""
 
 
 @dataclass(slots=True, kw_only=True)
 class CallSite:
-    """A call. path: what is called, if that is known. receiver: the value whose method it is; method: its name."""
+    """A call. path: the called name, if known. receiver: the value whose method it is; method: its name."""
 
     node: ast.Call
     path: str
@@ -28,7 +28,7 @@ class CallSite:
 
 
 class Listener(Protocol):
-    """What is told of a module. `reader` says where in the module that is."""
+    """Gets the contents of a module. `reader` has the current place."""
 
     def imported(self, node: ast.Import | ast.ImportFrom, name: str, parts: Sequence[str]) -> None: ...
 
@@ -51,7 +51,7 @@ class Project(Protocol):
     """The other modules of the code base."""
 
     def result_of(self, path: str) -> str:
-        """What a call of a function or class of the project returns; unknown for what is not of it."""
+        """The result of a call of a function or class of the project; unknown for others."""
         ...
 
     def is_module_class(self, path: str) -> bool:
@@ -61,7 +61,7 @@ class Project(Protocol):
 
 @dataclass
 class Class:
-    """path: its qualified name. attributes: what `self.x` is."""
+    """path: its qualified name. attributes: the values of `self.x`."""
 
     path: str
     is_module: bool
@@ -80,7 +80,7 @@ class Function:
 
 
 def handles_import_errors(node: ast.Try | ast.TryStar) -> bool:
-    """Whether the code continues when an import in it fails."""
+    """Whether the code continues if an import in it fails."""
     continuing = (one for one in node.handlers if not isinstance(one.body[-1], ast.Raise))
     caught = (ast.unparse(one.type) if one.type else "Exception" for one in continuing)
     return any(re.search(r"ImportError|ModuleNotFoundError|Exception", one) for one in caught)
@@ -88,16 +88,16 @@ def handles_import_errors(node: ast.Try | ast.TryStar) -> bool:
 
 @dataclass
 class Place:
-    """Where in a module the reader is.
+    """The current place of the reader in a module.
 
     Attributes:
-        loops: How many loops it is in, or per-step functions.
-        guarded: How many conditions that hold on CUDA only.
-        tests: All conditions that hold here.
-        sets_up: Whether __init__ is running.
-        moved: How many calls send what is made here to a device.
-        compared: How many comparisons this is part of.
-        optional: How many conditions, or handlers of a failed import, this depends on.
+        loops: The number of enclosing loops or per-step functions.
+        guarded: The number of enclosing conditions that are true on CUDA only.
+        tests: All enclosing conditions.
+        sets_up: Whether it is in __init__.
+        moved: The number of enclosing calls that move their argument to a device.
+        compared: The number of enclosing comparisons.
+        optional: The number of conditions, or handlers of a failed import, on which this depends.
     """
 
     loops: int = 0
@@ -112,11 +112,11 @@ class Place:
 
     @property
     def is_periodic(self) -> bool:
-        """Whether this runs each so many steps only, by a condition with a remainder."""
+        """Whether this runs only every few steps, by a condition with a remainder."""
         nodes = (node for test in self.tests for node in ast.walk(test))
         return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in nodes)
 
     @property
     def in_forward(self) -> bool:
-        """Whether this is a method of a torch module that computes."""
+        """Whether this is in the forward pass of a torch module."""
         return self.owner is not None and self.owner.is_module and bool(self.function) and not self.sets_up

@@ -1,4 +1,4 @@
-"""The libraries that a code base asks for: requirements, pyproject, lock files, conda environments, commands of pip."""
+"""The libraries that a code base requires: requirements, pyproject, lock files, conda environments, pip commands."""
 
 import configparser
 import json
@@ -40,7 +40,7 @@ _OPTIONS_WITH_VALUE = frozenset(
 
 @dataclass(frozen=True)
 class Requirement:
-    """A library by the name of its distribution. line and column count from 1. is_direct: not of a lock file."""
+    """A library by its distribution name. line and column count from 1. is_direct: false in a lock file."""
 
     name: str
     line: int
@@ -69,7 +69,7 @@ def requirements(text: str, kind: str) -> Iterator[Requirement]:
 
 
 def installed_by(line: str) -> Iterator[tuple[str, int]]:
-    """The libraries that a command of pip or conda in a line of shell names, with their columns from 0."""
+    """The libraries in a pip or conda command in a line of shell, with their columns from 0."""
     command = _PIP.search(line)
     if not command:
         return
@@ -139,7 +139,7 @@ def _of_document(text: str) -> Iterator[str]:
 
 
 def _of_lock(text: str) -> Iterator[str]:
-    if text.lstrip().startswith("{"):  # Pipfile.lock
+    if text.lstrip().startswith("{"):  # Pipfile.lock.
         try:
             document: Any = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -171,7 +171,7 @@ def _of_setup_cfg(text: str) -> Iterator[Requirement]:
 
 
 def _table(parent: object, key: str) -> Mapping[str, Any]:
-    """A table of a document; an empty one where there is none."""
+    """A table of a document; empty if it does not exist."""
     found = cast("dict[str, Any]", parent).get(key) if isinstance(parent, dict) else None
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 

@@ -1,4 +1,4 @@
-"""Matches the rules against what the reader of a module, or a text file, comes across."""
+"""Matches the rules against the contents of modules and text files."""
 
 import ast
 import re
@@ -13,18 +13,18 @@ from trainium_core.assess.resolver import Resolver
 from trainium_core.assess.rules import Match, Rule, rules
 
 LONGEST_STRING = 200
-"""Characters of a string that a rule may look for; a longer one is a text for people."""
+"""Maximum length of a string for rules; longer strings are prose."""
 
 Row = tuple[Rule, Match]
 Imported = tuple[str, ast.Import | ast.ImportFrom, bool]
-"""A name, the statement that imports it, and whether the code runs without it."""
+"""A name, the statement that imports it, and whether the import is optional."""
 
 Report = Callable[[Rule, Located], None]
 
 
 @dataclass
 class Index:
-    """The rules by what they look for."""
+    """The rules by what they match."""
 
     names: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
     calls: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
@@ -65,19 +65,19 @@ def index() -> Index:
 
 @cache
 def _any_string() -> re.Pattern[str]:
-    """What fits a string that a rule looks for."""
+    """An expression for every string that a rule matches."""
     return re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in index().strings))
 
 
 @cache
 def _roots() -> frozenset[str]:
-    """First parts of all names that a rule looks for."""
+    """First parts of all names that a rule matches."""
     return frozenset(name.partition(".")[0] for name in (*index().names, *index().calls))
 
 
 @cache
 def _words() -> Sequence[str]:
-    """Words of which a Python file holds one if a rule can find something in it."""
+    """Words of which a Python file contains at least one if a rule can match."""
     found = {"torch", "cuda", "nccl", "nvidia", "flash_attention", *_roots()}
     made = index()
     found |= {name.partition(".")[0] for name in made.imports} | set(made.keywords) - {"padding", "precision"}
@@ -86,7 +86,7 @@ def _words() -> Sequence[str]:
 
 
 def may_match(text: str) -> bool:
-    """Whether a rule can find something in a Python file; libraries that it imports aside."""
+    """Whether a rule can match in a Python file, except for the libraries that it imports."""
     return "torch" in text or any(word in text for word in _words())
 
 
@@ -101,7 +101,7 @@ def _calls(path: str) -> Sequence[Row]:
 
 
 def _below(table: dict[str, list[Row]], path: str) -> Iterable[Row]:
-    """The rows of a name, and of those above it that stand for all below them."""
+    """The rows of a name, and of its parents with a wildcard."""
     yield from table.get(path, ())
     parent = path.rpartition(".")[0]
     while parent:
@@ -115,11 +115,11 @@ _ENVIRONMENT_CALLS = frozenset(
 
 
 _OF_MODULES = ("cuda", "half", "double")
-"""Methods that every module has: also one of the project."""
+"""Methods that every module has, including those of the project."""
 
 
 class Matcher:
-    """Listens to the reader of a module, and reports what fits a rule."""
+    """Listens to the reader of a module, and reports what matches a rule."""
 
     def __init__(self, text: str, report: Report) -> None:
         self.text = text
@@ -212,7 +212,7 @@ class Matcher:
                     self._report(row, node)
 
     def _may_be_tensor(self, site: CallSite) -> bool:
-        """Whether a method may be one of a tensor or a module: nothing says that its object is something else."""
+        """Whether a method may be one of a tensor or a module, because its object is not known to be another."""
         receiver, owner = site.receiver, self.reader.place.owner
         if receiver in kinds.HOST_TENSORS:
             return site.method in _OF_MODULES
@@ -260,7 +260,7 @@ class Matcher:
 
 
 def argument_text(site: CallSite, name: str, position: int | None) -> str | None:
-    """The literal of an argument, or the name that it resolves to; None for one that is not given."""
+    """The literal of an argument, or the name that it resolves to; None if it is missing."""
     for keyword in site.node.keywords:
         if keyword.arg == name:
             return _text(keyword.value, site.keywords[name])
@@ -280,7 +280,7 @@ def _text(node: ast.expr, value: str) -> str:
 
 
 def text_rules(line: str, kind: str) -> Sequence[tuple[Rule, int, int]]:
-    """The rules that a line of a file of some kind breaks, with the place in the line."""
+    """The rules that match a line of a file of some kind, with the position in the line."""
     found = list[tuple[Rule, int, int]]()
     for pattern, (rule, match) in index().texts:
         if kind in match.within and (at := pattern.search(line)):
@@ -299,5 +299,5 @@ _VARIABLE = re.compile(r"(?:^|[\s;&|\"'])([A-Z][A-Z0-9_]{3,})=")
 
 
 def file_rules(name: str) -> Sequence[Rule]:
-    """The rules that a file breaks by its name."""
+    """The rules that match a file by its name."""
     return [rule for pattern, (rule, _) in index().files if fnmatchcase(name, pattern)]

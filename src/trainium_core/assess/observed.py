@@ -1,4 +1,4 @@
-"""What was predicted of a code base against what a job of it counted."""
+"""Compares the predictions for a code base with the counters of one of its jobs."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +13,12 @@ from trainium_core.facts import DATA
 from trainium_wire.job_progress import Observed
 
 RECOMPILED_AFTER = 2
-"""A first graph, and one for what a first step has besides, are no recompilation."""
+"""A first graph, and one more for the first step, do not count as recompilation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that a job counted. rules: those that predict it; empty where none does."""
+    """An event that a job counted. rules: the rules that predict it; empty if none does."""
 
     text: str
     rules: tuple[str, ...]
@@ -26,9 +26,10 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """seen: rules that were found, each with what was seen of it. not_seen: the others. not_predicted: of no finding.
+    """seen: rules with findings, each with its events. not_seen: the other rules. not_predicted: events without a
+    finding.
 
-    uncounted: rules that were found, whose effect no counter shows, such as a device's name.
+    uncounted: rules with findings whose effect has no counter, such as a device's name.
     """
 
     seen: Mapping[str, Sequence[str]]
@@ -38,7 +39,7 @@ class Comparison:
 
 
 def compared(found: Assessment, observed: Sequence[Observed], stacks: Sequence[str]) -> Comparison:
-    """Of the findings for the stacks, and the counters of all nodes of a job."""
+    """Compare the findings for the stacks with the counters of all nodes of a job."""
     predicted = [rule.id for rule in found.by_rule(stacks)]
     events = list(dict.fromkeys(event for one in observed for event in _events(one)))
     seen = {rule: texts for rule in predicted if (texts := [event.text for event in events if rule in event.rules])}

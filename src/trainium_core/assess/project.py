@@ -1,4 +1,4 @@
-"""The modules of a code base: which file a name is in, and what its functions return."""
+"""The modules of a code base: the file of each name, and the results of its functions."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -10,7 +10,9 @@ from trainium_core.assess.resolver import Resolver
 
 
 class Summary:
-    """What other modules ask of one. results: of its functions; classes: whether each derives from torch's Module."""
+    """What other modules ask of one. results: of its functions; classes: whether each is a subclass of torch's
+    Module.
+    """
 
     def __init__(self, reader: Resolver) -> None:
         self.results = {path: one.result for path, one in reader.functions.items()}
@@ -21,8 +23,8 @@ class Summary:
 class ProjectFiles:
     """The Python files of a code base by every name that they can be imported by.
 
-    read: reads a file, and has what is in it remembered. Of files that were read before their turn, since another one
-    imports them, `ahead` holds what was found.
+    read: reads a file, and stores its summary. `ahead` has the findings of files that were read early because another
+    one imports them.
     """
 
     def __init__(self, files: Sequence[Path], read: Callable[[Path, "ProjectFiles"], FileFindings]) -> None:
@@ -47,7 +49,7 @@ class ProjectFiles:
             self._files.setdefault(name, file)
 
     def module_of(self, file: Path) -> str:
-        """The name of a file as a module, from the folder that all files are in."""
+        """The module name of a file, relative to the folder that contains all files."""
         parts = (
             file.absolute().parent.relative_to(self._root).parts if file.absolute().is_relative_to(self._root) else ()
         )
@@ -66,7 +68,7 @@ class ProjectFiles:
         return bool(summary and summary.classes.get(name))
 
     def _find(self, path: str) -> tuple[Summary | None, str]:
-        """The summary of the module that a name is of, and the name in it; follows what the module itself imported."""
+        """The summary of the module that a name belongs to, and the name in it; follows the module's own imports."""
         for _ in range(4):
             module, _, name = path.rpartition(".")
             if module.partition(".")[0] not in self.roots:
@@ -81,7 +83,7 @@ class ProjectFiles:
         return None, ""
 
     def summary(self, module: str) -> Summary | None:
-        """Of a module of the project; None for another, one that two files could be, or one that is being read."""
+        """The summary of a module of the project; None for another, an ambiguous one, or one that is being read."""
         if module in self._ambiguous or module not in self._files:
             return None
         file = self._files[module]
@@ -91,5 +93,5 @@ class ProjectFiles:
         return self._summaries[file]
 
     def remember(self, file: Path, reader: Resolver) -> None:
-        """Keep what the reading of a file has found, for the modules that import it."""
+        """Store the results of reading a file, for the modules that import it."""
         self._summaries[file] = Summary(reader)

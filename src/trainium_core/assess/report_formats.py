@@ -20,7 +20,7 @@ LEVELS = {
 
 
 def as_json(found: Assessment, shown: Sequence[str], version: str) -> Mapping[str, Any]:
-    """The document of --format json, for the stacks that are shown."""
+    """The document of --format json, for the shown stacks."""
     used = {one.rule for one in (*found.counted(shown), *found.ignored)}
     return {
         "schema": JSON_SCHEMA,
@@ -86,7 +86,7 @@ def _problem(one: Problem) -> Mapping[str, Any]:
 
 
 def as_sarif(found: Assessment, shown: Sequence[str], version: str) -> Mapping[str, Any]:
-    """The document of --format sarif: one run, with what comments ignore as suppressed results."""
+    """The document of --format sarif: one run, with ignored findings as suppressed results."""
     results = sorted((*found.counted(shown), *(one for one in found.ignored if _worst(one, shown) > Severity.none)))
     used = list(dict.fromkeys(one.rule for one in results))
     driver = {

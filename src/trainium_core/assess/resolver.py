@@ -1,7 +1,7 @@
-"""Reads a Python module in its order and follows its names: import aliases, assignments, `self.x`, functions, numpy.
+"""Reads a Python module in order and resolves its names: import aliases, assignments, `self.x`, functions, numpy.
 
-What is met on the way goes to a `Listener`. A function is read once: at its first call, whose arguments its parameters
-then have, or at the end.
+It reports what it reads to a `Listener`. A function is read once: at its first call, with the arguments of that call,
+or at the end.
 """
 
 import ast
@@ -18,10 +18,10 @@ _PER_STEP = re.compile(r"^forward$|(training|validation|test|train|eval)_step|lo
 """Names of functions that run once for each batch."""
 
 SET_UP = frozenset(("__init__", "reset_parameters", "init_weights", "_init_weights", "extra_repr", "setup"))
-"""Names of methods of a module that run before it computes."""
+"""Names of methods of a module that run before its forward pass."""
 
 _FLAGS = re.compile(r"(is|use|return|output|do|with|no)_|train|mode|name|layer|idx|index|mask_type|step")
-"""Parameters of `forward` that seldom are tensors."""
+"""Parameters of `forward` that are rarely tensors."""
 
 DEEPEST_CALLS = 12
 
@@ -53,7 +53,7 @@ class Resolver(Expressions):
             self.read_function(one, ())
 
     def _unread(self) -> Iterable[Function]:
-        """Functions that are not read yet, those found meanwhile too: __init__ first, then what nothing calls."""
+        """Functions that were not read yet, including those found meanwhile: __init__ first, then uncalled ones."""
         while True:
             waiting = [one for one in self.functions.values() if not one.is_read]
             if not waiting:
@@ -67,12 +67,12 @@ class Resolver(Expressions):
         return 1 if _PER_STEP.search(name) or self._text.count(f"{name}(") < 2 else 2
 
     def _bind_ahead(self, body: Sequence[ast.stmt]) -> None:
-        """Names of classes and functions that code above their definition may use."""
+        """Bind names of classes and functions, which code above their definition may use."""
         for statement in body:
             if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 self.globals[statement.name] = f"{self.module}.{statement.name}"
 
-    # Statements
+    # Statements.
 
     def block(self, body: Sequence[ast.stmt]) -> None:
         for statement in body:
@@ -107,7 +107,7 @@ class Resolver(Expressions):
         for expression in (*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)):
             self.value(expression)
         is_method = self.place.owner is not None and not self.place.function
-        seen = self.scopes[:-1] if is_method else self.scopes  # a method does not see the names of its class
+        seen = self.scopes[:-1] if is_method else self.scopes  # A method does not see the names of its class.
         one = Function(node, list(seen), self.place.owner, is_method)
         path = f"{self.place.owner.path if self.place.owner else self.module}.{node.name}"
         if self.place.function:
@@ -158,7 +158,7 @@ class Resolver(Expressions):
         for target in node.targets:
             if not (
                 is_none and isinstance(target, ast.Name) and target.id in self.scopes[-1]
-            ):  # such as `torch = None`
+            ):  # Such as `torch = None`.
                 self.bind(target, found)
 
     def _annassign(self, node: ast.AnnAssign) -> None:
@@ -233,13 +233,13 @@ class Resolver(Expressions):
             self.results.append(self.value(node.value))
 
     def _expr(self, node: ast.Expr) -> None:
-        if not isinstance(node.value, ast.Constant):  # a docstring
+        if not isinstance(node.value, ast.Constant):  # A docstring.
             self.value(node.value)
 
-    # Functions
+    # Functions.
 
     def read_function(self, one: Function, arguments: Sequence[str]) -> str:
-        """What the function returns. Its body is read if it was not yet."""
+        """The value that the function returns. Reads its body if it was not read yet."""
         if one.is_read or self._depth > DEEPEST_CALLS:
             return one.result
         one.is_read = True
@@ -280,7 +280,7 @@ class Resolver(Expressions):
         return scope
 
     def _annotated(self, annotation: ast.expr | None) -> str:
-        """The kind that an annotation promises, as far as it is one."""
+        """The kind that an annotation promises, if any."""
         if annotation is None:
             return UNKNOWN
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):

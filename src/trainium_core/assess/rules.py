@@ -1,4 +1,4 @@
-"""The rules and the table of libraries, from data/assess/: what is looked for, why it matters, and what helps."""
+"""The rules and the table of libraries, from data/assess/: what they match, why it matters, and how to fix it."""
 
 import re
 import tomllib
@@ -18,7 +18,7 @@ OPTIONAL_SUFFIX = "-optional"
 
 
 class Severity(IntEnum):
-    """What a finding means for one stack."""
+    """The meaning of a finding for one stack."""
 
     none = 0
     look = 1
@@ -54,28 +54,28 @@ class Argument:
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """What a rule looks for. Each list holds alternatives; a name that ends in `.*` stands for all below it.
+    """What a rule matches. Each list contains alternatives; a name that ends in `.*` includes all names below it.
 
     Attributes:
-        names: What is used, called or not.
-        calls: What is called.
-        methods: What is called on a tensor, a module, or a value of unknown kind.
-        imports: Modules, or what is imported from them.
-        strings: An expression that a whole string fits.
-        keywords: Arguments of any call, and expressions that their values fit.
+        names: Names that are used, called or not.
+        calls: Names that are called.
+        methods: Methods of a tensor, a module, or a value of unknown kind.
+        imports: Modules, or names imported from them.
+        strings: An expression for a whole string.
+        keywords: Arguments of any call, and expressions for their values.
         environment: Variables that are read or set.
-        text: An expression in lines of files of the kinds `within`.
+        text: An expression for lines of files of the kinds `within`.
         files: Names of files.
         check: A function of `checks.py`.
-        arguments: What all of these arguments of the call are.
+        arguments: Conditions on arguments of the call, all of which must hold.
         absent: Arguments that the call lacks.
-        fewer_arguments: How many it has less than, by position.
+        fewer_arguments: The call has fewer positional arguments.
         on_device: The first argument is not known to be on the host.
-        place: Where in the code it has to be: `loop`, `forward`, `comparison`, `value` (outside of a comparison),
+        place: Required place in the code: `loop`, `forward`, `comparison`, `value` (outside of a comparison),
             `optional` (under a condition, or a failed import is handled), or `required`.
         unguarded: Not below `torch.cuda.is_available()`.
-        with_text: An expression that the file must hold.
-        unless_text: An expression that the file must not hold.
+        with_text: An expression that the file must contain.
+        unless_text: An expression that the file must not contain.
     """
 
     names: Sequence[str] = ()
@@ -101,10 +101,10 @@ class Match:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rule:
-    """What is looked for, and what it means.
+    """What a rule matches, and what a finding means.
 
     severity: for each stack. effort: S, M or L. doubt: why the severity may be wrong. covers: rules that say nothing
-    more about the same line. bad, good: examples; of another file than Python, `example_file` is its name.
+    more about the same line. bad, good: examples; `example_file` is the file's name if it is not a Python file.
     """
 
     id: str
@@ -134,7 +134,7 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """One of PyTorch's stacks on Trainium, and until when it is supported."""
+    """One of PyTorch's stacks on Trainium, and the end of its support."""
 
     key: str
     title: str
@@ -146,10 +146,10 @@ class Stack:
 
 @dataclass(frozen=True, kw_only=True)
 class Libraries:
-    """The rule of each library, by the names of its modules and of its distributions.
+    """The rule of each library, by the names of its modules and distributions.
 
-    optional: the rule of a library whose import is optional. neutral: names of distributions and modules without
-    device code.
+    optional: the rule of a library whose import is optional. neutral: names of distributions and modules without device
+    code.
     """
 
     by_module: Mapping[str, Rule]
@@ -166,7 +166,7 @@ def stacks() -> Mapping[str, Stack]:
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    """Every rule by its id, those of libraries too."""
+    """Every rule by its id, including those of libraries."""
     found = list[Rule]()
     sources = tomllib.loads((FOLDER / "sources.toml").read_text(encoding="utf-8"))
     for file in sorted((FOLDER / "rules").glob("*.toml")):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 LARGEST_BYTES = 16_000_000
-"""A larger file is named and not read."""
+"""A larger file is reported and not read."""
 
 SKIPPED_FOLDERS = frozenset(
     [
@@ -32,7 +32,7 @@ SKIPPED_FOLDERS = frozenset(
         "mlruns",
     ]
 )
-"""Folders, in addition to hidden ones, that hold no source code of the project."""
+"""Folders without source code of the project, in addition to hidden ones."""
 
 KINDS = (
     ("python", ("*.py",)),
@@ -47,7 +47,7 @@ KINDS = (
     ("cuda", ("*.cu", "*.cuh")),
     ("weights", ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.safetensors")),
 )
-"""Kinds of files by their names, the first that fits."""
+"""Kinds of files by their names; the first match counts."""
 
 _LFS = b"version https://git-lfs"
 _LARGEST_POINTER = 1024
@@ -64,7 +64,7 @@ def kind_of(path: Path) -> str:
 
 
 def files_of(given: Path) -> Iterator[Path]:
-    """The files of a path that are read, in order. A file that is named itself is read whatever its name.
+    """The files of a path that are read, in order. A file that is given itself is read with any name.
 
     Raises OSError for a path that does not exist or a folder that cannot be listed.
     """
@@ -96,7 +96,7 @@ class UnreadableError(Exception):
 
 
 def read_bytes(path: Path) -> bytes:
-    """Its content. Raises UnreadableError."""
+    """The content of a file. Raises UnreadableError."""
     try:
         size = path.stat().st_size
         if size > LARGEST_BYTES:
@@ -107,12 +107,12 @@ def read_bytes(path: Path) -> bytes:
 
 
 def is_lfs_pointer(path: Path) -> bool:
-    """Whether it is what git leaves of a large file that was not fetched."""
+    """Whether it is a git-lfs pointer of a file that was not fetched."""
     return path.stat().st_size <= _LARGEST_POINTER and path.read_bytes().startswith(_LFS)
 
 
 def decoded(content: bytes) -> str:
-    """A text as it is written, by its coding comment. Raises UnreadableError if it is not text."""
+    """The text of a file, by its coding comment. Raises UnreadableError if it is not text."""
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
         text = content.decode(encoding)
@@ -158,7 +158,7 @@ def parsed(text: str) -> ast.Module:
 
 
 def notebook_source(content: bytes) -> PythonSource:
-    """The code cells of a notebook. Raises UnreadableError when it is none."""
+    """The code cells of a notebook. Raises UnreadableError for another file."""
     try:
         cells: list[Any] = json.loads(decoded(content))["cells"]
         sources = [_cell_text(one["source"]) for one in cells if one.get("cell_type") == "code"]
@@ -186,7 +186,7 @@ def _cell_text(source: object) -> str:
 
 
 def _without_magics(source: str) -> tuple[list[str], list[tuple[int, str]]]:
-    """The lines of a cell with nothing in place of IPython's own, and which of those are commands of a shell."""
+    """The lines of a cell without IPython's own, and which of those are shell commands."""
     lines = source.split("\n")
     if source.startswith("%%"):
         is_shell = re.match(r"%%(bash|sh|script)", source)

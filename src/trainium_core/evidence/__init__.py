@@ -1,1 +1,1 @@
-"""What a pilot measured: records, statistics, imported results, comparison."""
+"""The evidence of a pilot: records, statistics, imported results, comparison."""

@@ -14,7 +14,7 @@ from trainium_core.plan.settings_by_key import GROUP_OF
 from trainium_core.problems import nearest
 
 _ENGINE_GROUPS = {*CONSTRUCT_IDS, "cache"} - {"cluster"}
-"""Groups of settings that a GPU plan does not have: it is deployed by the cluster stack, and compiles nothing ahead."""
+"""Groups of settings that a GPU plan lacks: the cluster stack deploys it, and it does not precompile."""
 
 _OF_TRAINIUM = {
     "ami": "the image is for Neuron devices",
@@ -29,7 +29,7 @@ _OF_TRAINIUM = {
     "node_generation": "it counts the nodes of the Trainium cluster",
     "stacks": "only the cluster stack takes GPU types",
 }
-"""Settings that are left out of a GPU plan, with the reason."""
+"""Omitted settings of a GPU plan, with the reason."""
 
 _FILES = ("setup_script", "catalog", "prices")
 _SUFFIX = "-gpu"
@@ -37,20 +37,20 @@ _LONGEST_NAME = 32
 
 
 class BaselineError(Exception):
-    """There is no GPU plan for the plan."""
+    """No GPU plan fits the plan."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """A GPU plan beside a Trainium plan.
+    """A GPU plan to compare with a Trainium plan.
 
     Attributes:
         plan: The GPU plan.
         settings: Its settings as in cdk.json, without their prefix.
-        why: Why this type.
-        skipped: Types that were preferred, with the reason against each.
-        left_out: Settings of the Trainium plan that it does not have, with the reason.
-        notes: What to look at before it is deployed.
+        why: The reason for this type.
+        skipped: Types with higher preference, with the reason against each.
+        left_out: Omitted settings of the Trainium plan, with the reason.
+        notes: What to check before its deployment.
     """
 
     plan: Plan
@@ -68,7 +68,7 @@ def pairs() -> Mapping[str, Mapping[str, Any]]:
 
 
 def baseline(plan: Plan, given: Mapping[str, Any], folder: Path, *, chosen: str | None = None) -> Baseline:
-    """The GPU plan beside a Trainium plan.
+    """The GPU plan to compare with a Trainium plan.
 
     Args:
         plan: The Trainium plan.
@@ -77,8 +77,8 @@ def baseline(plan: Plan, given: Mapping[str, Any], folder: Path, *, chosen: str 
         chosen: The GPU type. Default: the preferred one that the region offers.
 
     Raises:
-        BaselineError: The plan has GPUs already, no type fits, or `chosen` does not.
-        PlanError: The settings of the Trainium plan do not fit the GPU type.
+        BaselineError: The plan already has GPUs, no type fits, or `chosen` does not.
+        PlanError: The settings of the Trainium plan are invalid for the GPU type.
     """
     if plan.type.is_gpu:
         raise BaselineError(f"{plan.instance_type} has GPUs: give the Trainium plan that it is compared with")

@@ -1,4 +1,4 @@
-"""Charts of a report as inline SVG: colours come from the page's style sheet, and each has its data as a table.
+"""Charts of a report as inline SVG: colours come from the page's style sheet, and each chart has a table of its data.
 
 Every text becomes a text node of an XML tree, so a name in a record cannot become markup.
 """
@@ -14,10 +14,10 @@ WIDTH = 400.0
 _LEFT, _RIGHT = 40.0, 10.0
 _ROW = 44.0
 _PLOT_HEIGHT = 190.0
-_CHARACTER = 6.7  # estimated width of a character at the size of labels
+_CHARACTER = 6.7  # Estimated width of a character at the size of labels.
 _MOST_POINTS = 240
 _MOST_SWINGS = 8
-_SERIES = 6  # colours of the style sheet
+_SERIES = 6  # Colours of the style sheet.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Dot:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """Points of a line. Lines with the same label share a place in the legend; detail: tells them apart."""
+    """Points of a line. Lines with the same label share a place in the legend; detail: distinguishes them."""
 
     label: str
     detail: str = ""
@@ -54,7 +54,7 @@ class Series:
 
 @dataclass(frozen=True, kw_only=True)
 class Swing:
-    """The result when a driver has its low and its high value."""
+    """The result at the low and high value of a driver."""
 
     label: str
     low: float
@@ -116,7 +116,7 @@ def curve(title: str, across: str, unit: str, lines: Sequence[Series]) -> Chart:
 
 
 def stacked(title: str, unit: str, rows: Mapping[str, Mapping[str, float]]) -> Chart:
-    """A bar per row, made of its parts, such as the phases of a run."""
+    """A bar per row with its parts, such as the phases of a run."""
     parts = list(dict.fromkeys(part for row in rows.values() for part in row))
     totals = {label: sum(row.values()) for label, row in rows.items()}
     scale = _Scale.over([0.0, *totals.values()], 8, WIDTH - 8)
@@ -151,7 +151,7 @@ def stacked(title: str, unit: str, rows: Mapping[str, Mapping[str, float]]) -> C
 
 
 def tornado(title: str, unit: str, base: float, swings: Sequence[Swing]) -> Chart:
-    """How far each driver moves a result, the one that moves it most on top. The table has those that are not drawn."""
+    """The effect of each driver on a result, the largest on top. The table also has drivers that are not drawn."""
     ordered = sorted(swings, key=lambda one: (-abs(one.high - one.low), one.label))
     drawn = ordered[:_MOST_SWINGS]
     ends = [end for one in drawn for end in (one.low, one.high)]
@@ -184,7 +184,7 @@ def tornado(title: str, unit: str, base: float, swings: Sequence[Swing]) -> Char
 
 @dataclass(frozen=True, kw_only=True)
 class _Scale:
-    """Values to coordinates, with round numbers as ticks."""
+    """Maps values to coordinates, with round numbers as ticks."""
 
     ticks: Sequence[float]
     low: float
@@ -238,7 +238,7 @@ def _plot(title: str, across: str, lines: Sequence[Series]) -> tuple[str, str]:
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
-    """At most _MOST_POINTS of the points, with the first and the last."""
+    """At most _MOST_POINTS of the points, including the first and the last."""
     if len(points) <= _MOST_POINTS:
         return points
     places = (round(at * (len(points) - 1) / (_MOST_POINTS - 1)) for at in range(_MOST_POINTS))
@@ -297,7 +297,7 @@ def _text(svg: Element, x: float, y: float, text: str, name: str, anchor: str = 
 
 
 def _marker(svg: Element, x: float, y: float, series: int) -> None:
-    """A circle, a square or a diamond: a series is told by its shape as well as by its colour."""
+    """A circle, a square or a diamond: the shape of a series distinguishes it as well as its colour."""
     shapes = (
         f"M{x - 5:.1f} {y:.1f}a5 5 0 1 0 10 0a5 5 0 1 0 -10 0",
         f"M{x - 4.5:.1f} {y - 4.5:.1f}h9v9h-9z",

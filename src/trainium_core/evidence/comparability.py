@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from trainium_core.evidence.record import COMPARABLE, LAB, NOT_COMPARABLE, Comparability, Record
 
 _STATED = ("model", "dataset_sha256", "seq", "global_batch", "steps", "warmup")
-"""Fields of a workload that both sides have to state."""
+"""Fields of a workload that both sides must state."""
 _EQUAL = ("name", "config_sha256", "tokenizer_sha256", "optimizer")
 """Fields that must be equal, and may be absent on both sides. Command and parallelism differ between stacks."""
 
@@ -20,7 +20,7 @@ _PRECISIONS = {
 
 
 def comparable(a: Record, b: Record, *, of_cost: bool = True) -> Comparability:
-    """Compare the conditions of two records. of_cost: including how the machines were bought."""
+    """Compare the conditions of two records. of_cost: including the purchase option."""
     equal, different = list[str](), list[str]()
     for name, problem in _conditions(a, b, of_cost=of_cost):
         if problem:
@@ -32,7 +32,7 @@ def comparable(a: Record, b: Record, *, of_cost: bool = True) -> Comparability:
 
 
 def _conditions(a: Record, b: Record, *, of_cost: bool) -> Iterator[tuple[str, str]]:
-    """Each condition that is stated, with a problem; empty: it is met."""
+    """Each stated condition with a problem, or an empty text if it is met."""
     if LAB in (a.side, b.side):
         yield "side", _difference(a.side, b.side)
     for name in _STATED:

@@ -1,4 +1,4 @@
-"""The decision of a pilot against the gates that were set before it, and the six steps that lead to it."""
+"""The decision of a pilot by its predefined gates, and the six steps that lead to it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -53,9 +53,9 @@ class Step:
 
 
 def decide(evidence: Evidence) -> Decision:
-    """GO if Trainium meets every gate and every tolerance, there is one of both, and every file could be read.
+    """GO if Trainium meets every gate and tolerance, at least one of both exists, and every file could be read.
 
-    The newest record with a gate decides on it. Numbers of the lab, and of other sides, never decide.
+    The newest record with a gate decides on it. Numbers of the lab and of other sides never decide.
     """
     judged = tuple(_judged(evidence.records.values()))
     deciding = [one for one in judged if not one.aside]
@@ -75,7 +75,7 @@ def decide(evidence: Evidence) -> Decision:
 
 
 def _judged(records: Iterable[Record]) -> Iterator[Judged]:
-    """Of all records; the oldest first. The newest of Trainium with a name decides."""
+    """The judgements on all records, oldest first. The newest Trainium record with a name decides."""
     found = [one for record in records if record.kind in MEASURING for one in (*_gates(record), *_comparisons(record))]
     newest = {_key(one): one for one in found if one.record.side == TRAINIUM}
     for one in found:
@@ -140,7 +140,7 @@ def _moved_limits(judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def steps(evidence: Evidence, decision: Decision) -> Sequence[Step]:
-    """The six steps, each with what shows that it was done."""
+    """The six steps, each with its evidence."""
     measured = [one for one in evidence.records.values() if one.kind in MEASURING and has_values(one)]
     on_trainium = [one for one in measured if one.side == TRAINIUM]
     on_gpu = [one for one in measured if one.side == GPU]

@@ -1,4 +1,4 @@
-"""Numbers of records as a report shows them, and in which order."""
+"""Numbers of records as a report shows them, and their order."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from trainium_core.evidence.numbers import number, words
 from trainium_core.evidence.record import CPU, GPU, LAB, TRAINIUM, Metric, Record
 
 SIDES: Mapping[str, str] = {TRAINIUM: "Trainium", GPU: "GPU", CPU: "CPU", LAB: "lab"}
-"""What each side is called."""
+"""The name of each side."""
 
 PERFORMANCE, RECOVERY, COST = "Performance", "Recovery", "Cost"
 
@@ -48,7 +48,7 @@ class Figure:
 
     @property
     def basis(self) -> str:
-        """Where the number is from, or why there is none."""
+        """The source of the number, or why there is none."""
         metric = self.metric
         if metric.value is None:
             return metric.why_null or ""

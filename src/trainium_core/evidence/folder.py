@@ -1,4 +1,4 @@
-"""What files of a pilot hold: records, assessments, answers about the contract, and what could not be read."""
+"""The contents of a pilot's files: records, assessments, answers about the contract, and what could not be read."""
 
 import json
 import tomllib
@@ -21,7 +21,7 @@ _ANSWER_KEYS = ("answer", "who", "date", "document")
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A rule of `trn assess` that found something. severity: by stack."""
+    """A rule of `trn assess` with findings. severity: by stack."""
 
     rule: str
     title: str
@@ -71,11 +71,11 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """The files of a pilot by path, and what they hold.
+    """The files of a pilot by path, and their contents.
 
     Attributes:
         records: By path, the oldest first. Copies of the same record count once.
-        not_read: Why a file was not read that may be a record, by path.
+        not_read: Why a possible record was not read, by path.
         foreign: JSON of other schemas, by path.
         contradictions: Files that do not belong together, one sentence each without a period.
     """
@@ -90,7 +90,7 @@ class Evidence:
 
 
 def read_evidence(files: Mapping[str, bytes]) -> Evidence:
-    """What files hold. It never raises: a file that cannot be read is named with the reason."""
+    """Read the files. Never raises: an unreadable file is named with the reason."""
     records, assessed = dict[str, Record](), list[AssessedCode]()
     answers, not_read, foreign = dict[str, Answer](), dict[str, str](), dict[str, str]()
     for path, content in sorted(files.items()):
@@ -111,7 +111,7 @@ def read_evidence(files: Mapping[str, bytes]) -> Evidence:
     inputs = {one.sha256 for record in records.values() for one in record.inputs}
 
     def _but_inputs(reasons: Mapping[str, str]) -> Mapping[str, str]:
-        """Without the files that records are based on."""
+        """The files without the inputs of records."""
         return {path: why for path, why in reasons.items() if sha256(files[path]).hexdigest() not in inputs}
 
     kept, contradictions = _distinct(records)
@@ -213,7 +213,7 @@ def _distinct(records: Mapping[str, Record]) -> tuple[Mapping[str, Record], Sequ
 
 
 def _changed_inputs(files: Mapping[str, bytes], records: Mapping[str, Record]) -> Iterator[str]:
-    """Inputs of records that are among the files by name, but only with another content."""
+    """Inputs of records whose name is among the files, but only with different content."""
     digests = dict[str, set[str]]()
     for path, content in files.items():
         digests.setdefault(PurePosixPath(path).name, set()).add(sha256(content).hexdigest())

@@ -1,7 +1,7 @@
 """An evidence pack: files of a pilot with its report, a manifest of their digests, and an in-toto statement.
 
-The digests show that nothing was changed since the pack was written. Without a signature, a reader needs the digest of
-the statement from another place to see this.
+The digests detect changes to the pack. Without a signature, a reader needs the digest of the statement from another
+source to rely on them.
 """
 
 import json
@@ -43,7 +43,7 @@ def statement_of(files: Mapping[str, bytes], *, made: str, version: str, decisio
 
 
 def pack_problems(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Everything that is wrong with the files of a pack, one sentence each without a period, each with its file."""
+    """All problems of the files of a pack, one sentence each without a period, each with its file."""
     missing = [name for name in _OURS if name not in files]
     yield from (f"{name} is missing" for name in missing)
     manifest, statement = _manifest(files.get(MANIFEST, b"")), _statement(files.get(STATEMENT, b""))
@@ -99,7 +99,7 @@ def _manifest(content: bytes) -> Mapping[str, tuple[str, int]] | None:
 
 
 def _statement(content: bytes) -> Mapping[str, str] | None:
-    """Digest by path; None if it is not a statement of ours."""
+    """Digest by path; None if it is not a statement of this package."""
     document = _object(content)
     if document.get("_type") != STATEMENT_TYPE or document.get("predicateType") != PREDICATE_TYPE:
         return None

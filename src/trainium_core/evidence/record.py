@@ -1,6 +1,6 @@
 """The record that every command of a pilot's evidence writes: schema trainium-pilot/1, one JSON object.
 
-A record is of one side, such as the Trainium cluster. A number that is unknown is null with a reason, never 0.
+A record is about one side, such as the Trainium cluster. An unknown number is null with a reason, never 0.
 """
 
 import json
@@ -24,7 +24,7 @@ COMPARABLE = "comparable"
 NOT_COMPARABLE = "not comparable: "
 
 LAB_PREFIX = "lab:"
-"""Begins the hardware type of a record of the lab, whose nodes have the names of AWS's types and no accelerator."""
+"""Prefix of the hardware type in a record of the lab, whose nodes have the names of AWS's types and no accelerator."""
 
 _FAMILIES: Mapping[str, tuple[str, ...]] = {TRAINIUM: ("trn", "inf"), GPU: ("p", "g")}
 
@@ -37,7 +37,7 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """The trainium-cdk that wrote the record. commit: None if it is installed from a package."""
+    """The trainium-cdk that wrote the record. commit: None if it was installed from a package."""
 
     version: str
     commit: str | None = None
@@ -45,13 +45,13 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """What was computed. None: not stated.
+    """The computed workload. None: not stated.
 
     Attributes:
         dataset_sha256: Digest, or another name that changes with the data.
         seq: Tokens per sequence.
         global_batch: Sequences per step, over all processes.
-        steps: The number of steps that were counted, after the warm-up.
+        steps: The number of counted steps, after the warm-up.
         warmup: The rule that ends the warm-up.
         tuned: Whether the batch of this side was tuned for it.
     """
@@ -74,12 +74,12 @@ class Workload:
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
-    """What it ran on. None: not stated.
+    """The hardware of a run. None: not stated.
 
     Attributes:
         accelerators: Accelerators of all nodes.
-        used: How many of them the workload used.
-        purchase: How the machines were bought, such as on-demand.
+        used: The number of accelerators that the workload used.
+        purchase: The purchase option, such as on-demand.
         usd_hour: Price of all nodes per hour.
     """
 
@@ -116,7 +116,7 @@ class Run:
         steps: Steps after the warm-up.
         tokens: Tokens in these steps.
         loss: Pairs of step and loss.
-        excluded: Why the run is in no metric; None: it is in the metrics.
+        excluded: Why the metrics exclude the run; None: they include it.
     """
 
     job: str | None = None
@@ -136,11 +136,11 @@ class Metric:
     """A number with its unit, interval and origin.
 
     Attributes:
-        n: How many samples it is of.
+        n: The number of samples.
         low, high: The confidence interval at `level`, computed by `method`.
-        method: How value and interval were computed. Of a derived number, the formula.
-        source, date: Of a quoted or imported number.
-        why_null: Why the value is None; of a value without an interval, why there is none.
+        method: How value and interval were computed. For a derived number, the formula.
+        source, date: For a quoted or imported number.
+        why_null: Why the value is None; for a value without an interval, why there is none.
     """
 
     value: float | None
@@ -163,7 +163,7 @@ def unknown(unit: str, why: str, *, n: int | None = None) -> Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """A limit that was written before the first run. limit: such as "<= 200"; value: None if not measured."""
+    """A limit that was set before the first run. limit: such as "<= 200"; value: None if not measured."""
 
     name: str
     limit: str
@@ -188,8 +188,8 @@ class Comparability:
 
     Attributes:
         against: ID of the other record.
-        verdict: "comparable", or "not comparable: " and what differs. The price basis matters for cost only, so it is
-            not in the verdict but in the reason of a ratio without value.
+        verdict: "comparable", or "not comparable: " with the differences. The price basis matters for cost only, so it
+            is not in the verdict but in the reason of a ratio without value.
         ratios: The metrics of this record divided by those of the other, by name.
     """
 
@@ -202,7 +202,7 @@ class Comparability:
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """A file that the record is based on, such as the file with the gates."""
+    """A file on which the record is based, such as the file with the gates."""
 
     path: str
     sha256: str
@@ -263,7 +263,7 @@ def _read(raw: Any, wanted: Any, place: str) -> Any:
     if origin is tuple:
         inner = get_args(wanted)[0]
         return tuple(_read(one, inner, f"{place}[{index}]") for index, one in enumerate(_checked(raw, list, place)))
-    if origin is not None:  # Mapping
+    if origin is not None:  # Mapping.
         inner = get_args(wanted)[1]
         return {name: _read(one, inner, f"{place}.{name}") for name, one in _checked(raw, dict, place).items()}
     if is_dataclass(wanted):
@@ -334,7 +334,7 @@ def _contradictions(record: Record) -> Iterator[str]:
 
 
 def _side_problems(record: Record) -> Iterator[str]:
-    """The type of the hardware proves the side, so a number of the lab never appears as another side's."""
+    """The hardware type determines the side, so a number of the lab never appears as another side's."""
     kind = record.hardware.type
     if kind.startswith(LAB_PREFIX) != (record.side == LAB):
         yield f"side is {record.side}, and hardware.type is {_shown(kind)}: only the lab's begins with {LAB_PREFIX}"

@@ -1,4 +1,4 @@
-"""The report of a pilot: arranges what records say. It computes no result that is not in a record."""
+"""The report of a pilot: arranges the contents of records. It computes no result that is not in a record."""
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class ContractRow:
-    """A question about the contract. known: what the records and this package say."""
+    """A question about the contract. known: the answer in the records and this package."""
 
     title: str
     question: str
@@ -47,7 +47,7 @@ class ContractRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedFigure:
-    """A metric of two pilots. ratio: of the first to the second; empty if they cannot be compared, for a reason."""
+    """A metric of two pilots. ratio: of the first to the second; empty if they cannot be compared, with the reason."""
 
     title: str
     first: Figure
@@ -58,7 +58,7 @@ class ComparedFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class OtherPilot:
-    """Another pilot beside this one."""
+    """Another pilot to compare with this one."""
 
     decision: Decision
     figures: tuple[ComparedFigure, ...]
@@ -66,7 +66,7 @@ class OtherPilot:
 
 @dataclass(frozen=True, kw_only=True)
 class PilotReport:
-    """What the page shows, in its order."""
+    """The contents of the page, in order."""
 
     names: tuple[str, ...]
     decision: Decision
@@ -90,7 +90,7 @@ class PilotReport:
 
 
 def arrange(evidence: Evidence, other: Evidence | None = None) -> PilotReport:
-    """The report on the evidence, beside that on another pilot if it is given."""
+    """The report on the evidence, compared with another pilot if it is given."""
     decision = decide(evidence)
     records = list(evidence.records.values())
     measuring = [record for record in records if record.kind in MEASURING]
@@ -126,7 +126,7 @@ def arrange(evidence: Evidence, other: Evidence | None = None) -> PilotReport:
 
 
 def as_html(report: PilotReport, *, version: str, made: str, digest: str | None) -> str:
-    """The page. digest: of the manifest of the pack that it belongs to."""
+    """The page. digest: of the manifest of its pack."""
     return html_page(
         "evidence/report.html.j2",
         report=report,
@@ -155,7 +155,7 @@ def _year_rows(year: Sequence[Record]) -> Mapping[str, Sequence[Figure | None]]:
 
 
 def _pairs(records: Sequence[Record]) -> Iterator[Pair]:
-    """The newest record of Trainium of each workload with the newest of every other side but the lab."""
+    """The newest Trainium record of each workload with the newest of every other side except the lab."""
     newest = {(record.workload.name, record.side): record for record in records if record.side != LAB}
     for (name, side), record in newest.items():
         if side != TRAINIUM and (name, TRAINIUM) in newest:
@@ -217,7 +217,7 @@ def _not_measured(records: Iterable[Record], done: Iterable[Step], evidence: Evi
 
 
 def _compared(evidence: Evidence, other: Evidence) -> Iterator[ComparedFigure]:
-    """The metrics that the newest records of the same side and workload have in both pilots."""
+    """The metrics of the newest records with the same side and workload in both pilots."""
     here, there = _newest(evidence), _newest(other)
     for record in by_side(here.values()):
         key = (record.workload.name, record.side)

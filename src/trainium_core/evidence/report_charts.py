@@ -1,4 +1,4 @@
-"""Which charts a report has. Numbers of the lab never share one with others."""
+"""The charts of a report. Numbers of the lab never share one with others."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -13,7 +13,7 @@ from trainium_core.evidence.tco import LINE, SAVING, SWING, TOTAL
 
 
 def _comparable_groups(figures: Iterable[Figure]) -> Sequence[Sequence[Figure]]:
-    """Figures in groups whose records can all be compared: only these share an axis."""
+    """Groups of figures whose records are all comparable: only these share an axis."""
     groups = list[list[Figure]]()
     for figure in figures:
         for group in groups:
@@ -45,7 +45,7 @@ def dot_charts(figures: Sequence[Figure], decision: Decision) -> Iterator[Chart]
 
 
 def _titled(title: str, records: Iterable[Record]) -> str:
-    """A chart of numbers of the lab says so in its title."""
+    """The title of a chart, which marks numbers of the lab."""
     return f"{title}, in the lab" if any(record.side == LAB for record in records) else title
 
 
@@ -61,7 +61,7 @@ def _dot(figure: Figure) -> Dot:
 
 
 def _limit(name: str, group: Sequence[Figure], decision: Decision) -> float | None:
-    """The limit of the gate of this name, of a record of the group."""
+    """The limit of the gate of this name, from a record of the group."""
     ids = {figure.record.id for figure in group}
     for one in decision.judged:
         if one.name == name and one.record.id in ids:
@@ -73,7 +73,7 @@ def _limit(name: str, group: Sequence[Figure], decision: Decision) -> float | No
 
 
 def phase_charts(records: Iterable[Record]) -> Iterator[Chart]:
-    """Where the seconds of each record's runs went: means over its runs."""
+    """The seconds of each record's runs by phase: means over its runs."""
     by_lab = dict[bool, dict[str, Mapping[str, float]]]()
     for record in by_side(records):
         means = dict(_phase_means(record))
@@ -94,7 +94,7 @@ def _phase_means(record: Record) -> Iterator[tuple[str, float]]:
 
 
 def loss_charts(records: Iterable[Record]) -> Iterator[Chart]:
-    """The losses of every run, those of the lab apart."""
+    """The losses of every run, with those of the lab in a separate chart."""
     by_lab = dict[bool, list[Series]]()
     for record in by_side(records):
         for at, run in enumerate(record.runs):
@@ -140,7 +140,7 @@ def _swing(label: str, ends: Mapping[str, Metric]) -> Swing | None:
     if low is None or high is None or low.value is None or high.value is None:
         return None
     low_text, high_text = _end(low), _end(high)
-    if low_text.partition(" ")[2] == high_text.partition(" ")[2]:  # the unit once
+    if low_text.partition(" ")[2] == high_text.partition(" ")[2]:  # Show the unit once.
         low_text = low_text.partition(" ")[0]
     return Swing(label=label, low=low.value, high=high.value, low_text=low_text, high_text=high_text)
 

@@ -30,7 +30,7 @@ _T_975 = (
 
 
 def fewest_samples(quantile: float, level: float = LEVEL) -> int:
-    """From how many samples on an order statistic bounds the quantile from above, and one from below.
+    """The smallest number of samples with order statistics on both sides of the quantile.
 
     72 for the 95th percentile at a level of 95%, 368 for the 99th.
     """
@@ -44,7 +44,7 @@ def percentile(
 ) -> Metric:
     """A percentile with its interval of order statistics.
 
-    Null below `fewest_samples`: a tail of fewer samples is their maximum, whatever the distribution.
+    Null below `fewest_samples`: with fewer samples a tail percentile is their maximum, for any distribution.
     """
     n, needed = len(samples), fewest_samples(quantile)
     if n < needed:
@@ -70,9 +70,9 @@ def too_few(n: int, quantile: float) -> str:
 
 @cache
 def _interval(n: int, quantile: float) -> tuple[int, int]:
-    """Indices of the order statistics that the quantile lies between with at least LEVEL.
+    """Indices of the order statistics that bound the quantile with at least LEVEL.
 
-    The number of samples below the quantile is binomial: each tail of it gets half of 1 - LEVEL.
+    The number of samples below the quantile is binomial; each tail gets half of 1 - LEVEL.
     """
     alpha = (1 - LEVEL) / 2
     cumulative = list(accumulate(_binomial(n, count, quantile) for count in range(n + 1)))
@@ -104,7 +104,7 @@ def mean_of_runs(values: Sequence[float], unit: str) -> Metric:
 def ratio_of_runs(values: Sequence[float], others: Sequence[float], formula: str) -> Metric:
     """The ratio of the geometric means of two sides' runs, with a bootstrap interval over runs.
 
-    Percentiles of a bootstrap alone hold the true ratio in 78% to 92% of all cases with three to ten runs. So their
+    Percentiles of a bootstrap alone contain the true ratio in 78% to 92% of all cases with three to ten runs. So their
     distances from the ratio are widened as Student's t does it, for the side with fewer runs.
     """
     n = min(len(values), len(others))

@@ -1,7 +1,7 @@
-"""Twelve months of one workload: what each side costs, when a port pays off, and what the result depends on.
+"""Twelve months of one workload: the cost of each side, when a port pays off, and what the result depends on.
 
-Every amount is computed from drivers, which are numbers with a range and a source. A driver that is unknown makes every
-amount unknown that depends on it. Without a measured throughput, almost everything is unknown.
+Every amount is computed from drivers, which are numbers with a range and a source. An unknown driver makes every
+dependent amount unknown. Without a measured throughput, almost everything is unknown.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,13 +38,13 @@ from trainium_core.evidence.tco_side import (
 from trainium_core.facts import facts
 
 LINE, SWING = "line: ", "swing: "
-"""Begin the names of the record's metrics of lines, and of the result at the low or high value of a driver."""
+"""Prefixes of the record's metrics of lines, and of the result at the low or high value of a driver."""
 TOTAL, SAVING, BREAK_EVEN = "total", "saving", "break_even_hours"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Swing:
-    """The result when one driver has its low and its high value, and the others keep theirs."""
+    """The result at the low and high value of one driver, with the others unchanged."""
 
     driver: Driver
     at_low: float
@@ -53,11 +53,11 @@ class Swing:
 
 @dataclass(frozen=True, kw_only=True)
 class Tco:
-    """The first side is the one that the pilot is about.
+    """The first side is the subject of the pilot.
 
     Attributes:
         comparison: Whether the records of two sides can be compared; None with one side.
-        unit: What the work is counted in, such as tokens.
+        unit: The unit of the work, such as tokens.
     """
 
     sides: tuple[SideCost, ...]
@@ -74,11 +74,11 @@ class Tco:
 
     @property
     def result_name(self) -> str:
-        """The metric that the sensitivity is of."""
+        """The metric of the sensitivity analysis."""
         return SAVING if self.can_compare else TOTAL
 
     def result(self, values: Values) -> float | None:
-        """What the first side saves; without a comparable other side, what it costs."""
+        """The saving of the first side; without a comparable other side, its cost."""
         first = self.sides[0].total(values)
         if not self.can_compare:
             return first
@@ -103,7 +103,7 @@ class Tco:
 
     @property
     def break_even(self) -> Metric:
-        """Hours of the first side's cluster, at work, after which its port has paid off."""
+        """Hours of work of the first side's cluster after which its port has paid off."""
         saved = self.saving
         if saved.value is None:
             return unknown("h", str(saved.why_null))
@@ -123,7 +123,7 @@ class Tco:
 
     @property
     def swings(self) -> Sequence[Swing]:
-        """For every driver with a range, the one that moves the result most first."""
+        """The swing of every driver with a range, the largest first."""
         found = list[Swing]()
         for driver in self.drivers.values():
             if driver.value is None or (driver.low is None and driver.high is None):
@@ -137,7 +137,7 @@ class Tco:
 
 
 def tco(file: TcoFile, records: Sequence[Record], estimates: Sequence[Estimate | None]) -> Tco:
-    """Twelve months by the file, with the record and the estimate of each side.
+    """The twelve months in the file, with the record and the estimate of each side.
 
     Raises TcoError for a plan that does not describe the record's machines.
     """
@@ -147,13 +147,13 @@ def tco(file: TcoFile, records: Sequence[Record], estimates: Sequence[Estimate |
         side_cost(side, record, estimate, file.metric, work)
         for side, record, estimate in zip(file.sides, records, estimates, strict=True)
     )
-    # The price of each side is in its lines, with the way in which it was bought.
+    # The price of each side is in its lines, with the purchase option.
     comparison = comparable(records[0], records[1], of_cost=False) if len(sides) == 2 else None
     return Tco(sides=sides, comparison=comparison, unit=unit)
 
 
 def tco_records(found: Tco, *, made: str, tool: Tool, inputs: Sequence[Input]) -> Iterator[Record]:
-    """A record for each side. The first one also holds what compares it with the other."""
+    """A record for each side. The first one also contains the comparison with the other."""
     for at, side in enumerate(found.sides):
         metrics = {f"{LINE}{line.name}": _line_metric(side, line) for line in side.lines}
         metrics[TOTAL] = total_metric(side)
@@ -179,7 +179,7 @@ def tco_records(found: Tco, *, made: str, tool: Tool, inputs: Sequence[Input]) -
 
 
 def warnings_of(found: Tco) -> Iterator[str]:
-    """What a reader of the totals has to know."""
+    """Warnings about the totals."""
     for side in found.sides:
         if side.record.side == LAB:
             yield f"{side.name} was measured in the lab: it says nothing about Trainium or a GPU"
@@ -226,7 +226,7 @@ def _swing_metrics(found: Tco) -> Iterator[tuple[str, Metric]]:
 
 
 def _unit(metric: str, records: Sequence[Record]) -> str:
-    """What the metric counts each second. Raises TcoError for a metric that is not per second."""
+    """The unit that the metric counts per second. Raises TcoError for a metric that is not per second."""
     units = {record.metrics[metric].unit for record in records if metric in record.metrics}
     if len(units) > 1:
         raise TcoError(f"{metric} has the units {' and '.join(sorted(units))}")
@@ -237,7 +237,7 @@ def _unit(metric: str, records: Sequence[Record]) -> str:
 
 
 def _clusters(side: SideCost) -> float | None:
-    """How many clusters at a time do the work of twelve months; None if unknown."""
+    """The number of concurrent clusters for the work of twelve months; None if unknown."""
     keys = [WORK, *(side.key(name) for name in ("throughput", "compilations", "compile_seconds", "idle_share"))]
     if any(key not in side.values for key in keys):
         return None

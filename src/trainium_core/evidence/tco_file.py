@@ -26,7 +26,7 @@ _ROUNDING = 1e-6
 
 
 class TcoFileError(ValueError):
-    """Mistakes in the file, one sentence each without a period."""
+    """Problems in the file, one sentence each without a period."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -55,7 +55,7 @@ class PurchaseOption:
 
 @dataclass(frozen=True, kw_only=True)
 class SideFile:
-    """What the file says of one side. None: not stated, so what depends on it is unknown.
+    """The statements of the file about one side. None: not stated, so dependent amounts are unknown.
 
     Attributes:
         record: Path of the bench record, as written.
@@ -81,7 +81,7 @@ class SideFile:
 
 @dataclass(frozen=True, kw_only=True)
 class TcoFile:
-    """The work is in the units of the metric, without its "/s"."""
+    """The work is in the unit of the metric, without its "/s"."""
 
     metric: str
     work: Quantity
@@ -89,7 +89,7 @@ class TcoFile:
 
 
 def read_tco_file(text: str) -> TcoFile:
-    """Raises TcoFileError with all mistakes."""
+    """Raises TcoFileError with all problems."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -102,7 +102,7 @@ def read_tco_file(text: str) -> TcoFile:
 
 
 class _Reading:
-    """Reads values, and collects the mistakes instead of stopping at the first."""
+    """Reads values, and collects all problems instead of stopping at the first."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -212,7 +212,7 @@ class _Reading:
 
 
 def _missing(table: Mapping[str, Any], numbers: Mapping[str, float]) -> Iterator[str]:
-    """What a quantity lacks. A table that is empty was already refused."""
+    """The missing parts of a quantity. An empty table was already refused."""
     if not table:
         return
     if "value" not in table:

@@ -1,4 +1,4 @@
-"""What a side costs in twelve months: drivers, and the lines that are computed from them."""
+"""The cost of a side in twelve months: drivers, and the lines that are computed from them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from trainium_core.evidence.tco_file import Quantity, SideFile
 from trainium_core.facts import facts
 
 ENGINEERING = "Engineering"
-"""The line that is paid once, for the port."""
+"""The line of the port, which is paid once."""
 
 WORK = "work"
 """Key of the driver that all sides share."""
@@ -24,12 +24,12 @@ Values = Mapping[str, float]
 
 
 class TcoError(ValueError):
-    """Inputs that contradict each other. The message is a sentence without a period."""
+    """Contradictory inputs. The message is a sentence without a period."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Driver:
-    """A number that amounts depend on. value: None if it is unknown, for the reason in why_unknown."""
+    """A number that amounts depend on. value: None if it is unknown, with the reason in why_unknown."""
 
     key: str
     label: str
@@ -80,11 +80,11 @@ class SideCost:
         return None if None in amounts else sum(amount for amount in amounts if amount is not None)
 
     def once(self, values: Values) -> float:
-        """What the port costs, if it is known."""
+        """The cost of the port, if known."""
         return sum(self.amount(line, values) or 0.0 for line in self.lines if line.name == ENGINEERING)
 
     def recurring(self, values: Values) -> float:
-        """The sum of the other lines that are known."""
+        """The sum of the other known lines."""
         return sum(self.amount(line, values) or 0.0 for line in self.lines if line.name != ENGINEERING)
 
     @property
@@ -152,7 +152,7 @@ def _check_side(file: SideFile, record: Record) -> None:
 
 
 def check_plan(file: SideFile, record: Record, instance_type: str, nodes: int) -> None:
-    """Raises TcoError for a plan of other machines than those of the record."""
+    """Raises TcoError for a plan with other machines than the record."""
     planned, measured = (instance_type, nodes), (record.hardware.type, record.hardware.nodes)
     if planned != measured:
         raise TcoError(

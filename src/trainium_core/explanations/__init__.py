@@ -1,1 +1,1 @@
-"""Errors that people meet, with cause and fix: what `trn explain` says, wherever something fails."""
+"""Known errors with cause and fix: the explanations of `trn explain`, also used wherever something fails."""

@@ -1,4 +1,4 @@
-"""Errors that people meet, with cause and fix, from data/errors.toml and data/neuron_errors.toml."""
+"""Known errors with cause and fix, from data/errors.toml and data/neuron_errors.toml."""
 
 import re
 import tomllib
@@ -22,10 +22,10 @@ _MOST_FORMS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class KnownError:
-    """pattern: a regular expression that its text fits. source: what says so, as of the date, at `url`.
+    """pattern: a regular expression for its text. source: the evidence, as of the date, at `url`.
 
-    kind: CAUSE, CONSEQUENCE of another failure, or WARNING, which ends nothing. rules: of `trn assess`, which find it
-    before it happens.
+    kind: CAUSE, CONSEQUENCE of another failure, or WARNING, which ends nothing. rules: the rules of `trn assess` that
+    predict it.
     """
 
     name: str
@@ -41,7 +41,7 @@ class KnownError:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """An error that was found in a text. line: its number, from 1. unknown: an exception before it that has no row."""
+    """An error that was found in a text. line: its number, from 1. unknown: an earlier exception without a row."""
 
     error: KnownError
     line: int
@@ -50,13 +50,13 @@ class Explanation:
 
     @property
     def cause(self) -> str:
-        """Of a consequence it is said that the cause is not known."""
+        """The cause. For a consequence, it states that the cause is unknown."""
         return self.error.cause if self.error.kind == CAUSE else f"not known; it showed as: {self.error.cause}"
 
 
 @cache
 def known_errors() -> Sequence[KnownError]:
-    """Of several that fit a line, the first counts."""
+    """The first error that matches a line counts."""
     return tuple(one for file in _FILES for one in _read(file))
 
 
@@ -76,15 +76,15 @@ def _patterns() -> Sequence[tuple[KnownError, re.Pattern[str]]]:
 
 
 def known_error(text: str) -> KnownError | None:
-    """The one that explains a text; None when none does."""
+    """The error that explains a text; None if no error matches."""
     found = explained(text.splitlines())
     return found.error if found else None
 
 
 def explained(lines: Iterable[str]) -> Explanation | None:
-    """What explains the lines of a log: the first cause, else the first consequence, else the first warning.
+    """The explanation of a log: the first cause, else the first consequence, else the first warning.
 
-    None when no line is known.
+    None if no line matches.
     """
     first: dict[str, Explanation] = {}
     exceptions = _Exceptions()
@@ -103,7 +103,7 @@ def explained(lines: Iterable[str]) -> Explanation | None:
 
 
 class _Search:
-    """Lines that differ only in numbers, such as those of steps, are searched once."""
+    """Searches lines that differ only in numbers, such as those of steps, once."""
 
     def __init__(self) -> None:
         self._unknown = set[str]()
@@ -119,7 +119,7 @@ class _Search:
 
 
 class _Exceptions:
-    """The first exception of a log that has no row: the last line of its traceback."""
+    """The first exception in a log without a row: the last line of its traceback."""
 
     def __init__(self) -> None:
         self.unknown = ""
@@ -135,5 +135,5 @@ class _Exceptions:
             self._last = line
 
     def keep_unknown(self) -> None:
-        """What was fed last is not known."""
+        """The last line is not a known error."""
         self.unknown = self.unknown or self._last

@@ -179,9 +179,9 @@ class PreparedClusterJob:
         return [*self._left_out(), *self.find_checkpoint()]
 
     def find_checkpoint(self) -> Sequence[str]:
-        """Find what the job resumes from, also while the cluster sleeps; what the user should know of it.
+        """Find the checkpoint that the job resumes from, also while the cluster sleeps. Returns notes for the user.
 
-        Raises JobError where there is nothing, and what reading raises.
+        Raises JobError if there is none, and the errors of reads.
         """
         earlier = self.job.resume_from
         if earlier is None:

@@ -8,7 +8,7 @@ _BILLED = ("pending", "running", "stopping", "stopped", "shutting-down")
 
 
 def running_nodes(account: AwsService, group_arn: str) -> int:
-    """The number of instances in the group, of which AWS PCS puts the ID into a tag. Raises UnavailableError."""
+    """The number of instances in the group, whose ID AWS PCS stores in a tag. Raises UnavailableError."""
     filters = [
         {"Name": _GROUP_TAG, "Values": [group_arn.rpartition("/")[2]]},
         {"Name": "instance-state-name", "Values": [*_BILLED]},

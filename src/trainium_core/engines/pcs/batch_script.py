@@ -1,4 +1,4 @@
-"""The batch script of a job: what a user of Slurm submits with sbatch."""
+"""The batch script of a job, for sbatch."""
 
 from collections.abc import Iterator
 from math import ceil
@@ -11,17 +11,17 @@ OUTPUT_FOLDER = "/var/tmp"
 """On the first node. The log of the job itself is in S3."""
 
 _NOTICE_SECONDS = 120
-"""How long before its time limit Slurm signals the batch script, as trn_slurm.follower says."""
+"""How long before its time limit Slurm signals the batch script, as in trn_slurm.follower."""
 _RESULT_MINUTES = 20
-"""What storing the results may take beyond the time limit of the job, which its first node watches."""
+"""Time for storing the results after the time limit of the job, which its first node enforces."""
 _WAIT_SECONDS = 60 * _RESULT_MINUTES
 
 
 def batch_script(plan: Plan, job: Job, *, queue: str, priority: int = 0) -> str:
-    """The script that runs a job of the plan's cluster, whole nodes at a time.
+    """The script that runs a job of the plan's cluster, on whole nodes.
 
-    Slurm starts it again after the loss of a node, and it has itself requeued after what the job's file names. The
-    programs of the nodes do the rest, from the same job in S3 as on a plain cluster.
+    Slurm restarts it after the loss of a node, and it requeues itself for the exit codes in the job file. The programs
+    of the nodes do the rest, from the same job in S3 as on a plain cluster.
     """
     options = "\n".join(f"#SBATCH --{option}" for option in _options(plan, job, queue, priority))
     task = "\n".join(f"#     {line}" for line in _node_lines(job))
@@ -54,7 +54,7 @@ def _options(plan: Plan, job: Job, queue: str, priority: int) -> Iterator[str]:
     yield f"gres={GRES_NAME}:{plan.type.neuron_devices}"
     yield "requeue=expedite" if job.retries else "no-requeue"
     if priority:
-        # A lower nice value starts earlier. Slurm lets only its administrators lower it.
+        # A lower nice value starts earlier. Only administrators of Slurm can lower it.
         yield f"nice={-priority}"
     if job.time_limit_seconds is not None:
         yield f"time={ceil(job.time_limit_seconds / 60) + _RESULT_MINUTES}"

@@ -1,4 +1,4 @@
-"""The billed items of PcsStack. The prices of AWS PCS itself are in no source that this package has."""
+"""The billed items of PcsStack. The prices of AWS PCS itself are in no source of this package."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ _GUARD_ALARMS = 1
 
 
 def cost_items(plan: Plan) -> Iterator[CostItem]:
-    """Nodes that stay are billed always; those that jobs start, while the cluster runs jobs on all of them."""
+    """Static nodes are always billed; nodes that jobs start, while the cluster runs jobs on all of them."""
     pcs = plan.pcs
     for nodes, billed in _nodes(plan):
         yield _instances(plan, nodes, billed)
@@ -57,7 +57,7 @@ def cost_notes(plan: Plan) -> Iterator[str]:
 
 
 def _nodes(plan: Plan) -> Iterator[tuple[int, Billed]]:
-    """The numbers of nodes, and when they are billed."""
+    """The number of nodes by when they are billed."""
     if plan.capacity == CAPACITY_BLOCK:
         yield plan.nodes, "prepaid"
     elif plan.capacity == "reservation":

@@ -1,4 +1,4 @@
-"""What the nodes of AWS PCS reach: the API of AWS PCS, and the internet while their image is built."""
+"""The network needs of AWS PCS nodes: the API of AWS PCS, and the internet while their image is built."""
 
 from typing import Literal
 

@@ -1,6 +1,6 @@
 """The Slurm configuration of a plan: cluster, node group, GRES and queues, by Slurm's own parameter names.
 
-PcsStack gives it to AWS PCS, and the node lab renders slurm.conf and gres.conf from it.
+PcsStack passes it to AWS PCS, and the node lab renders slurm.conf and gres.conf from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ def cluster_size(plan: Plan) -> str:
 
 
 def cluster_settings(plan: Plan) -> Mapping[str, str]:
-    """Settings of slurm.conf that concern the cluster, except those that AWS PCS always sets."""
+    """Cluster settings of slurm.conf, except those that AWS PCS always sets."""
     settings = {"Epilog": EPILOG}
     if plan.pcs.accounting:
         settings["PriorityType"] = "priority/multifactor"
@@ -63,7 +63,7 @@ def group_settings(plan: Plan) -> Mapping[str, str]:
 
 
 def features(plan: Plan) -> Sequence[str]:
-    """What jobs can require with --constraint: the type, the cores per node, and the framework if it is known."""
+    """Features for --constraint: the type, the cores per node, and the framework if it is known."""
     framework = plan.framework
     stack = [framework.stack] if framework else []
     return [GRES_NAME, plan.instance_type, f"neuroncores{plan.neuron_cores_per_node}", *stack]

@@ -175,7 +175,7 @@ class SageMakerJobs(AwsService):
         described = self._described(state.job.id) or {}
         resources = described.get("ResourceConfig", {})
         if "TrainingPlanArn" in resources:
-            return Total(usd=Decimal(0), unknown=0)  # paid for
+            return Total(usd=Decimal(0), unknown=0)  # Already paid.
         kind = resources.get("InstanceType", "").removeprefix(sagemaker_type(""))
         return self.price(
             kind, resources.get("InstanceCount", 0), spot=described.get("EnableManagedSpotTraining", False)
