@@ -1,11 +1,13 @@
 """NeuronFleet in a user's app: grants, ports, metrics, events and outputs."""
 
 import json
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import pytest
 from aws_cdk import Environment, RemovalPolicy, Stack, Tags
+from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_events_targets as targets
@@ -20,6 +22,7 @@ from tests.constructs.synth import REGION, Json, Template, as_list, as_text, new
 from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, PREFIX, Fleet, client
 from tests.wheel.typed_uses import give_everything
 from trainium_cdk import Capacity, CompileCache, NeuronFleet, SetupScript
+from trainium_core.permissions.roles import action
 from trainium_runtime.handlers.node_reconciler import NodeReconciler
 from trainium_runtime.launch_template_version import RESOURCE_TYPE
 from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
@@ -208,3 +211,73 @@ def test_parameters_of_cdk_interfaces_accept_their_classes() -> None:
 def _bucket(prefix: str) -> str:
     (name,) = [name for name in app().resources("AWS::S3::Bucket") if name.startswith(prefix)]
     return name
+
+
+@pytest.fixture(scope="module")
+def bare() -> tuple[Stack, NeuronFleet]:
+    """A fleet whose records have a key, and a role that may run jobs."""
+    stack = new_stack()
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    key: Any = kms.Key(stack, "Key")
+    fleet = NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.32xlarge"), vpc=vpc, records_key=key)
+    pipeline: Any = iam.AccountRootPrincipal()
+    fleet.grant_run_jobs(iam.Role(stack, "Pipeline", assumed_by=pipeline))
+    fleet.add_to_role_policy(iam.PolicyStatement(actions=["dynamodb:GetItem"], resources=["*"]))
+    return stack, fleet
+
+
+def allowed_to(template: Template, role: str, action: str) -> list[Any]:
+    policies = [one["Properties"] for one in template.resources("AWS::IAM::Policy").values()]
+    of_role = [one for one in policies if any(name.startswith(role) for name in references(one["Roles"]))]
+    return [s for one in of_role for s in one["PolicyDocument"]["Statement"] if action in as_list(s["Action"])]
+
+
+def test_records_with_a_key_are_read_and_written_with_it(bare: tuple[Stack, NeuronFleet]) -> None:
+    template = synthesize(bare[0])
+    (rules,) = [
+        one["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+        for name, one in template.resources("AWS::S3::Bucket").items()
+        if name.startswith("FleetRecords")
+    ]
+    assert references(rules) == {template.logical_id("AWS::KMS::Key")}
+    for role in ("FleetRole", "FleetKeeper", "FleetGate", "Pipeline"):
+        assert allowed_to(template, role, "kms:Decrypt"), role
+    for role in ("FleetRole", "Pipeline"):
+        assert allowed_to(template, role, "kms:GenerateDataKey*"), role
+    assert allowed_to(template, "FleetKeeper", "kms:GenerateDataKey")  # it writes the membership
+
+
+def test_grantee_may_run_jobs_of_this_fleet_only(bare: tuple[Stack, NeuronFleet]) -> None:
+    template = synthesize(bare[0])
+    (writing,) = allowed_to(template, "Pipeline", "s3:PutObject")
+    assert {name[:12] for name in references(writing)} == {"FleetRecords"}
+    assert '"/jobs/*"' in json.dumps(writing)
+    (finding,) = allowed_to(template, "Pipeline", "tag:GetResources")
+    assert all(
+        action(name).access in ("Read", "List") and name.partition(":")[0] not in ("s3", "logs", "ssm")
+        for name in finding["Action"]
+    )
+
+
+def test_fleet_has_a_default_child_and_takes_statements(bare: tuple[Stack, NeuronFleet]) -> None:
+    assert bare[1].node.default_child is bare[1].group
+    assert allowed_to(synthesize(bare[0]), "FleetRole", "dynamodb:GetItem")
+
+
+SIZE_CHANGES: dict[str, Callable[[Any], object]] = {
+    "ScheduledAction": lambda group: group.scale_on_schedule(
+        "Night", schedule=autoscaling.Schedule.cron(hour="20", minute="0"), desired_capacity=0
+    ),
+    "ScalingPolicy": lambda group: group.scale_on_cpu_utilization("Busy", target_utilization_percent=50),
+    "WarmPool": lambda group: group.add_warm_pool(),
+}
+
+
+@pytest.mark.parametrize("kind", SIZE_CHANGES)
+def test_change_of_the_size_of_the_group_fails_synthesis(kind: str) -> None:
+    stack = new_stack()
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    fleet = NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.32xlarge"), vpc=vpc)
+    SIZE_CHANGES[kind](fleet.auto_scaling_group)
+    with pytest.raises(RuntimeError, match=f"got {kind} on the Auto Scaling group of a fleet"):
+        synthesize(stack)

@@ -1,6 +1,6 @@
 """A fleet, created from validated values and CDK objects."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from trainium_cdk.fleet.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, 
 from trainium_cdk.fleet.fleet_outputs import add_state_outputs
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
-from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
+from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions, finding_actions
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, market_type_of
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.fleet.node_environment import encoded_environment
@@ -44,22 +44,43 @@ from trainium_userdata.locations import NodeLocations
 _OUTPUTS = "Outputs"
 
 
-@jsii.implements(IValidation)
-class _GroupGoesWithItsStack:
-    """Refuses an Auto Scaling group that the app retains, as by RemovalPolicies: its nodes would outlive the stack."""
+_SIZE_CHANGES = (autoscaling.CfnScalingPolicy, autoscaling.CfnScheduledAction, autoscaling.CfnWarmPool)
 
-    def __init__(self, group: autoscaling.CfnAutoScalingGroup) -> None:
-        self._group = group
+
+@jsii.implements(IValidation)
+class _GroupChecks:
+    """Refuses what the app does to the Auto Scaling group that the fleet cannot work with."""
+
+    def __init__(
+        self, group: autoscaling.CfnAutoScalingGroup, imported: Callable[[], autoscaling.IAutoScalingGroup | None]
+    ) -> None:
+        """imported: gives the L2 construct of the group, below which the CDK adds policies; None if it was not used."""
+        self._group, self._imported = group, imported
 
     def validate(self) -> list[str]:
-        """What is wrong, in a sentence."""
-        if self._group.cfn_options.deletion_policy in (None, CfnDeletionPolicy.DELETE):
-            return []
-        return [
-            f"{self._group.node.path}: got a removal policy that retains the Auto Scaling group; allowed: one that "
-            "deletes it, since its nodes would run, and be billed, after the stack is deleted; fix: give "
-            "RemovalPolicies.of(...).retain() the types to retain, apply_to_resource_types=['AWS::S3::Bucket']"
-        ]
+        """What is wrong, a sentence each."""
+        return [*self._retained(), *self._resized()]
+
+    def _retained(self) -> Iterator[str]:
+        """A group that the app retains, as by RemovalPolicies: its nodes would outlive the stack."""
+        group = self._group
+        if group.cfn_options.deletion_policy not in (None, CfnDeletionPolicy.DELETE):
+            yield (
+                f"{group.node.path}: got a removal policy that retains the Auto Scaling group; allowed: one that "
+                "deletes it, since its nodes would run, and be billed, after the stack is deleted; fix: give "
+                "RemovalPolicies.of(...).retain() the types to retain, apply_to_resource_types=['AWS::S3::Bucket']"
+            )
+
+    def _resized(self) -> Iterator[str]:
+        """Scaling policies, schedules and warm pools of `auto_scaling_group`: the fleet sets its size."""
+        imported = self._imported()
+        for one in imported.node.find_all() if imported else ():
+            if isinstance(one, _SIZE_CHANGES):
+                yield (
+                    f"{one.node.path}: got {type(one).__name__.removeprefix('Cfn')} on the Auto Scaling group of a "
+                    "fleet; allowed: none, since a cluster trains with all of its nodes, and the fleet sets the size; "
+                    "fix: change `nodes`, or use `max_lifetime`, `end_time`, `trn sleep` and `trn wake`"
+                )
 
 
 @jsii.implements(elbv2.IApplicationLoadBalancerTarget, elbv2.INetworkLoadBalancerTarget)
@@ -89,6 +110,23 @@ class Fleet(FleetBase):
     def connections(self) -> ec2.Connections:
         """The nodes' EFA security group: `fleet.connections.allow_from(other, ec2.Port.tcp(8080))` opens a port."""
         return self._connections
+
+    def add_to_role_policy(self, statement: iam.PolicyStatement) -> None:
+        """Add a statement to the policy of the nodes' role.
+
+        statement: what nodes may do. Jobs may do it too.
+        """
+        self.role.add_to_principal_policy(statement)
+
+    def grant_run_jobs(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant the permissions of `trn run`, `stop`, `cp`, `jobs` and `logs`, without `--wake`.
+
+        Who can run jobs controls the nodes (docs/concepts/trust.md).
+
+        grantee: such as the role of a pipeline. Raises PropsError if the CDK cannot grant to it.
+        """
+        finding = iam.Grant.add_to_principal(grantee=grantee, actions=list(finding_actions()), resource_arns=["*"])
+        return self.records.grant_jobs(grantee).combine(finding)
 
     def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
         """A metric of the Auto Scaling group, such as `GroupInServiceInstances`. This call enables its collection.
@@ -188,7 +226,7 @@ class Fleet(FleetBase):
         self.security_group = own_group
         self._connections = ec2.Connections(security_groups=[own_group])
         self._groups = [own_group, *props.security_groups]
-        self.records = NodeRecords(self, "Records")
+        self.records = NodeRecords(self, "Records", encryption_key=props.records_key)
         self.role = self._role(props)
         self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
         environment = encoded_environment(self, props.environment)
@@ -196,6 +234,9 @@ class Fleet(FleetBase):
         locations = self._locations(props, script)
         self._launch_from(props, script, locations, environment)
         self.group = self._auto_scaling_group(props)
+        self.node.default_child = self.group
+        checks: Any = _GroupChecks(self.group, lambda: self._group)
+        self.node.add_validation(checks)
         self._depend_on_what_nodes_need(props)
         self.reconciler = NodeReconciler(
             self,
@@ -338,7 +379,6 @@ class Fleet(FleetBase):
                 launch_template_id=self.launch_template.ref, version=self.version.version
             ),
         )
-        self.node.add_validation(_GroupGoesWithItsStack(group))
         watched = "the readiness check and the reconciler watch every launch and replacement; a pilot has no on-call"
         justify(group, cdk_nag={"AS3": watched})
         return group

@@ -1,6 +1,6 @@
 """Permissions of the nodes' role for sessions and for jobs of `trn run`, without those on the cluster's bucket."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from aws_cdk import aws_iam as iam
@@ -8,8 +8,10 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.storage.disposable_bucket import allow_objects
+from trainium_core.permissions.roles import commands
 from trainium_core.plan.settings.jobs import JobAccess
 
+_FINDING = ("autoscaling", "cloudformation", "ec2", "pricing", "tag")
 _READ = ("s3:GetObject", "s3:ListBucket")
 _SECRET_ACTIONS = {"secretsmanager": "secretsmanager:GetSecretValue", "ssm": "ssm:GetParameter"}
 
@@ -22,6 +24,12 @@ _SESSION_ACTIONS = [
     "ssmmessages:OpenControlChannel",
     "ssmmessages:OpenDataChannel",
 ]
+
+
+def finding_actions() -> Sequence[str]:
+    """Actions by which the commands for jobs find a cluster, its nodes and prices. They are on all resources."""
+    needed = {*commands("operate")["run, stop, cp"], *commands("look")["jobs, logs"]}
+    return sorted(name for name in needed if name.partition(":")[0] in _FINDING)
 
 
 def allow_sessions(role: iam.IRole) -> bool:

@@ -27,7 +27,7 @@ from trainium_cdk.network.security_group import HTTP, HTTPS, check_groups
 from trainium_cdk.pilot.pilot_props import checked_pilot
 from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep, stack_sleep_switch
 from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, check_cache
-from trainium_cdk.storage.encryption_key import check_key
+from trainium_cdk.storage.encryption_key import check_granting_key, check_key
 from trainium_cdk.storage.node_file_system import NodeFileSystem, check_file_systems
 from trainium_core.catalog.catalog import Catalog, builtin_catalog
 from trainium_core.catalog.neuron_software import default_image, framework_of_parameter
@@ -117,6 +117,7 @@ class NeuronFleet(Fleet):
         root_volume_initialization_rate: int | None = None,
         block_devices: Sequence[ec2.BlockDevice] = (),
         volume_key: Key | None = None,
+        records_key: Key | None = None,
         setup: SetupScript | None = None,
         environment: Mapping[str, str] | None = None,
         logical_neuroncore_config: int | None = None,
@@ -168,6 +169,8 @@ class NeuronFleet(Fleet):
         block_devices: additional volumes, encrypted unless `encrypted` is False. Default: none.
         volume_key: KMS key of the volumes. The policy of an imported key must allow Auto Scaling to use it. Default:
             the account's default key for EBS.
+        records_key: KMS key of the bucket of the cluster: records of nodes, and sources, logs, outputs and checkpoints
+            of jobs. People who run jobs need permission to use it too. Default: keys of S3 (SSE-S3).
         setup: script that every node runs after its devices have been verified. Default: none.
         environment: environment variables of the setup script, login shells and jobs. Values may be CDK tokens, and
             every user of a node can read them. A change replaces the nodes. Default: none.
@@ -256,6 +259,7 @@ class NeuronFleet(Fleet):
         check_cache(self, cache)
         check_sleep(self, sleep)
         check_key(self, "volume_key", volume_key)
+        check_granting_key(self, "records_key", records_key)
         subnet = NeuronSubnet(
             self, "Subnet", vpc=vpc, vpc_subnets=vpc_subnets, instance_type=instance_type, catalog=catalog
         ).subnet
@@ -303,6 +307,7 @@ class NeuronFleet(Fleet):
                 security_groups=security_groups,
                 role=_own_role(self, role),
                 volume_key=volume_key,
+                records_key=records_key,
                 block_devices=block_devices,
                 environment=environment or {},
                 placement_group_name=group,

@@ -56,6 +56,7 @@ class NodeReconciler(Construct):
         self.log_group = function.log_group
         allow_reading_records(function, records)
         function.allow(actions=["s3:PutObject"], resources=[records.membership_arn])
+        records.allow_key(function, writing=True)
         function.allow(actions=["autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"], resources=["*"])
         justify_wildcard(
             function,

@@ -1,5 +1,6 @@
 """The bucket where nodes write their records and read the membership."""
 
+from functools import reduce
 from typing import Any
 
 from aws_cdk import Duration
@@ -7,6 +8,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from trainium_cdk.cdk_types import Key
 from trainium_cdk.grants import granting
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard, justify_wildcards
@@ -43,8 +45,12 @@ class NodeRecords(Construct):
         records.grant_read(reader)
     """
 
-    def __init__(self, scope: Construct, construct_id: str) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, encryption_key: Key | None = None) -> None:
+        """
+        encryption_key: KMS key of the objects, included in grants. Default: keys of S3 (SSE-S3).
+        """
         super().__init__(scope, construct_id)
+        self.key_arn = None if encryption_key is None else encryption_key.key_arn
         logs = s3.LifecycleRule(id="logs", prefix=f"{LOGS_PREFIX}/", expiration=_LOGS_KEPT)
         jobs = s3.LifecycleRule(
             id="jobs",
@@ -52,7 +58,9 @@ class NodeRecords(Construct):
             expiration=_JOBS_KEPT,
             abort_incomplete_multipart_upload_after=_PARTS_KEPT,
         )
-        self.bucket = DisposableBucket(self, "Store", lifecycle_rules=[logs, jobs], sends_events=True).bucket
+        self.bucket = DisposableBucket(
+            self, "Store", lifecycle_rules=[logs, jobs], sends_events=True, encryption_key=encryption_key
+        ).bucket
         self.prefix = RECORDS_PREFIX
         self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"
 
@@ -104,15 +112,44 @@ class NodeRecords(Construct):
         role.add_to_principal_policy(iam.PolicyStatement(actions=write, resources=[ends]))
         # Without this permission, S3 answers 403 instead of 404 for an object that does not exist yet.
         role.add_to_principal_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[arn_of(self.bucket)]))
+        if self.bucket.encryption_key is not None:
+            self.bucket.encryption_key.grant_encrypt_decrypt(role)
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant permission to read all records and the membership. grantee: such as a role or a function."""
         resource: Any = self.bucket  # in jsii a parameter has another name than in the interface
         read = [arn_of(self.bucket), arn_of(self.bucket, f"{self.prefix}/*"), self.membership_arn]
         with granting(self, grantee):
-            return iam.Grant.add_to_principal_or_resource(
+            grant = iam.Grant.add_to_principal_or_resource(
                 grantee=grantee, actions=["s3:GetObject", "s3:ListBucket"], resource=resource, resource_arns=read
             )
+            key = self.bucket.encryption_key
+            return grant if key is None else grant.combine(key.grant_decrypt(grantee))
+
+    def grant_jobs(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant permission to submit and stop jobs, and to read all objects. grantee: such as a role."""
+        resource: Any = self.bucket
+        everything = arn_of(self.bucket, "*")
+        submitted = [arn_of(self.bucket, key) for key in (f"{JOBS_PREFIX}/*", CURRENT_JOB_KEY)]
+        key = self.bucket.encryption_key
+        with granting(self, grantee):
+            grants = [
+                iam.Grant.add_to_principal_or_resource(
+                    grantee=grantee, actions=[action], resource=resource, resource_arns=arns
+                )
+                for action, arns in (
+                    ("s3:ListBucket", [arn_of(self.bucket)]),
+                    ("s3:GetObject", [everything]),
+                    ("s3:PutObject", submitted),
+                )
+            ]
+            return reduce(iam.Grant.combine, [*grants, *([] if key is None else [key.grant_encrypt_decrypt(grantee)])])
+
+    def allow_key(self, function: HandlerFunction, *, writing: bool = False) -> None:
+        """Allow a function of this package to use the key, if there is one. writing: whether it writes objects."""
+        if self.key_arn is not None:
+            actions = ["kms:Decrypt", *(["kms:GenerateDataKey"] if writing else [])]
+            function.allow(actions=actions, resources=[self.key_arn])
 
     @property
     def membership_arn(self) -> str:
@@ -131,6 +168,7 @@ def allow_reading_records(function: HandlerFunction, records: NodeRecords) -> No
     objects = arn_of(records.bucket, f"{records.prefix}/*")
     function.allow(actions=["s3:GetObject"], resources=[objects, records.membership_arn])
     justify_wildcard(function, objects, "one record for each instance; instance ids are not known at synthesis")
+    records.allow_key(function)
 
 
 def allow_reading_usage(function: HandlerFunction, records: NodeRecords) -> None:
@@ -141,3 +179,4 @@ def allow_reading_usage(function: HandlerFunction, records: NodeRecords) -> None
     function.allow(actions=["s3:GetObject"], resources=[*written, arn_of(bucket, CURRENT_JOB_KEY)])
     for objects in written:
         justify_wildcard(function, objects, "one object for each instance or job; ids are not known at synthesis")
+    records.allow_key(function)

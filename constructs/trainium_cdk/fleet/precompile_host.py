@@ -138,6 +138,7 @@ class PrecompileHost(Construct):
         reports, ends = arn_of(bucket, f"{PRECOMPILE_PREFIX}/*"), arn_of(bucket, _ENDS)
         function.allow(actions=["s3:GetObject"], resources=[reports, arn_of(bucket, PRECOMPILE_JOB_KEY)])
         function.allow(actions=["s3:PutObject"], resources=[ends])
+        records.allow_key(function, writing=True)
         function.allow(actions=["s3:ListBucket"], resources=[arn_of(bucket)])
         for objects in (reports, ends):
             justify_wildcard(function, objects, "one object for each host or job; ids are not known at synthesis")
