@@ -57,7 +57,9 @@ def names() -> dict[str, Any]:
         "data": s3.Bucket(stack, "Data"),
         "group": autoscaling.CfnAutoScalingGroup(stack, "Group", max_size="2", min_size="0"),
         "listener": balancer.add_listener("Listener", port=80),
-        **{name: iam.Role(stack, name, assumed_by=ec2_service) for name in ("maintainer", "reader", "role")},
+        **{
+            name: iam.Role(stack, name, assumed_by=ec2_service) for name in ("maintainer", "pipeline", "reader", "role")
+        },
         "topic": sns.Topic(stack, "Topic"),
     }
 

@@ -1,18 +1,18 @@
 """A fleet, created from validated values and CDK objects."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 import jsii
-from aws_cdk import Annotations, CfnDeletionPolicy, CfnOutput, Stack
+from aws_cdk import Annotations, CfnOutput, Stack
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
-from constructs import Construct, IValidation
+from constructs import Construct
 
 from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.cluster_names import claim_cluster_name, tag_all
@@ -20,6 +20,7 @@ from trainium_cdk.fleet.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, 
 from trainium_cdk.fleet.fleet_outputs import add_state_outputs
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
+from trainium_cdk.fleet.group_checks import GroupChecks
 from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions, finding_actions
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, market_type_of
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
@@ -42,45 +43,6 @@ from trainium_core.nodes.next_steps import next_steps
 from trainium_userdata.locations import NodeLocations
 
 _OUTPUTS = "Outputs"
-
-
-_SIZE_CHANGES = (autoscaling.CfnScalingPolicy, autoscaling.CfnScheduledAction, autoscaling.CfnWarmPool)
-
-
-@jsii.implements(IValidation)
-class _GroupChecks:
-    """Refuses what the app does to the Auto Scaling group that the fleet cannot work with."""
-
-    def __init__(
-        self, group: autoscaling.CfnAutoScalingGroup, imported: Callable[[], autoscaling.IAutoScalingGroup | None]
-    ) -> None:
-        """imported: gives the L2 construct of the group, below which the CDK adds policies; None if it was not used."""
-        self._group, self._imported = group, imported
-
-    def validate(self) -> list[str]:
-        """What is wrong, a sentence each."""
-        return [*self._retained(), *self._resized()]
-
-    def _retained(self) -> Iterator[str]:
-        """A group that the app retains, as by RemovalPolicies: its nodes would outlive the stack."""
-        group = self._group
-        if group.cfn_options.deletion_policy not in (None, CfnDeletionPolicy.DELETE):
-            yield (
-                f"{group.node.path}: got a removal policy that retains the Auto Scaling group; allowed: one that "
-                "deletes it, since its nodes would run, and be billed, after the stack is deleted; fix: give "
-                "RemovalPolicies.of(...).retain() the types to retain, apply_to_resource_types=['AWS::S3::Bucket']"
-            )
-
-    def _resized(self) -> Iterator[str]:
-        """Scaling policies, schedules and warm pools of `auto_scaling_group`: the fleet sets its size."""
-        imported = self._imported()
-        for one in imported.node.find_all() if imported else ():
-            if isinstance(one, _SIZE_CHANGES):
-                yield (
-                    f"{one.node.path}: got {type(one).__name__.removeprefix('Cfn')} on the Auto Scaling group of a "
-                    "fleet; allowed: none, since a cluster trains with all of its nodes, and the fleet sets the size; "
-                    "fix: change `nodes`, or use `max_lifetime`, `end_time`, `trn sleep` and `trn wake`"
-                )
 
 
 @jsii.implements(elbv2.IApplicationLoadBalancerTarget, elbv2.INetworkLoadBalancerTarget)
@@ -235,7 +197,7 @@ class Fleet(FleetBase):
         self._launch_from(props, script, locations, environment)
         self.group = self._auto_scaling_group(props)
         self.node.default_child = self.group
-        checks: Any = _GroupChecks(self.group, lambda: self._group)
+        checks: Any = GroupChecks(self.group, lambda: self._group)
         self.node.add_validation(checks)
         self._depend_on_what_nodes_need(props)
         self.reconciler = NodeReconciler(

@@ -74,6 +74,8 @@ class NeuronFleet(Fleet):
             vpc_subnets=ec2.SubnetSelection(availability_zones=["us-west-2b"]),
         )
         data.grant_read(fleet)
+        fleet.add_to_role_policy(iam.PolicyStatement(actions=["ecr:GetAuthorizationToken"], resources=["*"]))
+        fleet.grant_run_jobs(pipeline)
         fleet.connections.allow_from(app, ec2.Port.tcp(8080))
         listener.add_targets("Nodes", port=8080, targets=[fleet])
         fleet.metric("GroupInServiceInstances", period=Duration.minutes(1))

@@ -1,0 +1,46 @@
+"""Checks of the nodes' Auto Scaling group, after the app has changed it."""
+
+from collections.abc import Callable, Iterator
+
+import jsii
+from aws_cdk import CfnDeletionPolicy
+from aws_cdk import aws_autoscaling as autoscaling
+from constructs import IValidation
+
+_SIZE_CHANGES = (autoscaling.CfnScalingPolicy, autoscaling.CfnScheduledAction, autoscaling.CfnWarmPool)
+
+
+@jsii.implements(IValidation)
+class GroupChecks:
+    """Refuses what the app does to the Auto Scaling group that the fleet cannot work with."""
+
+    def __init__(
+        self, group: autoscaling.CfnAutoScalingGroup, imported: Callable[[], autoscaling.IAutoScalingGroup | None]
+    ) -> None:
+        """imported: gives the L2 construct of the group, below which the CDK adds policies; None if it was not used."""
+        self._group, self._imported = group, imported
+
+    def validate(self) -> list[str]:
+        """What is wrong, a sentence each."""
+        return [*self._retained(), *self._resized()]
+
+    def _retained(self) -> Iterator[str]:
+        """A group that the app retains, as by RemovalPolicies: its nodes would outlive the stack."""
+        group = self._group
+        if group.cfn_options.deletion_policy not in (None, CfnDeletionPolicy.DELETE):
+            yield (
+                f"{group.node.path}: got a removal policy that retains the Auto Scaling group; allowed: one that "
+                "deletes it, since its nodes would run, and be billed, after the stack is deleted; fix: give "
+                "RemovalPolicies.of(...).retain() the types to retain, apply_to_resource_types=['AWS::S3::Bucket']"
+            )
+
+    def _resized(self) -> Iterator[str]:
+        """Scaling policies, schedules and warm pools of `auto_scaling_group`: the fleet sets its size."""
+        imported = self._imported()
+        for one in imported.node.find_all() if imported else ():
+            if isinstance(one, _SIZE_CHANGES):
+                yield (
+                    f"{one.node.path}: got {type(one).__name__.removeprefix('Cfn')} on the Auto Scaling group of a "
+                    "fleet; allowed: none, since a cluster trains with all of its nodes, and the fleet sets the size; "
+                    "fix: change `nodes`, or use `max_lifetime`, `end_time`, `trn sleep` and `trn wake`"
+                )
