@@ -21,6 +21,7 @@ class FakeResourceUse:
     limits: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
     in_use: Mapping[str, float] = field(default_factory=dict[str, float])
     uncounted: Collection[str] = ()
+    clusters_of_pcs: Collection[str] = ()
 
     def quota(self, service: str, code: str) -> Quota | None:
         if code not in BY_CODE:
@@ -48,6 +49,10 @@ class FakeResourceUse:
 
     def network_interfaces_excluding(self, cluster: str) -> Use:
         return self._use("network_interfaces", cluster)
+
+    def pcs_clusters(self) -> Collection[str]:
+        self._check_available("pcs")
+        return self.clusters_of_pcs
 
     def gateway_endpoints_excluding(self, cluster: str) -> Use:
         return self._use("gateway_endpoints", cluster)

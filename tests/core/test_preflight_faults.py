@@ -28,6 +28,7 @@ REGION = "us-west-2"
 NEW_VPC, OWN_VPC, RESERVED = "a new VPC", "an existing VPC", "a reservation"
 FILE_SYSTEMS, ENDING = "existing file systems", "an end"
 HYPERPOD = "a HyperPod cluster"
+SLURM = "Slurm on AWS PCS"
 TRAINING = "training jobs of SageMaker"
 PRECOMPILE = "a host that compiles ahead"
 
@@ -73,6 +74,7 @@ QUESTIONS = [
     ("ec2.DescribeSecurityGroups", FILE_SYSTEMS, "ec2:DescribeSecurityGroups", "efs"),
     ("service-quotas.ListServiceQuotas", HYPERPOD, "servicequotas:ListServiceQuotas", "hyperpod"),
     ("service-quotas.GetServiceQuota", TRAINING, "servicequotas:GetServiceQuota", "training"),
+    ("pcs.ListClusters", SLURM, "pcs:ListClusters", "pcs"),
     ("ec2.DescribeAddresses", HYPERPOD, "ec2:DescribeAddresses", "limits"),
     ("ec2.DescribeNatGateways", HYPERPOD, "ec2:DescribeNatGateways", "limits"),
     (
@@ -159,6 +161,7 @@ def plans(endpoint: str) -> Mapping[str, Plan]:  # noqa: ARG001
         PRECOMPILE: from_settings(nodes=2, precompile_instance_type="r7i.12xlarge"),
         # Its nodes are from a training plan, since the embedded AWS has a quota of 0 for others.
         TRAINING: from_settings(nodes=2, stacks=("sagemaker",)),
+        SLURM: from_settings(nodes=2, stacks=("pcs",)),
         HYPERPOD: from_settings(nodes=2, stacks=("hyperpod",), hyperpod_training_plan=TRAINING_PLAN),
     }
 

@@ -5,15 +5,19 @@ from collections.abc import Callable
 from typing import Any
 
 from tools.reference.markdown import code, table, text
-from trainium_core.engines.registry import ENGINES
+from trainium_core.engines.registry import ENGINES, engines_with_check
 from trainium_core.plan.node_checks import NODE_CHECKS
 from trainium_core.preflight.runner import CHECKS
 
 
 def preflight_checks() -> str:
-    only = {name: engine.key for engine in ENGINES.values() for name in engine.checks}
-    rows = ((code(name), _finds_out(check), only.get(name, "all")) for name, check in CHECKS.items())
+    rows = ((code(name), _finds_out(check), _stacks(name)) for name, check in CHECKS.items())
     return table(("check", "finds out", "stacks"), rows)
+
+
+def _stacks(check: str) -> str:
+    with_it = engines_with_check(check)
+    return ", ".join(key for key in ENGINES if key in with_it) or "all"
 
 
 def node_checks() -> str:

@@ -10,7 +10,7 @@ from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.lazy_group import CommandGroup
 from trainium_cli.terminal import console, pairs, print_json, table
 from trainium_core.engines.ec2.checks.quota_check import check_quota
-from trainium_core.engines.registry import CLUSTER, ENGINES
+from trainium_core.engines.registry import CLUSTER, ENGINES, engines_with_check
 from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.preflight.finding import worst_of
@@ -123,7 +123,7 @@ def _of_services(plan: Plan) -> dict[str, CheckResult]:
 
 def _state_and_result(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
     """The state of the plan's quota with open requests, and the preflight result."""
-    if CLUSTER.key not in plan.stacks:
+    if not engines_with_check("quota") & {*plan.stacks}:
         found = f"trn:stacks={','.join(plan.stacks)} takes of no EC2 quota"
         return None, CheckResult(outcome="pass", found=found)
     account, need = AwsAccount(plan.region), quota_need(plan)

@@ -76,6 +76,7 @@ class Engine:
         warnings: Warnings for the author of a plan, by setting.
         needs_vpc: Whether its stack is in a VPC. The VPC is new unless trn:vpc_id is set.
         checks: Its preflight checks by name, in the order of the findings. Names are unique across engines.
+        shared_checks: Names of other engines' checks that apply to its stack too.
         listings: Resource kinds that only this engine creates, for `trn audit`.
         workloads: Workloads that outlive its stack; None if there are none.
         service_logs: Log groups that its service creates; None if it creates none.
@@ -91,6 +92,7 @@ class Engine:
     warnings: Callable[[Plan], Mapping[str, str]]
     needs_vpc: Callable[[Plan], bool] = _always
     checks: Mapping[str, Check] = field(default_factory=dict[str, Check])
+    shared_checks: Sequence[str] = ()
     listings: Sequence[Listing] = ()
     workloads: Workloads | None = None
     service_logs: ServiceLogs | None = None

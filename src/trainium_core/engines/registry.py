@@ -20,6 +20,11 @@ SERVICE_LOGS = tuple(engine.service_logs for engine in ENGINES.values() if engin
 SERVICE_NODES = tuple(engine.service_nodes for engine in ENGINES.values() if engine.service_nodes is not None)
 
 
+def engines_with_check(name: str) -> frozenset[str]:
+    """The keys of the engines whose stacks a check applies to; empty for a check of every plan."""
+    return frozenset(key for key, engine in ENGINES.items() if name in (*engine.checks, *engine.shared_checks))
+
+
 def engines_of(plan: Plan) -> tuple[Engine, ...]:
     """The engines of trn:stacks, in the order of ENGINES."""
     return tuple(engine for engine in ENGINES.values() if engine.key in plan.stacks)

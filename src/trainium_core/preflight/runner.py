@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from trainium_core.engines.engine import Check
-from trainium_core.engines.registry import ENGINES
+from trainium_core.engines.registry import ENGINES, engines_with_check
 from trainium_core.plan import Plan
 from trainium_core.plan.settings_by_key import SETTINGS
 from trainium_core.preflight.account import Account
@@ -21,7 +21,7 @@ from trainium_core.preflight.stack_checks import check_bootstrap, check_stack
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import BE_ALLOWED, REMEDIES, SIGN_IN, UnavailableError
 
-_ENGINE_OF: Mapping[str, str] = {name: key for key, engine in ENGINES.items() for name in engine.checks}
+_ENGINES_OF = {name: engines_with_check(name) for engine in ENGINES.values() for name in engine.checks}
 
 CHECKS: Mapping[str, Check] = {
     "identity": check_identity,
@@ -88,7 +88,7 @@ def preflight_each(
 
 
 def _run_check(name: str, check: Check, plan: Plan, account: Account) -> CheckResult | None:
-    if name in _ENGINE_OF and _ENGINE_OF[name] not in plan.stacks:
+    if name in _ENGINES_OF and not _ENGINES_OF[name] & {*plan.stacks}:
         return None
     try:
         return check(plan, account)

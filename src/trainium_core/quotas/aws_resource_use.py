@@ -4,7 +4,7 @@ EC2 omits resources managed by AWS services if the account hides them. IncludeMa
 is newer than the oldest supported boto3.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from trainium_core.quotas.resource_use import GIB_PER_TIB, Use
@@ -53,6 +53,12 @@ class AwsResourceUse(AwsService):
         with read_errors("ec2:DescribeVpcEndpoints"):
             found, complete = self._listed("describe_vpc_endpoints", "VpcEndpoints", Filters=gateways)
         return Use(amount=len(_others(found, cluster)), complete=complete)
+
+    def pcs_clusters(self) -> Collection[str]:
+        with read_errors("pcs:ListClusters"):
+            pages = self.client("pcs").get_paginator("list_clusters").paginate()
+            return [cluster["name"] for page in pages for cluster in page["clusters"]]
+        return []
 
     def _listed(self, operation: str, key: str, **arguments: Any) -> tuple[Sequence[Mapping[str, Any]], bool]:
         """The entries of the first pages, and whether these are all."""

@@ -1,5 +1,6 @@
 """The use of quotas other than those of instances: the limits of the facts."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,3 +29,7 @@ class ResourceUse(Protocol):
     def network_interfaces_excluding(self, cluster: str) -> Use: ...
 
     def gateway_endpoints_excluding(self, cluster: str) -> Use: ...
+
+    def pcs_clusters(self) -> Collection[str]:
+        """The names of all AWS PCS clusters of the region."""
+        ...

@@ -4,6 +4,7 @@ from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.resource import Charge, Resource
 from trainium_core.engines.engine import Engine, ServiceNodes
 from trainium_core.engines.pcs.aws_nodes import running_nodes
+from trainium_core.engines.pcs.check import check_pcs
 from trainium_core.engines.pcs.costs import cost_items, cost_notes
 from trainium_core.engines.pcs.warnings import pcs_warnings
 
@@ -37,6 +38,8 @@ PCS = Engine(
     cost_items=cost_items,
     cost_notes=cost_notes,
     warnings=pcs_warnings,
+    checks={"pcs": check_pcs},
+    shared_checks=("quota", "offering", "reservation", "placement", "lustre", "efs"),
     listings=LISTINGS,
     service_nodes=ServiceNodes(
         resource_type="AWS::PCS::ComputeNodeGroup", called="compute node group", running=running_nodes

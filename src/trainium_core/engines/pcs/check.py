@@ -1,0 +1,64 @@
+"""Whether AWS PCS has room for the cluster, and whether its nodes can boot the image."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from trainium_core.facts import facts
+from trainium_core.images.image import Image, Images
+from trainium_core.plan import Plan
+from trainium_core.preflight.finding import worst_of
+from trainium_core.quotas.resource_use import ResourceUse
+from trainium_runtime.check_result import CheckResult
+
+
+class Account(Images, ResourceUse, Protocol):
+    """The requests of this check."""
+
+
+def check_pcs(plan: Plan, account: Account) -> CheckResult:
+    """The list of clusters also shows whether the region has AWS PCS: without it, AWS does not answer."""
+    return worst_of([_clusters(plan, account), *_image(plan, account)])
+
+
+def _clusters(plan: Plan, account: Account) -> CheckResult:
+    names, most = account.pcs_clusters(), facts()["pcs"]["quotas"]["clusters"]
+    found = f"{len(names)} AWS PCS clusters in {plan.region}"
+    if plan.cluster_name in names or len(names) < most:
+        return CheckResult(outcome="pass", found=found)
+    fix = "if Service Quotas has raised the quota for clusters of AWS PCS, suppress this check; else ask for more"
+    return CheckResult(outcome="unknown", found=found, needed=f"fewer than {most}, the default quota", fix=fix)
+
+
+def _image(plan: Plan, account: Account) -> Iterator[CheckResult]:
+    own, key = plan.pcs.image, "trn:pcs_ami" if plan.pcs.image else "trn:ami"
+    image_id = own or (account.parameter(plan.image) if plan.ami_is_parameter else plan.image)
+    image = account.image(image_id) if image_id else None
+    if image is None:
+        what = f"image {image_id}" if image_id else f"SSM parameter {plan.image}"
+        found = f"no {what} in {plan.region} that this account can access"
+        yield CheckResult(outcome="fail", found=found, fix=f"set {key} to another one")
+        return
+    problems = [*_problems(plan, image, key)]
+    yield from problems
+    if own and not problems:
+        oldest = facts()["pcs"]["oldest_agent"]
+        found = f"{own} does not show whether it has the agent of AWS PCS and Slurm {plan.pcs.slurm_version}"
+        fix = f"make sure that the agent is {oldest} or newer, and that the Neuron software is there"
+        yield CheckResult(outcome="warn", found=found, fix=fix)
+
+
+def _problems(plan: Plan, image: Image, key: str) -> Iterator[CheckResult]:
+    architecture = facts()["neuron_images"]["architecture"]
+    if image.state != "available":
+        fix = f"wait, or set {key} to another image"
+        yield CheckResult(outcome="fail", found=f"{image.image_id} is {image.state}", fix=fix)
+    if image.architecture != architecture:
+        found = f"{image.image_id} is for {image.architecture}"
+        yield CheckResult(outcome="fail", found=found, needed=architecture, fix=f"set {key} to another image")
+    if image.root_device_name != plan.root_device_name:
+        found = f"the root device of {image.image_id} is {image.root_device_name}, not {plan.root_device_name}"
+        yield CheckResult(outcome="fail", found=found, fix=f"set trn:root_device_name to {image.root_device_name}")
+    if image.root_volume_gib > plan.root_volume_gib:
+        found, needed = f"trn:root_volume_gib is {plan.root_volume_gib}", f"{image.root_volume_gib} GiB"
+        fix = f"set trn:root_volume_gib to {image.root_volume_gib} or more"
+        yield CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
