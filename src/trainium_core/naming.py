@@ -13,6 +13,9 @@ CONSTRUCT_IDS: Mapping[str, str] = {
 }
 """The stack IDs in the app, by their key in trn:stacks, in the order of creation and display."""
 
+SLURM = "slurm"
+"""Another name of `pcs` where a job's engine is named."""
+
 DEFAULT_CLUSTER_NAME = "trn-pilot"
 """The default cluster name."""
 

@@ -17,9 +17,9 @@ PLAN = Plan.of(instance_type="trn2.48xlarge", region="us-east-2", nodes=4, stack
 NOW = datetime(2026, 11, 24, 16, 0, tzinfo=UTC)
 
 
-def script(*, queue: str = "trn", priority: int = 0, **request: Any) -> str:
+def script(**request: Any) -> str:
     job = new_job(PLAN, JobRequest(script=Path("train.py"), **request), script="train.py", now=NOW)
-    return batch_script(PLAN, job, queue=queue, priority=priority)
+    return batch_script(PLAN, job, queue="trn")
 
 
 def options(text: str) -> dict[str, str]:
@@ -42,11 +42,6 @@ def test_slurm_requeues_only_jobs_with_retries(retries: int, option: str) -> Non
 @pytest.mark.parametrize(("minutes", "time"), [(None, None), (90, "110")])
 def test_slurm_leaves_time_for_the_results_beyond_the_limit(minutes: int | None, time: str | None) -> None:
     assert options(script(time_limit_minutes=minutes)).get("time") == time
-
-
-@pytest.mark.parametrize(("priority", "nice"), [(0, None), (100, "-100"), (-5, "5")])
-def test_priority_lowers_the_nice_value(priority: int, nice: str | None) -> None:
-    assert options(script(priority=priority)).get("nice") == nice
 
 
 @pytest.mark.parametrize("command", ["python evaluate.py", "set -e\npython a.py\npython b.py\n", "echo 'a\nb'\n\nexit"])

@@ -15,6 +15,7 @@ from trainium_core.engines.aws_job_engines import JOB_ENGINES, chosen_engine, ru
 from trainium_core.engines.registry import CLUSTER, ENGINES
 from trainium_core.jobs.engine import JobEngine, NoStackError
 from trainium_core.jobs.progress import JobState
+from trainium_core.naming import SLURM
 from trainium_core.plan import Plan
 from trainium_core.problems import nearest
 
@@ -24,7 +25,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def engine_options(command: Command) -> Command:
     """--on, --stack, and the options that select a cluster."""
     on = click.option(
-        "--on", type=click.Choice(tuple(ENGINES)), help="Engine of the job. Default: the engine of the job ID."
+        "--on", type=click.Choice((*ENGINES, SLURM)), help="Engine of the job. Default: the engine of the job ID."
     )
     return on(stack_option(command))
 
@@ -37,9 +38,9 @@ class JobEngines:
     plan: Plan
     engines: Sequence[JobEngine]
 
-    def of(self, job_id: str) -> JobEngine:
-        """The engine whose job IDs have this form, else the first."""
-        return next((engine for engine in self.engines if engine.claims(job_id)), self.engines[0])
+    def of(self, job_id: str) -> Sequence[JobEngine]:
+        """The engines whose job IDs have this form, else the first."""
+        return [engine for engine in self.engines if engine.claims(job_id)] or self.engines[:1]
 
     def known(self, job_id: str | None, *, every_node: bool = False) -> tuple[JobEngine, JobState]:
         """The job with that ID, or the last one, and its engine.
@@ -49,13 +50,22 @@ class JobEngines:
         if job_id is None:
             return self._last(every_node=every_node)
         with asking(self.invocation, self.plan, "Asking AWS for jobs ..."):
-            engine = self.of(job_id)
-            state = engine.state(job_id, every_node=every_node)
-            if state is None:
-                close = nearest(job_id, engine.job_ids())
-                shown = f"; nearest: {close}" if close else ""
-                raise CliError(f"There is no job {job_id}{shown}. `trn jobs` lists them.", ExitCode.NOT_READY)
-            return engine, state
+            deployed: list[JobEngine] = []
+            missing: list[NoStackError] = []
+            for engine in self.of(job_id):
+                try:
+                    state = engine.state(job_id, every_node=every_node)
+                except NoStackError as error:
+                    missing.append(error)
+                    continue
+                deployed.append(engine)
+                if state is not None:
+                    return engine, state
+            if not deployed:
+                raise missing[0]
+            close = nearest(job_id, [known for engine in deployed for known in engine.job_ids()])
+            shown = f"; nearest: {close}" if close else ""
+            raise CliError(f"There is no job {job_id}{shown}. `trn jobs` lists them.", ExitCode.NOT_READY)
 
     def newest(self, most: int) -> list[tuple[JobEngine, JobState]]:
         """The most recent jobs of all engines, newest first. Raises CliError if no engine is deployed."""

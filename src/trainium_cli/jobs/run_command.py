@@ -44,6 +44,8 @@ from trainium_wire.job import RESULTS_LOST
     "--time-limit-minutes",
     help="Time limit in minutes, including restarts. Default: none; on SageMaker trn:sagemaker_budget_hours.",
 )
+@click.option("--queue", help="Slurm: queue of the job. Default: the first of trn:pcs_queues.")
+@click.option("--priority", help="Slurm: jobs of a queue with higher numbers start first. Default: 0.")
 @click.option("--resume", metavar="JOB", help="Continue from the last checkpoint of an earlier job.")
 @click.option("--training-plan", metavar="ARN", help="SageMaker: run in a training plan.")
 @click.option(
@@ -70,7 +72,9 @@ from trainium_wire.job import RESULTS_LOST
 )
 @click.option("--wake", is_flag=True, help="Wake the cluster first, and put it to sleep when the job ends.")
 @click.option(
-    "--dry-run", is_flag=True, help="Show what each node would execute, or the request to SageMaker; start nothing."
+    "--dry-run",
+    is_flag=True,
+    help="Show what each node would execute, the batch script for Slurm or the request to SageMaker; start nothing.",
 )
 @click.option("--upload", is_flag=True, help="SageMaker, with --dry-run: upload the source, so that others can use it.")
 @click.option("--detach", is_flag=True, help="Do not follow the job.")
@@ -102,10 +106,11 @@ def run(
 
     A SCRIPT that ends in .toml is a job file with the same options; options on the command line take precedence.
 
-    --on sagemaker starts a SageMaker training job, after confirmation because it is billed from its start.
+    --on sagemaker starts a SageMaker training job, after confirmation because it is billed from its start. --on slurm
+    submits the job on the login node of PcsStack, where it waits in a queue for its nodes.
 
-    A cluster runs one job at a time. The job keeps running when this command ends, including by Ctrl-C. If a node is
-    lost, it is replaced and the job continues from its last checkpoint.
+    A cluster without Slurm runs one job at a time. The job keeps running when this command ends, including by Ctrl-C.
+    If a node is lost, it is replaced and the job continues from its last checkpoint.
 
     Exit code 0: the job succeeded. 1: it did not, or was not started. 3: unknown. 5: results-lost, its checkpoints or
     outputs did not reach S3. 130: left running, by Ctrl-C.

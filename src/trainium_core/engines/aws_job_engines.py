@@ -3,16 +3,19 @@
 from collections.abc import Callable, Mapping
 
 from trainium_core.engines.ec2.aws_jobs import Ec2Jobs
+from trainium_core.engines.pcs.aws_jobs import SlurmJobs
 from trainium_core.engines.registry import CLUSTER, ENGINES
 from trainium_core.engines.sagemaker.aws_jobs import SageMakerJobs
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.naming import SLURM
 from trainium_core.plan import Plan
 from trainium_runtime.aws_service import Clients
 
 JOB_ENGINES: Mapping[str, Callable[[Plan, str, Clients], JobEngine]] = {
     Ec2Jobs.key: Ec2Jobs,
     SageMakerJobs.key: SageMakerJobs,
+    SlurmJobs.key: SlurmJobs,
 }
 """By their key in trn:stacks. Each takes the plan, the name of its CloudFormation stack, and the clients."""
 
@@ -25,6 +28,7 @@ def running_engines(plan: Plan) -> tuple[str, ...]:
 def chosen_engine(plan: Plan, on: str | None) -> str:
     """The engine that --on names. Default: the first engine of the plan that runs jobs. Raises JobError."""
     running = running_engines(plan)
+    on = SlurmJobs.key if on == SLURM else on
     if on in running or (on is None and running):
         return on or running[0]
     allowed = ", ".join(running) or "no engine of the plan runs jobs"

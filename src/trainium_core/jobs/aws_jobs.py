@@ -102,10 +102,7 @@ class AwsJobs(AwsService):
             RequestRefusedError: S3 refused a write, or the ID exists.
         """
         body = job.to_json().encode()
-        if not self._put(job_keys(job.id).source, archive, "application/gzip", IfNoneMatch="*"):
-            raise RequestRefusedError(f"a job {job.id} exists: try again, or give another name")
-        for name, path in (uploads or {}).items():
-            self._upload(f"{job_keys(job.id).inputs}/{name}", path)
+        self._store(job, archive, uploads or {})
         unchanged = {"IfMatch": over.etag} if over else {"IfNoneMatch": "*"}
         if not self._put(self._current_key, body, **unchanged):
             return False
@@ -114,13 +111,24 @@ class AwsJobs(AwsService):
             self._put(job_keys(job.id).job, body)
         return True
 
+    def add(self, job: Job, archive: bytes, uploads: Mapping[str, Path]) -> None:
+        """Store a job that a scheduler starts, beside others. Raises as `submit`."""
+        self._store(job, archive, uploads)
+        self._put(job_keys(job.id).job, job.to_json().encode())
+
+    def _store(self, job: Job, archive: bytes, uploads: Mapping[str, Path]) -> None:
+        if not self._put(job_keys(job.id).source, archive, "application/gzip", IfNoneMatch="*"):
+            raise RequestRefusedError(f"a job {job.id} exists: try again, or give another name")
+        for name, path in uploads.items():
+            self._upload(f"{job_keys(job.id).inputs}/{name}", path)
+
     def stop(self, job_id: str, reason: str, at: str) -> None:
         """Request the nodes to end a job."""
         self._put(job_keys(job_id).stop, json.dumps({"reason": reason, "at": at}).encode())
 
-    def close(self, job_id: str, reason: str) -> None:
-        """Record that a job failed which no node runs any more. Does nothing if the job has ended."""
-        end = job_end_record(end_record(FAILED, reason), attempts=0)
+    def close(self, job_id: str, reason: str, result: str = FAILED) -> None:
+        """Record the end of a job that no node runs any more. Does nothing if the job has ended."""
+        end = job_end_record(end_record(result, reason), attempts=0)
         self._put(job_keys(job_id).end, json.dumps(end).encode(), IfNoneMatch="*")
 
     def job_ids(self) -> Sequence[str]:

@@ -10,8 +10,9 @@ from typing import Any
 from trainium_core.catalog.neuron_software import frameworks
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.request_forms import S3_URL, ExitCodes, Inputs, Ranks, SecretArns, Text, Texts, Variables, YesNo
-from trainium_core.naming import CONSTRUCT_IDS
+from trainium_core.naming import CONSTRUCT_IDS, SLURM
 from trainium_core.plan.settings.jobs import S3_FOLDER
+from trainium_core.plan.settings.pcs import QUEUE_NAME
 from trainium_core.problems import nearest
 from trainium_core.setting_schema.forms import Choice, FilePath, Form, Pattern, UnreadableError, WholeNumber
 from trainium_core.setting_schema.setting import METADATA_KEY, Setting, section, setting
@@ -44,7 +45,7 @@ class JobRequest:
     )
     on: str | None = setting(
         "on",
-        Choice(tuple(CONSTRUCT_IDS)),
+        Choice((*CONSTRUCT_IDS, SLURM)),
         meaning="The engine that runs it, of those in trn:stacks.",
         default=None,
         left_out="the first of trn:stacks that runs jobs, the cluster before others",
@@ -72,6 +73,19 @@ class JobRequest:
         meaning="How many of the cluster's nodes it runs on.",
         default=None,
         left_out="all of them",
+    )
+    queue: str | None = setting(
+        "queue",
+        Pattern(QUEUE_NAME, "a queue of trn:pcs_queues"),
+        meaning="Queue of Slurm that it waits in. Slurm only.",
+        default=None,
+        left_out="the first of trn:pcs_queues",
+    )
+    priority: int = setting(
+        "priority",
+        WholeNumber(0, 100_000),
+        meaning="How much earlier it starts than the other jobs of its queue: higher numbers start first. Slurm only.",
+        default=0,
     )
     setup: str | None = setting(
         "setup",

@@ -1,23 +1,27 @@
 """The jobs of a cluster of EC2 instances, which the nodes read from S3."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from trainium_core.costs.estimate import Total, estimate, precompile_host_hour
+from trainium_core.jobs.aws_bucket_jobs import (
+    PROFILE_NOTE,
+    BucketJobs,
+    left_out_notes,
+    resumed,
+    resumption_note,
+    retries_text,
+)
 from trainium_core.jobs.aws_jobs import AwsJobs, CurrentJob
 from trainium_core.jobs.engine import NoStackError, NotStartedError
-from trainium_core.jobs.follow import JobLog
 from trainium_core.jobs.job import new_job
 from trainium_core.jobs.node_script import node_script
 from trainium_core.jobs.precompile import is_precompilation
-from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
-from trainium_core.jobs.source_files import files_below
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.nodes.aws_fleets import AwsFleets
 from trainium_core.nodes.aws_nodes import AwsNodes
@@ -29,13 +33,13 @@ from trainium_runtime.errors import UnavailableError
 from trainium_wire.job import Job
 
 _OF_SAGEMAKER = "leave it out, or add --on sagemaker"
+_OF_SLURM = "leave it out, or add --on slurm: a cluster without Slurm runs one job at a time"
 
 
-class Ec2Jobs:
+class Ec2Jobs(BucketJobs):
     """The jobs of a plan's cluster. Implements trainium_core.jobs.engine.JobEngine."""
 
     key = "cluster"
-    shortest_poll, log_delay = AwsJobs.shortest_poll, AwsJobs.log_delay
     bills_jobs = False
     instead: Mapping[str, str] = {
         "training_plan": _OF_SAGEMAKER,
@@ -43,14 +47,14 @@ class Ec2Jobs:
         "warm_pool_minutes": "leave it out: the nodes stay until `trn sleep`",
         "input_mode": _OF_SAGEMAKER,
         "upload": "leave it out: a cluster's job is uploaded when it starts",
+        "queue": _OF_SLURM,
+        "priority": _OF_SLURM,
     }
 
     def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
         self.plan, self.stack, self.clients = plan, stack, clients
 
-    @cached_property
-    def bucket_jobs(self) -> AwsJobs:
-        """The jobs in the bucket of the cluster's node records. Raises UnavailableError and NoStackError."""
+    def _find_bucket(self) -> AwsJobs:
         return jobs_of_stack(self.plan, self.stack, self.clients)
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedClusterJob":
@@ -58,35 +62,12 @@ class Ec2Jobs:
         job = new_job(self.plan, request, script=script, now=now, source_sha256=package.digest)
         return PreparedClusterJob(self, job, package, request.uploads)
 
-    def claims(self, job_id: str) -> bool:
-        return "--" not in job_id
-
-    def job_ids(self) -> Sequence[str]:
-        return self.bucket_jobs.job_ids()
-
-    def newest(self, most: int) -> Sequence[JobState]:
-        return self.bucket_jobs.newest(most)
-
     def last(self) -> JobState | None:
         current = self.bucket_jobs.current()
         return None if current is None else self.bucket_jobs.state(current.job.id)
 
-    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
-        return self.bucket_jobs.state(job_id, every_node=every_node)
-
-    def open_log(
-        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
-    ) -> JobLog:
-        return self.bucket_jobs.open_log(job_id, rank=rank, node=node, attempt=attempt)
-
     def stop(self, job_id: str) -> None:
         self.bucket_jobs.stop(job_id, "trn stop", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
-
-    def files(self, job_id: str, folder: str) -> Mapping[str, int]:
-        return self.bucket_jobs.files(job_id, folder)
-
-    def download(self, job_id: str, name: str, path: str) -> None:
-        self.bucket_jobs.download(job_id, name, path)
 
     def hourly(self, state: JobState) -> Total:
         estimated = estimate(self.plan, aws=AwsPrices(self.plan.region, clients=self.clients))
@@ -176,7 +157,7 @@ class PreparedClusterJob:
         self._over = ready.current
         if self.job.nodes > len(ready.members):
             raise NotStartedError(f"the cluster has {len(ready.members)} nodes, and the job needs {self.job.nodes}.")
-        return [*self._left_out(), *self.find_checkpoint()]
+        return [*left_out_notes(self.uploads), *self.find_checkpoint()]
 
     def find_checkpoint(self) -> Sequence[str]:
         """Find the checkpoint that the job resumes from, also while the cluster sleeps. Returns notes for the user.
@@ -186,17 +167,9 @@ class PreparedClusterJob:
         earlier = self.job.resume_from
         if earlier is None:
             return []
-        owner, checkpoint = _resumed(self.job, earlier, self.jobs.bucket_jobs)
+        owner, checkpoint = resumed(self.job, earlier, self.jobs.bucket_jobs)
         self.job = replace(self.job, resume_from=owner)
-        if owner == earlier:
-            return []
-        return [f"{earlier} saved no checkpoint: {self.job.id} continues from {checkpoint} of {owner}."]
-
-    def _left_out(self) -> Iterator[str]:
-        """Raises JobError for files that cannot be read."""
-        for path in self.uploads.values():
-            if path.is_dir() and (left_out := files_below(path).left_out):
-                yield f"Left out of {path}: {', '.join(f'{name} ({why})' for name, why in left_out.items())}"
+        return resumption_note(self.job, earlier, owner, checkpoint)
 
     def rows(self) -> Sequence[tuple[str, str]]:
         plan, job = self.jobs.plan, self.job
@@ -206,7 +179,7 @@ class PreparedClusterJob:
         rows = [
             ("resumes", job.resume_from or ""),
             ("nodes", f"{job.nodes} x {plan.instance_type}{processes}"),
-            ("retries", _retries(job)),
+            ("retries", retries_text(job)),
             ("profile", PROFILE_NOTE if job.profile else ""),
             ("cluster", f"{hour} per hour, with or without a job"),
         ]
@@ -219,50 +192,3 @@ class PreparedClusterJob:
         jobs = self.jobs.bucket_jobs
         if not jobs.submit(self.job, self.package.archive, over=self._over, uploads=self.uploads):
             raise NotStartedError("another job was started at the same moment.")
-
-
-def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
-    """The job whose checkpoint a job continues from, and that checkpoint.
-
-    If the resumed job saved no checkpoint, this is the job that it continued from. Raises JobError and
-    UnavailableError.
-    """
-    owner, checkpoints = jobs.resumable(earlier, job.checkpoints)
-    if not checkpoints:
-        known = jobs.job_ids()
-        there = "has no whole checkpoint" if earlier in known else "is not a job of this cluster"
-        where = f" in {job.checkpoints}" if job.checkpoints else ""
-        problem = JobProblem(
-            key="--resume",
-            got=earlier,
-            allowed=", ".join(sorted(known)) or "none: the cluster has run no job",
-            fix=f"{earlier} {there}{where}: leave --resume out, or name another",
-        )
-        raise JobError([problem])
-    difference = jobs.saved_otherwise(owner, checkpoints[-1], job)
-    if difference:
-        of = f"{job.world_size} processes" if job.world_size and "processes" in difference else f"{job.nodes} nodes"
-        problem = JobProblem(
-            key="--resume",
-            got=f"{owner}, whose checkpoint {checkpoints[-1]} {difference.partition(',')[0]}",
-            allowed=f"a checkpoint of {of}, as many as this job has",
-            fix="run it with as many, or convert the checkpoint",
-        )
-        raise JobError([problem])
-    return owner, checkpoints[-1]
-
-
-PROFILE_NOTE = (
-    "slows the profiled ranks, and takes memory and disk space: a device profile about 5 GB of a trn2's device memory. "
-    "Do not take times from this job"
-)
-"""Source: Neuron Explorer's guide in SDK 2.33."""
-
-
-def _retries(job: Job) -> str:
-    also = ["the loss of a node"]
-    if job.retry_on_hang and job.hang_seconds:
-        also.append("a hang")
-    if job.retry_on_exit_codes:
-        also.append(f"exit code {', '.join(map(str, job.retry_on_exit_codes))}")
-    return f"{job.retries}, after {' or '.join(also)}" if job.retries else "none"

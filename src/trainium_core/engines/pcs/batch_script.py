@@ -17,13 +17,13 @@ _RESULT_MINUTES = 20
 _WAIT_SECONDS = 60 * _RESULT_MINUTES
 
 
-def batch_script(plan: Plan, job: Job, *, queue: str, priority: int = 0) -> str:
+def batch_script(plan: Plan, job: Job, *, queue: str) -> str:
     """The script that runs a job of the plan's cluster, on whole nodes.
 
     Slurm restarts it after the loss of a node, and it requeues itself for the exit codes in the job file. The programs
     of the nodes do the rest, from the same job in S3 as on a plain cluster.
     """
-    options = "\n".join(f"#SBATCH --{option}" for option in _options(plan, job, queue, priority))
+    options = "\n".join(f"#SBATCH --{option}" for option in _options(plan, job, queue))
     task = "\n".join(f"#     {line}" for line in _node_lines(job))
     return f"""#!/bin/bash
 {options}
@@ -45,7 +45,7 @@ exec trn-slurm follow "$job" "$!"
 """
 
 
-def _options(plan: Plan, job: Job, queue: str, priority: int) -> Iterator[str]:
+def _options(plan: Plan, job: Job, queue: str) -> Iterator[str]:
     yield f"job-name={job.id}"
     yield f"partition={queue}"
     yield f"nodes={job.nodes}"
@@ -53,9 +53,6 @@ def _options(plan: Plan, job: Job, queue: str, priority: int) -> Iterator[str]:
     yield "exclusive"
     yield f"gres={GRES_NAME}:{plan.type.neuron_devices}"
     yield "requeue=expedite" if job.retries else "no-requeue"
-    if priority:
-        # A lower nice value starts earlier. Only administrators of Slurm can lower it.
-        yield f"nice={-priority}"
     if job.time_limit_seconds is not None:
         yield f"time={ceil(job.time_limit_seconds / 60) + _RESULT_MINUTES}"
     yield f"signal=B:USR1@{_NOTICE_SECONDS}"

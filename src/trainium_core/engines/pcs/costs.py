@@ -1,6 +1,6 @@
 """The billed items of PcsStack. The prices of AWS PCS itself are in no source of this package."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trainium_core.costs.items import (
     Billed,
@@ -42,6 +42,12 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
     yield from file_system_items(plan)
     yield from always(network_items(plan, effective_egress(plan), services=ENDPOINT_SERVICES))
     yield from alarms_item(plan, _GUARD_ALARMS + int(plan.pilot.ends is not None))
+
+
+def job_items(plan: Plan, nodes: int) -> Sequence[CostItem]:
+    """The items of the nodes that one job runs on."""
+    ((_, billed), *_) = _nodes(plan)
+    return [_instances(plan, nodes, billed), *volume_items(plan, nodes, _GROUP)]
 
 
 def cost_notes(plan: Plan) -> Iterator[str]:

@@ -5,7 +5,8 @@ from trainium_core.setting_schema.forms import Choice, Pattern, Patterns, Switch
 from trainium_core.setting_schema.setting import resource_id, section, setting
 
 _PCS = facts()["pcs"]
-_QUEUE = "[A-Za-z][A-Za-z0-9-]{2,24}(:[0-9]{1,5})?"
+QUEUE_NAME = "[A-Za-z][A-Za-z0-9-]{2,24}"
+_QUEUE = f"{QUEUE_NAME}(:[0-9]{{1,5}})?"
 
 
 @section

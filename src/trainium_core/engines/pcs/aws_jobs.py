@@ -1,0 +1,235 @@
+"""The jobs of a cluster of Slurm on AWS PCS: submitted on its login node, with their records in S3."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from trainium_core.costs.estimate import Total, estimate
+from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, NoAnswerError
+from trainium_core.engines.pcs.batch_script import batch_script
+from trainium_core.engines.pcs.costs import job_items
+from trainium_core.engines.pcs.slurm_queue import (
+    SlurmJob,
+    cancel_command,
+    end_of,
+    list_command,
+    parse_jobs,
+    submit_command,
+)
+from trainium_core.engines.pcs.slurm_settings import queues
+from trainium_core.jobs.aws_bucket_jobs import (
+    PROFILE_NOTE,
+    BucketJobs,
+    left_out_notes,
+    resumed,
+    resumption_note,
+    retries_text,
+)
+from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.engine import NoStackError, StartUnknownError
+from trainium_core.jobs.job import new_job
+from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.jobs.progress import JobState
+from trainium_core.jobs.request import JobRequest
+from trainium_core.jobs.source_package import SourcePackage
+from trainium_core.naming import PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
+from trainium_core.plan import Plan
+from trainium_core.prices.aws_prices import AwsPrices
+from trainium_core.stacks.aws_stacks import AwsStacks
+from trainium_core.stacks.deployed_stack import DeployedStack
+from trainium_runtime.aws_service import Clients
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_wire.formats import moment
+from trainium_wire.job import STOPPED, Job
+
+_OF_SAGEMAKER = "leave it out, or add --on sagemaker"
+_ASK_SECONDS = 15
+"""Between questions to Slurm."""
+_SILENT_SECONDS = 180
+"""Nodes report every 15 seconds. After this time Slurm is asked whether the job still runs."""
+_NEW_SECONDS = 300
+
+
+class SlurmJobs(BucketJobs):
+    """The jobs of a plan's PCS stack. Implements trainium_core.jobs.engine.JobEngine."""
+
+    key = "pcs"
+    bills_jobs = False
+    instead: Mapping[str, str] = {
+        "training_plan": _OF_SAGEMAKER,
+        "spot_wait_minutes": _OF_SAGEMAKER,
+        "input_mode": _OF_SAGEMAKER,
+        "warm_pool_minutes": "leave it out: trn:pcs_idle_minutes says how long idle nodes stay",
+        "upload": "leave it out: a job of Slurm is uploaded when it is submitted",
+        "wake": "leave it out: Slurm starts nodes for a job",
+        "precompile": "leave it out: only a plain cluster has a host that compiles first",
+    }
+
+    def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
+        self.plan, self.clients = plan, clients
+        self._stack = stack
+        self._asked_at: float | None = None
+        self._slurm_jobs: Mapping[str, SlurmJob] = {}
+
+    @cached_property
+    def _deployed(self) -> DeployedStack:
+        deployed = AwsStacks(self.plan.region, clients=self.clients).deployed_stack(self._stack)
+        if deployed is None:
+            raise NoStackError(self._stack, self.plan.region)
+        return deployed
+
+    def _output(self, name: str, missing: str) -> str:
+        outputs = self._deployed.outputs
+        if name not in outputs:
+            raise UnavailableError(f"the stack {self._stack} is in {self._deployed.status} and {missing}")
+        return outputs[name]
+
+    def _find_bucket(self) -> AwsJobs:
+        bucket = self._output(RECORDS_OUTPUT, f"has no output {RECORDS_OUTPUT}")
+        return AwsJobs(self.plan.region, bucket, clients=self.clients)
+
+    @cached_property
+    def login(self) -> AwsLoginNode:
+        group = self._output(PCS_LOGIN_OUTPUT, "has no login node: deploy with trn:pcs_login=true")
+        return AwsLoginNode(self.plan.region, group, clients=self.clients)
+
+    def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedSlurmJob":
+        known = [queue.name for queue in queues(self.plan)]
+        if request.queue not in (None, *known):
+            fix = f"name one of them, or deploy with {request.queue} in trn:pcs_queues"
+            raise JobError([JobProblem(key="queue", got=request.queue, allowed=", ".join(known), fix=fix)])
+        job = new_job(self.plan, request, script=package.script or None, now=now, source_sha256=package.digest)
+        queue = request.queue or known[0]
+        return PreparedSlurmJob(self, job, package, queue, request.priority, request.uploads)
+
+    def last(self) -> JobState | None:
+        return next(iter(self.newest(1)), None)
+
+    def newest(self, most: int) -> Sequence[JobState]:
+        return [self._with_slurm(state) for state in self.bucket_jobs.newest(most)]
+
+    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
+        found = self.bucket_jobs.state(job_id, every_node=every_node)
+        return None if found is None else self._with_slurm(found)
+
+    def stop(self, job_id: str) -> None:
+        """The nodes end a job that runs; Slurm forgets one that waits."""
+        self.bucket_jobs.stop(job_id, "trn stop", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+        self._asked_at = None
+        job = self._ask().get(job_id)
+        if job is not None and job.stage:
+            self.login.run(cancel_command(self.plan, job.number))
+            self.bucket_jobs.close(job_id, "trn stop", STOPPED)
+
+    def hourly(self, state: JobState) -> Total:
+        prices = AwsPrices(self.plan.region, clients=self.clients)
+        nodes = state.job.nodes
+        return estimate(self.plan, aws=prices, items=lambda plan: job_items(plan, nodes)).running_hour
+
+    def _with_slurm(self, state: JobState) -> JobState:
+        """A state with what Slurm says of the job, if its nodes say nothing."""
+        if state.is_over or not _is_silent(state):
+            return state
+        job_id = state.job.id
+        try:
+            job = self._ask().get(job_id)
+        except (UnavailableError, RequestRefusedError) as error:
+            return replace(state, detail=f"Slurm does not answer: {error}")
+        if job is not None and not job.has_ended:
+            return replace(state, stage=job.stage, detail=job.detail)
+        if job is None and _is_new(state):
+            return state
+        if not self.bucket_jobs.has_ended(job_id):
+            result, reason = end_of(job)
+            self.bucket_jobs.close(job_id, reason, result)
+        return self.bucket_jobs.state(job_id) or state
+
+    def _ask(self) -> Mapping[str, SlurmJob]:
+        if self._asked_at is None or time.monotonic() - self._asked_at > _ASK_SECONDS:
+            self._slurm_jobs = parse_jobs(self.login.run(list_command(self.plan)))
+            self._asked_at = time.monotonic()
+        return self._slurm_jobs
+
+
+def _is_new(state: JobState) -> bool:
+    """Whether Slurm may not have got the job yet: it is in S3 before."""
+    at = moment(state.job.submitted_at)
+    return at is not None and (datetime.now(UTC) - at).total_seconds() < _NEW_SECONDS
+
+
+def _is_silent(state: JobState) -> bool:
+    """Whether no node works on a job, or none has reported for minutes."""
+    if not state.attempts or state.attempts[-1].outcome is not None:
+        return True
+    times = [node.at for node in state.attempts[-1].nodes if node.at is not None]
+    last = max(times, default=None)
+    return last is None or (datetime.now(UTC) - last).total_seconds() > _SILENT_SECONDS
+
+
+@dataclass
+class PreparedSlurmJob:
+    """Implements trainium_core.jobs.engine.PreparedJob. Call `check` before `submit`."""
+
+    jobs: SlurmJobs
+    job: Job
+    package: SourcePackage
+    queue: str
+    priority: int = 0
+    uploads: Mapping[str, Path] = field(default_factory=dict[str, Path])
+
+    @property
+    def job_id(self) -> str:
+        return self.job.id
+
+    @property
+    def as_json(self) -> Mapping[str, Any]:
+        return {**asdict(self.job), "queue": self.queue, "priority": self.priority, "batch_script": self.as_text}
+
+    @property
+    def as_text(self) -> str:
+        return batch_script(self.jobs.plan, self.job, queue=self.queue)
+
+    def check(self) -> Sequence[str]:
+        jobs = self.jobs.bucket_jobs
+        self.jobs.login.find()
+        notes = [*left_out_notes(self.uploads)]
+        earlier = self.job.resume_from
+        if earlier is not None:
+            owner, checkpoint = resumed(self.job, earlier, jobs)
+            self.job = replace(self.job, resume_from=owner)
+            notes += resumption_note(self.job, earlier, owner, checkpoint)
+        return notes
+
+    def rows(self) -> Sequence[tuple[str, str]]:
+        plan, job = self.jobs.plan, self.job
+        hour = self.jobs.hourly(JobState(job=job, attempts=(), outcome=None))
+        processes = f", {job.processes_per_node} processes each" if job.has_ranks else ""
+        idle = f"{plan.pcs.idle_minutes} idle minutes"
+        rows = [
+            ("resumes", job.resume_from or ""),
+            ("queue", f"{self.queue}, priority {self.priority}" if self.priority else self.queue),
+            ("nodes", f"{job.nodes} x {plan.instance_type}{processes}"),
+            ("retries", retries_text(job)),
+            ("profile", PROFILE_NOTE if job.profile else ""),
+            ("cost", f"{hour} per hour of its nodes, from their start until {idle} after the job"),
+        ]
+        return [row for row in rows if row[1]]
+
+    def upload(self) -> None:
+        raise NotImplementedError("`upload` is refused by name")
+
+    def submit(self) -> None:
+        jobs = self.jobs.bucket_jobs
+        jobs.add(self.job, self.package.archive, self.uploads)
+        try:
+            self.jobs.login.run(submit_command(self.jobs.plan, self.as_text, priority=self.priority))
+        except NoAnswerError as error:
+            raise StartUnknownError(str(error)) from error
+        except (UnavailableError, RequestRefusedError) as error:
+            reason = f"sbatch on the login node: {error}"
+            jobs.close(self.job.id, reason)
+            raise RequestRefusedError(reason) from error

@@ -1,0 +1,83 @@
+"""Commands on the login node of an AWS PCS cluster, by Run Command of Systems Manager."""
+
+import time
+from collections.abc import Callable
+
+from trainium_runtime.aws_errors import read_errors, write_errors
+from trainium_runtime.aws_service import AwsService, Clients
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+
+_DOCUMENT = "AWS-RunShellScript"
+_GROUP_TAG = "tag:aws:pcs:compute-node-group-id"
+_SECONDS, _POLL_SECONDS = 60, 0.5
+_UNFINISHED = ("Pending", "InProgress", "Delayed")
+_NOT_YET = "InvocationDoesNotExist"
+"""For a moment after the command was sent."""
+
+
+class NoAnswerError(UnavailableError):
+    """A command was sent and may have been run: its result is not known."""
+
+
+class CommandFailedError(RequestRefusedError):
+    """A command ended with another exit code than 0. The message is its standard error."""
+
+
+class AwsLoginNode(AwsService):
+    """group: ID of its compute node group."""
+
+    def __init__(
+        self, region: str, group: str, *, clients: Clients | None = None, pause: Callable[[float], None] = time.sleep
+    ) -> None:
+        super().__init__(region, clients=clients)
+        self._group, self._pause = group, pause
+
+    def run(self, command: str) -> str:
+        """The standard output of a bash command, which runs as root.
+
+        Raises:
+            CommandFailedError: It failed.
+            NoAnswerError: It was sent, and its result is not known.
+            RequestRefusedError: Systems Manager does not send it.
+            UnavailableError: There is no running login node.
+        """
+        instance = self.find()
+        with write_errors("ssm:SendCommand"):
+            sent = self.client("ssm").send_command(
+                InstanceIds=[instance],
+                DocumentName=_DOCUMENT,
+                TimeoutSeconds=_SECONDS,
+                Parameters={"commands": ["#!/bin/bash", command], "executionTimeout": [str(_SECONDS)]},
+            )
+        return self._result(instance, sent["Command"]["CommandId"])
+
+    def _result(self, instance: str, command_id: str) -> str:
+        for _ in range(int(2 * _SECONDS / _POLL_SECONDS)):
+            self._pause(_POLL_SECONDS)
+            try:
+                with read_errors("ssm:GetCommandInvocation", absent=(_NOT_YET,)):
+                    found = self.client("ssm").get_command_invocation(CommandId=command_id, InstanceId=instance)
+                    if found["Status"] in _UNFINISHED:
+                        continue
+                    if found["Status"] == "Success":
+                        return found["StandardOutputContent"]
+                    text = found["StandardErrorContent"].strip() or found["StandardOutputContent"].strip()
+                    raise CommandFailedError(text or f"the command on the login node ended with {found['Status']}")
+            except UnavailableError as error:
+                raise NoAnswerError(str(error)) from error
+        raise NoAnswerError(f"the login node {instance} did not answer within {2 * _SECONDS} seconds")
+
+    def find(self) -> str:
+        """Its instance ID. Raises UnavailableError if it does not run."""
+        filters = [
+            {"Name": _GROUP_TAG, "Values": [self._group]},
+            {"Name": "instance-state-name", "Values": ["running"]},
+        ]
+        with read_errors("ec2:DescribeInstances"):
+            pages = self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
+            found = [each for page in pages for one in page["Reservations"] for each in one["Instances"]]
+        if not found:
+            raise UnavailableError(
+                "the login node does not run: AWS PCS starts it within minutes, unless its set-up fails"
+            )
+        return found[0]["InstanceId"]

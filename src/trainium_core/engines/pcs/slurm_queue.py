@@ -1,0 +1,84 @@
+"""What Slurm says of jobs that their nodes say nothing of."""
+
+import base64
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trainium_core.plan import Plan
+from trainium_wire.job import FAILED, STOPPED, TIME_LIMIT
+
+JOB_USER = "trn-job"
+"""Whose jobs those of `trn run` are: the user of jobs on every node."""
+
+PENDING, STARTING = "PENDING", "CONFIGURING"
+_RESULTS = {"CANCELLED": STOPPED, "TIMEOUT": TIME_LIMIT, "DEADLINE": TIME_LIMIT}
+_ALIVE = (PENDING, STARTING, "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED", "RESIZING", "SIGNALING", "STAGE_OUT")
+_FORMAT = "%j|%i|%T|%r"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlurmJob:
+    """A job in Slurm's words. number: Slurm's ID. reason: why it waits, such as Resources or Priority."""
+
+    number: str
+    state: str
+    reason: str
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state not in _ALIVE
+
+    @property
+    def stage(self) -> str:
+        """What the job waits for; empty if it runs."""
+        return {PENDING: "queued", "REQUEUED": "queued", STARTING: "waiting for the nodes"}.get(self.state, "")
+
+    @property
+    def detail(self) -> str:
+        return f"Slurm job {self.number}, {self.reason}" if self.stage else ""
+
+
+def end_of(job: SlurmJob | None) -> tuple[str, str]:
+    """Result and reason of a job that Slurm has ended, or does not have any more."""
+    if job is None:
+        return FAILED, "Slurm does not have this job any more, and its nodes did not report how it ended"
+    result = _RESULTS.get(job.state, FAILED)
+    return result, f"Slurm job {job.number} ended with {job.state} before its nodes reported how"
+
+
+def list_command(plan: Plan) -> str:
+    """Prints the jobs of `trn run`, those that have ended lately as well."""
+    return _with_slurm(plan, f"squeue --user={JOB_USER} --states=all --noheader --format={shlex.quote(_FORMAT)}")
+
+
+def parse_jobs(text: str) -> Mapping[str, SlurmJob]:
+    """The output of `list_command`, by name. Of jobs with one name, that with the highest number."""
+    found: dict[str, SlurmJob] = {}
+    for line in text.splitlines():
+        parts = line.strip().split("|")
+        if len(parts) == 4 and parts[1].isdecimal():
+            job = SlurmJob(number=parts[1], state=parts[2], reason=parts[3])
+            if parts[0] not in found or int(found[parts[0]].number) < int(job.number):
+                found[parts[0]] = job
+    return found
+
+
+def submit_command(plan: Plan, script: str, *, priority: int) -> str:
+    """Submits a batch script as the user of jobs, and prints Slurm's ID. Only root can give a priority."""
+    packed = base64.b64encode(script.encode()).decode()
+    # Nothing of root's environment comes into the job. That user has no home: each attempt makes one.
+    environment = f'env -i PATH="$PATH" HOME=/nonexistent USER={JOB_USER} LOGNAME={JOB_USER}'
+    lines = [f"number=$(base64 -d <<<{packed} | runuser -u {JOB_USER} -- {environment} sbatch --parsable) || exit"]
+    if priority:
+        lines.append(f'scontrol update JobId="$number" Nice=-{priority} || exit')
+    return _with_slurm(plan, "\n".join([*lines, 'echo "$number"']))
+
+
+def cancel_command(plan: Plan, number: str) -> str:
+    return _with_slurm(plan, f"scancel {shlex.quote(number)}")
+
+
+def _with_slurm(plan: Plan, command: str) -> str:
+    """AWS PCS installs each version of Slurm in a folder of its own."""
+    return f'cd / || exit\nexport PATH="/opt/aws/pcs/scheduler/slurm-{plan.pcs.slurm_version}/bin:$PATH"\n{command}\n'

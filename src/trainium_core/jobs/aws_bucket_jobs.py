@@ -1,0 +1,111 @@
+"""What engines have in common whose jobs are in the bucket of a cluster's node records."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from trainium_core.jobs.aws_jobs import AwsJobs
+from trainium_core.jobs.follow import JobLog
+from trainium_core.jobs.problems import JobError, JobProblem
+from trainium_core.jobs.progress import JobState
+from trainium_core.jobs.source_files import files_below
+from trainium_wire.job import Job
+
+PROFILE_NOTE = (
+    "slows the profiled ranks, and takes memory and disk space: a device profile about 5 GB of a trn2's device memory. "
+    "Do not take times from this job"
+)
+"""Source: Neuron Explorer's guide in SDK 2.33."""
+
+
+class BucketJobs(ABC):
+    """The part of trainium_core.jobs.engine.JobEngine that reads the bucket."""
+
+    shortest_poll, log_delay = AwsJobs.shortest_poll, AwsJobs.log_delay
+
+    @cached_property
+    def bucket_jobs(self) -> AwsJobs:
+        """The jobs in the bucket of the cluster's node records. Raises UnavailableError and NoStackError."""
+        return self._find_bucket()
+
+    @abstractmethod
+    def _find_bucket(self) -> AwsJobs: ...
+
+    def claims(self, job_id: str) -> bool:
+        return "--" not in job_id
+
+    def job_ids(self) -> Sequence[str]:
+        return self.bucket_jobs.job_ids()
+
+    def newest(self, most: int) -> Sequence[JobState]:
+        return self.bucket_jobs.newest(most)
+
+    def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
+        return self.bucket_jobs.state(job_id, every_node=every_node)
+
+    def open_log(
+        self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
+    ) -> JobLog:
+        return self.bucket_jobs.open_log(job_id, rank=rank, node=node, attempt=attempt)
+
+    def files(self, job_id: str, folder: str) -> Mapping[str, int]:
+        return self.bucket_jobs.files(job_id, folder)
+
+    def download(self, job_id: str, name: str, path: str) -> None:
+        self.bucket_jobs.download(job_id, name, path)
+
+
+def resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
+    """The job whose checkpoint a job continues from, and that checkpoint.
+
+    If the resumed job saved no checkpoint, this is the job that it continued from. Raises JobError and
+    UnavailableError.
+    """
+    owner, checkpoints = jobs.resumable(earlier, job.checkpoints)
+    if not checkpoints:
+        known = jobs.job_ids()
+        there = "has no whole checkpoint" if earlier in known else "is not a job of this cluster"
+        where = f" in {job.checkpoints}" if job.checkpoints else ""
+        problem = JobProblem(
+            key="--resume",
+            got=earlier,
+            allowed=", ".join(sorted(known)) or "none: the cluster has run no job",
+            fix=f"{earlier} {there}{where}: leave --resume out, or name another",
+        )
+        raise JobError([problem])
+    difference = jobs.saved_otherwise(owner, checkpoints[-1], job)
+    if difference:
+        of = f"{job.world_size} processes" if job.world_size and "processes" in difference else f"{job.nodes} nodes"
+        problem = JobProblem(
+            key="--resume",
+            got=f"{owner}, whose checkpoint {checkpoints[-1]} {difference.partition(',')[0]}",
+            allowed=f"a checkpoint of {of}, as many as this job has",
+            fix="run it with as many, or convert the checkpoint",
+        )
+        raise JobError([problem])
+    return owner, checkpoints[-1]
+
+
+def resumption_note(job: Job, earlier: str, owner: str, checkpoint: str) -> Sequence[str]:
+    """What the user should know of the checkpoint that a job continues from."""
+    return (
+        [] if owner == earlier else [f"{earlier} saved no checkpoint: {job.id} continues from {checkpoint} of {owner}."]
+    )
+
+
+def left_out_notes(uploads: Mapping[str, Path]) -> Iterator[str]:
+    """Which files of local inputs are not uploaded. Raises JobError for files that cannot be read."""
+    for path in uploads.values():
+        if path.is_dir() and (left_out := files_below(path).left_out):
+            yield f"Left out of {path}: {', '.join(f'{name} ({why})' for name, why in left_out.items())}"
+
+
+def retries_text(job: Job) -> str:
+    """How often a job is started again, and after what."""
+    also = ["the loss of a node"]
+    if job.retry_on_hang and job.hang_seconds:
+        also.append("a hang")
+    if job.retry_on_exit_codes:
+        also.append(f"exit code {', '.join(map(str, job.retry_on_exit_codes))}")
+    return f"{job.retries}, after {' or '.join(also)}" if job.retries else "none"

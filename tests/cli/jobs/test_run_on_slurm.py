@@ -1,0 +1,101 @@
+"""The job commands on Slurm: the same commands, and the batch script that a user of Slurm would have written."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.jobs.cluster_with_jobs import Cluster, cluster_with_jobs
+from tests.cli.running import GOOD, run
+from tests.core.job_bucket import BUCKET, JOB
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.engines.pcs import aws_jobs
+from trainium_core.naming import PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
+
+QUEUES = ("-c", "trn:nodes=2", "-c", "trn:pcs_queues=trn,urgent:10")
+ON = (*GOOD, "-c", "trn:stacks=pcs", *QUEUES)
+BOTH = (*GOOD, "-c", "trn:stacks=cluster,pcs", *QUEUES)
+
+
+def no_prices(_region: str, **_: object) -> None:
+    return None
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """A stack of Slurm whose login node answers."""
+    queue = f"{JOB.id}|7|PENDING|Priority\n"
+
+    class Login:
+        def __init__(self, *_: object, **_more: object) -> None: ...
+
+        def find(self) -> str:
+            return "i-0login"
+
+        def run(self, command: str) -> str:
+            return queue if "squeue" in command else "8\n"
+
+    monkeypatch.setattr(aws_jobs, "AwsLoginNode", Login)
+    monkeypatch.setattr(aws_jobs, "AwsPrices", no_prices)
+    with cluster_with_jobs(monkeypatch) as made:
+        client = made.jobs.client("cloudformation")
+        values = {name: {"Value": value} for name, value in {RECORDS_OUTPUT: BUCKET, PCS_LOGIN_OUTPUT: "g"}.items()}
+        template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": values}
+        client.create_stack(StackName="PcsStack", TemplateBody=json.dumps(template))
+        yield made
+
+
+@pytest.mark.parametrize("name", ["slurm", "pcs"])
+def test_dry_run_prints_the_batch_script(cluster: Cluster, name: str) -> None:
+    shown = run("run", *BOTH, "--on", name, "--dry-run", "--queue", "urgent", "train.py", "--", "--epochs", "3")
+    assert shown.exit_code == ExitCode.OK, shown.stderr
+    assert shown.stdout.startswith("#!/bin/bash\n#SBATCH --job-name=train-")
+    assert "#SBATCH --partition=urgent\n" in shown.stdout
+    assert "train.py --epochs 3" in shown.stdout
+    assert cluster.jobs.job_ids() == []
+
+
+def test_job_is_submitted_from_a_job_file_with_queue_and_priority(cluster: Cluster) -> None:
+    Path("job.toml").write_text('script = "train.py"\non = "slurm"\nqueue = "urgent"\npriority = 5\n')
+    started = run("run", *ON, "--detach", "job.toml")
+    assert started.exit_code == ExitCode.OK, started.stderr
+    assert "urgent, priority 5" in started.stdout
+    (job_id,) = cluster.jobs.job_ids()
+    assert f"Started {job_id}." in started.stderr
+
+
+def test_jobs_of_both_engines_are_listed(cluster: Cluster) -> None:
+    cluster.writes.put("job.json", JOB.to_json())
+    listed = json.loads(run("jobs", *ON, "--json").stdout)
+    assert [(one["engine"], one["status"], one["job"]["id"]) for one in listed] == [("pcs", "queued", JOB.id)]
+    stopped = run("stop", *ON, JOB.id)
+    assert f"{JOB.id} is over: stopped." in stopped.stdout
+
+
+def test_job_of_either_engine_is_found_by_its_id(cluster: Cluster) -> None:
+    cluster.nodes = None
+    cluster.writes.put("job.json", JOB.to_json())
+    assert run("jobs", *BOTH, JOB.id).exit_code == ExitCode.OK
+    missing = run("jobs", *BOTH, "train-20260101-000000")
+    assert (missing.exit_code, "There is no job" in missing.stderr) == (ExitCode.NOT_READY, True)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("on", "options", "message"),
+    [
+        (ON, ["--wake"], "Slurm starts nodes for a job"),
+        (ON, ["--precompile"], "--precompile: got True"),
+        (ON, ["--warm-pool-minutes", "5"], "trn:pcs_idle_minutes"),
+        (ON, ["--queue", "other"], "--queue: got 'other'"),
+        (GOOD, ["--queue", "trn"], "--queue: got 'trn'"),
+        (GOOD, ["--priority", "5"], "--priority: got '5'"),
+        (GOOD, ["--on", "slurm"], "add pcs to trn:stacks"),
+        ((*GOOD, "-c", "trn:stacks=sagemaker"), ["--queue", "trn"], "--queue: got 'trn'"),
+    ],
+)
+def test_option_that_an_engine_lacks_is_refused_by_name(on: tuple[str, ...], options: list[str], message: str) -> None:
+    ended = run("run", *on, "--yes", *options, "train.py")
+    assert ended.exit_code == ExitCode.BAD_INPUT, ended.stderr
+    assert message in ended.stderr

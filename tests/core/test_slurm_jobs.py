@@ -1,0 +1,271 @@
+"""The jobs of Slurm on AWS PCS, in the words of all jobs: S3 and stack of moto, and a login node that is given."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tests.core.job_bucket import BUCKET, JOB, REGION, NodesOfAJob
+from tests.core.plans import from_settings
+from trainium_core.engines.pcs.aws_jobs import PreparedSlurmJob, SlurmJobs
+from trainium_core.engines.pcs.aws_login_node import CommandFailedError, NoAnswerError
+from trainium_core.engines.pcs.slurm_queue import end_of, parse_jobs, submit_command
+from trainium_core.jobs.engine import NoStackError, StartUnknownError
+from trainium_core.jobs.problems import JobError
+from trainium_core.jobs.request import JobRequest
+from trainium_core.jobs.source_package import pack_source
+from trainium_core.naming import PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
+from trainium_runtime.aws_service import Clients
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
+PLAN = from_settings(nodes=2, stacks=("pcs",), pcs_queues=("trn", "urgent:10"))
+STACK = "PcsStack"
+NOW = datetime(2026, 11, 24, 16, tzinfo=UTC)
+
+
+class Login:
+    """What squeue prints, and what was run. fails: the error of all commands."""
+
+    def __init__(self) -> None:
+        self.queue, self.commands = "", list[str]()
+        self.fails: Exception | None = None
+
+    def find(self) -> str:
+        return "i-0login"
+
+    def run(self, command: str) -> str:
+        if self.fails:
+            raise self.fails
+        self.commands.append(command)
+        return self.queue if "squeue" in command else "7\n"
+
+
+@pytest.fixture
+def login() -> Login:
+    return Login()
+
+
+@pytest.fixture
+def jobs(login: Login) -> Iterator[SlurmJobs]:
+    with mock_aws():
+        client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+        made = SlurmJobs(PLAN, STACK, Clients())
+        # cached_property: as if it had been found.
+        vars(made)["login"] = login
+        yield made
+
+
+@pytest.fixture
+def deployed(jobs: SlurmJobs) -> NodesOfAJob:
+    del jobs  # moto is on while it is there
+    deploy({RECORDS_OUTPUT: BUCKET, PCS_LOGIN_OUTPUT: "pcs_0login"})
+    return NodesOfAJob(client("s3"))
+
+
+def client(service: str) -> Any:
+    session: Any = boto3
+    return session.client(service, REGION)
+
+
+def deploy(outputs: dict[str, str]) -> None:
+    values = {name: {"Value": value} for name, value in outputs.items()}
+    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": values}
+    client("cloudformation").create_stack(StackName=STACK, TemplateBody=json.dumps(template))
+
+
+@pytest.fixture
+def prepare(jobs: SlurmJobs, tmp_path: Path) -> Callable[..., PreparedSlurmJob]:
+    script = tmp_path / "train.py"
+    script.write_text("print('hello')\n")
+
+    def made(**request: Any) -> PreparedSlurmJob:
+        return jobs.prepare(JobRequest(script=Path("train.py"), **request), pack_source(script), NOW)
+
+    return made
+
+
+Prepare = Callable[..., PreparedSlurmJob]
+
+
+@pytest.mark.usefixtures("deployed")
+def test_job_is_stored_and_its_batch_script_submitted(jobs: SlurmJobs, login: Login, prepare: Prepare) -> None:
+    job = prepare(queue="urgent")
+    assert job.check() == []
+    job.submit()
+    (command,) = login.commands
+    assert submit_command(PLAN, job.as_text, priority=0) == command
+    assert "#SBATCH --partition=urgent\n" in job.as_text
+    stored = jobs.bucket_jobs.job(job.job_id)
+    assert stored == job.job
+    assert jobs.bucket_jobs.current() is None
+
+
+@pytest.mark.usefixtures("deployed")
+def test_job_that_sbatch_refuses_is_listed_as_failed(jobs: SlurmJobs, login: Login, prepare: Prepare) -> None:
+    job = prepare()
+    login.fails = CommandFailedError("sbatch: error: Batch job submission failed: Invalid partition")
+    with pytest.raises(RequestRefusedError, match="Invalid partition"):
+        job.submit()
+    state = jobs.state(job.job_id)
+    assert state
+    assert state.outcome
+    assert (state.outcome.result, "Invalid partition" in state.outcome.reason) == ("failed", True)
+
+
+@pytest.mark.usefixtures("deployed")
+def test_job_without_an_answer_may_have_started(jobs: SlurmJobs, login: Login, prepare: Prepare) -> None:
+    job = prepare()
+    login.fails = NoAnswerError("no answer")
+    with pytest.raises(StartUnknownError):
+        job.submit()
+    assert not jobs.bucket_jobs.has_ended(job.job_id)
+
+
+def test_unknown_queue_is_refused_with_those_of_the_plan(prepare: Prepare) -> None:
+    with pytest.raises(JobError, match=r"(?s)queue: got 'other'.*trn, urgent"):
+        prepare(queue="other")
+
+
+def test_stack_that_is_not_deployed_is_named(jobs: SlurmJobs) -> None:
+    with pytest.raises(NoStackError, match=STACK):
+        jobs.newest(1)
+
+
+def test_stack_without_a_login_node_runs_no_jobs(jobs: SlurmJobs, prepare: Prepare) -> None:
+    deploy({RECORDS_OUTPUT: BUCKET})
+    del vars(jobs)["login"]
+    with pytest.raises(UnavailableError, match="trn:pcs_login=true"):
+        prepare().check()
+
+
+def line(state: str, reason: str = "None", number: int = 7) -> str:
+    return f"{JOB.id}|{number}|{state}|{reason}\n"
+
+
+@pytest.fixture
+def submitted(deployed: NodesOfAJob) -> NodesOfAJob:
+    deployed.put("job.json", JOB.to_json())
+    return deployed
+
+
+@pytest.mark.parametrize(
+    ("queue", "status", "detail"),
+    [
+        (line("PENDING", "Resources"), "queued", "Slurm job 7, Resources"),
+        (line("CONFIGURING"), "waiting for the nodes", "Slurm job 7, None"),
+        (line("RUNNING"), "waiting for the nodes", ""),
+        (line("FAILED", number=6) + line("PENDING", "Priority"), "queued", "Slurm job 7, Priority"),
+    ],
+)
+@pytest.mark.usefixtures("submitted")
+def test_job_that_waits_has_the_reason_of_slurm(
+    jobs: SlurmJobs, login: Login, queue: str, status: str, detail: str
+) -> None:
+    login.queue = queue
+    state = jobs.state(JOB.id)
+    assert state
+    assert (state.status, state.detail) == (status, detail)
+
+
+@pytest.mark.parametrize(
+    ("queue", "result"),
+    [(line("CANCELLED"), "stopped"), (line("BOOT_FAIL"), "failed"), (line("TIMEOUT"), "time-limit"), ("", "failed")],
+)
+def test_job_that_slurm_ended_is_closed(
+    jobs: SlurmJobs, login: Login, submitted: NodesOfAJob, queue: str, result: str
+) -> None:
+    login.queue = queue
+    for _ in range(2):
+        state = jobs.state(JOB.id)
+        assert state
+        assert state.outcome
+        assert (state.outcome.result, state.is_over) == (result, True)
+    submitted.end("succeeded")
+
+
+def test_job_that_slurm_may_not_have_yet_is_not_closed(jobs: SlurmJobs, submitted: NodesOfAJob) -> None:
+    submitted.put("job.json", replace(JOB, submitted_at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}").to_json())
+    state = jobs.state(JOB.id)
+    assert state
+    assert not state.is_over
+
+
+def test_end_that_a_node_wrote_meanwhile_is_kept(jobs: SlurmJobs, login: Login, submitted: NodesOfAJob) -> None:
+    def ends(command: str) -> str:
+        assert "squeue" in command
+        submitted.end("succeeded")
+        return line("COMPLETED")
+
+    login.run = ends
+    state = jobs.state(JOB.id)
+    assert state
+    assert state.status == "succeeded"
+
+
+@pytest.mark.parametrize("error", [UnavailableError("there is no login node"), RequestRefusedError("not allowed")])
+@pytest.mark.usefixtures("submitted")
+def test_slurm_that_does_not_answer_ends_no_job(jobs: SlurmJobs, login: Login, error: Exception) -> None:
+    login.fails = error
+    state = jobs.state(JOB.id)
+    assert state
+    assert (state.is_over, state.detail) == (False, f"Slurm does not answer: {error}")
+
+
+def test_slurm_is_not_asked_while_nodes_report(jobs: SlurmJobs, login: Login, submitted: NodesOfAJob) -> None:
+    submitted.start()
+    submitted.node(0, "running", at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    assert jobs.state(JOB.id)
+    assert login.commands == []
+    submitted.node(0, "running", at=f"{datetime.now(UTC) - timedelta(minutes=10):%Y-%m-%dT%H:%M:%SZ}")
+    login.queue = line("RUNNING")
+    for _ in range(2):
+        state = jobs.state(JOB.id)
+        assert state
+        assert not state.is_over
+    assert len(login.commands) == 1
+
+
+@pytest.mark.parametrize(("state", "is_cancelled"), [("PENDING", True), ("CONFIGURING", True), ("RUNNING", False)])
+@pytest.mark.usefixtures("submitted")
+def test_stop_cancels_a_job_that_waits(jobs: SlurmJobs, login: Login, state: str, is_cancelled: bool) -> None:
+    login.queue = line(state)
+    jobs.stop(JOB.id)
+    assert any("scancel 7" in command for command in login.commands) == is_cancelled
+    found = jobs.bucket_jobs.state(JOB.id)
+    assert found
+    assert found.status == ("stopped" if is_cancelled else "stopping")
+
+
+def test_ends_of_slurm_have_results_of_jobs() -> None:
+    jobs = parse_jobs("a|1|CANCELLED|None\nb|2|NODE_FAIL|None\nsbatch: warning\n")
+    assert {name: end_of(job)[0] for name, job in jobs.items()} == {"a": "stopped", "b": "failed"}
+    assert [jobs[name].has_ended for name in jobs] == [True, True]
+    assert not replace(jobs["a"], state="COMPLETING").has_ended
+
+
+def test_submission_runs_as_the_user_of_jobs_and_root_sets_the_priority(tmp_path: Path) -> None:
+    programs = {
+        "runuser": 'echo "$*" >>calls; shift 3; exec "$@"',
+        "sbatch": "cat >script; env >environment; echo 7",
+        "scontrol": 'echo "scontrol $*" >>calls',
+    }
+    for name, body in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\ncd {tmp_path}\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    command = submit_command(PLAN, "#!/bin/bash\necho 'it''s $HOME'\n", priority=100)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "AWS_SECRET": "of root"}
+    ran = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout == "7\n"
+    assert (tmp_path / "script").read_text() == "#!/bin/bash\necho 'it''s $HOME'\n"
+    user, scontrol = (tmp_path / "calls").read_text().splitlines()
+    assert (user.startswith("-u trn-job -- "), scontrol) == (True, "scontrol update JobId=7 Nice=-100")
+    assert "AWS_SECRET" not in (tmp_path / "environment").read_text()

@@ -1,0 +1,83 @@
+"""Commands on the login node, against botocore's models of EC2 and Systems Manager."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.stub import Stubber
+
+from tests.core.aws_stubs import REGION
+from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, CommandFailedError, NoAnswerError
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+
+pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+
+INSTANCE, COMMAND = "i-0aaaaaaaaaaaaaaaa", "11111111-2222-3333-4444-555555555555"
+
+
+class Stubs:
+    def __init__(self) -> None:
+        self.login = AwsLoginNode(REGION, "pcs_0login", pause=lambda _: None)
+        self.ec2: Any = Stubber(self.login.client("ec2"))
+        self.ssm: Any = Stubber(self.login.client("ssm"))
+        for stub in (self.ec2, self.ssm):
+            stub.activate()
+
+    def runs(self, *instances: str) -> None:
+        found = [{"Instances": [{"InstanceId": instance}]} for instance in instances]
+        filters = [
+            {"Name": "tag:aws:pcs:compute-node-group-id", "Values": ["pcs_0login"]},
+            {"Name": "instance-state-name", "Values": ["running"]},
+        ]
+        self.ec2.add_response("describe_instances", {"Reservations": found}, {"Filters": filters})
+
+    def takes(self) -> None:
+        self.runs(INSTANCE)
+        self.ssm.add_response("send_command", {"Command": {"CommandId": COMMAND}})
+
+    def answers(self, status: str, **more: Any) -> None:
+        texts = {"StandardOutputContent": "", "StandardErrorContent": "", **more}
+        self.ssm.add_response("get_command_invocation", {"Status": status, **texts})
+
+
+@pytest.fixture
+def stubs() -> Iterator[Stubs]:
+    made = Stubs()
+    yield made
+    for stub in (made.ec2, made.ssm):
+        stub.assert_no_pending_responses()
+
+
+def test_output_is_returned_once_the_command_has_ended(stubs: Stubs) -> None:
+    stubs.takes()
+    stubs.ssm.add_client_error("get_command_invocation", "InvocationDoesNotExist")
+    stubs.answers("InProgress")
+    stubs.answers("Success", StandardOutputContent="7\n")
+    assert stubs.login.run("sbatch") == "7\n"
+
+
+def test_failed_command_says_what_it_wrote(stubs: Stubs) -> None:
+    stubs.takes()
+    stubs.answers("Failed", StandardErrorContent="sbatch: error: Invalid partition\n")
+    with pytest.raises(CommandFailedError, match="Invalid partition"):
+        stubs.login.run("sbatch")
+
+
+def test_result_that_cannot_be_read_is_not_a_refusal(stubs: Stubs) -> None:
+    stubs.takes()
+    stubs.ssm.add_client_error("get_command_invocation", "AccessDeniedException")
+    with pytest.raises(NoAnswerError, match="ssm:GetCommandInvocation"):
+        stubs.login.run("sbatch")
+
+
+def test_refused_command_names_the_permission(stubs: Stubs) -> None:
+    stubs.runs(INSTANCE)
+    stubs.ssm.add_client_error("send_command", "AccessDeniedException")
+    with pytest.raises(RequestRefusedError, match="ssm:SendCommand"):
+        stubs.login.run("sbatch")
+
+
+def test_missing_login_node_is_unavailable(stubs: Stubs) -> None:
+    stubs.runs()
+    with pytest.raises(UnavailableError, match="login node does not run"):
+        stubs.login.run("sbatch")
