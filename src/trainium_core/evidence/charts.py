@@ -5,7 +5,7 @@ Every text becomes a text node of an XML tree, so a name in a record cannot beco
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import floor, isfinite, log10
+from math import floor, isnan, log10
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from trainium_core.evidence.numbers import number
@@ -17,6 +17,8 @@ _PLOT_HEIGHT = 190.0
 _CHARACTER = 6.7  # Estimated width of a character at the size of labels.
 _MOST_POINTS = 240
 _MOST_SWINGS = 8
+_LARGEST, _SMALLEST = 1e299, 1e-290
+_LEAST_SPAN = 1e-9
 _SERIES = 6  # Colours of the style sheet.
 
 
@@ -127,15 +129,15 @@ def stacked(title: str, unit: str, rows: Mapping[str, Mapping[str, float]]) -> C
     svg = _svg(title, what, height + legend_height)
     _ticks_below(svg, scale, height - 16, unit)
     for at, (label, row) in enumerate(rows.items()):
-        top, x = at * _ROW, scale.at(0)
+        top, before = at * _ROW, 0.0
         shown = f"{number(totals[label])} {unit}"
         _text(svg, 8, top + 16, _shortened(label, _fitting(shown)), "label")
         _text(svg, WIDTH - 8, top + 16, shown, "value", "end")
         for part, value in row.items():
-            width = scale.at(value) - scale.at(0)
-            bar = _rect(svg, x, top + 22, max(width - 1, 0.5), 14, f"fill s{parts.index(part) % _SERIES}")
+            left, right = scale.at(before), scale.at(before + value)
+            bar = _rect(svg, left, top + 22, max(right - left - 1, 0.5), 14, f"fill s{parts.index(part) % _SERIES}")
             SubElement(bar, "title").text = f"{label}, {part}: {number(value)} {unit}"
-            x += width
+            before += value
     for part, left, top in legend:
         _rect(svg, left, height + top + 5, 10, 10, f"fill s{parts.index(part) % _SERIES}")
         _text(svg, left + 15, height + top + 14, part, "tick")
@@ -194,17 +196,25 @@ class _Scale:
 
     @classmethod
     def over(cls, values: Iterable[float], start: float, end: float) -> "_Scale":
-        known = [value for value in values if isfinite(value)] or [0.0]
+        known = [_drawable(value) for value in values]
         low, high = min(known), max(known)
-        if low == high:
-            low, high = (min(low, 0.0), max(high, 0.0)) if low else (0.0, 1.0)
+        if high - low <= max(abs(low), abs(high)) * _LEAST_SPAN:  # one value: from zero
+            low, high = min(low, 0.0), max(high, 0.0)
+        if high - low < _SMALLEST:
+            low, high = 0.0, 1.0
         step = _round_step((high - low) / 4)
         first, last = floor(low / step), -floor(-high / step)
         ticks = [at * step for at in range(int(first), int(last) + 1)]
         return cls(ticks=ticks, low=ticks[0], high=ticks[-1], start=start, end=end)
 
     def at(self, value: float) -> float:
-        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+        place = self.start + (_drawable(value) - self.low) / (self.high - self.low) * (self.end - self.start)
+        return min(max(place, min(self.start, self.end)), max(self.start, self.end))
+
+
+def _drawable(value: float) -> float:
+    """The value, or one whose differences from all others are finite."""
+    return 0.0 if isnan(value) else min(max(value, -_LARGEST), _LARGEST)
 
 
 def _round_step(rough: float) -> float:

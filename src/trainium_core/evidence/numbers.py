@@ -2,7 +2,7 @@
 
 from math import floor, isfinite, log10
 
-_THOUSAND, _BILLION = 1e3, 1e9
+_LEAST, _THOUSAND, _BILLION = 1e-4, 1e3, 1e9
 
 
 def number(value: float) -> str:
@@ -11,7 +11,7 @@ def number(value: float) -> str:
         return "not a number"
     if value == 0:
         return "0"
-    if abs(value) >= _BILLION:
+    if not _LEAST <= abs(value) < _BILLION:
         return f"{value:.4g}".replace("e+", "e")
     if abs(value) >= _THOUSAND:
         return f"{value:,.0f}"

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NoReturn, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -271,8 +272,13 @@ def _read(raw: Any, wanted: Any, place: str) -> Any:
     return _checked(raw, wanted, place)
 
 
+@cache
+def _hints(kind: type[Any]) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
 def _read_dataclass(raw: Mapping[str, Any], wanted: type[Value], place: str) -> Value:
-    hints = get_type_hints(wanted)
+    hints = _hints(wanted)
     dot = f"{place}." if place else ""
     for name in raw:
         if name not in hints:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from math import isfinite
 
 from trainium_core.evidence.charts import Chart, Dot, Series, Swing, curve, dots, stacked, tornado
 from trainium_core.evidence.comparability import COMPARABLE, comparable
@@ -13,11 +14,14 @@ from trainium_core.evidence.tco import LINE, SAVING, SWING, TOTAL
 
 
 def _comparable_groups(figures: Iterable[Figure]) -> Sequence[Sequence[Figure]]:
-    """Groups of figures whose records are all comparable: only these share an axis."""
+    """Groups of figures whose records are all comparable: only these share an axis.
+
+    Records that are comparable with a third one are comparable with each other: their conditions are equal.
+    """
     groups = list[list[Figure]]()
     for figure in figures:
         for group in groups:
-            if all(_can_share(figure, other) for other in group):
+            if _can_share(figure, group[0]):
                 group.append(figure)
                 break
         else:
@@ -66,9 +70,10 @@ def _limit(name: str, group: Sequence[Figure], decision: Decision) -> float | No
     for one in decision.judged:
         if one.name == name and one.record.id in ids:
             try:
-                return float(one.limit.lstrip("<>= "))
+                limit = float(one.limit.lstrip("<>= "))
             except ValueError:
                 return None
+            return limit if isfinite(limit) else None
     return None
 
 
