@@ -40,6 +40,11 @@ class Figure:
         return f"{number(self.metric.value)} {self.metric.unit}".rstrip()
 
     @property
+    def ratio(self) -> str:
+        """A value without a unit, or that it is not comparable, for the reason in `basis`."""
+        return "none" if self.metric.value is None else number(self.metric.value)
+
+    @property
     def interval(self) -> str:
         metric = self.metric
         if metric.low is None or metric.high is None or metric.level is None:

@@ -9,12 +9,12 @@ from typing import Any
 
 from trainium_core.assess.rules import stacks
 from trainium_core.evidence.charts import Chart
-from trainium_core.evidence.comparability import COMPARABLE, comparable
+from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.decision import MEASURING, Decision, Step, decide, steps
 from trainium_core.evidence.figures import COST, PERFORMANCE, RECOVERY, SIDES, Figure, by_side, figures_of, side_of
 from trainium_core.evidence.folder import Answer, AssessedCode, Evidence
 from trainium_core.evidence.numbers import number, words
-from trainium_core.evidence.record import GPU, LAB, TRAINIUM, Comparability, Record
+from trainium_core.evidence.record import COMPARABLE, GPU, LAB, TRAINIUM, Comparability, Record
 from trainium_core.evidence.report_charts import dot_charts, loss_charts, phase_charts, year_charts
 from trainium_core.evidence.tco import BREAK_EVEN, LINE, SAVING, TOTAL
 from trainium_core.facts import DATA
@@ -75,6 +75,7 @@ class PilotReport:
     sections: Mapping[str, Sequence[Figure]]
     charts: Mapping[str, Sequence[Chart]]
     pairs: tuple[Pair, ...]
+    ratios: tuple[tuple[Figure, str], ...]
     year: tuple[Record, ...]
     contract: tuple[ContractRow, ...]
     not_measured: tuple[str, ...]
@@ -114,6 +115,7 @@ def arrange(evidence: Evidence, other: Evidence | None = None) -> PilotReport:
             COST: (*dot_charts(figures_of(COST, figures), decision), *year_charts(year)),
         },
         pairs=tuple(_pairs(measuring)),
+        ratios=tuple(_ratios(measuring)),
         year=year,
         contract=tuple(_contract(evidence, measuring)),
         not_measured=tuple(_not_measured(records, arranged_steps, evidence)),
@@ -161,6 +163,16 @@ def _pairs(records: Sequence[Record]) -> Iterator[Pair]:
         if side != TRAINIUM and (name, TRAINIUM) in newest:
             first = newest[name, TRAINIUM]
             yield Pair(first=first, second=record, comparison=comparable(first, record))
+
+
+def _ratios(records: Sequence[Record]) -> Iterator[tuple[Figure, str]]:
+    """The ratios that records have, each with the ID of the other record. Those of Trainium, and of the lab."""
+    for record in by_side(records):
+        if record.side not in (TRAINIUM, LAB):
+            continue
+        for compared in record.comparable:
+            for name, metric in compared.ratios.items():
+                yield Figure(name=name, metric=metric, record=record), compared.against
 
 
 @cache

@@ -5,11 +5,11 @@ from itertools import groupby
 from math import isfinite
 
 from trainium_core.evidence.charts import Chart, Dot, Series, Swing, curve, dots, stacked, tornado
-from trainium_core.evidence.comparability import COMPARABLE, comparable
+from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.decision import Decision
 from trainium_core.evidence.figures import COST, SERIES, SIDES, Figure, by_side, side_of
 from trainium_core.evidence.numbers import words
-from trainium_core.evidence.record import LAB, Metric, Record
+from trainium_core.evidence.record import COMPARABLE, LAB, Metric, Record
 from trainium_core.evidence.tco import LINE, SAVING, SWING, TOTAL
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from trainium_core.costs.estimate import Estimate
-from trainium_core.evidence.comparability import COMPARABLE, comparable
+from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.numbers import number
 from trainium_core.evidence.record import (
+    COMPARABLE,
     DERIVED,
     LAB,
     QUOTED,
