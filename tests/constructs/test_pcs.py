@@ -1,7 +1,7 @@
 """PcsCluster: the Slurm of a plan as AWS PCS gets it, the proof before it, and what guards both."""
 
 import hashlib
-from typing import Any
+from typing import Any, cast
 
 import boto3
 import pytest
@@ -178,7 +178,7 @@ def test_image_script_verifies_every_archive_before_it_is_run() -> None:
 @pytest.mark.parametrize("name", PCS)
 def test_aws_pcs_accepts_the_group_cluster_and_queues(name: str) -> None:
     made = pcs_template(**{key: value for key, value in PCS[name].items() if key != "stacks"})
-    model = boto3.client("pcs", "us-west-2").meta.service_model
+    model: Any = boto3.client("pcs", "us-west-2").meta.service_model
     calls = {CLUSTER: "CreateCluster", GROUP: "CreateComputeNodeGroup", QUEUE: "CreateQueue"}
     renamed = {"Name": {CLUSTER: "clusterName", GROUP: "computeNodeGroupName", QUEUE: "queueName"}}
     for kind, operation in calls.items():
@@ -193,17 +193,16 @@ def test_aws_pcs_accepts_the_group_cluster_and_queues(name: str) -> None:
 
 
 def _as_the_api_has_it(value: Any, name: str = "") -> Any:
-    match value:
-        case {"Ref": _} | {"Fn::GetAtt": _} | {"Fn::Join": _}:
-            return "arn:aws:iam::123456789012:instance-profile/p"
-        case {"TemplateId": template_id, "Version": version}:
-            return {"id": _as_the_api_has_it(template_id), "version": _as_the_api_has_it(version)}
-        case dict() if name in ("tags", "gresCustomSettings"):
-            return value
-        case dict():
-            lowered = {key[:1].lower() + key[1:]: part for key, part in value.items()}
-            return {key: _as_the_api_has_it(part, key) for key, part in lowered.items()}
-        case list():
-            return [_as_the_api_has_it(one, name) for one in value]
-        case _:
-            return value
+    if isinstance(value, list):
+        return [_as_the_api_has_it(one, name) for one in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    given = cast("dict[str, Any]", value)
+    if given.keys() & {"Ref", "Fn::GetAtt", "Fn::Join"}:
+        return "arn:aws:iam::123456789012:instance-profile/p"
+    if "TemplateId" in given:
+        return {"id": _as_the_api_has_it(given["TemplateId"]), "version": _as_the_api_has_it(given["Version"])}
+    if name == "gresCustomSettings":
+        return given
+    lowered = {key[:1].lower() + key[1:]: part for key, part in given.items()}
+    return {key: _as_the_api_has_it(part, key) for key, part in lowered.items()}

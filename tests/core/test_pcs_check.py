@@ -76,5 +76,6 @@ def test_clusters_are_listed_by_name() -> None:
         "modifiedAt": 0,
         "status": "ACTIVE",
     }
-    stub.add_response("list_clusters", {"clusters": [cluster]}, {})
+    responses: Any = stub
+    responses.add_response("list_clusters", {"clusters": [cluster]}, {})
     assert account.pcs_clusters() == ["trn-pilot"]

@@ -11,6 +11,7 @@ from tests.stacks.other_stacks import EVERY, HYPERPOD, PCS, TRAINING, engine_of,
 from tests.stacks.test_api_models import refused
 from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
 from trainium_core.costs.stacks import stack_cost_items
+from trainium_core.stacks.cluster_resources import resources_of
 from trainium_runtime.naming import CLUSTER_TAG
 
 BILLED = {
@@ -107,6 +108,13 @@ def test_model_refuses_an_invalid_cluster() -> None:
     }
     (refusal,) = refused(operation, {"ClusterName": "c", "InstanceGroups": [group]})
     assert "'ml.trn2u.48xlarge' is none of" in refusal
+
+
+@every_stack
+def test_every_resource_belongs_to_the_cluster(name: str) -> None:
+    """So `trn destroy` deletes the stack."""
+    resources = other_template(name).resources()
+    assert resources_of(resources, "trn-pilot") == resources.keys()
 
 
 @every_stack

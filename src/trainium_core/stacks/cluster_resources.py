@@ -23,6 +23,7 @@ _ATTACHMENTS = (
     "AWS::IAM::InstanceProfile",
     "AWS::IAM::Policy",
     "AWS::Lambda::Permission",
+    "AWS::Logs::ResourcePolicy",
     "AWS::S3::BucketPolicy",
     "AWS::SNS::Subscription",
     "AWS::SNS::TopicPolicy",

@@ -49,7 +49,7 @@ class PcsBackend(BaseBackend):
     def delete_cluster(self, given: Fields) -> None:
         cluster = self.cluster(given)
         if any(self._of(kind, cluster) for kind in self.parts):
-            raise refusal("PcsClusterInUse", name=cluster["name"])
+            raise refusal("PcsClusterInUse", of=cluster["name"])
         del self.clusters[cluster["id"]]
 
     def create_group(self, given: Fields) -> Fields:
@@ -75,7 +75,7 @@ class PcsBackend(BaseBackend):
         part = self.part(kind, given)
         queues = self._of(QUEUE, self.cluster(given)) if kind == GROUP else []
         if any(one["computeNodeGroupId"] == part["id"] for queue in queues for one in _groups_of(queue)):
-            raise refusal("PcsGroupInUse", name=part["name"])
+            raise refusal("PcsGroupInUse", of=part["name"])
         del self.parts[kind][part["id"]]
 
     def list_parts(self, kind: str, given: Fields) -> list[Fields]:
@@ -121,12 +121,12 @@ def _named(identifier: str, among: Any, kind: str) -> Fields:
     for one in among:
         if identifier in (one["id"], one["name"], one["arn"]):
             return one
-    raise refusal("PcsNotFound", kind=kind, name=identifier)
+    raise refusal("PcsNotFound", kind=kind, of=identifier)
 
 
 def _refuse_taken(name: str, among: Any, kind: str) -> None:
     if any(one["name"] == name for one in among):
-        raise refusal("PcsNameTaken", kind=kind, name=name)
+        raise refusal("PcsNameTaken", kind=kind, of=name)
 
 
 def _updated(resource: Fields, given: Fields) -> Fields:

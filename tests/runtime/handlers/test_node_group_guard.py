@@ -26,7 +26,7 @@ SETTINGS = {
     "MIN_NODES": "1",
     "TOPIC": "arn:aws:sns:us-west-2:123456789012:notices",
 }
-_MODEL = boto3.client("pcs", "us-west-2").meta.service_model
+_MODEL: Any = boto3.client("pcs", "us-west-2").meta.service_model
 
 
 class Store:
@@ -68,7 +68,8 @@ class Aws:
 
 
 def _validate(operation: str, given: dict[str, Any]) -> None:
-    report = ParamValidator().validate(given, _MODEL.operation_model(operation).input_shape)
+    validator: Any = ParamValidator()
+    report = validator.validate(given, _MODEL.operation_model(operation).input_shape)
     assert not report.has_errors(), report.generate_report()
 
 

@@ -27,8 +27,8 @@ def cost_items(plan: Plan) -> Iterator[CostItem]:
     pcs = plan.pcs
     for nodes, billed in _nodes(plan):
         yield _instances(plan, nodes, billed)
-    if pcs.min_nodes:
-        yield from always(volume_items(plan, pcs.min_nodes, _GROUP))
+    if static := pcs.min_nodes + pcs.login:
+        yield from always(volume_items(plan, static, _GROUP))
     if plan.nodes > pcs.min_nodes:
         yield from volume_items(plan, plan.nodes - pcs.min_nodes, _GROUP)
     if pcs.login:
