@@ -26,6 +26,10 @@ if not before:
     new.rename(folder / "step-1")
     sys.exit({code} if os.environ["TRN_NODE_RANK"] == "0" else 0)
 """
+SHOWS = """import os
+print(*(os.environ[name] for name in ('TRN_NODES', 'TRN_NODE_RANK', 'HEAD_NODE')))
+print(open('/proc/self/status').read())
+"""
 WAITS = """import os, pathlib, signal, sys, time
 stopped = []
 signal.signal(signal.SIGUSR1, lambda *_: stopped.append(1))
@@ -53,8 +57,9 @@ def waits_on_both_nodes(slurm: SlurmNodes) -> bool:
 
 
 def test_job_succeeds_on_both_nodes(slurm: SlurmNodes) -> None:
-    slurm.submit("import os; print(*(os.environ[name] for name in ('TRN_NODES', 'TRN_NODE_RANK', 'HEAD_NODE')))")
+    slurm.submit(SHOWS)
     assert slurm.run() == 0, slurm.output
+    assert "NoNewPrivs:\t1" in slurm.log()
     assert (slurm.content("end.json")["result"], slurm.content("end.json")["attempts"]) == ("succeeded", 1)
     assert ["2 0 127.0.0.2" in slurm.log(rank=0), "2 1 127.0.0.2" in slurm.log(rank=1)] == [True, True]
     assert [each["instance_id"] for each in slurm.content("attempts/1/start.json")["nodes"]] == ["i-0", "i-1"]

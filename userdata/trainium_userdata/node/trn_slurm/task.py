@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pwd
 import shutil
@@ -17,6 +18,9 @@ from trn_node.watch import NOTICE
 from . import slurm
 from .attempts import Attempts
 
+PR_SET_NO_NEW_PRIVS = 38
+"""prctl(2)."""
+
 
 def address() -> str:
     """The place of this node in the allocation, its instance ID and address. Raises OSError without a record."""
@@ -31,6 +35,8 @@ def run(attempts: Attempts, number: int) -> int:
     start = attempts.store.read(attempts.attempt(number).start)
     if start is None:
         raise OSError(f"attempt {number} was not begun")
+    # As the unit of a job on a plain cluster has it: no program gives the job more rights than it has.
+    ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     place = _new_folder(f"{attempts.spec.id}-{number}")
     if not Path.home().is_dir():
         # That of trn-job: what one job writes to ~/.profile, no other job runs.
