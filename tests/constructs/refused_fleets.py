@@ -7,7 +7,7 @@ from functools import cache
 from itertools import count
 from typing import Any
 
-from aws_cdk import Duration, Environment, NestedStack, Size, Stack, Token
+from aws_cdk import Duration, Environment, NestedStack, SecretValue, Size, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
@@ -74,9 +74,9 @@ def a_fleet() -> NeuronFleet:
     return fleet()
 
 
-def stack_in(region: str, **props: Any) -> Stack:
+def stack_in(region: str, *, account: str | None = None, **props: Any) -> Stack:
     app: Any = place().stack.node.root
-    return Stack(app, unique("S"), env=Environment(region=region), **props)
+    return Stack(app, unique("S"), env=Environment(region=region, account=account), **props)
 
 
 def role_of(service: str) -> iam.Role:
@@ -255,6 +255,16 @@ FLEETS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str, str]] = {
         "SYMMETRIC_DEFAULT",
     ),
     "script that bash cannot read": (lambda: {"setup": SetupScript.from_text("if true")}, "setup", "bash -n"),
+    "secret variable": (
+        lambda: {"environment": {"TOKEN": SecretValue.unsafe_plain_text("x")}},
+        "environment",
+        "read it in the job",
+    ),
+    "cache of another account": (
+        lambda: {"cache": made(CompileCache, scope=stack_in(REGION, account="444455556666"))},
+        "cache",
+        "give a cache of that account",
+    ),
     "variable of the node": (lambda: environment(PATH="/x"), "environment", "rename"),
     "variable too long": (lambda: environment(N="x" * 20_000), "environment", "into S3"),
     "timeout of a day": (lambda: {"timeout": Duration.days(1)}, "timeout", "1 to 55 minutes"),

@@ -27,6 +27,15 @@ def test_vpc_placeholder_of_a_pending_lookup_is_accepted() -> None:
     NeuronFleet(stack, "Mounts", instance_type=TYPE, nodes=99, vpc=vpc, file_systems=[files])
 
 
+def test_subnet_that_is_imported_by_its_id_alone_is_used() -> None:
+    stack = Stack(new_app(), "Web", env=Environment(region=REGION))
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    subnet = ec2.Subnet.from_subnet_id(stack, "Nodes", "subnet-0123456789abcdef0")
+    NeuronFleet(stack, "Fleet", instance_type=TYPE, vpc=vpc, vpc_subnets=ec2.SubnetSelection(subnets=[subnet]))
+    group = synthesize(stack).properties("AWS::AutoScaling::AutoScalingGroup")
+    assert group["VPCZoneIdentifier"] == ["subnet-0123456789abcdef0"]
+
+
 @pytest.mark.parametrize("kind", [ElasticFileSystem, LustreFileSystem])
 def test_file_systems_role_and_target_group_may_be_of_another_stack(kind: Any) -> None:
     """A stack that outlives the nodes and must not depend on theirs."""

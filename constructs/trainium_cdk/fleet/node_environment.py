@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from aws_cdk import Fn, Token
+from aws_cdk import Fn, SecretValue, Token
 from constructs import Construct
 
 from trainium_cdk.checks import refuse
@@ -40,8 +40,14 @@ def encoded_environment(construct: Construct, environment: Mapping[str, str]) ->
             allowed = f"other variables than {', '.join(_OF_THE_NODE)} and TRN_..., which the node sets itself"
             raise refuse(construct, "environment", name, allowed=allowed, fix="rename it")
         if not isinstance(value, str):
-            fix = f"write {name}={str(value)!r}"
-            raise refuse(construct, "environment", value, allowed=f"text as the value of {name}", fix=fix)
+            is_secret = isinstance(value, SecretValue)
+            fix = (
+                "grant the fleet to read the secret, and read it in the job"
+                if is_secret
+                else f"write {name}={str(value)!r}"
+            )
+            allowed = f"text as the value of {name}, which everyone who reads the template can see"
+            raise refuse(construct, "environment", "a secret" if is_secret else value, allowed=allowed, fix=fix)
         if not _is_text(value):
             allowed = f"text in UTF-8 without NUL as the value of {name}"
             raise refuse(construct, "environment", value, allowed=allowed, fix="encode it, such as in base64")

@@ -47,8 +47,8 @@ class HyperPodRole(Construct):
     """An execution role for HyperPod instances, with the permissions of AmazonSageMakerClusterInstanceRolePolicy on
     fewer resources.
 
-    The trust policy has no condition on the source, because it is not documented that HyperPod sets it. `role` is the
-    CDK object.
+    The trust policy has no condition on the source, because it is not documented that HyperPod sets it (SageMaker AI
+    Developer Guide, cross-service confused deputy prevention). `role` is the CDK object.
     """
 
     def __init__(

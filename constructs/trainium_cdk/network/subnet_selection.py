@@ -26,6 +26,9 @@ def candidate_subnets(
     for subnet in selection.subnets or ():
         _refuse_another_vpc(construct, "vpc_subnets", vpc, subnet)
     given: dict[str, Any] = {name: getattr(selection, name) for name in _FIELDS}
+    if selection.subnets and not any(value for name, value in given.items() if name != "subnets"):
+        # The CDK would ask for their zones, which an imported subnet need not have.
+        return selection.subnets
     try:
         selected = vpc.select_subnets(**{name: value for name, value in given.items() if value is not None})
     except RuntimeError as error:

@@ -13,7 +13,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, Node
 
 from trainium_cdk.cdk_types import Key
-from trainium_cdk.checks import check, check_known, is_pending, is_token, refuse
+from trainium_cdk.checks import check, check_known, check_same_account, is_pending, is_token, refuse
 from trainium_cdk.grants import granting, warn_of_unchanged_policies
 from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objects, check_bucket_policy, grant_objects
 from trainium_cdk.storage.encryption_key import check_granting_key
@@ -305,6 +305,7 @@ def check_cache(construct: Construct, cache: ICompileCache | None) -> None:
             allowed="a cache of the same Stage",
             fix="give the cache a bucket_name, and import it here with CompileCache.from_compile_cache_attributes(...)",
         )
+    check_same_account(construct, "cache", cache.bucket, what="a cache")
     region, own = cache.bucket.env.region, Stack.of(construct).region
     if not Token.is_unresolved(region) and not Token.is_unresolved(own) and region != own:
         raise refuse(
