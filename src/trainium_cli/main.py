@@ -69,6 +69,7 @@ COMMANDS = {
     ),
     "tco": LazyCommand("trainium_cli.evidence.tco_command", "Show what twelve months of a workload cost."),
     "report": LazyCommand("trainium_cli.evidence.report_command", "Write the report of a pilot, with its decision."),
+    "handoff": LazyCommand("trainium_cli.evidence.handoff_command", "Check what a pilot hands over."),
     "cost": LazyCommand("trainium_cli.money.cost_command", "Show past, current and expected costs of the cluster."),
     "audit": LazyCommand(
         "trainium_cli.cluster.audit_command",

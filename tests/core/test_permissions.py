@@ -41,7 +41,10 @@ WITHOUT_A_LABEL = {
 }
 """Actions whose name is not that of a call of ours, and why they are needed."""
 
-ASKING_NOBODY = {"types", "settings", "plan", "permissions", "local", "init", "setup", "explain", "assess", "report"}
+ASKING_NOBODY = {
+    *("types", "settings", "plan", "permissions", "local", "init", "setup", "explain"),
+    *("assess", "report", "handoff"),
+}
 """Commands that need no permission."""
 
 

@@ -1,0 +1,252 @@
+"""What keeps a checkpoint from being imported into Amazon Bedrock, and the role that an import needs."""
+
+import json
+import struct
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from trainium_core.facts import DATA
+
+CONFIG, INDEX, ADAPTER = "config.json", "model.safetensors.index.json", "adapter_config.json"
+TOKENIZERS = ("tokenizer.json", "tokenizer.model")
+TOKENIZER_CONFIG = "tokenizer_config.json"
+
+_GB = 10**9
+_USUAL_DTYPES = ("F32", "F16", "BF16")
+_HEADER_LENGTH = 8
+_LARGEST_HEADER = 100 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointFinding:
+    """pass; fail: the import does not take it; look: no source says whether it does."""
+
+    check: str
+    status: Literal["pass", "fail", "look"]
+    message: str
+
+
+def check_checkpoint(folder: Path, region: str) -> Sequence[CheckpointFinding]:
+    """Every check of the files in a folder. Raises OSError for a file that cannot be opened."""
+    config = _json_of(folder / CONFIG)
+    weights = sorted(folder.glob("*.safetensors"))
+    return [
+        *_region(region),
+        *_architecture(config, region),
+        *_context(config),
+        *_versions(config),
+        *_adapter(folder),
+        *_files(folder, weights),
+        *_tensors(weights),
+        *_size(config, weights),
+        *_tokenizer(folder),
+    ]
+
+
+@cache
+def import_facts() -> Mapping[str, Any]:
+    """The facts of data/evidence/bedrock.toml."""
+    return tomllib.loads((DATA / "evidence" / "bedrock.toml").read_text(encoding="utf-8"))
+
+
+def trust_policy(account: str, region: str) -> Mapping[str, Any]:
+    """Who may assume the role of an import: Bedrock, for import jobs of the account in the region."""
+    jobs = f"arn:aws:bedrock:{region}:{account}:model-import-job/*"
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"Service": "bedrock.amazonaws.com"},
+        "Action": "sts:AssumeRole",
+        "Condition": {"StringEquals": {"aws:SourceAccount": account}, "ArnEquals": {"aws:SourceArn": jobs}},
+    }
+    return {"Version": "2012-10-17", "Statement": [statement]}
+
+
+def role_policy(bucket: str, prefix: str, account: str) -> Mapping[str, Any]:
+    """What the role may do: read the checkpoint, and nothing else."""
+    owner = {"StringEquals": {"aws:ResourceAccount": account}}
+    listing = {"StringEquals": {"aws:ResourceAccount": account}, "StringLike": {"s3:prefix": [f"{prefix}*"]}}
+    statements = [
+        {
+            "Effect": "Allow",
+            "Action": "s3:GetObject",
+            "Resource": f"arn:aws:s3:::{bucket}/{prefix}*",
+            "Condition": owner,
+        },
+        {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": f"arn:aws:s3:::{bucket}", "Condition": listing},
+    ]
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _passed(check: str, message: str) -> CheckpointFinding:
+    return CheckpointFinding(check=check, status="pass", message=message)
+
+
+def _failed(check: str, message: str) -> CheckpointFinding:
+    return CheckpointFinding(check=check, status="fail", message=message)
+
+
+def _unclear(check: str, message: str) -> CheckpointFinding:
+    return CheckpointFinding(check=check, status="look", message=message)
+
+
+def _region(region: str) -> Iterator[CheckpointFinding]:
+    regions = import_facts()["regions"]
+    if region in regions:
+        yield _passed("region", f"{region} has model import")
+    else:
+        yield _failed("region", f"{region} has no model import: choose one of {', '.join(regions)}")
+
+
+def _architecture(config: Mapping[str, Any] | None, region: str) -> Iterator[CheckpointFinding]:
+    if config is None:
+        yield _failed("architecture", f"{CONFIG} is missing or not a JSON object")
+        return
+    known: Mapping[str, Mapping[str, Any]] = import_facts()["architectures"]
+    model_type = str(config.get("model_type"))
+    if model_type not in known:
+        yield _failed("architecture", f"model_type {model_type} is not taken: {', '.join(known)}")
+        return
+    only = known[model_type].get("regions")
+    if only is not None and region not in only:
+        yield _failed("architecture", f"{known[model_type]['name']} is taken in {', '.join(only)} only")
+    else:
+        yield _passed("architecture", str(known[model_type]["name"]))
+
+
+def _context(config: Mapping[str, Any] | None) -> Iterator[CheckpointFinding]:
+    longest = import_facts()["longest_context"]
+    length = _of_text(config, "max_position_embeddings")
+    if not isinstance(length, int):
+        yield _unclear("context", f"{CONFIG} has no max_position_embeddings: at most {longest:,} tokens are taken")
+    elif length > longest:
+        yield _failed("context", f"{length:,} tokens, and at most {longest:,} are taken")
+    else:
+        yield _passed("context", f"{length:,} tokens")
+
+
+def _of_text(config: Mapping[str, Any] | None, key: str) -> Any:
+    """A value of the model, or of the text part of a multimodal one."""
+    part = (config or {}).get("text_config")
+    inner = cast("dict[str, Any]", part) if isinstance(part, dict) else {}
+    return (config or {}).get(key, inner.get(key))
+
+
+def _versions(config: Mapping[str, Any] | None) -> Iterator[CheckpointFinding]:
+    newest, written = import_facts()["transformers"], str((config or {}).get("transformers_version", ""))
+    if not written:
+        yield _unclear("transformers", f"{CONFIG} has no transformers_version: imports use {newest}")
+    elif _numbers(written) > _numbers(newest):
+        yield _unclear("transformers", f"written by {written}, and imports use {newest}: newer settings may be unknown")
+    else:
+        yield _passed("transformers", f"written by {written}, imports use {newest}")
+    if "quantization_config" in (config or {}):
+        yield _unclear("quantization", "no source says that imports take quantised weights")
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The version as numbers; what follows a letter is left out."""
+    parts = list[int]()
+    for part in text.split("."):
+        if not part.isdecimal():
+            break
+        parts.append(int(part))
+    return tuple(parts)
+
+
+def _adapter(folder: Path) -> Iterator[CheckpointFinding]:
+    if (folder / ADAPTER).exists():
+        yield _failed("adapter", f"{ADAPTER}: merge the adapter into the model, and save the whole model")
+
+
+def _files(folder: Path, weights: Sequence[Path]) -> Iterator[CheckpointFinding]:
+    """Whether the files of weights are whole: all that the index names, and no others."""
+    if not weights:
+        others = sorted(one.name for one in folder.iterdir() if one.suffix in (".bin", ".pt", ".pth", ".gguf"))
+        found = f"; found {', '.join(others[:4])}: save with safe_serialization=True" if others else ""
+        yield _failed("weights", f"no *.safetensors{found}")
+        return
+    index = _json_of(folder / INDEX)
+    if index is None:
+        if len(weights) > 1 or (folder / INDEX).exists():
+            yield _failed("weights", f"{len(weights)} files, and {INDEX} is missing or not a JSON object")
+        else:
+            yield _passed("weights", weights[0].name)
+        return
+    mapped: Any = index.get("weight_map")
+    if not isinstance(mapped, dict) or not isinstance(index.get("metadata"), dict):
+        yield _failed("weights", f"{INDEX} lacks metadata or weight_map")
+        return
+    named = set(map(str, cast("dict[str, Any]", mapped).values()))
+    missing, extra = sorted(named - {one.name for one in weights}), sorted({one.name for one in weights} - named)
+    if missing:
+        yield _failed("weights", f"{INDEX} names files that are missing: {', '.join(missing[:4])}")
+    if extra:
+        yield _failed("weights", f"{INDEX} does not name {', '.join(extra[:4])}")
+    if not missing and not extra:
+        yield _passed("weights", f"{len(weights)} files, as in the index")
+
+
+def _tensors(weights: Sequence[Path]) -> Iterator[CheckpointFinding]:
+    dtypes, broken = set[str](), list[str]()
+    for path in weights:
+        found = _dtypes(path)
+        if found is None:
+            broken.append(path.name)
+        else:
+            dtypes |= found
+    unusual = sorted(dtypes - {*_USUAL_DTYPES})
+    if broken:
+        yield _failed("tensors", f"truncated, or not safetensors: {', '.join(broken[:4])}")
+    if unusual:
+        yield _unclear("tensors", f"{', '.join(unusual)}: no source says whether imports take this type")
+    if dtypes and not broken and not unusual:
+        yield _passed("tensors", ", ".join(sorted(dtypes)))
+
+
+def _dtypes(path: Path) -> set[str] | None:
+    """The types of the tensors in a file; None if it is not a whole safetensors file."""
+    with path.open("rb") as file:
+        start = file.read(_HEADER_LENGTH)
+        length = struct.unpack("<Q", start)[0] if len(start) == _HEADER_LENGTH else 0
+        header = file.read(length) if 0 < length <= _LARGEST_HEADER else b""
+    try:
+        tensors = json.loads(header)
+        rows = [row for name, row in tensors.items() if name != "__metadata__"]
+        end = max((int(row["data_offsets"][1]) for row in rows), default=0)
+        dtypes = {str(row["dtype"]) for row in rows}
+    except (ValueError, RecursionError, AttributeError, KeyError, TypeError, IndexError):
+        return None
+    return dtypes if path.stat().st_size == _HEADER_LENGTH + length + end else None
+
+
+def _size(config: Mapping[str, Any] | None, weights: Sequence[Path]) -> Iterator[CheckpointFinding]:
+    row: Mapping[str, Any] = import_facts()["architectures"].get(str((config or {}).get("model_type")), {})
+    limit = import_facts()["largest_multimodal_gb" if row.get("multimodal") else "largest_gb"]
+    size = sum(path.stat().st_size for path in weights)
+    if size >= limit * _GB:
+        yield _failed("size", f"{size / _GB:.1f} GB of weights; they must have less than {limit} GB")
+    elif weights:
+        yield _passed("size", f"{size / _GB:.2f} GB of weights; less than {limit} GB are taken")
+
+
+def _tokenizer(folder: Path) -> Iterator[CheckpointFinding]:
+    there = [name for name in TOKENIZERS if (folder / name).is_file()]
+    missing = [] if (folder / TOKENIZER_CONFIG).is_file() else [TOKENIZER_CONFIG]
+    missing += [] if there else [" or ".join(TOKENIZERS)]
+    if missing:
+        yield _failed("tokenizer", f"missing: {', '.join(missing)}")
+    else:
+        yield _passed("tokenizer", ", ".join((*there, TOKENIZER_CONFIG)))
+
+
+def _json_of(path: Path) -> Mapping[str, Any] | None:
+    """The object in a file; None if there is none."""
+    try:
+        document = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", document) if isinstance(document, dict) else None

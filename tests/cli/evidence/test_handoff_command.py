@@ -1,0 +1,43 @@
+"""`trn handoff bedrock`: exit codes, policies and commands. The checks are tested in tests/core."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import run
+from tests.core.test_bedrock_checkpoint import CONFIG, safetensors
+from trainium_cli.exit_codes import ExitCode
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    (tmp_path / "model.safetensors").write_bytes(safetensors())
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).write_text("{}")
+    return tmp_path
+
+
+def test_exit_code_is_the_worst_finding(checkpoint: Path) -> None:
+    assert run("handoff", "bedrock", str(checkpoint)).exit_code == ExitCode.OK
+    (checkpoint / "model.safetensors").write_bytes(safetensors("F64"))
+    assert run("handoff", "bedrock", str(checkpoint)).exit_code == ExitCode.UNKNOWN
+    (checkpoint / "config.json").unlink()
+    assert run("handoff", "bedrock", str(checkpoint)).exit_code == ExitCode.NOT_READY
+
+
+def test_policies_and_commands_name_the_location(checkpoint: Path) -> None:
+    options = ("--s3", "s3://models/llama", "--account", "123456789012", "--region", "us-west-2")
+    shown = " ".join(run("handoff", "bedrock", str(checkpoint), *options).output.split())
+    assert '"arn:aws:s3:::models/llama/*"' in shown
+    assert '"aws:SourceAccount": "123456789012"' in shown
+    assert "s3DataSource={s3Uri=s3://models/llama/}" in shown
+    assert "Nothing was imported" in shown
+    printed = json.loads(run("handoff", "bedrock", str(checkpoint), *options, "--json").stdout)
+    assert {one["status"] for one in printed["findings"]} == {"pass"}
+
+
+@pytest.mark.parametrize("options", [("--s3", "models/llama"), ("--s3", "s3://models"), ("--account", "1")])
+def test_mistaken_option_is_bad_usage(options: tuple[str, str], checkpoint: Path) -> None:
+    assert run("handoff", "bedrock", str(checkpoint), *options).exit_code == ExitCode.BAD_INPUT

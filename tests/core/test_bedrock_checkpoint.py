@@ -1,0 +1,136 @@
+"""Checkpoints for Bedrock's model import: what it does not take is found in the files."""
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainium_core.evidence.bedrock import check_checkpoint, import_facts, role_policy, trust_policy
+
+CONFIG: Mapping[str, Any] = {
+    "model_type": "llama",
+    "max_position_embeddings": 8192,
+    "transformers_version": "4.45.0",
+}
+
+
+def safetensors(dtype: str = "BF16") -> bytes:
+    header = json.dumps({"__metadata__": {"format": "pt"}, "w": {"dtype": dtype, "shape": [2], "data_offsets": [0, 4]}})
+    return struct.pack("<Q", len(header)) + header.encode() + b"\0" * 4
+
+
+def index(*files: str) -> str:
+    return json.dumps({"metadata": {"total_size": 4}, "weight_map": {f"w{at}": name for at, name in enumerate(files)}})
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    (tmp_path / "model.safetensors").write_bytes(safetensors())
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).write_text("{}")
+    return tmp_path
+
+
+def not_passed(folder: Path, region: str = "us-east-1") -> Sequence[tuple[str, str]]:
+    return [(one.check, one.status) for one in check_checkpoint(folder, region) if one.status != "pass"]
+
+
+def test_whole_checkpoint_passes(checkpoint: Path) -> None:
+    assert not_passed(checkpoint) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"model_type": "gemma"}, ("architecture", "fail")),
+        ({"max_position_embeddings": 262_144}, ("context", "fail")),
+        ({"max_position_embeddings": None}, ("context", "look")),
+        ({"transformers_version": "4.60.0.dev0"}, ("transformers", "look")),
+        ({"transformers_version": "4.9.1"}, None),
+        ({"quantization_config": {"bits": 4}}, ("quantization", "look")),
+        ({"max_position_embeddings": None, "model_type": "qwen2_vl"}, ("context", "look")),
+    ],
+)
+def test_config_that_imports_do_not_take_is_found(
+    change: Mapping[str, Any], expected: tuple[str, str] | None, checkpoint: Path
+) -> None:
+    (checkpoint / "config.json").write_text(json.dumps({**CONFIG, **change}))
+    assert not_passed(checkpoint) == ([expected] if expected else [])
+
+
+def test_context_of_the_text_part_counts(checkpoint: Path) -> None:
+    config = {"model_type": "mllama", "text_config": {"max_position_embeddings": 131_072}, "transformers_version": "4"}
+    (checkpoint / "config.json").write_text(json.dumps(config))
+    assert not_passed(checkpoint) == []
+
+
+def test_region_without_imports_is_found(checkpoint: Path) -> None:
+    assert not_passed(checkpoint, "sa-east-1") == [("region", "fail")]
+    (checkpoint / "config.json").write_text(json.dumps({**CONFIG, "model_type": "gpt_oss"}))
+    assert not_passed(checkpoint, "us-west-2") == [("architecture", "fail")]
+
+
+@pytest.mark.parametrize("kept", [0, 7, 8, 20, -1])
+def test_truncated_weights_are_found(kept: int, checkpoint: Path) -> None:
+    (checkpoint / "model.safetensors").write_bytes(safetensors()[:kept])
+    assert ("tensors", "fail") in not_passed(checkpoint)
+
+
+@pytest.mark.parametrize("dtype", ["F64", "F8_E4M3", "I8"])
+def test_type_without_a_source_is_to_be_looked_at(dtype: str, checkpoint: Path) -> None:
+    (checkpoint / "model.safetensors").write_bytes(safetensors(dtype))
+    assert not_passed(checkpoint) == [("tensors", "look")]
+
+
+def test_several_files_need_an_index_that_names_them_all(checkpoint: Path) -> None:
+    (checkpoint / "model.safetensors").rename(checkpoint / "a.safetensors")
+    (checkpoint / "b.safetensors").write_bytes(safetensors())
+    assert not_passed(checkpoint) == [("weights", "fail")]
+    for names, problems in ((("a", "b"), []), (("a",), ["weights"]), (("a", "b", "c"), ["weights"])):
+        files = [f"{name}.safetensors" for name in names]
+        (checkpoint / "model.safetensors.index.json").write_text(index(*files))
+        assert [check for check, _ in not_passed(checkpoint)] == problems
+
+
+@pytest.mark.parametrize("content", ["[]", "{", '{"weight_map": {}}', '{"metadata": {}, "weight_map": []}'])
+def test_index_without_its_parts_is_found(content: str, checkpoint: Path) -> None:
+    (checkpoint / "model.safetensors.index.json").write_text(content)
+    assert ("weights", "fail") in not_passed(checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [("config.json", "architecture"), ("tokenizer.json", "tokenizer"), ("tokenizer_config.json", "tokenizer")],
+)
+def test_missing_file_is_found(name: str, check: str, checkpoint: Path) -> None:
+    (checkpoint / name).unlink()
+    assert (check, "fail") in not_passed(checkpoint)
+
+
+def test_other_formats_and_adapters_are_found(checkpoint: Path) -> None:
+    (checkpoint / "adapter_config.json").write_text("{}")
+    assert not_passed(checkpoint) == [("adapter", "fail")]
+    (checkpoint / "model.safetensors").rename(checkpoint / "pytorch_model.bin")
+    (found,) = [one for one in check_checkpoint(checkpoint, "us-east-1") if one.check == "weights"]
+    assert "found pytorch_model.bin: save with safe_serialization=True" in found.message
+
+
+@pytest.mark.parametrize(("model_type", "limit"), [("llama", "largest_gb"), ("mllama", "largest_multimodal_gb")])
+def test_weights_that_are_too_large_are_found(model_type: str, limit: str, checkpoint: Path) -> None:
+    (checkpoint / "config.json").write_text(json.dumps({**CONFIG, "model_type": model_type}))
+    with (checkpoint / "model.safetensors").open("r+b") as file:
+        file.truncate(import_facts()[limit] * 10**9)  # A sparse file.
+    assert ("size", "fail") in not_passed(checkpoint)
+
+
+def test_role_reads_the_checkpoint_alone() -> None:
+    policy = role_policy("models", "llama/", "111122223333")
+    assert {row["Action"] for row in policy["Statement"]} == {"s3:GetObject", "s3:ListBucket"}
+    assert policy["Statement"][0]["Resource"] == "arn:aws:s3:::models/llama/*"
+    (trusted,) = trust_policy("111122223333", "us-east-1")["Statement"]
+    assert trusted["Principal"] == {"Service": "bedrock.amazonaws.com"}
+    assert trusted["Condition"]["StringEquals"] == {"aws:SourceAccount": "111122223333"}
