@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -99,9 +100,9 @@ def _show_role(trust: object, role: object, location: str, folder: Path, region:
     echo(json.dumps(role, indent=2))
     say("\nTo import it:\n")
     for command in (
-        f"aws s3 sync {folder} {location}",
+        f"aws s3 sync {quote(str(folder))} {location}",
         f"aws bedrock create-model-import-job --region {region} --job-name NAME --imported-model-name NAME "
-        f"--role-arn ROLE_ARN --model-data-source s3DataSource={{s3Uri={location}}}",
+        f"--role-arn ROLE_ARN --model-data-source 's3DataSource={{s3Uri={location}}}'",
         f"aws bedrock delete-imported-model --region {region} --model-identifier NAME",
     ):
         echo(shell_lines(command))

@@ -66,9 +66,11 @@ def trust_policy(account: str, region: str) -> Mapping[str, Any]:
 
 
 def role_policy(bucket: str, prefix: str, account: str) -> Mapping[str, Any]:
-    """What the role may do: read the checkpoint, and nothing else."""
+    """What the role may do: list the bucket and read the checkpoint.
+
+    It is not documented which prefix an import lists, so the list is not limited to one.
+    """
     owner = {"StringEquals": {"aws:ResourceAccount": account}}
-    listing = {"StringEquals": {"aws:ResourceAccount": account}, "StringLike": {"s3:prefix": [f"{prefix}*"]}}
     statements = [
         {
             "Effect": "Allow",
@@ -76,7 +78,7 @@ def role_policy(bucket: str, prefix: str, account: str) -> Mapping[str, Any]:
             "Resource": f"arn:aws:s3:::{bucket}/{prefix}*",
             "Condition": owner,
         },
-        {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": f"arn:aws:s3:::{bucket}", "Condition": listing},
+        {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": f"arn:aws:s3:::{bucket}", "Condition": owner},
     ]
     return {"Version": "2012-10-17", "Statement": statements}
 
