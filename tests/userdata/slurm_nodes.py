@@ -84,7 +84,10 @@ class SlurmNodes:
 
     def start(self) -> None:
         assert self._job
-        script = _write(self.folder / "job.sh", batch_script(self.plan, self._job, queue="trn"))
+        self._start(batch_script(self.plan, self._job, queue="trn"))
+
+    def _start(self, text: str) -> None:
+        script = _write(self.folder / "job.sh", text)
         with (self.folder / "out").open("a") as out:
             self.process = subprocess.Popen(
                 ["bash", "-c", f'echo $$ >"$NODES/batch"; exec bash {script}'],
@@ -95,6 +98,10 @@ class SlurmNodes:
                 start_new_session=True,
                 text=True,
             )
+
+    def follow(self) -> None:
+        """Start the end of the batch script for attempt 1, whose srun waits for a node."""
+        self._start('sleep 1000 & TRN_ATTEMPT=1 exec trn-slurm follow "$JOB" "$!"')
 
     def wait(self) -> int:
         """The exit code of the batch script. Slurm then ends what is left of it."""
@@ -164,6 +171,7 @@ class SlurmNodes:
             "PATH": f"{self.folder / 'bin'}:{os.defpath}",
             "PYTHON": sys.executable,
             "NODES": str(self.folder),
+            "JOB": JOB,
             "HOME": str(self.folder),
             "SLURM_JOB_ID": "7",
             "SLURM_JOB_NUM_NODES": str(self.plan.nodes),

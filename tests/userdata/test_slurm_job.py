@@ -10,8 +10,11 @@ import pytest
 
 from tests.userdata.aws_stand_in import AwsStandIn
 from tests.userdata.conftest import loopback_has_more_than_one_address
+from tests.userdata.job_nodes import JOB
 from tests.userdata.plans import plan_for
 from tests.userdata.slurm_nodes import SlurmNodes
+from trainium_userdata.node.trn_node.objects import Objects
+from trainium_userdata.node.trn_slurm.attempts import Attempts
 from trainium_userdata.node.trn_slurm.slurm import why_ended
 from trainium_wire.formats import now_text
 
@@ -56,6 +59,10 @@ def waits_on_both_nodes(slurm: SlurmNodes) -> bool:
     return all("waits" in slurm.log(rank=rank) for rank in (0, 1))
 
 
+def runs_on_both_nodes(slurm: SlurmNodes) -> bool:
+    return all(slurm.content(f"attempts/1/nodes/{rank}.json").get("state") == "running" for rank in (0, 1))
+
+
 def test_job_succeeds_on_both_nodes(slurm: SlurmNodes) -> None:
     slurm.submit(SHOWS)
     assert slurm.run() == 0, slurm.output
@@ -85,7 +92,7 @@ def test_exit_code_to_retry_requeues_the_job_which_resumes(slurm: SlurmNodes) ->
 def test_task_that_is_killed_loses_the_node(slurm: SlurmNodes) -> None:
     slurm.submit(WAITS, retries=1)
     slurm.start()
-    slurm.await_(lambda: waits_on_both_nodes(slurm))
+    slurm.await_(lambda: runs_on_both_nodes(slurm))
     os.kill(slurm.tasks[0], signal.SIGKILL)
     slurm.wait()
     assert slurm.content("attempts/1/end.json")["result"] == "node-lost"
@@ -96,7 +103,7 @@ def test_task_that_is_killed_loses_the_node(slurm: SlurmNodes) -> None:
 def test_end_by_slurm_is_told_by_its_state(slurm: SlurmNodes, state: str, result: str) -> None:
     slurm.submit(WAITS, retries=1)
     slurm.start()
-    slurm.await_(lambda: waits_on_both_nodes(slurm))
+    slurm.await_(lambda: runs_on_both_nodes(slurm))
     slurm.say_state(state)
     slurm.signal_all(signal.SIGTERM)
     assert slurm.wait() == 1
@@ -136,6 +143,36 @@ def test_attempt_that_was_cut_off_ends_as_node_lost_and_another_begins(slurm: Sl
     assert slurm.run() == 0, slurm.output
     assert slurm.content("attempts/1/end.json")["result"] == "node-lost"
     assert slurm.content("end.json")["attempts"] == 2
+
+
+def test_job_is_requeued_when_all_nodes_but_the_lost_one_are_done(slurm: SlurmNodes) -> None:
+    slurm.submit("print('again')", retries=1)
+    cut_off(slurm, at=now_text())
+    slurm.put("attempts/1/end.json", {"result": "node-lost", "reason": "node 1 does not answer"})
+    slurm.put("attempts/1/nodes/0.json", {"state": "ended", "phases": {"running": 1.0, "results": 0.5}})
+    slurm.follow()
+    slurm.wait()
+    assert (slurm.requeues, slurm.content("end.json")) == (1, {})
+
+
+@pytest.mark.parametrize(
+    ("record", "count"),
+    [
+        ({}, 0),
+        ({"state": "results", "phases": {}}, 0),
+        ({"state": "ended", "phases": {"running": 1.0}}, 0),
+        ({"state": "ended", "phases": {"running": 1.0, "results": 0.5}}, 1),
+        ({"state": "failed", "phases": {"results": 0.5}}, 1),
+    ],
+)
+def test_node_is_done_once_its_results_are_stored(
+    slurm: SlurmNodes, monkeypatch: pytest.MonkeyPatch, record: dict[str, Any], count: int
+) -> None:
+    slurm.submit("print('hello')")
+    slurm.put("attempts/1/nodes/1.json", record)
+    for name, value in {**slurm.aws.loopback_environment, "ROOT": str(slurm.folder / "0")}.items():
+        monkeypatch.setenv(name, value)
+    assert Attempts(JOB, Objects(retries=0)).count_done(1) == count
 
 
 @pytest.mark.parametrize(

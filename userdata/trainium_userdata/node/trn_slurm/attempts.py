@@ -26,6 +26,9 @@ from trn_node.cluster_job import resumption
 from trn_node.notices import timestamp
 from trn_node.objects import Objects
 
+DONE = ("ended", FAILED)
+"""Last states of nodes in an attempt that did not succeed."""
+
 
 class OverError(Exception):
     """The job has ended, with this exit code of the batch script."""
@@ -96,6 +99,12 @@ class Attempts:
         key = self.attempt(number).end
         self.store.create(key, end_record(result, reason))
         return self.store.read(key) or {}
+
+    def count_done(self, number: int) -> int:
+        """How many nodes have stored their results after the end of an attempt."""
+        keys = self.attempt(number)
+        found = (self.store.read(keys.node(rank)) or {} for rank in range(self.spec.nodes))
+        return sum(each.get("state") in DONE and "results" in each.get("phases", {}) for each in found)
 
     def is_retried(self, number: int, end: Mapping[str, Any]) -> bool:
         """Whether another attempt follows this one."""

@@ -21,7 +21,7 @@ Work = TypeVar("Work")
 LOOK_SECONDS, POLL_SECONDS = 0.2, 2.5
 """Between looks at srun, and at the end in S3."""
 LOST_SECONDS = 60
-"""How long the other nodes store their results after one was lost. srun waits for that one for minutes."""
+"""How long the other nodes may store their results after one was lost. srun waits for that one for minutes."""
 NOTICE_SECONDS = 120
 """How long before its time limit Slurm signals the batch script (--signal=B:USR1@120)."""
 REQUEUED_SECONDS = 300
@@ -36,6 +36,7 @@ class Follower:
         self._attempts, self._number, self._srun = attempts, number, srun
         self._is_noticed = self._is_terminated = False
         self._lost_at: float | None = None
+        self._is_one_left = False
         self._polled_at = 0.0
 
     def run(self) -> int:
@@ -75,7 +76,7 @@ class Follower:
                     self._poll()
                 except OSError as error:
                     print(f"trn-slurm: {error}", file=sys.stderr)
-            if self._lost_at is not None and time.monotonic() - self._lost_at > LOST_SECONDS:
+            if self._is_one_left:
                 return None
             time.sleep(LOOK_SECONDS)
 
@@ -91,6 +92,9 @@ class Follower:
             end = self._attempts.store.read(keys.end)
             if end is not None and end.get("result") == NODE_LOST:
                 self._lost_at = time.monotonic()
+        if self._lost_at is not None:
+            late = time.monotonic() - self._lost_at > LOST_SECONDS
+            self._is_one_left = late or self._attempts.count_done(self._number) >= self._attempts.spec.nodes - 1
 
     def _end(self, code: int | None) -> dict[str, Any]:
         """The end of the attempt. A node that ended without one has lost its part of the job."""
