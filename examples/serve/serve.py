@@ -1,0 +1,122 @@
+"""Serve a model with vLLM, and measure it with vLLM's own load generator.
+
+It starts `vllm serve`, waits until the server is ready, runs `vllm bench serve` at each concurrency, and ends the
+server. The result files are for `trn bench`, which imports them. Options of the server follow `--`:
+
+    python serve.py --model Qwen/Qwen3-0.6B --concurrency 1 8 -- --tensor-parallel-size 4 --max-model-len 4096
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+POLL_SECONDS = 2
+REPORT_SECONDS = 60
+END_SECONDS = 60
+
+
+class ServeError(Exception):
+    """The server or the load generator failed. The message is a sentence."""
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True, help="a folder, or a name on the Hugging Face hub")
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 8, 32], help="requests at the same time")
+    parser.add_argument("--requests", type=int, default=400, help="per concurrency; an interval of p99 needs 368")
+    parser.add_argument("--input-tokens", type=int, default=1500)
+    parser.add_argument("--output-tokens", type=int, default=250)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--start-minutes", type=float, default=90, help="for the start, with compilation")
+    parser.add_argument("--results", type=Path, default=Path(os.environ.get("TRN_OUTPUT_DIR", "results")))
+    parser.add_argument("server", nargs="*", help="options of `vllm serve`, after --")
+    return parser.parse_args()
+
+
+def wait_until_ready(server: subprocess.Popen[bytes], port: int, seconds: float) -> float:
+    """Returns the seconds that the server took. Raises ServeError if it ends, or is not ready in time."""
+    start = time.monotonic()
+    reported = start
+    while True:
+        if server.poll() is not None:
+            raise ServeError(f"vllm serve ended with {server.returncode} before it was ready; its output is above.")
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10) as answer:
+                if answer.status == 200:
+                    return time.monotonic() - start
+        except (urllib.error.URLError, OSError):
+            pass
+        now = time.monotonic()
+        if now - start > seconds:
+            raise ServeError(f"vllm serve was not ready after {seconds / 60:.0f} minutes.")
+        if now - reported > REPORT_SECONDS:
+            reported = now
+            print(f"waiting for the server since {(now - start) / 60:.0f} minutes", flush=True)
+        time.sleep(POLL_SECONDS)
+
+
+def measure(asked: argparse.Namespace, concurrency: int) -> None:
+    """Run one load, after a round of warm-up requests. Raises ServeError if it fails."""
+    file = f"vllm-bench-concurrency-{concurrency}.json"
+    load = {
+        "--backend": "openai",
+        "--base-url": f"http://127.0.0.1:{asked.port}",
+        "--model": asked.model,
+        "--dataset-name": "random",
+        "--random-input-len": asked.input_tokens,
+        "--random-output-len": asked.output_tokens,
+        "--num-prompts": asked.requests,
+        "--num-warmups": concurrency,
+        "--max-concurrency": concurrency,
+        "--seed": asked.seed,
+        "--percentile-metrics": "ttft,tpot,itl,e2el",
+        "--metric-percentiles": "50,95,99",
+        "--result-dir": asked.results,
+        "--result-filename": file,
+    }
+    command = ["vllm", "bench", "serve", "--ignore-eos", "--disable-tqdm", "--save-result", "--save-detailed"]
+    ended = subprocess.run([*command, *(str(part) for pair in load.items() for part in pair)], check=False)
+    if ended.returncode != 0 or not (asked.results / file).is_file():
+        raise ServeError(f"vllm bench serve ended with {ended.returncode} at concurrency {concurrency}.")
+
+
+def main() -> int:
+    asked = options()
+    asked.results.mkdir(parents=True, exist_ok=True)
+    print(f"starting vllm serve {asked.model}", flush=True)
+    command = ["vllm", "serve", asked.model, "--port", str(asked.port), "--disable-uvicorn-access-log", *asked.server]
+    server = subprocess.Popen(command, start_new_session=True)
+    try:
+        seconds = wait_until_ready(server, asked.port, asked.start_minutes * 60)
+        print(f"ready after {seconds:.0f} seconds", flush=True)
+        for number, concurrency in enumerate(asked.concurrency, start=1):
+            measure(asked, concurrency)
+            print(f"TRN step={number}", flush=True)
+    except ServeError as error:
+        print(f"serve.py: {error}", file=sys.stderr)
+        return 1
+    finally:
+        end(server)
+    return 0
+
+
+def end(server: subprocess.Popen[bytes]) -> None:
+    """End the server with its workers."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if server.poll() is None:
+            os.killpg(server.pid, number)
+            try:
+                server.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+
+
+if __name__ == "__main__":
+    sys.exit(main())
