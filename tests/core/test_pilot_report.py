@@ -261,6 +261,8 @@ def test_page_loads_nothing() -> None:
     assert "http" not in shown.replace("https://awsdocs", "")
 
 
+USD = Metric(value=5.0, unit="USD", origin="derived", method="x")
+YEAR = {"line: Engineering": USD, "total": USD}
 RECORDS = st.lists(
     st.tuples(st.sampled_from([GOOD, GPU, LAB_RECORD]), st.floats(0.001, 1e9), st.booleans(), st.integers(1, 3)),
     min_size=1,
@@ -299,9 +301,13 @@ def test_lab_number_is_always_marked_and_shares_no_chart(rows: list[Any]) -> Non
 def test_only_comparable_records_share_an_axis(rows: list[Any]) -> None:
     records = varied(rows)
     seqs = {f"({record.id})": record.workload.seq for record in records}
-    for chart in arrange(evidence(*records)).charts["Performance"]:
-        if "tokens per second" in chart.title:
-            assert len({seq for row in chart.rows for one, seq in seqs.items() if row[0].endswith(one)}) == 1
+    year = [replace(record, kind="tco", id=f"tco-{record.id}", metrics=YEAR) for record in records]
+    seqs |= {f"({record.id})": record.workload.seq for record in year}
+    charts = arrange(evidence(*records, *year)).charts
+    assert all(charts[section] for section in ("Performance", "Results", "Cost"))
+    for chart in (chart for section in charts.values() for chart in section):
+        named = {seq for row in chart.rows for one, seq in seqs.items() if one in row[0]}
+        assert len(named) <= 1
 
 
 def test_other_pilot_has_a_ratio_only_if_it_is_comparable() -> None:
@@ -347,6 +353,12 @@ def test_twelve_months_show_lines_saving_and_sensitivity() -> None:
     (sensitivity,) = [chart for chart in report.charts["Cost"] if "sensitivity" in chart.title]
     assert any(row[:3] == ("trn: engineering days", "15", "60 days") for row in sensitivity.rows)
     assert "Break-even" in page(WHOLE)
+
+
+@given(names=st.sets(st.sampled_from(["total", "saving", "break_even_hours", "line: a", "swing: d: low", "swing: x"])))
+def test_incomplete_record_of_twelve_months_is_shown(names: set[str]) -> None:
+    record = replace(GOOD, kind="tco", metrics=dict.fromkeys(names, USD))
+    assert "Twelve months" in page(evidence(record))
 
 
 def test_lab_side_of_a_trainium_id_stays_the_labs() -> None:

@@ -1,4 +1,4 @@
-"""The charts of a report. Numbers of the lab never share one with others."""
+"""The charts of a report. Only comparable records share one, so numbers of the lab never do with others."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -56,7 +56,7 @@ def _titled(title: str, records: Iterable[Record]) -> str:
 def _dot(figure: Figure) -> Dot:
     metric = figure.metric
     return Dot(
-        label=f"{side_of(figure.record)} ({figure.record.id})",
+        label=_label(figure.record),
         value=metric.value or 0.0,
         low=metric.low,
         high=metric.high,
@@ -79,15 +79,27 @@ def _limit(name: str, group: Sequence[Figure], decision: Decision) -> float | No
 
 def phase_charts(records: Iterable[Record]) -> Iterator[Chart]:
     """The seconds of each record's runs by phase: means over its runs."""
-    by_lab = dict[bool, dict[str, Mapping[str, float]]]()
+    for group in _record_groups(records):
+        rows = {_label(record): means for record in group if (means := dict(_phase_means(record)))}
+        if rows:
+            yield stacked(_titled("phases of a run, mean", group), "s", rows)
+
+
+def _record_groups(records: Iterable[Record]) -> Sequence[Sequence[Record]]:
+    """Groups of comparable records, Trainium first and the lab last."""
+    groups = list[list[Record]]()
     for record in by_side(records):
-        means = dict(_phase_means(record))
-        if means:
-            rows = by_lab.setdefault(record.side == LAB, {})
-            rows[f"{side_of(record)} ({record.id})"] = means
-    for is_lab, rows in by_lab.items():
-        title = "phases of a run, mean"
-        yield stacked(f"{title}, in the lab" if is_lab else title, "s", rows)
+        for group in groups:
+            if comparable(record, group[0], of_cost=False).verdict == COMPARABLE:
+                group.append(record)
+                break
+        else:
+            groups.append([record])
+    return groups
+
+
+def _label(record: Record) -> str:
+    return f"{side_of(record)} ({record.id})"
 
 
 def _phase_means(record: Record) -> Iterator[tuple[str, float]]:
@@ -99,45 +111,46 @@ def _phase_means(record: Record) -> Iterator[tuple[str, float]]:
 
 
 def loss_charts(records: Iterable[Record]) -> Iterator[Chart]:
-    """The losses of every run, with those of the lab in a separate chart."""
-    by_lab = dict[bool, list[Series]]()
-    for record in by_side(records):
-        for at, run in enumerate(record.runs):
-            points = [(point[0], point[1]) for point in run.loss if len(point) == 2]
-            if points and run.excluded is None:
-                label = f"{SIDES[record.side]} ({record.id})"
-                line = Series(label=label, detail=f"run {at + 1}", points=points, series=SERIES.index(record.side))
-                by_lab.setdefault(record.side == LAB, []).append(line)
-    for is_lab, lines in by_lab.items():
-        yield curve("loss, in the lab" if is_lab else "loss", "step", "loss", lines)
+    """The losses of every run."""
+    for group in _record_groups(records):
+        lines = [line for record in group for line in _loss_lines(record)]
+        if lines:
+            yield curve(_titled("loss", group), "step", "loss", lines)
+
+
+def _loss_lines(record: Record) -> Iterator[Series]:
+    label = f"{SIDES[record.side]} ({record.id})"
+    for at, run in enumerate(record.runs, start=1):
+        points = [(point[0], point[1]) for point in run.loss if len(point) == 2]
+        if points and run.excluded is None:
+            yield Series(label=label, detail=f"run {at}", points=points, series=SERIES.index(record.side))
 
 
 def year_charts(year: Sequence[Record]) -> Iterator[Chart]:
-    for is_lab, records in groupby(year, key=lambda one: one.side == LAB):
-        rows = {
-            f"{side_of(record)} ({record.id})": {
-                name.removeprefix(LINE): metric.value
-                for name, metric in record.metrics.items()
-                if name.startswith(LINE) and metric.value
-            }
-            for record in records
-        }
-        known = {label: parts for label, parts in rows.items() if parts}
-        if known:
-            title = "twelve months, known lines"
-            yield stacked(f"{title}, in the lab" if is_lab else title, "USD", known)
+    """The known lines of twelve months, and what moves the result."""
+    for group in _record_groups(year):
+        rows = {_label(record): parts for record in group if (parts := dict(_known_lines(record)))}
+        if rows:
+            yield stacked(_titled("twelve months, known lines", group), "USD", rows)
     for record in year:
         yield from _sensitivity(record)
 
 
+def _known_lines(record: Record) -> Iterator[tuple[str, float]]:
+    for name, metric in record.metrics.items():
+        if name.startswith(LINE) and metric.value:
+            yield name.removeprefix(LINE), metric.value
+
+
 def _sensitivity(record: Record) -> Iterator[Chart]:
-    result = SAVING if record.metrics.get(SAVING, record.metrics[TOTAL]).value is not None else TOTAL
-    base = record.metrics[TOTAL if SAVING not in record.metrics else result].value
+    """Of the saving, or of the total if the saving is unknown."""
+    known = [name for name in (SAVING, TOTAL) if name in record.metrics and record.metrics[name].value is not None]
     ends = {name.removeprefix(SWING): metric for name, metric in record.metrics.items() if name.startswith(SWING)}
     labels = dict.fromkeys(name.rpartition(": ")[0] for name in ends)
     swings = [swing for label in labels if (swing := _swing(label, ends)) is not None]
-    if base is not None and swings:
-        yield tornado(_titled(f"sensitivity of the {result}", [record]), "USD", base, swings)
+    if known and swings:
+        base = record.metrics[known[0]].value or 0.0
+        yield tornado(_titled(f"sensitivity of the {known[0]}", [record]), "USD", base, swings)
 
 
 def _swing(label: str, ends: Mapping[str, Metric]) -> Swing | None:
