@@ -87,8 +87,13 @@ def main() -> None:
             if RANK == 0:
                 tokens = (step - reported) * options.context * settings["batch"]
                 now = time.monotonic()
-                rate = tokens / (now - report_time)
-                print(f"TRN step={step} loss={mean_loss:.6f} tokens={tokens} tokens_per_second={rate:.0f}", flush=True)
+                seconds = now - report_time
+                rate = tokens / seconds
+                print(
+                    f"TRN step={step} loss={mean_loss:.6f} tokens={tokens} seconds={seconds:.6f} "
+                    f"tokens_per_second={rate:.0f}",
+                    flush=True,
+                )
                 reported, report_time = step, now
         is_due = step % options.checkpoint_every == 0 or step == options.steps or stopping
         if RANK == 0 and is_due and not COLLECTING:

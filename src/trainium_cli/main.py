@@ -67,6 +67,9 @@ COMMANDS = {
     "baseline": LazyCommand(
         "trainium_cli.evidence.baseline_command", "Show the GPU plan to compare a Trainium plan with."
     ),
+    "bench": LazyCommand(
+        "trainium_cli.evidence.bench_command", "Measure the same workload on each side, and write a record of each."
+    ),
     "tco": LazyCommand("trainium_cli.evidence.tco_command", "Show what twelve months of a workload cost."),
     "report": LazyCommand("trainium_cli.evidence.report_command", "Write the report of a pilot, with its decision."),
     "handoff": LazyCommand("trainium_cli.evidence.handoff_command", "Check what a pilot hands over."),

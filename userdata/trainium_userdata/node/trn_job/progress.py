@@ -9,17 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from trainium_wire.formats import now_text
+from trainium_wire.job_output import CACHED, COMPILED, PROGRESS, number, pairs_of
 
-LINE = re.compile(r"(?:^|[\s.])TRN((?:\s+[A-Za-z][\w.-]*=\S*)+)\s*$")
 WINDOW = 50
 """Number of steps for rates: a few seconds or minutes of most scripts."""
 LONGEST_TEXT = 200
 MOST_KEYS = 20
-
-CACHED = ("Using a cached neff at",)
-COMPILED = ("Compiler status PASS", "Compilation Successfully Completed")
-"""Lines of libneuronxla and neuronx-cc, which may print both for one graph. Source: the logs in the tutorials of the
-Neuron documentation, 2.0 to 2.28. TorchNeuron is not known to print either."""
 
 
 class Progress:
@@ -35,10 +30,10 @@ class Progress:
         """When the first line came, by the clock."""
 
     def feed(self, rank: int | None, line: str) -> None:
-        found = LINE.search(line)
+        found = PROGRESS.search(line)
         if not found or (self._rates and rank != self._rank):
             return
-        values = dict(pair.split("=", 1) for pair in found[1].split())
+        values = pairs_of(found[1])
         at = self._clock()
         if self.first is None:
             self.first = at
@@ -111,12 +106,3 @@ class Compiling:
             "cached": max(self._counts[sign] for sign in CACHED),
         }
         return found if any(found.values()) else {}
-
-
-def number(text: str) -> float | None:
-    """The number; None if invalid or not finite, which JSON does not support."""
-    try:
-        found = float(text)
-    except ValueError:
-        return None
-    return found if found - found == 0 else None

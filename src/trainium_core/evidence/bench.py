@@ -1,0 +1,263 @@
+"""The record of a side, from what its runs measured; the ratios of two sides."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+
+from trainium_core.evidence.bench_file import BenchFile, BenchSide, gate_of
+from trainium_core.evidence.comparability import comparable
+from trainium_core.evidence.imports import Imported
+from trainium_core.evidence.record import (
+    COMPARABLE,
+    DERIVED,
+    IMPORTED,
+    Comparability,
+    Fidelity,
+    Hardware,
+    Metric,
+    Record,
+    Run,
+    Software,
+    Tool,
+    unknown,
+)
+from trainium_core.evidence.statistics import FEWEST_RUNS, mean_of_runs, percentile, ratio_of_runs
+from trainium_core.evidence.steps import NO_SECONDS, NO_TOKENS, Step, counted, warmup_rule
+from trainium_core.jobs.progress import JobState
+from trainium_core.jobs.record import graphs_of, restarts_of
+
+TOKENS_PER_SECOND, STEPS_PER_SECOND = "tokens_per_second", "steps_per_second"
+USD_PAID, USD_LIST = "usd_per_million_tokens_paid", "usd_per_million_tokens_list"
+
+_PERCENTILES = (0.50, 0.95, 0.99)
+_HOUR, _MILLION = 3600, 1e6
+_COST_FORMULA = "USD per hour / 3600 / tokens per second x 1,000,000"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredRun:
+    """One run. samples: seconds per step. rates: one value of the run by metric."""
+
+    run: Run
+    samples: tuple[float, ...] = ()
+    rates: Mapping[str, float] = field(default_factory=dict[str, float])
+    imported: tuple[Imported, ...] = ()
+    why_no_rates: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SidePrices:
+    """US dollars per hour of all nodes. None: unknown, for the reason in why_unknown."""
+
+    paid: float | None
+    list: float | None
+    source: str
+    date: str
+    why_unknown: str = ""
+
+
+def measured_run(
+    state: JobState, steps: Sequence[Step], file: BenchFile, seed: int, imported: tuple[Imported, ...] = ()
+) -> MeasuredRun:
+    """What a job measured. The job has ended, and every node of it was read."""
+    if state.outcome is None or not state.outcome.is_success:
+        reason = state.outcome.reason if state.outcome else "it has not ended"
+        return MeasuredRun(run=_run(state, (), seed, f"the job did not succeed: {reason}"))
+    if len(state.attempts) > 1:
+        return MeasuredRun(run=_run(state, (), seed, f"it was restarted {len(state.attempts) - 1} times"))
+    if not steps and imported:
+        return MeasuredRun(run=_run(state, (), seed, None), imported=imported, why_no_rates="the job prints no steps")
+    found = counted(steps, file.steps, file.warmup_steps)
+    if not found:
+        why = f"it has no {file.steps} steps in a row after the warm-up" if steps else "it prints no progress lines"
+        return MeasuredRun(run=_run(state, (), seed, why), imported=imported)
+    run = _run(state, found, seed, None, losses=steps)
+    if any(step.seconds is None or step.seconds <= 0 for step in found):
+        return MeasuredRun(run=run, imported=imported, why_no_rates=NO_SECONDS)
+    seconds = [step.seconds or 0.0 for step in found]
+    rates = {STEPS_PER_SECOND: sum(step.steps for step in found) / sum(seconds)}
+    if run.tokens:
+        rates[TOKENS_PER_SECOND] = run.tokens / sum(seconds)
+    is_each = all(step.steps == 1 for step in found)
+    return MeasuredRun(
+        run=run,
+        samples=tuple(seconds) if is_each else (),
+        rates=rates,
+        imported=imported,
+        why_no_rates="" if run.tokens else NO_TOKENS,
+    )
+
+
+def _run(state: JobState, found: Sequence[Step], seed: int, excluded: str | None, losses: Sequence[Step] = ()) -> Run:
+    attempt = state.attempts[-1] if state.attempts else None
+    node = attempt.nodes[0] if attempt and attempt.nodes else None
+    tokens = [step.tokens for step in found]
+    observed = node.observed if node else None
+    recompiled = [use.recompiled for use in node.caches] if node else []
+    return Run(
+        job=state.job.id,
+        attempt=attempt.number if attempt else None,
+        seed=seed,
+        phases=_phases(state, found),
+        steps=sum(step.steps for step in found) if found else None,
+        tokens=round(sum(one or 0.0 for one in tokens)) if tokens and None not in tokens else None,
+        fallback_ops=sum(observed.fallbacks.values()) if observed else None,
+        recompiles=sum(recompiled) if recompiled else None,
+        loss=tuple((float(step.number), step.loss) for step in losses if step.loss is not None),
+        excluded=excluded,
+    )
+
+
+def _phases(state: JobState, found: Sequence[Step]) -> Mapping[str, float | None]:
+    """Seconds on node 0 by phase. A first step with compilations is cold, one with cached graphs alone is warm."""
+    node = state.attempts[-1].nodes[0] if state.attempts and state.attempts[-1].nodes else None
+    phases: Mapping[str, float] = node.phases if node else {}
+    compiled = graphs_of(node).get("compiled") if node else None
+    first = phases.get("first_step")
+    restarts = [one.seconds for one in restarts_of(state)]
+    seconds = [step.seconds for step in found]
+    return {
+        "compile_cold": first if compiled else None,
+        "compile_warm": first if compiled == 0 else None,
+        "data": phases.get("inputs"),
+        "step": sum(one or 0.0 for one in seconds) if seconds and None not in seconds else None,
+        "checkpoint": phases.get("checkpoints"),
+        "restart": sum(one or 0.0 for one in restarts) if restarts and None not in restarts else None,
+    }
+
+
+def side_record(
+    file: BenchFile,
+    side: BenchSide,
+    runs: Sequence[MeasuredRun],
+    *,
+    of_side: str,
+    hardware: Hardware,
+    software: Software,
+    prices: SidePrices,
+    command: str,
+    made: str,
+    tool: Tool,
+    fidelity: tuple[Fidelity, ...] = (),
+    warnings: tuple[str, ...] = (),
+) -> Record:
+    """of_side: trainium, gpu, cpu or lab."""
+    metrics = dict(_metrics(runs, prices))
+    workload = replace(
+        file.workload,
+        command=command,
+        steps=file.steps,
+        warmup=warmup_rule(file.warmup_steps),
+        tuned=side.tuned,
+        parallelism=side.parallelism,
+    )
+    imported = [note for one in runs for result in one.imported for note in result.warnings]
+    excluded = [f"run {one.run.job} is excluded: {one.run.excluded}" for one in runs if one.run.excluded]
+    return Record(
+        kind="bench",
+        id=f"{file.name}-{side.name}",
+        made=made,
+        tool=tool,
+        side=of_side,
+        workload=workload,
+        hardware=hardware,
+        software=software,
+        runs=tuple(one.run for one in runs),
+        metrics=metrics,
+        gates=tuple(gate_of(name, limit, metrics.get(name)) for name, limit in file.gates.items()),
+        fidelity=fidelity,
+        inputs=(file.source,),
+        warnings=(*warnings, *excluded, *dict.fromkeys(imported)),
+    )
+
+
+def _metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[str, Metric]]:
+    used = [one for one in runs if one.run.excluded is None]
+    few = f"{len(used)} of {len(runs)} runs count: at least {FEWEST_RUNS} are needed"
+    why = next((one.why_no_rates for one in used if one.why_no_rates), few)
+    has_steps = any(one.run.steps for one in used) or not any(one.imported for one in used)
+    if has_steps:
+        for name, unit in ((TOKENS_PER_SECOND, "tokens/s"), (STEPS_PER_SECOND, "steps/s")):
+            values = [one.rates[name] for one in used if name in one.rates]
+            yield name, mean_of_runs(values, unit) if len(values) == len(used) and used else unknown(unit, why)
+        samples = [sample for one in used for sample in one.samples]
+        for quantile in _PERCENTILES:
+            name = f"step_seconds_p{100 * quantile:g}"
+            no_samples = why if why != few else "the progress lines report several steps each"
+            yield name, percentile(samples, quantile, "s") if samples else unknown("s", no_samples)
+        yield from _costs(used, prices, why)
+    yield from _imported(used)
+
+
+def _costs(runs: Sequence[MeasuredRun], prices: SidePrices, why: str) -> Iterator[tuple[str, Metric]]:
+    unit = "USD per million tokens"
+    rates = [one.rates[TOKENS_PER_SECOND] for one in runs if TOKENS_PER_SECOND in one.rates]
+    for name, usd in ((USD_PAID, prices.paid), (USD_LIST, prices.list)):
+        if usd is None:
+            yield name, unknown(unit, prices.why_unknown or "the price is unknown")
+        elif len(rates) < len(runs) or not rates:
+            yield name, unknown(unit, why)
+        else:
+            metric = mean_of_runs([usd / _HOUR / rate * _MILLION for rate in rates], unit)
+            of_price = {"source": prices.source, "date": prices.date}
+            known = replace(metric, origin=DERIVED, method=f"{_COST_FORMULA}; {metric.method}", **of_price)
+            yield name, metric if metric.value is None else known
+
+
+def _imported(runs: Sequence[MeasuredRun]) -> Iterator[tuple[str, Metric]]:
+    """The mean of the runs' values, of each metric that other tools measured."""
+    by_run = [{name: metric for one in run.imported for name, metric in one.metrics.items()} for run in runs]
+    for name in dict.fromkeys(name for metrics in by_run for name in metrics):
+        metrics = [found[name] for found in by_run if name in found]
+        first = metrics[0]
+        lacking = next((one.why_null for one in metrics if one.value is None), None)
+        if lacking or len(metrics) < len(by_run):
+            yield name, unknown(first.unit, lacking or f"{len(metrics)} of {len(by_run)} runs have it", n=first.n)
+            continue
+        mean = mean_of_runs([one.value or 0.0 for one in metrics], first.unit)
+        yield name, mean if mean.value is None else replace(mean, origin=IMPORTED, source=first.source)
+
+
+def with_ratios(records: Sequence[Record], runs: Mapping[str, Sequence[MeasuredRun]]) -> tuple[Record, ...]:
+    """The records, each with its comparison with every other. runs: by the ID of the record."""
+    return tuple(
+        replace(
+            one,
+            comparable=tuple(
+                _compared(one, other, runs[one.id], runs[other.id]) for other in records if other is not one
+            ),
+        )
+        for one in records
+    )
+
+
+def _compared(
+    record: Record, other: Record, runs: Sequence[MeasuredRun], others: Sequence[MeasuredRun]
+) -> Comparability:
+    found = comparable(record, other, of_cost=False)
+    of_cost = comparable(record, other).verdict
+    ratios: dict[str, Metric] = {}
+    for name in (
+        record.metrics.keys() & other.metrics.keys() & {TOKENS_PER_SECOND, STEPS_PER_SECOND, USD_PAID, USD_LIST}
+    ):
+        verdict = of_cost if name == USD_PAID else found.verdict
+        null = next((one.metrics[name].why_null for one in (record, other) if one.metrics[name].value is None), None)
+        if verdict != COMPARABLE:
+            ratios[name] = unknown("ratio", verdict)
+        elif null is not None:
+            ratios[name] = unknown("ratio", null)
+        else:
+            formula = f"{name} of {record.id} / {name} of {other.id}"
+            ratios[name] = ratio_of_runs(_values(record, name, runs), _values(other, name, others), formula)
+    return replace(found, ratios=dict(sorted(ratios.items())))
+
+
+def _values(record: Record, name: str, runs: Sequence[MeasuredRun]) -> list[float]:
+    """One value per run. A cost is in proportion to the seconds per token."""
+    rate = TOKENS_PER_SECOND if name in (USD_PAID, USD_LIST) else name
+    rates = [one.rates[rate] for one in runs if one.run.excluded is None]
+    if rate == name:
+        return rates
+    mean = record.metrics[name].value or 0.0
+    inverse = [1 / one for one in rates]
+    return [mean * one / fmean(inverse) for one in inverse]

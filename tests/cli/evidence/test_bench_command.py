@@ -1,0 +1,178 @@
+"""`trn bench` against S3 of moto, with nodes that write what nodes write."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
+from tests.cli.running import run
+from trainium_cli.evidence import bench_command
+from trainium_cli.exit_codes import ExitCode
+from trainium_core.evidence.record import Record, read_record
+from trainium_wire.job import Job
+
+FILE = """
+name = "lm"
+steps = 3
+seeds = [11, 12, 13]
+
+[workload]
+model = "lm"
+
+[sides.trainium]
+job = "job.toml"
+tuned = true
+
+[gates]
+tokens_per_second = ">= 100"
+"""
+JOB_FILE = 'script = "train.py"\nname = "lm"\narguments = ["--seed", "{seed}"]\n'
+
+
+@pytest.fixture
+def jobs(cluster: Cluster) -> list[Job]:
+    """The jobs that nodes have run: each ends at once, with five steps of half a second."""
+    Path("bench.toml").write_text(FILE)
+    Path("job.toml").write_text(JOB_FILE)
+    started: list[Job] = []
+    cluster.while_paused = lambda: work(cluster, started)
+    return started
+
+
+def work(cluster: Cluster, started: list[Job], result: str = "succeeded", seconds: str = " seconds=0.5") -> None:
+    current = cluster.jobs.current()
+    assert current is not None
+    # Job IDs have whole seconds: those of a test's runs would be the same.
+    if any(job.id == current.job.id for job in started):
+        return
+    started.append(current.job)
+    writes = replace(cluster.writes, job=current.job)
+    writes.start()
+    writes.node(0, "running", phases={"first_step": 20, "running": 40}, graphs={"compiled": 2})
+    writes.node(1, "running")
+    lines = [f"[rank 0] TRN step={step} loss={3 / step} tokens=100{seconds}" for step in range(1, 6)]
+    writes.log(1, "\n".join(["[rank 0] Compiler status PASS", *lines]) + "\n")
+    writes.put("outputs/results.txt", (Path(__file__).parents[2] / "core/evidence_imports/nccl_tests.txt").read_text())
+    writes.end_attempt(result, reason="a reason")
+    writes.end(result, reason="a reason")
+
+
+def record() -> Record:
+    return read_record(Path("evidence/lm-trainium.json").read_bytes())
+
+
+@pytest.fixture(autouse=True)
+def distinct_job_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Clock(datetime):
+        seconds = 0
+
+        @classmethod
+        def now(cls, tz: object = None) -> "Clock":  # noqa: ARG003  # as datetime has it
+            cls.seconds += 1
+            return cls(2026, 11, 24, 12, tzinfo=UTC) + timedelta(seconds=cls.seconds)
+
+    monkeypatch.setattr(bench_command, "datetime", Clock)
+
+
+def test_three_jobs_with_their_seeds_give_a_record(jobs: list[Job]) -> None:
+    ended = run("bench", *TWO, "bench.toml")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert [job.command.rpartition(" ")[2] for job in jobs] == ["11", "12", "13"]
+    found = record()
+    assert [one.seed for one in found.runs] == [11, 12, 13]
+    assert found.metrics["tokens_per_second"].value == 200
+    assert found.runs[0].phases["compile_cold"] == 20
+    assert (found.hardware.nodes, found.hardware.used, found.gates[0].state) == (2, 32, "met")
+    assert "tokens_per_second" in ended.stdout
+    assert found.side == "trainium"
+
+
+def not_aws(_endpoint: str) -> bool:
+    return False
+
+
+@pytest.mark.usefixtures("jobs")
+def test_numbers_of_an_emulator_are_the_labs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_command, "is_aws", not_aws)
+    assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.OK
+    found = record()
+    assert (found.side, found.hardware.type, found.hardware.usd_hour) == ("lab", "lab:trn1.32xlarge", None)
+    assert found.metrics["usd_per_million_tokens_paid"].why_null == "the lab's machines have no price"
+
+
+def test_interrupted_command_continues_with_the_missing_runs(cluster: Cluster, jobs: list[Job]) -> None:
+    working = cluster.while_paused
+
+    def fail_third() -> None:
+        if len(jobs) < 2:
+            working()
+        else:
+            work(cluster, jobs, "failed")
+
+    cluster.while_paused = fail_third
+    ended = run("bench", *TWO, "bench.toml")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "did not succeed: a reason. No record was written." in ended.stderr
+    assert not Path("evidence/lm-trainium.json").exists()
+    cluster.while_paused = working
+    assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.OK
+    assert [job.command.rpartition(" ")[2] for job in jobs] == ["11", "12", "13", "13"]
+    assert len(record().runs) == 3
+
+
+def test_gates_that_were_changed_after_the_first_run_are_refused(jobs: list[Job]) -> None:
+    assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.OK
+    Path("bench.toml").write_text(FILE.replace(">= 100", ">= 1"))
+    ended = run("bench", *TWO, "bench.toml")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "bench.toml was changed after the first run" in ended.stderr
+    assert len(jobs) == 3
+
+
+@pytest.mark.usefixtures("jobs")
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ((">= 100", ">= 1000"), ExitCode.NOT_READY),
+        (("steps = 3", "steps = 30"), ExitCode.UNKNOWN),
+    ],
+)
+def test_exit_code_says_whether_the_gates_are_met(change: tuple[str, str], code: ExitCode) -> None:
+    Path("bench.toml").write_text(FILE.replace(*change))
+    assert run("bench", *TWO, "bench.toml").exit_code == code
+
+
+@pytest.mark.usefixtures("jobs")
+def test_results_of_another_tool_are_imported() -> None:
+    Path("bench.toml").write_text(FILE.replace("tuned = true", 'tuned = true\nresults = ["results.txt"]'))
+    ended = run("bench", *TWO, "--json", "bench.toml")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    metric = record().metrics["bus_bandwidth.alltoall"]
+    assert (metric.value, metric.unit, metric.n, metric.origin, metric.source) == (
+        23.77,
+        "GB/s",
+        3,
+        "imported",
+        "nccl-tests",
+    )
+    [printed] = json.loads(ended.stdout)["records"]
+    assert printed["metrics"]["bus_bandwidth.alltoall"]["value"] == 23.77
+
+
+@pytest.mark.usefixtures("jobs")
+def test_missing_result_of_another_tool_is_named() -> None:
+    Path("bench.toml").write_text(FILE.replace("tuned = true", 'tuned = true\nresults = ["none.json"]'))
+    ended = run("bench", *TWO, "bench.toml")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert "has no none.json in its outputs" in ended.stderr
+
+
+def test_mistakes_in_the_file_start_nothing(jobs: list[Job]) -> None:
+    Path("bench.toml").write_text(FILE.replace("steps = 3", "step = 3"))
+    ended = run("bench", *TWO, "bench.toml")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "step is not known; nearest: steps" in ended.stderr
+    assert jobs == []

@@ -1,0 +1,281 @@
+"""The file of `trn bench`, and the record of a side from what its runs measured."""
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core.job_bucket import JOB
+from trainium_core.evidence.bench import MeasuredRun, SidePrices, measured_run, side_record, with_ratios
+from trainium_core.evidence.bench_file import BenchFile, BenchFileError, gate_of, read_bench_file, seeded
+from trainium_core.evidence.fidelity import FidelityError, logits_fidelity, loss_fidelity
+from trainium_core.evidence.record import COMPARABLE, Hardware, Metric, Record, Software, Tool, read_record, record_text
+from trainium_core.evidence.steps import steps_of
+from trainium_core.jobs.follow import LogLine
+from trainium_core.jobs.progress import JobState
+from trainium_wire.job import Outcome
+from trainium_wire.job_progress import Attempt, NodeProgress
+
+FILE = """
+name = "lm"
+steps = 2
+seeds = [1, 2, 3]
+
+[workload]
+model = "lm"
+dataset_sha256 = "0"
+seq = 128
+global_batch = 8
+precision = "bf16"
+
+[sides.trainium]
+job = "job.toml"
+tuned = true
+
+[sides.gpu]
+job = "job.toml"
+tuned = true
+accelerators_used = 1
+
+[gates]
+tokens_per_second = ">= 10"
+step_seconds_p95 = "<= 1"
+"""
+HARDWARE = Hardware(type="trn2.3xlarge", nodes=1, accelerators=1, used=1, purchase="on-demand")
+PRICES = SidePrices(paid=3.6, list=7.2, source="list", date="2026-11-24")
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> BenchFile:
+    (tmp_path / "job.toml").write_text("")
+    return read_bench_file(FILE.encode(), tmp_path / "bench.toml")
+
+
+def ended(result: str = "succeeded", *, attempts: int = 1, **node: Any) -> JobState:
+    outcome = Outcome(result=result, reason="a reason")
+    nodes = (NodeProgress(node=0, instance_id="i-0", state="ended", at=None, **node),)
+    made = [
+        Attempt(number=n, started=None, instance_ids=(), resume_from=None, nodes=nodes) for n in range(1, attempts + 1)
+    ]
+    return JobState(job=JOB, attempts=tuple(made), outcome=outcome)
+
+
+def run_of(spec: BenchFile, seconds: float, seed: int = 1, tokens: str = "tokens=8") -> MeasuredRun:
+    texts = [f"TRN step={step} loss={3 / step} {tokens} seconds={seconds}" for step in (1, 2, 3, 4)]
+    lines = [LogLine(attempt=1, rank=0, text=text) for text in texts]
+    return measured_run(ended(phases={"first_step": 30.0}), steps_of(lines), spec, seed)
+
+
+def record_of(spec: BenchFile, runs: list[MeasuredRun], side: int = 0, **more: Any) -> Record:
+    given: dict[str, Any] = {"hardware": HARDWARE, "prices": PRICES, "of_side": "trainium", **more}
+    return side_record(
+        spec,
+        spec.sides[side],
+        runs,
+        software=Software(),
+        command="x",
+        made="2026-11-24T12:00:00Z",
+        tool=Tool(version="1"),
+        **given,
+    )
+
+
+def test_record_has_rates_costs_and_gates_with_intervals(spec: BenchFile) -> None:
+    runs = [run_of(spec, seconds, seed) for seed, seconds in ((1, 0.5), (2, 0.4), (3, 0.5))]
+    record = record_of(spec, runs)
+    assert read_record(record_text(record)) == record
+    tokens = record.metrics["tokens_per_second"]
+    assert (tokens.value, tokens.n, tokens.origin) == (pytest.approx((16 + 20 + 16) / 3), 3, "measured")
+    assert record.metrics["steps_per_second"].value == pytest.approx((2 + 2.5 + 2) / 3)
+    paid, listed = (record.metrics[f"usd_per_million_tokens_{name}"] for name in ("paid", "list"))
+    assert paid.value == pytest.approx((1e3 / 16 + 1e3 / 20 + 1e3 / 16) / 3)
+    assert (listed.value, listed.origin, listed.source) == (pytest.approx(2 * (paid.value or 0)), "derived", "list")
+    assert record.metrics["step_seconds_p50"].value == 0.5
+    assert record.metrics["step_seconds_p95"].why_null == "p95 of 6 samples: at least 72 are needed"
+    assert [(gate.name, gate.state) for gate in record.gates] == [
+        ("tokens_per_second", "met"),
+        ("step_seconds_p95", "not measured"),
+    ]
+    assert record.inputs == (spec.source,)
+    assert (
+        record.workload.warmup
+        == "the first step, and each until no graph was compiled or loaded for all steps that count"
+    )
+    run = record.runs[0]
+    assert (run.steps, run.tokens, run.seed, run.phases["step"], run.phases["data"]) == (2, 16, 1, 1.0, None)
+    assert run.loss == ((1.0, 3.0), (2.0, 1.5), (3.0, 1.0), (4.0, 0.75))
+
+
+@pytest.mark.parametrize(
+    ("graphs", "phase"), [({"compiled": 3}, "compile_cold"), ({"compiled": 0, "cached": 3}, "compile_warm"), ({}, None)]
+)
+def test_first_step_is_cold_or_warm_by_its_graphs(spec: BenchFile, graphs: dict[str, int], phase: str | None) -> None:
+    lines = [LogLine(attempt=1, rank=0, text=f"TRN step={step} seconds=1") for step in (1, 2, 3)]
+    run = measured_run(ended(phases={"first_step": 30.0}, graphs=graphs), steps_of(lines), spec, 1).run
+    known = {name for name, seconds in run.phases.items() if seconds == 30.0}
+    assert known == ({phase} if phase else set())
+
+
+@pytest.mark.parametrize(
+    ("state", "texts", "why"),
+    [
+        (ended("failed"), ["TRN step=1"], "the job did not succeed: a reason"),
+        (ended(attempts=2), ["TRN step=1"], "it was restarted 1 times"),
+        (ended(), ["hello"], "it prints no progress lines"),
+        (ended(), ["TRN step=1", "TRN step=2"], "it has no 2 steps in a row after the warm-up"),
+    ],
+)
+def test_run_that_measured_nothing_is_excluded_with_reason(
+    spec: BenchFile, state: JobState, texts: list[str], why: str
+) -> None:
+    lines = [LogLine(attempt=1, rank=0, text=text) for text in texts]
+    excluded = measured_run(state, steps_of(lines), spec, 1)
+    assert excluded.run.excluded == why
+    record = record_of(spec, [excluded, run_of(spec, 1), run_of(spec, 1)])
+    metric = record.metrics["tokens_per_second"]
+    assert (metric.value, metric.why_null) == (None, "2 runs: at least 3 are needed")
+    assert any(why in warning for warning in record.warnings)
+
+
+def test_run_without_seconds_or_tokens_has_a_reason(spec: BenchFile) -> None:
+    record = record_of(spec, [run_of(spec, 0.5, tokens="x=1")] * 3)
+    assert record.metrics["tokens_per_second"].why_null == "the script prints no tokens= in its progress lines"
+    assert record.metrics["usd_per_million_tokens_paid"].value is None
+    assert record.metrics["steps_per_second"].value == 2
+    lines = [LogLine(attempt=1, rank=0, text=f"TRN step={step} tokens=8") for step in (1, 2, 3)]
+    without = measured_run(ended(), steps_of(lines), spec, 1)
+    record = record_of(spec, [without] * 3)
+    assert record.metrics["step_seconds_p50"].why_null == "the script prints no seconds= in its progress lines"
+
+
+def test_unknown_price_makes_costs_null(spec: BenchFile) -> None:
+    prices = SidePrices(paid=None, list=None, source="", date="", why_unknown="the lab's machines have no price")
+    record = record_of(spec, [run_of(spec, 0.5)] * 3, prices=prices)
+    assert record.metrics["usd_per_million_tokens_list"].why_null == "the lab's machines have no price"
+
+
+def compared(spec: BenchFile, **gpu: Any) -> tuple[Record, Record]:
+    runs = {0: [run_of(spec, 0.5)] * 3, 1: [run_of(spec, 1.0)] * 3}
+    records = [record_of(spec, runs[0]), record_of(spec, runs[1], 1, of_side="gpu", **gpu)]
+    first, second = with_ratios(records, {record.id: runs[at] for at, record in enumerate(records)})
+    return first, second
+
+
+def test_ratio_of_comparable_sides_is_a_number(spec: BenchFile) -> None:
+    first, second = compared(spec, hardware=replace(HARDWARE, type="p5.4xlarge"))
+    [of_first], [of_second] = first.comparable, second.comparable
+    assert (of_first.verdict, of_first.against) == (COMPARABLE, "lm-gpu")
+    assert of_first.ratios["tokens_per_second"].value == pytest.approx(2)
+    assert of_second.ratios["tokens_per_second"].value == pytest.approx(0.5)
+    assert of_first.ratios["usd_per_million_tokens_paid"].value == pytest.approx(0.5)
+    assert read_record(record_text(first)) == first
+
+
+def test_price_basis_prevents_the_ratio_of_paid_costs_alone(spec: BenchFile) -> None:
+    hardware = replace(HARDWARE, type="p5.4xlarge", purchase="capacity-block")
+    [found] = compared(spec, hardware=hardware)[0].comparable
+    why = "not comparable: price basis (on-demand against capacity-block)"
+    assert found.ratios["usd_per_million_tokens_paid"].why_null == why
+    assert found.ratios["usd_per_million_tokens_list"].value == pytest.approx(0.5)
+
+
+def test_ratio_of_different_workloads_is_never_a_number(spec: BenchFile) -> None:
+    sides = (spec.sides[0], replace(spec.sides[1], tuned=None))
+    [found] = compared(replace(spec, sides=sides), hardware=replace(HARDWARE, type="p5.4xlarge"))[0].comparable
+    assert found.verdict == "not comparable: tuned (not stated by lm-gpu)"
+    assert {ratio.value for ratio in found.ratios.values()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "state"),
+    [
+        ("<= 1", 1.0, "met"),
+        ("<= 1", 1.1, "not met"),
+        (">= 2e3", 2000.0, "met"),
+        (">=2", 1.9, "not met"),
+        ("<= 1", None, "not measured"),
+    ],
+)
+def test_gate_compares_a_metric_with_its_limit(limit: str, value: float | None, state: str) -> None:
+    metric = None if value is None else Metric(value=value, unit="s", origin="measured")
+    assert gate_of("x", limit, metric).state == state
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (("seeds = [1, 2, 3]", "seeds = [1, 1, 2]"), "seeds: has to have at least 3 different numbers"),
+        (("seeds = [1, 2, 3]", "seeds = 3"), "seeds is 3; it must be a list of whole numbers"),
+        (("steps = 2", ""), "steps is missing; it must be a whole number of 1 or more"),
+        (('name = "lm"', 'name = "L M"'), "name is 'L M'"),
+        (('"job.toml"', '"none.toml"'), "sides.trainium.job: there is no file none.toml"),
+        (('job = "job.toml"\ntuned = true\n\n[sides.gpu]', "[sides.gpu]"), "sides.trainium.job is missing"),
+        (('tokens_per_second = ">= 10"', "tokens_per_second = 10"), "gates.tokens_per_second is 10; write a limit"),
+        (("seq = 128", 'seq = "128"'), "workload.seq is '128'; it must be a whole number"),
+        (("seq = 128", "sequence = 128"), "workload.sequence is not known; allowed: model"),
+        (("[gates]", "[fidelity]\nreference = 'tpu'\n[gates]"), "fidelity.reference is 'tpu'; it must be a side"),
+        (("[gates]", "[fidelity]\nlogits = 'x'\n[gates]"), "fidelity: logits, fp32 and bf16 belong together"),
+        (("tuned = true", "tuned = 1"), "sides.trainium.tuned is 1; write true or false"),
+        (('name = "lm"', "name = "), "is not TOML"),
+    ],
+)
+def test_mistake_in_the_file_is_named(tmp_path: Path, change: tuple[str, str], problem: str) -> None:
+    (tmp_path / "job.toml").write_text("")
+    with pytest.raises(BenchFileError) as raised:
+        read_bench_file(FILE.replace(*change, 1).encode(), tmp_path / "bench.toml")
+    assert any(one.startswith(problem) for one in raised.value.problems), raised.value.problems
+
+
+def test_seed_is_put_into_arguments_command_and_environment() -> None:
+    given = {"arguments": ["--seed", "{seed}"], "environment": {"SEED": "{seed}"}, "name": "{seed}", "retries": 0}
+    assert seeded(given, 7) == {
+        "arguments": ["--seed", "7"], "environment": {"SEED": "7"}, "name": "{seed}", "retries": 0,
+    }  # fmt: skip
+
+
+def test_loss_curves_are_compared_by_seed_and_step() -> None:
+    curves = {1: [(1, 2.0), (2, 1.01)], 2: [(1, 5.0)]}
+    found, warnings = loss_fidelity(curves, {1: [(1, 2.0), (2, 1.0), (3, 0.5)]}, "gpu", 0.02)
+    assert (found.value, found.state, found.reference, warnings) == (pytest.approx(0.01), "met", "gpu", ())
+    assert loss_fidelity(curves, {1: [(2, 1.0)]}, "gpu", 0.001)[0].state == "not met"
+    assert loss_fidelity(curves, {3: [(1, 1.0)]}, "gpu", 0.01)[0].state == "not measured"
+    _, warnings = loss_fidelity(curves, curves, "gpu", 0.01)
+    assert "was it compared with itself?" in warnings[0]
+
+
+def npy(path: Path, values: list[float], form: str = "<f4") -> Path:
+    header = f"{{'descr': '{form}', 'fortran_order': False, 'shape': ({len(values)},), }}\n".encode()
+    data = struct.pack(f"<{len(values)}{'f' if form == '<f4' else 'd'}", *values)
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
+    return path
+
+
+def test_logits_are_compared_in_units_of_the_error_of_bf16(tmp_path: Path) -> None:
+    fp32, bf16 = npy(tmp_path / "a", [1, 2, 3]), npy(tmp_path / "b", [1, 2, 3.5], "<f8")
+    good, bad = npy(tmp_path / "c", [1, 2.5, 3]), npy(tmp_path / "d", [1, 2, 5])
+    assert (logits_fidelity(good, fp32, bf16, 1.2).value, logits_fidelity(good, fp32, bf16, 1.2).state) == (1, "met")
+    assert logits_fidelity(bad, fp32, bf16, 1.2).state == "not met"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is not a .npy file"),
+        (b"\x93NUMPY\x01\x00\x04\x00{}{}", "is not a .npy file of float32"),
+        (b"\x93NUMPY\x01\x00\xff\xff{}", "is not a .npy file of float32"),
+    ],
+    ids=["empty", "header without keys", "truncated"],
+)
+def test_logits_that_cannot_be_read_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    fp32 = npy(tmp_path / "a", [1, 2, 3])
+    (tmp_path / "bad.npy").write_bytes(content)
+    with pytest.raises(FidelityError, match=message):
+        logits_fidelity(tmp_path / "bad.npy", fp32, fp32, 1)
+    with pytest.raises(FidelityError, match="has 2 numbers, and the reference 3 and 3"):
+        logits_fidelity(npy(tmp_path / "c", [1, 2]), fp32, fp32, 1)
+    with pytest.raises(FidelityError, match="are equal"):
+        logits_fidelity(fp32, fp32, fp32, 1)
+    with pytest.raises(FidelityError, match="not finite"):
+        logits_fidelity(npy(tmp_path / "n", [1, 2, float("nan")]), fp32, fp32, 1)

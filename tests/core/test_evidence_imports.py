@@ -1,0 +1,152 @@
+"""Results of other tools, on files that these tools wrote."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_core.evidence.imports import ImportFileError, read_results
+
+FILES = Path(__file__).parent / "evidence_imports"
+
+
+def text_of(name: str) -> str:
+    return (FILES / name).read_text(encoding="utf-8")
+
+
+RESULTS = sorted(file.name for file in FILES.iterdir() if file.suffix != ".md")
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_file_of_a_tool_is_recognised_by_its_content(name: str) -> None:
+    found = read_results(text_of(name))
+    assert found.tool.replace("-", "_").replace(" ", "_").startswith(name.partition(".")[0])
+    for metric in found.metrics.values():
+        assert metric.value is None or (metric.origin, metric.source) == ("imported", found.tool)
+
+
+def test_guidellm_has_rates_and_percentiles_in_seconds() -> None:
+    found = read_results(text_of("guidellm.json"))
+    raw = json.loads(text_of("guidellm.json"))["benchmarks"][0]["metrics"]
+    assert found.tool == "guidellm 0.8.1"
+    assert found.warnings == ()
+    first = found.metrics["time_to_first_token_seconds_p99"]
+    assert (first.value, first.n) == (raw["time_to_first_token_ms"]["successful"]["percentiles"]["p99"] / 1000, 400)
+    assert first.why_null == "the file has no samples to compute an interval of"
+    assert found.metrics["requests_per_second"].value == raw["requests_per_second"]["successful"]["mean"]
+    assert 0.005 < (found.metrics["inter_token_seconds_p50"].value or 0) < 0.02
+
+
+def changed(name: str, *path: str | int, value: Any) -> str:
+    raw = json.loads(text_of(name))
+    place = raw
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return json.dumps(raw)
+
+
+def test_percentile_of_too_few_requests_is_null() -> None:
+    totals = ("benchmarks", 0, "metrics", "request_totals")
+    found = read_results(
+        changed("guidellm.json", *totals, value={"successful": 90, "errored": 7, "incomplete": 3, "total": 100})
+    )
+    assert found.metrics["request_seconds_p95"].value is not None
+    assert found.metrics["request_seconds_p99"].why_null == "p99 of 90 samples: at least 368 are needed"
+    assert found.warnings == ("10 of 100 requests failed and are in no latency",)
+
+
+def test_aiperf_has_rates_and_percentiles_in_seconds() -> None:
+    found = read_results(text_of("aiperf.json"))
+    raw = json.loads(text_of("aiperf.json"))
+    assert found.tool == "aiperf 0.13.0"
+    last = found.metrics["request_seconds_p99"]
+    assert (last.value, last.n) == (pytest.approx(raw["request_latency"]["p99"] / 1000), 400)
+    assert found.metrics["output_tokens_per_second"].value == raw["output_token_throughput"]["avg"]
+    stopped = read_results(changed("aiperf.json", "was_cancelled", value=True))
+    assert stopped.warnings == ("aiperf was stopped before its end",)
+
+
+def test_vllm_bench_has_intervals_where_the_file_has_samples() -> None:
+    found = read_results(text_of("vllm_bench.json"))
+    assert found.workload == {"model": "tiny"}
+    assert found.metrics["output_tokens_per_second"].value == pytest.approx(811.4, abs=0.1)
+    first = found.metrics["time_to_first_token_seconds_p99"]
+    assert (first.n, first.level, first.value) == (400, 0.95, pytest.approx(0.1738, abs=1e-3))
+    assert found.metrics["request_seconds_p50"].low is not None
+    assert found.metrics["inter_token_seconds_p99"].why_null == "the file has no samples to compute an interval of"
+    raw = json.loads(text_of("vllm_bench.json"))
+    failed = {**raw, "errors": ["timeout"] * 100 + [""] * 300, "completed": 300, "failed": 100}
+    found = read_results(json.dumps(failed))
+    assert found.metrics["time_to_first_token_seconds_p50"].n == 300
+    assert found.metrics["time_to_first_token_seconds_p99"].value is None
+    assert found.warnings == ("100 of 400 requests failed and are in no latency",)
+
+
+def test_lm_eval_has_the_interval_of_the_standard_error() -> None:
+    metric = read_results(text_of("lm_eval.json")).metrics["sums.acc"]
+    assert (metric.value, metric.n, metric.level) == (0.275, 40, 0.95)
+    assert (metric.low, metric.high) == (pytest.approx(0.275 - 1.96 * 0.0715, abs=1e-3), pytest.approx(0.415, abs=1e-3))
+
+
+def test_nccl_tests_has_the_bandwidth_of_the_largest_size_of_each_test() -> None:
+    found = read_results(text_of("nccl_tests.txt"))
+    assert {name: metric.value for name, metric in found.metrics.items()} == {
+        "bus_bandwidth.alltoall": 23.77,
+        "bus_bandwidth.sendrecv": 23.73,
+    }
+    assert found.metrics["bus_bandwidth.alltoall"].method == "bus bandwidth at 17179869184 bytes"
+    wrong = text_of("nccl_tests.txt").replace("23.77      0   360597", "23.77      5   360597")
+    assert read_results(wrong).warnings == ("5 values were wrong",)
+
+
+def test_nccom_test_has_the_bandwidth_of_the_largest_size() -> None:
+    metric = read_results(text_of("nccom_test.json")).metrics["bus_bandwidth"]
+    assert (metric.value, metric.method) == (21.97975251876395, "bus bandwidth at 524288 bytes")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "null", "hello", '{"results": []}', '{"results": {"a": 1}}', "[" * 100_000]
+)
+def test_file_of_no_known_tool_is_refused(text: str) -> None:
+    with pytest.raises(ImportFileError, match="it is not a file of guidellm"):
+        read_results(text)
+
+
+def test_sweep_of_guidellm_is_refused_with_what_to_do() -> None:
+    benchmarks = json.loads(text_of("guidellm.json"))["benchmarks"] * 2
+    with pytest.raises(ImportFileError, match="run guidellm with one rate for each file"):
+        read_results(changed("guidellm.json", "benchmarks", value=benchmarks))
+
+
+@given(st.sampled_from(RESULTS), st.floats(0, 1))
+def test_truncated_file_is_refused_or_has_finite_numbers(name: str, share: float) -> None:
+    text = text_of(name).rstrip()
+    try:
+        found = read_results(text[: int(share * (len(text) - 1))])
+    except ImportFileError:
+        return
+    assert name == "nccl_tests.txt"
+    assert found.metrics
+
+
+@given(
+    st.sampled_from([name for name in RESULTS if name.endswith(".json")]),
+    st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=3), st.lists, max_leaves=3),
+    st.data(),
+)
+def test_value_of_another_type_never_raises_anything_else(name: str, value: Any, data: st.DataObject) -> None:
+    raw: Any = json.loads(text_of(name))
+    place = raw
+    while True:
+        key = data.draw(st.sampled_from([*place] if isinstance(place, dict) else range(len(place))))
+        if not place[key] or not isinstance(place[key], dict | list) or data.draw(st.booleans()):
+            break
+        place = place[key]
+    place[key] = value
+    with suppress(ImportFileError):
+        read_results(json.dumps(raw))

@@ -1,0 +1,70 @@
+"""Steps from the output of a job, and the warm-up."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_core.evidence.steps import Step, counted, steps_of
+from trainium_core.jobs.follow import LogLine
+
+
+def lines(*texts: str, attempt: int = 1) -> list[LogLine]:
+    return [LogLine(attempt=attempt, rank=0, text=text) for text in texts]
+
+
+def numbers(found: tuple[Step, ...]) -> list[int]:
+    return [step.number for step in found]
+
+
+def test_steps_are_read_with_seconds_tokens_and_loss() -> None:
+    [first, second] = steps_of(
+        lines("hello", "TRN step=10 loss=2.5 tokens=80 seconds=4", "x TRN step=12 tokens=many seconds=nan")
+    )
+    assert (first.number, first.steps, first.seconds, first.tokens, first.loss, first.warms) == (
+        10,
+        1,
+        4,
+        80,
+        2.5,
+        True,
+    )
+    assert (second.steps, second.seconds, second.tokens, second.loss, second.warms) == (2, None, None, None, False)
+
+
+def test_only_the_last_attempt_counts() -> None:
+    found = steps_of([*lines("TRN step=1", "TRN step=2"), *lines("TRN step=2", "TRN step=3", attempt=2)])
+    assert numbers(found) == [2, 3]
+    assert found[0].warms
+
+
+def test_warmup_ends_when_no_graph_is_compiled_for_all_steps_that_count() -> None:
+    found = steps_of(
+        lines(
+            "Compiler status PASS",
+            "TRN step=1",
+            "TRN step=2",
+            "INFO: Using a cached neff at /var/tmp/x",
+            "TRN step=3",
+            "TRN step=4",
+            "TRN step=5",
+            "TRN step=6",
+        )
+    )
+    assert numbers(counted(found, 1, 1)) == [2]
+    assert numbers(counted(found, 2, 1)) == [4, 5]
+    assert numbers(counted(found, 1, 5)) == [6]
+    assert counted(found, 4, 1) == ()
+
+
+@given(st.lists(st.booleans(), max_size=30), st.integers(1, 6), st.integers(1, 6))
+def test_counted_steps_follow_each_other_without_graph_events(events: list[bool], wanted: int, least: int) -> None:
+    texts = [
+        text for at, event in enumerate(events, 1) for text in (["Compiler status PASS"] * event + [f"TRN step={at}"])
+    ]
+    found = counted(steps_of(lines(*texts)), wanted, least)
+    if found:
+        assert len(found) == wanted
+        assert numbers(found) == list(range(found[0].number, found[0].number + wanted))
+        assert found[0].number > least
+        assert not any(events[at - 1] for at in numbers(found))
+    else:
+        assert not any(not any(events[start : start + wanted]) for start in range(least, len(events) - wanted + 1))
