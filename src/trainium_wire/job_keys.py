@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trainium_wire.keys import JOBS_PREFIX
+from trainium_wire.keys import INPUTS_PREFIX, JOBS_PREFIX
 
 SOURCE_FILE = "source.tar.gz"
 """The packed source of a job, in its folder."""
 
 INPUTS = "inputs"
-"""Folder of a job's uploads, below that of the job."""
-
+"""Name of the folder with a job's uploads, in the paths of its files and in its own URLs of them."""
 
 JOB_FOLDERS_OF_NODES = ("attempts", "checkpoints", "outputs")
 """Folders of a job that its nodes write. They also write its end."""
@@ -71,8 +70,8 @@ class JobKeys(NamedTuple):
 
     @property
     def inputs(self) -> str:
-        """The folder of its uploads."""
-        return f"{self.folder}/{INPUTS}"
+        """The folder of its uploads, below the bucket."""
+        return f"{INPUTS_PREFIX}/{self.folder.rpartition('/')[2]}"
 
     @property
     def stop(self) -> str:

@@ -34,6 +34,10 @@ INTERNODE_PREFIX = "internode"
 JOBS_PREFIX = "jobs"
 """Folder of the jobs of `trn run`: source, logs, checkpoints and results of each."""
 
+INPUTS_PREFIX = "inputs"
+"""Folder of the uploaded inputs of jobs. Not below JOBS_PREFIX: nodes may write `jobs/*/outputs/*`, in which IAM's `*`
+also matches folders of an input."""
+
 
 def instance_key(prefix: str, name: str) -> str:
     """The object of an instance in a folder such as RECORDS_PREFIX. name: `instance_name` of the instance."""

@@ -182,6 +182,7 @@ def test_nodes_may_only_hold_sessions_use_the_cache_and_report() -> None:
         ("s3:GetObject", f"${{{records}.Arn}}/cluster.json"),
         ("s3:GetObject", f"${{{records}.Arn}}/job.json"),
         ("s3:GetObject", f"${{{records}.Arn}}/jobs/*"),
+        ("s3:GetObject", f"${{{records}.Arn}}/inputs/*"),
         *(("s3:PutObject", f"${{{records}.Arn}}/jobs/*/{name}") for name in WRITTEN_BY_JOBS),
         ("s3:GetObject", f"${{{records}.Arn}}/internode/*"),
         ("s3:PutObject", f"${{{records}.Arn}}/internode/*"),

@@ -1,7 +1,9 @@
 """NeuronFleet in a user's app: grants, ports, metrics, events and outputs."""
 
 import json
+import re
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
@@ -257,6 +259,26 @@ def test_grantee_may_run_jobs_of_this_fleet_only(bare: tuple[Stack, NeuronFleet]
         action(name).access in ("Read", "List") and name.partition(":")[0] not in ("s3", "logs", "ssm")
         for name in finding["Action"]
     )
+
+
+@pytest.mark.parametrize("role", ["FleetRole", "NodeRole"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "inputs/job/words",
+        "inputs/job/folder/outputs/x",
+        "jobs/job/job.json",
+        "jobs/job/source.tar.gz",
+        "jobs/job/stop.json",
+    ],
+)
+def test_nodes_may_not_write_what_operators_submit(bare: tuple[Stack, NeuronFleet], role: str, key: str) -> None:
+    """IAM's `*` also matches slashes."""
+    template = synthesize(bare[0]) if role == "FleetRole" else app()
+    written = json.dumps([one["Resource"] for one in allowed_to(template, role, "s3:PutObject")])
+    patterns = re.findall(r'"/([^"]+)"', written)
+    assert any(fnmatchcase("jobs/job/outputs/x", pattern) for pattern in patterns)
+    assert not [pattern for pattern in patterns if fnmatchcase(key, pattern)]
 
 
 def test_fleet_has_a_default_child_and_takes_statements(bare: tuple[Stack, NeuronFleet]) -> None:

@@ -295,7 +295,7 @@ def test_refused_secret_is_named_and_nothing_runs(nodes: JobNodes) -> None:
 def test_inputs_are_fetched_before_the_setup(nodes: JobNodes) -> None:
     nodes.aws.records["data/tokens/a.bin"] = "one"
     nodes.aws.records["data/tokens/deep/b.bin"] = "two"
-    nodes.aws.records[f"{BUCKET}/jobs/{JOB}/inputs/words"] = "three"
+    nodes.aws.records[f"{BUCKET}/inputs/{JOB}/words"] = "three"
     inputs = {"tokens": "s3://data/tokens/", "words": "inputs/words"}
     nodes.start(
         "print('computes')", inputs=inputs, setup='cd "$TRN_INPUT_DIR" && cat tokens/a.bin tokens/*/b.bin words'

@@ -16,6 +16,7 @@ from trainium_cdk.storage.disposable_bucket import DisposableBucket, allow_objec
 from trainium_wire.job_keys import JOB_FOLDERS_OF_NODES, job_keys
 from trainium_wire.keys import (
     CURRENT_JOB_KEY,
+    INPUTS_PREFIX,
     INTERNODE_PREFIX,
     JOBS_PREFIX,
     LOGS_PREFIX,
@@ -58,8 +59,14 @@ class NodeRecords(Construct):
             expiration=_JOBS_KEPT,
             abort_incomplete_multipart_upload_after=_PARTS_KEPT,
         )
+        inputs = s3.LifecycleRule(
+            id="inputs",
+            prefix=f"{INPUTS_PREFIX}/",
+            expiration=_JOBS_KEPT,
+            abort_incomplete_multipart_upload_after=_PARTS_KEPT,
+        )
         self.bucket = DisposableBucket(
-            self, "Store", lifecycle_rules=[logs, jobs], sends_events=True, encryption_key=encryption_key
+            self, "Store", lifecycle_rules=[logs, jobs, inputs], sends_events=True, encryption_key=encryption_key
         ).bucket
         self.prefix = RECORDS_PREFIX
         self.url = f"s3://{self.bucket.bucket_name}/{RECORDS_PREFIX}"
@@ -98,6 +105,7 @@ class NodeRecords(Construct):
                 **dict.fromkeys(own, write),
                 **({INTERNODE_PREFIX: both} if internode_tests else {}),
                 JOBS_PREFIX: ["s3:GetObject"],
+                INPUTS_PREFIX: ["s3:GetObject"],
                 # Only operators write what is submitted: the job, its source, its inputs and the request to stop it.
                 **{f"{JOBS_PREFIX}/*/{folder}": write for folder in JOB_FOLDERS_OF_NODES},
             },
@@ -130,7 +138,7 @@ class NodeRecords(Construct):
         """Grant permission to submit and stop jobs, and to read all objects. grantee: such as a role."""
         resource: Any = self.bucket
         everything = arn_of(self.bucket, "*")
-        submitted = [arn_of(self.bucket, key) for key in (f"{JOBS_PREFIX}/*", CURRENT_JOB_KEY)]
+        submitted = [arn_of(self.bucket, key) for key in (f"{JOBS_PREFIX}/*", f"{INPUTS_PREFIX}/*", CURRENT_JOB_KEY)]
         key = self.bucket.encryption_key
         with granting(self, grantee):
             grants = [

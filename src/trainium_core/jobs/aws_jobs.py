@@ -31,7 +31,7 @@ from trainium_wire.job import (
     rank_of_part,
     saved_otherwise,
 )
-from trainium_wire.job_keys import job_keys
+from trainium_wire.job_keys import INPUTS, job_keys
 from trainium_wire.job_progress import Attempt, NodeProgress, attempt_of, node_progress
 from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
 
@@ -236,11 +236,16 @@ class AwsJobs(AwsService):
         Checkpoints have the paths that their script used. Incomplete checkpoints are left out.
         """
         wanted = folder.strip("/")
-        if wanted.partition("/")[0] == _CHECKPOINTS:
-            found = self._checkpoint_files(job_id)
-        else:
-            prefix = f"{job_keys(job_id).folder}/"
-            found = {entry["Key"].removeprefix(prefix): entry["Size"] for entry in self._entries(f"{prefix}{wanted}")}
+        top, _, rest = wanted.partition("/")
+        prefix, uploads = f"{job_keys(job_id).folder}/", f"{job_keys(job_id).inputs}/"
+        found: dict[str, int] = {}
+        if top == _CHECKPOINTS:
+            found |= self._checkpoint_files(job_id)
+        elif top != INPUTS:
+            found |= {entry["Key"].removeprefix(prefix): entry["Size"] for entry in self._entries(f"{prefix}{wanted}")}
+        if top in ("", INPUTS):
+            entries = self._entries(f"{uploads}{rest}")
+            found |= {f"{INPUTS}/{entry['Key'].removeprefix(uploads)}": entry["Size"] for entry in entries}
         return {name: size for name, size in found.items() if not wanted or f"{name}/".startswith(f"{wanted}/")}
 
     def _checkpoint_files(self, job_id: str) -> Mapping[str, int]:
@@ -267,7 +272,9 @@ class AwsJobs(AwsService):
 
     def download(self, job_id: str, name: str, path: str) -> None:
         """Download a file of a job, by its path in `files`."""
-        key = self._saved.get((job_id, name), f"{job_keys(job_id).folder}/{name}")
+        top, _, rest = name.partition("/")
+        usual = f"{job_keys(job_id).inputs}/{rest}" if top == INPUTS else f"{job_keys(job_id).folder}/{name}"
+        key = self._saved.get((job_id, name), usual)
         with read_errors(self._permission("s3:GetObject")):
             self._transfers.download_file(self.client("s3"), self.bucket, key, path)
 

@@ -85,9 +85,11 @@ class Launch(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, str]:
-        """S3 URLs by name. Uploads are given by their path in the job's folder."""
-        folder = f"{self.url}/{self.job_keys.folder}"
-        return {name: url if "://" in url else f"{folder}/{url}" for name, url in self.spec.inputs.items()}
+        """S3 URLs by name. Uploads are given by their path among the job's files."""
+        folder = f"{self.url.rpartition('/')[0]}/{self.job_keys.inputs}"
+        return {
+            name: url if "://" in url else f"{folder}/{url.partition('/')[2]}" for name, url in self.spec.inputs.items()
+        }
 
     @property
     def job_keys(self) -> JobKeys:
