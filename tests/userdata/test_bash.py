@@ -43,7 +43,7 @@ def of_slurm(plan: Plan) -> Iterator[str]:
 
 
 def template(name: str) -> str:
-    return TEMPLATES.get_template(f"{name}.j2").render()
+    return TEMPLATES.get_template(f"{name}.j2").render(slurm_version="26.05")
 
 
 def is_shell(path: str) -> bool:

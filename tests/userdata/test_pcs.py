@@ -20,6 +20,7 @@ from trainium_core.facts import facts
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import NodeSettings, node_settings
 from trainium_userdata.pcs import login_script, proof_script
+from trainium_userdata.script import TEMPLATES
 
 PLAN = plan_for("trn1.32xlarge", nodes=2)
 LARGEST = 2 * 2**20
@@ -84,6 +85,12 @@ def test_script_has_half_of_the_size_that_pcs_allows(script: Script, setup: str 
 def test_script_does_not_depend_on_the_number_of_nodes(script: Script) -> None:
     texts = {script(node_settings(plan_for("trn1.32xlarge", nodes=nodes))) for nodes in (1, 4)}
     assert len(texts) == 1
+
+
+def test_node_finds_the_programs_of_its_version_of_slurm(node: PcsNode) -> None:
+    run = node.run_action(proof_script(node_settings(PLAN), slurm_version="25.11"))
+    assert run.exit_code == 0, run.output
+    assert "scheduler/slurm-25.11/bin" in node.read("etc/profile.d/trn-slurm.sh")
 
 
 def test_sound_node_exits_with_0_after_its_proof(node: PcsNode) -> None:
@@ -186,7 +193,8 @@ def test_profile_gives_a_task_rank_and_head_address(
     programs.mkdir()
     (programs / "scontrol").write_text(f"#!/bin/bash\n{SCONTROL}\n")
     (programs / "scontrol").chmod(0o755)
-    profile = Path("userdata/trainium_userdata/templates/slurm_profile.sh.j2").absolute()
+    profile = tmp_path / "profile.sh"
+    profile.write_text(TEMPLATES.get_template("slurm_profile.sh.j2").render(slurm_version="26.05"))
     of_slurm = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "nodes-[1-2]", "SLURM_JOB_NUM_NODES": "2"}
     environment = {"PATH": f"{programs}:{os.defpath}", "ASKED": str(count), "SLURM_NODEID": "1", **of_slurm, **more}
     shown = subprocess.run(

@@ -27,15 +27,20 @@ Content-Type: text/cloud-config; charset="utf-8"
 """
 
 
-def proof_script(node: NodeSettings) -> str:
+def proof_script(node: NodeSettings, *, slurm_version: str | None = None) -> str:
     """The script of the nodeBootstrapped action of the nodes: without CDK tokens, so its digest is known.
 
     AWS PCS must run it at every boot, and terminate the node when it fails (EVERY_BOOT, TERMINATE). It ends within
     pcs.proof_seconds of the facts, and its record is in S3 before it ends.
+
+    slurm_version: whose programs the node finds. Default: the default of new clusters.
     """
-    return slurm_script(node, "slurm")
+    return slurm_script(node, "slurm", slurm_version=slurm_version)
 
 
-def login_script(node: NodeSettings) -> str:
-    """The script of the nodeBootstrapped action of the login node. It writes no record: no job runs there."""
-    return slurm_script(node, "login")
+def login_script(node: NodeSettings, *, slurm_version: str | None = None) -> str:
+    """The script of the nodeBootstrapped action of the login node. It writes no record: no job runs there.
+
+    slurm_version: see `proof_script`.
+    """
+    return slurm_script(node, "login", slurm_version=slurm_version)

@@ -104,11 +104,16 @@ def node_script(node: NodeSettings, *, precompiles: bool = False) -> str:
     return _render("node_script.sh", files=files, mark=mark(files), limits=facts()["process_limits"])
 
 
-def slurm_script(node: NodeSettings, role: Literal["slurm", "login"]) -> str:
+def slurm_script(node: NodeSettings, role: Literal["slurm", "login"], *, slurm_version: str | None = None) -> str:
     """The script that sets up a node of Slurm, or the login node, before slurmd starts. It is whole: it downloads
-    nothing, and its digest is known at synthesis.
+    nothing, and its digest is known at synthesis. slurm_version: Default: the default of new clusters.
     """
-    files = slurm_files(node, boot_script=boot_script(node, role), constant_text=_render)
+    version = slurm_version or facts()["pcs"]["default_version"]
+
+    def rendered(name: str) -> str:
+        return _render(name, slurm_version=version)
+
+    files = slurm_files(node, boot_script=boot_script(node, role), constant_text=rendered)
     seconds = facts()["pcs"]["proof_seconds"]
     return _render(
         "slurm_node.sh", files=files, mark=mark(files), limits=facts()["process_limits"], role=role, seconds=seconds

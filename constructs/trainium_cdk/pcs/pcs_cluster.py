@@ -106,9 +106,9 @@ class PcsCluster(Construct):
         self.cache = plan_cache(self, "CompileCache", plan)
         self.file_systems = plan_file_systems(self, plan, vpc=self.network.vpc, subnet=self.network.subnet)
         self.records = NodeRecords(self, "Records")
-        scripts = {_PROOF: proof_script(self._node)}
+        scripts = {_PROOF: proof_script(self._node, slurm_version=plan.pcs.slurm_version)}
         if plan.pcs.login:
-            scripts[_LOGIN] = login_script(self._node)
+            scripts[_LOGIN] = login_script(self._node, slurm_version=plan.pcs.slurm_version)
         self._scripts = LifecycleScripts(self, "Scripts", scripts=scripts)
         self.role = self._role()
         self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
