@@ -43,7 +43,7 @@ WITHOUT_A_LABEL = {
 
 ASKING_NOBODY = {
     *("types", "settings", "plan", "permissions", "local", "init", "setup", "explain"),
-    *("assess", "report", "handoff"),
+    *("assess", "report", "handoff", "pilot"),
 }
 """Commands that need no permission."""
 

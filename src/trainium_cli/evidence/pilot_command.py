@@ -1,0 +1,252 @@
+"""`trn pilot`: from a repository to evidence, with the existing commands as steps."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
+
+import click
+
+from trainium_cli.exit_codes import CliError, ExitCode
+from trainium_cli.interruption import finish_before_exit, interrupt_message
+from trainium_cli.terminal import console, question, say, table
+from trainium_core.costs.estimate import dollars
+from trainium_core.evidence.pilot import INTERRUPTED_CODE, Outside, Pilot, PilotEnd, PilotState, Result, StepEnd
+from trainium_core.evidence.pilot_file import GPU, PilotFile, PilotFileError, Step, read_pilot_file, steps_of
+from trainium_core.plan import Plan
+from trainium_core.plan.context import plan_from_file
+
+_STATE = "pilot.json"
+_CODE = "from trainium_cli.start import main; main()"
+_ENDING_SECONDS = 120
+_OVER = (ExitCode.OK, ExitCode.NOT_READY, ExitCode.RESULTS_LOST)
+"""Exit codes of following a job that is over."""
+_EXIT_CODES: dict[Result, ExitCode] = {
+    "complete": ExitCode.OK,
+    "stopped": ExitCode.NOT_READY,
+    "declined": ExitCode.NOT_READY,
+    "unknown": ExitCode.UNKNOWN,
+    "interrupted": ExitCode.INTERRUPTED,
+}
+_INTERRUPTED = "Interrupted. A cluster of the pilot may be billed: `trn pilot` continues, `trn destroy` ends it."
+
+
+@click.command()
+@click.argument("file", metavar="FILE.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Show the steps, their commands and their state; run nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask before money is spent, for scripts.")
+@interrupt_message(_INTERRUPTED)
+def pilot(file: Path, dry_run: bool, yes: bool) -> ExitCode:
+    """Run a pilot from the first look to the last audit.
+
+    FILE.toml names the plan, the job, a budget and the hours that each cluster may take, and optionally the code to
+    assess and a GPU plan of `trn baseline`. The steps are commands of `trn`: assess, plan, estimate and preflight,
+    which cost nothing; then for each cluster, one after the other, deploy, run, destroy and audit.
+
+    Asks once before money is spent. A cluster ends at the hours or the budget, when a step fails, and at Ctrl-C. If the
+    command itself is killed, run it again: it continues at the step where it stopped. Until then trn:ends limits the
+    cost; a plan without it gets the hours of the file.
+
+    Exit code 0: every step passed. 1: stopped, declined, or something is left. 3: a price or a result is unknown. 130:
+    interrupted.
+    """
+    wanted = _read(file)
+    folder = file.absolute().parent
+    options = {side: _options(wanted, side, folder) for side in wanted.sides}
+    if dry_run:
+        _show_steps(wanted, _stored(wanted, file), options)
+        return ExitCode.OK
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError("not a terminal: pass --yes to confirm what is billed")
+    state = _stored(wanted, file) or PilotState(digest=digest_of(wanted, file))
+    for part in ("steps", "evidence"):
+        (folder / wanted.folder / part).mkdir(parents=True, exist_ok=True)
+    commands = PilotCommands(wanted, state, folder, options, yes=yes)
+    outside = Outside(
+        run=commands.run, save=commands.save, confirm=commands.confirm, say=say, now=lambda: datetime.now(UTC)
+    )
+    end = Pilot(wanted, state, outside).run()
+    _show_steps(wanted, state, options)
+    _show_end(wanted, state, end, file)
+    return ExitCode.NOT_READY if end.left and end.result == "complete" else _EXIT_CODES[end.result]
+
+
+class PilotCommands:
+    """Runs commands of `trn` in the folder of the pilot's file, and stores its state."""
+
+    def __init__(
+        self, pilot: PilotFile, state: PilotState, folder: Path, options: dict[str, tuple[str, ...]], *, yes: bool
+    ) -> None:
+        self._pilot, self._state, self._folder, self._options = pilot, state, folder, options
+        self._confirmed = yes
+
+    def run(self, step: Step, job: str, seconds: float | None) -> StepEnd:
+        lists = {"plan": self._options.get(step.side, ()), "grace": self._grace(step.side)}
+        words = _words(self._pilot, step, job, lists)
+        process = subprocess.Popen(
+            [sys.executable, "-c", _CODE, *words],
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if step.writes is not None else None,
+            text=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            output = _ended(process)
+            return StepEnd(exit_code=process.returncode, output=output, late=True)
+        except KeyboardInterrupt:
+            # The terminal has sent it to the command as well.
+            with finish_before_exit():
+                output = _ended(process)
+            return StepEnd(exit_code=INTERRUPTED_CODE, output=output)
+        return StepEnd(exit_code=process.returncode, output=output or "")
+
+    def _grace(self, side: str) -> tuple[str, ...]:
+        """No notice before the end if the job is over: it has nothing to save."""
+        followed = self._state.steps.get(f"{side} follow", {}).get("exit_code")
+        return ("--grace", "0") if followed in _OVER else ()
+
+    def save(self, state: PilotState, step: Step | None, output: str) -> None:
+        """Replaces files as a whole, so that a kill leaves the one before."""
+        place = self._folder / self._pilot.folder
+        if step is not None and step.writes:
+            _replace(place / step.writes, output)
+        _replace(place / _STATE, state.to_json())
+
+    def confirm(self) -> bool:
+        if not self._confirmed:
+            rows = [
+                (side, _usd(hourly), f"{self._pilot.hours} h", _usd(hourly * self._pilot.hours))
+                for side, hourly in self._state.hourly.items()
+            ]
+            console().print(table(["Cluster", "Per hour", "At most", "Cost"], rows, right=["Per hour", "Cost"]))
+            say(f"Budget: {_usd(self._pilot.budget_usd)}. List prices, before tax and discounts.")
+            self._confirmed = click.confirm(question("\nDeploy and run?"))
+        return self._confirmed
+
+
+def _ended(process: "subprocess.Popen[str]") -> str:
+    try:
+        output, _ = process.communicate(timeout=_ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+    return output or ""
+
+
+def _usd(amount: float) -> str:
+    return dollars(Decimal(str(amount)))
+
+
+def _words(pilot: PilotFile, step: Step, job: str, lists: Mapping[str, Sequence[str]]) -> list[str]:
+    """The arguments of `trn`. lists: what stands for a whole placeholder."""
+    values = {
+        "code": pilot.code or "",
+        "fail_on": pilot.fail_on,
+        "hours": str(pilot.hours),
+        "job_file": pilot.job,
+        "job": job,
+        "folder": pilot.folder,
+    }
+    words: list[str] = []
+    for argument in step.arguments:
+        words += lists[argument[1:-1]] if argument[1:-1] in lists else [argument.format(**values)]
+    return words
+
+
+def _replace(file: Path, text: str) -> None:
+    new = file.with_name(f".{file.name}.new")
+    new.write_text(text, encoding="utf-8")
+    os.replace(new, file)  # noqa: PTH105 - Path.replace does the same
+
+
+def _read(file: Path) -> PilotFile:
+    try:
+        return read_pilot_file(file.read_text(encoding="utf-8"), file.absolute().parent)
+    except UnicodeDecodeError as error:
+        raise CliError(f"{file} is not UTF-8.", ExitCode.BAD_INPUT) from error
+    except PilotFileError as error:
+        raise CliError(f"{file}: {error}.", ExitCode.BAD_INPUT) from error
+
+
+def _options(pilot: PilotFile, side: str, folder: Path) -> tuple[str, ...]:
+    """The options that name the cluster of a side. Raises CliError for a plan of the other kind, and PlanError."""
+    plan = _plan(pilot, side, folder)
+    if plan.type.is_gpu != (side == GPU):
+        raise CliError(f"The plan of the {side} side has {plan.instance_type}.", ExitCode.BAD_INPUT)
+    if side == GPU:
+        other = next(_plan(pilot, one, folder) for one in pilot.sides if one != GPU)
+        if (plan.cluster_name, plan.region) == (other.cluster_name, other.region):
+            raise CliError(
+                f"Both sides are the cluster {plan.cluster_name}: name them differently.", ExitCode.BAD_INPUT
+            )
+    named = ("--file", pilot.sides[side])
+    if plan.pilot.ends is not None:
+        return named
+    return (*named, "-c", f"trn:ends={pilot.hours}h", "-c", "trn:ends_action=destroy")
+
+
+def _plan(pilot: PilotFile, side: str, folder: Path) -> Plan:
+    return plan_from_file(folder / pilot.sides[side], ())
+
+
+def digest_of(pilot: PilotFile, file: Path) -> str:
+    """Of the pilot's file, its plans and its job."""
+    found = sha256()
+    for path in (file, *(file.parent / one for one in (*pilot.sides.values(), pilot.job))):
+        found.update(sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def _stored(pilot: PilotFile, file: Path) -> PilotState | None:
+    """The state of an earlier run. Raises CliError if it is not of these files."""
+    stored = file.absolute().parent / pilot.folder / _STATE
+    if not stored.exists():
+        return None
+    try:
+        state = PilotState.from_json(stored.read_text(encoding="utf-8"))
+    except (ValueError, LookupError, TypeError) as error:
+        raise CliError(f"{stored} is not the state of a pilot: {error}.", ExitCode.BAD_INPUT) from error
+    if state.digest != digest_of(pilot, file):
+        billed = [side for side in pilot.sides if state.is_billed(side)]
+        first = f"run `trn destroy` for {' and '.join(billed)}, then " if billed else ""
+        message = f"{file}, a plan or the job changed since {stored} was written: {first}name another folder in {file}."
+        raise CliError(message, ExitCode.BAD_INPUT)
+    return state
+
+
+def _show_steps(pilot: PilotFile, state: PilotState | None, options: dict[str, tuple[str, ...]]) -> None:
+    rows: list[tuple[str, str, str]] = []
+    for step in steps_of(pilot):
+        words = _words(pilot, step, "JOB", {"plan": options.get(step.side, ()), "grace": ()})
+        rows.append((step.key, _state_of(step, state), f"trn {shlex.join(words)}"))
+    console().print(table(["Step", "State", "Command"], rows, wrapping=["Command"]))
+
+
+def _state_of(step: Step, state: PilotState | None) -> str:
+    stored = state.steps.get(step.key) if state else None
+    if stored is None:
+        return ""
+    code = f" ({stored['exit_code']})" if stored.get("exit_code") else ""
+    return f"{stored['state']}{code}"
+
+
+def _show_end(pilot: PilotFile, state: PilotState, end: PilotEnd, file: Path) -> None:
+    spent = _usd(round(state.spent(datetime.now(UTC)), 2))
+    say(f"\nSpent, by the estimate: {spent} of {_usd(pilot.budget_usd)}. Evidence: {file.parent / pilot.folder}")
+    if end.why:
+        say(f"Stopped: {end.why}.")
+    if end.left:
+        say(f"May still be billed: the cluster of the {' and the '.join(end.left)} side. Run `trn pilot {file}` again.")
+    else:
+        say("Nothing of the pilot is billed.")
+    if end.result not in ("complete", "declined") and not end.left:
+        say(f"To continue: trn pilot {file}")

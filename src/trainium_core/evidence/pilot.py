@@ -1,0 +1,309 @@
+"""Runs the steps of a pilot: looks first, money only after a confirmation, and an end whatever happens."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from trainium_core.evidence.pilot_file import PilotFile, Step, steps_of
+from trainium_wire.formats import time_text
+
+SCHEMA = "trainium-pilot-state/1"
+DONE, FAILED, BEGUN = "done", "failed", "begun"
+UNKNOWN_CODE, INTERRUPTED_CODE = 3, 130
+END_HOURS = 0.5
+"""Kept of the budget for the end of a cluster."""
+
+_HOUR = 3600
+Result = Literal["complete", "stopped", "unknown", "declined", "interrupted"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepEnd:
+    """How a command ended. output: what it printed, if that was kept. late: it was ended after its time."""
+
+    exit_code: int
+    output: str = ""
+    late: bool = False
+
+
+@dataclass(kw_only=True)
+class PilotState:
+    """What is stored of a pilot, after every change.
+
+    Attributes:
+        digest: Of the pilot's file, its plans and its job.
+        steps: State, times and exit code by the key of a step.
+        billed: Begin and end of each time that a cluster was billed, by side.
+        hourly: Known price of each cluster per hour, in US dollars.
+        jobs: Job IDs by side.
+    """
+
+    digest: str
+    steps: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    billed: dict[str, list[list[str | None]]] = field(default_factory=dict[str, list[list[str | None]]])
+    hourly: dict[str, float] = field(default_factory=dict[str, float])
+    jobs: dict[str, str] = field(default_factory=dict[str, str])
+
+    def to_json(self) -> str:
+        return json.dumps({"schema": SCHEMA, **vars(self)}, indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "PilotState":
+        """Raises ValueError, LookupError or TypeError if it is not one."""
+        stored = json.loads(text)
+        if stored.pop("schema") != SCHEMA:
+            raise ValueError("it has another schema")
+        return cls(**stored)
+
+    def is_done(self, step: Step) -> bool:
+        return self.steps.get(step.key, {}).get("state") == DONE
+
+    def spent(self, now: datetime) -> float:
+        """US dollars by the estimated price per hour. A cluster that has not ended is billed until now."""
+        total = 0.0
+        for side, times in self.billed.items():
+            for begin, end in times:
+                seconds = ((_time(end) if end else now) - _time(str(begin))).total_seconds()
+                total += max(0.0, seconds) / _HOUR * self.hourly.get(side, 0.0)
+        return total
+
+    def is_billed(self, side: str) -> bool:
+        """Whether a cluster was deployed, and not yet destroyed."""
+        return bool(self.billed.get(side)) and self.billed[side][-1][1] is None
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outside:
+    """What a pilot needs from outside. KeyboardInterrupt and the exit code 130 of a step end what is billed.
+
+    Attributes:
+        run: Runs a step with a limit in seconds, or without one, given the job of its side.
+        save: Stores the state, and the output of a step if there is one.
+        confirm: Asks whether money may be spent, once.
+        say: Shows a line.
+        now: The time.
+    """
+
+    run: Callable[[Step, str, float | None], StepEnd]
+    save: Callable[[PilotState, Step | None, str], None]
+    confirm: Callable[[], bool]
+    say: Callable[[str], None]
+    now: Callable[[], datetime]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PilotEnd:
+    """How the pilot ended. why: empty if it is complete. left: clusters that may still be billed."""
+
+    result: Result
+    why: str = ""
+    left: tuple[str, ...] = ()
+
+
+class _StopError(Exception):
+    def __init__(self, result: Result, why: str) -> None:
+        super().__init__(why)
+        self.result: Result = result
+        self.why = why
+
+
+class Pilot:
+    """A pilot and its state. `run` continues it where it stopped."""
+
+    def __init__(self, pilot: PilotFile, state: PilotState, outside: Outside) -> None:
+        self._pilot, self._state, self._outside = pilot, state, outside
+        self._steps = steps_of(pilot)
+
+    def run(self) -> PilotEnd:
+        """Run the steps that are left. Clusters that were billed end, unless the process is killed."""
+        stop: _StopError | None = None
+        try:
+            self._look()
+            for side in self._pilot.sides:
+                self._run_side(side)
+        except _StopError as error:
+            stop = error
+        except KeyboardInterrupt:
+            stop = _StopError("interrupted", "interrupted")
+        for step in self._of("report"):
+            self._execute(step, None)
+        left = tuple(side for side in self._pilot.sides if self._state.is_billed(side))
+        if stop is None:
+            return PilotEnd(result="complete", left=left)
+        return PilotEnd(result=stop.result, why=stop.why, left=left)
+
+    def _of(self, *kinds: str, side: str | None = None) -> Sequence[Step]:
+        return [step for step in self._steps if step.kind in kinds and side in (None, step.side)]
+
+    def _look(self) -> None:
+        """Everything that costs nothing. Raises _StopError unless the budget covers all sides."""
+        for step in self._of("look"):
+            if not self._state.is_done(step):
+                self._require(step, None)
+        needed = sum(self._state.hourly[side] * self._pilot.hours for side in self._pilot.sides)
+        if needed > self._pilot.budget_usd:
+            why = f"{self._pilot.hours} hours of each cluster cost ${needed:,.2f}, and the budget is "
+            why += f"${self._pilot.budget_usd:,.2f}: lower hours, or raise budget_usd"
+            raise _StopError("stopped", why)
+
+    def _run_side(self, side: str) -> None:
+        """Deploy a cluster, run the job, and end the cluster. Raises _StopError if something failed, after its end."""
+        steps = self._of("billed", "evidence", "end", side=side)
+        if all(self._state.is_done(step) for step in steps if step.kind != "evidence"):
+            return
+        if not self._state.is_billed(side):
+            # Its cluster ended early, or never began: from the beginning.
+            for step in steps:
+                self._state.steps.pop(step.key, None)
+            self._state.jobs.pop(side, None)
+            if not self._outside.confirm():
+                raise _StopError("declined", "not confirmed")
+            self._state.billed.setdefault(side, []).append([time_text(self._outside.now()), None])
+            self._save()
+        stop: _StopError | None = None
+        billed = self._of("billed", side=side)
+        is_ending = any(step.key in self._state.steps for step in self._of("end", side=side))
+        try:
+            if is_ending and not all(map(self._state.is_done, billed)):
+                raise _StopError("stopped", f"the {side} side had ended early")
+            for step in billed:
+                if not self._state.is_done(step):
+                    self._require(step, self._seconds_left(side))
+        except _StopError as error:
+            stop = error
+        except KeyboardInterrupt:
+            stop = _StopError("interrupted", "interrupted")
+        if stop:
+            self._outside.say(f"{stop.why}: ending the cluster of the {side} side.")
+        self._end_side(side, stop)
+
+    def _end_side(self, side: str, stop: _StopError | None) -> None:
+        """Keep what is known, and end the cluster. Raises `stop`, or _StopError if the cluster may still be billed."""
+        try:
+            for step in self._of("evidence", side=side):
+                if stop and stop.result == "interrupted":
+                    break
+                if not self._state.is_done(step) and (side in self._state.jobs or "{job}" not in step.arguments):
+                    self._execute(step, None)
+                    if self._state.steps[step.key]["exit_code"] == INTERRUPTED_CODE:
+                        stop = _StopError("interrupted", f"{step.key} was interrupted")
+        except KeyboardInterrupt:
+            stop = _StopError("interrupted", "interrupted")
+        ended = [self._execute(step, None) for step in self._of("end", side=side)]
+        if all(ended):
+            self._state.billed[side][-1][1] = time_text(self._outside.now())
+            self._save()
+        elif stop is None:
+            stop = _StopError("unknown", f"unknown whether everything of the {side} side is gone")
+        if stop:
+            raise stop
+
+    def _seconds_left(self, side: str) -> float:
+        """Until the cluster has to end, by the hours and the budget. Raises _StopError if that is now."""
+        now = self._outside.now()
+        begun = _time(str(self._state.billed[side][-1][0]))
+        by_hours = self._pilot.hours * _HOUR - (now - begun).total_seconds()
+        hourly = self._state.hourly[side]
+        by_budget = (
+            ((self._pilot.budget_usd - self._state.spent(now)) / hourly - END_HOURS) * _HOUR if hourly else by_hours
+        )
+        left = min(by_hours, by_budget)
+        if left <= 0:
+            raise _StopError("stopped", self._over(side, budget=by_budget < by_hours))
+        return left
+
+    def _over(self, side: str, *, budget: bool) -> str:
+        if budget:
+            return f"the budget of ${self._pilot.budget_usd:,.2f} is spent, apart from the end of the cluster"
+        return f"the {self._pilot.hours} hours of the {side} side are over"
+
+    def _require(self, step: Step, seconds: float | None) -> None:
+        """Raises _StopError if the step fails."""
+        if self._adopt(step) or self._execute(step, seconds):
+            return
+        stored = self._state.steps[step.key]
+        code = stored.get("exit_code")
+        if stored.get("why"):
+            raise _StopError("unknown", f"{step.key}: {stored['why']}")
+        if stored.get("late"):
+            raise _StopError("stopped", f"{step.key} did not end in time: hours or budget are used up")
+        if code == INTERRUPTED_CODE:
+            raise _StopError("interrupted", f"{step.key} was interrupted")
+        result: Result = "unknown" if code == UNKNOWN_CODE else "stopped"
+        raise _StopError(result, f"{step.key} failed with exit code {code}")
+
+    def _adopt(self, step: Step) -> bool:
+        """Whether an earlier process, which was killed, has started the job already."""
+        before = self._state.steps.get(step.key, {})
+        if step.name != "start" or before.get("state") != BEGUN:
+            return False
+        listing = Step(
+            name="jobs", kind="look", side=step.side, arguments=("jobs", "--json", "{plan}"), writes="", passes=(0,)
+        )
+        end = self._outside.run(listing, "", None)
+        if end.exit_code != 0:
+            raise _StopError("unknown", f"unknown whether the job of the {step.side} side was started")
+        begun = str(before["began"])
+        started = [one["job"] for one in json.loads(end.output) if one["job"]["submitted_at"] >= begun]
+        if not started:
+            return False
+        self._state.jobs[step.side] = started[0]["id"]
+        before.update(state=DONE, exit_code=0, ended=time_text(self._outside.now()))
+        self._save()
+        return True
+
+    def _execute(self, step: Step, seconds: float | None) -> bool:
+        """Run a step, and store how it ended. Returns whether it passed."""
+        began = time_text(self._outside.now())
+        self._state.steps[step.key] = {"state": BEGUN, "began": began}
+        self._save()
+        self._outside.say(f"{step.key}: trn {step.arguments[0]}")
+        end = self._run(step, seconds)
+        for _ in range(step.tries - 1):
+            if end.exit_code != UNKNOWN_CODE or end.late:
+                break
+            end = self._run(step, seconds)
+        passed = end.exit_code in step.passes and not end.late
+        why = self._learn(step, end.output) if passed else ""
+        self._state.steps[step.key] = {
+            "state": DONE if passed and not why else FAILED,
+            "began": began,
+            "ended": time_text(self._outside.now()),
+            "exit_code": end.exit_code,
+            **({"late": True} if end.late else {}),
+            **({"why": why} if why else {}),
+        }
+        self._outside.save(self._state, step, end.output)
+        return passed and not why
+
+    def _run(self, step: Step, seconds: float | None) -> StepEnd:
+        return self._outside.run(step, self._state.jobs.get(step.side, ""), seconds)
+
+    def _learn(self, step: Step, output: str) -> str:
+        """Take the price per hour from an estimate, and the job's ID from its start. Returns why there is none."""
+        try:
+            if step.name == "estimate":
+                hourly = hourly_of(json.loads(output))
+                if hourly is None:
+                    return "a price is unknown: name it in a file of trn:prices, see `trn estimate`"
+                self._state.hourly[step.side] = hourly
+            if step.name == "start":
+                self._state.jobs[step.side] = json.loads(output)["job"]["id"]
+        except (ValueError, LookupError, TypeError):
+            return "its output is not the JSON of this version"
+        return ""
+
+    def _save(self) -> None:
+        self._outside.save(self._state, None, "")
+
+
+def hourly_of(estimate: Mapping[str, Any]) -> float | None:
+    """The price per hour in the JSON of `trn estimate`; None if a price is unknown."""
+    total = estimate["totals"]["running_hour"]
+    return None if total["unknown_prices"] else float(total["usd_at_least"])

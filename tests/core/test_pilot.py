@@ -1,0 +1,265 @@
+"""The sequence of a pilot, with commands that only end: whatever happens, nothing stays billed."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_core.evidence.pilot import (
+    BEGUN,
+    DONE,
+    INTERRUPTED_CODE,
+    UNKNOWN_CODE,
+    Outside,
+    Pilot,
+    PilotEnd,
+    PilotState,
+    StepEnd,
+)
+from trainium_core.evidence.pilot_file import PilotFile, PilotFileError, Step, read_pilot_file, steps_of
+
+WANTED = PilotFile(plan="cdk.json", job="job.toml", budget_usd=1000, hours=8, code=".", baseline="gpu/cdk.json")
+KEYS = [step.key for step in steps_of(WANTED)]
+BILLED = ("deploy", "start", "follow")
+NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
+
+
+class KilledError(BaseException):
+    """The process is gone: nothing after it runs."""
+
+
+class World:
+    """Commands that take an hour each if billed, and what they leave. running: the sides whose cluster exists."""
+
+    def __init__(self, ends: Callable[[str, int], int] = lambda _key, _times: 0, hourly: float = 40) -> None:
+        self.now, self.calls, self.running, self.jobs = NOON, list[str](), set[str](), list[dict[str, str]]()
+        self.stored, self.limits, self.asked = "", dict[str, float | None](), 0
+        self._ends, self._hourly = ends, hourly
+        self.before: Callable[[str], None] = lambda _key: None
+        self.after: Callable[[str], None] = lambda _key: None
+        self.minutes = {"deploy": 30, "follow": 60}
+        self.unknown_price_of = ""
+        self.agrees = True
+
+    def run(self, step: Step, job: str, seconds: float | None) -> StepEnd:
+        self.before(step.key)
+        self.calls.append(step.key)
+        self.limits[step.key] = seconds
+        code = self._ends(step.key, self.calls.count(step.key))
+        spent = timedelta(minutes=self.minutes.get(step.name, 0))
+        late = seconds is not None and spent.total_seconds() > seconds
+        self.now += timedelta(seconds=seconds) if late and seconds is not None else spent
+        if step.name == "deploy":
+            self.running.add(step.side)
+        if step.name == "destroy" and code == 0:
+            self.running.discard(step.side)
+        if step.name == "start" and code == 0:
+            self.jobs.insert(0, {"id": f"job-{len(self.jobs)}", "submitted_at": f"{self.now:%Y-%m-%dT%H:%M:%SZ}"})
+        assert job or "{job}" not in step.arguments
+        self.after(step.key)
+        return StepEnd(exit_code=code, output=self._output(step), late=late)
+
+    def _output(self, step: Step) -> str:
+        if step.name == "estimate":
+            unknown = int(step.side == self.unknown_price_of)
+            return json.dumps({"totals": {"running_hour": {"usd_at_least": self._hourly, "unknown_prices": unknown}}})
+        if step.name == "jobs":
+            return json.dumps([{"job": job} for job in self.jobs])
+        return json.dumps({"job": self.jobs[0]}) if step.name == "start" and self.jobs else ""
+
+    def save(self, state: PilotState, _step: Step | None, _output: str) -> None:
+        self.stored = state.to_json()
+
+    def confirm(self) -> bool:
+        self.asked += 1
+        return self.agrees
+
+    def pilot(self, wanted: PilotFile = WANTED) -> PilotEnd:
+        """Run a process of `trn pilot`, which knows what is stored."""
+        state = PilotState.from_json(self.stored) if self.stored else PilotState(digest="")
+        outside = Outside(
+            run=self.run, save=self.save, confirm=self.confirm, say=lambda _line: None, now=lambda: self.now
+        )
+        return Pilot(wanted, state, outside).run()
+
+
+def test_every_step_runs_once_in_order() -> None:
+    world = World()
+    assert world.pilot() == PilotEnd(result="complete")
+    assert world.calls == KEYS
+    assert world.running == set()
+    assert world.pilot() == PilotEnd(result="complete")
+    assert world.calls == [*KEYS, "report"]
+
+
+def test_money_is_spent_only_after_everything_that_costs_nothing() -> None:
+    world = World()
+    world.agrees = False
+    end = world.pilot()
+    assert (end.result, world.calls) == ("declined", [*KEYS[: KEYS.index("trainium deploy")], "report"])
+    assert world.asked == 1
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_killed_pilot_continues_at_its_step(key: str, moment: str) -> None:
+    """Killed before a command, or after it and before its end was stored: no job is started twice."""
+    world, killed = World(), list[str]()
+
+    def kill(now: str) -> None:
+        if now == key and not killed:
+            killed.append(now)
+            raise KilledError
+
+    setattr(world, moment, kill)
+    with pytest.raises(KilledError):
+        world.pilot()
+    before = len(world.calls)
+    assert world.pilot().result == "complete"
+    assert world.running == set()
+    assert set(world.calls) - {"trainium jobs", "gpu jobs"} == set(KEYS)
+    assert len(world.jobs) == 2
+    repeated = [one for one in world.calls[before:] if one in world.calls[:before]]
+    if key not in ("trainium destroy", "trainium audit", "gpu destroy", "gpu audit"):
+        assert set(repeated) <= {key}
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("code", [1, UNKNOWN_CODE, INTERRUPTED_CODE])
+def test_failure_of_any_step_leaves_nothing_billed(key: str, code: int) -> None:
+    world = World(lambda step, times: code if step == key and times <= 3 else 0)
+    end = world.pilot()
+    side, _, name = key.rpartition(" ")
+    if name == "destroy":
+        assert end.left == (side,)
+        assert end.result != "complete"
+    else:
+        assert world.running == set()
+    if name in BILLED:
+        assert end.result != "complete"
+        assert world.calls.index(f"{side} destroy") > world.calls.index(key)
+    # Run again until it is complete: a step that failed is repeated, with a cluster of its own.
+    for _ in range(5):
+        if world.pilot().result == "complete":
+            break
+    assert world.running == set()
+    assert world.pilot() == PilotEnd(result="complete")
+
+
+def test_failed_trainium_side_spends_nothing_on_gpus() -> None:
+    world = World(lambda key, _times: int(key == "trainium follow"))
+    end = world.pilot()
+    assert (end.result, end.why) == ("stopped", "trainium follow failed with exit code 1")
+    assert "gpu deploy" not in world.calls
+    assert world.calls[-3:] == ["trainium destroy", "trainium audit", "report"]
+
+
+def test_budget_has_to_cover_every_side_before_anything_is_deployed() -> None:
+    world = World(hourly=100)
+    end = world.pilot()
+    assert end.result == "stopped"
+    assert "8 hours of each cluster cost $1,600.00, and the budget is $1,000.00" in end.why
+    assert world.asked == 0
+
+
+def test_unknown_price_spends_nothing() -> None:
+    world = World()
+    world.unknown_price_of = "gpu"
+    end = world.pilot()
+    assert (end.result, "a price is unknown" in end.why, world.asked) == ("unknown", True, 0)
+
+
+@pytest.mark.parametrize(("hours", "budget", "why"), [(8, 650, "budget"), (2, 1000, "hours")])
+def test_cluster_ends_at_the_budget_or_the_hours(hours: int, budget: int, why: str) -> None:
+    wanted = PilotFile(plan="p", job="j", budget_usd=budget, hours=hours)
+    world = World(hourly=80)
+    world.minutes = {"deploy": 30, "follow": 10_000}
+    end = world.pilot(wanted)
+    assert (end.result, end.left) == ("stopped", ())
+    assert "did not end in time: hours or budget" in end.why
+    assert world.calls[-3:] == ["trainium destroy", "trainium audit", "report"]
+    state = PilotState.from_json(world.stored)
+    assert state.spent(world.now) <= budget - (40 if why == "budget" else 0)
+    assert (world.now - NOON).total_seconds() <= hours * 3600
+
+
+def test_cluster_that_was_left_for_days_is_ended_at_once() -> None:
+    world = World()
+
+    def kill(key: str) -> None:
+        if key == "trainium follow" and world.now < NOON + timedelta(days=1):
+            raise KilledError
+
+    world.before = kill
+    with pytest.raises(KilledError):
+        world.pilot()
+    world.now += timedelta(days=3)
+    end = world.pilot()
+    assert (end.result, world.running) == ("stopped", set())
+    assert "trainium follow" not in world.calls
+
+
+def test_interruption_between_steps_ends_the_cluster() -> None:
+    world = World()
+    interrupted: list[str] = []
+
+    def interrupt(key: str) -> None:
+        if key == "trainium nodes" and not interrupted:
+            interrupted.append(key)
+            raise KeyboardInterrupt
+
+    world.before = interrupt
+    assert world.pilot().result == "interrupted"
+    assert world.running == set()
+
+
+@given(codes=st.dictionaries(st.sampled_from(KEYS), st.sampled_from([1, 2, UNKNOWN_CODE, INTERRUPTED_CODE])))
+def test_no_cluster_is_left_unless_its_end_failed(codes: dict[str, int]) -> None:
+    world = World(lambda key, _times: codes.get(key, 0))
+    end = world.pilot()
+    failed_ends = {key.split()[0] for key, code in codes.items() if code and key.split()[-1] in ("destroy", "audit")}
+    assert world.running <= failed_ends
+    assert world.running <= set(end.left)
+    if end.result == "complete":
+        assert not end.left
+    state = PilotState.from_json(world.stored)
+    assert all(stored["state"] != BEGUN for stored in state.steps.values())
+
+
+def test_state_survives_its_text() -> None:
+    world = World()
+    world.pilot()
+    state = PilotState.from_json(world.stored)
+    assert state.steps["gpu audit"]["state"] == DONE
+    assert state.to_json() == world.stored
+    with pytest.raises(ValueError, match="another schema"):
+        PilotState.from_json(world.stored.replace("state/1", "state/2"))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("plan = 1", "job is missing"),
+        ('plan = "cdk.json"\njob = "j"\nbudget_usd = 5\nhours = 0', "hours: got 0"),
+        ('plan = "cdk.json"\njob = "j"\nbudget_usd = 0\nhours = 1', "budget_usd: got 0"),
+        ('plan = "cdk.json"\njob = "j"\nbudget_usd = true\nhours = 1', "budget_usd: got True"),
+        ('plan = "cdk.json"\njob = "j"\nbudget_usd = 5\nhours = 1', "job: there is no"),
+        ('plan = "plan.json"\njob = "plan.json"\nbudget_usd = 5\nhours = 1', "is not a cdk.json"),
+        ("mine = 1", "mine is not a key of a pilot"),
+        ("plan =", "it is not TOML"),
+    ],
+)
+def test_invalid_file_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "cdk.json").write_text("{}")
+    (tmp_path / "plan.json").write_text("{}")
+    with pytest.raises(PilotFileError, match=says):
+        read_pilot_file(text, tmp_path)
+
+
+def test_pilot_without_code_and_baseline_has_fewer_steps() -> None:
+    keys = [step.key for step in steps_of(PilotFile(plan="p", job="j", budget_usd=1, hours=1))]
+    assert keys == [key for key in KEYS if key != "assess" and not key.startswith("gpu")]
