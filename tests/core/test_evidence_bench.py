@@ -11,6 +11,7 @@ from tests.core.job_bucket import JOB
 from trainium_core.evidence.bench import MeasuredRun, SidePrices, measured_run, side_record, with_ratios
 from trainium_core.evidence.bench_file import BenchFile, BenchFileError, gate_of, read_bench_file, seeded
 from trainium_core.evidence.fidelity import FidelityError, logits_fidelity, loss_fidelity
+from trainium_core.evidence.imports import Imported
 from trainium_core.evidence.record import COMPARABLE, Hardware, Metric, Record, Software, Tool, read_record, record_text
 from trainium_core.evidence.steps import steps_of
 from trainium_core.jobs.follow import LogLine
@@ -186,6 +187,32 @@ def test_ratio_of_different_workloads_is_never_a_number(spec: BenchFile) -> None
     [found] = compared(replace(spec, sides=sides), hardware=replace(HARDWARE, type="p5.4xlarge"))[0].comparable
     assert found.verdict == "not comparable: tuned (not stated by lm-gpu)"
     assert {ratio.value for ratio in found.ratios.values()} == {None}
+
+
+def served(spec: BenchFile, tokens: float) -> MeasuredRun:
+    metrics = {
+        "output_tokens_per_second": Metric(value=tokens, unit="tokens/s", origin="imported", source="vllm"),
+        "request_seconds_p99": Metric(value=None, unit="s", why_null="p99 of 9 samples"),
+    }
+    files = tuple(Imported(tool="vllm", metrics=metrics, warnings=("1 failed",)).named(name) for name in ("c1", "c8"))
+    return measured_run(ended(), (), spec, 1, files)
+
+
+def test_results_of_other_tools_have_costs_and_ratios(spec: BenchFile) -> None:
+    runs = {0: [served(spec, 1000)] * 3, 1: [served(spec, 500)] * 3}
+    records = [
+        record_of(spec, runs[0]),
+        record_of(spec, runs[1], 1, of_side="gpu", hardware=replace(HARDWARE, type="p5.4xlarge")),
+    ]
+    first, _ = with_ratios(records, {record.id: runs[at] for at, record in enumerate(records)})
+    assert first.metrics["c8.usd_per_million_output_tokens_paid"].value == pytest.approx(1)
+    assert "tokens_per_second" not in first.metrics
+    assert first.metrics["c1.request_seconds_p99"].why_null == "p99 of 9 samples"
+    assert first.metrics["c1.output_tokens_per_second"].origin == "imported"
+    [compared] = first.comparable
+    assert compared.ratios["c1.output_tokens_per_second"].value == pytest.approx(2)
+    assert compared.ratios["c8.usd_per_million_output_tokens_list"].value == pytest.approx(0.5)
+    assert first.warnings == ("1 failed",)
 
 
 @pytest.mark.parametrize(

@@ -224,11 +224,15 @@ def _lines(engine: JobEngine, state: JobState) -> list[LogLine]:
 
 
 def _results(side: _Side, state: JobState, place: Path) -> Sequence[Imported]:
-    """What other tools wrote into the outputs of the job. Raises CliError for a file that is missing or unknown."""
+    """What other tools wrote into the outputs of the job, of several files with the file in the names of metrics.
+
+    Raises CliError for a file that is missing or unknown.
+    """
     found: list[Imported] = []
     for name in side.side.results:
         try:
-            found.append(read_results(_fetched(side.engine, state, name, place).read_text(encoding="utf-8")))
+            one = read_results(_fetched(side.engine, state, name, place).read_text(encoding="utf-8"))
+            found.append(one if len(side.side.results) == 1 else one.named(Path(name).stem))
         except (ImportFileError, UnicodeDecodeError) as error:
             raise CliError(f"{name} of {state.job.id}: {error}.", ExitCode.NOT_READY) from error
     return found

@@ -31,12 +31,14 @@ USD_PAID, USD_LIST = "usd_per_million_tokens_paid", "usd_per_million_tokens_list
 
 _PERCENTILES = (0.50, 0.95, 0.99)
 _HOUR, _MILLION = 3600, 1e6
+_RATE = "_per_second"
+_OUTPUT_TOKENS = "output_tokens_per_second"
 _COST_FORMULA = "USD per hour / 3600 / tokens per second x 1,000,000"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRun:
-    """One run. samples: seconds per step. rates: one value of the run by metric."""
+    """One run. samples: seconds per step. rates: what it did per second, by metric, also as other tools measured it."""
 
     run: Run
     samples: tuple[float, ...] = ()
@@ -65,17 +67,24 @@ def measured_run(
         return MeasuredRun(run=_run(state, (), seed, f"the job did not succeed: {reason}"))
     if len(state.attempts) > 1:
         return MeasuredRun(run=_run(state, (), seed, f"it was restarted {len(state.attempts) - 1} times"))
+    rates = {
+        name: metric.value
+        for one in imported
+        for name, metric in one.metrics.items()
+        if name.endswith(_RATE) and metric.value is not None
+    }
     if not steps and imported:
-        return MeasuredRun(run=_run(state, (), seed, None), imported=imported, why_no_rates="the job prints no steps")
+        run = _run(state, (), seed, None)
+        return MeasuredRun(run=run, rates=rates, imported=imported, why_no_rates="the job prints no steps")
     found = counted(steps, file.steps, file.warmup_steps)
     if not found:
         why = f"it has no {file.steps} steps in a row after the warm-up" if steps else "it prints no progress lines"
         return MeasuredRun(run=_run(state, (), seed, why), imported=imported)
     run = _run(state, found, seed, None, losses=steps)
     if any(step.seconds is None or step.seconds <= 0 for step in found):
-        return MeasuredRun(run=run, imported=imported, why_no_rates=NO_SECONDS)
+        return MeasuredRun(run=run, rates=rates, imported=imported, why_no_rates=NO_SECONDS)
     seconds = [step.seconds or 0.0 for step in found]
-    rates = {STEPS_PER_SECOND: sum(step.steps for step in found) / sum(seconds)}
+    rates[STEPS_PER_SECOND] = sum(step.steps for step in found) / sum(seconds)
     if run.tokens:
         rates[TOKENS_PER_SECOND] = run.tokens / sum(seconds)
     is_each = all(step.steps == 1 for step in found)
@@ -185,20 +194,30 @@ def _metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[
             name = f"step_seconds_p{100 * quantile:g}"
             no_samples = why if why != few else "the progress lines report several steps each"
             yield name, percentile(samples, quantile, "s") if samples else unknown("s", no_samples)
-        yield from _costs(used, prices, why)
+        yield from _costs(TOKENS_PER_SECOND, used, prices, why)
     yield from _imported(used)
+    for rate in sorted({name for one in used for name in one.rates if name.endswith(_OUTPUT_TOKENS)}):
+        yield from _costs(rate, used, prices, "not all runs have it")
 
 
-def _costs(runs: Sequence[MeasuredRun], prices: SidePrices, why: str) -> Iterator[tuple[str, Metric]]:
-    unit = "USD per million tokens"
-    rates = [one.rates[TOKENS_PER_SECOND] for one in runs if TOKENS_PER_SECOND in one.rates]
-    for name, usd in ((USD_PAID, prices.paid), (USD_LIST, prices.list)):
+def _cost_names(rate: str) -> tuple[str, str]:
+    """The names of what a million tokens cost, as paid and by list price, at a rate of tokens."""
+    if rate == TOKENS_PER_SECOND:
+        return USD_PAID, USD_LIST
+    prefix = f"{rate.removesuffix(_OUTPUT_TOKENS)}usd_per_million_output_tokens"
+    return f"{prefix}_paid", f"{prefix}_list"
+
+
+def _costs(rate: str, runs: Sequence[MeasuredRun], prices: SidePrices, why: str) -> Iterator[tuple[str, Metric]]:
+    unit = "USD per million tokens" if rate == TOKENS_PER_SECOND else "USD per million output tokens"
+    rates = [one.rates[rate] for one in runs if one.rates.get(rate)]
+    for name, usd in zip(_cost_names(rate), (prices.paid, prices.list), strict=True):
         if usd is None:
             yield name, unknown(unit, prices.why_unknown or "the price is unknown")
         elif len(rates) < len(runs) or not rates:
             yield name, unknown(unit, why)
         else:
-            metric = mean_of_runs([usd / _HOUR / rate * _MILLION for rate in rates], unit)
+            metric = mean_of_runs([usd / _HOUR / one * _MILLION for one in rates], unit)
             of_price = {"source": prices.source, "date": prices.date}
             known = replace(metric, origin=DERIVED, method=f"{_COST_FORMULA}; {metric.method}", **of_price)
             yield name, metric if metric.value is None else known
@@ -236,25 +255,25 @@ def _compared(
 ) -> Comparability:
     found = comparable(record, other, of_cost=False)
     of_cost = comparable(record, other).verdict
+    rates = {name for name in record.metrics if name.endswith(_RATE)}
+    costs = {name: rate for rate in rates if rate.endswith("tokens_per_second") for name in _cost_names(rate)}
     ratios: dict[str, Metric] = {}
-    for name in (
-        record.metrics.keys() & other.metrics.keys() & {TOKENS_PER_SECOND, STEPS_PER_SECOND, USD_PAID, USD_LIST}
-    ):
-        verdict = of_cost if name == USD_PAID else found.verdict
-        null = next((one.metrics[name].why_null for one in (record, other) if one.metrics[name].value is None), None)
-        if verdict != COMPARABLE:
-            ratios[name] = unknown("ratio", verdict)
-        elif null is not None:
-            ratios[name] = unknown("ratio", null)
-        else:
-            formula = f"{name} of {record.id} / {name} of {other.id}"
-            ratios[name] = ratio_of_runs(_values(record, name, runs), _values(other, name, others), formula)
-    return replace(found, ratios=dict(sorted(ratios.items())))
+    for name, rate in sorted(({rate: rate for rate in rates} | costs).items()):
+        metrics = [one.metrics[name] for one in (record, other) if name in one.metrics]
+        null = next((one.why_null for one in metrics if one.value is None), None)
+        verdict = of_cost if name.endswith("_paid") else found.verdict
+        if len(metrics) < 2:
+            continue
+        if verdict != COMPARABLE or null is not None:
+            ratios[name] = unknown("ratio", verdict if verdict != COMPARABLE else null or "a side has no value")
+            continue
+        ours, theirs = (_values(one, name, rate, its) for one, its in ((record, runs), (other, others)))
+        ratios[name] = ratio_of_runs(ours, theirs, f"{name} of {record.id} / {name} of {other.id}")
+    return replace(found, ratios=ratios)
 
 
-def _values(record: Record, name: str, runs: Sequence[MeasuredRun]) -> list[float]:
+def _values(record: Record, name: str, rate: str, runs: Sequence[MeasuredRun]) -> list[float]:
     """One value per run. A cost is in proportion to the seconds per token."""
-    rate = TOKENS_PER_SECOND if name in (USD_PAID, USD_LIST) else name
     rates = [one.rates[rate] for one in runs if one.run.excluded is None]
     if rate == name:
         return rates

@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from trainium_core.evidence.record import IMPORTED, Metric, unknown
@@ -46,6 +46,10 @@ class Imported:
     metrics: Metrics
     workload: Mapping[str, Any] = field(default_factory=dict[str, Any])
     warnings: tuple[str, ...] = ()
+
+    def named(self, name: str) -> "Imported":
+        """With names of metrics that begin with the name of the file."""
+        return replace(self, metrics={f"{name}.{key}": metric for key, metric in self.metrics.items()})
 
 
 def read_results(text: str) -> Imported:
@@ -168,7 +172,7 @@ def _vllm_bench(text: str) -> Imported:
         ("itl", "inter_token_seconds", None),
         ("e2el", "request_seconds", "latencies"),
     ):
-        drawn = _of_successes(raw, samples) if samples else []
+        drawn: Sequence[float] = _of_successes(raw, samples) if samples else ()
         if drawn:
             for one in PERCENTILES:
                 found[f"{ours}_p{100 * one:g}"] = percentile(drawn, one, "s", origin=IMPORTED, source=tool)
@@ -183,7 +187,8 @@ def _vllm_bench(text: str) -> Imported:
 
 def _of_successes(raw: Json, samples: str) -> Sequence[float]:
     """One value per request that did not fail; empty in a file without --save-detailed."""
-    values, errors = raw.get(samples) or [], raw.get("errors") or []
+    values: Sequence[float] = raw.get(samples) or []
+    errors: Sequence[str] = raw.get("errors") or []
     return [value for value, error in zip(values, errors, strict=True) if not error]
 
 
