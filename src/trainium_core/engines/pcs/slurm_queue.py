@@ -13,7 +13,9 @@ JOB_USER = "trn-job"
 
 PENDING, STARTING = "PENDING", "CONFIGURING"
 _RESULTS = {"CANCELLED": STOPPED, "TIMEOUT": TIME_LIMIT, "DEADLINE": TIME_LIMIT}
-_ALIVE = (PENDING, STARTING, "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED", "RESIZING", "SIGNALING", "STAGE_OUT")
+_QUEUED = (PENDING, "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
+"""The last two wait until `scontrol release`."""
+_ALIVE = (*_QUEUED, STARTING, "RUNNING", "COMPLETING", "SUSPENDED", "RESIZING", "SIGNALING", "STAGE_OUT")
 _FORMAT = "%j|%i|%T|%r"
 
 
@@ -32,7 +34,7 @@ class SlurmJob:
     @property
     def stage(self) -> str:
         """What the job waits for; empty if it runs."""
-        return {PENDING: "queued", "REQUEUED": "queued", STARTING: "waiting for the nodes"}.get(self.state, "")
+        return "queued" if self.state in _QUEUED else "waiting for the nodes" if self.state == STARTING else ""
 
     @property
     def detail(self) -> str:
