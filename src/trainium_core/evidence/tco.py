@@ -42,6 +42,9 @@ LINE, SWING = "line: ", "swing: "
 """Prefixes of the record's metrics of lines, and of the result at the low or high value of a driver."""
 TOTAL, SAVING, BREAK_EVEN = "total", "saving", "break_even_hours"
 
+_CENT = 0.01
+_LONGEST_HOURS = 1e15
+
 
 @dataclass(frozen=True, kw_only=True)
 class Swing:
@@ -112,15 +115,20 @@ class Tco:
         ported = first.once(self.values) - other.once(self.values)
         yearly = other.recurring(self.values) - first.recurring(self.values)
         hours = self.values[WORK] / self.values[first.key("throughput")] / SECONDS
-        if ported <= 0 <= yearly:
+        if ported <= 0 <= yearly + _CENT:
             return Metric(value=0.0, unit="h", method="the port costs no more than the other side's", origin=DERIVED)
-        if yearly <= 0:
-            return unknown("h", f"never: the same work costs more on {first.name}, by {number(-yearly)} USD a year")
+        if yearly < _CENT:
+            return unknown(
+                "h", f"never: the same work costs no less on {first.name}: {number(-yearly)} USD a year more"
+            )
         formula = (
             f"{number(ported)} USD of engineering / {number(yearly)} USD saved a year without it "
             f"x {number(hours)} h of work a year on {first.name}"
         )
-        return Metric(value=ported / yearly * hours, unit="h", method=formula, origin=DERIVED)
+        paid_after = ported / yearly * hours
+        if paid_after > _LONGEST_HOURS:
+            return unknown("h", f"never: only after more than {_LONGEST_HOURS:.0e} h of work on {first.name}")
+        return Metric(value=paid_after, unit="h", method=formula, origin=DERIVED)
 
     @property
     def swings(self) -> Sequence[Swing]:

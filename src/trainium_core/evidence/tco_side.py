@@ -22,6 +22,8 @@ MONTHS = 12
 
 Values = Mapping[str, float]
 
+_LARGEST_USD = 1e30
+
 
 class TcoError(ValueError):
     """Contradictory inputs. The message is a sentence without a period."""
@@ -68,11 +70,15 @@ class SideCost:
         return {key: driver.value for key, driver in self.drivers.items() if driver.value is not None}
 
     def amount(self, line: Line, values: Values) -> float | None:
-        return line.compute(values) if all(key in values for key in line.uses) else None
+        if not all(key in values for key in line.uses):
+            return None
+        usd = line.compute(values)
+        return usd if usd < _LARGEST_USD else None
 
     def why_unknown(self, line: Line) -> str:
         """The reasons of all unknown drivers of a line."""
-        return "; ".join(dict.fromkeys(self.drivers[key].why_unknown for key in line.uses if key not in self.values))
+        reasons = (self.drivers[key].why_unknown for key in line.uses if key not in self.values)
+        return "; ".join(dict.fromkeys(reasons)) or f"more than {_LARGEST_USD:.0e} USD: check the numbers"
 
     def total(self, values: Values) -> float | None:
         """The sum of all lines; None if one of them is unknown."""
