@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
@@ -11,8 +12,11 @@ from tests.deploy.account import Account, differences, outputs
 from tests.deploy.clock import MovableClock
 from tools.demo.inventory import Inventory
 from trainium_core.engines.pcs.engine import PCS
-from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT
+from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_local.server import Settings
+from trainium_wire.formats import time_text
+from trainium_wire.keys import RECORDS_PREFIX, instance_key, instance_name
+from trainium_wire.node_record import NodeRecord
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +67,22 @@ def test_nodes_fetch_the_version_of_the_script_that_the_group_names(account: Acc
     version = script["scriptSource"]["s3VersionId"]
     text = s3.get_object(Bucket=bucket, Key=key, VersionId=version)["Body"].read()
     assert text.startswith(b"#!/")
+
+
+def test_failed_proofs_beyond_the_limit_end_the_launches(account: Account, found: dict[str, str]) -> None:
+    s3, pcs = account.aws.client("s3"), account.aws.client("pcs")
+    for number in range(3):
+        node = f"i-{number:017x}"
+        record = NodeRecord(instance_id=node, state="failed", time=time_text(datetime.now(UTC)), reason="no device")
+        key = instance_key(RECORDS_PREFIX, instance_name(node, None))
+        s3.put_object(Bucket=found[RECORDS_OUTPUT], Key=key, Body=record.to_json())
+    named = {"clusterIdentifier": found[PCS_CLUSTER_OUTPUT], "computeNodeGroupIdentifier": found[PCS_GROUP_OUTPUT]}
+    deadline = time.monotonic() + 120
+    bounds = {"maxInstanceCount": -1}
+    while bounds["maxInstanceCount"] and time.monotonic() < deadline:
+        time.sleep(0.5)
+        bounds = pcs.get_compute_node_group(**named)["computeNodeGroup"]["scalingConfiguration"]
+    assert bounds == {"minInstanceCount": 0, "maxInstanceCount": 0}
 
 
 def test_ended_pilot_leaves_the_account_unchanged(

@@ -34,6 +34,7 @@ ARNS = {
     "AWS::IAM::Role": "arn:aws:iam::123456789012:role/{}",
     "AWS::Lambda::Function": "arn:aws:lambda:us-west-2:123456789012:function:{}",
     "AWS::Logs::LogGroup": "arn:aws:logs:us-west-2:123456789012:log-group:{}:*",
+    "AWS::PCS::Cluster": "arn:aws:pcs:us-west-2:123456789012:cluster/{}",
     "AWS::PCS::ComputeNodeGroup": "arn:aws:pcs:us-west-2:123456789012:cluster/c/computenodegroup/{}",
     "AWS::S3::Bucket": "arn:aws:s3:::{}",
     "AWS::SNS::Topic": "arn:aws:sns:us-west-2:123456789012:{}",

@@ -39,6 +39,7 @@ class NodeGroupGuard(Construct):
         scope: Construct,
         construct_id: str,
         *,
+        cluster: pcs.CfnCluster,
         group: pcs.CfnComputeNodeGroup,
         cluster_name: str,
         role: iam.IRole,
@@ -49,7 +50,7 @@ class NodeGroupGuard(Construct):
         min_nodes: int,
     ) -> None:
         """
-        group: the compute node group. role: of its nodes. topic: for the notice.
+        group: the compute node group of the cluster. role: of its nodes. topic: for the notice.
         failures: how many nodes may fail within 24 hours. nodes, min_nodes: the bounds that the notice restores.
         """
         super().__init__(scope, construct_id)
@@ -60,7 +61,7 @@ class NodeGroupGuard(Construct):
             timeout_minutes=1,
             environment={
                 "CLUSTER": cluster_name,
-                "CLUSTER_ID": group.cluster_id,
+                "CLUSTER_ID": cluster.attr_id,
                 "GROUP_ID": group.attr_id,
                 "FAILURES": str(failures),
                 "NODES": str(nodes),
@@ -72,7 +73,10 @@ class NodeGroupGuard(Construct):
         )
         allow_reading_records(function, records)
         function.allow(actions=["sns:Publish"], resources=[topic.topic_arn])
-        function.allow(actions=["pcs:GetComputeNodeGroup", "pcs:UpdateComputeNodeGroup"], resources=[group.attr_arn])
+        function.allow(
+            actions=["pcs:GetComputeNodeGroup", "pcs:UpdateComputeNodeGroup"],
+            resources=[cluster.attr_arn, group.attr_arn],
+        )
         function.allow(actions=_READING, resources=["*"])
         justify_wildcard(function, "*", "read-only actions without resources (Service Authorization Reference)")
         self._allow_what_pcs_checks(function, role)

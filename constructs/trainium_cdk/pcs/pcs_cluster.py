@@ -114,6 +114,10 @@ class PcsCluster(Construct):
         self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
         self.pilot = Pilot(self, "Pilot", pilot=plan_pilot(plan), cluster_name=plan.cluster_name, nodes=plan.nodes)
         self.cluster = self._cluster()
+        # On this cluster alone: the answer to a registration holds the key of the cluster.
+        self.role.add_to_principal_policy(
+            iam.PolicyStatement(actions=["pcs:RegisterComputeNodeGroupInstance"], resources=[self.cluster.attr_arn])
+        )
         self.logs = SchedulerLogs(self, "Logs", cluster=self.cluster, cluster_name=plan.cluster_name)
         self._image_id = plan.pcs.image or self._new_image().image_id
         self._user_data = pcs_user_data(self._locations())
@@ -122,6 +126,7 @@ class PcsCluster(Construct):
         self.guard = NodeGroupGuard(
             self,
             "Guard",
+            cluster=self.cluster,
             group=self.group,
             cluster_name=plan.cluster_name,
             role=self.role,
@@ -138,10 +143,7 @@ class PcsCluster(Construct):
     def _role(self) -> iam.IRole:
         role = service_role(self, "Role", "ec2.amazonaws.com", path=_ROLE_PATH)
         allow_sessions(role)
-        role.add_to_principal_policy(
-            iam.PolicyStatement(actions=["pcs:RegisterComputeNodeGroupInstance"], resources=["*"])
-        )
-        without_resources = "actions of Session Manager and the registration with AWS PCS, which support no resources"
+        without_resources = "Session Manager's actions do not support resources (Service Authorization Reference)"
         justify_wildcard(role, "*", without_resources)
         justify(role, checkov={"CKV_AWS_111": without_resources})
         allow_cache(self.cache, role)
