@@ -10,6 +10,7 @@ from tests.stacks.variants import COVERING, VARIANTS
 
 TYPE_UNKNOWN_IN_THE_REGION = "E3628"
 LAGS_BEHIND = {
+    ("p5e.48xlarge", "ap-southeast-2"),
     ("trn1.32xlarge", "ap-south-1"),
     ("trn1.32xlarge", "ap-southeast-2"),
     ("trn1.32xlarge", "ap-southeast-4"),
