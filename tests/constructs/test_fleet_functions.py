@@ -133,4 +133,8 @@ def test_logs_and_jobs_expire_and_records_do_not() -> None:
     buckets = cluster_template().resources("AWS::S3::Bucket")
     (bucket,) = [one["Properties"] for name, one in buckets.items() if "Records" in name]
     rules = bucket["LifecycleConfiguration"]["Rules"]
-    assert {(rule["Prefix"], rule["ExpirationInDays"]) for rule in rules} == {("logs/", 30), ("jobs/", 90), ("inputs/", 90)}
+    assert {(rule["Prefix"], rule["ExpirationInDays"]) for rule in rules} == {
+        ("logs/", 30),
+        ("jobs/", 90),
+        ("inputs/", 90),
+    }
