@@ -131,6 +131,12 @@ def test_job_that_was_stopped_while_it_waited_does_not_begin(slurm: SlurmNodes) 
     assert (slurm.content("end.json")["result"], slurm.content("attempts/1/start.json")) == ("stopped", {})
 
 
+def attempts_in_process(slurm: SlurmNodes, monkeypatch: pytest.MonkeyPatch) -> Attempts:
+    for name, value in {**slurm.aws.loopback_environment, "ROOT": str(slurm.folder / "0")}.items():
+        monkeypatch.setenv(name, value)
+    return Attempts(JOB, Objects(retries=0))
+
+
 def cut_off(slurm: SlurmNodes, at: str) -> None:
     """What an allocation leaves that Slurm ended with a node."""
     nodes = [{"instance_id": f"i-{rank}", "address": f"127.0.0.{rank + 2}"} for rank in (0, 1)]
@@ -155,6 +161,15 @@ def test_job_is_requeued_when_all_nodes_but_the_lost_one_are_done(slurm: SlurmNo
     assert (slurm.requeues, slurm.content("end.json")) == (1, {})
 
 
+@pytest.mark.parametrize(("attempts", "is_retried"), [(1, True), (2, False)])
+@pytest.mark.parametrize("result", ["node-lost", "interrupted"])
+def test_interruption_is_retried_like_the_loss_of_a_node(
+    slurm: SlurmNodes, monkeypatch: pytest.MonkeyPatch, result: str, attempts: int, is_retried: bool
+) -> None:
+    slurm.submit("print('hello')", retries=1)
+    assert attempts_in_process(slurm, monkeypatch).is_retried(attempts, {"result": result}) == is_retried
+
+
 @pytest.mark.parametrize(
     ("record", "count"),
     [
@@ -170,9 +185,7 @@ def test_node_is_done_once_its_results_are_stored(
 ) -> None:
     slurm.submit("print('hello')")
     slurm.put("attempts/1/nodes/1.json", record)
-    for name, value in {**slurm.aws.loopback_environment, "ROOT": str(slurm.folder / "0")}.items():
-        monkeypatch.setenv(name, value)
-    assert Attempts(JOB, Objects(retries=0)).count_done(1) == count
+    assert attempts_in_process(slurm, monkeypatch).count_done(1) == count
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from trainium_wire.job import (
     FAILED,
+    INTERRUPTED,
     NODE_LOST,
     STOPPED,
     TIME_LIMIT,
@@ -107,8 +109,14 @@ class Attempts:
         return sum(each.get("state") in DONE and "results" in each.get("phases", {}) for each in found)
 
     def is_retried(self, number: int, end: Mapping[str, Any]) -> bool:
-        """Whether another attempt follows this one."""
-        return self.spec.is_retried(Outcome.from_record(end), number)
+        """Whether another attempt follows this one.
+
+        One that a notice interrupted is retried as after the loss of a node: Slurm gives the job other nodes.
+        """
+        outcome = Outcome.from_record(end)
+        if outcome.result == INTERRUPTED:
+            outcome = replace(outcome, result=NODE_LOST)
+        return self.spec.is_retried(outcome, number)
 
     def close(self, attempts: int, end: Mapping[str, Any]) -> None:
         """End the job, unless it has ended."""

@@ -10,7 +10,9 @@ from typing import Any
 
 from trn_node import driver, files, hardware, neuron, record
 from trn_node.check import Check
+from trn_node.notices import timestamp
 from trn_node.programs import run
+from trn_node.watch import NOTICE, SIGNAL_SECONDS
 
 COUNTS = "run/trn/slurm-counters.json"
 """The error counters of this boot when the node was proven."""
@@ -47,6 +49,9 @@ def problems(plan: dict[str, Any]) -> list[str]:
     made = record.read()
     if made and made["state"] == "failed":
         return [made["reason"] or "the node failed"]
+    notice = _notice()
+    if notice:
+        return [notice]
     checks = [driver.check_driver(plan).counted(plan)]
     if checks[0].ok:
         devices, error = neuron.list_devices(plan)
@@ -59,6 +64,17 @@ def problems(plan: dict[str, Any]) -> list[str]:
         checks += [check.counted(plan) for check in neuron.check_devices(plan, devices, error)]
         checks.append(_check_errors().counted(plan))
     return [check.problem or f"{check.name}: {check.found}" for check in checks if not check.ok]
+
+
+def _notice() -> str:
+    """The notice of this node's end, if that is soon: a job would start that the node cannot end."""
+    try:
+        notice = json.loads(files.read(NOTICE))
+        at = notice["at"]
+        is_soon = not at or timestamp(at) - time.time() < SIGNAL_SECONDS
+        return str(notice["reason"]) if is_soon else ""
+    except (ValueError, LookupError, TypeError):
+        return ""
 
 
 def _check_errors() -> Check:
