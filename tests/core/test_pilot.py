@@ -23,8 +23,10 @@ from trainium_core.evidence.pilot import (
 from trainium_core.evidence.pilot_file import PilotFile, PilotFileError, Step, read_pilot_file, steps_of
 
 WANTED = PilotFile(plan="cdk.json", job="job.toml", budget_usd=1000, hours=8, code=".", baseline="gpu/cdk.json")
+MEASURED = PilotFile(plan="cdk.json", bench="b.toml", budget_usd=1000, hours=8, code=".", baseline="gpu/cdk.json")
 KEYS = [step.key for step in steps_of(WANTED)]
-BILLED = ("deploy", "start", "follow")
+CASES = [(wanted, step.key) for wanted in (WANTED, MEASURED) for step in steps_of(wanted)]
+BILLED = ("deploy", "start", "follow", "bench")
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
 
@@ -69,6 +71,10 @@ class World:
             return json.dumps({"totals": {"running_hour": {"usd_at_least": self._hourly, "unknown_prices": unknown}}})
         if step.name == "jobs":
             return json.dumps([{"job": job} for job in self.jobs])
+        if step.name == "bench":
+            return json.dumps(
+                {"error": "a job failed"} if self._ends("bench", self.calls.count("bench")) else {"records": []}
+            )
         return json.dumps({"job": self.jobs[0]}) if step.name == "start" and self.jobs else ""
 
     def save(self, state: PilotState, _step: Step | None, _output: str) -> None:
@@ -104,9 +110,9 @@ def test_money_is_spent_only_after_everything_that_costs_nothing() -> None:
     assert world.asked == 1
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize(("wanted", "key"), CASES)
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_killed_pilot_continues_at_its_step(key: str, moment: str) -> None:
+def test_killed_pilot_continues_at_its_step(wanted: PilotFile, key: str, moment: str) -> None:
     """Killed before a command, or after it and before its end was stored: no job is started twice."""
     world, killed = World(), list[str]()
 
@@ -117,22 +123,22 @@ def test_killed_pilot_continues_at_its_step(key: str, moment: str) -> None:
 
     setattr(world, moment, kill)
     with pytest.raises(KilledError):
-        world.pilot()
+        world.pilot(wanted)
     before = len(world.calls)
-    assert world.pilot().result == "complete"
+    assert world.pilot(wanted).result == "complete"
     assert world.running == set()
-    assert set(world.calls) - {"trainium jobs", "gpu jobs"} == set(KEYS)
-    assert len(world.jobs) == 2
+    assert set(world.calls) - {"trainium jobs", "gpu jobs"} == {step.key for step in steps_of(wanted)}
+    assert len(world.jobs) == (2 if wanted.job else 0)
     repeated = [one for one in world.calls[before:] if one in world.calls[:before]]
     if key not in ("trainium destroy", "trainium audit", "gpu destroy", "gpu audit"):
         assert set(repeated) <= {key}
 
 
-@pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("code", [1, UNKNOWN_CODE, INTERRUPTED_CODE])
-def test_failure_of_any_step_leaves_nothing_billed(key: str, code: int) -> None:
+@pytest.mark.parametrize(("wanted", "key"), CASES)
+@pytest.mark.parametrize("code", [1, 2, UNKNOWN_CODE, INTERRUPTED_CODE])
+def test_failure_of_any_step_leaves_nothing_billed(wanted: PilotFile, key: str, code: int) -> None:
     world = World(lambda step, times: code if step == key and times <= 3 else 0)
-    end = world.pilot()
+    end = world.pilot(wanted)
     side, _, name = key.rpartition(" ")
     if name == "destroy":
         assert end.left == (side,)
@@ -141,13 +147,34 @@ def test_failure_of_any_step_leaves_nothing_billed(key: str, code: int) -> None:
         assert world.running == set()
     if name in BILLED:
         assert end.result != "complete"
-        assert world.calls.index(f"{side} destroy") > world.calls.index(key)
+        assert world.calls.index(f"{side or 'gpu'} destroy") > world.calls.index(key)
     # Run again until it is complete: a step that failed is repeated, with a cluster of its own.
     for _ in range(5):
-        if world.pilot().result == "complete":
+        if world.pilot(wanted).result == "complete":
             break
     assert world.running == set()
-    assert world.pilot() == PilotEnd(result="complete")
+    assert world.pilot(wanted) == PilotEnd(result="complete")
+
+
+def test_bench_has_both_clusters_at_the_same_time() -> None:
+    world = World()
+    seen: list[set[str]] = []
+    world.before = lambda key: seen.append({*world.running}) if key == "bench" else None
+    assert world.pilot(MEASURED) == PilotEnd(result="complete")
+    assert seen == [{"trainium", "gpu"}]
+    assert world.calls == [step.key for step in steps_of(MEASURED)]
+
+
+def test_gate_that_is_not_met_is_a_result_of_the_pilot() -> None:
+    world = World()
+    run = world.run
+
+    def gate_not_met(step: Step, job: str, seconds: float | None) -> StepEnd:
+        end = run(step, job, seconds)
+        return StepEnd(exit_code=1, output=end.output) if step.name == "bench" else end
+
+    world.run = gate_not_met
+    assert world.pilot(MEASURED) == PilotEnd(result="complete")
 
 
 def test_failed_trainium_side_spends_nothing_on_gpus() -> None:
@@ -217,10 +244,13 @@ def test_interruption_between_steps_ends_the_cluster() -> None:
     assert world.running == set()
 
 
-@given(codes=st.dictionaries(st.sampled_from(KEYS), st.sampled_from([1, 2, UNKNOWN_CODE, INTERRUPTED_CODE])))
-def test_no_cluster_is_left_unless_its_end_failed(codes: dict[str, int]) -> None:
+@given(
+    wanted=st.sampled_from([WANTED, MEASURED]),
+    codes=st.dictionaries(st.sampled_from([*KEYS, "bench"]), st.sampled_from([1, 2, UNKNOWN_CODE, INTERRUPTED_CODE])),
+)
+def test_no_cluster_is_left_unless_its_end_failed(wanted: PilotFile, codes: dict[str, int]) -> None:
     world = World(lambda key, _times: codes.get(key, 0))
-    end = world.pilot()
+    end = world.pilot(wanted)
     failed_ends = {key.split()[0] for key, code in codes.items() if code and key.split()[-1] in ("destroy", "audit")}
     assert world.running <= failed_ends
     assert world.running <= set(end.left)
@@ -243,7 +273,9 @@ def test_state_survives_its_text() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("plan = 1", "job is missing"),
+        ("plan = 1", "budget_usd is missing"),
+        ('plan = "cdk.json"\nbudget_usd = 5\nhours = 1', "give either job"),
+        ('plan = "cdk.json"\njob = "j"\nbench = "b"\nbudget_usd = 5\nhours = 1', "give either job"),
         ('plan = "cdk.json"\njob = "j"\nbudget_usd = 5\nhours = 0', "hours: got 0"),
         ('plan = "cdk.json"\njob = "j"\nbudget_usd = 0\nhours = 1', "budget_usd: got 0"),
         ('plan = "cdk.json"\njob = "j"\nbudget_usd = true\nhours = 1', "budget_usd: got True"),

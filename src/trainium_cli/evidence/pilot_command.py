@@ -17,8 +17,8 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import finish_before_exit, interrupt_message
 from trainium_cli.terminal import console, question, say, table
 from trainium_core.costs.estimate import dollars
-from trainium_core.evidence.pilot import INTERRUPTED_CODE, Outside, Pilot, PilotEnd, PilotState, Result, StepEnd
-from trainium_core.evidence.pilot_file import GPU, PilotFile, PilotFileError, Step, read_pilot_file, steps_of
+from trainium_core.evidence.pilot import DONE, INTERRUPTED_CODE, Outside, Pilot, PilotEnd, PilotState, Result, StepEnd
+from trainium_core.evidence.pilot_file import GPU, TRAINIUM, PilotFile, PilotFileError, Step, read_pilot_file, steps_of
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file
 
@@ -47,7 +47,8 @@ def pilot(file: Path, dry_run: bool, yes: bool) -> ExitCode:
 
     FILE.toml names the plan, the job, a budget and the hours that each cluster may take, and optionally the code to
     assess and a GPU plan of `trn baseline`. The steps are commands of `trn`: assess, plan, estimate and preflight,
-    which cost nothing; then for each cluster, one after the other, deploy, run, destroy and audit.
+    which cost nothing; then deploy, run or bench, destroy and audit. Clusters that run a job are billed one after the
+    other; those of `trn bench` at the same time.
 
     Asks once before money is spent. A cluster ends at the hours or the budget, when a step fails, and at Ctrl-C. If the
     command itself is killed, run it again: it continues at the step where it stopped. Until then trn:ends limits the
@@ -87,7 +88,7 @@ class PilotCommands:
         self._confirmed = yes
 
     def run(self, step: Step, job: str, seconds: float | None) -> StepEnd:
-        lists = {"plan": self._options.get(step.side, ()), "grace": self._grace(step.side)}
+        lists = {"plan": self._options.get(step.side or TRAINIUM, ()), "grace": self._grace(step.side)}
         words = _words(self._pilot, step, job, lists)
         process = subprocess.Popen(
             [sys.executable, "-c", _CODE, *words],
@@ -112,7 +113,8 @@ class PilotCommands:
     def _grace(self, side: str) -> tuple[str, ...]:
         """No notice before the end if the job is over: it has nothing to save."""
         followed = self._state.steps.get(f"{side} follow", {}).get("exit_code")
-        return ("--grace", "0") if followed in _OVER else ()
+        measured = self._state.steps.get("bench", {}).get("state") == DONE
+        return ("--grace", "0") if measured or followed in _OVER else ()
 
     def save(self, state: PilotState, step: Step | None, output: str) -> None:
         """Replaces files as a whole, so that a kill leaves the one before."""
@@ -152,7 +154,8 @@ def _words(pilot: PilotFile, step: Step, job: str, lists: Mapping[str, Sequence[
         "code": pilot.code or "",
         "fail_on": pilot.fail_on,
         "hours": str(pilot.hours),
-        "job_file": pilot.job,
+        "job_file": pilot.job or "",
+        "bench": pilot.bench or "",
         "job": job,
         "folder": pilot.folder,
     }
@@ -199,9 +202,9 @@ def _plan(pilot: PilotFile, side: str, folder: Path) -> Plan:
 
 
 def digest_of(pilot: PilotFile, file: Path) -> str:
-    """Of the pilot's file, its plans and its job."""
+    """Of the pilot's file, its plans, and its job or bench file."""
     found = sha256()
-    for path in (file, *(file.parent / one for one in (*pilot.sides.values(), pilot.job))):
+    for path in (file, *(file.parent / one for one in (*pilot.sides.values(), pilot.job, pilot.bench) if one)):
         found.update(sha256(path.read_bytes()).digest())
     return found.hexdigest()
 
@@ -226,7 +229,7 @@ def _stored(pilot: PilotFile, file: Path) -> PilotState | None:
 def _show_steps(pilot: PilotFile, state: PilotState | None, options: dict[str, tuple[str, ...]]) -> None:
     rows: list[tuple[str, str, str]] = []
     for step in steps_of(pilot):
-        words = _words(pilot, step, "JOB", {"plan": options.get(step.side, ()), "grace": ()})
+        words = _words(pilot, step, "JOB", {"plan": options[step.side or TRAINIUM], "grace": ()})
         rows.append((step.key, _state_of(step, state), f"trn {shlex.join(words)}"))
     console().print(table(["Step", "State", "Command"], rows, wrapping=["Command"]))
 

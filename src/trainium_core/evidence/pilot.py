@@ -125,8 +125,8 @@ class Pilot:
         stop: _StopError | None = None
         try:
             self._look()
-            for side in self._pilot.sides:
-                self._run_side(side)
+            for sides in self._pilot.groups:
+                self._run_group(sides)
         except _StopError as error:
             stop = error
         except KeyboardInterrupt:
@@ -138,8 +138,10 @@ class Pilot:
             return PilotEnd(result="complete", left=left)
         return PilotEnd(result=stop.result, why=stop.why, left=left)
 
-    def _of(self, *kinds: str, side: str | None = None) -> Sequence[Step]:
-        return [step for step in self._steps if step.kind in kinds and side in (None, step.side)]
+    def _of(self, *kinds: str, sides: Sequence[str] | None = None) -> Sequence[Step]:
+        """The steps of some sides, and those of all sides together."""
+        wanted = None if sides is None else (*sides, "")
+        return [step for step in self._steps if step.kind in kinds and (wanted is None or step.side in wanted)]
 
     def _look(self) -> None:
         """Everything that costs nothing. Raises _StopError unless the budget covers all sides."""
@@ -152,76 +154,81 @@ class Pilot:
             why += f"${self._pilot.budget_usd:,.2f}: lower hours, or raise budget_usd"
             raise _StopError("stopped", why)
 
-    def _run_side(self, side: str) -> None:
-        """Deploy a cluster, run the job, and end the cluster. Raises _StopError if something failed, after its end."""
-        steps = self._of("billed", "evidence", "end", side=side)
+    def _run_group(self, sides: Sequence[str]) -> None:
+        """Deploy clusters, run what they are for, and end them. Raises _StopError if something failed, after their end.
+
+        sides: those that are billed at the same time.
+        """
+        steps = self._of("billed", "evidence", "end", sides=sides)
         if all(self._state.is_done(step) for step in steps if step.kind != "evidence"):
             return
-        if not self._state.is_billed(side):
-            # Its cluster ended early, or never began: from the beginning.
+        if not any(map(self._state.is_billed, sides)):
+            # The clusters ended early, or never began: from the beginning.
             for step in steps:
                 self._state.steps.pop(step.key, None)
-            self._state.jobs.pop(side, None)
             if not self._outside.confirm():
                 raise _StopError("declined", "not confirmed")
-            self._state.billed.setdefault(side, []).append([time_text(self._outside.now()), None])
+            for side in sides:
+                self._state.jobs.pop(side, None)
+                self._state.billed.setdefault(side, []).append([time_text(self._outside.now()), None])
             self._save()
         stop: _StopError | None = None
-        billed = self._of("billed", side=side)
-        is_ending = any(step.key in self._state.steps for step in self._of("end", side=side))
+        billed = self._of("billed", sides=sides)
+        is_ending = any(step.key in self._state.steps for step in self._of("end", sides=sides))
         try:
             if is_ending and not all(map(self._state.is_done, billed)):
-                raise _StopError("stopped", f"the {side} side had ended early")
+                raise _StopError("stopped", f"the {' and the '.join(sides)} side had ended early")
             for step in billed:
                 if not self._state.is_done(step):
-                    self._require(step, self._seconds_left(side))
+                    self._require(step, self._seconds_left(sides))
         except _StopError as error:
             stop = error
         except KeyboardInterrupt:
             stop = _StopError("interrupted", "interrupted")
         if stop:
-            self._outside.say(f"{stop.why}: ending the cluster of the {side} side.")
-        self._end_side(side, stop)
+            self._outside.say(f"{stop.why}: ending what is billed.")
+        self._end_group(sides, stop)
 
-    def _end_side(self, side: str, stop: _StopError | None) -> None:
-        """Keep what is known, and end the cluster. Raises `stop`, or _StopError if the cluster may still be billed."""
+    def _end_group(self, sides: Sequence[str], stop: _StopError | None) -> None:
+        """Keep what is known, and end the clusters. Raises `stop`, or _StopError if one may still be billed."""
         try:
-            for step in self._of("evidence", side=side):
+            for step in self._of("evidence", sides=sides):
                 if stop and stop.result == "interrupted":
                     break
-                if not self._state.is_done(step) and (side in self._state.jobs or "{job}" not in step.arguments):
+                if not self._state.is_done(step) and (step.side in self._state.jobs or "{job}" not in step.arguments):
                     self._execute(step, None)
                     if self._state.steps[step.key]["exit_code"] == INTERRUPTED_CODE:
                         stop = _StopError("interrupted", f"{step.key} was interrupted")
         except KeyboardInterrupt:
             stop = _StopError("interrupted", "interrupted")
-        ended = [self._execute(step, None) for step in self._of("end", side=side)]
-        if all(ended):
-            self._state.billed[side][-1][1] = time_text(self._outside.now())
-            self._save()
-        elif stop is None:
-            stop = _StopError("unknown", f"unknown whether everything of the {side} side is gone")
+        for side in filter(self._state.is_billed, sides):
+            ended = [self._execute(step, None) for step in self._of("end", sides=(side,))]
+            if all(ended):
+                self._state.billed[side][-1][1] = time_text(self._outside.now())
+                self._save()
+            elif stop is None:
+                stop = _StopError("unknown", f"unknown whether everything of the {side} side is gone")
         if stop:
             raise stop
 
-    def _seconds_left(self, side: str) -> float:
-        """Until the cluster has to end, by the hours and the budget. Raises _StopError if that is now."""
+    def _seconds_left(self, sides: Sequence[str]) -> float:
+        """Until the clusters have to end, by the hours and the budget. Raises _StopError if that is now."""
         now = self._outside.now()
-        begun = _time(str(self._state.billed[side][-1][0]))
+        begun = min(_time(str(self._state.billed[side][-1][0])) for side in sides)
         by_hours = self._pilot.hours * _HOUR - (now - begun).total_seconds()
-        hourly = self._state.hourly[side]
+        hourly = sum(self._state.hourly[side] for side in sides)
         by_budget = (
             ((self._pilot.budget_usd - self._state.spent(now)) / hourly - END_HOURS) * _HOUR if hourly else by_hours
         )
         left = min(by_hours, by_budget)
         if left <= 0:
-            raise _StopError("stopped", self._over(side, budget=by_budget < by_hours))
+            raise _StopError("stopped", self._over(sides, budget=by_budget < by_hours))
         return left
 
-    def _over(self, side: str, *, budget: bool) -> str:
+    def _over(self, sides: Sequence[str], *, budget: bool) -> str:
         if budget:
-            return f"the budget of ${self._pilot.budget_usd:,.2f} is spent, apart from the end of the cluster"
-        return f"the {self._pilot.hours} hours of the {side} side are over"
+            return f"the budget of ${self._pilot.budget_usd:,.2f} is spent, apart from the end of what is billed"
+        return f"the {self._pilot.hours} hours of the {' and the '.join(sides)} side are over"
 
     def _require(self, step: Step, seconds: float | None) -> None:
         """Raises _StopError if the step fails."""
@@ -230,7 +237,7 @@ class Pilot:
         stored = self._state.steps[step.key]
         code = stored.get("exit_code")
         if stored.get("why"):
-            raise _StopError("unknown", f"{step.key}: {stored['why']}")
+            raise _StopError("unknown" if step.name == "estimate" else "stopped", f"{step.key}: {stored['why']}")
         if stored.get("late"):
             raise _StopError("stopped", f"{step.key} did not end in time: hours or budget are used up")
         if code == INTERRUPTED_CODE:
@@ -286,7 +293,7 @@ class Pilot:
         return self._outside.run(step, self._state.jobs.get(step.side, ""), seconds)
 
     def _learn(self, step: Step, output: str) -> str:
-        """Take the price per hour from an estimate, and the job's ID from its start. Returns why there is none."""
+        """Take the price per hour from an estimate, and the job's ID from its start. Returns what is missing."""
         try:
             if step.name == "estimate":
                 hourly = hourly_of(json.loads(output))
@@ -295,6 +302,8 @@ class Pilot:
                 self._state.hourly[step.side] = hourly
             if step.name == "start":
                 self._state.jobs[step.side] = json.loads(output)["job"]["id"]
+            if step.name == "bench" and "records" not in json.loads(output):
+                return "a job failed, so no record was written"
         except (ValueError, LookupError, TypeError):
             return "its output is not the JSON of this version"
         return ""

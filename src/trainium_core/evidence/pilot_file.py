@@ -12,7 +12,7 @@ from trainium_core.facts import DATA
 Kind = Literal["look", "billed", "evidence", "end", "report"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 TRAINIUM, GPU = "trainium", "gpu"
-_PATHS = ("plan", "job", "code", "baseline")
+_PATHS = ("plan", "job", "bench", "code", "baseline")
 
 
 class PilotFileError(ValueError):
@@ -25,7 +25,8 @@ class PilotFile:
 
     Attributes:
         plan: cdk.json of the Trainium cluster.
-        job: Job file of `trn run`, for each side.
+        job: Job file of `trn run`, which each side runs; None with `bench`.
+        bench: File of `trn bench`, which measures all sides while all clusters run.
         budget_usd: Budget of the pilot, all clusters together.
         hours: The longest time that each cluster may be billed.
         code: What is assessed. Default: nothing.
@@ -35,9 +36,10 @@ class PilotFile:
     """
 
     plan: str
-    job: str
     budget_usd: float
     hours: int
+    job: str | None = None
+    bench: str | None = None
     code: str | None = None
     fail_on: str = "stops"
     baseline: str | None = None
@@ -47,6 +49,11 @@ class PilotFile:
     def sides(self) -> Mapping[str, str]:
         """cdk.json by side."""
         return {TRAINIUM: self.plan} | ({GPU: self.baseline} if self.baseline else {})
+
+    @property
+    def groups(self) -> Sequence[Sequence[str]]:
+        """The sides that are billed at the same time: one after the other, or all for `bench`."""
+        return [list(self.sides)] if self.bench else [[side] for side in self.sides]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +83,11 @@ def read_pilot_file(text: str, folder: Path) -> PilotFile:
     for key in given:
         if key not in known:
             raise PilotFileError(f"{key} is not a key of a pilot; these are: {', '.join(known)}")
-    for key in ("plan", "job", "budget_usd", "hours"):
+    for key in ("plan", "budget_usd", "hours"):
         if key not in given:
             raise PilotFileError(f"{key} is missing")
+    if ("job" in given) == ("bench" in given):
+        raise PilotFileError("give either job, which each side runs, or bench, which measures all sides")
     for key, value in given.items():
         _check(key, value)
     for key in _PATHS:
@@ -106,15 +115,17 @@ def _rows() -> Sequence[Mapping[str, Any]]:
 
 
 def steps_of(pilot: PilotFile) -> tuple[Step, ...]:
-    """The steps of a pilot in order: looks of all sides, then each side to its end, then reports."""
+    """The steps of a pilot in order: looks of all sides, then each group of sides to its end, then reports."""
     rows = [row for row in _rows() if "needs" not in row or getattr(pilot, row["needs"]) is not None]
     looks = [step for row in rows if row["kind"] == "look" for step in _of_sides(row, pilot.sides)]
     sides = [
         step
-        for side in pilot.sides
+        for sides in pilot.groups
+        for kinds, parts in ((("billed", "evidence"), (sides,)), (("end",), [[side] for side in sides]))
+        for part in parts
         for row in rows
-        if row["kind"] in ("billed", "evidence", "end")
-        for step in _of_sides(row, (side,))
+        if row["kind"] in kinds
+        for step in _of_sides(row, part)
     ]
     reports = [step for row in rows if row["kind"] == "report" for step in _of_sides(row, pilot.sides)]
     return (*looks, *sides, *reports)
