@@ -2,6 +2,7 @@
 
 import struct
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def test_first_step_is_cold_or_warm_by_its_graphs(spec: BenchFile, graphs: dict[
     ("state", "texts", "why"),
     [
         (ended("failed"), ["TRN step=1"], "the job did not succeed: a reason"),
-        (ended(attempts=2), ["TRN step=1"], "it was restarted 1 times"),
+        (ended(attempts=2), ["TRN step=1"], "it was restarted: it has 2 attempts"),
         (ended(), ["hello"], "it prints no progress lines"),
         (ended(), ["TRN step=1", "TRN step=2"], "it has no 2 steps in a row after the warm-up"),
     ],
@@ -187,6 +188,35 @@ def test_ratio_of_different_workloads_is_never_a_number(spec: BenchFile) -> None
     [found] = compared(replace(spec, sides=sides), hardware=replace(HARDWARE, type="p5.4xlarge"))[0].comparable
     assert found.verdict == "not comparable: tuned (not stated by lm-gpu)"
     assert {ratio.value for ratio in found.ratios.values()} == {None}
+
+
+AT = datetime(2026, 11, 24, 12, tzinfo=UTC)
+
+
+def test_restarts_of_a_job_that_lost_a_node_are_the_time_to_recover(spec: BenchFile) -> None:
+    node = NodeProgress(node=0, instance_id="i-0", state="ended", at=None, phases={"source": 4.0, "first_step": 6.0})
+    lost = Outcome(result="node-lost", reason="i-1 ended", at=AT + timedelta(seconds=100))
+    first = Attempt(number=1, started=AT, instance_ids=(), resume_from=None, nodes=(node,), outcome=lost)
+    second = replace(
+        first,
+        number=2,
+        started=AT + timedelta(seconds=400),
+        checkpoint_at=AT + timedelta(seconds=80),
+        outcome=Outcome(result="succeeded", reason=""),
+    )
+    state = JobState(job=JOB, attempts=(first, second), outcome=second.outcome)
+    metrics = record_of(spec, [run_of(spec, 0.5)] * 3, recovered=[state]).metrics
+    found = {name: metric.value for name, metric in metrics.items() if name.startswith("recovery_")}
+    assert found == {
+        "recovery_seconds": 330,
+        "recovery_lost_seconds": 20,
+        "recovery_waited_seconds": 300,
+        "recovery_begun_seconds": 10,
+    }
+    assert metrics["recovery_seconds"].why_null == "too few for an interval: 1 of at least 3 restarts"
+    assert record_of(spec, [run_of(spec, 0.5)] * 3, recovered=[state] * 3).metrics["recovery_seconds"].low == 330
+    without = record_of(spec, [run_of(spec, 0.5)] * 3).metrics["recovery_seconds"]
+    assert without.why_null == "no job with a restart was named in --recovery"
 
 
 def served(spec: BenchFile, tokens: float) -> MeasuredRun:

@@ -64,6 +64,7 @@ class _Side:
     invocation: Invocation
     states: list[JobState] = field(default_factory=list[JobState])
     runs: list[MeasuredRun] = field(default_factory=list[MeasuredRun])
+    recovered: list[JobState] = field(default_factory=list[JobState])
     fidelity: list[Fidelity] = field(default_factory=list[Fidelity])
     warnings: list[str] = field(default_factory=list[str])
 
@@ -83,10 +84,17 @@ class _Side:
     default=Path("evidence"),
     help="Folder of the records. Default: evidence.",
 )
+@click.option(
+    "--recovery",
+    "recovered",
+    multiple=True,
+    metavar="SIDE=JOB",
+    help="A job of the side that lost a node: its restarts are the time to recover. Can be repeated.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask before starting billed jobs.")
 @plan_options
 @pass_invocation
-def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCode:
+def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str, ...], yes: bool) -> ExitCode:
     """Measure the same workload on each side, and write a record of each.
 
     FILE.toml names a job file per side, the seeds of its runs, and gates: limits of metrics. The gates are written
@@ -102,6 +110,8 @@ def bench(invocation: Invocation, file: Path, output: Path, yes: bool) -> ExitCo
     sides = [_side(invocation, one) for one in spec.sides]
     if invocation.as_json and not yes and any(one.engine.bills_jobs for one in sides):
         raise click.UsageError("--json asks no questions: give --yes as well")
+    for given in recovered:
+        _add_recovered(sides, given)
     journal = _Journal.open(output, spec, file)
     with TemporaryDirectory() as scratch:
         for side in sides:
@@ -135,6 +145,19 @@ def _side(invocation: Invocation, side: BenchSide) -> _Side:
     request = job_request(seeded(read_job_file(side.job), 0))
     plan, engine = read_engine(own, request.on, None)
     return _Side(side=side, plan=plan, engine=engine, invocation=own)
+
+
+def _add_recovered(sides: Sequence[_Side], given: str) -> None:
+    name, _, job_id = given.partition("=")
+    side = next((one for one in sides if one.side.name == name), None)
+    if side is None or not job_id:
+        names = ", ".join(one.side.name for one in sides)
+        raise click.UsageError(f"--recovery {given}: give SIDE=JOB, with a side of the file: {names}")
+    with asking(side.invocation, side.plan, "Asking AWS for the job that lost a node ..."):
+        state = side.engine.state(job_id, every_node=True)
+    if state is None or len(state.attempts) < 2:
+        raise CliError(f"{job_id} is not a job of {name} that was restarted.", ExitCode.NOT_READY)
+    side.recovered.append(state)
 
 
 @dataclass
@@ -308,6 +331,7 @@ def _record(side: _Side, spec: BenchFile) -> Record:
         command=state.job.command,
         made=f"{made:%Y-%m-%dT%H:%M:%SZ}",
         tool=Tool(version=version("trainium-cdk")),
+        recovered=side.recovered,
         fidelity=tuple(side.fidelity),
         warnings=tuple(side.warnings),
     )

@@ -11,6 +11,7 @@ from trainium_core.evidence.record import (
     COMPARABLE,
     DERIVED,
     IMPORTED,
+    MEASURED,
     Comparability,
     Fidelity,
     Hardware,
@@ -66,7 +67,7 @@ def measured_run(
         reason = state.outcome.reason if state.outcome else "it has not ended"
         return MeasuredRun(run=_run(state, (), seed, f"the job did not succeed: {reason}"))
     if len(state.attempts) > 1:
-        return MeasuredRun(run=_run(state, (), seed, f"it was restarted {len(state.attempts) - 1} times"))
+        return MeasuredRun(run=_run(state, (), seed, f"it was restarted: it has {len(state.attempts)} attempts"))
     rates = {
         name: metric.value
         for one in imported
@@ -147,11 +148,12 @@ def side_record(
     command: str,
     made: str,
     tool: Tool,
+    recovered: Sequence[JobState] = (),
     fidelity: tuple[Fidelity, ...] = (),
     warnings: tuple[str, ...] = (),
 ) -> Record:
-    """of_side: trainium, gpu, cpu or lab."""
-    metrics = dict(_metrics(runs, prices))
+    """of_side: trainium, gpu, cpu or lab. recovered: jobs that lost a node."""
+    metrics = {**dict(_metrics(runs, prices)), **dict(_recovery(recovered))}
     workload = replace(
         file.workload,
         command=command,
@@ -221,6 +223,30 @@ def _costs(rate: str, runs: Sequence[MeasuredRun], prices: SidePrices, why: str)
             of_price = {"source": prices.source, "date": prices.date}
             known = replace(metric, origin=DERIVED, method=f"{_COST_FORMULA}; {metric.method}", **of_price)
             yield name, metric if metric.value is None else known
+
+
+def _recovery(jobs: Sequence[JobState]) -> Iterator[tuple[str, Metric]]:
+    """What the restarts of jobs that lost a node took, in all and by part."""
+    restarts = [restart for state in jobs for restart in restarts_of(state)]
+    if not restarts:
+        yield "recovery_seconds", unknown("s", "no job with a restart was named in --recovery")
+        return
+    parts = {
+        "recovery_seconds": [one.seconds for one in restarts],
+        "recovery_lost_seconds": [one.lost for one in restarts],
+        "recovery_waited_seconds": [one.waited for one in restarts],
+        "recovery_begun_seconds": [one.begun for one in restarts],
+    }
+    for name, seconds in parts.items():
+        known = [one for one in seconds if one is not None]
+        n = len(restarts)
+        if len(known) < n:
+            yield name, unknown("s", "the job's record does not have it", n=n)
+        elif n < FEWEST_RUNS:
+            why = f"too few for an interval: {n} of at least {FEWEST_RUNS} restarts"
+            yield name, Metric(value=fmean(known), unit="s", n=n, origin=MEASURED, method="mean", why_null=why)
+        else:
+            yield name, mean_of_runs(known, "s")
 
 
 def _imported(runs: Sequence[MeasuredRun]) -> Iterator[tuple[str, Metric]]:

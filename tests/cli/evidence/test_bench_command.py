@@ -162,6 +162,43 @@ def test_results_of_another_tool_are_imported() -> None:
     assert printed["metrics"]["bus_bandwidth.alltoall"]["value"] == 23.77
 
 
+def restarted(cluster: Cluster) -> str:
+    """The ID of a job with two attempts."""
+    job = replace(cluster.writes.job, id="fit-20261124-100000")
+    writes = replace(cluster.writes, job=job)
+    writes.put("job.json", json.loads(job.to_json()))
+    writes.start()
+    writes.node(0, "ended", phases={"source": 1})
+    writes.end_attempt("node-lost")
+    writes.start(2)
+    writes.node(0, "ended", attempt=2, phases={"source": 1, "first_step": 2})
+    writes.end_attempt("succeeded", attempt=2)
+    writes.end("succeeded")
+    return job.id
+
+
+@pytest.mark.usefixtures("jobs")
+def test_recovery_is_read_from_the_job_that_is_named(cluster: Cluster) -> None:
+    ended = run("bench", *TWO, "--recovery", f"trainium={restarted(cluster)}", "bench.toml")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert record().metrics["recovery_begun_seconds"].value == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "message", "code"),
+    [
+        ("gpu=x", "with a side of the file: trainium", ExitCode.BAD_INPUT),
+        ("trainium", "give SIDE=JOB", ExitCode.BAD_INPUT),
+        ("trainium=none-20261124-100000", "is not a job of trainium that was restarted", ExitCode.NOT_READY),
+    ],
+)
+def test_recovery_of_no_restarted_job_is_refused(jobs: list[Job], given: str, message: str, code: ExitCode) -> None:
+    ended = run("bench", *TWO, "--recovery", given, "bench.toml")
+    assert ended.exit_code == code
+    assert message in ended.stderr
+    assert jobs == []
+
+
 @pytest.mark.usefixtures("jobs")
 def test_missing_result_of_another_tool_is_named() -> None:
     Path("bench.toml").write_text(FILE.replace("tuned = true", 'tuned = true\nresults = ["none.json"]'))
