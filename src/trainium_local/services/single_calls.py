@@ -63,7 +63,7 @@ def put_delivery_source(
 ) -> Any:
     if resource_arn.split(":")[2] != "pcs":
         return original(backend, name, resource_arn, log_type, tags)
-    source = DeliverySource(
+    source: Any = DeliverySource(
         account_id=backend.account_id,
         region=backend.region_name,
         name=name,
