@@ -171,7 +171,7 @@ class _Journal:
     @classmethod
     def open(cls, output: Path, spec: BenchFile, file: Path) -> "_Journal":
         output.mkdir(parents=True, exist_ok=True)
-        path = output / f"{spec.name}.runs.json"
+        path = output / f"{spec.name}.runs"
         found = cls(path, spec.source.sha256, {})
         if path.exists():
             try:

@@ -213,3 +213,11 @@ def test_mistakes_in_the_file_start_nothing(jobs: list[Job]) -> None:
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert "step is not known; nearest: steps" in ended.stderr
     assert jobs == []
+
+
+@pytest.mark.usefixtures("jobs")
+def test_report_reads_everything_in_the_folder_of_the_records() -> None:
+    run("bench", *TWO, "bench.toml")
+    ended = run("report", "evidence")
+    assert "was not read" not in ended.output
+    assert "Written: report.html" in ended.output
