@@ -25,4 +25,4 @@ class SageMakerTrainingStack(Stack):
         tag_all(self, plan.cluster_name, plan.tags)
         training.add_outputs()
         destroy = destroy_command(construct_id, plan.cluster_name)
-        CfnOutput(self, "Destroy", description="Removes everything but what is retained", value=destroy)
+        CfnOutput(self, "Destroy", description="Removes everything except retained resources", value=destroy)

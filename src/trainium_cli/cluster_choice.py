@@ -130,7 +130,7 @@ def _gone(name: str | None, region: str, found: ClusterStacks) -> LocatedCluster
     if name is None or found.not_read or name in names:
         return None
     others = f"; clusters that have some: {', '.join(sorted(names))}" if names else ""
-    message = f"No stack in {region} is of {name}{others}. --stack NAME looks also at what a deleted stack has left."
+    message = f"No stack in {region} belongs to {name}{others}. --stack NAME also finds leftovers of a deleted stack."
     echo(message, err=True)
     return LocatedCluster(name=name, stacks=())
 
@@ -141,7 +141,7 @@ def _only_nodes(invocation: Invocation, name: str | None, region: str, found: Cl
         return None
     if not _nodes(invocation, region, name):
         return None
-    message = f"No stack in {region} is of {name}, but nodes are: `trn destroy --cluster {name}` ends them."
+    message = f"No stack in {region} belongs to {name}, but nodes do: `trn destroy --cluster {name}` ends them."
     echo(message, err=True)
     return LocatedCluster(name=name, stacks=())
 
@@ -164,7 +164,7 @@ def _selected_cluster(
     if len(chosen) == 1:
         return chosen[0]
     if name is None and clusters:
-        which = f"--cluster says which of the {len(clusters)} clusters in {region}: {', '.join(names)}"
+        which = f"select one with --cluster: there are {len(clusters)} clusters in {region}: {', '.join(names)}"
         raise CliError(which, ExitCode.BAD_INPUT)
     if found.not_read:
         raise UnavailableError("; ".join(found.not_read))

@@ -88,7 +88,7 @@ def _remember_name(ctx: click.Context, param: click.Parameter, value: str | None
 def named(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse an empty name, such as from an unset variable, which must not mean the default."""
     if value == "":
-        raise click.BadParameter("is empty: name one, or leave the option out", ctx, param)
+        raise click.BadParameter("is empty: give a name, or omit the option", ctx, param)
     return value
 
 

@@ -16,4 +16,4 @@ def mistake(option: str, got: object, *, allowed: str, fix: str, nearest: str | 
 def unknown_name(what: str, given: str, known: Sequence[str]) -> str:
     """The message about an unknown name, with the nearest match and the known names."""
     close = nearest_of(given, known)
-    return f"no {what} is called {given!r}{f'; nearest: {close}' if close else ''}; known: {', '.join(known)}"
+    return f"no {what} is named {given!r}{f'; nearest: {close}' if close else ''}; known: {', '.join(known)}"

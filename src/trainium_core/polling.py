@@ -46,7 +46,7 @@ class Polling:
             if self._in_a_row >= self.unanswered:
                 raise
             if on_unanswered is not None:
-                on_unanswered(f"no answer, asking again: {error}")
+                on_unanswered(f"no answer, retrying: {error}")
         else:
             self._in_a_row = 0
 

@@ -72,7 +72,9 @@ class Connection:
         finally:
             server.close()
         if not hmac.compare_digest(proof.encode(), proof_of(self.credentials, headers["authorization"], body).encode()):
-            raise NotTheEmbeddedAwsError(f"refusing to use {self.endpoint}: the embedded AWS that was started is gone")
+            raise NotTheEmbeddedAwsError(
+                f"refusing to use {self.endpoint}: the embedded AWS that was started is no longer running"
+            )
         if answer.status >= 300:
             raise ValueError(body.decode(errors="replace"))
         return body

@@ -57,7 +57,7 @@ def test_ambiguous_cluster_requires_a_name(nodes: FakeNodes, clusters: FakeLocat
     clusters.stacks = [stack("web-train"), stack("other", "Other")]
     ended = run("nodes", *REGION)
     assert (ended.exit_code, nodes.requests) == (ExitCode.BAD_INPUT, [])
-    assert ended.stderr == "--cluster says which of the 2 clusters in us-west-2: other, web-train\n"
+    assert ended.stderr == "select one with --cluster: there are 2 clusters in us-west-2: other, web-train\n"
     run("nodes", *REGION, "--cluster", "other")
     assert nodes.requests == ["Other"]
 
@@ -65,7 +65,7 @@ def test_ambiguous_cluster_requires_a_name(nodes: FakeNodes, clusters: FakeLocat
 def test_unknown_name_is_refused_with_the_nearest(nodes: FakeNodes) -> None:  # noqa: ARG001
     ended = run("nodes", *REGION, "--cluster", "web-trian")
     assert ended.exit_code == ExitCode.NOT_READY
-    assert "no cluster is called 'web-trian'; nearest: web-train; known: web-train" in ended.stderr
+    assert "no cluster is named 'web-trian'; nearest: web-train; known: web-train" in ended.stderr
 
 
 def test_undeployed_plan_lists_other_clusters(nodes: FakeNodes) -> None:

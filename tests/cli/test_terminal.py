@@ -21,7 +21,7 @@ def test_no_line_ends_in_spaces(monkeypatch: pytest.MonkeyPatch, columns: str, a
 def test_sentence_on_standard_output_fits_into_the_width(tmp_path: Path) -> None:
     ended = run_program("local", "status", TRN_LOCAL_HOME=str(tmp_path), COLUMNS="60")
     assert ended.returncode == ExitCode.UNKNOWN
-    assert ended.stdout.splitlines() == ["The embedded AWS does not run. Start it with: trn local", "start"]
+    assert ended.stdout.splitlines() == ["The embedded AWS is not running. Start it with: trn local", "start"]
 
 
 @pytest.mark.parametrize(

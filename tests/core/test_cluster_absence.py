@@ -138,4 +138,4 @@ def test_unreadable_reason_is_named() -> None:
     found = clusters_in("us-west-2", account, prices=no_prices())
     answered = with_absences(found, FakeAccount(unavailable="the permission is missing"), NOW)
     assert answered.not_read == ("why trn has no nodes: the permission is missing",)
-    assert dict(with_absences(found, FakeAccount(), NOW).absences)["trn"].why == "none of them is launched yet"
+    assert dict(with_absences(found, FakeAccount(), NOW).absences)["trn"].why == "none is launched yet"

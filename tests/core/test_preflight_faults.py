@@ -308,7 +308,7 @@ def test_missing_credentials_are_reported_once_with_the_fix(
     first, *others = preflight(from_settings(nodes=2), AwsAccount(REGION))
     assert (first.check, first.outcome, says in first.found) == ("identity", "unknown", True)
     assert "aws sso login" in first.fix
-    assert {finding.found for finding in others if finding.check != PRICES} == {"not asked: see identity"}
+    assert {finding.found for finding in others if finding.check != PRICES} == {"not checked: see identity"}
     assert nothing_passes((first, *others))
 
 
@@ -321,4 +321,4 @@ def test_expired_credentials_are_reported_once(plans: Mapping[str, Plan]) -> Non
     findings = preflight(plans[NEW_VPC], account(NEW_VPC, lambda _: error("ExpiredToken", "it is expired")))
     assert nothing_passes(findings)
     assert (no_access(findings) or "").startswith("the credentials have expired: sign in with `aws sso login`")
-    assert by_check(findings)["offering"].found == "not asked: see identity"
+    assert by_check(findings)["offering"].found == "not checked: see identity"

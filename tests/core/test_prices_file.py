@@ -88,7 +88,7 @@ def test_zone_without_price_does_not_use_another_zone() -> None:
         (HEADER + NEGOTIATED.replace("on-demand", "nat-gateway"), "nat-gateway takes no instance_type"),
         (HEADER + NEGOTIATED.replace("18.50", "0"), "usd is '0', must be"),
         (HEADER + NEGOTIATED.replace("18.50", "nan"), "usd is 'nan', must be"),
-        (HEADER + NEGOTIATED.replace("18.50", ""), "leave a price out that is not known"),
+        (HEADER + NEGOTIATED.replace("18.50", ""), "omit an unknown price"),
         (HEADER + NEGOTIATED.replace("2026-11-01", "last week"), "date is 'last week', must be a day"),
         (HEADER + NEGOTIATED + NEGOTIATED, "line 3: a second price for the same thing"),
         (

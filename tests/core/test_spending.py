@@ -100,7 +100,7 @@ def test_node_of_a_deleted_stack_ran_until_the_deletion() -> None:
 
 def test_capacity_block_is_listed_as_prepaid() -> None:
     found = spent(account(), capacity="capacity-block", reservation_id="cr-0123456789abcdef0")
-    line = Line(what="Capacity Block cr-0123456789abcdef0", usd=Decimal(0), how="paid when it was bought, not included")
+    line = Line(what="Capacity Block cr-0123456789abcdef0", usd=Decimal(0), how="prepaid, not included")
     assert line in found.estimated
 
 

@@ -14,7 +14,7 @@ _DIFFERING = {
     r"\b10\.42\.\d+\.\d+": "ADDRESS",
     r"\b[\d.]+ h from now": "HOURS from now",
     r"─+": "─",
-    r"Ask AWS for this\? \[y/N\]: y": "",
+    r"Send this request to AWS\? \[y/N\]: y": "",
 }
 
 

@@ -226,7 +226,7 @@ def impostor() -> Iterator[str]:
 
 
 def test_answer_without_proof_of_secret_is_refused(impostor: str) -> None:
-    with pytest.raises(NotTheEmbeddedAwsError, match="the embedded AWS that was started is gone"):
+    with pytest.raises(NotTheEmbeddedAwsError, match="the embedded AWS that was started is no longer running"):
         replace(CONNECTION, endpoint=impostor).send("GET", HEALTH_PATH)
 
 

@@ -26,13 +26,13 @@ _UNUSED_DAYS = 60
     "--unused-for",
     type=click.IntRange(min=0),
     metavar="DAYS",
-    help=f"Whole places that no job stored to or renewed for so long. Default if nothing is chosen: {_UNUSED_DAYS}.",
+    help=f"Whole places without a stored or renewed entry for DAYS. Default without other options: {_UNUSED_DAYS}.",
 )
 @click.option(
     "--keep-releases",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Entries of all releases except the N last written; 0: of all.",
+    help="Entries of all releases except the N most recently written; 0: of all.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 def clean_command(
@@ -54,7 +54,7 @@ def clean_command(
     """
     as_json = options.invocation.as_json
     if as_json and not yes:
-        raise click.UsageError("--json asks no questions: give --yes as well")
+        raise click.UsageError("--json does not prompt: pass --yes as well")
     found = find_cache(options)
     held = read_contents(found.cache)
     known = {use.release for use in releases(held.entries)}
@@ -76,7 +76,7 @@ def clean_command(
         console().print(releases_table(releases(chosen)))
         say(f"{entries_and_size(chosen)} of {entries_and_size(held.entries)} in {found.location.url} will be deleted.")
     elif not as_json:
-        say(f"Nothing to delete: none of {entries_and_size(held.entries)} in {found.location.url} is chosen.")
+        say(f"Nothing to delete: none of {entries_and_size(held.entries)} in {found.location.url} is selected.")
     if chosen and not yes and not click.confirm("\nDelete this?"):
         say("Nothing was deleted.")
         return ExitCode.NOT_READY
@@ -87,7 +87,7 @@ def clean_command(
                 on_progress=lambda done, of: reporter.report("clean", f"{done:,} of {of:,} objects"),
             )
     except (RequestRefusedError, RequestLimitError) as error:
-        raise CliError(f"Not everything was deleted: {error}", ExitCode.NOT_READY) from error
+        raise CliError(f"Deletion incomplete: {error}", ExitCode.NOT_READY) from error
     if as_json:
         deleted = [entry_as_json(entry) for entry in chosen]
         print_json({"url": found.location.url, "deleted": deleted, "requests": found.limit.sent})

@@ -8,7 +8,7 @@ COMMANDS = {
     "status": LazyCommand(
         module="trainium_cli.cache.cache_look_commands",
         attribute="status",
-        summary="Show size, cost, releases, and how much of it jobs used.",
+        summary="Show size, cost, releases and hit rate.",
     ),
     "list": LazyCommand(
         module="trainium_cli.cache.cache_look_commands", attribute="list_entries", summary="List the entries."
@@ -16,7 +16,7 @@ COMMANDS = {
     "clean": LazyCommand(
         module="trainium_cli.cache.cache_clean_command",
         attribute="clean_command",
-        summary="Delete entries by release or age, after asking.",
+        summary="Delete entries by release or age, after confirmation.",
     ),
 }
 

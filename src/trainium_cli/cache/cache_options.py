@@ -134,12 +134,12 @@ def _of_cluster(invocation: Invocation, plan: Plan) -> CacheLocation:
             found = tuple(CacheLocation(bucket=one) for stack in deployed for one in account.cache_buckets(stack))
     if not deployed:
         message = f"No stack of {plan.cluster_name} is in {plan.region}.{others_sentence(invocation, plan)}"
-        raise CliError(f"{message} --bucket names a cache that a cluster left.", ExitCode.NOT_READY)
+        raise CliError(f"{message} --bucket selects a cache that a cluster left.", ExitCode.NOT_READY)
     if not found:
-        message = f"No stack of {plan.cluster_name} says where its compile cache is: --bucket names it."
+        message = f"No stack of {plan.cluster_name} has an output with its compile cache: pass --bucket."
         raise CliError(message, ExitCode.NOT_READY)
     location, *others = found
     if others:
-        which = f"--bucket says which: {', '.join(one.url for one in found)}"
+        which = f"Select one with --bucket: {', '.join(one.url for one in found)}"
         raise CliError(f"{plan.cluster_name} has {len(found)} caches. {which}", ExitCode.BAD_INPUT)
     return location

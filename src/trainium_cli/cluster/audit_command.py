@@ -102,7 +102,7 @@ def _show(found: Audit, report: str | None) -> None:
             out.print(f"  {one.what}: {one.reason}")
         out.print()
     for reason in found.prices_unavailable:
-        out.print(f"AWS's prices are unavailable: {reason}")
+        out.print(f"AWS prices are unavailable: {reason}")
     elsewhere = f", answered by {found.identity.endpoint}, not by AWS" if found.identity.endpoint else ""
     out.print(f"Account {found.identity.account}{elsewhere}." + (f" Report: {report}" if report else ""))
     style = {"nothing left": "bold green", "something left": "bold red", "unknown": "bold magenta"}

@@ -11,13 +11,13 @@ from trainium_core.costs.estimate import Total, dollars
 
 HEADINGS: Mapping[Group, str] = {
     "left": "Left",
-    "kept": "Kept, because the stack retains it",
-    "shared": "Of `cdk bootstrap`, which other CDK apps share",
+    "kept": "Retained by the stack",
+    "shared": "Part of the CDK bootstrap, which other CDK apps share",
 }
 COLUMNS = ("Kind", "What", "State", "Found by", "Per month")
 
 _NOT_SEEN = (
-    "Looked at: one region and what is global. Not looked at: other regions, other accounts, training jobs that have "
+    "Included: one region and global resources. Not included: other regions, other accounts, training jobs that have "
     "ended and what they wrote to log groups that SageMaker shares among all jobs, CloudTrail, and what costs "
     "nothing and has neither tag nor name of the cluster."
 )
@@ -27,7 +27,7 @@ def verdict_line(audit: Audit) -> str:
     """The verdict in one line, with the monthly cost of what is left."""
     left = audit.of("left")
     if audit.verdict == "nothing left":
-        return f"nothing left of {audit.cluster} in {audit.region}: {len(audit.kinds)} kinds were looked for"
+        return f"nothing left of {audit.cluster} in {audit.region}: {len(audit.kinds)}kinds were listed"
     unread = f"; {len(audit.not_read)} could not be read" if audit.not_read else ""
     if not left:
         return f"unknown whether anything is left of {audit.cluster} in {audit.region}{unread}"
@@ -122,18 +122,18 @@ def audit_as_page(audit: Audit) -> str:
         "",
         f"- Time: {audit.time.isoformat(timespec='seconds')}",
         f"- Account: {audit.identity.account}{elsewhere}, asked as {audit.identity.arn}",
-        f"- Region: {audit.region}, and what is global",
-        f"- Calls: {sum(audit.calls.values())}, all of which only read",
+        f"- Region: {audit.region}, and global resources",
+        f"- Calls: {sum(audit.calls.values())}, all read-only",
         "",
     ]
     for group, heading in HEADINGS.items():
         found = audit.of(group)
         lines += [f"## {heading}", "", *(_markdown(COLUMNS, map(_row, found)) if found else ["Nothing."]), ""]
     lines += ["## Could not be read", ""]
-    lines += [f"- {one.what}: {one.reason}" for one in audit.not_read] or ["Nothing: every question had an answer."]
-    lines += ["", "## Stacks of the cluster that CloudFormation remembers", ""]
+    lines += [f"- {one.what}: {one.reason}" for one in audit.not_read] or ["Nothing: every request succeeded."]
+    lines += ["", "## Stacks of the cluster in CloudFormation's history", ""]
     lines += [f"- {one.name}: {one.status}, {one.stack_id}" for one in audit.stacks] or ["None."]
-    lines += ["", "## What was looked for", "", ", ".join(audit.kinds) + ".", "", _NOT_SEEN, ""]
+    lines += ["", "## Listed kinds", "", ", ".join(audit.kinds) + ".", "", _NOT_SEEN, ""]
     lines += ["US dollars by list price, before tax and discounts.", "", "## Calls", ""]
     lines += _markdown(("Call", "Times"), ((call, str(times)) for call, times in audit.calls.items()))
     return "\n".join(lines) + "\n"

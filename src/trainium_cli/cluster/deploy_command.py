@@ -80,7 +80,7 @@ def _bootstrapped(findings: Sequence[Finding], folder: Path) -> bool:
         return False
     say(f"Only the CDK bootstrap stack is missing: {bootstrap.found}.")
     if not click.confirm(
-        question(f"Run `{' '.join(command)}` now? It creates a bucket and roles, and costs next to nothing.")
+        question(f"Run `{' '.join(command)}` now? It creates a bucket and roles, and costs almost nothing.")
     ):
         return False
     return CdkRun(find_cdk(folder), command[1:], folder).in_terminal() == 0

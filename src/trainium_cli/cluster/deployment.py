@@ -43,7 +43,7 @@ def cdk_folder(cdk_json: Path | None) -> Path:
     """The folder in which the CDK CLI finds the settings. Raises click.UsageError if it would not find them."""
     file = cdk_json or Path("cdk.json")
     if file.name != "cdk.json":
-        raise click.UsageError(f"the CDK CLI reads no other file than cdk.json, and not {file.name}")
+        raise click.UsageError(f"the CDK CLI reads only cdk.json, not {file.name}")
     if not file.exists():
         raise click.UsageError(f"there is no {file}: run in the folder of the app, or give --file")
     return file.absolute().parent
@@ -142,7 +142,7 @@ def _consents(plan: Plan, engines: Sequence[str], *, there: Sequence[str]) -> bo
             for name in (plan.stack_names[key] for key in engines)
         ),
         ("Nodes", f"{plan.nodes} x {plan.instance_type}, {plan.capacity}, in {plan.region}"),
-        ("Price", f"{hour} per hour from when the nodes run{_paid_before(plan)}"),
+        ("Price", f"{hour} per hour while the nodes run{_paid_before(plan)}"),
         *([("", f"without the costs of {', '.join(apart)}")] if apart else []),
         ("End", pilot_end_text(plan)),
         *([("When idle", when_idle_text(plan))] if plan.pilot.idle_minutes else []),
@@ -153,7 +153,7 @@ def _consents(plan: Plan, engines: Sequence[str], *, there: Sequence[str]) -> bo
 
 
 def _paid_before(plan: Plan) -> str:
-    return "; the Capacity Block is already paid" if plan.capacity == CAPACITY_BLOCK else ""
+    return "; the Capacity Block is prepaid" if plan.capacity == CAPACITY_BLOCK else ""
 
 
 def _explain_failures(
@@ -178,7 +178,7 @@ def _explain_failures(
             echo(f"\n{stack} was not deployed:\n{reasons}\n", err=True)
             echo(failure.summary, err=True)
     if not explained:
-        echo(f"\nThe CDK CLI ended without having deployed everything.\n{run.output_tail}".rstrip(), err=True)
+        echo(f"\nThe CDK CLI ended before everything was deployed.\n{run.output_tail}".rstrip(), err=True)
 
 
 _CHANGE_SET = "trn-deploy-preview"
@@ -251,10 +251,10 @@ def _confirm_ending(ending: EndingNodes, running: int, *, yes: bool, replace: bo
     if ending.template_changes:
         say(_KEPT)
     if not ending.count:
-        say(f"None of the {running} running nodes ends by this deployment.")
+        say(f"None of the {running} running nodes ends in this deployment.")
         return
-    message = f"{ending.count} of {running} running nodes would end, with what is on their disks: "
+    message = f"{ending.count} of {running} running nodes would end and lose the data on their disks: "
     echo(f"{message}{'; '.join(ending.reasons)}.", err=True)
     if not replace and (yes or not click.confirm("End them?")):
-        message = "Nothing was deployed. To deploy it all the same: `trn deploy --replace-nodes`."
+        message = "Nothing was deployed. To deploy anyway: `trn deploy --replace-nodes`."
         raise CliError(message, ExitCode.NODES_WOULD_END)

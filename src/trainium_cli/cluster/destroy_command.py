@@ -40,9 +40,7 @@ _EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "unknown": ExitC
 @plan_options
 @cluster_options
 @grace_option
-@click.option(
-    "--whole-stacks", is_flag=True, help="Also delete stacks with other resources than the cluster's, completely."
-)
+@click.option("--whole-stacks", is_flag=True, help="Also delete stacks that contain other resources, completely.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @interrupt_message("Interrupted: nothing was destroyed.")
 @pass_invocation
@@ -124,7 +122,7 @@ def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
     """Show what will be deleted, what stays, what is unknown, and what belongs to others."""
     screen = console()
     if found.going:
-        screen.print(f"Of {scope.cluster} in {region} this goes:\n", style="bold")
+        screen.print(f"Of {scope.cluster} in {region} this will be deleted:\n", style="bold")
         rows = [(one.what, one.name, one.detail) for one in found.going]
         screen.print(table(["What", "Name", ""], rows, wrapping=["Name", ""]))
     show_kept(found.kept, region)
@@ -133,7 +131,9 @@ def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
     nodes_end = " Its nodes end." if any(one.what == "nodes" for one in found.going) else ""
     for stack in scope.shared:
         screen.print(f"\nThe stack {stack.name} stays: {foreign_resources(stack)}.{nodes_end}", style="yellow")
-        screen.print("With --whole-stacks it goes as a whole; or remove the cluster from its app, and deploy that.")
+        screen.print(
+            "Pass --whole-stacks to delete it completely, or remove the cluster from its app and deploy the app."
+        )
     for stack in scope.foreign:
         screen.print(f"\n{foreign_sentence(stack.name, stack.cluster, scope.cluster)}", style="yellow")
 
@@ -141,7 +141,7 @@ def show_inventory(found: Inventory, scope: Scope, region: str) -> None:
 def show_kept(kept: Sequence[RetainedResource], region: str) -> None:
     if kept:
         screen = console()
-        screen.print(f"\nThis is retained in {region}:\n", style="bold")
+        screen.print(f"\nThis will be retained in {region}:\n", style="bold")
         rows = [(_kind(one), one.resource_id, _amount(one.stored), _month(one)) for one in kept]
         screen.print(table(["What", "Name", "Holds", "Per month"], rows, right=["Holds", "Per month"]))
 
@@ -152,7 +152,7 @@ def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bo
     for outcome in outcomes:
         if outcome.counts and outcome.state != "done":
             screen.print(f"\n{outcome.step}: {outcome.state}: {outcome.message}", style="red")
-    but = " but what is retained" if kept else ""
+    but = " except retained resources" if kept else ""
     sentences = {
         "gone": f"Nothing of {cluster} is left in {region}{but}. `trn audit` looks through every service.",
         "left": f"Something of {cluster} is left in {region}: follow the instructions above, then run `trn "
@@ -163,8 +163,8 @@ def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bo
 
 
 def foreign_sentence(name: str, owner: str | None, cluster: str) -> str:
-    ownership = f"belongs to the cluster {owner}, not to {cluster}" if owner else "carries no tag trn:cluster"
-    return f"The stack {name} {ownership}: it is left alone. For another cluster: -c trn:cluster_name=..."
+    ownership = f"belongs to the cluster {owner}, not to {cluster}" if owner else "has no tag trn:cluster"
+    return f"The stack {name} {ownership}: it is not touched. For another cluster: -c trn:cluster_name=..."
 
 
 def inventory_as_json(found: Inventory) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
     folder = cdk_folder(cdk_json)
     plan = invocation.plan()
     if plan.pilot.ends is None:
-        raise click.UsageError("the plan has no end to move: set trn:ends")
+        raise click.UsageError("the plan has no end: set trn:ends")
     if not yes and not is_interactive():
         raise click.UsageError("not a terminal: pass --yes to confirm")
     stacks, estimated = _asked(plan, [plan.stack_names[key] for key in _ENGINES_THAT_END], duration)
@@ -110,7 +110,7 @@ def _plan_elsewhere(invocation: Invocation, cdk_json: Path) -> Plan | None:
 
 def _refer_to_its_app(invocation: Invocation, plan: Plan, duration: timedelta) -> str:
     if plan.pilot.ends is None:
-        return f"{plan.cluster_name} in {plan.region} has no end to move."
+        return f"{plan.cluster_name} in {plan.region} has no end."
     stacks, estimated = _asked(plan, [stack_of_cluster(invocation, plan, None)], duration)
     new = _new_end(plan.pilot.ends, duration, stacks)
     in_python = f"datetime({new.year}, {new.month}, {new.day}, {new.hour}, {new.minute}, tzinfo=UTC)"
@@ -157,5 +157,5 @@ def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, De
     )
     billed_apart = [engine for engine in ENGINES.values() if not engine.nodes_are_ec2_instances]
     for engine in [engine for engine in billed_apart if plan.stack_names[engine.key] in stacks]:
-        lines.append(f"What {engine.construct_id} costs, by prices of its service, is not in it.")
+        lines.append(f"What {engine.construct_id} costs, at its service's prices, is not included.")
     return "\n".join([*lines, ""])

@@ -94,13 +94,13 @@ def _show(lists: Sequence[ClusterList], own: str, account: str) -> None:
         out.print(clusters_table(clusters, own=own, now=datetime.now(UTC)))
         for name, absence in (item for one in lists for item in one.absences.items()):
             out.print(f"{name} has no nodes: {absence}")
-        out.print("\nDollars: only the nodes, by list price; a Capacity Block is prepaid.")
+        out.print("\nDollars: list price of the nodes only; a Capacity Block is prepaid.")
     not_read = [(one.region, reason) for one in lists for reason in one.not_read]
     for reason in dict.fromkeys(reason for _, reason in not_read):
         regions = ", ".join(region for region, why in not_read if why == reason)
         out.print(f"Could not be read in {regions}: {reason}", style="magenta")
     for reason in dict.fromkeys(reason for one in lists for reason in one.prices_unavailable):
-        out.print(f"AWS's prices are unavailable: {reason}")
+        out.print(f"AWS prices are unavailable: {reason}")
     number = {0: "no cluster", 1: "1 cluster"}.get(len(clusters), f"{len(clusters)} clusters")
     known = " that could be read" if not_read else ""
     out.print(f"{number} of account {account} in {where}{known}", style="bold")

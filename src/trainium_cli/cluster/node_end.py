@@ -43,7 +43,7 @@ def grace_option(command: Command) -> Command:
         default=in_words(DEFAULT_GRACE),
         show_default=True,
         callback=_duration,
-        help="How long before their end to notify running nodes, so that jobs can save their state. 0: no notice.",
+        help="Notice to running nodes before they end, so that jobs can save their state. 0: no notice.",
     )(command)
 
 
@@ -63,4 +63,4 @@ def running_job_sentence(invocation: Invocation, plan: Plan, stack: str) -> str 
         return f"unknown whether a job runs: {error}"
     if state is None or state.is_over:
         return None
-    return f"{state.job.id} is not over ({state.status}): what it has not saved is lost"
+    return f"{state.job.id} has not ended ({state.status}): unsaved state will be lost"

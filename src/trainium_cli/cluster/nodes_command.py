@@ -115,7 +115,7 @@ def _first_report(asked: _Asked, on_wait: Callable[[str], None]) -> NodesReport:
         except NodesNotCreatedError as error:
             if error.status != _BEING_MADE:
                 raise
-            on_wait(f"{asked.stack} is being created: its nodes come last")
+            on_wait(f"{asked.stack} is being created: its nodes are created last")
         time.sleep(_PAUSE_S)
 
 
@@ -211,12 +211,12 @@ def nodes_table(report: NodesReport) -> Group:
 
 
 def _gone(report: NodesReport) -> Sequence[Table | Text]:
-    """Failed nodes that are gone, with the reasons in their records."""
+    """Former failed nodes, with the reasons in their records."""
     if not report.gone:
         return []
     rows = [(node.instance_id, _moment(node.since), node.reason) for node in report.gone[:_SHOWN_GONE]]
     more = len(report.gone) - len(rows)
-    title = Text(f"Failed nodes that are gone, {report.replaced} in 24 hours{f'; {more} more' if more else ''}")
+    title = Text(f"Former failed nodes, {report.replaced} in 24 hours{f'; {more} more' if more else ''}")
     return [title, table(("Instance", "Failed", "What was wrong"), rows, wrapping=("What was wrong",)), Text("")]
 
 

@@ -38,12 +38,12 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.fleet_verdict import is_ready_with_nodes
 
 _IMAGE_IS_GONE = (
-    "The parameter of the image does not exist any more. To wake the cluster with another image, run "
+    "The parameter of the image no longer exists. To wake the cluster with another image, run "
     "`trn deploy -c trn:ami=AMI`, with the ID of an image or another parameter."
 )
 _NOTICE = "sleep"
 _HOST_ENDS = "The host of `trn precompile` ends too: `trn precompile` can start it while a cluster sleeps.\n"
-_NOTIFIED = "Interrupted: nothing was changed; the nodes keep running, and are billed, and may still expect their end."
+_NOTIFIED = "Interrupted: nothing was changed; the nodes keep running and are billed. Their notice may still stand."
 _ENDING = (
     "Interrupted: Auto Scaling continues to end the nodes. Everything else keeps running, and is billed. `trn status` "
     "shows the progress."
@@ -157,16 +157,16 @@ def _announce(invocation: Invocation, target: _Target, want: Want) -> None:
         )
     elif target.state.asleep is None:
         say(
-            f"{plan.cluster_name} goes to sleep: {nodes}, and with them what is on their disks. "
-            "Its app has no SleepSwitch, so everything else stays as it is, and is billed.\n"
-            f"  awake:  {estimated.running_hour} per hour, and what else is in its stacks\n{of_job}"
+            f"{plan.cluster_name} goes to sleep: {nodes}, and the data on their disks is lost. "
+            "Its app has no SleepSwitch, so everything else stays and is billed.\n"
+            f"  awake:  {estimated.running_hour} per hour, plus everything else in its stacks\n{of_job}"
         )
     else:
         say(
-            f"{plan.cluster_name} goes to sleep: {nodes}, and with them what is on their disks; "
-            "so do its paid ways out of the network. Cache and file systems stay.\n"
+            f"{plan.cluster_name} goes to sleep: {nodes}, and the data on their disks is lost. "
+            "Billed endpoints or NAT gateways are deleted. Cache and file systems stay.\n"
             f"  awake:  {estimated.running_hour} per hour\n"
-            f"  asleep: {estimated.asleep_month} per month, and what is stored\n{of_job}"
+            f"  asleep: {estimated.asleep_month} per month, plus storage\n{of_job}"
         )
 
 
@@ -195,10 +195,10 @@ def _end_nodes(target: _Target, *, because: str = "") -> str:
     if state.asleep and state.status in STEADY:
         return _asleep(target)
     if state.asleep is None and not because:
-        return f"{name} has no nodes. `trn wake`, or a deployment of its app, brings them back."
+        return f"{name} has no nodes. `trn wake`, or a deployment of its app, restores them."
     launches = ", whose deployment may launch nodes again" if state.status == "UPDATE_IN_PROGRESS" else ""
     why = because or f"{target.stack} is in {state.status}{launches}"
-    message = f"The nodes of {name} have ended. The rest of it is awake, and paid ways out of its network are billed"
+    message = f"The nodes of {name} have ended. Its other resources are awake, and endpoints or NAT gateways are billed"
     raise CliError(f"{message}: {why}. Run `trn sleep` again once the stack can be updated.", ExitCode.NOT_READY)
 
 
@@ -285,7 +285,7 @@ def _updated(target: _Target, *, asleep: bool) -> Sequence[StackEvent]:
 
 
 def _asleep(target: _Target) -> str:
-    return f"{target.plan.cluster_name} is asleep. `trn wake` brings its nodes back."
+    return f"{target.plan.cluster_name} is asleep. `trn wake` restores its nodes."
 
 
 def _unchanged(error: RequestRefusedError) -> CliError:

@@ -34,7 +34,7 @@ FAIL_ON = [severity.name for severity in sorted(Severity, reverse=True)[:-1]] + 
     "shape",
     type=click.Choice(["text", "json", "sarif", "html"]),
     default="text",
-    help="How to print it: sarif is for code scanning, html a page to hand on. Default: text.",
+    help="Output format: sarif for code scanning, html for a page to share. Default: text.",
 )
 @click.option(
     "--fail-on",
@@ -45,7 +45,7 @@ FAIL_ON = [severity.name for severity in sorted(Severity, reverse=True)[:-1]] + 
 @click.option(
     "--observed",
     metavar="JOB",
-    help="Compare with what this job of the cluster counted; it was started with --observe. Reads it from AWS.",
+    help="Compare with the counters of this job of the cluster, which was started with --observe. Reads them from AWS.",
 )
 @context_options
 @pass_invocation
@@ -106,5 +106,5 @@ def _refuse_nothing(found: Assessment, paths: tuple[Path, ...]) -> None:
     if found.files:
         return
     named = ", ".join(map(str, paths))
-    reasons = "".join(f"\n  {one}" for one in found.unreadable) or ": no file of a kind that it reads"
+    reasons = "".join(f"\n  {one}" for one in found.unreadable) or ": no file of a supported kind"
     raise CliError(f"Nothing could be read in {named}{reasons}", ExitCode.BAD_INPUT)

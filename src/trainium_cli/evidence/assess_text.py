@@ -52,7 +52,7 @@ def show_assessment(found: Assessment, shown: Sequence[str]) -> None:
 def show_comparison(found: Comparison) -> None:
     """Compare the counters of a job with the predictions."""
     seen = [f"{_titled(rule)}: {'; '.join(texts)}" for rule, texts in found.seen.items()]
-    uncounted = f"Predicted, and no counter shows it: {', '.join(found.uncounted)}"
+    uncounted = f"Predicted, without a counter: {', '.join(found.uncounted)}"
     for title, rows in (
         ("Predicted and seen:", seen),
         ("Predicted and not seen:", [_titled(rule) for rule in found.not_seen]),
@@ -73,11 +73,11 @@ def _show_rest(found: Assessment) -> None:
     unknown = [f"{name} ({place})" for name, place in found.unknown.items()]
     ignored = [f"{one.place}: {one.rule} {one.reason}" for one in found.ignored]
     for title, rows in (
-        ("Unknown libraries, which no table has; look at each:", unknown),
+        ("Unknown libraries; check each:", unknown),
         ("Not read:", [str(one) for one in found.unreadable]),
         ("Ignored by comments:", ignored),
         ("Comments:", [str(one) for one in found.comments]),
-        ("What reading cannot see; compile and run a few steps for it:", CANNOT_SEE),
+        ("What reading cannot detect; compile and run a few steps to find it:", CANNOT_SEE),
     ):
         if rows:
             say(f"\n{title}")

@@ -33,7 +33,7 @@ _STYLES = {GO: "bold green", NO: "bold red"}
 @click.command()
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=_FOLDER)
 @click.option(
-    "--compare", type=_FOLDER, metavar="DIR", help="Put the records of another pilot in this folder beside these."
+    "--compare", type=_FOLDER, metavar="DIR", help="Compare with the records of another pilot in this folder."
 )
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="The page to write. Default: report.html."
@@ -44,7 +44,7 @@ _STYLES = {GO: "bold green", NO: "bold red"}
     metavar="FOLDER",
     help="Write a new folder with the page, copies of all files, a manifest of their digests and an in-toto statement.",
 )
-@click.option("--verify", is_flag=True, help="Check that the files of a pack, DIR, are those it was written with.")
+@click.option("--verify", is_flag=True, help="Verify that the files of a pack, DIR, are unchanged.")
 @json_option
 @pass_invocation
 def report(
@@ -102,7 +102,7 @@ def _paths(folder: Path) -> Sequence[Path]:
         for name in (*folders, *names):
             path = Path(parent, name)
             if path.is_symlink():
-                raise CliError(f"{path} is a link. A report is of files: copy it.", ExitCode.BAD_INPUT)
+                raise CliError(f"{path} is a link. Replace it by a copy.", ExitCode.BAD_INPUT)
         for name in names:
             path = Path(parent, name)
             if not path.is_file():
@@ -131,7 +131,7 @@ def _write_pack(folder: Path, evidence: Evidence, found: PilotReport, made: date
     try:
         folder.mkdir(parents=True)
     except FileExistsError as error:
-        raise CliError(f"{folder} exists. A pack is a new folder.", ExitCode.BAD_INPUT) from error
+        raise CliError(f"{folder} exists. Name a new folder.", ExitCode.BAD_INPUT) from error
     for path, content in {**files, STATEMENT: statement}.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -149,9 +149,9 @@ def _verify(folder: Path, *, as_json: bool) -> ExitCode:
         for problem in problems:
             say(f"{problem}.")
     else:
-        say(f"{folder} is as it was written: {len(files)} files.")
+        say(f"{folder} is unchanged: {len(files)} files.")
         say(f"SHA-256 of its statement: {statement}")
-        say("Compare this with the one that you were given: a pack that was written again has another.")
+        say("Compare it with the digest that you received: a rewritten pack has another one.")
     return ExitCode.NOT_READY if problems else ExitCode.OK
 
 
@@ -164,7 +164,7 @@ def _show(found: PilotReport) -> None:
     for number, step in enumerate(found.steps, start=1):
         say(f"{number}. {step.title} ({step.word}): {step.text}")
     if found.lab_records:
-        say(f"\n{found.lab_records} of {len(found.records)} records are of the lab and decide nothing.")
+        say(f"\n{found.lab_records} of {len(found.records)} records are from the lab and do not affect the decision.")
     for path, why in found.not_read.items():
         out.print(f"warning: {path} was not read: {why}", style="yellow")
 

@@ -127,7 +127,7 @@ def _show(found: Tco) -> None:
         say(f"Break-even: {_shown_break_even(found)}\n")
     swings = found.swings
     if swings:
-        say(f"What moves the {found.result_name} of {found.sides[0].name}, the largest first:\n")
+        say(f"Sensitivity of the {found.result_name} of {found.sides[0].name}, the largest first:\n")
         columns = ["Driver", "Low", "High", "USD at low", "USD at high"]
         rows = [(one.driver.label, *_range(one.driver), _dollars(one.at_low), _dollars(one.at_high)) for one in swings]
         out.print(table(columns, rows, right=columns[1:], wrapping=["Driver"]))

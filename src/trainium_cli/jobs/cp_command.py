@@ -61,7 +61,7 @@ def cp(
         there, here = remote(destination), source
     if there is None or (not upload and remote(destination)):
         got = f"{source} {destination}"
-        fix = "write the path on this machine as ./PATH if it holds a colon"
+        fix = "write the path on this machine as ./PATH if it contains a colon"
         raise mistake("SOURCE DESTINATION", got, allowed=f"a path of this machine, and {_REMOTE}", fix=fix)
     if upload and there.is_job:
         allowed = "a rank, an instance id, or all"

@@ -37,7 +37,7 @@ def download(jobs: JobEngine, job_id: str, wanted: str, target: Path, *, overwri
         below = {name: (root / name.removeprefix(wanted).lstrip("/")).resolve() for name in names}
         paths = {name: path for name, path in below.items() if path.is_relative_to(root) and path != root}
         if len(paths) < len(names):
-            echo(f"Left out {len(names) - len(paths)} files whose names lead out of {target}.", err=True)
+            echo(f"Left out {len(names) - len(paths)} files whose names point outside of {target}.", err=True)
     for name, path in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         jobs.download(job_id, name, str(path))

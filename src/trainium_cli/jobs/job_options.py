@@ -60,7 +60,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pairs,
         metavar="NAME=PLACE",
-        help="Data that each node fetches first: an S3 URL in trn:job_inputs, or a local path. Can be repeated.",
+        help="Data that each node downloads first: an S3 URL in trn:job_inputs, or a local path. Can be repeated.",
     ),
 )
 

@@ -139,7 +139,7 @@ def _restart(line: Mapping[str, Any]) -> str:
     since = f"since checkpoint {line['checkpoint']}" if line["checkpoint"] else "since the beginning"
     parts = [
         (line["lost_seconds"], f"of work {since}"),
-        (line["waited_seconds"], "until its nodes were there"),
+        (line["waited_seconds"], "until its nodes were available"),
         (line["begun_seconds"], "until it computed"),
     ]
     parts_shown = ", ".join(f"{duration(seconds)} {what}" for seconds, what in parts if seconds is not None)
@@ -184,14 +184,14 @@ def observed_lines(state: JobState) -> Iterator[str]:
     if observed is None:
         return
     if not observed.processes:
-        yield "no process has written its counters: PyTorch/XLA and TorchNeuron were not loaded, or it was killed"
+        yield "no process has written counters: PyTorch/XLA or TorchNeuron was not loaded, or the process was killed"
     else:
         yield f"{observed.compiled} graphs compiled in {duration(observed.compile_seconds)}"
         yield f"on the CPU: {_named(observed.fallbacks)}" if observed.fallbacks else "no operator on the CPU"
     if observed.reasons:
         yield f"compiled since: {_named(observed.reasons)}"
     if observed.errors:
-        yield f"errors of the compiler: {_named(observed.errors)}"
+        yield f"compiler errors: {_named(observed.errors)}"
 
 
 def _named(counts: Mapping[str, int]) -> str:

@@ -39,9 +39,9 @@ def jobs(
     Exit code 0: shown. 1: no job of this ID, or no cluster. 3: unknown.
     """
     if outputs and job is None:
-        raise click.UsageError("--outputs fetches those of one job: name it")
+        raise click.UsageError("--outputs requires a JOB")
     if record and job is None:
-        raise click.UsageError("--record is that of one job: name it")
+        raise click.UsageError("--record requires a JOB")
     engines = read_engines(invocation, on, stack)
     if job is None:
         found = engines.newest(most)

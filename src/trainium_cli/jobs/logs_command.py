@@ -33,7 +33,7 @@ def logs(
     Exit code with --follow: as for `trn run`. Otherwise 0: shown. 1: no job of this ID. 3: unknown.
     """
     if invocation.as_json and follow:
-        raise click.UsageError("--json shows what there is: leave --follow out")
+        raise click.UsageError("--json does not follow: omit --follow")
     engine, state = read_engines(invocation, on, stack).known(job)
     given = {name: str(value) for name, value in choice.items() if value is not None}
     check_keys(engine, given, {name: f"--{name}" for name in given})

@@ -29,7 +29,7 @@ _DEFAULT, _LARGEST = (facts()["precompile"][name] for name in ("default_minutes"
 @work_options
 @click.option(
     "--time-limit-minutes",
-    help=f"Minutes after which the host ends in any case, {_LARGEST} at most. Default: {_DEFAULT}.",
+    help=f"Maximum lifetime of the host in minutes, {_LARGEST} at most. Default: {_DEFAULT}.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what the host would execute, and start nothing.")
 @click.option("--detach", is_flag=True, help="Do not follow the compilation.")
@@ -59,10 +59,10 @@ def precompile(
     Exit code 0: compiled. 1: partly compiled, or not started. 3: unknown. 130: left running by Ctrl-C.
     """
     if invocation.as_json and not (yes or dry_run):
-        raise click.UsageError("--json asks no questions: give --yes as well")
+        raise click.UsageError("--json does not prompt: pass --yes as well")
     request, _, shown = read_request(script, arguments, options)
     if request.on not in (None, CLUSTER.key):
-        raise click.UsageError("the host belongs to the cluster: leave `on` out of the job file")
+        raise click.UsageError("the host belongs to the cluster: remove `on` from the job file")
     plan, engine = read_engine(invocation, CLUSTER.key, stack)
     assert isinstance(engine, Ec2Jobs)
     with keys_as_given(shown):

@@ -89,12 +89,12 @@ def precompile_first(
     with nothing_started(), asking(invocation, cluster.plan, "Asking S3 for earlier jobs ..."):
         earlier = seems_compiled(job.job, ahead, cluster.bucket_jobs)
     if earlier is not None:
-        echo(f"Not precompiled: {earlier} compiled the same, so nearly all is in the cache.", err=True)
+        echo(f"Not precompiled: {earlier} compiled the same graphs, so nearly all are in the cache.", err=True)
         return
     state = precompile_and_follow(invocation, cluster, ahead, package, uploads=request.uploads, yes=yes)
     if state is None or state.outcome is None or not state.outcome.is_success:
-        left = "what was compiled is in the cache; `trn run` without --precompile continues from there"
-        message = f"The job was not started, since not all was compiled: {left}."
+        left = "compiled graphs are in the cache; `trn run` without --precompile uses them"
+        message = f"The job was not started, because the compilation is incomplete: {left}."
         raise CliError(message, ExitCode.NOT_READY)
 
 
@@ -129,7 +129,7 @@ def precompile_and_follow(
         with waiting("Uploading ..."):
             started = jobs.submit(job, package.archive, over=current, uploads=uploads)
         if not started:
-            raise NotStartedError("another host was started at the same moment.")
+            raise NotStartedError("another host was started at the same time.")
         try:
             host.start(until)
         except RequestRefusedError as error:
@@ -157,8 +157,8 @@ def _free_host(cluster: Ec2Jobs) -> tuple[AwsJobs, AwsPrecompileHost]:
     if not state.is_gone:
         current = jobs.current()
         whose = f" for {current.job.id}" if current else ""
-        ends = "it ends within minutes of its job, and `trn stop` ends that"
-        raise NotStartedError(f"the host is there already{whose}; {ends}.")
+        ends = "it ends within minutes after its job, which `trn stop` ends"
+        raise NotStartedError(f"the host already exists{whose}; {ends}.")
     return jobs, host
 
 
@@ -203,7 +203,7 @@ def _end(host: AwsPrecompileHost) -> None:
 def _rows(plan: Plan, job: Job, package: SourcePackage, hourly: Total, until: datetime) -> list[tuple[str, str]]:
     return [
         ("job", job.id),
-        ("host", f"{plan.cache.precompile_instance_type}, {hourly} per hour, gone at {until:%H:%M} UTC at the latest"),
+        ("host", f"{plan.cache.precompile_instance_type}, {hourly} per hour, ends at {until:%H:%M} UTC at the latest"),
         ("for", f"{plan.instance_type}, {job.processes_per_node} processes"),
         source_row(package),
         ("command", job.command),
@@ -219,7 +219,9 @@ def _result_rows(state: JobState, hourly: Total) -> list[tuple[str, str]]:
         if not use.place:
             continue
         failed = f", {len(use.failed)} failed" if use.failed else ""
-        compiled = f"{use.misses - len(use.failed)} modules compiled{failed}, {use.compile_seconds:.0f} s of compiling"
+        compiled = (
+            f"{use.misses - len(use.failed)} modules compiled{failed}, {use.compile_seconds:.0f} s of compilation"
+        )
         stored = f"{size(use.stored_bytes)} stored, {use.at_start} modules were there"
         rows.append((use.stack, f"{compiled}, {stored}"))
         rows.append(("place", use.place))
@@ -230,6 +232,6 @@ def _result_rows(state: JobState, hourly: Total) -> list[tuple[str, str]]:
 
 
 _NOTHING = (
-    "no graph was found: the command has to compile without a Neuron device, and its output says why it did not. Then "
-    "only a node can compile it: `trn run` keeps what that compiles"
+    "no graph was compiled: the command must compile without a Neuron device, and its output has the reason why it did "
+    "not. If it cannot, only a node can compile: `trn run` stores the graphs"
 )

@@ -56,7 +56,7 @@ from trainium_wire.job import RESULTS_LOST
     "--observe",
     is_flag=True,
     default=None,
-    help="Report what the frameworks counted: operators on the CPU, recompilations, compiler errors. Not for timing.",
+    help="Report counters of the frameworks: operators on the CPU, recompilations, compiler errors. Not for timing.",
 )
 @click.option(
     "--profile",
@@ -68,7 +68,7 @@ from trainium_wire.job import RESULTS_LOST
 @click.option(
     "--precompile",
     is_flag=True,
-    help="Compile on a host without devices first, unless an earlier job compiled the same.",
+    help="Compile on a host without devices first, unless an earlier job compiled the same graphs.",
 )
 @click.option("--wake", is_flag=True, help="Wake the cluster first, and put it to sleep when the job ends.")
 @click.option(
@@ -78,7 +78,11 @@ from trainium_wire.job import RESULTS_LOST
 )
 @click.option("--upload", is_flag=True, help="SageMaker, with --dry-run: upload the source, so that others can use it.")
 @click.option("--detach", is_flag=True, help="Do not follow the job.")
-@click.option("--yes", is_flag=True, help="Do not ask before waking the cluster or starting billed hosts or jobs.")
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Do not ask for confirmation before waking the cluster or starting billed hosts or jobs.",
+)
 @plan_options
 @engine_options
 @pass_invocation
@@ -116,16 +120,16 @@ def run(
     outputs did not reach S3. 130: left running, by Ctrl-C.
     """
     if wake and detach:
-        raise click.UsageError("--wake puts the cluster to sleep when the job is over: leave --detach out")
+        raise click.UsageError("--wake puts the cluster to sleep when the job has ended: omit --detach")
     if upload and not dry_run:
-        raise click.UsageError("--upload goes with --dry-run: a job that is started has its source uploaded")
+        raise click.UsageError("--upload requires --dry-run: starting a job uploads its source")
     request, given, shown = read_request(script, arguments, {"on": on, **options})
     outputs = outputs or (Path(request.outputs) if request.outputs else None)
     plan, engine = read_engine(invocation, request.on, stack)
     flags = {"wake": wake, "precompile": precompile, "upload": upload}
     check_keys(engine, {**given, **flags}, {**shown, **{name: f"--{name}" for name in flags}})
     if engine.bills_jobs and invocation.as_json and not (yes or dry_run):
-        raise click.UsageError("--json asks no questions: give --yes as well")
+        raise click.UsageError("--json does not prompt: pass --yes as well")
     with keys_as_given(shown), asking(invocation, plan, "Packing the source ..."):
         job = engine.prepare(request, packed_source(request), datetime.now(UTC))
     if job.package.left_out:
@@ -219,8 +223,8 @@ def _sleep_unless_running(invocation: Invocation, plan: Plan, cluster: Ec2Jobs) 
         return
     if state is not None and state.outcome is not None and state.outcome.result == RESULTS_LOST:
         message = (
-            f"{plan.cluster_name} stays awake and is billed: what {state.job.id} has left is only on its nodes. "
-            "Fetch it with `trn cp RANK:FOLDER .`, then put the cluster to sleep with `trn sleep`."
+            f"{plan.cluster_name} stays awake and is billed: unstored results of {state.job.id} are only on its nodes. "
+            "Download them with `trn cp RANK:FOLDER .`, then put the cluster to sleep with `trn sleep`."
         )
         echo(message, err=True)
         return

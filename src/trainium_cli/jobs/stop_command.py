@@ -36,7 +36,7 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
         except RequestRefusedError as error:
             raise CliError(f"It was not stopped: {error}", ExitCode.NOT_READY) from error
         if detach:
-            echo(f"Asked for the end of {job_id}; `trn jobs {job_id}` shows when it has ended.", err=True)
+            echo(f"Requested the end of {job_id}; `trn jobs {job_id}` shows when it has ended.", err=True)
             return ExitCode.OK
         last = follow_job(JobFollower(job_id, engine), quiet=True, when_interrupted=_STILL_ENDING.format(job_id))
         if last is None:
@@ -45,5 +45,5 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
     if invocation.as_json:
         print_json({"job": job_id, "status": state.status})
     else:
-        say(f"{job_id} is over: {state.status}.")
+        say(f"{job_id} has already ended: {state.status}.")
     return ExitCode.OK

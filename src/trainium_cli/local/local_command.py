@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 NOT_RUNNING = 3
 RUN = "run-command"
 PROVES = (
-    "It shows that a template is accepted, complete, ordered, rolls back and goes away without a rest. "
-    "It says nothing about IAM permissions (unless started with --iam enforced), capacity, networks or the Neuron "
+    "It shows that a template is accepted, complete, ordered, rolls back and is deleted completely. "
+    "It shows nothing about IAM permissions (unless started with --iam enforced), capacity, networks or the Neuron "
     "devices: nothing runs on its instances."
 )
 
@@ -79,7 +79,7 @@ def quotas_by_code(_ctx: click.Context, _param: click.Parameter, given: Sequence
             hint = f"; nearest: {nearest(code, known)}" if nearest(code, known) else ""
             raise click.BadParameter(f"no quota {code!r} in the embedded AWS{hint}; known: {', '.join(known)}")
         if not number.isdecimal():
-            raise click.BadParameter(f"{text!r}: give a whole number of vCPUs, 0 or more, as in {code}=256")
+            raise click.BadParameter(f"{text!r}: give an integer number of vCPUs, 0 or more, such as {code}=256")
         quotas[code] = float(number)
     return quotas
 
@@ -94,7 +94,7 @@ def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> st
     known: list[str] = session.get_available_regions("ec2")
     if given not in known:
         close = nearest_region(given, known)
-        fix = f"choose {close}" if close else "choose a region of AWS, or leave the option out"
+        fix = f"choose {close}" if close else "choose a region of AWS, or omit the option"
         raise mistake(
             "--region", given, allowed=f"a region that has EC2, such as {DEFAULT_REGION}", nearest=close, fix=fix
         )
@@ -103,10 +103,10 @@ def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> st
 
 @local.command()
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 takes a free one."
+    "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 selects a free port."
 )
 @click.option(
-    "--region", callback=known_region, default=DEFAULT_REGION, show_default=True, help="Region commands use by default."
+    "--region", callback=known_region, default=DEFAULT_REGION, show_default=True, help="Default region of commands."
 )
 @click.option(
     "--quota",
@@ -155,12 +155,12 @@ def start(
     if started.already:
         _refuse_other_settings(started.health, {name: ctx.params[name] for name in given})
     screen = console()
-    screen.print("The embedded AWS runs already." if started.already else "The embedded AWS runs.")
+    screen.print("The embedded AWS is already running." if started.already else "The embedded AWS is running.")
     screen.print(health_table(started.health))
 
 
 @local.command()
-@click.option("--json", "as_json", is_flag=True, help="What the server says about itself, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the server's state as JSON.")
 def status(as_json: bool) -> None:
     """Show whether the embedded AWS runs, how it was started and what it proves. Exit code 3 when it does not run."""
     from trainium_local import lifecycle
@@ -172,7 +172,7 @@ def status(as_json: bool) -> None:
         console().print(health_table(health))
         console().print(PROVES)
     else:
-        say("The embedded AWS does not run. Start it with: trn local start")
+        say("The embedded AWS is not running. Start it with: trn local start")
     if health is None:
         raise SystemExit(NOT_RUNNING)
 
@@ -187,9 +187,9 @@ def stop() -> None:
     except lifecycle.LocalError as error:
         raise click.ClickException(str(error)) from error
     say(
-        f"The embedded AWS at {stopped.endpoint} is stopped; everything in it is gone."
+        f"The embedded AWS at {stopped.endpoint} is stopped; its contents are deleted."
         if stopped
-        else "The embedded AWS does not run; nothing to stop."
+        else "The embedded AWS is not running; nothing to stop."
     )
 
 
@@ -227,13 +227,13 @@ def _refuse_other_settings(running: "Health", given: Mapping[str, Any]) -> None:
     other = [
         f"{name}: asked {value:g}, is {has[name]:g}"
         if isinstance(value, float)
-        else f"{name}: asked {value}, is {has[name]}"
+        else f"{name}: requested {value}, running with {has[name]}"
         for name, value in requested.items()
         if value != has[name]
     ]
     if other:
         raise click.ClickException(
-            f"the embedded AWS runs already, at {running.endpoint}, with other settings ({'; '.join(other)}). "
+            f"the embedded AWS is already running, at {running.endpoint}, with other settings ({'; '.join(other)}). "
             "Stop it first with: trn local stop"
         )
 

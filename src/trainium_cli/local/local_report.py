@@ -27,8 +27,8 @@ def health_table(health: "Health") -> Pairs:
         add("fail nodes", f"the first {health.fail_nodes} report a missing device")
     add("permissions", "IAM policies are enforced" if health.iam == "enforced" else "IAM is not enforced")
     if not health.stand_in_nodes:
-        add("nodes", "no stand-ins: their records come from elsewhere")
+        add("nodes", "no stand-ins: you write the records")
     add("types", f"{len(health.adapters)} resource types (see --json), and those that moto can create and delete")
     add("log", health.log)
-    add("use", "trn local -- COMMAND: only with the keys of this start, which it is given, does it answer")
+    add("use", "trn local -- COMMAND: passes the keys of this start, which every request needs")
     return Pairs(rows=[(Text(label, "bold"), Text(value)) for label, value in rows])

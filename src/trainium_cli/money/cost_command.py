@@ -47,7 +47,7 @@ def cost(invocation: Invocation, stacks: tuple[str, ...], no_cost_explorer: bool
 def _read_spending(invocation: Invocation, plan: Plan, stacks: Sequence[str], *, ask_cost_explorer: bool) -> Spending:
     if ask_cost_explorer:
         price = facts()["cost_explorer"]["usd_per_request"]
-        echo(f"Asks Cost Explorer once, for which AWS bills ${price}; --no-cost-explorer does without.", err=True)
+        echo(f"Queries Cost Explorer once, for which AWS bills ${price}; --no-cost-explorer avoids this.", err=True)
     message = f"Looking for {plan.cluster_name} in {plan.region}"
     with waiting(message) as change:
         return spending(
@@ -65,7 +65,7 @@ def _show(found: Spending) -> None:
     since = f", since {found.since:%Y-%m-%d %H:%M} UTC" if found.since else ""
     out.print(f"{found.audit.cluster} in {found.audit.region}{since}", style="bold")
     out.print("US dollars, before tax and discounts.")
-    out.print("In no estimate: what is billed by use, logs, SageMaker's jobs, and what is gone but for nodes.\n")
+    out.print("Not estimated: items billed by use, logs, SageMaker jobs, and deleted resources other than nodes.\n")
     if found.billed:
         out.print(billed_table(found))
         out.print()
@@ -78,17 +78,17 @@ def _show(found: Spending) -> None:
     for one in found.audit.not_read:
         out.print(f"Could not be read: {one.what}: {one.reason}")
     for reason in found.audit.prices_unavailable:
-        out.print(f"AWS's prices are unavailable: {reason}")
+        out.print(f"AWS prices are unavailable: {reason}")
     rows = summary(found)
     out.print(pairs(rows, label_width=max(len(label) for label, _ in rows)), style="bold")
 
 
-LAG = "Cost Explorer lags by up to a day: the last hours are not in it."
+LAG = "Cost Explorer lags by up to a day and does not include the last hours."
 
 
 def lines_table(lines: Iterable[Line], amount: str) -> Table:
     rows = [(line.what, "unknown" if line.usd is None else dollars(line.usd), line.how) for line in lines]
-    return table(["What", amount, "How this was got"], rows, right=[amount], wrapping=["What", "How this was got"])
+    return table(["What", amount, "Basis"], rows, right=[amount], wrapping=["What", "Basis"])
 
 
 def billed_table(spending: Spending) -> Table:
@@ -109,8 +109,8 @@ def summary(spending: Spending) -> list[tuple[str, str]]:
     ]
     forecast = spending.forecast
     if forecast is None:
-        return [*rows, ("At the end", "no forecast: the plan has no end (trn:ends), or no stack stands")]
-    message = f"{forecast.total} (estimated), if the next {forecast.hours:.1f} h are as now"
+        return [*rows, ("At the end", "no forecast: the plan has no end (trn:ends), or no stack exists")]
+    message = f"{forecast.total} (estimated), if the next {forecast.hours:.1f} h are like now"
     return [*rows, (f"At the end, {forecast.ends:%Y-%m-%d %H:%M} UTC", message)]
 
 

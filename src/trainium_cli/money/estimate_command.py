@@ -81,7 +81,7 @@ def _show(plan: Plan, estimated: Estimate) -> None:
     for (origin, date, source), number in sources.items():
         out.print(f"[{number}] {_ORIGINS[origin]}, {date}: {source}")
     for reason in estimated.unavailable:
-        out.print(f"AWS's prices are unavailable: {reason}")
+        out.print(f"AWS prices are unavailable: {reason}")
     for note in notes_on(plan, estimated):
         out.print(note)
     warning = sales_warning(plan, estimated)
@@ -129,22 +129,22 @@ def notes_on(plan: Plan, estimated: Estimate) -> list[str]:
     """Notes on the table of this plan."""
     notes = [
         "Asleep (`trn sleep`): no nodes, and no endpoints or gateways billed by the hour. "
-        "What is billed by use comes on top, by amounts that are yours. "
+        "Items billed by use are added, by your own amounts. "
         f"A month is {facts()['billing']['hours_per_month']} hours. "
-        "Lambda, logs and requests to S3 come to next to nothing and are left out."
+        "Lambda, logs and requests to S3 cost almost nothing and are left out."
     ]
     if plan.capacity == "spot":
-        notes.append("Spot prices move by the hour: this is what one was, and no budget.")
+        notes.append("Spot prices change hourly: this is a past price, not a budget.")
     if plan.capacity == "capacity-block":
-        notes.append("A Capacity Block is paid when it is bought, for all of its time, whether nodes run or not.")
+        notes.append("A Capacity Block is paid at purchase for its whole duration, whether nodes run or not.")
     if plan.capacity == "reservation":
         notes.append("A reservation is billed at the on-demand rate until you cancel it, whether nodes run or not.")
     if plan.network.vpc_id is not None:
-        notes.append(f"Endpoints and gateways of {plan.network.vpc_id} are not part of the plan, nor of this estimate.")
+        notes.append(f"Endpoints and gateways of {plan.network.vpc_id} are not part of the plan or of this estimate.")
     notes += [f"{note[:1].upper()}{note[1:]}." for note in stack_cost_notes(plan)]
     if estimated.unknown:
         missing = ", ".join(dict.fromkeys(line.item.product for line in estimated.unknown))
-        notes.append(f"Not known in {plan.region}: {missing}. Give prices in a CSV file: -c trn:prices=prices.csv")
+        notes.append(f"Unknown in {plan.region}: {missing}. Give prices in a CSV file: -c trn:prices=prices.csv")
     return notes
 
 

@@ -36,7 +36,7 @@ def buy(invocation: Invocation, offering_id: str, hours: int) -> ExitCode:
     Exit code 0: bought. 1: not bought. 3: AWS did not answer; check before you try again.
     """
     if not _is_interactive():
-        raise click.UsageError("a purchase needs two confirmations: run it on a terminal")
+        raise click.UsageError("a purchase requires two confirmations: run it in a terminal")
     plan = invocation.plan(ignoring=WAYS_TO_GET_CAPACITY)
     account = AwsAccount(plan.region)
     try:
@@ -46,7 +46,7 @@ def buy(invocation: Invocation, offering_id: str, hours: int) -> ExitCode:
         raise CliError(f"Nothing was bought: {error}", ExitCode.UNKNOWN) from error
     if offering is None:
         reason = f"{plan.region} offers no {offering_id} for {plan.nodes} x {plan.instance_type} and {hours} h"
-        hint = "It is sold, or was found with another --hours, type, region or number of nodes: see `trn capacity`."
+        hint = "It was sold, or was found with other --hours, type, region or number of nodes: see `trn capacity`."
         raise CliError(f"Nothing was bought: {reason}. {hint}", ExitCode.NOT_READY)
     _show(offering, plan, identity)
     if not click.confirm("Buy it?"):
@@ -75,7 +75,7 @@ def _show(offering: BlockOffering, plan: Plan, identity: Identity) -> None:
         ("place", f"{offering.zone_id} in {plan.region}"),
         ("start", f"{offering.start:%Y-%m-%d %H:%M} UTC"),
         ("end", f"{offering.end:%Y-%m-%d %H:%M} UTC, {offering.hours:.4g} h after the start; {_termination(offering)}"),
-        ("price", f"{_price(offering)}, paid at once, whether instances run or not; it cannot be cancelled"),
+        ("price", f"{_price(offering)}, paid in advance whether instances run or not; it cannot be cancelled"),
     ]
     console().print(pairs(rows, label_width=9))
 
@@ -106,7 +106,7 @@ def _buy(offering: BlockOffering, plan: Plan) -> None:
         raise CliError(f"\nNothing was bought: {error}", ExitCode.NOT_READY) from error
     except SaleUnknownError as error:
         message = (
-            f"\nUnknown: AWS did not answer, so it may have been bought or not: {error}. See what the account has with "
+            f"\nUnknown: AWS did not answer, so it may have been bought or not: {error}. Check the account with "
             "`trn capacity` and `aws ec2 describe-capacity-blocks` before you try again."
         )
         raise CliError(message, ExitCode.UNKNOWN) from error

@@ -40,7 +40,7 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, given: str | Non
     if given is None:
         return None
     now = datetime.now(UTC)
-    allowed = f"a day, in UTC, that is not past: {now:%Y-%m-%d} or later"
+    allowed = f"a day in UTC, today or later: {now:%Y-%m-%d} or later"
     try:
         day = date.fromisoformat(given)
     except ValueError as error:
@@ -112,7 +112,7 @@ capacity.add_command(buy)
 def _refuse_options_before_the_command(ctx: click.Context) -> None:
     names = [one.name for one in ctx.command.params if one.name]
     if any(ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT for name in names):
-        raise click.UsageError(f"options go behind {ctx.invoked_subcommand}, not before it")
+        raise click.UsageError(f"options go after {ctx.invoked_subcommand}, not before it")
 
 
 _WORDS = {CAPACITY_BLOCK: "Capacity Block"}
@@ -126,7 +126,7 @@ _STYLES: dict[Prospect, str] = {
 _ORIGINS: dict[Origin, str] = {"yours": "your own", "AWS": "AWS", "snapshot": "snapshot in this package"}
 _OUTLOOKS = {
     "something": "something could run",
-    "nothing": "nothing, or nothing that is likely to run",
+    "nothing": "nothing, or only unlikely options",
     "unknown": "unknown",
 }
 
@@ -167,7 +167,7 @@ def show_found(request: CapacityRequest, found: Found, overrides: Sequence[str])
         out.print()
     best = list(_best_per_purchase_option(ways))
     if best:
-        out.print("What to type next, for the best of each way:")
+        out.print("Next command, for the best option of each kind:")
         for number, option in best:
             out.print(shell_lines(f"{number:>2}  {next_command(request, option, overrides)}"))
         out.print()
@@ -246,18 +246,18 @@ def _amount(option: CapacityOption, usd: Decimal | None) -> str:
 def _notes(found: Found) -> Iterator[str]:
     ways = {option.capacity for option in found.options}
     if ON_DEMAND in ways:
-        yield "A zone that offers a type may have no capacity free. Quotas are another matter."
+        yield "A zone that offers a type may have no free capacity. Quotas apply separately."
     if SPOT in ways:
-        yield "Score: AWS's spot placement score, 1 to 10: no promise. AWS says that it is low for a single type."
+        yield "Score: AWS's spot placement score, 1 to 10, not a promise. AWS documents low scores for a single type."
     if CAPACITY_BLOCK in ways:
-        yield "A Capacity Block is for sale until it is bought. It is paid at once, and cannot be cancelled."
+        yield "A Capacity Block is offered until someone buys it. It is paid in advance and cannot be cancelled."
     for origin, words in _ORIGINS.items():
         days = sorted(price.date for price in found.prices if price.origin == origin)
         if days:
             since = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
             yield f"Prices by the hour: {words}, {since}, before tax and discounts. --json has each source."
     for reason in found.unavailable:
-        yield f"AWS's prices are unavailable: {reason}"
+        yield f"AWS prices are unavailable: {reason}"
 
 
 def _sources(found: Found) -> list[str]:

@@ -52,7 +52,7 @@ def image(ctx: click.Context, invocation: Invocation) -> ExitCode | None:
 
 @image.command()
 @changed_file_option
-@click.option("--yes", is_flag=True, help="Write without asking, for scripts.")
+@click.option("--yes", is_flag=True, help="Write without confirmation, for scripts.")
 @pass_invocation
 def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
     """Write the current image ID of the parameter into cdk.json.
@@ -64,14 +64,14 @@ def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
     parameter = plan.image_parameter
     if parameter is None:
         raise click.UsageError(
-            f"{plan.ami} is an id already, and which parameter it follows is not known; "
+            f"{plan.ami} is already an ID, and its parameter is unknown; "
             "set trn:ami_parameter, or set trn:ami to a parameter"
         )
     current = _resolved(plan, parameter)
     before = cdk_json.read_text(encoding="utf-8")
     after = with_settings(before, {"ami": current, "ami_parameter": parameter})
     if after == before:
-        say(f"Pinned already: {parameter} is {current} in {plan.region}.")
+        say(f"Already pinned: {parameter} is {current} in {plan.region}.")
         return ExitCode.OK
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")
     echo("\n".join(changed))
@@ -104,13 +104,13 @@ def _resolved(plan: Plan, parameter: str) -> str:
     found = account.image(image_id) if image_id else None
     if image_id is None or found is None:
         what = f"the image {image_id} of {parameter}" if image_id else f"the SSM parameter {parameter}"
-        message = f"Nothing to pin: {what} is not in {plan.region}, or not for this account to see."
+        message = f"Nothing to pin: {what} is not in {plan.region}, or not visible to this account."
         raise CliError(message, ExitCode.NOT_READY)
     return image_id
 
 
 def _show(plan: Plan, found: Image | None, result: CheckResult) -> None:
-    rows = [("parameter", plan.image_parameter or "none: trn:ami is an id"), ("pinned", _pinned(plan))]
+    rows = [("parameter", plan.image_parameter or "none: trn:ami is an ID"), ("pinned", _pinned(plan))]
     if found:
         rows += [
             ("image", f"{found.image_id}, {found.state}"),
@@ -131,4 +131,4 @@ def _show(plan: Plan, found: Image | None, result: CheckResult) -> None:
 
 
 def _pinned(plan: Plan) -> str:
-    return "no: every deployment takes what the parameter names then" if plan.ami_is_parameter else f"yes, {plan.ami}"
+    return "no: every deployment uses the parameter's current image" if plan.ami_is_parameter else f"yes, {plan.ami}"

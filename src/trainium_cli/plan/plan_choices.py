@@ -44,7 +44,7 @@ def chosen_regions(plan: Plan, given: str | None) -> tuple[str, ...]:
         if region not in offering:
             raise click.UsageError(unknown_name(f"region that offers {plan.instance_type}", region, offering))
     if not chosen:
-        raise click.UsageError(f"--regions names none; known: {', '.join(offering)}")
+        raise click.UsageError(f"--regions is empty; known: {', '.join(offering)}")
     return chosen
 
 
@@ -63,5 +63,5 @@ def hours_option(command: Callable[..., Any]) -> Callable[..., Any]:
         default=HOURS_PER_DAY,
         show_default=True,
         callback=_block_duration,
-        help="How long the nodes are needed. Capacity Blocks are sold by the day, beyond two weeks by the week.",
+        help="How long the nodes are needed. Capacity Blocks are sold by the day, and beyond two weeks by the week.",
     )(command)

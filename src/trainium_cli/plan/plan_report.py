@@ -23,8 +23,8 @@ from trainium_core.setting_schema.forms import as_written
 _EGRESS = {
     "vpc-endpoints": "interface endpoints for sessions, a gateway endpoint for S3; no internet",
     "nat-gateway": "a NAT gateway to the internet, a gateway endpoint for S3",
-    "none": "a gateway endpoint for S3 and nothing else",
-    "existing": "that of your VPC",
+    "none": "only a gateway endpoint for S3",
+    "existing": "the egress of your VPC",
 }
 
 
@@ -88,7 +88,7 @@ def _surroundings(plan: Plan) -> list[tuple[str, str]]:
     placement = plan.network.placement_group or (
         "a new group, strategy cluster" if plan.creates_placement_group else "no group"
     )
-    lasts = "outlives the cluster" if plan.cache.outlives_cluster else "goes with the cluster"
+    lasts = "outlives the cluster" if plan.cache.outlives_cluster else "deleted with the cluster"
     expiry = "" if plan.cache.bucket else f", graphs expire after {plan.cache.expiration_days} days"
     return [
         ("VPC", f"{plan.network.vpc_id}, {plan.network.subnet_id} (yours)" if own else f"new, {plan.network.vpc_cidr}"),
@@ -113,7 +113,7 @@ def pilot_end_text(plan: Plan) -> str:
         return "none"
     end = read_pilot_end(plan.pilot.ends)
     when = f"at {end}" if end.at else f"{plan.pilot.ends} after the first deployment"
-    what = {"sleep": "no nodes from then on; the rest stays", "destroy": "the stack is deleted"}
+    what = {"sleep": "the nodes end; everything else stays", "destroy": "the stack is deleted"}
     return f"{when}: {what[_action_at_end(plan)]}"
 
 
@@ -121,25 +121,25 @@ def when_idle_text(plan: Plan) -> str:
     """What happens to unused nodes, for a plan with idle minutes."""
     return (
         f"no nodes after {plan.pilot.idle_minutes} min without a job and without a NeuronCore or GPU in use; "
-        "`trn wake` brings them back"
+        "`trn wake` restores them"
     )
 
 
 def _file_systems(plan: Plan) -> Iterator[tuple[str, str]]:
     mounted = plan.file_systems
-    fate = "outlives the cluster" if mounted.at_destroy == "retain" else "goes with the cluster"
+    fate = "outlives the cluster" if mounted.at_destroy == "retain" else "deleted with the cluster"
     if mounted.fsx_lustre is not None:
         new = f"a new FSx for Lustre file system of {mounted.fsx_lustre} GiB; {fate}"
         yield "/fsx", new if isinstance(mounted.fsx_lustre, int) else f"{mounted.fsx_lustre} (yours)"
     if mounted.efs is not None:
-        target = ", by a new mount target" if mounted.efs_security_group is None else ""
+        target = ", with a new mount target" if mounted.efs_security_group is None else ""
         yield "/efs", f"a new EFS file system; {fate}" if mounted.efs == NEW_EFS else f"{mounted.efs} (yours){target}"
 
 
 def _needs(plan: Plan) -> list[tuple[str, str]]:
     need = quota_need(plan)
     have = node_subnet_addresses(plan)
-    where = "of the largest subnet there is" if plan.network.vpc_id else "of the subnet"
+    where = "of the largest possible subnet" if plan.network.vpc_id else "of the subnet"
     return [
         ("Quota", f"{need.vcpus} vCPUs of {need.code}, {need.name}" if need else _no_quota(plan)),
         ("Addresses", f"{addresses_needed(plan)} of the {have} {where}"),
@@ -150,4 +150,4 @@ def _needs(plan: Plan) -> list[tuple[str, str]]:
 def _no_quota(plan: Plan) -> str:
     if plan.capacity == "reservation":
         return "none: the capacity counted when it was reserved"
-    return "not known: no source says what this capacity counts against"
+    return "unknown: no source documents the quota of this capacity"

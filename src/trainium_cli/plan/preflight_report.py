@@ -23,7 +23,7 @@ def show_findings(plan: Plan, findings: Sequence[Finding], *, overridden: bool =
     if shown:
         console().print(findings_table(shown))
     if overridden and any(finding.fix for finding in findings if finding.outcome != "pass"):
-        _remind("What -c says holds for one command: give it again with what you type next.")
+        _remind("-c applies to one command: repeat it in the next command.")
     message = f"{verdict(findings)}: {plan.nodes} x {plan.instance_type} in {plan.region} ({_counts(findings)})"
     console().print(f"\n{message}", style="bold")
 
@@ -39,7 +39,7 @@ def show_regions(plan: Plan, regions: Mapping[str, Sequence[Finding]]) -> None:
     console().print(table(["Region", "Verdict", "Findings"], rows, wrapping=["Findings"]))
     ready = [region for region, findings in regions.items() if verdict(findings) == "ready"]
     if any(region != plan.region for region in regions):
-        _remind(f"The plan is for {plan.region}: for another region, add -c trn:region=REGION to what you type.")
+        _remind(f"The plan is for {plan.region}: for another region, add -c trn:region=REGION to the next command.")
     message = f"{plan.nodes} x {plan.instance_type}: ready in {len(ready)} of {len(regions)} regions"
     console().print("\n" + ": ".join([message, ", ".join(ready)] if ready else [message]), style="bold")
 

@@ -82,14 +82,14 @@ def request(invocation: Invocation, yes: bool) -> ExitCode:
         _refuse_unanswered(result)
         _show_result(replace(result, fix=""))
     if state is None or state.has_room_whatever_counts:
-        message = "Nothing was asked for." if result.outcome == "unknown" else "Nothing to ask for."
+        message = "Nothing was requested." if result.outcome == "unknown" else "Nothing to request."
         return _end(invocation, _EXIT_CODES[result.outcome], message, state)
     if state.open_request:
         return _end_with_open(invocation, state)
     if not invocation.as_json:
         _show_request(state)
-    if not yes and not click.confirm("Ask AWS for this?"):
-        return _end(invocation, ExitCode.NOT_READY, "Nothing was asked for.", state)
+    if not yes and not click.confirm("Send this request to AWS?"):
+        return _end(invocation, ExitCode.NOT_READY, "Nothing was requested.", state)
     return _request_increase(invocation, state)
 
 
@@ -101,8 +101,8 @@ def _request_increase(invocation: Invocation, state: QuotaState) -> ExitCode:
         # Created meanwhile, by another person, or by a first attempt whose response was lost.
         return _end_with_open(invocation, _read_again(state))
     except RequestRefusedError as error:
-        return _end(invocation, ExitCode.NOT_READY, f"AWS did not take the request: {error}", state)
-    message = f"Asked: request {made.request_id} is {made.status}. `trn quota status` follows it."
+        return _end(invocation, ExitCode.NOT_READY, f"AWS refused the request: {error}", state)
+    message = f"Sent: request {made.request_id} is {made.status}. `trn quota status` follows it."
     return _end(invocation, ExitCode.OK, message, replace(state, requests=(made,)))
 
 
@@ -124,7 +124,7 @@ def _of_services(plan: Plan) -> dict[str, CheckResult]:
 def _state_and_result(plan: Plan) -> tuple[QuotaState | None, CheckResult]:
     """The state of the plan's quota with open requests, and the preflight result."""
     if not engines_with_check("quota") & {*plan.stacks}:
-        found = f"trn:stacks={','.join(plan.stacks)} takes of no EC2 quota"
+        found = f"trn:stacks={','.join(plan.stacks)} uses no EC2 quota"
         return None, CheckResult(outcome="pass", found=found)
     account, need = AwsAccount(plan.region), quota_need(plan)
     if need is None:
@@ -168,7 +168,7 @@ def _show_request(state: QuotaState) -> None:
 
 def _show_requests(requests: tuple[QuotaRequest, ...]) -> None:
     if not requests:
-        console().print("\nNo increase has been asked for in the last 90 days.")
+        console().print("\nNo increase was requested in the last 90 days.")
         return
     rows = [
         [
@@ -189,11 +189,11 @@ def _show_requests(requests: tuple[QuotaRequest, ...]) -> None:
 def _end_with_open(invocation: Invocation, state: QuotaState) -> ExitCode:
     known = state.open_request
     if known is None:
-        message = "AWS says that a request is open, but shows none: ask again with `trn quota status`."
+        message = "AWS reports an open request but lists none: check again with `trn quota status`."
         return _end(invocation, ExitCode.UNKNOWN, message, state)
     case = f", case {known.case_id}" if known.case_id else ""
     message = (
-        f"A request is open already: {known.request_id} for {plain(known.desired)} vCPUs, {known.status} since "
+        f"A request is already open: {known.request_id} for {plain(known.desired)} vCPUs, {known.status} since "
         f"{known.created:%Y-%m-%d}{case}. `trn quota status` follows it."
     )
     if known.desired >= state.sufficient_limit:

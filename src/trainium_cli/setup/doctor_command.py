@@ -92,7 +92,7 @@ def _node() -> Diagnosis:
     fix = f"{_SETUP}, or install Node {supported[-1]} (https://nodejs.org)"
     place = shutil.which("node", path=tool_path())
     if place is None:
-        return Diagnosis(what="Node", outcome="fail", found="there is no node on PATH, which the CDK runs in", fix=fix)
+        return Diagnosis(what="Node", outcome="fail", found="there is no node on PATH, which the CDK requires", fix=fix)
     try:
         ran = subprocess.run([place, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -116,7 +116,7 @@ def _cdk_cli(place: str) -> Diagnosis:
     except (OSError, ValueError, LookupError, TypeError):
         found, fix = f"{place}, whose version is unknown", f"make sure that it is {package} or newer"
         return Diagnosis(what="CDK CLI", outcome="warn", found=found, fix=fix)
-    fix = f"older than what was tried with this package: npm install --global {package}" if is_older else ""
+    fix = f"older than the version tested with this package: npm install --global {package}" if is_older else ""
     return Diagnosis(what="CDK CLI", outcome="warn" if is_older else "pass", found=f"{version}, {place}", fix=fix)
 
 
@@ -126,7 +126,7 @@ def _account(region: str) -> Iterator[Diagnosis]:
         identity = account.identity()
     except UnavailableError as error:
         yield Diagnosis(what="credentials", outcome="fail", found=str(error))
-        yield Diagnosis(what="bootstrap", outcome="unknown", found="not asked: no credentials")
+        yield Diagnosis(what="bootstrap", outcome="unknown", found="not checked: no credentials")
         return
     elsewhere = f", answered by {identity.endpoint}, not by AWS" if identity.endpoint else ""
     yield Diagnosis(what="credentials", outcome="pass", found=f"account {identity.account}, {identity.arn}{elsewhere}")

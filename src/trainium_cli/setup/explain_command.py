@@ -38,7 +38,7 @@ def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
     else:
         known = "\n".join(f"  {one.name}" for one in known_errors())
         echo(
-            f"Unknown error. Known errors:\n{known}\n`trn support` writes an archive for the person who helps.",
+            f"Unknown error. Known errors:\n{known}\n`trn support` writes an archive for a support request.",
             err=True,
         )
     return ExitCode.OK if found else ExitCode.NOT_READY
@@ -50,7 +50,7 @@ def _rows(found: Explanation, *, is_log: bool) -> list[tuple[str, str]]:
     rows = [
         ("error", f"{error.name}{note}"),
         ("line", f"{found.line}: {found.text}" if is_log else ""),
-        ("before", f"an exception that is not known: {found.unknown}" if found.unknown else ""),
+        ("before", f"unknown exception: {found.unknown}" if found.unknown else ""),
         ("cause", error.cause),
         ("fix", error.fix),
         ("source", f"{error.source} (looked up {error.date})"),

@@ -11,10 +11,10 @@ from trainium_core.permissions.roles import CLOUDFORMATION, commands, policies, 
 
 _MEANINGS = {
     "look": "Reads only",
-    "operate": "Looks, runs and stops jobs, puts the cluster to sleep, wakes and destroys it",
-    "deploy": "Looks, deploys and extends by the roles of `cdk bootstrap`, asks for quotas",
-    "buy": "Looks, and buys Capacity Blocks",
-    CLOUDFORMATION: "The role that CloudFormation works with: `cdk bootstrap --cloudformation-execution-policies`",
+    "operate": "Reads, runs and stops jobs, puts the cluster to sleep, wakes and destroys it",
+    "deploy": "Reads, deploys and extends with the roles of `cdk bootstrap`, requests quotas",
+    "buy": "Reads, and buys Capacity Blocks",
+    CLOUDFORMATION: "CloudFormation's role: `cdk bootstrap --cloudformation-execution-policies`",
 }
 
 

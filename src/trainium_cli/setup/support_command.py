@@ -48,7 +48,7 @@ _MOST_JOBS = 20
     help="The file to write. Default: trn-support-TIME.tar.gz in the working directory.",
 )
 @click.option(
-    "--include-logs", is_flag=True, help="Add raw logs of functions and nodes, and consoles. They may hold secrets."
+    "--include-logs", is_flag=True, help="Add raw logs of functions and nodes, and consoles. They may contain secrets."
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, for scripts.")
 @pass_invocation
@@ -65,13 +65,13 @@ def support(invocation: Invocation, stack: str | None, output: Path | None, incl
     if invocation.as_json and include_logs and not yes:
         raise click.UsageError("--json does not prompt: pass --yes to include the logs")
     now = datetime.now(UTC)
-    with waiting("Asking AWS for what the stacks have said"):
+    with waiting("Reading events and records from AWS"):
         gathered = gather([*_parts(invocation, stack, include_logs=include_logs)])
     folder = f"trn-support-{now:%Y%m%dT%H%M%SZ}"
     file = output or Path(f"{folder}.tar.gz")
     if not invocation.as_json:
         _show(gathered)
-    if include_logs and not yes and not click.confirm("Write these files, with logs that may hold secrets?"):
+    if include_logs and not yes and not click.confirm("Write these files, with logs that may contain secrets?"):
         echo("Nothing was written.", err=True)
         return ExitCode.NOT_READY
     try:
@@ -82,7 +82,7 @@ def support(invocation: Invocation, stack: str | None, output: Path | None, incl
     if invocation.as_json:
         print_json({"file": str(file), "files": list(gathered.files), "unavailable": gathered.unavailable})
     else:
-        console().print(f"\n{file}: look through it before you send it; nothing was sent anywhere.")
+        console().print(f"\n{file}: review it before you send it; nothing was sent.")
     return ExitCode.OK
 
 

@@ -15,7 +15,7 @@ from trainium_core.catalog.instance_type import InstanceType
 
 
 @click.command()
-@click.option("--region", shell_complete=complete_region, help="Only what this region offers.")
+@click.option("--region", shell_complete=complete_region, help="Only types that this region offers.")
 @click.option("--catalog", "overlay", type=click.Path(path_type=Path), help="A TOML file with more types.")
 @json_option
 @pass_invocation
@@ -31,7 +31,7 @@ def types(invocation: Invocation, region: str | None, overlay: Path | None) -> N
         raise mistake("--catalog", overlay, allowed=allowed, fix=str(error)) from error
     if region is not None and region not in catalog.regions:
         close = nearest_region(region, catalog.regions)
-        fix = f"choose {close}" if close else "choose one of the allowed regions, or leave the option out"
+        fix = f"choose {close}" if close else "choose one of the allowed regions, or omit the option"
         raise mistake("--region", region, allowed=", ".join(catalog.regions), nearest=close, fix=fix)
     chosen = [entry for entry in catalog.values() if region is None or region in entry.zones]
     if invocation.as_json:

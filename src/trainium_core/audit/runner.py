@@ -55,7 +55,7 @@ def only_in_the_index(
     for arn, owner in tagged.items():
         if owner == cluster and arn_type(arn) not in covered and not {arn, arn_name(arn)} & remembered:
             resource = Resource(name=arn_name(arn), arn=arn, ids=frozenset([arn]), charge=_NO_PRICE)
-            yield Found(kind=arn_type(arn), resource=resource, found_by=("index of tags, and nothing looked at it",))
+            yield Found(kind=arn_type(arn), resource=resource, found_by=("tag index only: not verified",))
 
 
 def only_remembered(

@@ -22,13 +22,13 @@ _SIZE_TAG = "aws:ec2capacityreservation:incrementalRequestedQuantity"
 _NOT_SOLD = "not supported for Capacity Blocks"
 
 _MESSAGES = {
-    "CapacityBlockDescribeLimitExceeded": "AWS lets this account search no Capacity Blocks here for now: it allows few "
-    "searches (try again in some minutes), and none to an account whose quota for Capacity Blocks of the type is 0 "
+    "CapacityBlockDescribeLimitExceeded": "AWS refuses this account's searches for Capacity Blocks here: it limits "
+    "their rate (try again in a few minutes), and refuses accounts whose quota for Capacity Blocks of the type is 0 "
     "(ask AWS Support)",
     "authorized to call DescribeCapacityBlockOfferings API when requesting an EC2 UltraServer": "AWS sells this type "
     "in UltraServers, and this account may not search for them: ask AWS Support",
     "PendingVerification": "AWS is still verifying this account, and sells it no Capacity Blocks until then",
-    "MaxConfigLimitExceeded": "AWS gives this account no more spot placement scores for other types, numbers or "
+    "MaxConfigLimitExceeded": "AWS refuses this account further spot placement scores of other types, numbers or "
     "regions within 24 hours",
 }
 """Messages for AWS's errors, by a part of their code or message."""

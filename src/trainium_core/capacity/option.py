@@ -13,7 +13,7 @@ PROSPECTS: dict[Prospect, str] = {
     "later": "could start later",
     "unlikely": "for sale, but very unlikely",
     "unknown": "AWS gave no answer",
-    "no": "not to be had",
+    "no": "unavailable",
 }
 """The meaning of each prospect, best first."""
 

@@ -19,7 +19,7 @@ _END, _BUDGET, _IDLE = "end ", "budget ", "idle since "
 _SECONDS = re.compile(r"(?<=T\d\d:\d\d):[\d.]+Z$")
 """Ends that are counted in hours from a deployment."""
 
-_WAKE = "`trn wake` brings them back"
+_WAKE = "`trn wake` restores them"
 _EXTEND = "`trn extend 8h` sets a later end"
 _LONGEST_REASON = 300
 
@@ -94,7 +94,7 @@ def _reservation_reason(fleet: DeployedFleet | None, account: AbsenceAccount, no
     if block is None:
         return Absence(why=f"EC2 has no reservation {name}", remedy=another)
     if block.start and now < block.start and block.state != "active":
-        return Absence(why=f"{name} begins at {utc_text(block.start)}", remedy="they come by themselves then")
+        return Absence(why=f"{name} begins at {utc_text(block.start)}", remedy="they launch automatically then")
     if block.state in ("expired", "cancelled", "failed", "unsupported") or (block.end and block.end <= now):
         return Absence(why=f"{name} is over ({block.state})", remedy=another)
     return None
@@ -107,10 +107,10 @@ def _group_reason(fleet: DeployedFleet | None, account: AbsenceAccount) -> Absen
     if group.wanted == 0:
         return Absence(why="the desired size of their Auto Scaling group is 0", remedy=_WAKE)
     if not group.refusal:
-        return Absence(why="none of them is launched yet", remedy="`trn nodes --watch` follows them")
+        return Absence(why="none is launched yet", remedy="`trn nodes --watch` follows them")
     known = known_error(group.refusal)
     why = f"EC2 gives none ({known.name if known else group.refusal[:_LONGEST_REASON]})"
-    return Absence(why=why, remedy=known.fix if known else "`trn capacity` shows where there is some")
+    return Absence(why=why, remedy=known.fix if known else "`trn capacity` shows where capacity is available")
 
 
 def with_absences(found: ClusterList, account: AbsenceAccount, now: datetime) -> ClusterList:

@@ -37,16 +37,16 @@ class JobRequest:
     command: str | None = setting(
         "command",
         Text("a bash command, such as 'python -m evaluate'"),
-        meaning="What each node runs in place of a script under torchrun.",
+        meaning="Command that each node runs instead of a script under torchrun.",
         default=None,
     )
     arguments: tuple[str, ...] = setting(
-        "arguments", Texts("a list of texts"), meaning="Given to the script as they are.", default=()
+        "arguments", Texts("a list of texts"), meaning="Arguments of the script.", default=()
     )
     on: str | None = setting(
         "on",
         Choice((*CONSTRUCT_IDS, SLURM)),
-        meaning="The engine that runs it, of those in trn:stacks.",
+        meaning="Engine of the job, one of trn:stacks.",
         default=None,
         left_out="the first of trn:stacks that runs jobs, the cluster before others",
     )
@@ -63,14 +63,14 @@ class JobRequest:
             rf"[a-z0-9]([a-z0-9-]{{0,{LONGEST_NAME - 2}}}[a-z0-9])?",
             f"up to {LONGEST_NAME} small letters, digits and hyphens, neither first nor last a hyphen",
         ),
-        meaning="What the job's id begins with; its time follows.",
+        meaning="Prefix of the job's ID; the time follows.",
         default=None,
         left_out="the script's name",
     )
     nodes: int | None = setting(
         "nodes",
         WholeNumber(1),
-        meaning="How many of the cluster's nodes it runs on.",
+        meaning="Number of the cluster's nodes for the job.",
         default=None,
         left_out="all of them",
     )
@@ -126,18 +126,18 @@ class JobRequest:
     retries: int = setting(
         "retries",
         WholeNumber(0, 100),
-        meaning="How often the job is started again, from its last checkpoint, after the loss of a node.",
+        meaning="Number of restarts from the last checkpoint after the loss of a node.",
         default=2,
     )
     retry_on_exit_codes: tuple[int, ...] = setting(
         "retry_on_exit_codes",
         ExitCodes(),
-        meaning="Exit codes of the script after which it is started again, too.",
+        meaning="Exit codes of the script that also cause a restart.",
         default=(),
         left_out="none",
     )
     retry_on_hang: bool = setting(
-        "retry_on_hang", YesNo(), meaning="Whether it is started again after a hang.", default=True, left_out="true"
+        "retry_on_hang", YesNo(), meaning="Whether a hang causes a restart.", default=True, left_out="true"
     )
     hang_minutes: int | None = setting(
         "hang_minutes",
@@ -149,20 +149,20 @@ class JobRequest:
     time_limit_minutes: int | None = setting(
         "time_limit_minutes",
         WholeNumber(1, _MOST_MINUTES),
-        meaning="Minutes that the job may take from its first start on, with its restarts and the wait for nodes.",
+        meaning="Time limit of the job in minutes from its first start, including restarts and waits for nodes.",
         default=None,
         left_out="no limit",
     )
     checkpoint_seconds: int = setting(
         "checkpoint_seconds",
         WholeNumber(1, 3600),
-        meaning="Seconds between two looks at the folder of checkpoints; a new one is copied to S3.",
+        meaning="Seconds between checks for new checkpoints, which are copied to S3.",
         default=CHECKPOINT_SECONDS,
     )
     outputs: str | None = setting(
         "outputs",
         Text("the path of a folder"),
-        meaning="Folder on this machine; `trn run` fetches the outputs into FOLDER/JOB when the job is over.",
+        meaning="Folder on this machine; `trn run` downloads the outputs into FOLDER/JOB when the job has ended.",
         default=None,
     )
     stack: str | None = setting(
@@ -178,15 +178,15 @@ class JobRequest:
     observe: bool = setting(
         "observe",
         YesNo(),
-        meaning="Whether it reports what the frameworks counted: operators on the CPU, compilations and their reasons, "
-        "errors of the compiler. Its times are not those of a run without.",
+        meaning="Whether it reports counters of the frameworks: operators on the CPU, compilations and their reasons, "
+        "compiler errors. Not for timing.",
         default=False,
         left_out="false",
     )
     profile: tuple[int, ...] = setting(
         "profile",
         Ranks(),
-        meaning="Ranks whose Neuron runtime writes a profile into the job's outputs; of a command, the nodes. Not for "
+        meaning="Ranks whose Neuron runtime writes a profile into the job's outputs; for a command, the nodes. Not for "
         "timing.",
         default=(),
         left_out="none",
@@ -214,7 +214,7 @@ class JobRequest:
     warm_pool_minutes: int = setting(
         "warm_pool_minutes",
         WholeNumber(0),
-        meaning="Minutes that the instances are kept, and billed, for a next job. SageMaker only.",
+        meaning="Minutes that the instances are kept, and billed, for the next job. SageMaker only.",
         default=0,
     )
     input_mode: str = setting(

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 NODE_CHECKS: Mapping[str, str] = {
-    "driver": "the driver of the devices is loaded; that of Neuron goes with the runtime",
+    "driver": "the driver of the devices is loaded; that of Neuron is compatible with the runtime",
     "neuron-devices": "neuron-ls lists every device of the type",
     "gpus": "nvidia-smi lists every GPU of the type",
     "gpu-settings": "no GPU is partitioned (MIG), and each keeps its state between processes (persistence mode)",
-    "neuron-cores": "the devices hold as many logical NeuronCores as the plan says",
+    "neuron-cores": "the devices have the planned number of logical NeuronCores",
     "device-memory": "each device has its memory",
     "lnc": "physical cores per logical NeuronCore (LNC)",
     "efa-devices": "one EFA device for each EFA interface",
@@ -15,17 +15,17 @@ NODE_CHECKS: Mapping[str, str] = {
     "efa-domains": "libfabric opens each EFA device",
     "framework": "the framework that the image promises is installed",
     "dcgm": "NVIDIA's DCGM finds no problem of GPUs and their software, if it is installed",
-    "self-test": "a small computation on every NeuronCore or GPU gives what the CPU gives",
-    "memory-test": "every NeuronCore or GPU reads back from its device memory what was written there",
+    "self-test": "a small computation on every NeuronCore or GPU matches the CPU's result",
+    "memory-test": "every NeuronCore or GPU reads back what it wrote to its device memory",
     "collectives": "nccom-test, or nccl-tests if they are installed, is correct over all cores or GPUs of the node",
-    "hardware-errors": "the driver's counters show no error of devices and cores, its firmware nothing unhealthy",
+    "hardware-errors": "the driver's counters show no errors of devices and cores, and its firmware reports no problem",
     "memlock": "processes may lock all their memory, as EFA needs",
     "nofile": "processes may open enough files",
-    "reserved-ports": "the rendezvous port is kept from other use",
+    "reserved-ports": "the rendezvous port is reserved",
     "time-sync": "the clock is synchronised",
     "nvme": "the instance's local disks exist and are mounted",
     "ultraserver": "NeuronLink reaches other nodes of the UltraServer",
     "peers": "every other node of the cluster can be reached",
-    "internode-collectives": "an all-reduce over the cores or GPUs of all nodes, over EFA, gives what the CPU gives",
+    "internode-collectives": "an all-reduce over the cores or GPUs of all nodes, over EFA, matches the CPU's result",
 }
 """The name of each check, and what it verifies."""

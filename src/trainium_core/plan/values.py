@@ -115,7 +115,7 @@ class PlanValues:
         "root_volume_initialization",
         WholeNumber(_SPEED["slowest_initialization"], _SPEED["fastest_initialization"]),
         default=None,
-        left_out="what EBS gives, which varies",
+        left_out="no guaranteed rate",
         meaning="MiB/s at which a new root volume loads the image's blocks; billed per GiB at every launch",
         replaces_nodes=True,
     )

@@ -109,7 +109,7 @@ def no_access(findings: Sequence[Finding]) -> str | None:
 
 
 def _not_run(check: str) -> CheckResult:
-    return CheckResult(outcome="unknown", found=f"not asked: see {check}")
+    return CheckResult(outcome="unknown", found=f"not checked: see {check}")
 
 
 def _findings(results: Mapping[str, CheckResult | None]) -> Iterator[Finding]:

@@ -81,7 +81,7 @@ def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Ch
             return refusal
         return CheckResult(outcome="pass", found=f"{stack} exists ({status}) and will be updated")
     if status == "ROLLBACK_COMPLETE":
-        found = f"{stack} could not be created before ({status}): cdk deploy deletes the rest first"
+        found = f"{stack} could not be created earlier ({status}): cdk deploy first deletes its remains"
         return CheckResult(outcome="warn", found=found)
     if status.endswith("_IN_PROGRESS"):
         return CheckResult(outcome="fail", found=f"{stack} is in {status}", fix="wait until that has ended")

@@ -31,7 +31,7 @@ def list_prices(documents: Iterable[str], usage_type: str) -> set[ListPrice]:
         products = [json.loads(document) for document in documents]
         found = [price for product in products if _is_of(product, usage_type) for price in _first_tier(product)]
     except (ValueError, LookupError, TypeError, AttributeError, InvalidOperation) as error:
-        raise UnavailableError(f"the AWS Price List is not in the form that is known: {error!r}") from error
+        raise UnavailableError(f"the AWS Price List has an unknown format: {error!r}") from error
     return {price for price in found if price.usd > 0}
 
 
@@ -60,7 +60,7 @@ class AwsPrices(AwsService):
             return self._spot_price(item)
         product = products()[item.product]
         if product.service is None:
-            raise UnavailableError(f"the AWS Price List is not asked for the price of: {product.name}")
+            raise UnavailableError(f"this package has no Price List query for: {product.name}")
         return self._list_price(item, product)
 
     def _list_price(self, item: PricedItem, product: Product) -> Price:
@@ -82,7 +82,7 @@ class AwsPrices(AwsService):
         if product.of_instance_type:
             return _price(None, "AWS Price List API: no such product")
         # It is sold everywhere, so an empty result means that the query is wrong.
-        raise UnavailableError(f"the AWS Price List answered with no price of a {product.name} in {item.region}")
+        raise UnavailableError(f"the AWS Price List returned no price of a {product.name} in {item.region}")
 
     def _spot_price(self, item: PricedItem) -> Price:
         client = _of_aws(self.client("ec2"))
@@ -101,7 +101,7 @@ class AwsPrices(AwsService):
         latest = {entry["AvailabilityZone"]: entry for entry in sorted(history, key=lambda entry: entry["Timestamp"])}
         dearest = max(latest.values(), key=lambda entry: Decimal(entry["SpotPrice"]))
         where = dearest.get("AvailabilityZoneId", dearest["AvailabilityZone"])
-        return _price(Decimal(dearest["SpotPrice"]), "EC2 spot price history", f"in {where}; moves by the hour")
+        return _price(Decimal(dearest["SpotPrice"]), "EC2 spot price history", f"in {where}; changes hourly")
 
 
 def _of_aws(client: Any) -> Any:

@@ -103,6 +103,6 @@ def _amount(text: str, line: str) -> Decimal:
     if not usd.is_finite() or not 0 < usd < 1_000_000:
         raise PricesError(
             f"{line}: usd is {text!r}, must be dollars for one unit, such as 21.50, or {NOT_LISTED}; "
-            "leave a price out that is not known"
+            "omit an unknown price"
         )
     return usd

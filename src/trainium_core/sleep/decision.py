@@ -75,12 +75,12 @@ def _sleep(observed: Observed) -> Switch:
         )
     if not observed.has_nodes:
         if state.asleep is None and state.groups:
-            return _nothing(f"{cluster} has no nodes already.", ends_host=observed.has_host)
+            return _nothing(f"{cluster} already has no nodes.", ends_host=observed.has_host)
         obstacle = _obstacle(observed)
         if obstacle:
             return obstacle
         if state.asleep:
-            return _nothing(f"{cluster} is asleep already.", ends_host=observed.has_host)
+            return _nothing(f"{cluster} is already asleep.", ends_host=observed.has_host)
         return Switch(action="update stack", ends_host=observed.has_host)
     if state.asleep is False and state.status in STEADY:
         return Switch(action="update stack", ends_host=observed.has_host)
@@ -94,7 +94,7 @@ def _wake(observed: Observed) -> Switch:
     lost = state.asleep is False and not observed.has_nodes and not observed.has_clock  # such as to its clock
     if state.groups and (state.asleep is None or lost):
         if observed.has_nodes:
-            return _nothing(f"{cluster} has its nodes already.")
+            return _nothing(f"{cluster} already has its nodes.")
         return _after_the_end(observed) or Switch(action="launch nodes")
     obstacle = _obstacle(observed)
     if obstacle:
@@ -103,7 +103,7 @@ def _wake(observed: Observed) -> Switch:
         return _after_the_end(observed) or Switch(action="update stack")
     if state.groups and not observed.has_nodes:
         return _refuse(f"{cluster} is awake: its clock launches the nodes in the time of its Capacity Block.")
-    return _nothing(f"{cluster} is awake already.")
+    return _nothing(f"{cluster} is already awake.")
 
 
 def _is_of_cluster(observed: Observed) -> bool:

@@ -17,7 +17,7 @@ OF_NODES = ("EC2 instance", "EBS volume")
 """Kinds that exist only with nodes, which are estimated by the nodes' run times."""
 
 _HOUR = timedelta(hours=1)
-_PREPAID = "paid when it was bought, not included"
+_PREPAID = "prepaid, not included"
 
 
 def hours(lasted: timedelta) -> Decimal:
@@ -31,7 +31,7 @@ def node_lines(
     lasted = [run.lasted(now) for run in runs]
     known = sum((one for one in lasted if one is not None), timedelta())
     unknown = lasted.count(None)
-    how = f"estimated: {hours(known):.2f} {noun}-hours that Auto Scaling and EC2 remember, at today's price"
+    how = f"estimated: {hours(known):.2f} {noun}-hours in the history of Auto Scaling and EC2, at today's price"
     for line in per_node if runs else ():
         hourly = None if line.running_hour is None else line.running_hour / nodes
         what = products()[line.item.product].name
@@ -39,15 +39,17 @@ def node_lines(
     if runs and not per_node:
         yield Line(what=f"{noun}s", usd=None, how=f"unknown: the plan has no {noun}")
     if unknown:
-        yield Line(what=f"{unknown} {noun}s whose end is not known", usd=None, how="unknown: Auto Scaling forgot it")
+        yield Line(
+            what=f"{unknown} {noun}s with an unknown end", usd=None, how="unknown: no longer in Auto Scaling's history"
+        )
 
 
 def forgotten_lines(since: datetime | None, now: datetime) -> Iterator[Line]:
     """The time before Auto Scaling's history."""
     remembered = remembered_since(now)
     if since is not None and since < remembered:
-        how = f"unknown: Auto Scaling remembers {_weeks()} weeks"
-        yield Line(what=f"nodes before {remembered:%Y-%m-%d} that are gone", usd=None, how=how)
+        how = f"unknown: Auto Scaling's history covers {_weeks()} weeks"
+        yield Line(what=f"nodes before {remembered:%Y-%m-%d} that have ended", usd=None, how=how)
 
 
 def remembered_since(now: datetime) -> datetime:

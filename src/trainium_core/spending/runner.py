@@ -92,7 +92,7 @@ def _runs(
         try:
             activities = account.scaling_activities(name)
             if not activities and not stack.exists:
-                raise UnavailableError("Auto Scaling remembers nothing of this group, which is gone")
+                raise UnavailableError("Auto Scaling has no history of this deleted group")
         except UnavailableError as error:
             not_read.append(NotRead(what=f"when the nodes of {name} ran", reason=str(error)))
         else:
@@ -125,7 +125,7 @@ def _billed(
         return None, str(error)
     if not any(found.values()):
         return None, (
-            "there are no figures under the tag trn:cluster: the payer has not activated it as a cost allocation tag, "
+            "no costs are recorded under the tag trn:cluster: the payer has not activated it as a cost allocation tag, "
             "or it is too early (Cost Explorer lags by up to a day, and a new tag by another)"
         )
     return found, ""

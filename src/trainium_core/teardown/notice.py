@@ -49,9 +49,9 @@ class NotifyNodes:
             return Progress(state="done", message="none: no node was ever proven, so none can be notified")
         left = (self.ends - self.now()).total_seconds()
         if left <= 0:
-            return Progress(state="done", message=f"{count(running, 'node')} had notice")
+            return Progress(state="done", message=f"{count(running, 'node')} were already notified")
         message = f"{count(running, 'node')} notified of their end at {self.ends:%H:%M:%S} UTC, in {left:.0f} s"
-        return Progress(state="waiting", message=f"{message}; jobs save what they have")
+        return Progress(state="waiting", message=f"{message}; jobs save their state")
 
     def withdraw(self) -> None:
         """Withdraw the notice, if possible."""

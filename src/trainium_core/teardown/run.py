@@ -154,4 +154,4 @@ def others_sentence(stack: StackDescription) -> str:
 
 
 def _not_tried(step: Step) -> Outcome:
-    return Outcome(step=step.name, state="not tried", message="not before the stacks are gone")
+    return Outcome(step=step.name, state="not tried", message="waits until the stacks are deleted")

@@ -73,7 +73,7 @@ class StopWorkloads:
                 self.stopped.add(one)
         kinds = Counter(one.kind for one in work)
         message = " and ".join(count(number, kind) for kind, number in sorted(kinds.items()))
-        return Progress(state="waiting", message=f"stopping {message}: a job has two minutes to save what it has")
+        return Progress(state="waiting", message=f"stopping {message}: a job has two minutes to save its state")
 
 
 @dataclass
@@ -190,7 +190,7 @@ class DeleteStacks:
     def _advance(self, stack: StackDescription) -> Progress:
         now = self.account.stack_progress(stack.stack_id)
         if now.status == "DELETE_COMPLETE":
-            return Progress(state="done", message=f"{stack.name} is gone")
+            return Progress(state="done", message=f"{stack.name} is deleted")
         if now.status == "DELETE_IN_PROGRESS":
             return Progress(state="waiting", message=f"{stack.name}: {count(now.left, 'resource')} left")
         if self.attempts[stack.stack_id] == _ATTEMPTS:

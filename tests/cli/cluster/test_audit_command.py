@@ -46,7 +46,7 @@ def report(folder: Path, ending: str) -> str:
 @pytest.mark.parametrize(
     ("account", "code", "says"),
     [
-        (EMPTY, ExitCode.OK, f"nothing left of {CLUSTER} in us-west-2: 1 kinds were looked for"),
+        (EMPTY, ExitCode.OK, f"nothing left of {CLUSTER} in us-west-2: 1kinds were listed"),
         (
             LEFT,
             ExitCode.NOT_READY,
@@ -118,4 +118,4 @@ def test_cluster_without_stacks_is_searched_by_name(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(audit_command, "AwsAuditedAccount", lambda _region, **_: EMPTY)
     ended = run("audit", "--region", "us-west-2", "--cluster", CLUSTER)
     assert ended.exit_code == ExitCode.OK
-    assert ended.stderr.startswith(f"No stack in us-west-2 is of {CLUSTER}. --stack NAME looks also")
+    assert ended.stderr.startswith(f"No stack in us-west-2 belongs to {CLUSTER}. --stack NAME also finds")

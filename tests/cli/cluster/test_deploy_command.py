@@ -145,7 +145,7 @@ def test_missing_cdk_cli_is_reported_with_install_command(monkeypatch: pytest.Mo
             "is still in CREATE_IN_PROGRESS",
             False,
         ),
-        (["REVIEW_IN_PROGRESS"], "ended without having deployed", True),
+        (["REVIEW_IN_PROGRESS"], "ended before everything was deployed", True),
     ],
 )
 @pytest.mark.usefixtures("cdk")

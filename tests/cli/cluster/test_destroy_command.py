@@ -44,10 +44,10 @@ def test_prompt_shows_deleted_and_retained_resources(monkeypatch: pytest.MonkeyP
 
 
 def test_job_on_ending_nodes_is_named_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
-    sentences = {"TrnClusterStack": "fit-1 is not over (running)"}
+    sentences = {"TrnClusterStack": "fit-1 has not ended (running)"}
     monkeypatch.setattr(destroy_command, "running_job_sentence", lambda _, __, stack: sentences.get(stack))
     ended = destroy(monkeypatch, FakeTeardown(), typed="n\n")
-    assert "\nJob: fit-1 is not over (running).\n" in ended.stdout
+    assert "\nJob: fit-1 has not ended (running).\n" in ended.stdout
 
 
 def test_yes_destroys_without_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +55,7 @@ def test_yes_destroys_without_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = destroy(monkeypatch, account, "--yes")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.stacks == []
-    assert f"Nothing of {OWN_CLUSTER} is left in us-west-2 but what is retained." in ended.stdout
+    assert f"Nothing of {OWN_CLUSTER} is left in us-west-2 except retained resources." in ended.stdout
 
 
 def test_nodes_of_a_deleted_stack_of_an_app_are_destroyed(
@@ -179,4 +179,4 @@ def test_stack_of_another_cluster_is_named_with_its_owner(monkeypatch: pytest.Mo
     account = FakeTeardown(stacks=[cluster_stack(cluster=OTHER_CLUSTER)], leftovers=[], work=[])
     ended = destroy(monkeypatch, account, "--yes")
     assert ended.exit_code == ExitCode.NOT_READY
-    assert f"belongs to the cluster {OTHER_CLUSTER}, not to {OWN_CLUSTER}: it is left alone" in ended.stdout
+    assert f"belongs to the cluster {OTHER_CLUSTER}, not to {OWN_CLUSTER}: it is not touched" in ended.stdout

@@ -66,7 +66,9 @@ def test_script_gets_a_separate_exit_code(cdk: Path, capsys: pytest.CaptureFixtu
         confirm(account, cdk)
     assert refused.value.exit_code is ExitCode.NODES_WOULD_END
     shown = capsys.readouterr().err
-    assert "2 of 2 running nodes would end, with what is on their disks: their Auto Scaling group is removed." in shown
+    assert (
+        "2 of 2 running nodes would end and lose the data on their disks: their Auto Scaling group is removed." in shown
+    )
     assert account.deleted == ["Stack/trn-deploy-preview"]
     called = (cdk.parent / "called").read_text()
     assert called.startswith("deploy Id --context a=b --method prepare-change-set --change-set-name")
@@ -82,7 +84,7 @@ def test_terminal_is_prompted(cdk: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_nodes_that_stay_need_no_prompt(cdk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     confirm(FakeChangeSets(found=()), cdk, yes=False)
-    assert "None of the 2 running nodes ends by this deployment." in capsys.readouterr().out
+    assert "None of the 2 running nodes ends in this deployment." in capsys.readouterr().out
 
 
 def test_without_running_nodes_no_change_set_is_made(cdk: Path) -> None:

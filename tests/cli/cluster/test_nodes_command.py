@@ -93,7 +93,7 @@ def test_watch_starts_before_the_group_exists(account: FakeNodes) -> None:
     account.answers = [NodesNotCreatedError("TrnClusterStack", "CREATE_IN_PROGRESS"), BOOTING, PROVEN]
     ended = run("nodes", *GOOD, "--watch")
     assert ended.exit_code == ExitCode.OK
-    assert ended.stderr.startswith("waiting: TrnClusterStack is being created: its nodes come last\n")
+    assert ended.stderr.startswith("waiting: TrnClusterStack is being created: its nodes are created last\n")
 
 
 def test_failed_nodes_are_explained_once_per_error(account: FakeNodes) -> None:
@@ -107,7 +107,7 @@ def test_terminated_failed_nodes_are_shown_with_their_problem(account: FakeNodes
     gone = stored("i-0cccccccccccccccc", "failed", "core 3 computes wrong numbers")
     account.answers = [deployed(stored(A), stored(B), gone)]
     shown = run("nodes", *GOOD).stdout
-    assert "Failed nodes that are gone, 0 in 24 hours" in shown
+    assert "Former failed nodes, 0 in 24 hours" in shown
     assert "core 3 computes wrong numbers" in shown
 
 

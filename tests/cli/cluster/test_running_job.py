@@ -43,7 +43,7 @@ def test_unfinished_job_is_named(jobs: tuple[AwsJobs, NodesOfAJob]) -> None:
     s3, nodes = jobs
     s3.submit(JOB, b"", over=None)
     nodes.start()
-    expected = f"{JOB.id} is not over (starting): what it has not saved is lost"
+    expected = f"{JOB.id} has not ended (starting): unsaved state will be lost"
     assert running_job_sentence(Invocation(), from_settings(**GOOD), "TrnClusterStack") == expected
 
 

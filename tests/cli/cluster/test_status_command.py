@@ -82,10 +82,10 @@ def test_reason_for_missing_nodes_is_shown_with_next_command(monkeypatch: pytest
     asleep = FakeAccount(stacks=[stack("trn-pilot", asleep=True, has_nodes=True)])
     none = replace(PROVEN, wanted=0, instances=())
     ended = shown(monkeypatch, none, account=asleep)
-    assert "it was put to sleep; `trn wake` brings them back" in ended.stdout
+    assert "it was put to sleep; `trn wake` restores them" in ended.stdout
     assert ended.exit_code == ExitCode.OK
     printed = json.loads(shown(monkeypatch, none, "--json", account=asleep).stdout)
-    assert printed["absence"]["remedy"] == "`trn wake` brings them back"
+    assert printed["absence"]["remedy"] == "`trn wake` restores them"
 
 
 def test_json_equals_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ def test_folder_without_files_is_bad_input(folder: Path) -> None:
     (folder / "notes.txt").write_text("x")
     ended = run("assess", ".")
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "Nothing could be read in .: no file of a kind" in ended.stderr
+    assert "Nothing could be read in .: no file of a supported kind" in ended.stderr
 
 
 def test_missing_path_is_bad_usage() -> None:

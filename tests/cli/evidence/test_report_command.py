@@ -70,7 +70,7 @@ def test_pack_is_verified_and_names_what_was_changed() -> None:
 def test_pack_never_replaces_a_folder() -> None:
     ended = run("report", "pilot", "--pack", "pilot")
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "A pack is a new folder" in ended.stderr
+    assert "Name a new folder" in ended.stderr
 
 
 def test_link_in_a_folder_is_refused(pilot: Path) -> None:

@@ -106,7 +106,7 @@ def test_wake_leaves_nodes_with_lost_results_awake(
     monkeypatch.setattr(run_command, "switch", switch)
     ended, job = run_to_the_end(cluster, result, "--wake", "--yes")
     assert wanted == (["awake", "asleep"] if sleeps else ["awake"])
-    assert (f"stays awake and is billed: what {job.id} has left is only on its nodes" in ended.stderr) != sleeps
+    assert (f"stays awake and is billed: unstored results of {job.id} are only on its nodes" in ended.stderr) != sleeps
 
 
 @pytest.mark.usefixtures("cluster")
@@ -259,7 +259,7 @@ def test_stop_notifies_nodes_and_waits_for_the_end(cluster: Cluster) -> None:
     cluster.while_paused = lambda: cluster.writes.end("stopped")
     ended = run("stop", *TWO)
     assert ended.exit_code == ExitCode.OK
-    assert ended.stdout == f"{JOB.id} is over: stopped.\n"
+    assert ended.stdout == f"{JOB.id} has already ended: stopped.\n"
     assert run("stop", *TWO).exit_code == ExitCode.OK
 
 

@@ -109,7 +109,7 @@ def precompile(*words: str, fails: str = "", code: int = 0) -> Any:
 def test_report_has_modules_seconds_bytes_and_dollars(host: Host, nodes: JobNodes) -> None:
     ended = precompile()
     assert ended.exit_code == ExitCode.OK, ended.output
-    seconds = re.search(rf"xla +{len(MODULES)} modules compiled, (\d+) s of compiling, ", ended.stdout)
+    seconds = re.search(rf"xla +{len(MODULES)} modules compiled, (\d+) s of compilation, ", ended.stdout)
     assert seconds, ended.stdout
     assert round(len(MODULES) * COMPILE_SECONDS) <= int(seconds[1]) < 60
     stored = [content for key, content in nodes.aws.records.items() if key.startswith("compiled/")]
@@ -153,6 +153,6 @@ def test_run_precompiles_before_the_job_starts(cluster: Cluster, host: Host) -> 
 def test_run_starts_no_job_after_incomplete_precompile(cluster: Cluster, host: Host) -> None:
     ended = precompile("run", "--precompile", fails=FAILS, code=1)
     assert ended.exit_code == ExitCode.NOT_READY
-    assert "The job was not started, since not all was compiled" in ended.stderr
+    assert "The job was not started, because the compilation is incomplete" in ended.stderr
     assert host.is_ended
     assert cluster.jobs.current() is None

@@ -51,7 +51,7 @@ def test_json_status_is_the_health_of_the_server(running: Trn) -> None:
 
 def test_status_without_server_exits_with_3(idle: Trn) -> None:
     shown = idle("status")
-    assert (shown.returncode, shown.stdout) == (3, "The embedded AWS does not run. Start it with: trn local start\n")
+    assert (shown.returncode, shown.stdout) == (3, "The embedded AWS is not running. Start it with: trn local start\n")
 
 
 def test_restart_with_other_settings_is_refused(running: Trn) -> None:
@@ -82,7 +82,7 @@ def test_missing_double_dash_is_reported(idle: Trn) -> None:
     ("given", "message"),
     [
         (("--quota", "L-2C3B7625=1"), "nearest: L-2C3B7624"),
-        (("--quota", "L-2C3B7624=many"), "whole number of vCPUs"),
+        (("--quota", "L-2C3B7624=many"), "integer number of vCPUs"),
         (("--region", "us-west-9"), "nearest: us-west-2"),
     ],
 )

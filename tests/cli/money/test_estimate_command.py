@@ -35,7 +35,7 @@ def test_offline_prices_are_marked_as_snapshot() -> None:
 
 def test_reason_for_missing_aws_prices_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = invoke(monkeypatch, FakePrices(unavailable={"price"}))
-    assert "AWS's prices are unavailable: no answer about price" in ended.stdout
+    assert "AWS prices are unavailable: no answer about price" in ended.stdout
     assert "[1] snapshot" in ended.stdout
 
 

@@ -109,13 +109,13 @@ def test_without_terminal_purchase_is_refused_before_any_request(shop: Shop) -> 
     shop.is_interactive = False
     ended = shop.buy("y", "858.26")
     assert (ended.exit_code, shop.bought) == (ExitCode.BAD_INPUT, [])
-    assert "run it on a terminal" in ended.stderr
+    assert "run it in a terminal" in ended.stderr
 
 
 def test_pipe_is_not_a_terminal() -> None:
     ended = run_program("capacity", "buy", OFFERING.offering_id, *GOOD)
     assert ended.returncode == ExitCode.BAD_INPUT
-    assert "run it on a terminal" in ended.stderr
+    assert "run it in a terminal" in ended.stderr
 
 
 @pytest.mark.parametrize("option", ["--yes", "-y", "--force", "--json"])

@@ -52,7 +52,7 @@ HERE = ("--regions", "us-west-2")
     ("account", "code", "message"),
     [
         (FakeAccount(), ExitCode.OK, "something could run"),
-        (NOTHING, ExitCode.NOT_READY, "nothing, or nothing that is likely to run"),
+        (NOTHING, ExitCode.NOT_READY, "nothing, or only unlikely options"),
         (FakeAccount(zones=(), unavailable={"blocks"}), ExitCode.UNKNOWN, "unknown"),
     ],
 )
@@ -109,10 +109,10 @@ def test_json_equals_the_tables_with_every_source(capacity: CapacityCommand) -> 
     ("arguments", "message"),
     [
         (("--hours", "25"), "nearest: 48"),
-        (("--start-by", "2020-01-01"), "--start-by: got '2020-01-01'\n    allowed: a day, in UTC, that is not past"),
+        (("--start-by", "2020-01-01"), "--start-by: got '2020-01-01'\n    allowed: a day in UTC, today or later"),
         (("--regions", "us-west-1"), "nearest: us-west-2"),
-        (("--regions", " ,"), "names none"),
-        (("buy", "cb-0123456789abcdef0"), "options go behind buy"),
+        (("--regions", " ,"), "--regions is empty"),
+        (("buy", "cb-0123456789abcdef0"), "options go after buy"),
     ],
 )
 def test_bad_usage_makes_no_request(capacity: CapacityCommand, arguments: Collection[str], message: str) -> None:

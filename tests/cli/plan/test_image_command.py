@@ -125,4 +125,4 @@ def test_current_pin_is_not_changed(tmp_path: Path) -> None:
     before = file.read_text()
     ended = pin()
     assert (ended.exit_code, file.read_text()) == (ExitCode.OK, before)
-    assert "Pinned already" in ended.stdout
+    assert "Already pinned" in ended.stdout

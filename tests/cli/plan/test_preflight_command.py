@@ -77,7 +77,7 @@ def test_json_equals_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unknown_check_is_refused_with_the_nearest() -> None:
     ended = run("preflight", *GOOD, "--suppress", "quotas")
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "no check is called 'quotas'; nearest: quota" in ended.stderr
+    assert "no check is named 'quotas'; nearest: quota" in ended.stderr
 
 
 def elsewhere(zone: str, **account: Any) -> FakeAccount:
@@ -97,7 +97,7 @@ def test_regions_are_compared_with_their_blocking_checks(monkeypatch: pytest.Mon
     ]
     assert next(line for line in lines if line.startswith("us-west-2")).split()[1:] == ["ready"]
     assert lines[-1] == "1 x trn1.32xlarge: ready in 1 of 2 regions: us-west-2"
-    assert "The plan is for us-west-2: for another region, add -c trn:region=REGION to what you type." in lines
+    assert "The plan is for us-west-2: for another region, add -c trn:region=REGION to the next command." in lines
 
 
 @pytest.mark.parametrize(

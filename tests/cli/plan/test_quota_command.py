@@ -112,7 +112,7 @@ def test_request_is_for_used_and_needed_vcpus(monkeypatch: pytest.MonkeyPatch, a
 def test_sufficient_quota_requests_nothing(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
     ended = run(monkeypatch, [FakeQuotas()], "request", "--yes")
     assert (ended.exit_code, aws.requests) == (ExitCode.OK, [])
-    assert "Nothing to ask for." in ended.stdout
+    assert "Nothing to request." in ended.stdout
 
 
 @pytest.mark.parametrize("question", ["quota", "requests"])
@@ -128,7 +128,7 @@ def test_open_request_is_reported_and_not_repeated(
 ) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0, requests=[request(desired)])], "request", "--yes")
     assert (ended.exit_code, aws.requests) == (code, [])
-    assert f"open already: r-1 for {desired} vCPUs, CASE_OPENED since 2026-11-20, case 170001" in ended.stdout
+    assert f"already open: r-1 for {desired} vCPUs, CASE_OPENED since 2026-11-20, case 170001" in ended.stdout
 
 
 def test_concurrent_request_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
@@ -136,7 +136,7 @@ def test_concurrent_request_is_reported(monkeypatch: pytest.MonkeyPatch, aws: Aw
     accounts = [FakeQuotas(limit=0), FakeQuotas(limit=0, requests=[request(256)])]
     ended = run(monkeypatch, accounts, "request", "--yes")
     assert ended.exit_code == ExitCode.OK
-    assert "A request is open already: r-1" in ended.stdout
+    assert "A request is already open: r-1" in ended.stdout
 
 
 def test_json_request(monkeypatch: pytest.MonkeyPatch, aws: Aws) -> None:
@@ -162,7 +162,7 @@ def test_status_shows_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_request_requires_confirmation(monkeypatch: pytest.MonkeyPatch, aws: Aws, typed: str) -> None:
     ended = run(monkeypatch, [FakeQuotas(limit=0)], "request", typed=typed)
     assert (ended.exit_code, aws.requests) == (ExitCode.NOT_READY, [])
-    assert "Nothing was asked for." in ended.stdout
+    assert "Nothing was requested." in ended.stdout
 
 
 @pytest.mark.parametrize("again", [FakeQuotas(limit=0), FakeQuotas(limit=0, unavailable={"requests"})])

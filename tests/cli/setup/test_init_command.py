@@ -31,7 +31,7 @@ def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "cdk.json").write_text("{}")
     ended = run("init", str(tmp_path), *OPTIONS)
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "there is already cdk.json" in ended.stderr
+    assert "already contains cdk.json" in ended.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["cdk.json"]
 
 

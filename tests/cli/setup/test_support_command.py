@@ -108,7 +108,7 @@ def test_archive_contains_structured_records_and_no_logs() -> None:
 def test_requested_logs_are_added_after_confirmation() -> None:
     ended = CliRunner().invoke(trn, ["support", *GOOD, "--include-logs"], input="y\n")
     assert ended.exit_code == ExitCode.OK, ended.output
-    shown = ended.stdout.partition("may hold secrets?")[0]
+    shown = ended.stdout.partition("may contain secrets?")[0]
     assert all(name in shown for name in LOGS)
     assert set(files()) >= LOGS
 

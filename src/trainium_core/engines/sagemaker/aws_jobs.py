@@ -322,7 +322,7 @@ class PreparedTrainingJob:
 
     def _cost(self, *, spot: bool) -> str:
         if self.job.training_plan_arn is not None:
-            return "the training plan is paid for"
+            return "the training plan is prepaid"
         plan = self.jobs.plan
         hour = self.jobs.price(plan.instance_type, plan.nodes, spot=spot)
         if hour.unknown:

@@ -66,7 +66,7 @@ class Pilot:
         default=None,
         left_out="none: unused nodes keep running",
         meaning="minutes without a job and without a process that uses a Neuron device, after which the nodes end; "
-        "`trn wake` brings them back",
+        "`trn wake` restores them",
     )
 
     def action_at_end(self, *, can_sleep: bool) -> EndsAction:

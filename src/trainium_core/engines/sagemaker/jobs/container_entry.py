@@ -88,7 +88,7 @@ def install_requirements(folder: Path) -> None:
         command, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     if ended.returncode:
-        last = (ended.stdout.strip().splitlines() or ["pip said nothing"])[-1]
+        last = (ended.stdout.strip().splitlines() or ["pip printed nothing"])[-1]
         raise EntryError(f"requirements.txt could not be installed: {last}")
 
 
