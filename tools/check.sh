@@ -41,7 +41,7 @@ if [[ $1 != lint ]]; then
   # Four processes for two cores: deployments wait half of the time. Files start in the order of the folders, which has
   # the longest ones in its first half; xdist would start files with few tests last, and these are the longest.
   options=(--quiet -rs --numprocesses 4 --dist loadfile --no-loadscope-reorder)
-  # These need an environment of their own: make security and make lab run them.
+  # These need a separate environment: make security and make lab run them.
   options+=(--ignore tests/stacks/test_checkov.py --ignore tests/wheel/test_dependency_ranges.py)
   options+=(--ignore tests/core/test_sagemaker_container.py --ignore tests/core/test_launch.py)
   options+=(--ignore tests/examples)

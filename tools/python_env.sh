@@ -15,7 +15,7 @@ find_python() {
 }
 
 # create_env COMMAND_NAME DIRECTORY: an empty environment, unless a usable one is there.
-# One that was moved, or whose interpreter is gone, is replaced.
+# A moved environment, or one without its interpreter, is replaced.
 create_env() {
   if "$2/bin/python" -c '' 2>/dev/null && grep -q "$PWD/$2/" "$2/bin/pip"; then
     return

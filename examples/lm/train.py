@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
-import torch.distributed.nn  # imported after init_process_group, its defaults would keep the process group for ever
+import torch.distributed.nn  # imported after init_process_group, its defaults would keep the group alive forever
 from model import LanguageModel
 from torch import Tensor
 
@@ -207,7 +207,7 @@ def average(tensors: list[Tensor]) -> None:
 
 
 def save_checkpoint(folder: Path, step: int, settings: dict[str, float], model: Any, optimizer: Any) -> None:
-    """A folder of its own, renamed into place once it is whole and on the disk."""
+    """A new folder, renamed into place once it is complete and on the disk."""
     place = folder / CHECKPOINT_NAME.format(step)
     if place.exists():
         return

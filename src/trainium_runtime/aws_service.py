@@ -39,7 +39,7 @@ class Clients:
         self._counting = Lock()
 
     def client(self, service: str, region: str) -> Any:
-        """Raises UnavailableError, such as for a profile that does not exist."""
+        """Raises UnavailableError, for example for a profile that does not exist."""
         with self._lock:  # a session creates one client at a time
             if (service, region) not in self._clients_by_key:
                 self._clients_by_key[service, region] = self._create(service, region)

@@ -51,7 +51,7 @@ def test_complete_total_is_an_amount() -> None:
 
 def test_total_with_unknown_prices_is_shown_as_a_minimum() -> None:
     assert str(Total(usd=Decimal(43), unknown=2)) == "at least $43.00, 2 amounts unknown"
-    assert str(Total(usd=Decimal(0), unknown=1)) == "not known, 1 amount unknown"
+    assert str(Total(usd=Decimal(0), unknown=1)) == "unknown, 1 amount unknown"
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_every_decision_is_safe(state: SleepState, nodes: bool, host: bool, has_
 
 @pytest.mark.parametrize("state", [AWAKE, WITHOUT_SWITCH])
 def test_sleep_while_a_deployment_replaces_nodes_is_refused(state: SleepState) -> None:
-    """The old nodes are ending, and the fleet gate would launch the new ones all the same."""
+    """The old nodes are ending, and the fleet gate would launch the new ones anyway."""
     replacing = replace(state, status="UPDATE_IN_PROGRESS")
     refused = decided("asleep", replacing, nodes=True, wants_nodes=False)
     assert refused.action == "refuse"

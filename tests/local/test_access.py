@@ -286,7 +286,7 @@ def test_client_that_sends_single_bytes_is_cut_off(monkeypatch: pytest.MonkeyPat
                 break
             client.send(b"x")
         else:
-            pytest.fail("it may run for ever")
+            pytest.fail("it may run forever")
 
 
 def test_too_large_body_is_not_read(embedded_aws: EmbeddedAws) -> None:

@@ -1,7 +1,7 @@
 """Logical ids are stable, because a changed id makes CloudFormation replace the resource.
 
 released_logical_ids.txt lists the resources of the last release, one in each line: stack, logical id, type. After a
-release, UPDATE_SNAPSHOTS=1 writes it anew.
+release, UPDATE_SNAPSHOTS=1 rewrites it.
 """
 
 import os

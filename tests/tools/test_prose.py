@@ -5,7 +5,17 @@ import pytest
 from tools.prose import findings_in
 
 
-@pytest.mark.parametrize("line", ["nobody asks", "Whoever deploys", "the job goes on", "moto knows no types"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nobody asks",
+        "Whoever deploys",
+        "the job goes on",
+        "moto knows no types",
+        "such as by hand",
+        "a file of its own.",
+    ],
+)
 def test_habit_is_found_with_what_to_write(line: str) -> None:
     (found,) = findings_in(f"fine\n{line}\n", "a.py")
     assert found.startswith("a.py:2: ")

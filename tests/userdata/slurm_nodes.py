@@ -1,4 +1,4 @@
-"""Nodes of Slurm that run a batch script: our real programs, each node with files and an address of its own.
+"""Nodes of Slurm that run a batch script: our real programs, each node with its own files and address.
 
 srun and scontrol are stand-ins; the lab has the real ones.
 """

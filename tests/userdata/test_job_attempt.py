@@ -166,7 +166,7 @@ def test_node_without_its_wrapper_is_lost(nodes: JobNodes) -> None:
         os.killpg(int(child), signal.SIGKILL)
     assert nodes.end["result"] == "node-lost"
     assert nodes.end["reason"].startswith(
-        "node 2 (i-2, 127.0.0.4) is there, but its part of the job is gone, says node"
+        "node 2 (i-2, 127.0.0.4) answers, but its part of the job has ended, says node"
     )
 
 

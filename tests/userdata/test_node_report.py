@@ -76,8 +76,8 @@ def test_record_in_a_baked_image_is_not_used(node: VerifiedNode):
     outcome = node.run("report", "failed", "the node script could not be fetched")
     assert outcome.record
     assert outcome.record.state == "proven"
-    (anew,) = [text for key, text in node.aws.records.items() if key.endswith("/nodes/i-0fedcba9876543210.json")]
-    assert json.loads(anew)["state"] == "failed"
+    (rebooted,) = [text for key, text in node.aws.records.items() if key.endswith("/nodes/i-0fedcba9876543210.json")]
+    assert json.loads(rebooted)["state"] == "failed"
 
 
 def test_full_disk_does_not_stop_the_record(node: VerifiedNode):

@@ -185,7 +185,7 @@ def test_incompatible_driver_fails_first_if_no_core_computes(node: VerifiedNode)
     node.neuron_ls([], failures=9)
     outcome = node.run("verify", "--last")
     assert outcome.record
-    assert outcome.record.reason.startswith("driver 2.26.5.0 and runtime 2.33.2.0 do not go together: runtime 2.32")
+    assert outcome.record.reason.startswith("driver 2.26.5.0 and runtime 2.33.2.0 are incompatible: runtime 2.32")
     assert outcome.check("self-test").found == "not checked: neuron-devices, neuron-cores first"
 
 

@@ -31,7 +31,7 @@ WARNINGS: list[tuple[str, Breakage, str]] = [
         lambda node: node.collectives(then="echo No mismatch on rank 3"),
         "nccom-test ends well and says: No mismatch on rank 3",
     ),
-    ("driver", lambda node: node.neuron(driver="2.26.5.0", runtime="2.33.2.0"), "do not go together: runtime 2.32"),
+    ("driver", lambda node: node.neuron(driver="2.26.5.0", runtime="2.33.2.0"), "are incompatible: runtime 2.32"),
     ("efa-domains", lambda node: node.efa(8, opened=7), "libfabric opens 7 of 8 EFA devices"),
     (
         "hardware-errors",

@@ -137,7 +137,7 @@ def test_rebooted_node_leaves_the_job(node: JobNode):
     end = node.object("attempts/1/end.json")
     assert (end["result"], end["reason"]) == (
         "node-lost",
-        f"node 1 ({INSTANCE_ID}) is out of the job: it was started anew",
+        f"node 1 ({INSTANCE_ID}) is out of the job: it was restarted",
     )
     assert len(node.starts) == 1
 

@@ -110,7 +110,7 @@ class Demo:
             # Use the deployed assembly instead of synthesising it again.
             commands.cdk("destroy", STACK_NAME, quiet_options=("--force", "--app", assembly), cwd=PROJECT)
 
-            self._title("Prove that it is gone: by the audit of `trn`, then by counting everything in the account")
+            self._title("Prove the deletion: with the audit of `trn`, then by counting everything in the account")
             commands.trn_last_line("audit", quiet_options=("--folder", str(aws.folder)))
             self._print_text("")
             moments["destroyed"] = take_inventory(aws.client)
@@ -118,7 +118,7 @@ class Demo:
             (uploads,) = DeployedCluster(aws.client, BOOTSTRAP_STACK_NAME).ids("AWS::S3::Bucket")
             kept = refuse_unless_equal(moments["bootstrapped"], moments["destroyed"], uploads=uploads)
             self._print_text(
-                f"Compared id by id: everything that {STACK_NAME} created is gone, and nothing else. "
+                f"Compared id by id: exactly what {STACK_NAME} created was deleted. "
                 f"{BOOTSTRAP_STACK_NAME} stays, as on AWS, for other apps of the account, with the {kept} files that "
                 "the CDK uploaded to its bucket."
             )

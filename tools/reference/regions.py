@@ -43,7 +43,7 @@ def regions_of(page: str) -> list[str]:
 
 
 def renewed(page: str) -> str:
-    """The page with all parts generated anew. Raises KeyError for an unknown marker."""
+    """The page with all parts regenerated. Raises KeyError for an unknown marker."""
     return _REGION.sub(lambda match: _region(match[1]), page)
 
 

@@ -12,11 +12,10 @@ class NodeLocations:
     """Region, S3 URLs and file systems of a cluster. Values may contain CDK tokens.
 
     region: AWS region of the node and its buckets. cache_url: S3 URL of the compile cache. report_url: S3 URL of the
-    folder that node records go to. cache_access: `read` if nodes may only read the compile cache.
-    role_id: of the nodes' role, by which their objects are named; None for a role that
-    is not this stack's. lustre_dns, lustre_mount_name: of the FSx for Lustre file system; efs_dns: of the
-    EFS file system; both None without one. node_script_url: S3 URL of what `node_script` gives. Raises ValueError when
-    a value holds a character that a shell would interpret.
+    folder of node records. cache_access: `read` if nodes may only read the compile cache. role_id: of the nodes' role,
+    by which their objects are named; None for a role of another stack. lustre_dns, lustre_mount_name: of the FSx for
+    Lustre file system; efs_dns: of the EFS file system; None without one. node_script_url: S3 URL of the output of
+    `node_script`. Raises ValueError if a value contains a character that a shell would interpret.
     """
 
     region: str

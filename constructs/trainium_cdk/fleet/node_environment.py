@@ -50,7 +50,7 @@ def encoded_environment(construct: Construct, environment: Mapping[str, str]) ->
             raise refuse(construct, "environment", "a secret" if is_secret else value, allowed=allowed, fix=fix)
         if not _is_text(value):
             allowed = f"text in UTF-8 without NUL as the value of {name}"
-            raise refuse(construct, "environment", value, allowed=allowed, fix="encode it, such as in base64")
+            raise refuse(construct, "environment", value, allowed=allowed, fix="encode it, for example in base64")
     return {name: _encoded(value) for name, value in environment.items()}
 
 

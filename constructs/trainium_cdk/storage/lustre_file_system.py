@@ -64,7 +64,7 @@ class LustreFileSystem(NodeFileSystem):
         per_unit_storage_throughput: 125, 250, 500 or 1000 MB/s per TiB, for PERSISTENT_2, whose data is replicated.
             Default: SCRATCH_2.
         removal_policy: RETAIN keeps the file system and its security group when the stack is deleted. A file system
-            that an update replaces, such as for another subnet, is always kept. Default: DESTROY.
+            that an update replaces, for example for another subnet, is always kept. Default: DESTROY.
 
         Raises PropsError for sizes and throughputs that FSx does not support, and for a subnet of another VPC.
         """

@@ -184,7 +184,7 @@ def _explain_failures(
 _CHANGE_SET = "trn-deploy-preview"
 _KINDS_NAMED = 4
 _KEPT = (
-    "Their launch template changes, such as by a tag, a check, trn:verification or a newer image or node program. "
+    "Their launch template changes, for example by a tag, a check, trn:verification or a newer image or node program. "
     "Nodes that stay, and those that replace failed ones, are of the version before: raise trn:node_generation to take "
     "on all of it."
 )

@@ -96,7 +96,7 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
 
 
 _GONE_SHOWN = 3
-"""Failed nodes that are gone; `trn nodes` has more of them."""
+"""Former failed nodes; `trn nodes` has more of them."""
 
 
 def status_rows(found: ClusterStatus, *, now: datetime, idle_minutes: int | None) -> list[tuple[str, str]]:
@@ -165,7 +165,7 @@ def status_as_json(found: ClusterStatus) -> dict[str, Any]:
 
 def _usage(usage: ClusterUsage, idle_minutes: int | None) -> str:
     if usage.state != "idle" or usage.idle_since is None:
-        return f"{'yes' if usage.state == 'in-use' else 'not known'}: {usage.why}"
+        return f"{'yes' if usage.state == 'in-use' else 'unknown'}: {usage.why}"
     if idle_minutes is None:
         return f"no: {usage.why}; without trn:idle_minutes the nodes keep running"
     stop = usage.idle_since + timedelta(minutes=idle_minutes)

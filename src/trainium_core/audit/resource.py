@@ -81,7 +81,7 @@ class ResourceLister(Protocol):
 
     @property
     def in_estimates(self) -> bool:
-        """Whether one can cost more than next to nothing while unused, or is a parent of one that can."""
+        """Whether one can have a relevant cost while unused, or is a parent of one that can."""
         ...
 
     def resources(self) -> Iterable[Resource]:

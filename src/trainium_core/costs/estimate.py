@@ -69,7 +69,7 @@ class Total:
         if not self.unknown:
             return dollars(self.usd)
         amounts = f"{self.unknown} amount{'s' if self.unknown > 1 else ''} unknown"
-        return f"at least {dollars(self.usd)}, {amounts}" if self.usd else f"not known, {amounts}"
+        return f"at least {dollars(self.usd)}, {amounts}" if self.usd else f"unknown, {amounts}"
 
 
 @dataclass(frozen=True, kw_only=True)

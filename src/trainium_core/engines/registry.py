@@ -11,7 +11,7 @@ from trainium_core.plan import Plan
 from trainium_core.plan.warnings import merged
 
 CLUSTER = EC2
-"""The engine of the cluster stack. Its settings have no section of their own in the plan."""
+"""The engine of the cluster stack. Its settings have no separate section in the plan."""
 
 ENGINES: Mapping[str, Engine] = {engine.key: engine for engine in (EC2, SAGEMAKER, HYPERPOD, PCS)}
 """By their key in trn:stacks."""

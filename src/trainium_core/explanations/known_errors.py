@@ -51,7 +51,7 @@ class Explanation:
     @property
     def cause(self) -> str:
         """The cause. For a consequence, it states that the cause is unknown."""
-        return self.error.cause if self.error.kind == CAUSE else f"not known; it showed as: {self.error.cause}"
+        return self.error.cause if self.error.kind == CAUSE else f"unknown; it showed as: {self.error.cause}"
 
 
 @cache

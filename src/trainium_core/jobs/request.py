@@ -258,7 +258,7 @@ def read_job_file(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise JobError([_file_problem(path, "a file that can be read", f"it cannot be read: {error}")]) from error
     except tomllib.TOMLDecodeError as error:
-        raise JobError([_file_problem(path, "TOML", f"mend it: {error}")]) from error
+        raise JobError([_file_problem(path, "TOML", f"fix it: {error}")]) from error
     # Absolute, so later joins do not change them.
     folder = path.parent.absolute()
     for key in ("source", "outputs"):

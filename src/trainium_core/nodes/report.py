@@ -74,7 +74,7 @@ class NodeStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class GoneNode:
-    """A failed node that is gone. since: time of its report. reason: the reported problem."""
+    """A former failed node. since: time of its report. reason: the reported problem."""
 
     instance_id: str
     since: datetime
@@ -85,7 +85,7 @@ class GoneNode:
 class NodesReport:
     """Every node, sorted by ID, or by rank once all are proven. `verdict`: the fleet gate's verdict.
 
-    gone: failed nodes that are gone, newest first. replaced: the number replaced within 24 hours.
+    gone: former failed nodes, newest first. replaced: the number replaced within 24 hours.
     """
 
     nodes: tuple[NodeStatus, ...]

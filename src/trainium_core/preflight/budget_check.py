@@ -23,7 +23,7 @@ def check_budget(plan: Plan, account: Account) -> CheckResult | None:
         return CheckResult(outcome="unknown", found=str(error), fix=fix)
     if not enabled:
         found = f"AWS lets account {number} have no budgets: the account's payer has not enabled them"
-        fix = "have the management account enable AWS Budgets, such as by creating a first budget, and wait "
+        fix = "have the management account enable AWS Budgets, for example by creating a first budget, and wait "
         fix += "up to a day; or remove trn:budget_usd"
         return CheckResult(outcome="fail", found=found, fix=fix)
     found = "AWS Budgets is readable; whether the deployment role may create a budget is not checked"

@@ -28,7 +28,7 @@ class Progress:
 
 
 class Step(Protocol):
-    """Stores nothing that it cannot read again, so an interrupted teardown can start anew."""
+    """Stores nothing that it cannot read again, so an interrupted teardown can start again."""
 
     @property
     def name(self) -> str: ...

@@ -36,7 +36,7 @@ _listeners: list[Callable[[Any], None]] = []
 
 
 def when_launched(listener: Callable[[Any], None]) -> None:
-    """Call `listener` with every instance that an Auto Scaling group launches from now on."""
+    """Call `listener` with every instance that an Auto Scaling group launches later."""
     _listeners.append(listener)
 
 

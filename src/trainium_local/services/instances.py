@@ -28,7 +28,7 @@ def run_instances(
     zone = None if request.subnet_id else request.zone
     # Used only in the request: moto does not support this argument.
     arguments.pop("placement_group", None)
-    # From a template, moto would create the volumes in addition to a root volume, which would remain for ever.
+    # From a template, moto would create the volumes in addition to a root volume, which would never be deleted.
     volumes = [{**device, "Ebs": {**device["Ebs"], "VolumeType": None}} for device in request.block_devices]
     reservation = original(
         backend,

@@ -47,7 +47,7 @@ class Invocation:
 
 
 def use_endpoint(endpoint: str) -> None:
-    """Let functions call the embedded AWS at `endpoint` from now on."""
+    """Let functions call the embedded AWS at `endpoint`."""
     _endpoint[:] = [endpoint]
 
 

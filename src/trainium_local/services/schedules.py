@@ -27,7 +27,7 @@ _one_at_a_time = threading.Lock()
 
 
 def start() -> None:
-    """Run schedules as they become due, from now on."""
+    """Run schedules as they become due."""
     threading.Thread(target=_run_for_ever, daemon=True, name="schedules").start()
 
 

@@ -109,7 +109,7 @@ class StandInNodes:
                 _put(region, place.netloc, key, json.dumps(usage))
 
     def keep_writing_usage(self) -> None:
-        """Write usage records every minute from now on."""
+        """Start writing usage records every minute."""
         threading.Thread(target=self._write_usage_for_ever, daemon=True, name=USAGE_THREAD).start()
 
     def _write_usage_for_ever(self) -> None:

@@ -11,6 +11,6 @@ def is_rolling_back(stack_id: str, *, unknown: bool = False) -> bool:
     try:
         (stack,) = boto3.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
     except (BotoCoreError, ClientError) as error:
-        log(f"the state of the stack is not known: {error}")
+        log(f"the state of the stack is unknown: {error}")
         return unknown
     return "ROLLBACK" in stack.get("StackStatus", "")

@@ -90,7 +90,7 @@ FAULTS = {
     "driver and runtime mismatch": Fault(
         breaking=other_driver("2.26.5.0"),
         hardware={"zero_cores": (5,)},
-        reported=r"driver 2\.26\.5\.0 and runtime \S+ do not go together: runtime 2\.32 and later need driver 2\.27 or "
+        reported=r"driver 2\.26\.5\.0 and runtime \S+ are incompatible: runtime 2\.32 and later need driver 2\.27 or "
         r"later; install both from one Neuron release",
     ),
     "zeros from a core": Fault(

@@ -152,7 +152,7 @@ def test_end_of_a_job_has_its_state_and_exit_code(jobs: Mapping[str, Ended], nam
 
 
 def submit_training(slurm: SlurmCluster, name: str, *, pause: int) -> int:
-    """The id of a job that trains in a folder of its own. pause: seconds of each step in the first attempt."""
+    """The id of a job that trains in a separate folder. pause: seconds of each step in the first attempt."""
     folder = slurm.home / "ada" / name
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PACED, folder)

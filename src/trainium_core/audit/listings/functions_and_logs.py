@@ -34,7 +34,7 @@ def _log_group(entry: Entry, location: Location) -> Resource:
         arn=entry.get("arn") or location.arn("logs", f"log-group:{name}"),
         ids=frozenset([name]),
         parents=frozenset([name.rpartition("/")[2]] if of_a_service else []),
-        detail=f"{gib(entry.get('storedBytes', 0))}, {f'kept {kept} days' if kept else 'kept for ever'}",
+        detail=f"{gib(entry.get('storedBytes', 0))}, {f'kept {kept} days' if kept else 'never expires'}",
         created=datetime.fromtimestamp(entry["creationTime"] / 1000, UTC) if "creationTime" in entry else None,
         charge=Charge(unpriced="log storage, whose size CloudWatch shows late"),
     )

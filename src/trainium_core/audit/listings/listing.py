@@ -44,7 +44,7 @@ class Listing:
         read: Reads an entry; None if it is deleted, or part of another resource.
         again: Arguments of further calls, if one call does not list everything.
         endpoint_region: Region of the endpoint of a global service.
-        in_estimates: False if it costs next to nothing while unused, and is no part of what does; `trn cost` skips it.
+        in_estimates: False if it and its parts cost almost nothing while unused; `trn cost` skips it.
     """
 
     kind: str

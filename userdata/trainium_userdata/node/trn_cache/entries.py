@@ -55,7 +55,7 @@ class UnstorableError(Exception):
 
 
 class Entries(Objects):
-    """All methods raise OSError; S3Error if S3 refuses a request. requests: sent so far, but for retries."""
+    """All methods raise OSError; S3Error if S3 refuses a request. requests: sent so far, without retries."""
 
     requests = 0
 

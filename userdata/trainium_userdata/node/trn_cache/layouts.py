@@ -100,7 +100,7 @@ class Layout:
 
 
 class Xla(Layout):
-    """libneuronxla: neuronxcc-<version>/MODULE_<graph>+<flags>/, finished once it holds model.done."""
+    """libneuronxla: neuronxcc-<version>/MODULE_<graph>+<flags>/, finished once it contains model.done."""
 
     variable = "NEURON_COMPILE_CACHE_URL"
 
@@ -114,8 +114,8 @@ class Xla(Layout):
 class Native(Layout):
     """TorchNeuron: ab/cd/<32 hexadecimal digits>.neff, renamed into place.
 
-    It takes a lock before each compilation, in a second folder: by default /tmp/local_cache/locks, where other users
-    cannot open the locks of the user who came first (CompilationCache.cpp, FileLock.cpp).
+    It takes a lock before each compilation, in a second folder: by default /tmp/local_cache/locks, where the locks of
+    one user prevent others from compiling (CompilationCache.cpp, FileLock.cpp).
     """
 
     variable = NATIVE_FOLDER

@@ -16,7 +16,7 @@ MOST_NAMES = 10
 MOST_MISSED = 50
 """Maximum number of misses in the record by name, each with its reason."""
 RECOMPILES = 5
-"""Number of new entries after the first step that is normal, such as for an evaluation or a last, smaller batch."""
+"""Number of new entries after the first step that is normal, for example for an evaluation or a last, smaller batch."""
 MOST_WARNED = 3
 
 

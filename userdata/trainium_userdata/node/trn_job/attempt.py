@@ -291,7 +291,7 @@ class Attempt:
                 self._wait_for_others()
 
     def _declare_lost_results(self) -> bool:
-        """Whether there are any."""
+        """Report lost results, if any. Returns whether there are any."""
         if self._results.lost and not self._end.over.is_set():
             self._final_state = RESULTS_LOST
             self._end.declare(RESULTS_LOST, f"{self._launch.name}: {self._results.lost}", exit_code=0)
@@ -386,7 +386,7 @@ class Attempt:
             thread.stop()
         if self._final_state not in ("succeeded", RESULTS_LOST):
             self._store_results(lambda: False)
-            # The part of a node that is lost does not come; those of the others do soon.
+            # The part of a lost node never comes; those of the others come soon.
             seconds = launch.timing.peers if result == "node-lost" else launch.timing.parts
             self._results.checkpoints.await_parts(seconds, lambda: self._terminated)
         self._state = self._final_state

@@ -62,7 +62,7 @@ class Checkpoints:
                 if before and before != self._known.get(path.name):
                     self._upload(path, before)
             if self._pending:
-                self._complete(self._told(), final=False)
+                self._complete(self._reports(), final=False)
 
     def as_record(self) -> dict[str, Any]:
         """For the record of this node: whether it saves checkpoints, and its stored parts by checkpoint."""
@@ -76,7 +76,7 @@ class Checkpoints:
 
     @property
     def seconds(self) -> float:
-        """Until the next look: sooner while parts of other nodes are waited for, which these report."""
+        """Until the next look: shorter while waiting for reports of other nodes."""
         every = self._launch.spec.checkpoint_seconds
         return min(every, self._launch.timing.report) if self._pending else every
 
@@ -86,18 +86,18 @@ class Checkpoints:
         Raises OSError; the next call continues.
         """
         with self._uploading:
-            self._complete(self._told(), final=True)
+            self._complete(self._reports(), final=True)
 
     def await_parts(self, seconds: float, is_cancelled: Callable[[], bool]) -> None:
-        """Complete what other nodes still store their parts of, until they are over or so many seconds are."""
+        """Complete checkpoints while other nodes store their parts, until they have ended or the time is over."""
         timing = self._launch.timing
         ends, are_over = time.monotonic() + seconds, False
         while self._pending and not (are_over or is_cancelled() or time.monotonic() > ends):
             time.sleep(timing.others)
             with contextlib.suppress(OSError), self._uploading:
-                told = self._told()
-                self._complete(told, final=False)
-                are_over = all(record.get("is_over") for record in told.values())
+                reports = self._reports()
+                self._complete(reports, final=False)
+                are_over = all(record.get("is_over") for record in reports.values())
         for name in self._pending:
             self._say(f"checkpoint {name} is not complete: parts of other nodes are missing")
 
@@ -132,18 +132,18 @@ class Checkpoints:
         if not launch.rank:
             self._pending[name] = time.time()
 
-    def _complete(self, told: Mapping[int, Mapping[str, Any]], *, final: bool) -> None:
-        """told: reports of the other nodes. final: whether no more parts follow."""
+    def _complete(self, reports: Mapping[int, Mapping[str, Any]], *, final: bool) -> None:
+        """reports: of the other nodes. final: whether no more parts follow."""
         launch = self._launch
         owners: dict[str, dict[int, str]] = {name: {0: self._parts[name]} for name in self._pending}
-        for rank, record in told.items():
+        for rank, record in reports.items():
             for name, part in record.get("parts", {}).items():
                 if name in owners or (final and name not in self._parts):
                     owners.setdefault(name, {})[rank] = part
         self._is_sharded |= any(len(parts) > 1 for parts in owners.values())
         for name, parts in owners.items():
             if final:
-                missing = [rank for rank, record in told.items() if rank not in parts and record.get("holds")]
+                missing = [rank for rank, record in reports.items() if rank not in parts and record.get("holds")]
                 if 0 not in parts and self._holds:
                     missing.insert(0, 0)
                 # If no two nodes save under the same name, each saves its own checkpoints.
@@ -153,8 +153,8 @@ class Checkpoints:
             else:
                 since = self._pending[name] + CLOCK_MARGIN_SECONDS
                 silent = [rank for rank in range(1, len(launch.nodes)) if rank not in parts]
-                is_whole = all(_saves_nothing(told.get(rank, {}), since) for rank in silent)
-                # Parts of a name that is saved repeatedly may be of different steps.
+                is_whole = all(_saves_nothing(reports.get(rank, {}), since) for rank in silent)
+                # Parts under a repeated name may be from different steps.
                 is_whole &= len(parts) == 1 or all(version_of_part(part) == 1 for part in parts.values())
             if is_whole:
                 manifest = {
@@ -168,7 +168,7 @@ class Checkpoints:
             if is_whole or final:
                 self._pending.pop(name, None)
 
-    def _told(self) -> dict[int, dict[str, Any]]:
+    def _reports(self) -> dict[int, dict[str, Any]]:
         """The checkpoint reports of the other nodes. Raises OSError."""
         ranks = range(1, len(self._launch.nodes))
         keys = [self._launch.keys.node(rank) for rank in ranks]
@@ -177,10 +177,11 @@ class Checkpoints:
             return {rank: _of_record(record or {}) for rank, record in zip(ranks, records)}
 
 
-def _saves_nothing(told: Mapping[str, Any], since: float) -> bool:
-    """Whether a node has never had a checkpoint in its folder, from a check after that time or its last one. Unknown is
-    no."""
-    return told.get("holds") is False and (told["is_over"] or told.get("looked", 0) >= since)
+def _saves_nothing(report: Mapping[str, Any], since: float) -> bool:
+    """Whether a node had no checkpoint in its folder, by a look after that time or by its last one. False if
+    unknown.
+    """
+    return report.get("holds") is False and (report["is_over"] or report.get("looked", 0) >= since)
 
 
 def _of_record(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class Command:
     secrets: variables that must not be written to a file. The profile may change them; other variables are set after
     it. venv: the virtual environment that is active in the profile. unbroken: texts that are not split in lines longer
     than LONGEST_LINE. sink: called in a thread with the rank at the start of a line, and the rest of the line. alive:
-    is called for output that shows life, also where it is no whole line yet.
+    called for output that is a sign of life, including incomplete lines.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Command:
             self._pass_on(left, is_whole=True)
 
     def _pass_on(self, line: bytes, *, is_whole: bool) -> None:
-        """is_whole: whether the line ends with this part of it. All its parts have the rank that it begins with."""
+        """is_whole: whether the line ends with this part. All parts have the rank at the start of the line."""
         text = line.decode(errors="replace")
         rank = self._rank_of_rest
         if not self._is_rest:
@@ -124,18 +124,19 @@ class Command:
 
 
 def split_rank(line: str) -> tuple[int | None, str]:
-    """The rank that torchrun begins a line with, and the rest.
+    """The rank at the start of a line of torchrun, and the rest.
 
-    torchrun puts it before each write, and compilers write dots without ends of lines: `[rank 0] .[rank 0] Traceback`.
+    torchrun writes it before each write, and compilers write dots without line ends: `[rank 0] .[rank 0] Traceback`.
     """
     found = RANK.match(DOTS.sub("", line))
     return (int(found[1]), found[2]) if found else (None, line)
 
 
 def shows_life(block: bytes) -> bool:
-    """Whether output is more than libneuronxla's word, each minute, that it waits for another process's compilation.
+    """Whether output is more than libneuronxla's message, each minute, that it waits for another process's compilation.
 
-    That process may be dead, and its lock stay for hours (aws-neuron-sdk issues of 2023 to 2025 show three and four).
+    That process may have died, and its lock remain for hours (aws-neuron-sdk issues of 2023 to 2025 show three and
+    four).
     """
     lines = [line for line in re.split(rb"[\r\n]+", block) if line.strip()]
     return not lines or not all(WAITING in line for line in lines)

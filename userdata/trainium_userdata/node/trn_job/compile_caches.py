@@ -26,7 +26,7 @@ RETRIES = 1
 LNC_VARIABLES = ("NEURON_LOGICAL_NC_CONFIG", "NEURON_RT_VIRTUAL_CORE_SIZE")
 FLAGS_VARIABLE = "NEURON_CC_FLAGS"
 OWN_CACHE = re.compile(r"(^|\s)--(cache_dir|no_cache)\b")
-"""Flags that win over NEURON_COMPILE_CACHE_URL (AWS Neuron documentation, neuron-caching.rst)."""
+"""Flags that override NEURON_COMPILE_CACHE_URL (AWS Neuron documentation, neuron-caching.rst)."""
 PLAN_VARIABLES = "etc/trn/environment.base64"
 
 
@@ -81,7 +81,9 @@ class CompileCaches:
         return variables
 
     def store(self, *, settled: bool = False) -> None:
-        """Write back what is new, unless the cache is read-only. settled: what wrote it has ended by itself."""
+        """Store new entries, unless the cache is read-only. settled: the processes that wrote them have ended
+        normally.
+        """
         if self._given.get("read_only"):
             return
         with self._storing:

@@ -17,7 +17,7 @@ RETRY_SECONDS = 2
 
 
 class End:
-    """over: set when the attempt has ended on any node; `content` then says how."""
+    """over: set when the attempt has ended on any node; `content` then has its result."""
 
     def __init__(self, launch: Launch, store: Store) -> None:
         self._launch, self._store = launch, store

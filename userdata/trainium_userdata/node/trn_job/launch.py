@@ -11,14 +11,14 @@ from trainium_wire.job_keys import AttemptKeys, JobKeys, job_keys
 
 
 class Timing(NamedTuple):
-    """Seconds. `poll`: between reads of what the other nodes wrote. `others`: of node 0 whose command has succeeded,
+    """Seconds. `poll`: between reads of objects from other nodes. `others`: on node 0 after its command has succeeded,
     between reads of whether theirs have. `grace`: from SIGTERM to SIGKILL.
 
-    `peers`, `peers_again`: between tests of the neighbours, and after one that failed. `log`: between parts of the log
-    of node 0; `log_others` of the other nodes; `report` between records of how it goes. `give_way`: how long a
-    failure that another node may have caused waits for that node to report it. `stacks`: for processes that hang to
-    print theirs. `results`: for which checkpoints and outputs wait for S3 at the end; `refused`: if S3 refuses them.
-    `parts`: for which node 0 then waits for the other nodes' parts of checkpoints.
+    `peers`, `peers_again`: between tests of the neighbours, and after a failed one. `log`: between parts of the log of
+    node 0; `log_others` of the other nodes; `report` between progress records. `give_way`: how long a failure that
+    another node may have caused waits for that node's report. `stacks`: time for hanging processes to print their
+    stacks. `results`: how long checkpoints and outputs wait for S3 at the end; `refused`: if S3 refuses them. `parts`:
+    how long node 0 then waits for the other nodes' parts of checkpoints.
     """
 
     poll: float = 2.5
@@ -37,13 +37,13 @@ class Timing(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """url: S3 URL of the folder of all jobs. folder: an empty folder of the user that the job runs as.
+    """url: S3 URL of the folder of all jobs. folder: an empty folder of the job's user.
 
-    spec: the job as it was submitted. rank: this node's among `nodes`, which have `instance_id` and `address`.
-    resume_from: a checkpoint of `resume_job`, or None. seconds_left: of the job's time limit. notice_file: where the
-    end of this node is announced, if it is; it counts when it comes within notice_seconds. compile_cache: its `url`,
-    the `folder` that it has on this node, `stack`, `venv`, `instance_type`, `lnc` and `read_only`; None without one.
-    venv: the environment of the job's software stack, or the node's own; None without one.
+    spec: the submitted job. rank: this node's among `nodes`, which have `instance_id` and `address`. resume_from: a
+    checkpoint of `resume_job`, or None. seconds_left: of the job's time limit. notice_file: the file with the notice of
+    this node's end, if any; it counts within notice_seconds before the end. compile_cache: its `url`, its `folder` on
+    this node, `stack`, `venv`, `instance_type`, `lnc` and `read_only`; None without one. venv: the environment of the
+    job's software stack, or the node's own; None without one.
     """
 
     url: str
@@ -67,7 +67,7 @@ class Launch(NamedTuple):
 
     @property
     def name(self) -> str:
-        """This node, in a sentence."""
+        """This node, for messages."""
         return f"node {self.rank} ({self.nodes[self.rank]['instance_id']})"
 
     @property

@@ -45,7 +45,7 @@ class Notices:
             processes.signal_those_that_handle(SIGNAL)
 
     def _own(self) -> dict[str, Any] | None:
-        """The notice to this node, if its time is soon."""
+        """The notice to this node, if its end is near."""
         try:
             notice = json.loads(Path(self._launch.notice_file).read_text()) if self._launch.notice_file else None
             if not notice:

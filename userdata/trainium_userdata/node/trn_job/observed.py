@@ -1,4 +1,4 @@
-"""The file that processes of a job with `observe` or `profile` load, and what the frameworks counted."""
+"""The files of a job with `observe` or `profile`: the module that its processes load, and their counters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Observed:
         self._compiling = compiling
 
     def command(self, text: str) -> str:
-        """The command with what makes its processes observe themselves: after the profile, which may set PYTHONPATH."""
+        """Add the observer to a command: after the profile, which may set PYTHONPATH."""
         spec = self._launch.spec
         lines = [*(self._counting() if spec.observe else ()), *(self._profiling() if spec.profile else ())]
         if spec.observe or (spec.profile and spec.has_ranks):
@@ -36,7 +36,7 @@ class Observed:
         return "\n".join([*lines, text])
 
     def _counting(self) -> list[str]:
-        """The frameworks print why they compile; variables that the job sets itself stay."""
+        """The variables that make frameworks print why they compile; the job's own variables take precedence."""
         counted = self._folder / "counted"
         counted.mkdir(parents=True)
         return [
@@ -58,7 +58,7 @@ class Observed:
         return [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
 
     def as_record(self) -> dict[str, Any]:
-        """Of the process that has most of each; `processes`: how many have written."""
+        """The highest counters of any process; `processes`: the number of processes with counters."""
         if not self._is_wanted:
             return {}
         found = [one for one in map(_read, sorted((self._folder / "counted").glob("*.json"))) if one]
@@ -81,7 +81,7 @@ class Observed:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Empty for a file that a process did not write to its end."""
+    """Empty for an incomplete file."""
     try:
         found: dict[str, Any] = json.loads(file.read_text())
     except (OSError, ValueError):

@@ -1,12 +1,12 @@
 """The `sitecustomize` of every Python process of a job with `observe` or `profile`.
 
 A process that has loaded PyTorch/XLA or TorchNeuron writes their counters into TRN_OBSERVE_DIR when it ends. Others,
-and those whose frameworks lack these functions, write nothing. The Neuron runtime of a rank in TRN_PROFILE_RANKS
-writes a profile: it reads its variables after this file. A `sitecustomize` that was there before runs as well.
+and those whose frameworks lack these functions, write nothing. The Neuron runtime of a rank in TRN_PROFILE_RANKS writes
+a profile: it reads its variables after this file has run. An existing `sitecustomize` runs as well.
 
 Sources: PyTorch/XLA's torch_xla/debug/metrics.py and its guide on troubleshooting (counters aten::* are operators on
-the CPU; times are in nanoseconds); the tests of native torch-neuronx (get_fallback_ops, get_dynamo_metrics);
-Neuron Explorer's environment variables, SDK 2.33.
+the CPU; times are in nanoseconds); the tests of native torch-neuronx (get_fallback_ops, get_dynamo_metrics); Neuron
+Explorer's environment variables, SDK 2.33.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NANOSECONDS, MICROSECONDS = 1e9, 1e6
 
 
 def xla(metrics: Any) -> dict[str, Any]:
-    """Of torch_xla.debug.metrics."""
+    """The counters of torch_xla."""
     names = [name for name in metrics.counter_names() if name.startswith("aten::")]
     compiled = metrics.metric_data("CompileTime") or (0, 0)
     return {
@@ -37,7 +37,7 @@ def xla(metrics: Any) -> dict[str, Any]:
 
 
 def native(torch_neuronx: Any) -> dict[str, Any]:
-    """Of TorchNeuron."""
+    """The counters of TorchNeuron."""
     fallbacks: dict[str, int] = {}
     for name in torch_neuronx.get_fallback_ops():
         fallbacks[str(name)] = fallbacks.get(str(name), 0) + 1
@@ -48,7 +48,7 @@ def native(torch_neuronx: Any) -> dict[str, Any]:
 
 
 def counted() -> dict[str, Any]:
-    """Empty where no framework is loaded."""
+    """The counters of the loaded framework; empty without one."""
     if hasattr(sys.modules.get("torch_neuronx"), "get_fallback_ops"):
         return {"stack": "native", **native(sys.modules["torch_neuronx"])}
     if "torch_xla" in sys.modules:
@@ -57,7 +57,7 @@ def counted() -> dict[str, Any]:
 
 
 def write() -> None:
-    """Whatever fails here leaves the process as it was."""
+    """Write the counters. An error here does not affect the process."""
     try:
         found = counted()
         if found:
@@ -69,7 +69,7 @@ def write() -> None:
 
 
 def profile_variables(folder: str, *, device: bool) -> dict[str, str]:
-    """Variables of the Neuron runtime. A device profile by session works on both stacks, also for vLLM."""
+    """Variables of the Neuron runtime. A device profile by session works on both stacks, and for vLLM."""
     return {
         "NEURON_RT_INSPECT_ENABLE": "1",
         "NEURON_RT_INSPECT_SYSTEM_PROFILE": "1",
@@ -86,7 +86,7 @@ def profile() -> None:
 
 
 def run_next() -> None:
-    """The `sitecustomize` that this file hides."""
+    """Run the `sitecustomize` that this file hides."""
     here = Path(__file__).resolve().parent
     others = [folder for folder in sys.path if Path(folder).resolve() != here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
@@ -99,6 +99,6 @@ def run_next() -> None:
 if __name__ == "sitecustomize":
     profile()
     if "TRN_OBSERVE_DIR" in os.environ:
-        # Before the frameworks' own functions at exit, which end their runtimes: those are registered with atexit.
+        # Registered with atexit, so that it runs before the frameworks' own exit functions, which end their runtimes.
         getattr(threading, "_register_atexit", atexit.register)(write)
     run_next()

@@ -1,4 +1,4 @@
-"""A job's own virtual environment on top of the image's, into which a setup can install."""
+"""A job's own virtual environment on top of the image's, for installations of its setup."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def make_overlay(image: Path, folder: Path) -> Path | None:
-    """Make an environment with its own packages first, then the image's. None when the image's has another layout.
+    """Make an environment with its own packages first, then the image's. None if the image's has another layout.
 
-    Programs of the image's environment, such as torchrun, run with the new environment's Python. pip takes packages of
-    the image as installed, and installs another version beside them. Raises OSError.
+    Programs of the image's environment, such as torchrun, run with the new environment's Python. pip treats packages of
+    the image as installed, and installs other versions beside them. Raises OSError.
     """
     python = image / "bin/python"
     packages = next(iter(image.glob("lib/python3*/site-packages")), None)
@@ -18,7 +18,7 @@ def make_overlay(image: Path, folder: Path) -> Path | None:
         return None
     own = folder / packages.relative_to(image)
     own.mkdir(parents=True)
-    # By addsitedir, which reads the image's own .pth files too.
+    # With addsitedir, which also reads the image's own .pth files.
     (own / "image.pth").write_text(f"import site; site.addsitedir({str(packages)!r})\n")
     (folder / "lib64").symlink_to("lib")
     shutil.copyfile(image / "pyvenv.cfg", folder / "pyvenv.cfg")

@@ -25,8 +25,9 @@ def answers(address: str, port: int, *, refused: bool = True) -> bool:
 
 
 class Listener:
-    """A port that shows other nodes that this process is running: after a reboot the node answers, but this port does
-    not."""
+    """A port that shows other nodes that this process is running: after a reboot the node answers, but this port is
+    closed.
+    """
 
     def __init__(self, address: str) -> None:
         self._socket = socket.create_server((address, 0), backlog=128)
@@ -66,7 +67,7 @@ class Neighbours:
             name = f"node {rank} ({node['instance_id']}, {node['address']})"
             if port and not answers(node["address"], port, refused=False):
                 there = answers(node["address"], SSH_PORT)
-                sentence = f"{name} {'is there, but its part of the job is gone' if there else 'does not answer'}"
+                sentence = f"{name} {'answers, but its part of the job has ended' if there else 'does not answer'}"
             elif not port and not answers(node["address"], SSH_PORT):
                 sentence = f"{name} does not answer"
             else:
@@ -92,18 +93,20 @@ def has_succeeded(launch: Launch, store: Store, rank: int) -> bool:
 
 
 def already_ended(launch: Launch, store: Store) -> str:
-    """A clause that names the nodes whose part has ended without an error, for which the others may wait; or empty."""
+    """A clause that names the nodes whose part has ended without an error, for which the others may be waiting; or
+    empty.
+    """
     ended = [str(rank) for rank in range(1, len(launch.nodes)) if has_succeeded(launch, store, rank)]
     return f"; ended already, without an error: node {', '.join(ended[:_NAMED])}" if ended else ""
 
 
 def any_compiles(launch: Launch, store: Store) -> bool:
-    """Whether another node than 0 said last that a compiler runs there, for which all others wait."""
+    """Whether the last record of another node than 0 reports a running compiler, for which all others wait."""
     return any(_record(launch, store, rank).get("compiles") for rank in range(1, len(launch.nodes)))
 
 
 def _record(launch: Launch, store: Store, rank: int) -> dict[str, Any]:
-    """Empty while S3 does not answer, or there is none."""
+    """Empty if S3 does not answer, or if there is none."""
     try:
         return store.read(launch.keys.node(rank)) or {}
     except OSError:

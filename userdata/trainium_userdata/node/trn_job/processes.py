@@ -49,7 +49,7 @@ def ranks() -> list[int]:
 
 
 def signal_those_that_handle(number: signal.Signals) -> None:
-    """It would kill the others."""
+    """Send a signal to the processes that handle it, because it would end the others."""
     for process in descendants():
         with contextlib.suppress(OSError):
             if handles(process, number):
@@ -57,12 +57,14 @@ def signal_those_that_handle(number: signal.Signals) -> None:
 
 
 def compiles() -> bool:
-    """Whether a compiler of Neuron's runs: the first compilation of a large model may print nothing for an hour."""
+    """Whether a Neuron compiler is running: the first compilation of a large model may print nothing for an hour."""
     return any(_name(process) in COMPILERS for process in descendants())
 
 
 def handles(process: int, number: signal.Signals) -> bool:
-    """SigCgt in proc_pid_status(5): a mask whose lowest bit is signal 1. Raises OSError when the process has ended."""
+    """Whether a process handles the signal, by SigCgt in proc_pid_status(5): a mask whose lowest bit is signal 1.
+    Raises OSError if the process has ended.
+    """
     caught = re.search(r"SigCgt:\s*([0-9a-f]+)", Path(f"/proc/{process}/status").read_text())
     return bool(caught) and bool(int(caught[1], 16) >> (number - 1) & 1)
 
@@ -89,7 +91,7 @@ def _environment(process: int) -> list[str]:
 
 
 def _name(process: int) -> str:
-    """Of its program, as the kernel has it: cut to 15 characters."""
+    """The program's name in the kernel, which cuts it to 15 characters."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{process}/comm").read_text().strip()
     return ""

@@ -68,8 +68,9 @@ class Progress:
 ERROR = re.compile(r"\bNCC_[A-Z]{4}\d{3}\b")
 RECOMPILE = re.compile(r"\[__recompiles\]\s+- \d+/\d+: (.+)")
 ANALYSIS = "Compilation Analysis:"
-"""What torch prints with TORCH_LOGS=recompiles, and PyTorch/XLA with PT_XLA_DEBUG_LEVEL=1: the line after
-`Compilation Cause` is the reason. Source: PyTorch's and PyTorch/XLA's guides on troubleshooting."""
+"""Output of torch with TORCH_LOGS=recompiles, and of PyTorch/XLA with PT_XLA_DEBUG_LEVEL=1: the line after `Compilation
+Cause` is the reason. Source: PyTorch's and PyTorch/XLA's guides on troubleshooting.
+"""
 
 
 class Compiling:
@@ -100,7 +101,7 @@ class Compiling:
             self.reasons[analysis.strip()[:LONGEST_TEXT]] += 1
 
     def counts(self) -> dict[str, int]:
-        """How many graphs were compiled and found in the cache; empty if unknown."""
+        """The number of compiled and of cached graphs; empty if unknown."""
         found = {
             "compiled": max(self._counts[sign] for sign in COMPILED),
             "cached": max(self._counts[sign] for sign in CACHED),

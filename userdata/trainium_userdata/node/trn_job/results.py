@@ -43,7 +43,7 @@ class Results:
             self.checkpoint_seconds += max(0.0, end - start)
 
     def end_running(self) -> None:
-        """Say that the command has ended."""
+        """Record that the command has ended."""
         self._running_ended = self._running_ended or time.monotonic()
 
     def store(self, is_cancelled: Callable[[], bool]) -> None:

@@ -22,7 +22,7 @@ class Store:
         return Store(self._s3, url.rstrip("/"))
 
     def keys(self) -> list[str]:
-        """Of everything below the folder."""
+        """The keys of everything below the folder."""
         bucket = self._url[: self._url.index("/", len("s3://")) + 1]
         found = self._s3.list(f"{self._url}/", below=True)
         return [each.key[len(self._url) - len(bucket) + 1 :] for each in found]
@@ -47,6 +47,6 @@ class Store:
         self._s3.put_file(f"{self._url}/{key}", file, digest)
 
     def download(self, key: str, file: Path) -> bool:
-        """False when there is none."""
+        """Download an object. False if it does not exist."""
         file.parent.mkdir(parents=True, exist_ok=True)
         return self._s3.get_file(f"{self._url}/{key}", file)

@@ -20,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
     status = commands.add_parser("status", help="what this node is, and how it stands")
     status.add_argument("--json", action="store_true")
     verify = commands.add_parser("verify", help="check the node against its plan, and report the outcome")
-    verify.add_argument("--last", action="store_true", help="the driver was loaded anew already")
+    verify.add_argument("--last", action="store_true", help="the driver was already reloaded")
     verify.add_argument("--hold", action="store_true", help="do not send the record of a proven node yet")
     report = commands.add_parser("report", help="send the record, as it is or as failed")
     report.add_argument("state", nargs="?", choices=["failed"])

@@ -54,7 +54,7 @@ def incompatibility(plan: dict[str, Any]) -> str:
     loaded, runtime = files.read("sys/module/neuron/version").strip(), runtime_version()
     for rule in plan.get("driver_rules", []):
         if loaded and runtime and within(rule, "driver", loaded) and within(rule, "runtime", runtime):
-            sentence = f"driver {loaded} and runtime {runtime} do not go together: {rule['why']}"
+            sentence = f"driver {loaded} and runtime {runtime} are incompatible: {rule['why']}"
             return f"{sentence}; install both from one Neuron release"
     return ""
 

@@ -64,7 +64,7 @@ def _state(job: str) -> tuple[State, str]:
     try:
         users = device_users()
     except OSError as error:
-        return "unknown", f"who uses the devices is not known: {error}"
+        return "unknown", f"the users of the devices are unknown: {error}"
     if users:
         more = [f"and {len(users) - NAMED} others"] * (len(users) > NAMED)
         return "in-use", ", ".join(users[:NAMED] + more)

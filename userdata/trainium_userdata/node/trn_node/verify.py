@@ -63,7 +63,7 @@ def verify(*, last: bool, hold: bool) -> int:
     else:
         checks = run_checks(plan, last=last)
         if not last and any(check.may_heal and not check.settled for check in checks):
-            _LOGGER.info("loading the driver anew may heal this: rmmod neuron; modprobe neuron; trn-node verify --last")
+            _LOGGER.info("reloading the driver may solve this: rmmod neuron; modprobe neuron; trn-node verify --last")
             return RELOAD
     proven = all(check.ok for check in checks)
     made = record.make("proven" if proven else "failed", checks, imds)
