@@ -82,5 +82,5 @@ def cancel_command(plan: Plan, number: str) -> str:
 
 
 def _with_slurm(plan: Plan, command: str) -> str:
-    """AWS PCS installs each version of Slurm in a folder of its own."""
+    """AWS PCS installs each version of Slurm in a separate folder."""
     return f'cd / || exit\nexport PATH="/opt/aws/pcs/scheduler/slurm-{plan.pcs.slurm_version}/bin:$PATH"\n{command}\n'

@@ -76,8 +76,8 @@ class SageMakerJobs(AwsService):
         "observe": "leave it out, or run the job on a cluster: its nodes read the counters of the frameworks",
         "profile": "leave it out, and set NEURON_RT_INSPECT_ENABLE in the environment: it profiles every rank",
         "profile_device": "leave it out, and set NEURON_RT_INSPECT_DEVICE_PROFILE in the environment",
-        "queue": "leave it out: SageMaker starts each training job on instances of its own",
-        "priority": "leave it out: SageMaker starts each training job on instances of its own",
+        "queue": "leave it out: SageMaker starts each training job on separate instances",
+        "priority": "leave it out: SageMaker starts each training job on separate instances",
         "wake": _OF_NODES,
         "precompile": _OF_NODES,
     }
