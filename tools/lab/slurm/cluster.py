@@ -137,7 +137,7 @@ class SlurmCluster:
         return file.read_text(errors="replace") if file.exists() else ""
 
     def cut_power(self, name: str) -> None:
-        """End a node as a loss of power does. It does not answer any more, not even with a refused connection."""
+        """End a node as a power loss does. It no longer answers, not even with a refused connection."""
         node = self.nodes[name]
         run("ip", "link", "set", cable(node.instance.address), "down")
         node.cut_power()

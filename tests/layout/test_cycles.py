@@ -37,7 +37,7 @@ def run_first(module: str, imported: str) -> Iterator[str]:
             yield package
 
 
-def circle(sources: Mapping[str, str]) -> list[str]:
+def cycle(sources: Mapping[str, str]) -> list[str]:
     """Modules that import each other in a cycle, with the first repeated at the end; empty if there is none."""
     graph = {
         name: {each for imported in imports(source, sources) for each in run_first(name, imported)}
@@ -50,7 +50,7 @@ def circle(sources: Mapping[str, str]) -> list[str]:
     return []
 
 
-def rooms(sources: Mapping[str, str]) -> dict[str, str]:
+def folders(sources: Mapping[str, str]) -> dict[str, str]:
     """The sources of each folder of trainium_core together. Engines belong to several levels, see design.md."""
     together = dict[str, str]()
     for name, source in sources.items():
@@ -60,17 +60,19 @@ def rooms(sources: Mapping[str, str]) -> dict[str, str]:
     return together
 
 
-def room_imports(source: str, known: Collection[str]) -> set[str]:
+def folder_imports(source: str, known: Collection[str]) -> set[str]:
     modules = (node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom) and node.module)
     parts = [module.split(".") for module in modules if module.startswith("trainium_core.")]
-    return {room for _, room, *_ in parts if room in known}
+    return {folder for _, folder, *_ in parts if folder in known}
 
 
-def room_circle(sources: Mapping[str, str]) -> list[str]:
+def folder_cycle(sources: Mapping[str, str]) -> list[str]:
     """Folders that import each other in a cycle, with the first repeated at the end; empty if there is none."""
-    together = rooms(sources)
+    together = folders(sources)
     try:
-        TopologicalSorter({room: room_imports(text, together) - {room} for room, text in together.items()}).prepare()
+        TopologicalSorter(
+            {folder: folder_imports(text, together) - {folder} for folder, text in together.items()}
+        ).prepare()
     except CycleError as error:
         return error.args[1]
     return []
@@ -79,12 +81,12 @@ def room_circle(sources: Mapping[str, str]) -> list[str]:
 @pytest.mark.parametrize("folder", PACKAGES.values(), ids=str)
 def test_modules_have_no_import_cycle(folder: Path) -> None:
     files = [file for file in python_files() if file.is_relative_to(folder)]
-    assert circle({module_name(file): (ROOT / file).read_text() for file in files}) == []
+    assert cycle({module_name(file): (ROOT / file).read_text() for file in files}) == []
 
 
 def test_folders_of_core_have_no_import_cycle() -> None:
     files = [file for file in python_files() if file.is_relative_to("src/trainium_core")]
-    assert room_circle({module_name(file): (ROOT / file).read_text() for file in files}) == []
+    assert folder_cycle({module_name(file): (ROOT / file).read_text() for file in files}) == []
 
 
 def test_cycle_of_folders_is_found() -> None:
@@ -93,9 +95,9 @@ def test_cycle_of_folders_is_found() -> None:
         "trainium_core.nodes.checks": "",
         "trainium_core.nodes.report": "from trainium_core.plan import Plan",
     }
-    assert set(room_circle(sources)) == {"plan", "nodes"}
+    assert set(folder_cycle(sources)) == {"plan", "nodes"}
 
 
 def test_cycle_with_a_deferred_import_is_found() -> None:
     sources = {"plan": "def check():\n    from rules import broken", "rules": "import plan", "other": "import plan"}
-    assert set(circle(sources)) == {"plan", "rules"}
+    assert set(cycle(sources)) == {"plan", "rules"}
