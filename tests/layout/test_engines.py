@@ -38,16 +38,16 @@ SHARED = sorted({file.parts[2] for file in python_files() if file.is_relative_to
 """The folders and top-level modules that every engine may use."""
 
 
-@pytest.mark.parametrize("room", SHARED)
-def test_shared_code_imports_no_engine(room: str) -> None:
-    for file, modules in imports_of(CORE / room).items():
+@pytest.mark.parametrize("folder", SHARED)
+def test_shared_code_imports_no_engine(folder: str) -> None:
+    for file, modules in imports_of(CORE / folder).items():
         assert {engine_of(module) for module in modules} <= {None}, file
 
 
-@pytest.mark.parametrize("room", sorted(set(SHARED) - {"plan"}))
-def test_folders_above_the_plan_do_not_name_hyperpod(room: str) -> None:
+@pytest.mark.parametrize("folder", sorted(set(SHARED) - {"plan"}))
+def test_folders_above_the_plan_do_not_name_hyperpod(folder: str) -> None:
     """HyperPod stands for all engines: such a folder uses an `Engine` without depending on which."""
-    for file in imports_of(CORE / room):
+    for file in imports_of(CORE / folder):
         tree = ast.parse((ROOT / file).read_text())
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}

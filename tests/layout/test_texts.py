@@ -47,9 +47,9 @@ def test_every_make_target_has_a_description() -> None:
 
 
 def test_design_names_every_folder_of_core() -> None:
-    rooms = {file.parts[2] for file in files() if file.is_relative_to("src/trainium_core") and file.parts[3:]}
+    folders = {file.parts[2] for file in files() if file.is_relative_to("src/trainium_core") and file.parts[3:]}
     text = (ROOT / "docs/project/design.md").read_text()
-    assert [room for room in sorted(rooms - {"data"}) if f"`{room}/" not in text] == []
+    assert [folder for folder in sorted(folders - {"data"}) if f"`{folder}/" not in text] == []
 
 
 def test_no_file_refers_outside_the_repository() -> None:
