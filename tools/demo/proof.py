@@ -18,7 +18,7 @@ def show_counts(screen: Screen, moments: Mapping[str, Inventory]) -> None:
     screen.print(table(["Kind", *moments], rows, right=tuple(moments)))
     never = [name for name, of_kind in counts.items() if not any(of_kind)]
     if never:
-        screen.print(f"Never any: {', '.join(never)}.")
+        screen.print(f"None at any time: {', '.join(never)}.")
 
 
 def refuse_unless_equal(before: Inventory, after: Inventory, *, uploads: str) -> int:

@@ -57,7 +57,7 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, given: str | Non
     invoke_without_command=True,
     epilog=f"""
     All regions are queried in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response
-    {READ_TIMEOUT_SECONDS} s; a call that fails or is throttled is made {ATTEMPTS} times in all. What has no response
+    {READ_TIMEOUT_SECONDS} s; a call that fails or is throttled is tried {ATTEMPTS} times in total. What has no response
     then is unknown.
 
     Exit code 0: something could run, now or later. 1: nothing, or only what AWS gives next to no chance. 3: unknown,

@@ -65,7 +65,7 @@ def _node(plan: Plan) -> list[tuple[str, str]]:
     return [
         ("Devices", devices),
         ("Host", f"{node.vcpus} vCPUs, {node.memory_gib} GiB, {node.nvme_disks} x {node.nvme_disk_gb} GB local NVMe"),
-        ("Network", f"{_cards(plan)}; {node.network_gbps:g} Gbps in all"),
+        ("Network", f"{_cards(plan)}; {node.network_gbps:g} Gbps in total"),
         ("Root volume", f"{plan.root_volume_gib} GiB gp3, encrypted, on {plan.root_device_name}"),
         ("Image", plan.image),
         ("Setup script", "none" if plan.setup_script is None else f"{len(plan.setup_script.encode())} bytes"),
@@ -92,11 +92,11 @@ def _surroundings(plan: Plan) -> list[tuple[str, str]]:
     expiry = "" if plan.cache.bucket else f", graphs expire after {plan.cache.expiration_days} days"
     return [
         ("VPC", f"{plan.network.vpc_id}, {plan.network.subnet_id} (yours)" if own else f"new, {plan.network.vpc_cidr}"),
-        ("Way out", f"{plan.network.effective_egress}: {_EGRESS[plan.network.effective_egress]}"),
+        ("Egress", f"{plan.network.effective_egress}: {_EGRESS[plan.network.effective_egress]}"),
         ("Placement", placement),
         ("Compile cache", f"{plan.cache.bucket or 'a new S3 bucket'}; {lasts}{expiry}"),
         *_file_systems(plan),
-        ("Fleet gate", f"the deployment waits up to {plan.node.timeout_minutes} min for every node to prove itself"),
+        ("Fleet gate", f"the deployment waits up to {plan.node.timeout_minutes} min until every node is proven"),
         ("Pilot's end", pilot_end_text(plan)),
         *([("When idle", when_idle_text(plan))] if plan.pilot.idle_minutes else []),
         ("Tags", ", ".join(f"{k}={v}" for k, v in {"trn:cluster": plan.cluster_name, **plan.tags}.items())),

@@ -42,7 +42,7 @@ def _principal(_ctx: click.Context, _param: click.Parameter, given: str | None) 
 @click.command(
     epilog=f"""
     All checks run in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response {READ_TIMEOUT_SECONDS} s;
-    a call that fails or is throttled is made {ATTEMPTS} times in all. What has no response then is unknown.
+    a call that fails or is throttled is tried {ATTEMPTS} times in total. What has no response then is unknown.
 
     With several regions, exit code 0 says that one of them is ready.
     """

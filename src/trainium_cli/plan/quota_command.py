@@ -159,8 +159,8 @@ def _show_request(state: QuotaState) -> None:
     rows = [
         ("quota", f"{need.code}, {need.name}, in {need.region}"),
         ("now", f"{plain(state.quota.limit)} vCPUs"),
-        ("asked", f"{plain(state.sufficient_limit)} vCPUs"),
-        ("that is", f"{plain(use.certain + use.in_blocks)} used + {need.nodes} x {need.vcpus_per_node} for the plan"),
+        ("request", f"{plain(state.sufficient_limit)} vCPUs"),
+        ("basis", f"{plain(use.certain + use.in_blocks)} used + {need.nodes} x {need.vcpus_per_node} for the plan"),
     ]
     console().print("\nThe request:", style="bold")
     console().print(pairs(rows, label_width=8))

@@ -22,7 +22,7 @@ def check_budget(plan: Plan, account: Account) -> CheckResult | None:
         fix += f"once for the account: {facts()['budgets']['activate_iam_access']}"
         return CheckResult(outcome="unknown", found=str(error), fix=fix)
     if not enabled:
-        found = f"AWS lets account {number} have no budgets: the account's payer has not enabled them"
+        found = f"account {number} cannot have budgets: its payer has not enabled them"
         fix = "have the management account enable AWS Budgets, for example by creating a first budget, and wait "
         fix += "up to a day; or remove trn:budget_usd"
         return CheckResult(outcome="fail", found=found, fix=fix)

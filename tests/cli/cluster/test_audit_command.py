@@ -46,7 +46,7 @@ def report(folder: Path, ending: str) -> str:
 @pytest.mark.parametrize(
     ("account", "code", "says"),
     [
-        (EMPTY, ExitCode.OK, f"nothing left of {CLUSTER} in us-west-2: 1kinds were listed"),
+        (EMPTY, ExitCode.OK, f"nothing left of {CLUSTER} in us-west-2: 1 kinds were listed"),
         (
             LEFT,
             ExitCode.NOT_READY,

@@ -45,5 +45,5 @@ def test_uploads_of_the_cdk_may_stay_and_are_counted() -> None:
 
 def test_kinds_without_resources_are_named_without_a_row() -> None:
     text = shown({"before": inventory(), "after": inventory(vpcs={"vpc-1"})})
-    assert "NAT gateways" in text.partition("Never any: ")[2]
-    assert "VPCs" not in text.partition("Never any: ")[2]
+    assert "NAT gateways" in text.partition("None at any time: ")[2]
+    assert "VPCs" not in text.partition("None at any time: ")[2]
