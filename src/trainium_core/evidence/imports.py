@@ -1,7 +1,7 @@
-"""Results of other tools: recognised by their content, and read into metrics with the origin "imported".
+"""Reads results of other tools, which it recognises by their content, into metrics with the origin "imported".
 
-Units are seconds and tokens per second, whatever the tool has. A percentile keeps the name of the tool's own value; it
-has an interval only where the file has the samples. Too few samples make it null, as in a measurement of our own.
+Units are seconds and tokens per second, whatever the unit of the tool. A percentile keeps the name of the tool's own value; it
+has an interval only if the file contains the samples. Too few samples make it null, as in our own measurements.
 """
 
 import json
