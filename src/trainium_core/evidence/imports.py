@@ -1,6 +1,6 @@
 """Reads results of other tools, which it recognises by their content, into metrics with the origin "imported".
 
-Units are seconds and tokens per second, whatever the unit of the tool. A percentile keeps the name of the tool's own value; it
+Values are converted to seconds and tokens per second. A percentile keeps the name of the tool's own value; it
 has an interval only if the file contains the samples. Too few samples make it null, as in our own measurements.
 """
 
