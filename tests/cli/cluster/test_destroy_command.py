@@ -80,7 +80,7 @@ def test_nodes_of_a_deleted_stack_of_an_app_are_destroyed(
     named = ("--region", "us-west-2", "--cluster", OWN_CLUSTER)
     ended = CliRunner().invoke(trn, ["destroy", *named, "--grace", "0", "--yes"], prog_name="trn")
     assert ended.exit_code == ExitCode.OK, ended.output
-    assert f"No stack in us-west-2 is of {OWN_CLUSTER}, but nodes are" in ended.stderr
+    assert f"No stack in us-west-2 belongs to {OWN_CLUSTER}, but nodes do" in ended.stderr
     assert "2 running" in ended.stdout
     assert account.group.instances == {}
 
