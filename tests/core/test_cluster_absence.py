@@ -81,7 +81,7 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
             FakeAccount(tag="capacity block", deployed=IN_A_BLOCK, block=BLOCK),
             {},
             "cr-1 begins at 2026-11-23T14:00Z",
-            "they come by themselves",
+            "they launch automatically",
         ),
         (
             FakeAccount(deployed=IN_A_BLOCK, block=replace(BLOCK, state="expired", start=NOW, end=NOW)),
