@@ -148,7 +148,7 @@ def test_failure_of_any_step_leaves_nothing_billed(wanted: PilotFile, key: str, 
     if name in BILLED:
         assert end.result != "complete"
         assert world.calls.index(f"{side or 'gpu'} destroy") > world.calls.index(key)
-    # Run again until it is complete: a step that failed is repeated, with a cluster of its own.
+    # Run again until it is complete: a step that failed is repeated, with a separate cluster.
     for _ in range(5):
         if world.pilot(wanted).result == "complete":
             break
