@@ -37,8 +37,9 @@ done
 exit "$code\"""",
     "scontrol": """echo "$*" >>"$NODES/scontrol"
 case "$*" in
-*"show job"*) echo "JobId=7 JobState=$(<"$NODES/state") Reason=None" ;;
-requeue*) kill -TERM "$(<"$NODES/batch")" ;;
+*"--json show job"*) echo '{"jobs": [{"job_state": ["'"$(<"$NODES/state")"'", "COMPLETING"]}]}' ;;
+*"show job"*) echo "JobId=7 JobState=$(sed s/.*ED$/COMPLETING/ "$NODES/state") Reason=None" ;;
+requeue*) kill -TERM "$(<"$NODES/batch")" $$ ;;
 esac""",
     "trn-slurm": """export ROOT=${ROOT:-$NODES/0} PYTHONPATH=$NODES/opt
 cd / && exec "$PYTHON" -S -m trn_slurm "$@\"""",
@@ -72,7 +73,7 @@ class SlurmNodes:
         self.say_state("RUNNING")
 
     def say_state(self, state: str) -> None:
-        """What scontrol says of the job."""
+        """The state of the job. While its processes end, scontrol shows that only as JSON."""
         (self.folder / "state").write_text(state)
 
     def submit(self, script: str, **changes: Any) -> None:
@@ -116,11 +117,19 @@ class SlurmNodes:
 
     def signal_all(self, number: signal.Signals) -> None:
         """As scancel does."""
+        self.await_(self._follows)
         for process in [self._batch, *self.tasks]:
             os.kill(process, number)
 
     def signal_batch(self, number: signal.Signals) -> None:
+        self.await_(self._follows)
         os.kill(self._batch, number)
+
+    def _follows(self) -> bool:
+        """Whether the batch script has become trn-slurm, which catches signals. Bash would end."""
+        status = Path(f"/proc/{self._batch}/status").read_text()
+        caught = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt:"))
+        return bool(caught >> (signal.SIGTERM - 1) & 1)
 
     @property
     def tasks(self) -> list[int]:

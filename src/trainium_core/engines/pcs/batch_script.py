@@ -52,7 +52,8 @@ def _options(plan: Plan, job: Job, queue: str) -> Iterator[str]:
     yield "ntasks-per-node=1"
     yield "exclusive"
     yield f"gres={GRES_NAME}:{plan.type.neuron_devices}"
-    yield "requeue=expedite" if job.retries else "no-requeue"
+    # Not --requeue=expedite: Slurm would hold a job that fails, until its user releases it.
+    yield "requeue" if job.retries else "no-requeue"
     if job.time_limit_seconds is not None:
         yield f"time={ceil(job.time_limit_seconds / 60) + _RESULT_MINUTES}"
     yield f"signal=B:USR1@{_NOTICE_SECONDS}"

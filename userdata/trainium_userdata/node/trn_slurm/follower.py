@@ -24,6 +24,8 @@ LOST_SECONDS = 60
 """How long the other nodes may store their results after one was lost. srun waits for that one for minutes."""
 NOTICE_SECONDS = 120
 """How long before its time limit Slurm signals the batch script (--signal=B:USR1@120)."""
+REFUSED_SECONDS = 10
+"""How long after a failed request to requeue the job Slurm may still end the script."""
 REQUEUED_SECONDS = 300
 """For which the script waits to be ended by Slurm. If it ended by itself, Slurm could take the job for a completed
 one."""
@@ -52,11 +54,12 @@ class Follower:
             return 1
         print(f"trn-slurm: attempt {self._number}: {end['result']} {end['reason']}; requeues the job", flush=True)
         error = slurm.requeue()
-        if error:
-            return self._close({**end, "reason": f"{end['reason']}; Slurm did not start the job again: {error}"})
-        end_at = time.monotonic() + REQUEUED_SECONDS
+        # Slurm ends every process of the job, so scontrol may fail although it has requeued the job.
+        end_at = time.monotonic() + (REFUSED_SECONDS if error else REQUEUED_SECONDS)
         while not self._is_terminated and time.monotonic() < end_at:
             time.sleep(LOOK_SECONDS)
+        if error and not self._is_terminated:
+            return self._close({**end, "reason": f"{end['reason']}; Slurm did not start the job again: {error}"})
         return 1
 
     def _close(self, end: dict[str, Any]) -> int:

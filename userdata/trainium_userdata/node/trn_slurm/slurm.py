@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 
@@ -10,6 +11,7 @@ from trn_node.programs import run
 
 SECONDS = 20
 """Slurm kills processes 30 seconds after it has asked them to end (KillWait)."""
+COMPLETING = "COMPLETING"
 ENDS = {
     "CANCELLED": (STOPPED, "scancel"),
     "TIMEOUT": (TIME_LIMIT, "Slurm's time limit of the job is over"),
@@ -26,9 +28,24 @@ def why_ended() -> tuple[str, str]:
 
 def job_state() -> str:
     """Such as RUNNING; empty if Slurm does not answer."""
-    shown = run("scontrol", "--oneliner", "show", "job", _job_id(), seconds=SECONDS)
-    found = re.search(r"\bJobState=(\w+)", shown.out)
-    return found[1] if found and not shown.error else ""
+    shown = _show_job("--oneliner")
+    found = re.search(r"\bJobState=(\w+)", shown)
+    state = found[1] if found else ""
+    # While its processes end, only JSON has the state that the job ends in, such as CANCELLED.
+    return _state_beside(COMPLETING) or state if state == COMPLETING else state
+
+
+def _state_beside(state: str) -> str:
+    try:
+        states = json.loads(_show_job("--json"))["jobs"][0]["job_state"]
+    except (IndexError, KeyError, TypeError, ValueError):
+        return ""
+    return next((one for one in states if one != state), "")
+
+
+def _show_job(form: str) -> str:
+    shown = run("scontrol", form, "show", "job", _job_id(), seconds=SECONDS)
+    return "" if shown.error else shown.out
 
 
 def requeue() -> str:
