@@ -177,5 +177,6 @@ def _as_json(found: PilotReport) -> Mapping[str, object]:
         "records": {path: {"id": record.id, "side": record.side} for path, record in found.records.items()},
         "not_measured": list(found.not_measured),
         "not_read": dict(found.not_read),
+        "foreign": dict(found.foreign),
         "contradictions": list(found.contradictions),
     }

@@ -82,6 +82,7 @@ class PilotReport:
     records: Mapping[str, Record]
     digests: Mapping[str, str]
     not_read: Mapping[str, str]
+    foreign: Mapping[str, str]
     contradictions: tuple[str, ...]
     other: OtherPilot | None
 
@@ -121,7 +122,8 @@ def arrange(evidence: Evidence, other: Evidence | None = None) -> PilotReport:
         not_measured=tuple(_not_measured(records, arranged_steps, evidence)),
         records=evidence.records,
         digests={path: sha256(content).hexdigest() for path, content in sorted(evidence.files.items())},
-        not_read={**evidence.not_read, **evidence.foreign},
+        not_read=evidence.not_read,
+        foreign=evidence.foreign,
         contradictions=evidence.contradictions,
         other=None if other is None else OtherPilot(decision=decide(other), figures=tuple(_compared(evidence, other))),
     )
