@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
+from trainium_core.engines.registry import SERVICE_NODES
 from trainium_core.nodes.aws_groups import AwsNodeChanges
 from trainium_core.nodes.ending_nodes import ending_nodes
 from trainium_core.stacks.change_sets import ChangedProperty, ResourceChange
@@ -161,7 +162,7 @@ def test_instances_of_hyperpod_cluster_are_nodes() -> None:
         "InstanceGroups": [{"CurrentCount": 1}, {"CurrentCount": 2}],
     }
     with Stubber(account.client("cloudformation")) as stacks, Stubber(account.client("sagemaker")) as sagemaker:
-        for _ in range(2):
+        for _ in ("its groups", *SERVICE_NODES):
             stacks.add_response("list_stack_resources", {"StackResourceSummaries": [resource]})
         sagemaker.add_response("describe_cluster", described, {"ClusterName": arn})
         assert account.running_nodes("HyperPodStack") == 3
