@@ -110,7 +110,7 @@ def test_sleep_prints_the_saved_cost(asleep: Moment) -> None:
 
 def test_sleep_of_a_sleeping_cluster_does_not_prompt(asleep_already: Run) -> None:
     assert asleep_already.code == 0
-    assert "asleep already" in asleep_already.printed
+    assert "already asleep" in asleep_already.printed
 
 
 def test_deployment_leaves_a_sleeping_cluster_asleep(redeployed: Inventory) -> None:
