@@ -22,11 +22,13 @@ HANDLERS = (
     "empty_bucket",
     "fleet_readiness",
     "launch_template_version",
+    "node_group_guard",
     "node_reconciler",
     "node_subnet",
     "pilot_clock",
     "precompile_end",
     "quota_check",
+    "script_copy",
     "set_asleep",
 )
 
