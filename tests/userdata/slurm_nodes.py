@@ -3,13 +3,14 @@
 srun and scontrol are stand-ins; the lab has the real ones.
 """
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -168,12 +169,19 @@ class SlurmNodes:
             time.sleep(0.05)
 
     def close(self) -> None:
+        """End all processes of the job, as Slurm does by their cgroup: jobs have sessions of their own."""
         if self.process:
-            try:
-                os.killpg(self.process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                return
+            for process in self._processes():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
             self.process.wait(TIMEOUT_SECONDS)
+
+    def _processes(self) -> Iterator[int]:
+        ours = f"\0NODES={self.folder}\0".encode()
+        for file in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if ours in b"\0" + file.read_bytes():
+                    yield int(file.parent.name)
 
     def _environment(self) -> dict[str, str]:
         return {
