@@ -25,7 +25,7 @@ class Boundary(LazyGroup):
             ended = super().invoke(ctx)
         except KeyboardInterrupt:
             ended = _interrupted(as_json=as_json)
-        except (click.exceptions.Exit, SystemExit):
+        except (click.exceptions.Exit, SystemExit, BrokenPipeError):  # click ends quietly when the reader has gone
             raise
         except Exception as error:
             if isinstance(error, click.Abort) and isinstance(error.__context__, KeyboardInterrupt):  # at a prompt

@@ -1,5 +1,6 @@
 """How errors of commands are shown: one message, JSON with --json, and an exit code."""
 
+import errno
 import json
 
 import click
@@ -62,6 +63,11 @@ def test_plan_error_is_json_with_its_problems() -> None:
     ended = CliRunner().invoke(group(error), ["end", "--json"])
     assert ended.exit_code == ExitCode.BAD_INPUT
     assert [problem["key"] for problem in json.loads(ended.stdout)["problems"]] == ["nodes"]
+
+
+def test_closed_pipe_ends_the_command_quietly() -> None:
+    result = CliRunner().invoke(group(BrokenPipeError(errno.EPIPE, "Broken pipe")), ["end"])
+    assert (result.exit_code, result.output) == (1, "")
 
 
 def test_returned_code_is_the_exit_code() -> None:
