@@ -29,7 +29,7 @@ case $what in
     python -m tools.lab || fail "$name: a test failed, see above; each node's console is in .lab/run/nodes"
     ;;
   lab-bench)
-    for bench in tools.lab.bench tools.lab.job_bench; do
+    for bench in tools.lab.bench tools.lab.job_bench tools.lab.slurm.bench; do
       python -m tools.lab "$bench" || fail "$name: the measurement failed, see above"
     done
     ;;

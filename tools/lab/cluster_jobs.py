@@ -2,29 +2,27 @@
 
 import json
 import math
-import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from tools.lab.deployment import context_options, members, output, tag_value
 from tools.lab.hypervisor import Hypervisor
 from tools.lab.laboratory import REGION, Laboratory
 from tools.lab.node import Node
 from tools.lab.paths import REPOSITORY, RUN
-from tools.lab.waiting import wait_for
+from tools.lab.stored_jobs import StoredJobs
 from trainium_core.facts import facts
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.source_package import pack_directory
 from trainium_core.naming import RECORDS_OUTPUT
 from trainium_local.environment import ACCOUNT_ID
 from trainium_wire.job import FORMAT, Job
-from trainium_wire.keys import JOBS_PREFIX
 
 UNIT = "trn-job.service"
 EXAMPLE = REPOSITORY / "examples/lm"
@@ -34,9 +32,6 @@ MODEL = {"steps": STEPS, "batch": 2, "width": 32, "layers": 1, "heads": 2, "cont
 PAUSE = 1.0
 """Seconds: all steps of a training take longer than everything that happens to it."""
 CHECKPOINT_EVERY = 5
-LOOK_SECONDS = 0.5
-DEADLINE_SECONDS = 300
-"""Time limit of every wait: a busy machine may take ten times as long as an idle one."""
 LONGEST_LOG = 4000
 PROCESSES = "-u paced.py"
 """Part of the command line of the processes that torchrun starts, and of no other."""
@@ -50,25 +45,18 @@ PARAMETER = "/trnlab/token"
 SECRET = "a-value-that-nobody-reads"
 SECRET_ARN = f"arn:aws:ssm:{REGION}:{ACCOUNT_ID}:parameter{PARAMETER}"
 
-Value = TypeVar("Value")
 Table = Mapping[str, str]
 
-PROGRESS = re.compile(r"TRN step=(\d+) loss=(\S+)")
-_FIRST_STEP = re.compile(r"rank (\d+): first step at ([\d.]+)$", re.MULTILINE)
 
-
-class ClusterJobs:
+class ClusterJobs(StoredJobs):
     """The jobs of a deployed cluster, one after the other. booted: nodes that the deployment started."""
 
     def __init__(self, lab: Laboratory, hypervisor: Hypervisor, settings: Mapping[str, str]) -> None:
         """settings: the settings that the cluster was deployed with."""
-        self.lab, self.count = lab, int(settings["nodes"])
+        super().__init__(lab, output(lab, RECORDS_OUTPUT), count=int(settings["nodes"]))
         self._settings = settings
         self.booted = hypervisor.started
-        self.bucket = output(lab, RECORDS_OUTPUT)
         self._hypervisor = hypervisor
-        self._s3 = lab.client("s3")
-        self._parts: dict[tuple[str, str], bytes] = {}
         self.source = RUN / "job"
         shutil.copytree(EXAMPLE, self.source, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
         shutil.copy(PACED, self.source)
@@ -120,50 +108,12 @@ class ClusterJobs:
         self.wait_for(f"a step of {job}, attempt {attempt}", has_begun_or_ended)
         assert self.losses(job, attempt), (self.end_of(job, attempt), self.log(job, attempt, 0)[-LONGEST_LOG:])
 
-    def end_of(self, job: str, attempt: int | None = None) -> dict[str, Any]:
-        """How the job, or an attempt of it, ended, once it has ended."""
-        key = "end.json" if attempt is None else f"attempts/{attempt}/end.json"
-        return self.wait_for(f"{key} of {job}", lambda: self.content(job, key))
-
-    def wait_for(self, description: str, condition: Callable[[], Value | None]) -> Value:
-        """Wait with few looks, because each takes CPU time from the nodes, and with a time limit for slow machines."""
-        return wait_for(description, condition, seconds=DEADLINE_SECONDS, pause=LOOK_SECONDS)
-
-    def content(self, job: str, key: str) -> dict[str, Any] | None:
-        """An object of a job, or None if it does not exist."""
-        found = self.object(job, key)
-        return None if found is None else json.loads(found)
-
-    def object(self, job: str, key: str) -> bytes | None:
-        return self._get(f"{JOBS_PREFIX}/{job}/{key}")
-
     def checkpoints(self, job: str) -> Sequence[str]:
         """The manifests of complete checkpoints."""
         prefix = f"{CHECKPOINTS}/{job}/checkpoints/"
-        found = self._s3.list_objects_v2(Bucket=OWN_BUCKET, Prefix=prefix).get("Contents", [])
+        found = self.s3.list_objects_v2(Bucket=OWN_BUCKET, Prefix=prefix).get("Contents", [])
         keys = [item["Key"] for item in found]
         return [key for key in keys if key.endswith(".json") and "/" not in key.removeprefix(prefix)]
-
-    def objects(self, job: str) -> Mapping[str, bytes]:
-        """All objects of a job in the cluster's bucket, by key."""
-        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=f"{JOBS_PREFIX}/{job}/")
-        keys = [item["Key"] for page in pages for item in page.get("Contents", [])]
-        return {key: self._get(key) or b"" for key in keys}
-
-    def log(self, job: str, attempt: int, node: int) -> str:
-        """The log so far."""
-        prefix = f"{JOBS_PREFIX}/{job}/attempts/{attempt}/logs/node-{node}/"
-        found = self._s3.list_objects_v2(Bucket=self.bucket, Prefix=prefix).get("Contents", [])
-        return b"".join(self._part(item["Key"], item["ETag"]) for item in found).decode(errors="replace")
-
-    def losses(self, job: str, attempt: int) -> Mapping[int, str]:
-        """The losses as printed, by step."""
-        return {int(step): loss for step, loss in PROGRESS.findall(self.log(job, attempt, 0))}
-
-    def first_steps(self, job: str, attempt: int) -> Mapping[int, float]:
-        """When each process took its first step, in seconds since 1970, by rank."""
-        logs = "".join(self.log(job, attempt, node) for node in range(self.count))
-        return first_steps(logs)
 
     def processes(self, *, began_before: float = math.inf) -> Sequence[str]:
         """The command lines of the job's processes on all nodes that are powered on.
@@ -189,18 +139,6 @@ class ClusterJobs:
         self.wait_for(
             "their proof", lambda: {tag_value(self.lab, name, "trn:node") for name in members(self.lab)} == {"proven"}
         )
-
-    def _part(self, key: str, etag: str) -> bytes:
-        """A part of a log, read once."""
-        if (key, etag) not in self._parts:
-            self._parts[key, etag] = self._get(key) or b""
-        return self._parts[key, etag]
-
-    def _get(self, key: str) -> bytes | None:
-        try:
-            return self._s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
-        except self._s3.exceptions.NoSuchKey:
-            return None
 
 
 def resources_of_jobs(lab: Laboratory) -> Mapping[str, str]:
@@ -232,11 +170,6 @@ def training(*, paced: bool) -> tuple[str, Mapping[str, str]]:
         "GLOO_SOCKET_IFNAME": "eth0",
     }
     return torchrun(f"{PACED.name} {options}"), environment
-
-
-def first_steps(log: str) -> Mapping[int, float]:
-    """When each process took its first step, in seconds since 1970, by rank."""
-    return {int(rank): float(time) for rank, time in _FIRST_STEP.findall(log)}
 
 
 def torchrun(script: str) -> str:

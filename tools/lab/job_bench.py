@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 
-from tools.lab.cluster_jobs import ClusterJobs, first_steps, job_file, torchrun, training
+from tools.lab.cluster_jobs import ClusterJobs, job_file, torchrun, training
 from tools.lab.deployment import bootstrap, deploy, destroy
 from tools.lab.hardware import hardware_of
 from tools.lab.hypervisor import Hypervisor
@@ -21,6 +21,7 @@ from tools.lab.node import Node
 from tools.lab.paths import REPOSITORY, RUN
 from tools.lab.plans import MAX_NODES, lab_plan
 from tools.lab.pytorch import with_torchrun
+from tools.lab.stored_jobs import first_steps
 
 RUNS = 5
 AIM_SECONDS = 5

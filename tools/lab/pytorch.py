@@ -12,6 +12,18 @@ TORCH = (REPOSITORY / ".venv-torch").resolve()
 
 def with_torchrun(_number: int, node: Node) -> None:
     """Put PyTorch's own torchrun beside the stand-in of the framework."""
+    share_torch(node)
+    # The torchrun that trn-node uses needs NeuronCores, and keeps its stand-in.
+    stand_in = f'case "$*" in *all_reduce.py*) exec {PATH_ON_NODE}/torchrun.py "$@" ;; esac'
+    # One process and not 32 for 32 NeuronCores: all nodes share this machine's CPUs.
+    one = 'set -- "${@/#--nproc_per_node=*/--nproc_per_node=1}"'
+    script = f'#!/bin/bash\n{stand_in}\n{one}\nexec {TORCH}/bin/torchrun "$@"\n'
+    node.write(f"{FRAMEWORK_ENVIRONMENT}/bin/torchrun", script)
+    (node.root / FRAMEWORK_ENVIRONMENT / "bin/torchrun").chmod(0o755)
+
+
+def share_torch(node: Node) -> None:
+    """Give a node the environment of `make torch-env`, at the same path."""
     node.shared += _torch_folders()
     for folder in node.shared:
         # Also the home of root on this machine: jobs run as another user.
@@ -19,11 +31,6 @@ def with_torchrun(_number: int, node: Node) -> None:
             place = node.root / parent.relative_to("/")
             place.mkdir(exist_ok=True)
             place.chmod(place.stat().st_mode | 0o111)
-    # The torchrun that trn-node uses needs NeuronCores, and keeps its stand-in.
-    stand_in = f'case "$*" in *all_reduce.py*) exec {PATH_ON_NODE}/torchrun.py "$@" ;; esac'
-    script = f'#!/bin/sh\n{stand_in}\nexec {TORCH}/bin/torchrun "$@"\n'
-    node.write(f"{FRAMEWORK_ENVIRONMENT}/bin/torchrun", script)
-    (node.root / FRAMEWORK_ENVIRONMENT / "bin/torchrun").chmod(0o755)
 
 
 def _torch_folders() -> list[Path]:

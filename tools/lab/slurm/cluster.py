@@ -18,10 +18,12 @@ from tools.lab.laboratory import REGION, Laboratory
 from tools.lab.network import cable
 from tools.lab.node import Node
 from tools.lab.paths import RUN
+from tools.lab.pytorch import share_torch
 from tools.lab.shell import run
 from tools.lab.site import Site
 from tools.lab.slurm.configuration import CONTROLLER_PORT, POWER_FOLDER, configuration_files
 from tools.lab.slurm.layers import HOMES, USERS, slurm_layers
+from tools.lab.stored_jobs import DEADLINE_SECONDS, LOOK_SECONDS
 from tools.lab.waiting import wait_for
 from trainium_core.engines.pcs.slurm_settings import NODE_GROUP
 from trainium_core.plan import Plan
@@ -31,10 +33,8 @@ from trainium_userdata.pcs import pcs_user_data, proof_script
 CONTROLLER_ADDRESS = "10.2.0.1"
 SCRIPTS_BUCKET = "trnlab-lifecycle"
 IDLE_SECONDS = 600
-DEADLINE_SECONDS = 300
-"""For any wait: a machine with other work can take ten times as long."""
-LOOK_SECONDS = 0.5
-
+ENDED = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "NODE_FAIL")
+"""States of jobs that have ended."""
 Value = TypeVar("Value")
 
 _FIELD = re.compile(r"(\S+?)=(.*?)(?= \S+?=|$)")
@@ -64,7 +64,7 @@ class SlurmCluster:
         """The Slurm names of all nodes started so far."""
         self.home = RUN / "slurm/shared"
         self.site = Site(lab, plan)
-        self._lab = lab
+        self.lab = lab
         self._layers = slurm_layers(lab)
         self._key = base64.b64encode(secrets.token_bytes(256)).decode()
         self._script = self._upload(proof_script(node_settings(plan)))
@@ -86,7 +86,7 @@ class SlurmCluster:
         self._end.set()
         self._thread.join()
         for node in (*self.nodes.values(), self.controller):
-            self._lab.remove(node)
+            self.lab.remove(node)
         if self._error:
             raise self._error
 
@@ -117,14 +117,14 @@ class SlurmCluster:
         shown = self.controller.execute("scontrol", "--oneliner", "show", "node", name).strip()
         return dict(_FIELD.findall(shown))
 
-    def await_state(self, job: int, *states: str, seconds: float = DEADLINE_SECONDS) -> Mapping[str, str]:
+    def await_state(self, job: int, *states: str) -> Mapping[str, str]:
         """The fields of a job, once it is in one of the states."""
 
         def reached() -> Mapping[str, str] | None:
             fields = self.job(job)
             return fields if fields["JobState"] in states else None
 
-        return self.wait_for(f"job {job} in {' or '.join(states)}", reached, seconds=seconds)
+        return self.wait_for(f"job {job} in {' or '.join(states)}", reached)
 
     def wait_for(
         self, description: str, condition: Callable[[], Value | None], *, seconds: float = DEADLINE_SECONDS
@@ -135,6 +135,14 @@ class SlurmCluster:
         """A file in the home directory of a user; empty if it does not exist."""
         file = self.home / user / name
         return file.read_text(errors="replace") if file.exists() else ""
+
+    def release(self, name: str) -> None:
+        """End the machine of a lost or drained node, so that Slurm can start the node again."""
+        self.controller.execute("scontrol", "update", f"NodeName={name}", "State=POWER_DOWN_FORCE", "Reason=replaced")
+        self.wait_for(f"the end of {name}", lambda: name not in self.nodes)
+        self.wait_for(
+            f"{name} to be idle", lambda: self.node_fields(name)["State"].startswith("IDLE+CLOUD+POWERED_DOWN")
+        )
 
     def cut_power(self, name: str) -> None:
         """End a node as a power loss does. It no longer answers, not even with a refused connection."""
@@ -150,7 +158,7 @@ class SlurmCluster:
 
     def _upload(self, script: str) -> Mapping[str, Any]:
         """The script as the node group refers to it: by version id and checksum."""
-        s3 = self._lab.client("s3")
+        s3 = self.lab.client("s3")
         location: Any = {"LocationConstraint": REGION}
         s3.create_bucket(Bucket=SCRIPTS_BUCKET, CreateBucketConfiguration=location)
         s3.put_bucket_versioning(Bucket=SCRIPTS_BUCKET, VersioningConfiguration={"Status": "Enabled"})
@@ -169,8 +177,10 @@ class SlurmCluster:
             address=CONTROLLER_ADDRESS,
             user_data=b"#!/bin/sh\n",
         )
-        node = self._lab.node(instance, self.site.hardware, layers=self._layers)
+        node = self.lab.node(instance, self.site.hardware, layers=self._layers)
         self._furnish(node)
+        # Users submit jobs here with submitit.
+        share_torch(node)
         for name, text in configuration_files(self.plan, instance, idle_seconds=IDLE_SECONDS).items():
             node.write(f"etc/slurm/{name}", text)
         (node.root / "etc/slurm/slurm.key").write_bytes(base64.b64decode(self._key))
@@ -191,7 +201,7 @@ class SlurmCluster:
             while not self._end.wait(PAUSE_SECONDS):
                 for action, name in self._requests():
                     if action == "suspend" and name in self.nodes:
-                        self._lab.remove(self.nodes.pop(name))
+                        self.lab.remove(self.nodes.pop(name))
                     if action == "resume":
                         self._start(name)
                 for name, node in list(self.nodes.items()):
@@ -209,7 +219,7 @@ class SlurmCluster:
 
     def _start(self, name: str) -> None:
         if name in self.nodes:
-            self._lab.remove(self.nodes.pop(name))
+            self.lab.remove(self.nodes.pop(name))
         node = self.site.node(layers=self._layers, user_data=pcs_user_data(self.site.locations).encode())
         self._furnish(node)
         registration = {
@@ -242,7 +252,7 @@ class SlurmCluster:
             return
         if found["state"] == "terminate":
             self.terminated.append(Terminated(node=node, name=name, reason=found["reason"]))
-            self._lab.remove(self.nodes.pop(name))
+            self.lab.remove(self.nodes.pop(name))
 
 
 def _own_by_slurm(node: Node, path: str) -> None:

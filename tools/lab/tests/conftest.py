@@ -15,6 +15,7 @@ from tools.lab.paths import RUN
 from tools.lab.plans import MAX_NODES, lab_plan
 from tools.lab.pytorch import with_torchrun
 from tools.lab.site import lose_a_device
+from tools.lab.slurm.cluster import SlurmCluster
 
 
 @pytest.fixture(scope="session")
@@ -56,3 +57,18 @@ def cluster(lab: Laboratory, hypervisor: Hypervisor) -> Iterator[ClusterJobs]:
     assert run.code == 0, run.errors
     yield ClusterJobs(lab, hypervisor, settings)
     destroy()
+
+
+def prepare_one_fault(number: int, node: Node) -> None:
+    """All nodes have PyTorch, and one lacks a device."""
+    with_torchrun(number, node)
+    if number == 0:
+        lose_a_device(node)
+
+
+@pytest.fixture(scope="session")
+def slurm(lab: Laboratory) -> Iterator[SlurmCluster]:
+    """Slurm as AWS PCS configures it from a plan of four nodes. The first node that starts lacks a device."""
+    with SlurmCluster(lab, lab_plan(nodes=MAX_NODES)) as cluster:
+        cluster.prepare(prepare_one_fault)
+        yield cluster

@@ -1,0 +1,63 @@
+"""Ends of jobs of `trn run` on Slurm: what S3 has of them, and what Slurm shows."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pytest
+
+from tools.lab.slurm.cluster import ENDED, SlurmCluster
+from tools.lab.slurm.jobs import SlurmJobs
+
+BUSY = "while sleep 1; do echo busy; done"
+
+
+class Case(NamedTuple):
+    """A command on one node, more of its job, and the expected end: of Slurm, and in S3."""
+
+    command: str
+    fields: Mapping[str, Any]
+    state: str
+    exit_code: str
+    result: str
+    reason: str = ""
+    attempts: int = 1
+
+
+CASES = {
+    "fails": Case("exit 3", {"retries": 1}, "FAILED", "3:0", "failed", "ended with exit code 3"),
+    "retried": Case(
+        "test $TRN_ATTEMPT = 2 || exit 9",
+        {"retries": 1, "retry_on_exit_codes": (9,)},
+        *("COMPLETED", "0:0", "succeeded"),
+        attempts=2,
+    ),
+    "hangs": Case("sleep 1000", {"hang_seconds": 20}, "FAILED", "1:0", "hung", "no output .* for 20 seconds"),
+    "over-limit": Case(BUSY, {"time_limit_seconds": 20}, "FAILED", "1:0", "time-limit", "limit of 20 seconds is over"),
+    "cancelled": Case(BUSY, {"retries": 1}, "CANCELLED", "1:0", "stopped", "scancel"),
+}
+
+
+@pytest.fixture(scope="module")
+def ends(slurm: SlurmCluster) -> Mapping[str, tuple[Mapping[str, str], Mapping[str, Any]]]:
+    """The fields of each job in Slurm, and its end in S3. Up to four jobs run at a time."""
+    jobs = SlurmJobs(slurm)
+    submitted = {name: jobs.submit(name, case.command, **case.fields) for name, case in CASES.items()}
+    cancelled = submitted["cancelled"]
+    slurm.wait_for("a line of the log", lambda: jobs.log(cancelled.id, 1, 0))
+    slurm.run(f"scancel {cancelled.slurm_id}")
+    return {
+        name: (slurm.await_state(job.slurm_id, *ENDED), jobs.content(job.id, "end.json") or {})
+        for name, job in submitted.items()
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_end_of_a_job_is_the_same_in_slurm_and_s3(
+    ends: Mapping[str, tuple[Mapping[str, str], Mapping[str, Any]]], name: str
+) -> None:
+    case, (fields, end) = CASES[name], ends[name]
+    assert (fields["JobState"], fields["ExitCode"]) == (case.state, case.exit_code)
+    assert (end.get("result"), end.get("attempts")) == (case.result, case.attempts)
+    assert re.search(case.reason, end["reason"])
+    assert int(fields["Restarts"]) == case.attempts - 1
