@@ -1,8 +1,8 @@
 """A Slurm cluster of Trainium nodes on AWS PCS."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from aws_cdk import Annotations, Fn, Lazy, Stack, TagManager, TagType
+from aws_cdk import Annotations, CfnOutput, Fn, Lazy, Stack, TagManager, TagType
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_pcs as pcs
@@ -43,6 +43,8 @@ from trainium_cdk.storage.compile_cache import allow_cache
 from trainium_core.engines.pcs import slurm_settings
 from trainium_core.engines.pcs.network import ENDPOINT_SERVICES, new_egress
 from trainium_core.engines.pcs.warnings import pcs_warnings
+from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
+from trainium_core.nodes.next_steps import DOCUMENT, LOGIN
 from trainium_core.plan import Plan
 from trainium_core.plan.node_settings import node_settings
 from trainium_runtime.naming import CLUSTER_TAG
@@ -139,6 +141,34 @@ class PcsCluster(Construct):
         self.queues = [self._queue(queue) for queue in slurm_settings.queues(plan)]
         for name, warning in pcs_warnings(plan).items():
             Annotations.of(self).add_warning_v2(f"trn:{name}", warning)
+
+    def add_outputs(self) -> None:
+        """Add outputs to the stack: those that `trn run --on slurm` reads, and some for people."""
+        for name, meaning, value in self._outputs():
+            CfnOutput(Stack.of(self), name, description=meaning, value=value)
+
+    def _outputs(self) -> Iterator[tuple[str, str, str]]:
+        yield PCS_CLUSTER_OUTPUT, "The AWS PCS cluster", self.cluster.attr_id
+        yield PCS_GROUP_OUTPUT, "The compute node group", self.group.attr_id
+        yield RECORDS_OUTPUT, "The bucket with the nodes' records", self.records.bucket.bucket_name
+        yield "CompileCache", "The folder of compiled graphs", self.cache.url
+        yield "SlurmLogs", "The log group of slurmctld and of completed jobs", self.logs.log_group.log_group_name
+        topic = self.pilot.topic.topic_arn
+        yield "Notices", "Topic of notices about failing nodes and the end of the pilot", topic
+        if self.login is not None:
+            region = self._plan.region
+            instance = (
+                f"aws ec2 describe-instances --region {region} --filters "
+                f"Name=tag:aws:pcs:compute-node-group-id,Values={self.login.attr_id} "
+                "Name=instance-state-name,Values=running "
+                "--query 'Reservations[0].Instances[0].InstanceId' --output text"
+            )
+            session = (
+                f"aws ssm start-session --region {region} --document-name {DOCUMENT} "
+                f"--parameters command='{LOGIN}' --target $({instance})"
+            )
+            yield PCS_LOGIN_OUTPUT, "The group of the login node", self.login.attr_id
+            yield "Session", "A shell on the login node, by the AWS CLI and its Session Manager plugin", session
 
     def _role(self) -> iam.IRole:
         role = service_role(self, "Role", "ec2.amazonaws.com", path=_ROLE_PATH)

@@ -123,10 +123,14 @@ def _steps(where: str) -> Sequence[str]:
 
 
 def _app_of(app: str, folder: Path, output: Path) -> str:
-    """The app of `folder`, a command or a folder of templates, as the CDK CLI finds it from `output`."""
+    """The app of `folder`, a command or a folder of templates, as the CDK CLI finds it from `output`.
+
+    The CDK CLI names the folder of templates relative to `output`, where it looks for them.
+    """
     if (folder / app).is_dir():
         return str(folder / app)
-    return f"cd {shlex.quote(os.path.relpath(folder, output))} && {app}"
+    templates = '"$(cd "$OLDPWD" && realpath "$CDK_OUTDIR")"'
+    return f"cd {shlex.quote(os.path.relpath(folder, output))} && CDK_OUTDIR={templates} {app}"
 
 
 def _write(found: Baseline, file: Path, output: Path) -> Path:

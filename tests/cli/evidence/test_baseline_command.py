@@ -1,6 +1,8 @@
 """`trn baseline`."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -37,7 +39,10 @@ def test_written_file_is_the_gpu_plan_of_the_same_app(folder: Path) -> None:
     shown = run("baseline", "--offline", "--output", "gpu", "--json")
     assert json.loads(shown.stdout)["file"] == "gpu/cdk.json"
     written = json.loads((folder / "gpu/cdk.json").read_text())
-    assert written["app"] == "cd .. && python3 app.py"
+    (folder / "app.py").write_text("import os; open(os.environ['CDK_OUTDIR'] + '/seen', 'w').write(os.getcwd())")
+    (folder / "gpu/cdk.out").mkdir()
+    subprocess.run(written["app"], shell=True, cwd="gpu", env={**os.environ, "CDK_OUTDIR": "cdk.out"}, check=True)
+    assert (folder / "gpu/cdk.out/seen").read_text() == str(folder.resolve())
     assert written["context"]["mine"] == 1
     plan = plan_from_file(Path("gpu/cdk.json"), ())
     assert (plan.instance_type, plan.setup_script) == ("p4d.24xlarge", "true\n")
