@@ -13,10 +13,10 @@ check() {
   step "$@" || failed+=("$1")
 }
 
-# Files with a bash first line, in any folder and under any name. Templates are checked as rendered, by pytest, and a
-# Python file may hold a script as text.
+# Files with a bash first line, in any folder and under any name. Templates are checked as rendered, by pytest, and
+# Python files and pages may hold a script as text.
 check_shell_files() {
-  git ls-files --cached --others --exclude-standard -z -- ':!*.j2' ':!*.py' |
+  git ls-files --cached --others --exclude-standard -z -- ':!*.j2' ':!*.py' ':!*.md' |
     xargs -0 grep -lsE '^#(!/usr/bin/env bash|!/bin/bash| shellcheck shell=bash)' |
     xargs shellcheck --external-sources
 }

@@ -1,10 +1,11 @@
 """The resources of AWS PCS: active at once, where AWS takes minutes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from boto3.session import Session
 from moto.core.base_backend import BackendDict, BaseBackend
+from moto.core.resource_tagging import TaggableResourcesMixin, TaggedResource
 from moto.core.utils import unix_time
 from moto.ec2 import ec2_backends
 from moto.moto_api._internal import mock_random
@@ -19,14 +20,23 @@ CLUSTER, GROUP, QUEUE = "cluster", "computenodegroup", "queue"
 _IDENTIFIERS = {GROUP: "computeNodeGroupIdentifier", QUEUE: "queueIdentifier"}
 
 
-class PcsBackend(BaseBackend):
+class PcsBackend(TaggableResourcesMixin, BaseBackend):
     """The clusters of a region with their groups and queues, as the API shows them."""
+
+    SERVICE_NAMESPACE = "pcs"
 
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
         self.clusters: dict[str, Fields] = {}
         self.parts: dict[str, dict[str, Fields]] = {GROUP: {}, QUEUE: {}}
         self.tagger = TaggingService()
+
+    def iter_tagged_resources(self) -> Iterator[TaggedResource]:
+        """Resources for the Resource Groups Tagging API."""
+        for kind, resources in ({CLUSTER: self.clusters} | self.parts).items():
+            for one in resources.values():
+                tags = self.tagger.get_tag_dict_for_resource(one["arn"])
+                yield TaggedResource(arn=one["arn"], tags=tags, resource_type=f"pcs:{kind}")
 
     def create_cluster(self, given: Fields) -> Fields:
         _refuse_taken(given["clusterName"], self.clusters.values(), CLUSTER)

@@ -1,4 +1,4 @@
-"""SageMaker resources, and image repositories."""
+"""SageMaker resources, clusters of Slurm, and image repositories."""
 
 from collections.abc import Mapping
 
@@ -39,6 +39,17 @@ def _model(maker: Maker) -> str:
     return maker.name("model")
 
 
+def _slurm_cluster(maker: Maker) -> str:
+    maker.client("pcs").create_cluster(
+        clusterName=maker.name("slurm"),
+        scheduler={"type": "SLURM", "version": "26.05"},
+        size="SMALL",
+        networking={"subnetIds": [maker.subnet()]},
+        tags=maker.tag_map,
+    )
+    return maker.name("slurm")
+
+
 def _repository(maker: Maker) -> str:
     name = maker.name("images").lower()
     maker.client("ecr").create_repository(repositoryName=name, tags=maker.tags)
@@ -46,6 +57,7 @@ def _repository(maker: Maker) -> str:
 
 
 TRAINING: Mapping[str, Plant] = {
+    "AWS PCS cluster": _slurm_cluster,
     "HyperPod cluster": _cluster,
     "SageMaker endpoint": _sagemaker_endpoint,
     "SageMaker model": _model,
