@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage lint format docs reference release bench pins security lab lab-bench checkov-env docs-env lowest-env torch-env
+.PHONY: help setup demo pilot test coverage lint format docs reference release bench pins security lab lab-bench checkov-env docs-env lowest-env torch-env
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -12,6 +12,9 @@ setup: ## Prepare .venv, a supported Node and the pinned CDK CLI
 
 demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it, destroy it
 	@.venv/bin/python -m tools.demo
+
+pilot: setup torch-env ## Run examples/pilot from the assessment to the report, on an embedded AWS and CPUs
+	@.venv/bin/python -u -m tools.pilot
 
 test: setup ## Run every check, and every test that needs no root
 	@tools/check.sh test

@@ -169,7 +169,7 @@ class SlurmNodes:
             time.sleep(0.05)
 
     def close(self) -> None:
-        """End all processes of the job, as Slurm does by their cgroup: jobs have sessions of their own."""
+        """End all processes of the job, as Slurm does by their cgroup: each job has its own session."""
         if self.process:
             for process in self._processes():
                 with contextlib.suppress(ProcessLookupError):
