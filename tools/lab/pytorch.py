@@ -15,8 +15,8 @@ def with_torchrun(_number: int, node: Node) -> None:
     share_torch(node)
     # The torchrun that trn-node uses needs NeuronCores, and keeps its stand-in.
     stand_in = f'case "$*" in *all_reduce.py*) exec {PATH_ON_NODE}/torchrun.py "$@" ;; esac'
-    # One process and not 32 for 32 NeuronCores: all nodes share this machine's CPUs.
-    one = 'set -- "${@/#--nproc_per_node=*/--nproc_per_node=1}"'
+    # A job has one process and not 32 for 32 NeuronCores: all nodes share this machine's CPUs.
+    one = 'if [[ -v TRN_JOB || -v SLURM_JOB_ID ]]; then set -- "${@/#--nproc_per_node=*/--nproc_per_node=1}"; fi'
     script = f'#!/bin/bash\n{stand_in}\n{one}\nexec {TORCH}/bin/torchrun "$@"\n'
     node.write(f"{FRAMEWORK_ENVIRONMENT}/bin/torchrun", script)
     (node.root / FRAMEWORK_ENVIRONMENT / "bin/torchrun").chmod(0o755)
