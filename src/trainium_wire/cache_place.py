@@ -147,11 +147,6 @@ def is_name(name: str) -> bool:
     return name.isprintable() and not name.startswith(".") and not {"", ".", ".."}.intersection(parts)
 
 
-def is_release(text: str) -> bool:
-    """Whether the release of a place is valid."""
-    return text.startswith(RELEASE_PREFIX) and bool(_PART.fullmatch(text))
-
-
 def parse_place(path: str) -> Place | None:
     """The place with this `path`; None for any other text."""
     found = _PLACE.fullmatch(path)

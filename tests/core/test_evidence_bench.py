@@ -10,11 +10,12 @@ import pytest
 
 from tests.core.job_bucket import JOB
 from trainium_core.evidence.bench import MeasuredRun, SidePrices, measured_run, side_record, with_ratios
-from trainium_core.evidence.bench_file import BenchFile, BenchFileError, gate_of, read_bench_file, seeded
+from trainium_core.evidence.bench_file import BenchFile, gate_of, read_bench_file, seeded
 from trainium_core.evidence.fidelity import FidelityError, logits_fidelity, loss_fidelity
 from trainium_core.evidence.imports import Imported
 from trainium_core.evidence.record import COMPARABLE, Hardware, Metric, Record, Software, Tool, read_record, record_text
 from trainium_core.evidence.steps import steps_of
+from trainium_core.evidence.toml_file import TomlFileError
 from trainium_core.jobs.follow import LogLine
 from trainium_core.jobs.progress import JobState
 from trainium_wire.job import Outcome
@@ -280,7 +281,7 @@ def test_gate_compares_a_metric_with_its_limit(limit: str, value: float | None, 
 )
 def test_mistake_in_the_file_is_named(tmp_path: Path, change: tuple[str, str], problem: str) -> None:
     (tmp_path / "job.toml").write_text("")
-    with pytest.raises(BenchFileError) as raised:
+    with pytest.raises(TomlFileError) as raised:
         read_bench_file(FILE.replace(*change, 1).encode(), tmp_path / "bench.toml")
     assert any(one.startswith(problem) for one in raised.value.problems), raised.value.problems
 

@@ -16,8 +16,9 @@ from trainium_core.costs.estimate import Estimate, estimate
 from trainium_core.costs.stacks import stack_cost_items
 from trainium_core.evidence.record import Record, Run, Tool, read_record, record_text
 from trainium_core.evidence.tco import Tco, tco, tco_records, total_metric, warnings_of
-from trainium_core.evidence.tco_file import TcoFileError, read_tco_file
+from trainium_core.evidence.tco_file import read_tco_file
 from trainium_core.evidence.tco_side import TcoError, check_plan
+from trainium_core.evidence.toml_file import TomlFileError
 from trainium_core.plan.context import plan_from_context
 
 SOURCED = 'source = "training plan", date = 2026-11-01'
@@ -213,5 +214,5 @@ def test_work_beyond_a_year_requires_several_clusters() -> None:
 def test_problem_in_the_file_is_named(old: str, new: str, message: str) -> None:
     text = stated(side("trn"))
     assert old in text
-    with pytest.raises(TcoFileError, match=message):
+    with pytest.raises(TomlFileError, match=message):
         read_tco_file(text.replace(old, new, 1))

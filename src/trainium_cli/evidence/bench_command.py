@@ -21,7 +21,7 @@ from trainium_cli.jobs.job_options import packed_source
 from trainium_cli.jobs.job_submission import submit
 from trainium_cli.terminal import echo, print_json
 from trainium_core.evidence.bench import MeasuredRun, SidePrices, measured_run, side_record, with_ratios
-from trainium_core.evidence.bench_file import BenchFile, BenchFileError, BenchSide, read_bench_file, seeded
+from trainium_core.evidence.bench_file import BenchFile, BenchSide, read_bench_file, seeded
 from trainium_core.evidence.fidelity import FidelityError, logits_fidelity, loss_fidelity
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
 from trainium_core.evidence.record import (
@@ -40,6 +40,7 @@ from trainium_core.evidence.record import (
     record_text,
 )
 from trainium_core.evidence.steps import steps_of
+from trainium_core.evidence.toml_file import TomlFileError
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
@@ -109,7 +110,7 @@ def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str
     spec = _read(file)
     sides = [_side(invocation, one) for one in spec.sides]
     if invocation.as_json and not yes and any(one.engine.bills_jobs for one in sides):
-        raise click.UsageError("--json asks no questions: give --yes as well")
+        raise click.UsageError("--json does not prompt: pass --yes as well")
     for given in recovered:
         _add_recovered(sides, given)
     journal = _Journal.open(output, spec, file)
@@ -134,9 +135,8 @@ def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str
 def _read(file: Path) -> BenchFile:
     try:
         return read_bench_file(file.read_bytes(), file)
-    except BenchFileError as error:
-        mistakes = "".join(f"\n  {problem}" for problem in error.problems)
-        raise CliError(f"{file} has {len(error.problems)} mistakes:{mistakes}", ExitCode.BAD_INPUT) from error
+    except TomlFileError as error:
+        raise CliError(error.listed(file), ExitCode.BAD_INPUT) from error
 
 
 def _side(invocation: Invocation, side: BenchSide) -> _Side:

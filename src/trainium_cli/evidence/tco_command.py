@@ -26,8 +26,9 @@ from trainium_core.evidence.tco import (
     warnings_of,
 )
 from trainium_core.evidence.tco import tco as tco_of
-from trainium_core.evidence.tco_file import SideFile, TcoFile, TcoFileError, read_tco_file
+from trainium_core.evidence.tco_file import SideFile, TcoFile, read_tco_file
 from trainium_core.evidence.tco_side import Driver, SideCost, TcoError, check_plan
+from trainium_core.evidence.toml_file import TomlFileError
 from trainium_core.plan.context import plan_from_file
 
 
@@ -88,9 +89,8 @@ def _stated(file: Path) -> TcoFile:
         return read_tco_file(file.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         raise CliError(f"{file} is not UTF-8.", ExitCode.NOT_READY) from error
-    except TcoFileError as error:
-        mistakes = "".join(f"\n  {problem}" for problem in error.problems)
-        raise CliError(f"{file} has {len(error.problems)} mistakes:{mistakes}", ExitCode.NOT_READY) from error
+    except TomlFileError as error:
+        raise CliError(error.listed(file), ExitCode.NOT_READY) from error
 
 
 def _record(path: Path) -> Record:

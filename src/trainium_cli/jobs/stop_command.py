@@ -45,5 +45,5 @@ def stop(invocation: Invocation, job: str | None, on: str | None, stack: str | N
     if invocation.as_json:
         print_json({"job": job_id, "status": state.status})
     else:
-        say(f"{job_id} has already ended: {state.status}.")
+        say(f"{job_id} has ended: {state.status}.")
     return ExitCode.OK

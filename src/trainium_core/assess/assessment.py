@@ -40,8 +40,6 @@ SMALL_BYTES = 2_000_000
 IGNORE = re.compile(r"trn:\s*ignore(?:\[([\w\s,-]*)\])?[ \t]*(.*)")
 _COMMENT = re.compile(r"(?:#|//).*")
 
-_SETUP_REQUIREMENTS = ("install_requires", "extras_require", "setup_requires")
-
 Progress = Callable[[int, int], None]
 """Called with the number of files that were read, and of all files."""
 

@@ -1,7 +1,6 @@
 """The file of `trn bench`: the workload, the sides, and the gates, which are written before the first run."""
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha256
@@ -10,7 +9,7 @@ from typing import Any, cast
 
 from trainium_core.evidence.record import MET, NOT_MEASURED, NOT_MET, Gate, Input, Metric, Workload
 from trainium_core.evidence.statistics import FEWEST_RUNS
-from trainium_core.problems import nearest
+from trainium_core.evidence.toml_file import TomlFileError, TomlReader, parse_toml
 
 _KEYS = ("name", "steps", "warmup_steps", "seeds", "workload", "sides", "gates", "fidelity")
 _SIDE_KEYS = ("job", "plan", "tuned", "parallelism", "accelerators_used", "results")
@@ -25,14 +24,6 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _DEFAULT_LOSS_LIMIT = 0.01
 _DEFAULT_LOGITS_LIMIT = 1.2
 SEED = "{seed}"
-
-
-class BenchFileError(ValueError):
-    """Mistakes in the file, one sentence each without a period."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = tuple(problems)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,16 +82,16 @@ class BenchFile:
 
 
 def read_bench_file(content: bytes, path: Path) -> BenchFile:
-    """Raises BenchFileError with all mistakes."""
+    """Raises TomlFileError with all mistakes."""
     try:
-        document = tomllib.loads(content.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BenchFileError([f"is not TOML: {error}"]) from error
+        document = parse_toml(content.decode())
+    except UnicodeDecodeError as error:
+        raise TomlFileError([f"is not TOML: {error}"]) from error
     reading = _Reading(path.parent.absolute())
     source = Input(path=path.name, sha256=sha256(content).hexdigest(), bytes=len(content))
     found = reading.file(document, source)
     if reading.problems:
-        raise BenchFileError(reading.problems)
+        raise TomlFileError(reading.problems)
     return found
 
 
@@ -116,15 +107,13 @@ def gate_of(name: str, limit: str, metric: Metric | None) -> Gate:
     return Gate(name=name, limit=limit, value=value, state=MET if is_met else NOT_MET)
 
 
-class _Reading:
-    """Reads values, and collects the mistakes instead of stopping at the first."""
-
+class _Reading(TomlReader):
     def __init__(self, folder: Path) -> None:
-        self.problems: list[str] = []
+        super().__init__()
         self._folder = folder
 
     def file(self, document: Mapping[str, Any], source: Input) -> BenchFile:
-        self._only(document, _KEYS, "")
+        self.only(document, _KEYS, "")
         name = self._text(document, "name", "") or ""
         if name and not _NAME.fullmatch(name):
             self.problems.append(f"name is {name!r}; use up to 40 small letters, digits and hyphens")
@@ -134,7 +123,7 @@ class _Reading:
             seeds = []
         elif len(set(cast("list[int]", seeds))) < max(FEWEST_RUNS, len(cast("list[int]", seeds))):
             self.problems.append(f"seeds: has to have at least {FEWEST_RUNS} different numbers, one for each run")
-        sides = {one: self._table(table, f"sides.{one}") for one, table in self._tables(document, "sides").items()}
+        sides = {one: self.table(table, f"sides.{one}") for one, table in self._tables(document, "sides").items()}
         if not sides:
             self.problems.append("sides: has no table; it needs one, or two to compare")
         gates = self._tables(document, "gates")
@@ -155,7 +144,7 @@ class _Reading:
         )
 
     def _workload(self, name: str, table: Mapping[str, Any]) -> Workload:
-        self._only(table, _WORKLOAD_KEYS, "workload.")
+        self.only(table, _WORKLOAD_KEYS, "workload.")
         whole = ("seq", "global_batch")
         for key, value in table.items():
             if key in _WORKLOAD_KEYS and type(value) is not (int if key in whole else str):
@@ -167,7 +156,7 @@ class _Reading:
 
     def _side(self, name: str, table: Mapping[str, Any]) -> BenchSide:
         place = f"sides.{name}."
-        self._only(table, _SIDE_KEYS, place)
+        self.only(table, _SIDE_KEYS, place)
         if not _NAME.fullmatch(name):
             self.problems.append(f"sides.{name}: use small letters, digits and hyphens for the name of a side")
         job = self._path(table, "job", place)
@@ -194,7 +183,7 @@ class _Reading:
         if "fidelity" not in document:
             return None
         table = self._tables(document, "fidelity")
-        self._only(table, _FIDELITY_KEYS, "fidelity.")
+        self.only(table, _FIDELITY_KEYS, "fidelity.")
         reference = self._text(table, "reference", "fidelity.", needed=False)
         if reference is not None and reference not in sides:
             self.problems.append(f"fidelity.reference is {reference!r}; it must be a side: {', '.join(sides)}")
@@ -249,20 +238,7 @@ class _Reading:
         return value
 
     def _tables(self, document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-        return self._table(document.get(key, {}), key)
-
-    def _table(self, value: Any, place: str) -> Mapping[str, Any]:
-        if isinstance(value, dict):
-            return cast("dict[str, Any]", value)
-        self.problems.append(f"{place} is {value!r}; it must be a table")
-        return {}
-
-    def _only(self, table: Mapping[str, Any], known: Sequence[str], prefix: str) -> None:
-        for key in table:
-            if key not in known:
-                close = nearest(key, known)
-                meant = f"; nearest: {close}" if close else ""
-                self.problems.append(f"{prefix}{key} is not known{meant}; allowed: {', '.join(known)}")
+        return self.table(document.get(key, {}), key)
 
 
 def seeded(given: Mapping[str, Any], seed: int) -> dict[str, Any]:

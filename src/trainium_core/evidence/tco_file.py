@@ -1,13 +1,12 @@
 """The file of `trn tco`: the work of twelve months, and what each side adds to its record and its plan."""
 
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from math import isfinite
 from typing import Any, cast
 
-from trainium_core.problems import nearest
+from trainium_core.evidence.toml_file import TomlFileError, TomlReader, parse_toml
 
 _QUANTITY_KEYS = ("value", "low", "high", "source", "date")
 _SIDE_KEYS = (
@@ -23,14 +22,6 @@ _SIDE_KEYS = (
 )
 _ONE = 1.0
 _ROUNDING = 1e-6
-
-
-class TcoFileError(ValueError):
-    """Problems in the file, one sentence each without a period."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = tuple(problems)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,38 +80,29 @@ class TcoFile:
 
 
 def read_tco_file(text: str) -> TcoFile:
-    """Raises TcoFileError with all problems."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise TcoFileError([f"is not TOML: {error}"]) from error
+    """Raises TomlFileError with all problems."""
     reading = _Reading()
-    found = reading.file(document)
+    found = reading.file(parse_toml(text))
     if reading.problems:
-        raise TcoFileError(reading.problems)
+        raise TomlFileError(reading.problems)
     return found
 
 
-class _Reading:
-    """Reads values, and collects all problems instead of stopping at the first."""
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-
+class _Reading(TomlReader):
     def file(self, document: Mapping[str, Any]) -> TcoFile:
-        self._only(document, ("metric", "work", "sides"), "")
-        tables = self._table(document.get("sides", {}), "sides")
+        self.only(document, ("metric", "work", "sides"), "")
+        tables = self.table(document.get("sides", {}), "sides")
         if len(tables) not in (1, 2):
             self.problems.append(f"sides: has {len(tables)} tables; it needs one, or two to compare")
         return TcoFile(
             metric=self._text(document.get("metric", "tokens_per_second"), "metric"),
             work=self._quantity(document.get("work"), "work", positive=True),
-            sides=tuple(self._side(name, self._table(table, f"sides.{name}")) for name, table in tables.items()),
+            sides=tuple(self._side(name, self.table(table, f"sides.{name}")) for name, table in tables.items()),
         )
 
     def _side(self, name: str, table: Mapping[str, Any]) -> SideFile:
         place = f"sides.{name}"
-        self._only(table, _SIDE_KEYS, f"{place}.")
+        self.only(table, _SIDE_KEYS, f"{place}.")
         if "record" not in table:
             self.problems.append(f"{place}.record is missing: it names the record that `trn bench` wrote")
         return SideFile(
@@ -150,8 +132,8 @@ class _Reading:
         return found
 
     def _option(self, row: Any, place: str) -> PurchaseOption:
-        table = self._table(row, place)
-        self._only(table, ("option", "share", "usd_hour"), f"{place}.")
+        table = self.table(row, place)
+        self.only(table, ("option", "share", "usd_hour"), f"{place}.")
         return PurchaseOption(
             option=self._text(table.get("option", ""), f"{place}.option"),
             share=self._number(table.get("share", _ONE), f"{place}.share"),
@@ -159,7 +141,7 @@ class _Reading:
         )
 
     def _quantities(self, value: Any, place: str) -> Mapping[str, Quantity]:
-        return {name: self._quantity(one, f"{place}.{name}") for name, one in self._table(value, place).items()}
+        return {name: self._quantity(one, f"{place}.{name}") for name, one in self.table(value, place).items()}
 
     def _optional(
         self, table: Mapping[str, Any], key: str, place: str, *, below: float | None = None
@@ -167,8 +149,8 @@ class _Reading:
         return self._quantity(table[key], f"{place}.{key}", below=below) if key in table else None
 
     def _quantity(self, value: Any, place: str, *, positive: bool = False, below: float | None = None) -> Quantity:
-        table = self._table(value, place)
-        self._only(table, _QUANTITY_KEYS, f"{place}.")
+        table = self.table(value, place)
+        self.only(table, _QUANTITY_KEYS, f"{place}.")
         numbers = {key: self._number(table[key], f"{place}.{key}") for key in ("low", "value", "high") if key in table}
         for key, number in numbers.items():
             if positive and number <= 0:
@@ -196,19 +178,6 @@ class _Reading:
             self.problems.append(f"{place} is {value!r}; it must be a text")
             return ""
         return value
-
-    def _table(self, value: Any, place: str) -> Mapping[str, Any]:
-        if isinstance(value, dict):
-            return cast("dict[str, Any]", value)
-        self.problems.append(f"{place} is {'missing' if value is None else repr(value)}; it must be a table")
-        return {}
-
-    def _only(self, table: Mapping[str, Any], known: Sequence[str], prefix: str) -> None:
-        for key in table:
-            if key not in known:
-                close = nearest(key, known)
-                meant = f"; nearest: {close}" if close else ""
-                self.problems.append(f"{prefix}{key} is not known{meant}; allowed: {', '.join(known)}")
 
 
 def _missing(table: Mapping[str, Any], numbers: Mapping[str, float]) -> Iterator[str]:

@@ -259,7 +259,7 @@ def test_stop_notifies_nodes_and_waits_for_the_end(cluster: Cluster) -> None:
     cluster.while_paused = lambda: cluster.writes.end("stopped")
     ended = run("stop", *TWO)
     assert ended.exit_code == ExitCode.OK
-    assert ended.stdout == f"{JOB.id} has already ended: stopped.\n"
+    assert ended.stdout == f"{JOB.id} has ended: stopped.\n"
     assert run("stop", *TWO).exit_code == ExitCode.OK
 
 

@@ -60,7 +60,7 @@ def test_jobs_logs_and_stop_accept_a_job_id() -> None:
     assert [(one["engine"], one["job"]["id"]) for one in listed] == [("sagemaker", name)]
     assert "train.py --epochs 3" in run("jobs", *ON, name).stdout
     assert "step 1" in run("logs", *ON, name).stdout
-    assert f"{name} has already ended: succeeded." in run("stop", *ON).stdout
+    assert f"{name} has ended: succeeded." in run("stop", *ON).stdout
     missing = run("logs", *ON, "trn-pilot--other")
     assert missing.exit_code == ExitCode.NOT_READY
     assert "There is no job trn-pilot--other" in missing.stderr

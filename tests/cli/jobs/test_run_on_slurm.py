@@ -70,7 +70,7 @@ def test_jobs_of_both_engines_are_listed(cluster: Cluster) -> None:
     listed = json.loads(run("jobs", *ON, "--json").stdout)
     assert [(one["engine"], one["status"], one["job"]["id"]) for one in listed] == [("pcs", "queued", JOB.id)]
     stopped = run("stop", *ON, JOB.id)
-    assert f"{JOB.id} has already ended: stopped." in stopped.stdout
+    assert f"{JOB.id} has ended: stopped." in stopped.stdout
 
 
 def test_job_of_either_engine_is_found_by_its_id(cluster: Cluster) -> None:

@@ -3,7 +3,7 @@
 docs/project/node-lab.md lists the differences from AWS PCS.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from tools.lab.instance import Instance
 from trainium_core.engines.pcs.slurm_settings import (
@@ -51,11 +51,6 @@ ONLY_HERE = {
 """Settings that differ from AWS PCS."""
 
 _MEMORY_SHARE = 0.95
-
-
-def node_names(plan: Plan) -> Sequence[str]:
-    """The Slurm names of the nodes, as AWS PCS names them."""
-    return [f"{NODE_GROUP}-{number}" for number in range(1, plan.nodes + 1)]
 
 
 def configuration_files(plan: Plan, controller: Instance, *, idle_seconds: int) -> Mapping[str, str]:

@@ -20,7 +20,6 @@ class Observed:
 
     def __init__(self, launch: Launch, compiling: Compiling) -> None:
         self._launch = launch
-        self._is_wanted = launch.spec.observe
         self._folder = launch.place / "observe"
         self._compiling = compiling
 
@@ -59,7 +58,7 @@ class Observed:
 
     def as_record(self) -> dict[str, Any]:
         """The highest counters of any process; `processes`: the number of processes with counters."""
-        if not self._is_wanted:
+        if not self._launch.spec.observe:
             return {}
         found = [one for one in map(_read, sorted((self._folder / "counted").glob("*.json"))) if one]
         fallbacks: dict[str, int] = {}
