@@ -1,9 +1,11 @@
 """Control of the clock of an embedded AWS."""
 
 import json
+import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from tests.deploy.account import Account
 from trainium_local import CLOCK_PATH
 from trainium_local.environment import Connection
 
@@ -29,3 +31,22 @@ class MovableClock:
         method, body = ("PUT", instant.encode()) if instant else ("GET", b"")
         answer = self.connection.send(method, CLOCK_PATH, body, seconds=120)
         return datetime.fromisoformat(json.loads(answer)["now"])
+
+
+def reach_end_of_pilot(account: Account, stack: str) -> None:
+    """Move the clock from before the end of a pilot of 40 hours to after it, and wait until its stack is deleted.
+
+    The stack exists until then; it may still exist after three minutes, which the caller has to check.
+    """
+
+    def exists() -> bool:
+        found = account.aws.client("cloudformation").describe_stacks()["Stacks"]
+        return stack in [one["StackName"] for one in found]
+
+    clock = MovableClock(connection=account.aws.connection)
+    clock.forward(hours=39)
+    assert exists()
+    clock.forward(hours=2)
+    deadline = time.monotonic() + 180
+    while exists() and time.monotonic() < deadline:
+        time.sleep(0.5)

@@ -1,6 +1,5 @@
 """HyperPodStack on the embedded AWS until its schedule ends it. No node boots: its scripts are read, not run."""
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from tests.constructs.synth import Template, a_plan
 from tests.constructs.training import hyperpod_template
 from tests.deploy.account import Account, differences, outputs
-from tests.deploy.clock import MovableClock
+from tests.deploy.clock import reach_end_of_pilot
 from tools.demo.inventory import Inventory
 from trainium_core.engines.hyperpod.engine import HYPERPOD
 from trainium_core.plan.node_settings import node_settings
@@ -72,17 +71,6 @@ def test_ended_pilot_leaves_the_account_unchanged(
     before: Inventory,
     scripts: dict[str, str],  # noqa: ARG001
 ) -> None:
-    clock = MovableClock(connection=account.aws.connection)
-    clock.forward(hours=39)
-    assert stands(account)
-    clock.forward(hours=2)
-    deadline = time.monotonic() + 180
-    while stands(account) and time.monotonic() < deadline:
-        time.sleep(0.5)
+    reach_end_of_pilot(account, HYPERPOD.construct_id)
     assert differences(before, account.inventory()) == []
     assert account.aws.client("sagemaker").list_clusters()["ClusterSummaries"] == []
-
-
-def stands(account: Account) -> bool:
-    stacks = account.aws.client("cloudformation").describe_stacks()["Stacks"]
-    return HYPERPOD.construct_id in [stack["StackName"] for stack in stacks]

@@ -9,7 +9,7 @@ import pytest
 from tests.constructs.synth import Template
 from tests.constructs.training import pcs_template
 from tests.deploy.account import Account, differences, outputs
-from tests.deploy.clock import MovableClock
+from tests.deploy.clock import reach_end_of_pilot
 from tools.demo.inventory import Inventory
 from trainium_core.engines.pcs.engine import PCS
 from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, RECORDS_OUTPUT
@@ -90,18 +90,7 @@ def test_ended_pilot_leaves_the_account_unchanged(
     before: Inventory,
     found: dict[str, str],  # noqa: ARG001
 ) -> None:
-    clock = MovableClock(connection=account.aws.connection)
-    clock.forward(hours=39)
-    assert stands(account)
-    clock.forward(hours=2)
-    deadline = time.monotonic() + 180
-    while stands(account) and time.monotonic() < deadline:
-        time.sleep(0.5)
+    reach_end_of_pilot(account, PCS.construct_id)
     assert differences(before, account.inventory()) == []
     assert account.aws.client("pcs").list_clusters()["clusters"] == []
     assert account.aws.client("logs").describe_delivery_sources()["deliverySources"] == []
-
-
-def stands(account: Account) -> bool:
-    stacks = account.aws.client("cloudformation").describe_stacks()["Stacks"]
-    return PCS.construct_id in [stack["StackName"] for stack in stacks]
