@@ -80,6 +80,7 @@ class PcsCluster(Construct):
 
         plan = Plan(instance_type="trn1.32xlarge", region="us-west-2", nodes=4, stacks=("pcs",))
         slurm = PcsCluster(stack, "Slurm", plan=plan)
+        slurm.add_outputs()  # which `trn run --on slurm` reads
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
