@@ -116,9 +116,9 @@ def template_of(kind: Callable[..., Stack], construct_id: str, settings: Mapping
     return Template(file)
 
 
-def plan_template(plan: Plan, *, validated: bool = False) -> Template:
-    """The template of TrnClusterStack for a plan. validated: as for `new_app`."""
-    return synthesize(TrnClusterStack(new_app(validated=validated), STACK_NAME, plan=plan))
+def plan_template(plan: Plan) -> Template:
+    """The template of TrnClusterStack for a plan."""
+    return synthesize(TrnClusterStack(new_app(), STACK_NAME, plan=plan))
 
 
 def statements(template: Template) -> Iterator[Json]:

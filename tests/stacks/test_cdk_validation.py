@@ -9,15 +9,12 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from cdk_nag import AwsSolutionsChecks
-from hypothesis import given, settings
 
 from stacks.trn_cluster_stack import TrnClusterStack
-from tests.constructs.plans import plans
-from tests.constructs.synth import REGION, a_plan, feature_flags, new_app, new_stack, plan_template, synthesize
+from tests.constructs.synth import REGION, a_plan, feature_flags, new_app, new_stack, synthesize
 from tests.stacks.other_stacks import EVERY, settings_of, stack_of
 from tests.stacks.variants import COVERING, VARIANTS
 from trainium_cdk import ClusterNetwork, CompileCache, NeuronFleet
-from trainium_core import Plan
 from trainium_core.naming import STACK_NAME
 
 
@@ -52,12 +49,6 @@ def test_cloudformation_validate_and_cdk_nag_find_nothing_unexplained(name: str,
     kind(app, STACK_NAME, plan=a_plan(**asked))
     app.synth()
     assert findings(tmp_path) == []
-
-
-@given(plan=plans())
-@settings(max_examples=8)
-def test_cloudformation_validate_accepts_any_other_plan(plan: Plan) -> None:
-    plan_template(plan, validated=True)
 
 
 def test_cdk_nag_finds_only_careless_parts_of_others() -> None:
