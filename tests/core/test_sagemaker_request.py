@@ -67,14 +67,9 @@ def made_of(plan: Plan, job: TrainingJob) -> dict[str, Any]:
 
 @often_refused
 @given(plan=plans(), job=jobs)
-def test_every_accepted_job_matches_the_api_model(plan: Plan, job: TrainingJob) -> None:
-    assert refused(made_of(plan, job)) == []
-
-
-@often_refused
-@given(plan=plans(), job=jobs)
-def test_only_spot_jobs_have_a_maximum_wait(plan: Plan, job: TrainingJob) -> None:
+def test_every_accepted_job_is_valid_and_waits_only_for_spot(plan: Plan, job: TrainingJob) -> None:
     made = made_of(plan, job)
+    assert refused(made) == []
     stopping = made["StoppingCondition"]
     assert ("MaxWaitTimeInSeconds" in stopping) == made["EnableManagedSpotTraining"]
     assert stopping.get("MaxWaitTimeInSeconds", 10**9) >= stopping["MaxRuntimeInSeconds"]
