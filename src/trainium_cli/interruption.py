@@ -32,6 +32,7 @@ _messages: list[str] = []
 def handle_interrupts() -> None:
     """Let Ctrl-C raise KeyboardInterrupt, and end the process if that takes too long. A second one ends it at once."""
     signal.signal(signal.SIGINT, _on_interrupt)
+    sys.unraisablehook = _on_unraisable
 
 
 @contextmanager
@@ -81,6 +82,12 @@ def _on_interrupt(_signal: int, _frame: FrameType | None) -> None:
     _ending.timer.daemon = True
     _ending.timer.start()
     raise KeyboardInterrupt
+
+
+def _on_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Python drops a KeyboardInterrupt in a callback or a finalizer, and prints it: the timer then ends the process."""
+    if unraisable.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(unraisable)
 
 
 def _give_up() -> None:

@@ -60,6 +60,22 @@ with interrupt_message("Interrupted: the nodes run on, and are billed."):
     assert (ended.returncode, ended.stderr) == (130, "\nInterrupted: the nodes run on, and are billed.\n")
 
 
+def test_ctrl_c_in_a_finalizer_ends_the_command_without_traceback() -> None:
+    program = """
+import os, signal, time
+from trainium_cli.interruption import handle_interrupts
+class Last:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)
+handle_interrupts()
+Last()
+time.sleep(60)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr) == (ExitCode.INTERRUPTED, "\nInterrupted.\n")
+
+
 def test_ctrl_c_after_the_result_changes_nothing() -> None:
     program = """
 import atexit, os, signal, sys
