@@ -175,9 +175,15 @@ def test_price_basis_matters_only_for_cost() -> None:
     assert comparable(TRAINIUM_SIDE, other, of_cost=False).verdict == COMPARABLE
 
 
-def test_lab_is_comparable_only_with_the_lab() -> None:
-    assert comparable(LAB_SIDE, replace(LAB_SIDE, id="other")).verdict == COMPARABLE
-    assert comparable(LAB_SIDE, GPU_SIDE).different == ("side (lab against gpu)",)
+@pytest.mark.parametrize("other", [replace(LAB_SIDE, id="other"), GPU_SIDE])
+def test_lab_is_comparable_with_no_side(other: Record) -> None:
+    assert comparable(LAB_SIDE, other).different == ("side (the lab has no accelerators)",)
+
+
+def test_lab_record_with_a_ratio_is_refused() -> None:
+    compared = Comparability(against="lm-p5", equal=(), different=(), verdict=COMPARABLE)
+    with pytest.raises(RecordError, match="side is lab, and the verdict on lm-p5"):
+        replace(LAB_SIDE, comparable=(compared,))
 
 
 @pytest.mark.parametrize(

@@ -347,6 +347,9 @@ def _side_problems(record: Record) -> Iterator[str]:
     families = _FAMILIES.get(record.side)
     if families is not None and not kind.startswith(families):
         yield f"side is {record.side}, and hardware.type is {_shown(kind)}, which has no such accelerator"
+    for compared in record.comparable:
+        if record.side == LAB and compared.verdict == COMPARABLE:
+            yield f"side is {LAB}, and the verdict on {compared.against} is {_shown(COMPARABLE)}: the lab's never is"
 
 
 def _comparability_problems(compared: Comparability) -> Iterator[str]:

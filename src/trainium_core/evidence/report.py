@@ -168,10 +168,8 @@ def _pairs(records: Sequence[Record]) -> Iterator[Pair]:
 
 
 def _ratios(records: Sequence[Record]) -> Iterator[tuple[Figure, str]]:
-    """The ratios that records have, each with the ID of the other record. Those of Trainium, and of the lab."""
-    for record in by_side(records):
-        if record.side not in (TRAINIUM, LAB):
-            continue
+    """The ratios that records of Trainium have, each with the ID of the other record."""
+    for record in (one for one in by_side(records) if one.side == TRAINIUM):
         for compared in record.comparable:
             for name, metric in compared.ratios.items():
                 yield Figure(name=name, metric=metric, record=record), compared.against
