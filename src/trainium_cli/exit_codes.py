@@ -27,7 +27,7 @@ class ExitCode(IntEnum):
 _MEANING = {
     ExitCode.OK: "done, or ready",
     ExitCode.NOT_READY: "not ready, or failed",
-    ExitCode.BAD_INPUT: "bad usage, or a plan that cannot be deployed",
+    ExitCode.BAD_INPUT: "bad usage, or mistakes in a file, such as a plan that cannot be deployed",
     ExitCode.UNKNOWN: "unknown: AWS did not answer, or the answer is incomplete",
     ExitCode.NODES_WOULD_END: "nothing was deployed: running nodes would end",
     ExitCode.RESULTS_LOST: "a job's checkpoints or outputs did not reach S3 and are only on its nodes",

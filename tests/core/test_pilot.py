@@ -20,7 +20,8 @@ from trainium_core.evidence.pilot import (
     PilotState,
     StepEnd,
 )
-from trainium_core.evidence.pilot_file import PilotFile, PilotFileError, Step, read_pilot_file, steps_of
+from trainium_core.evidence.pilot_file import PilotFile, Step, read_pilot_file, steps_of
+from trainium_core.evidence.toml_file import TomlFileError
 
 WANTED = PilotFile(plan="cdk.json", job="job.toml", budget_usd=1000, hours=8, code=".", baseline="gpu/cdk.json")
 MEASURED = PilotFile(plan="cdk.json", bench="b.toml", budget_usd=1000, hours=8, code=".", baseline="gpu/cdk.json")
@@ -270,26 +271,39 @@ def test_state_survives_its_text() -> None:
         PilotState.from_json(world.stored.replace("state/1", "state/2"))
 
 
+REQUIRED = 'plan = "cdk.json"\njob = "plan.json"\nbudget_usd = 5\nhours = 1\n'
+
+
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "mistakes"),
     [
-        ("plan = 1", "budget_usd is missing"),
-        ('plan = "cdk.json"\nbudget_usd = 5\nhours = 1', "give either job"),
-        ('plan = "cdk.json"\njob = "j"\nbench = "b"\nbudget_usd = 5\nhours = 1', "give either job"),
-        ('plan = "cdk.json"\njob = "j"\nbudget_usd = 5\nhours = 0', "hours: got 0"),
-        ('plan = "cdk.json"\njob = "j"\nbudget_usd = 0\nhours = 1', "budget_usd: got 0"),
-        ('plan = "cdk.json"\njob = "j"\nbudget_usd = true\nhours = 1', "budget_usd: got True"),
-        ('plan = "cdk.json"\njob = "j"\nbudget_usd = 5\nhours = 1', "job: there is no"),
-        ('plan = "plan.json"\njob = "plan.json"\nbudget_usd = 5\nhours = 1', "is not a cdk.json"),
-        ("mine = 1", "mine is not a key of a pilot"),
-        ("plan =", "it is not TOML"),
+        ("hours = 1", ["plan is missing", "budget_usd is missing", "it has neither job nor bench"]),
+        (
+            'budgt_usd = 5\nplan = "plan.json"\nbudget_usd = true\nhours = 0\njob = "none"\nbench = 3\nfail_on = "x"\n',
+            [
+                "budgt_usd is not known; nearest: budget_usd",
+                "it has job and bench",
+                "plan is 'plan.json'; it must be a cdk.json",
+                "budget_usd is True",
+                "hours is 0",
+                "job: there is no",
+                "bench is 3; it must be a text",
+                "fail_on is 'x'; it must be one of",
+            ],
+        ),
+        (REQUIRED.replace("= 5", "= 0"), ["budget_usd is 0"]),
+        ("plan =", ["is not TOML"]),
     ],
 )
-def test_invalid_file_is_refused(tmp_path: Path, text: str, says: str) -> None:
+def test_pilot_file_is_refused_with_all_its_mistakes(tmp_path: Path, text: str, mistakes: list[str]) -> None:
     (tmp_path / "cdk.json").write_text("{}")
     (tmp_path / "plan.json").write_text("{}")
-    with pytest.raises(PilotFileError, match=says):
+    with pytest.raises(TomlFileError) as refused:
         read_pilot_file(text, tmp_path)
+    found = refused.value.problems
+    assert len(found) == len(mistakes)
+    for mistake in mistakes:
+        assert any(mistake in one for one in found), found
 
 
 def test_pilot_without_code_and_baseline_has_fewer_steps() -> None:

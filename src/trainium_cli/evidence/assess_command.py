@@ -19,9 +19,7 @@ from trainium_core.assess.html_report import as_html
 from trainium_core.assess.observed import Comparison, compared
 from trainium_core.assess.observed import as_json as comparison_as_json
 from trainium_core.assess.report_formats import as_json, as_sarif
-from trainium_core.assess.rules import STACKS, Severity
-
-FAIL_ON = [severity.name for severity in sorted(Severity, reverse=True)[:-1]] + ["never"]
+from trainium_core.assess.rules import FAIL_ON, STACKS, Severity
 
 
 @click.command()

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from trainium_cli.evidence.bench_text import show_records
+from trainium_cli.evidence.file_mistakes import mistakes_listed
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import asking, read_engine
@@ -21,7 +22,7 @@ from trainium_cli.jobs.job_options import packed_source
 from trainium_cli.jobs.job_submission import submit
 from trainium_cli.terminal import echo, print_json
 from trainium_core.evidence.bench import MeasuredRun, SidePrices, measured_run, side_record, with_ratios
-from trainium_core.evidence.bench_file import BenchFile, BenchSide, read_bench_file, seeded
+from trainium_core.evidence.bench_file import BenchFile, BenchSide, bench_jobs, read_bench_file, seeded
 from trainium_core.evidence.fidelity import FidelityError, logits_fidelity, loss_fidelity
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
 from trainium_core.evidence.record import (
@@ -40,11 +41,10 @@ from trainium_core.evidence.record import (
     record_text,
 )
 from trainium_core.evidence.steps import steps_of
-from trainium_core.evidence.toml_file import TomlFileError
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.request import job_request, read_job_file
+from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.file import snapshot_prices
@@ -107,8 +107,8 @@ def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str
 
     Exit code 0: every gate is met. 1: a gate is not met, or a job failed. 3: a gate was not measured.
     """
-    spec = _read(file)
-    sides = [_side(invocation, one) for one in spec.sides]
+    spec, requests = _read(file)
+    sides = [_side(invocation, one, requests[one.name]) for one in spec.sides]
     if invocation.as_json and not yes and any(one.engine.bills_jobs for one in sides):
         raise click.UsageError("--json does not prompt: pass --yes as well")
     for given in recovered:
@@ -132,17 +132,15 @@ def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str
     return _exit_code(records)
 
 
-def _read(file: Path) -> BenchFile:
-    try:
-        return read_bench_file(file.read_bytes(), file)
-    except TomlFileError as error:
-        raise CliError(error.listed(file), ExitCode.BAD_INPUT) from error
+def _read(file: Path) -> tuple[BenchFile, Mapping[str, JobRequest]]:
+    with mistakes_listed(file):
+        spec = read_bench_file(file.read_bytes(), file)
+        return spec, bench_jobs(spec)
 
 
-def _side(invocation: Invocation, side: BenchSide) -> _Side:
-    """Raises JobError for a mistake in the job file, and what reading a plan raises."""
+def _side(invocation: Invocation, side: BenchSide, request: JobRequest) -> _Side:
+    """Raises what reading a plan raises."""
     own = replace(invocation, cdk_json=side.plan) if side.plan else invocation
-    request = job_request(seeded(read_job_file(side.job), 0))
     plan, engine = read_engine(own, request.on, None)
     return _Side(side=side, plan=plan, engine=engine, invocation=own)
 

@@ -13,12 +13,14 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.evidence.file_mistakes import mistakes_listed
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.interruption import finish_before_exit, interrupt_message
 from trainium_cli.terminal import console, question, say, table
 from trainium_core.costs.estimate import dollars
+from trainium_core.evidence.bench_file import bench_jobs, read_bench_file
 from trainium_core.evidence.pilot import DONE, INTERRUPTED_CODE, Outside, Pilot, PilotEnd, PilotState, Result, StepEnd
-from trainium_core.evidence.pilot_file import GPU, TRAINIUM, PilotFile, PilotFileError, Step, read_pilot_file, steps_of
+from trainium_core.evidence.pilot_file import GPU, TRAINIUM, PilotFile, Step, read_pilot_file, steps_of
 from trainium_core.plan import Plan
 from trainium_core.plan.context import plan_from_file
 
@@ -172,12 +174,14 @@ def _replace(file: Path, text: str) -> None:
 
 
 def _read(file: Path) -> PilotFile:
-    try:
-        return read_pilot_file(file.read_text(encoding="utf-8"), file.absolute().parent)
-    except UnicodeDecodeError as error:
-        raise CliError(f"{file} is not UTF-8.", ExitCode.BAD_INPUT) from error
-    except PilotFileError as error:
-        raise CliError(f"{file}: {error}.", ExitCode.BAD_INPUT) from error
+    """Also the file of `trn bench`, whose mistakes would otherwise be found while clusters are billed."""
+    with mistakes_listed(file):
+        found = read_pilot_file(file.read_text(encoding="utf-8"), file.absolute().parent)
+    if found.bench is not None:
+        bench = file.parent / found.bench
+        with mistakes_listed(bench):
+            bench_jobs(read_bench_file(bench.read_bytes(), bench))
+    return found
 
 
 def _options(pilot: PilotFile, side: str, folder: Path) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from trainium_cli.evidence.file_mistakes import mistakes_listed
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.money.estimate_command import aws_prices
@@ -26,9 +27,8 @@ from trainium_core.evidence.tco import (
     warnings_of,
 )
 from trainium_core.evidence.tco import tco as tco_of
-from trainium_core.evidence.tco_file import SideFile, TcoFile, read_tco_file
+from trainium_core.evidence.tco_file import SideFile, read_tco_file
 from trainium_core.evidence.tco_side import Driver, SideCost, TcoError, check_plan
-from trainium_core.evidence.toml_file import TomlFileError
 from trainium_core.plan.context import plan_from_file
 
 
@@ -49,7 +49,7 @@ def tco(invocation: Invocation, file: Path, offline: bool, output: Path | None) 
     If it names a plan, the lines of `trn estimate` are added. Amounts without a measured throughput are unknown, never
     assumed. With two comparable sides it shows the saving, and after how many hours the port pays off.
 
-    Exit code 0: the total of the first side is known. 1: a file is invalid or contradicts another. 3: it is unknown.
+    Exit code 0: the total of the first side is known. 2: a file has mistakes or contradicts another. 3: it is unknown.
     """
     found, inputs = _computed(file, offline=offline)
     made = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -68,7 +68,8 @@ def tco(invocation: Invocation, file: Path, offline: bool, output: Path | None) 
 
 
 def _computed(file: Path, *, offline: bool) -> tuple[Tco, Sequence[Input]]:
-    stated = _stated(file)
+    with mistakes_listed(file):
+        stated = read_tco_file(file.read_text(encoding="utf-8"))
     inputs = [_input(file, file.name)]
     records, estimates = list[Record](), list[Estimate | None]()
     try:
@@ -81,23 +82,14 @@ def _computed(file: Path, *, offline: bool) -> tuple[Tco, Sequence[Input]]:
                 inputs.append(_input(file.parent / side.plan, side.plan))
         return tco_of(stated, records, estimates), inputs
     except TcoError as error:
-        raise CliError(f"{file}: {error}.", ExitCode.NOT_READY) from error
-
-
-def _stated(file: Path) -> TcoFile:
-    try:
-        return read_tco_file(file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        raise CliError(f"{file} is not UTF-8.", ExitCode.NOT_READY) from error
-    except TomlFileError as error:
-        raise CliError(error.listed(file), ExitCode.NOT_READY) from error
+        raise CliError(f"{file}: {error}.", ExitCode.BAD_INPUT) from error
 
 
 def _record(path: Path) -> Record:
     try:
         return read_record(path.read_bytes())
     except RecordError as error:
-        raise CliError(f"{path}: {error}.", ExitCode.NOT_READY) from error
+        raise CliError(f"{path}: {error}.", ExitCode.BAD_INPUT) from error
 
 
 def _input(path: Path, name: str) -> Input:

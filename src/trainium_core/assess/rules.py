@@ -39,6 +39,9 @@ _MEANING = {
     Severity.none: "nothing to do",
 }
 
+FAIL_ON = (*(one.name for one in sorted(Severity, reverse=True)[:-1]), "never")
+"""The least severities at which `trn assess` fails."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Argument:

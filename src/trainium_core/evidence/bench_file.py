@@ -10,6 +10,7 @@ from typing import Any, cast
 from trainium_core.evidence.record import MET, NOT_MEASURED, NOT_MET, Gate, Input, Metric, Workload
 from trainium_core.evidence.statistics import FEWEST_RUNS
 from trainium_core.evidence.toml_file import TomlFileError, TomlReader, parse_toml
+from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 
 _KEYS = ("name", "steps", "warmup_steps", "seeds", "workload", "sides", "gates", "fidelity")
 _SIDE_KEYS = ("job", "plan", "tuned", "parallelism", "accelerators_used", "results")
@@ -23,6 +24,7 @@ _LIMIT = re.compile(r"(<=|>=) *([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _DEFAULT_LOSS_LIMIT = 0.01
 _DEFAULT_LOGITS_LIMIT = 1.2
+_NOT_TIMED = ("observe", "profile", "profile_device")
 SEED = "{seed}"
 
 
@@ -239,6 +241,23 @@ class _Reading(TomlReader):
 
     def _tables(self, document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
         return self.table(document.get(key, {}), key)
+
+
+def bench_jobs(file: BenchFile) -> dict[str, JobRequest]:
+    """The request of each side, by its name, for the seed 0.
+
+    Raises TomlFileError for jobs whose times are not to be used, and JobError for mistakes in a job file.
+    """
+    requests = {side.name: job_request(seeded(read_job_file(side.job), 0)) for side in file.sides}
+    problems = [
+        f"sides.{side.name}.job: {side.job.name} has {key}, which slows the job; leave it out"
+        for side in file.sides
+        for key in _NOT_TIMED
+        if getattr(requests[side.name], key)
+    ]
+    if problems:
+        raise TomlFileError(problems)
+    return requests
 
 
 def seeded(given: Mapping[str, Any], seed: int) -> dict[str, Any]:

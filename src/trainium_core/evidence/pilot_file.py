@@ -7,16 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from trainium_core.assess.rules import FAIL_ON
+from trainium_core.evidence.toml_file import TomlFileError, TomlReader, parse_toml
 from trainium_core.facts import DATA
 
 Kind = Literal["look", "billed", "evidence", "end", "report"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 TRAINIUM, GPU = "trainium", "gpu"
 _PATHS = ("plan", "job", "bench", "code", "baseline")
-
-
-class PilotFileError(ValueError):
-    """Not a valid file. The message is a sentence without a period."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,39 +72,40 @@ class Step:
 
 
 def read_pilot_file(text: str, folder: Path) -> PilotFile:
-    """The pilot of a TOML file. folder: that its paths are relative to. Raises PilotFileError."""
-    try:
-        given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise PilotFileError(f"it is not TOML: {error}") from error
-    known = {field.name: field for field in fields(PilotFile)}
-    for key in given:
-        if key not in known:
-            raise PilotFileError(f"{key} is not a key of a pilot; these are: {', '.join(known)}")
-    for key in ("plan", "budget_usd", "hours"):
-        if key not in given:
-            raise PilotFileError(f"{key} is missing")
+    """The pilot of a TOML file. folder: that its paths are relative to. Raises TomlFileError with all mistakes."""
+    given = parse_toml(text)
+    reader = TomlReader()
+    known = [field.name for field in fields(PilotFile)]
+    reader.only(given, known, "")
+    problems = reader.problems
+    problems += [f"{key} is missing" for key in ("plan", "budget_usd", "hours") if key not in given]
     if ("job" in given) == ("bench" in given):
-        raise PilotFileError("give either job, which each side runs, or bench, which measures all sides")
-    for key, value in given.items():
-        _check(key, value)
-    for key in _PATHS:
-        if key in given and not (folder / given[key]).exists():
-            raise PilotFileError(f"{key}: there is no {folder / given[key]}")
-    for key in ("plan", "baseline"):
-        if key in given and Path(given[key]).name != "cdk.json":
-            raise PilotFileError(f"{key}: {given[key]} is not a cdk.json, and the CDK CLI reads no other file")
+        both = " and ".join(key for key in ("job", "bench") if key in given) or "neither job nor bench"
+        problems.append(f"it has {both}; give either job, which each side runs, or bench, which measures all sides")
+    for key in known:
+        if key in given:
+            problems += _mistakes(key, given[key], folder)
+    if problems:
+        raise TomlFileError(problems)
     return PilotFile(**given)
 
 
-def _check(key: str, value: object) -> None:
+def _mistakes(key: str, value: object, folder: Path) -> Iterator[str]:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if key == "hours" and not (isinstance(value, int) and number and value > 0):
-        raise PilotFileError(f"hours: got {value!r}, allowed is a whole number of 1 or more")
-    if key == "budget_usd" and not (number and cast("float", value) > 0):
-        raise PilotFileError(f"budget_usd: got {value!r}, allowed is an amount in US dollars above 0")
-    if key not in ("hours", "budget_usd") and not (isinstance(value, str) and value):
-        raise PilotFileError(f"{key}: got {value!r}, allowed is text")
+    if key == "hours":
+        if not (number and isinstance(value, int) and value > 0):
+            yield f"hours is {value!r}; it must be a whole number of 1 or more"
+    elif key == "budget_usd":
+        if not (number and cast("float", value) > 0):
+            yield f"budget_usd is {value!r}; it must be an amount in US dollars above 0"
+    elif not isinstance(value, str) or not value:
+        yield f"{key} is {value!r}; it must be a text"
+    elif key == "fail_on" and value not in FAIL_ON:
+        yield f"fail_on is {value!r}; it must be one of {', '.join(FAIL_ON)}"
+    elif key in _PATHS and not (folder / value).exists():
+        yield f"{key}: there is no {folder / value}"
+    elif key in ("plan", "baseline") and Path(value).name != "cdk.json":
+        yield f"{key} is {value!r}; it must be a cdk.json, because the CDK CLI reads no other file"
 
 
 @cache

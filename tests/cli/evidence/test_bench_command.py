@@ -215,6 +215,16 @@ def test_mistakes_in_the_file_start_nothing(jobs: list[Job]) -> None:
     assert jobs == []
 
 
+def test_job_that_is_slowed_is_not_measured(jobs: list[Job]) -> None:
+    Path("job.toml").write_text(f"{JOB_FILE}observe = true\nprofile = [0]\n")
+    ended = run("bench", *TWO, "bench.toml")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "bench.toml has 2 mistakes" in ended.stderr
+    for key in ("observe", "profile"):
+        assert f"sides.trainium.job: job.toml has {key}, which slows the job" in ended.stderr
+    assert jobs == []
+
+
 @pytest.mark.usefixtures("jobs")
 def test_report_reads_everything_in_the_folder_of_the_records() -> None:
     run("bench", *TWO, "bench.toml")

@@ -136,3 +136,12 @@ def test_command_that_takes_too_long_is_interrupted(folder: Path, monkeypatch: p
     step = Step(name="follow", kind="billed", arguments=("logs",), writes="out")
     end = commands.run(step, "job-1", 2.0)
     assert end.late
+
+
+def test_mistake_in_the_bench_file_is_found_before_a_deployment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = steps_run(monkeypatch)
+    (folder / "bench.toml").write_text("steps = 0")
+    (folder / "pilot.toml").write_text(FILE.replace('job = "job.toml"', 'bench = "bench.toml"'))
+    refused = run("pilot", "pilot.toml", "--yes")
+    assert (refused.exit_code, calls) == (ExitCode.BAD_INPUT, [])
+    assert "bench.toml has " in refused.stderr

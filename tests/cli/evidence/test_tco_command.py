@@ -63,7 +63,7 @@ def test_unknown_total_has_its_exit_code(folder: Path) -> None:
 def test_invalid_file_is_named(file: str, content: str, message: str, folder: Path) -> None:
     (folder / file).write_text(content)
     ended = run("tco", "tco.toml")
-    assert ended.exit_code == ExitCode.NOT_READY
+    assert ended.exit_code == ExitCode.BAD_INPUT
     assert message in " ".join(ended.stderr.split())
 
 
