@@ -33,10 +33,10 @@ NOW = datetime(2026, 11, 24, 16, tzinfo=UTC)
 
 
 class Login:
-    """What squeue prints, and what was run. fails: the error of all commands."""
+    """What squeue and a submission print, and what was run. fails: the error of all commands."""
 
     def __init__(self) -> None:
-        self.queue, self.commands = "", list[str]()
+        self.queue, self.submitted, self.commands = "", "7\n", list[str]()
         self.fails: Exception | None = None
 
     def find(self) -> str:
@@ -46,7 +46,7 @@ class Login:
         if self.fails:
             raise self.fails
         self.commands.append(command)
-        return self.queue if "squeue" in command else "7\n"
+        return self.queue if "squeue" in command else self.submitted
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ Prepare = Callable[..., PreparedSlurmJob]
 def test_job_is_stored_and_its_batch_script_submitted(jobs: SlurmJobs, login: Login, prepare: Prepare) -> None:
     job = prepare(queue="urgent")
     assert job.check() == []
-    job.submit()
+    assert job.submit() == ()
     (command,) = login.commands
     assert submit_command(PLAN, job.as_text, priority=0) == command
     assert "#SBATCH --partition=urgent\n" in job.as_text
@@ -121,12 +121,31 @@ def test_job_that_sbatch_refuses_is_listed_as_failed(jobs: SlurmJobs, login: Log
     assert (state.outcome.result, "Invalid partition" in state.outcome.reason) == ("failed", True)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        NoAnswerError("no answer"),
+        CommandFailedError("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"),
+    ],
+)
 @pytest.mark.usefixtures("deployed")
-def test_job_without_an_answer_may_have_started(jobs: SlurmJobs, login: Login, prepare: Prepare) -> None:
+def test_job_without_an_answer_may_have_started(
+    jobs: SlurmJobs, login: Login, prepare: Prepare, error: Exception
+) -> None:
     job = prepare()
-    login.fails = NoAnswerError("no answer")
+    login.fails = error
     with pytest.raises(StartUnknownError):
         job.submit()
+    assert not jobs.bucket_jobs.has_ended(job.job_id)
+
+
+@pytest.mark.usefixtures("deployed")
+def test_job_with_refused_priority_stays_in_the_queue(jobs: SlurmJobs, login: Login, prepare: Prepare) -> None:
+    job = prepare(priority=5)
+    login.submitted = "7\nslurm_update error: Access/permission denied\n"
+    (note,) = job.submit()
+    assert "without its priority: slurm_update error: Access/permission denied" in note
+    assert '`scontrol update JobId="7" Nice=-5`' in note
     assert not jobs.bucket_jobs.has_ended(job.job_id)
 
 
@@ -252,20 +271,28 @@ def test_ends_of_slurm_have_results_of_jobs() -> None:
     assert not replace(jobs["a"], state="COMPLETING").has_ended
 
 
-def test_submission_runs_as_the_user_of_jobs_and_root_sets_the_priority(tmp_path: Path) -> None:
+def run_submission(folder: Path, *, scontrol: str) -> str:
+    """What the command of a submission prints, with programs that record their calls."""
     programs = {
         "runuser": 'echo "$*" >>calls; shift 3; exec "$@"',
         "sbatch": "cat >script; env >environment; echo 7",
-        "scontrol": 'echo "scontrol $*" >>calls',
+        "scontrol": scontrol,
     }
     for name, body in programs.items():
-        (tmp_path / name).write_text(f"#!/bin/bash\ncd {tmp_path}\n{body}\n")
-        (tmp_path / name).chmod(0o755)
+        (folder / name).write_text(f"#!/bin/bash\ncd {folder}\n{body}\n")
+        (folder / name).chmod(0o755)
     command = submit_command(PLAN, "#!/bin/bash\necho 'it''s $HOME'\n", priority=100)
-    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "AWS_SECRET": "of root"}
-    ran = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=True)
-    assert ran.stdout == "7\n"
+    environment = {"PATH": f"{folder}:/usr/bin:/bin", "AWS_SECRET": "of root"}
+    return subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_submission_runs_as_the_user_of_jobs_and_root_sets_the_priority(tmp_path: Path) -> None:
+    assert run_submission(tmp_path, scontrol='echo "scontrol $*" >>calls') == "7\n"
     assert (tmp_path / "script").read_text() == "#!/bin/bash\necho 'it''s $HOME'\n"
     user, scontrol = (tmp_path / "calls").read_text().splitlines()
     assert (user.startswith("-u trn-job -- "), scontrol) == (True, "scontrol update JobId=7 Nice=-100")
     assert "AWS_SECRET" not in (tmp_path / "environment").read_text()
+
+
+def test_refused_priority_does_not_fail_the_submission(tmp_path: Path) -> None:
+    assert run_submission(tmp_path, scontrol="echo denied >&2; exit 1") == "7\ndenied\n"

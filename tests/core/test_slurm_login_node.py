@@ -63,6 +63,15 @@ def test_failed_command_says_what_it_wrote(stubs: Stubs) -> None:
         stubs.login.run("sbatch")
 
 
+@pytest.mark.parametrize("status", ["TimedOut", "Cancelled"])
+def test_command_that_was_cut_off_may_have_been_run(stubs: Stubs, status: str) -> None:
+    stubs.takes()
+    stubs.answers("Cancelling")
+    stubs.answers(status, StandardErrorContent="sbatch: waiting")
+    with pytest.raises(NoAnswerError, match=f"{status}: sbatch: waiting"):
+        stubs.login.run("sbatch")
+
+
 def test_result_that_cannot_be_read_is_not_a_refusal(stubs: Stubs) -> None:
     stubs.takes()
     stubs.ssm.add_client_error("get_command_invocation", "AccessDeniedException")

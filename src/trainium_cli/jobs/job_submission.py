@@ -39,7 +39,9 @@ def submit(invocation: Invocation, plan: Plan, engine: JobEngine, job: PreparedJ
             waiting("Uploading ..."),
             interrupt_message(f"Interrupted: `trn jobs {job.job_id}` shows whether it was started."),
         ):
-            job.submit()
+            told = job.submit()
+        for text in told:
+            echo(text, err=True)
 
 
 @contextmanager

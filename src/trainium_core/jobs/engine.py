@@ -62,8 +62,11 @@ class PreparedJob(Protocol):
         """Upload the job's files without starting it. Raises JobError and RequestRefusedError."""
         ...
 
-    def submit(self) -> None:
-        """Upload and start. Raises NotStartedError, StartUnknownError, JobError and RequestRefusedError."""
+    def submit(self) -> Sequence[str]:
+        """Upload and start. Returns notes for the user on what a started job lacks.
+
+        Raises NotStartedError, StartUnknownError, JobError and RequestRefusedError.
+        """
         ...
 
 

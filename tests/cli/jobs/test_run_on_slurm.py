@@ -34,7 +34,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
             return "i-0login"
 
         def run(self, command: str) -> str:
-            return queue if "squeue" in command else "8\n"
+            return queue if "squeue" in command else "8\nslurm_update error: denied\n"
 
     monkeypatch.setattr(aws_jobs, "AwsLoginNode", Login)
     monkeypatch.setattr(aws_jobs, "AwsPrices", no_prices)
@@ -63,6 +63,7 @@ def test_job_is_submitted_from_a_job_file_with_queue_and_priority(cluster: Clust
     assert "urgent, priority 5" in started.stdout
     (job_id,) = cluster.jobs.job_ids()
     assert f"Started {job_id}." in started.stderr
+    assert "without its priority: slurm_update error: denied" in started.stderr
 
 
 def test_jobs_of_both_engines_are_listed(cluster: Cluster) -> None:

@@ -188,7 +188,8 @@ class PreparedClusterJob:
     def upload(self) -> None:
         raise NotImplementedError("`upload` is refused by name")
 
-    def submit(self) -> None:
+    def submit(self) -> Sequence[str]:
         jobs = self.jobs.bucket_jobs
         if not jobs.submit(self.job, self.package.archive, over=self._over, uploads=self.uploads):
             raise NotStartedError("another job was started at the same moment.")
+        return ()

@@ -17,7 +17,9 @@ from trainium_core.engines.pcs.slurm_queue import (
     cancel_command,
     end_of,
     list_command,
+    may_have_submitted,
     parse_jobs,
+    priority_notes,
     submit_command,
 )
 from trainium_core.engines.pcs.slurm_settings import queues
@@ -222,14 +224,17 @@ class PreparedSlurmJob:
     def upload(self) -> None:
         raise NotImplementedError("`upload` is refused by name")
 
-    def submit(self) -> None:
+    def submit(self) -> Sequence[str]:
         jobs = self.jobs.bucket_jobs
         jobs.add(self.job, self.package.archive, self.uploads)
         try:
-            self.jobs.login.run(submit_command(self.jobs.plan, self.as_text, priority=self.priority))
+            output = self.jobs.login.run(submit_command(self.jobs.plan, self.as_text, priority=self.priority))
         except NoAnswerError as error:
             raise StartUnknownError(str(error)) from error
         except (UnavailableError, RequestRefusedError) as error:
             reason = f"sbatch on the login node: {error}"
+            if may_have_submitted(str(error)):
+                raise StartUnknownError(reason) from error
             jobs.close(self.job.id, reason)
             raise RequestRefusedError(reason) from error
+        return priority_notes(output, self.priority)

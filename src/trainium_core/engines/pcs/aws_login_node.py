@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
+
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -10,7 +12,7 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 _DOCUMENT = "AWS-RunShellScript"
 _GROUP_TAG = "tag:aws:pcs:compute-node-group-id"
 _SECONDS, _POLL_SECONDS = 60, 0.5
-_UNFINISHED = ("Pending", "InProgress", "Delayed")
+_UNFINISHED = ("Pending", "InProgress", "Delayed", "Cancelling")
 _NOT_YET = "InvocationDoesNotExist"
 """For a moment after the command was sent."""
 
@@ -37,18 +39,23 @@ class AwsLoginNode(AwsService):
 
         Raises:
             CommandFailedError: It failed.
-            NoAnswerError: It was sent, and its result is not known.
+            NoAnswerError: It was sent, and its result is not known, such as after a timeout.
             RequestRefusedError: Systems Manager does not send it.
             UnavailableError: There is no running login node.
         """
         instance = self.find()
-        with write_errors("ssm:SendCommand"):
-            sent = self.client("ssm").send_command(
-                InstanceIds=[instance],
-                DocumentName=_DOCUMENT,
-                TimeoutSeconds=_SECONDS,
-                Parameters={"commands": ["#!/bin/bash", command], "executionTimeout": [str(_SECONDS)]},
-            )
+        try:
+            with write_errors("ssm:SendCommand"):
+                sent = self.client("ssm").send_command(
+                    InstanceIds=[instance],
+                    DocumentName=_DOCUMENT,
+                    TimeoutSeconds=_SECONDS,
+                    Parameters={"commands": ["#!/bin/bash", command], "executionTimeout": [str(_SECONDS)]},
+                )
+        except RequestRefusedError as error:
+            if isinstance(error.__cause__, ReadTimeoutError | ConnectionClosedError):
+                raise NoAnswerError(str(error)) from error
+            raise
         return self._result(instance, sent["Command"]["CommandId"])
 
     def _result(self, instance: str, command_id: str) -> str:
@@ -62,7 +69,10 @@ class AwsLoginNode(AwsService):
                     if found["Status"] == "Success":
                         return found["StandardOutputContent"]
                     text = found["StandardErrorContent"].strip() or found["StandardOutputContent"].strip()
-                    raise CommandFailedError(text or f"the command on the login node ended with {found['Status']}")
+                    if found["Status"] != "Failed":  # ended from outside, at any point
+                        ended = f"the command on the login node {instance} ended with {found['Status']}"
+                        raise NoAnswerError(f"{ended}: {text}" if text else ended)
+                    raise CommandFailedError(text or "the command on the login node failed without a message")
             except UnavailableError as error:
                 raise NoAnswerError(str(error)) from error
         raise NoAnswerError(f"the login node {instance} did not answer within {2 * _SECONDS} seconds")

@@ -2,10 +2,11 @@
 
 import base64
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trainium_core.plan import Plan
+from trainium_wire.formats import one_line
 from trainium_wire.job import FAILED, STOPPED, TIME_LIMIT
 
 JOB_USER = "trn-job"
@@ -17,6 +18,9 @@ _QUEUED = (PENDING, "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 """The last two wait until `scontrol release`."""
 _ALIVE = (*_QUEUED, STARTING, "RUNNING", "COMPLETING", "SUSPENDED", "RESIZING", "SIGNALING", "STAGE_OUT")
 _FORMAT = "%j|%i|%T|%r"
+_UNANSWERED = ("Socket timed out", "Zero Bytes were transmitted", "Message receive failure")
+"""Messages of Slurm (slurm_errno.c) after which slurmctld may have got a request. A refused connection is not one."""
+_LONGEST_REFUSAL = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,14 +71,38 @@ def parse_jobs(text: str) -> Mapping[str, SlurmJob]:
 
 
 def submit_command(plan: Plan, script: str, *, priority: int) -> str:
-    """Submits a batch script as the user of jobs, and prints Slurm's ID. Only root can give a priority."""
+    """Submits a batch script as the user of jobs, and prints Slurm's ID. Only root can give a priority.
+
+    A job whose priority Slurm refuses stays in the queue: the command succeeds and also prints the refusal.
+    """
     packed = base64.b64encode(script.encode()).decode()
     # Nothing of root's environment comes into the job. That user has no home: each attempt makes one.
     environment = f'env -i PATH="$PATH" HOME=/nonexistent USER={JOB_USER} LOGNAME={JOB_USER}'
-    lines = [f"number=$(base64 -d <<<{packed} | runuser -u {JOB_USER} -- {environment} sbatch --parsable) || exit"]
+    lines = [
+        f"number=$(base64 -d <<<{packed} | runuser -u {JOB_USER} -- {environment} sbatch --parsable) || exit",
+        'echo "$number"',
+    ]
     if priority:
-        lines.append(f'scontrol update JobId="$number" Nice=-{priority} || exit')
-    return _with_slurm(plan, "\n".join([*lines, 'echo "$number"']))
+        lines.append(f'refusal=$({_priority_command("$number", priority)} 2>&1) || echo "$refusal"')
+    return _with_slurm(plan, "\n".join(lines))
+
+
+def _priority_command(number: str, priority: int) -> str:
+    return f'scontrol update JobId="{number}" Nice=-{priority}'
+
+
+def priority_notes(output: str, priority: int) -> Sequence[str]:
+    """Notes on the output of `submit_command`."""
+    number, _, refusal = output.strip().partition("\n")
+    if not refusal:
+        return ()
+    why = f"Slurm job {number} is in the queue without its priority: {one_line(refusal, _LONGEST_REFUSAL)}"
+    return (f"{why}. To set it, run `{_priority_command(number, priority)}` as root on the login node.",)
+
+
+def may_have_submitted(error: str) -> bool:
+    """Whether a job may be in the queue although sbatch failed with this error."""
+    return any(text in error for text in _UNANSWERED)
 
 
 def cancel_command(plan: Plan, number: str) -> str:

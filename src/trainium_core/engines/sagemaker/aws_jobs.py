@@ -333,9 +333,10 @@ class PreparedTrainingJob:
     def upload(self) -> None:
         self.jobs.put(self.job.source_url, channel_files(self.package))
 
-    def submit(self) -> None:
+    def submit(self) -> Sequence[str]:
         self.upload()
         self.jobs.create(self.request)
+        return ()
 
 
 def _group() -> str:
