@@ -57,7 +57,7 @@ def test_percentile_of_too_few_requests_is_null() -> None:
     )
     assert found.metrics["request_seconds_p95"].value is not None
     assert found.metrics["request_seconds_p99"].why_null == "p99 of 90 samples: at least 368 are needed"
-    assert found.warnings == ("10 of 100 requests failed and are in no latency",)
+    assert found.warnings == ("10 of 100 requests failed and are not in the latencies",)
 
 
 def test_aiperf_has_rates_and_percentiles_in_seconds() -> None:
@@ -84,7 +84,7 @@ def test_vllm_bench_has_intervals_where_the_file_has_samples() -> None:
     found = read_results(json.dumps(failed))
     assert found.metrics["time_to_first_token_seconds_p50"].n == 300
     assert found.metrics["time_to_first_token_seconds_p99"].value is None
-    assert found.warnings == ("100 of 400 requests failed and are in no latency",)
+    assert found.warnings == ("100 of 400 requests failed and are not in the latencies",)
 
 
 def test_lm_eval_has_the_interval_of_the_standard_error() -> None:

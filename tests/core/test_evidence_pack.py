@@ -57,7 +57,7 @@ def test_missing_file_is_named(name: str) -> None:
 @given(path=st.text(min_size=1))
 def test_foreign_file_is_named(path: str) -> None:
     foreign = f"evidence/new-{path}"
-    assert f"{foreign} is foreign: the manifest does not list it" in problems({**PACK, foreign: b"x"})
+    assert f"{foreign} does not belong to the pack: the manifest does not list it" in problems({**PACK, foreign: b"x"})
 
 
 def test_manifest_written_again_contradicts_the_statement() -> None:
@@ -83,4 +83,4 @@ def test_any_content_of_manifest_and_statement_is_refused_without_an_error(conte
 def test_record_of_another_pilot_is_found_by_its_inputs() -> None:
     copies = {"evidence/a.json": record_text(TRAINIUM_SIDE).encode(), "evidence/bench.toml": b"another"}
     (found,) = problems(packed(copies))
-    assert found.startswith("evidence/a.json is based on another bench.toml")
+    assert found.startswith("evidence/a.json is based on a different bench.toml")

@@ -281,13 +281,13 @@ REQUIRED = 'plan = "cdk.json"\njob = "plan.json"\nbudget_usd = 5\nhours = 1\n'
         (
             'budgt_usd = 5\nplan = "plan.json"\nbudget_usd = true\nhours = 0\njob = "none"\nbench = 3\nfail_on = "x"\n',
             [
-                "budgt_usd is not known; nearest: budget_usd",
+                "budgt_usd is not a known key; nearest: budget_usd",
                 "it has job and bench",
                 "plan is 'plan.json'; it must be a cdk.json",
                 "budget_usd is True",
                 "hours is 0",
-                "job: there is no",
-                "bench is 3; it must be a text",
+                "none does not exist",
+                "bench is 3; it must be text",
                 "fail_on is 'x'; it must be one of",
             ],
         ),

@@ -185,7 +185,7 @@ def test_json_of_other_programs_is_listed_and_decides_nothing() -> None:
 def test_two_records_with_one_id_are_no_go() -> None:
     found = evidence(GOOD, replace(GOOD, gates=(gate(MET, limit=">= 1"),)))
     assert decide(found).verdict == NOT_YET
-    assert any("have the same id, lm-trn2" in one for one in found.contradictions)
+    assert any("have the same ID, lm-trn2" in one for one in found.contradictions)
     assert evidence(GOOD, GOOD).contradictions == ()
 
 
@@ -193,7 +193,7 @@ def test_changed_file_of_gates_is_no_go() -> None:
     based = replace(TRAINIUM_SIDE, gates=GOOD.gates, fidelity=GOOD.fidelity)
     found = evidence(based, bench_toml=b"gates = {}")
     assert decide(found).verdict == NOT_YET
-    assert any("is based on another bench.toml" in one for one in found.contradictions)
+    assert any("is based on a different bench.toml" in one for one in found.contradictions)
     assert evidence(based).contradictions == ()
 
 

@@ -1,1 +1,1 @@
-"""Commands that assess code for Trainium."""
+"""Commands for the evidence of a pilot, from the assessment of code to the handoff of a model."""

@@ -38,7 +38,7 @@ from trainium_core.assess.rules import FAIL_ON, STACKS, Severity
     "--fail-on",
     type=click.Choice(FAIL_ON),
     default="stops",
-    help="The least severity that makes the exit code 1. Default: stops.",
+    help="Lowest severity that sets exit code 1. Default: stops.",
 )
 @click.option(
     "--observed",
@@ -62,7 +62,7 @@ def assess(
     could be read.
     """
     if observed and shape in ("sarif", "html"):
-        raise click.UsageError("--observed goes with --format text and json")
+        raise click.UsageError("--observed requires --format text or json")
     with ProgressReporter() as progress:
         found = assess_paths(paths, lambda read, total: progress.report("assess", f"{read:,} of {total:,} files read"))
     _refuse_nothing(found, paths)

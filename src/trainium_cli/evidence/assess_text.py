@@ -77,7 +77,7 @@ def _show_rest(found: Assessment) -> None:
         ("Not read:", [str(one) for one in found.unreadable]),
         ("Ignored by comments:", ignored),
         ("Comments:", [str(one) for one in found.comments]),
-        ("What reading cannot detect; compile and run a few steps to find it:", CANNOT_SEE),
+        ("Not detectable by reading; compile and run a few steps to find it:", CANNOT_SEE),
     ):
         if rows:
             say(f"\n{title}")

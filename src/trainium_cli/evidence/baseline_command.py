@@ -41,8 +41,8 @@ def baseline(invocation: Invocation, chosen: str | None, output: Path | None, of
     """Show the GPU plan to compare a Trainium plan with.
 
     Proposes a GPU type that the region offers, says why, and derives the settings of a second cluster with the same
-    network, end, budget and access of jobs. Afterwards the usual commands apply to it. Nothing changes on AWS, and an
-    existing file is never overwritten.
+    network, end, budget and job permissions. All other commands work with this cluster too. Nothing changes on AWS, and
+    an existing file is never overwritten.
 
     Exit code 0: shown or written. 1: no GPU type fits the plan. 2: a plan or an option is invalid.
     """

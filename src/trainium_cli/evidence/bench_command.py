@@ -90,7 +90,7 @@ class _Side:
     "recovered",
     multiple=True,
     metavar="SIDE=JOB",
-    help="A job of the side that lost a node: its restarts are the time to recover. Can be repeated.",
+    help="A job of this side that lost a node: its restarts measure the recovery time. Can be repeated.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before starting billed jobs.")
 @plan_options
@@ -98,12 +98,12 @@ class _Side:
 def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str, ...], yes: bool) -> ExitCode:
     """Measure the same workload on each side, and write a record of each.
 
-    FILE.toml names a job file per side, the seeds of its runs, and gates: limits of metrics. The gates are written
-    before the first run, and the record has the file's SHA-256. Each side runs one job per seed. What a run measured is
-    kept: if the command is interrupted, run it again to continue.
+    FILE.toml names a job file per side, the seeds of the runs, and gates, which are limits of metrics. The gates are
+    fixed before the first run: each record contains the file's SHA-256. Each side runs one job per seed. Results of
+    finished runs are kept: if the command is interrupted, run it again to continue.
 
-    The warm-up ends when no graph is compiled or loaded any more. A ratio of two sides is shown only if their workloads
-    are comparable. Numbers of the embedded AWS and of the lab are labelled as the lab's.
+    The warm-up ends when graphs are no longer compiled or loaded. A ratio of two sides is shown only if their workloads
+    are comparable. Numbers from the embedded AWS and the lab are labelled as lab numbers.
 
     Exit code 0: every gate is met. 1: a gate is not met, or a job failed. 3: a gate was not measured.
     """
@@ -150,7 +150,7 @@ def _add_recovered(sides: Sequence[_Side], given: str) -> None:
     side = next((one for one in sides if one.side.name == name), None)
     if side is None or not job_id:
         names = ", ".join(one.side.name for one in sides)
-        raise click.UsageError(f"--recovery {given}: give SIDE=JOB, with a side of the file: {names}")
+        raise click.UsageError(f"--recovery {given}: use SIDE=JOB with a side of the file: {names}")
     with asking(side.invocation, side.plan, "Asking AWS for the job that lost a node ..."):
         state = side.engine.state(job_id, every_node=True)
     if state is None or len(state.attempts) < 2:
@@ -230,7 +230,7 @@ def _followed(side: _Side, job_id: str) -> JobState:
     """Raises CliError for a job that fails, or whose end is unknown."""
     state = follow_job(JobFollower(job_id, side.engine), quiet=True)
     if state is None:
-        raise CliError(f"Unknown how {job_id} continues. Run the command again to continue.", ExitCode.UNKNOWN)
+        raise CliError(f"The state of {job_id} is unknown. Run the command again to continue.", ExitCode.UNKNOWN)
     state = side.engine.state(job_id, every_node=True) or state
     if state.outcome is None or not state.outcome.is_success:
         show_explanation(side.engine, state)
@@ -245,7 +245,8 @@ def _lines(engine: JobEngine, state: JobState) -> list[LogLine]:
 
 
 def _results(side: _Side, state: JobState, place: Path) -> Sequence[Imported]:
-    """What other tools wrote into the outputs of the job, of several files with the file in the names of metrics.
+    """The results of other tools in the outputs of the job. With several files, metrics are prefixed with the file's
+    name.
 
     Raises CliError for a file that is missing or unknown.
     """
@@ -354,7 +355,7 @@ def _prices(side: _Side, of_side: str, now: datetime) -> SidePrices:
 
 
 def _software(stack: str | None, folder: Path) -> Software:
-    """With the commit of the folder, and whether its files differ from it; neither outside of git."""
+    """The software of the plan. Outside of git, the commit and whether files differ from it are None."""
     try:
         commit = _git_output(folder, "rev-parse", "HEAD")
         is_dirty = bool(_git_output(folder, "status", "--porcelain", "--", "."))

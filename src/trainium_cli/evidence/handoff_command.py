@@ -34,7 +34,7 @@ def _location(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple
 
 def _account(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
     if not re.fullmatch(r"[0-9]{12}", value):
-        raise click.BadParameter(f"{value!r} is not an account ID of 12 digits")
+        raise click.BadParameter(f"{value!r} is not a 12-digit account ID")
     return value
 
 
@@ -55,21 +55,25 @@ def handoff() -> None:
     metavar="s3://BUCKET/PREFIX",
     callback=_location,
     default="s3://amzn-s3-demo-bucket/checkpoint/",
-    help="Where the checkpoint is, or will be, in S3: for the policies and the commands.",
+    help="Present or future location of the checkpoint in S3, for the policies and commands.",
 )
 @click.option(
-    "--account", metavar="ACCOUNT", callback=_account, default=_EXAMPLE_ACCOUNT, help="Your account: for the policies."
+    "--account",
+    metavar="ACCOUNT",
+    callback=_account,
+    default=_EXAMPLE_ACCOUNT,
+    help="Your account ID, for the policies.",
 )
 @json_option
 @pass_invocation
 def bedrock(invocation: Invocation, folder: Path, region: str, location: tuple[str, str], account: str) -> ExitCode:
-    """Check a checkpoint against what Bedrock's model import takes.
+    """Check a checkpoint against the requirements of Bedrock's model import.
 
-    Reads the files in DIR, and asks nothing of AWS. Shows the policies of the role that the import needs, and the
-    commands of the AWS CLI that start it. `trn destroy` and `trn audit` do not know imported models: delete them
+    Reads the files in DIR and sends no request to AWS. Shows the policies of the role that the import needs, and the
+    commands of the AWS CLI that start it. `trn destroy` and `trn audit` do not cover imported models: delete them
     yourself.
 
-    Exit code 0: nothing found. 1: the import does not take it. 3: no source says whether it does.
+    Exit code 0: nothing found. 1: the import does not support it. 3: no source says whether it does.
     """
     found = check_checkpoint(folder, region)
     trust, role = trust_policy(account, region), role_policy(*location, account)
@@ -94,7 +98,7 @@ def _show(found: Sequence[CheckpointFinding]) -> None:
 
 
 def _show_role(trust: object, role: object, location: str, folder: Path, region: str) -> None:
-    say(f"\nThe role of the import, by {import_facts()['role_guide']}\n\nTrust policy:")
+    say(f"\nThe role of the import, according to {import_facts()['role_guide']}\n\nTrust policy:")
     echo(json.dumps(trust, indent=2))
     say("\nPolicy:")
     echo(json.dumps(role, indent=2))

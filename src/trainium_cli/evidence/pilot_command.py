@@ -42,19 +42,19 @@ _INTERRUPTED = "Interrupted. A cluster of the pilot may be billed: `trn pilot` c
 @click.command()
 @click.argument("file", metavar="FILE.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Show the steps, their commands and their state; run nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask before money is spent, for scripts.")
+@click.option("--yes", is_flag=True, help="Do not ask before money is spent. For scripts.")
 @interrupt_message(_INTERRUPTED)
 def pilot(file: Path, dry_run: bool, yes: bool) -> ExitCode:
-    """Run a pilot from the first look to the last audit.
+    """Run a pilot from the assessment of the code to the final audit.
 
     FILE.toml names the plan, the job, a budget and the hours that each cluster may take, and optionally the code to
     assess and a GPU plan of `trn baseline`. The steps are commands of `trn`: assess, plan, estimate and preflight,
     which cost nothing; then deploy, run or bench, destroy and audit. Clusters that run a job are billed one after the
     other; those of `trn bench` at the same time.
 
-    Asks once before money is spent. A cluster ends at the hours or the budget, when a step fails, and at Ctrl-C. If the
-    command itself is killed, run it again: it continues at the step where it stopped. Until then trn:ends limits the
-    cost; a plan without it gets the hours of the file.
+    Asks once before money is spent. A cluster ends when its hours or the budget are used up, when a step fails, and on
+    Ctrl-C. If the command itself is killed, run it again: it continues at the step where it stopped. Until then
+    trn:ends limits the cost; a plan without it gets the hours of the file.
 
     Exit code 0: every step passed. 1: stopped, declined, or something is left. 3: a price or a result is unknown. 130:
     interrupted.
@@ -106,7 +106,7 @@ class PilotCommands:
             output = _ended(process)
             return StepEnd(exit_code=process.returncode, output=output, late=True)
         except KeyboardInterrupt:
-            # The terminal has sent it to the command as well.
+            # The terminal has sent SIGINT to the command as well.
             with finish_before_exit():
                 output = _ended(process)
             return StepEnd(exit_code=INTERRUPTED_CODE, output=output)
@@ -151,7 +151,7 @@ def _usd(amount: float) -> str:
 
 
 def _words(pilot: PilotFile, step: Step, job: str, lists: Mapping[str, Sequence[str]]) -> list[str]:
-    """The arguments of `trn`. lists: what stands for a whole placeholder."""
+    """The arguments of `trn`. lists: several arguments for a placeholder, by its name."""
     values = {
         "code": pilot.code or "",
         "fail_on": pilot.fail_on,

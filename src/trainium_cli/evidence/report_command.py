@@ -102,7 +102,7 @@ def _paths(folder: Path) -> Sequence[Path]:
         for name in (*folders, *names):
             path = Path(parent, name)
             if path.is_symlink():
-                raise CliError(f"{path} is a link. Replace it by a copy.", ExitCode.BAD_INPUT)
+                raise CliError(f"{path} is a link. Replace it with a copy.", ExitCode.BAD_INPUT)
         for name in names:
             path = Path(parent, name)
             if not path.is_file():
@@ -151,7 +151,7 @@ def _verify(folder: Path, *, as_json: bool) -> ExitCode:
     else:
         say(f"{folder} is unchanged: {len(files)} files.")
         say(f"SHA-256 of its statement: {statement}")
-        say("Compare it with the digest that you received: a rewritten pack has another one.")
+        say("Compare it with the digest that you received: a rewritten pack has a different one.")
     return ExitCode.NOT_READY if problems else ExitCode.OK
 
 

@@ -74,7 +74,7 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
 
 
 def project_of(files: Sequence[Path]) -> ProjectFiles:
-    """What modules of the files can ask about each other."""
+    """The modules of the files, for questions of one module about another."""
     return ProjectFiles([file for file in files if kind_of(file) == "python"], _read_whole)
 
 
@@ -101,13 +101,13 @@ _project: ProjectFiles | None = None
 
 def _begin(project: ProjectFiles) -> None:
     global _project
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent ends, and this process with it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent handles Ctrl-C, and this process ends with it.
     Thread(target=_end_with_parent, daemon=True).start()
     _project = project
 
 
 def _end_with_parent() -> None:
-    """End this worker with its parent: a worker that waits for work would otherwise stay."""
+    """End this worker with its parent: a worker that waits for work would otherwise keep running."""
     parent = parent_process()
     assert parent is not None
     parent.join()
@@ -379,7 +379,7 @@ def _python_comments(text: str) -> Iterator[tuple[int, str]]:
         for token in tokenize.generate_tokens(StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 yield token.start[0], token.string
-    except (tokenize.TokenError, SyntaxError):  # A file that ast can read and tokenize cannot.
+    except (tokenize.TokenError, SyntaxError):  # ast can read some files that tokenize cannot.
         return
 
 

@@ -213,7 +213,7 @@ def is_tensor(value: str) -> bool:
 
 
 def is_host(value: str) -> bool:
-    """Whether it is certainly no tensor or module: an array, a Python value, or a result of another library."""
+    """Whether it is certainly not a tensor or module: an array, a Python value, or a result of another library."""
     return value in ARRAYS or value in (PYTHON, INT, INTS) or value.partition(".")[0] in ARRAY_LIBRARIES
 
 

@@ -10,7 +10,7 @@ from trainium_core.assess.resolver import Resolver
 
 
 class Summary:
-    """What other modules ask of one. results: of its functions; classes: whether each is a subclass of torch's
+    """What other modules need of one. results: of its functions; classes: whether each is a subclass of torch's
     Module.
     """
 

@@ -35,7 +35,7 @@ _MEANING = {
     Severity.stops: "it does not run, and has no direct replacement",
     Severity.change: "it needs a known edit",
     Severity.slow: "it runs, and costs time in each step",
-    Severity.look: "it depends on what cannot be read here",
+    Severity.look: "it depends on something that is not in the code",
     Severity.none: "nothing to do",
 }
 
@@ -222,7 +222,7 @@ def _optional(rule: Rule) -> Rule:
         id=rule.id + OPTIONAL_SUFFIX,
         title=f"{rule.title}, imported under a condition or where a failed import is handled",
         severity={stack: min(severity, Severity.look) for stack, severity in rule.severity.items()},
-        doubt="whether the code works without it is not read here",
+        doubt="reading does not show whether the code works without it",
     )
 
 

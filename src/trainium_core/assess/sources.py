@@ -64,7 +64,7 @@ def kind_of(path: Path) -> str:
 
 
 def files_of(given: Path) -> Iterator[Path]:
-    """The files of a path that are read, in order. A file that is given itself is read with any name.
+    """The files of a path that are read, in order. A file that is named directly is read whatever its name.
 
     Raises OSError for a path that does not exist or a folder that cannot be listed.
     """

@@ -24,10 +24,10 @@ _OF_TRAINIUM = {
     "availability_zone_id": "the type may be offered in other zones",
     "logical_neuroncore_config": "GPUs have no NeuronCores",
     "neuron_software": "the GPU image has its driver",
-    "suppress_checks": "the checks of GPUs are others",
+    "suppress_checks": "GPU nodes have other checks",
     "placement_group": "the group is for the Trainium cluster",
     "node_generation": "it counts the nodes of the Trainium cluster",
-    "stacks": "only the cluster stack takes GPU types",
+    "stacks": "only the cluster stack supports GPU types",
 }
 """Omitted settings of a GPU plan, with the reason."""
 
@@ -81,7 +81,7 @@ def baseline(plan: Plan, given: Mapping[str, Any], folder: Path, *, chosen: str 
         PlanError: The settings of the Trainium plan are invalid for the GPU type.
     """
     if plan.type.is_gpu:
-        raise BaselineError(f"{plan.instance_type} has GPUs: give the Trainium plan that it is compared with")
+        raise BaselineError(f"{plan.instance_type} has GPUs: give the Trainium plan to compare with")
     name, why, skipped = _given_type(plan, chosen) if chosen else _preferred_type(plan)
     kind = plan.catalog[name]
     left_out = {key: why_not for key, why_not in _OF_TRAINIUM.items() if key in given}
@@ -103,7 +103,7 @@ def baseline(plan: Plan, given: Mapping[str, Any], folder: Path, *, chosen: str 
     if plan.network.subnet_id is not None:
         notes.append(f"the zone of {plan.network.subnet_id} must offer {name}: `trn preflight` checks it")
     if plan.setup_script is not None:
-        notes.append("the setup script is the same: see whether it suits a GPU image")
+        notes.append("the setup script is the same: check that it works on a GPU image")
     gpu_plan = Plan.from_settings(settings, folder)
     return Baseline(plan=gpu_plan, settings=settings, why=why, skipped=skipped, left_out=left_out, notes=tuple(notes))
 
@@ -111,7 +111,7 @@ def baseline(plan: Plan, given: Mapping[str, Any], folder: Path, *, chosen: str 
 def _preferred_type(plan: Plan) -> tuple[str, str, Mapping[str, str]]:
     row = pairs().get(plan.instance_type)
     if row is None:
-        raise BaselineError(f"no GPU type is known to compare {plan.instance_type} with: give one with --type")
+        raise BaselineError(f"no GPU type is listed for comparison with {plan.instance_type}: give one with --type")
     skipped: dict[str, str] = {}
     for name in row["types"]:
         if plan.region in plan.catalog[name].zones:

@@ -23,7 +23,7 @@ _LARGEST_HEADER = 100 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointFinding:
-    """pass; fail: the import does not take it; look: no source says whether it does."""
+    """pass; fail: the import does not support it; look: no source says whether it does."""
 
     check: str
     status: Literal["pass", "fail", "look"]
@@ -110,11 +110,11 @@ def _architecture(config: Mapping[str, Any] | None, region: str) -> Iterator[Che
     known: Mapping[str, Mapping[str, Any]] = import_facts()["architectures"]
     model_type = str(config.get("model_type"))
     if model_type not in known:
-        yield _failed("architecture", f"model_type {model_type} is not taken: {', '.join(known)}")
+        yield _failed("architecture", f"model_type {model_type} is not supported; supported: {', '.join(known)}")
         return
     only = known[model_type].get("regions")
     if only is not None and region not in only:
-        yield _failed("architecture", f"{known[model_type]['name']} is taken in {', '.join(only)} only")
+        yield _failed("architecture", f"{known[model_type]['name']} is supported in {', '.join(only)} only")
     else:
         yield _passed("architecture", str(known[model_type]["name"]))
 
@@ -123,9 +123,9 @@ def _context(config: Mapping[str, Any] | None) -> Iterator[CheckpointFinding]:
     longest = import_facts()["longest_context"]
     length = _of_text(config, "max_position_embeddings")
     if not isinstance(length, int):
-        yield _unclear("context", f"{CONFIG} has no max_position_embeddings: at most {longest:,} tokens are taken")
+        yield _unclear("context", f"{CONFIG} has no max_position_embeddings: at most {longest:,} tokens are supported")
     elif length > longest:
-        yield _failed("context", f"{length:,} tokens, and at most {longest:,} are taken")
+        yield _failed("context", f"{length:,} tokens; at most {longest:,} are supported")
     else:
         yield _passed("context", f"{length:,} tokens")
 
@@ -146,7 +146,7 @@ def _versions(config: Mapping[str, Any] | None) -> Iterator[CheckpointFinding]:
     else:
         yield _passed("transformers", f"written by {written}, imports use {newest}")
     if "quantization_config" in (config or {}):
-        yield _unclear("quantization", "no source says that imports take quantised weights")
+        yield _unclear("quantization", "no source says that imports support quantised weights")
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -165,7 +165,7 @@ def _adapter(folder: Path) -> Iterator[CheckpointFinding]:
 
 
 def _files(folder: Path, weights: Sequence[Path]) -> Iterator[CheckpointFinding]:
-    """Whether the files of weights are whole: all that the index names, and no others."""
+    """Whether the weight files are complete: all files that the index names, and no others."""
     if not weights:
         others = sorted(one.name for one in folder.iterdir() if one.suffix in (".bin", ".pt", ".pth", ".gguf"))
         found = f"; found {', '.join(others[:4])}: save with safe_serialization=True" if others else ""
@@ -204,7 +204,7 @@ def _tensors(weights: Sequence[Path]) -> Iterator[CheckpointFinding]:
     if broken:
         yield _failed("tensors", f"truncated, or not safetensors: {', '.join(broken[:4])}")
     if unusual:
-        yield _unclear("tensors", f"{', '.join(unusual)}: no source says whether imports take this type")
+        yield _unclear("tensors", f"{', '.join(unusual)}: no source says whether imports support this type")
     if dtypes and not broken and not unusual:
         yield _passed("tensors", ", ".join(sorted(dtypes)))
 
@@ -232,7 +232,7 @@ def _size(config: Mapping[str, Any] | None, weights: Sequence[Path]) -> Iterator
     if size >= limit * _GB:
         yield _failed("size", f"{size / _GB:.1f} GB of weights; they must have less than {limit} GB")
     elif weights:
-        yield _passed("size", f"{size / _GB:.2f} GB of weights; less than {limit} GB are taken")
+        yield _passed("size", f"{size / _GB:.2f} GB of weights; the limit is {limit} GB")
 
 
 def _tokenizer(folder: Path) -> Iterator[CheckpointFinding]:

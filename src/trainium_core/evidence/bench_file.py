@@ -124,14 +124,14 @@ class _Reading(TomlReader):
             self.problems.append(f"seeds is {seeds!r}; it must be a list of whole numbers, one for each run")
             seeds = []
         elif len(set(cast("list[int]", seeds))) < max(FEWEST_RUNS, len(cast("list[int]", seeds))):
-            self.problems.append(f"seeds: has to have at least {FEWEST_RUNS} different numbers, one for each run")
+            self.problems.append(f"seeds: must have at least {FEWEST_RUNS} different numbers, one for each run")
         sides = {one: self.table(table, f"sides.{one}") for one, table in self._tables(document, "sides").items()}
         if not sides:
-            self.problems.append("sides: has no table; it needs one, or two to compare")
+            self.problems.append("sides: has no tables; it needs one, or two to compare")
         gates = self._tables(document, "gates")
         for metric, limit in gates.items():
             if not isinstance(limit, str) or not _LIMIT.fullmatch(limit):
-                self.problems.append(f'gates.{metric} is {limit!r}; write a limit such as "<= 0.5" or ">= 1000"')
+                self.problems.append(f'gates.{metric} is {limit!r}; use a limit such as "<= 0.5" or ">= 1000"')
         found = tuple(self._side(one, table) for one, table in sides.items())
         return BenchFile(
             name=name,
@@ -151,7 +151,7 @@ class _Reading(TomlReader):
         for key, value in table.items():
             if key in _WORKLOAD_KEYS and type(value) is not (int if key in whole else str):
                 self.problems.append(
-                    f"workload.{key} is {value!r}; it must be a {'whole number' if key in whole else 'text'}"
+                    f"workload.{key} is {value!r}; it must be {'a whole number' if key in whole else 'text'}"
                 )
         known = {key: value for key, value in table.items() if key in _WORKLOAD_KEYS}
         return Workload(name=name, **known)
@@ -191,7 +191,7 @@ class _Reading(TomlReader):
             self.problems.append(f"fidelity.reference is {reference!r}; it must be a side: {', '.join(sides)}")
         of_logits = [key for key in ("logits", "fp32", "bf16") if key in table]
         if len(of_logits) in (1, 2):
-            self.problems.append("fidelity: logits, fp32 and bf16 belong together")
+            self.problems.append("fidelity: logits, fp32 and bf16 must be given together")
         if reference is None and not of_logits:
             self.problems.append("fidelity: give reference, or logits with fp32 and bf16")
         limits = {
@@ -217,7 +217,7 @@ class _Reading(TomlReader):
             return None
         found = self._folder / text
         if not found.is_file():
-            self.problems.append(f"{place}{key}: there is no file {text}")
+            self.problems.append(f"{place}{key}: file {text} does not exist")
         return found
 
     def _text(self, table: Mapping[str, Any], key: str, place: str, *, needed: bool = True) -> str | None:
@@ -225,7 +225,7 @@ class _Reading(TomlReader):
         if value is None and not needed:
             return None
         if not isinstance(value, str) or not value:
-            self.problems.append(f"{place}{key} is {'missing' if value is None else repr(value)}; it must be a text")
+            self.problems.append(f"{place}{key} is {'missing' if value is None else repr(value)}; it must be text")
             return None
         return value
 

@@ -55,7 +55,7 @@ class Step:
 def decide(evidence: Evidence) -> Decision:
     """GO if Trainium meets every gate and tolerance, at least one of both exists, and every file could be read.
 
-    The newest record with a gate decides on it. Numbers of the lab and of other sides never decide.
+    If several records have a gate, the newest one decides. Numbers of the lab and of other sides never decide.
     """
     judged = tuple(_judged(evidence.records.values()))
     deciding = [one for one in judged if not one.aside]
@@ -75,7 +75,7 @@ def decide(evidence: Evidence) -> Decision:
 
 
 def _judged(records: Iterable[Record]) -> Iterator[Judged]:
-    """The judgements on all records, oldest first. The newest Trainium record with a name decides."""
+    """The judgements on all records, oldest first. For each name, the newest Trainium record decides."""
     found = [one for record in records if record.kind in MEASURING for one in (*_gates(record), *_comparisons(record))]
     newest = {_key(one): one for one in found if one.record.side == TRAINIUM}
     for one in found:

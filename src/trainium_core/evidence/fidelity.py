@@ -34,7 +34,7 @@ def loss_fidelity(
     if not shared:
         return _result(LOSS_CURVES, reference, None, limit), ()
     value = max(abs(ours - theirs) / max(abs(theirs), 1e-12) for ours, theirs in shared)
-    same = ("the losses are those of the reference to the last digit: was it compared with itself?",)
+    same = ("the losses equal those of the reference in every digit: was it compared with itself?",)
     return _result(LOSS_CURVES, reference, value, limit), () if value else same
 
 

@@ -140,7 +140,7 @@ def _document(path: str, content: bytes) -> Record | AssessedCode | None:
     if document.get("schema") == MANIFEST_SCHEMA or document.get("_type") == STATEMENT_TYPE:
         return None
     if raw is not None and document.get("schema") not in (SCHEMA, ASSESS_SCHEMA):
-        raise _ForeignError("it has another schema than those of records and assessments")
+        raise _ForeignError("its schema is neither that of a record nor that of an assessment")
     if document.get("schema") != ASSESS_SCHEMA:
         return read_record(content)
     try:
@@ -207,7 +207,7 @@ def _distinct(records: Mapping[str, Record]) -> tuple[Mapping[str, Record], Sequ
             continue
         same = next((other for other, one in kept.items() if one.id == record.id), None)
         if same is not None:
-            problems.append(f"{path} and {same} differ and have the same id, {record.id}")
+            problems.append(f"{path} and {same} differ but have the same ID, {record.id}")
         kept[path] = record
     return kept, problems
 
@@ -221,4 +221,4 @@ def _changed_inputs(files: Mapping[str, bytes], records: Mapping[str, Record]) -
         for one in record.inputs:
             there = digests.get(PurePosixPath(one.path).name)
             if there and one.sha256 not in there:
-                yield f"{path} is based on another {one.path} than the one here: it was changed, or is of another pilot"
+                yield f"{path} is based on a different {one.path}: the file was changed, or belongs to another pilot"

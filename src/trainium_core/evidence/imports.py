@@ -39,7 +39,7 @@ class Imported:
     Attributes:
         tool: Its name, with its version if the file has it.
         workload: Fields of a record's workload that the file states.
-        warnings: What a reader has to know of the numbers, such as failed requests.
+        warnings: What a reader has to know about the numbers, such as failed requests.
     """
 
     tool: str
@@ -59,7 +59,7 @@ def read_results(text: str) -> Imported:
         found = reader(text)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         name = reader.__name__.strip("_").replace("_", "-")
-        raise ImportFileError(f"it looks like a file of {name}, and cannot be read: {error!r}") from error
+        raise ImportFileError(f"it looks like a file of {name}, but cannot be read: {error!r}") from error
     if not found.metrics:
         raise ImportFileError(f"it is a file of {found.tool} without results")
     return found
@@ -99,11 +99,11 @@ def _percentiles(
 
 
 def _failed(failed: int, all_requests: int) -> tuple[str, ...]:
-    return (f"{failed} of {all_requests} requests failed and are in no latency",) if failed else ()
+    return (f"{failed} of {all_requests} requests failed and are not in the latencies",) if failed else ()
 
 
 def _guidellm(text: str) -> Imported:
-    """guidellm 0.5 to 0.8: the first benchmark of a file with one; a sweep has to be split."""
+    """guidellm 0.5 to 0.8: a file with one benchmark. A sweep has to be split."""
     raw = json.loads(text)
     benchmarks = raw["benchmarks"]
     if len(benchmarks) != 1:
@@ -248,7 +248,7 @@ def _nccom_test(text: str) -> Imported:
 
 
 def _bandwidth(tool: str, value: float, size: int) -> Metric:
-    why = "the file has the mean of the iterations alone"
+    why = "the file has only the mean of the iterations"
     return _imported(tool, value, "GB/s", method=f"bus bandwidth at {size} bytes", why_null=why)
 
 

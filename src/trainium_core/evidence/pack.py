@@ -43,7 +43,7 @@ def statement_of(files: Mapping[str, bytes], *, made: str, version: str, decisio
 
 
 def pack_problems(files: Mapping[str, bytes]) -> Iterator[str]:
-    """All problems of the files of a pack, one sentence each without a period, each with its file."""
+    """All problems of the files of a pack: one sentence each, which names the file and has no period."""
     missing = [name for name in _OURS if name not in files]
     yield from (f"{name} is missing" for name in missing)
     manifest, statement = _manifest(files.get(MANIFEST, b"")), _statement(files.get(STATEMENT, b""))
@@ -53,7 +53,7 @@ def pack_problems(files: Mapping[str, bytes]) -> Iterator[str]:
         yield f"{STATEMENT} is not an in-toto statement, or was truncated"
     listed = {**(manifest or {}), **dict.fromkeys(_OURS, ("", 0))}
     for path in sorted(files.keys() - listed.keys()):
-        yield f"{path} is foreign: the manifest does not list it"
+        yield f"{path} does not belong to the pack: the manifest does not list it"
     for path, (wanted, size) in sorted((manifest or {}).items()):
         yield from _file_problems(path, files.get(path), wanted, size)
     if statement is not None and manifest is not None:

@@ -1,4 +1,4 @@
-"""Runs the steps of a pilot: looks first, money only after a confirmation, and an end whatever happens."""
+"""Runs the steps of a pilot: free checks first, billed clusters only after confirmation, and always their end."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ SCHEMA = "trainium-pilot-state/1"
 DONE, FAILED, BEGUN = "done", "failed", "begun"
 UNKNOWN_CODE, INTERRUPTED_CODE = 3, 130
 END_HOURS = 0.5
-"""Kept of the budget for the end of a cluster."""
+"""Reserved in the budget for the end of a cluster."""
 
 _HOUR = 3600
 Result = Literal["complete", "stopped", "unknown", "declined", "interrupted"]
@@ -21,7 +21,7 @@ Result = Literal["complete", "stopped", "unknown", "declined", "interrupted"]
 
 @dataclass(frozen=True, kw_only=True)
 class StepEnd:
-    """How a command ended. output: what it printed, if that was kept. late: it was ended after its time."""
+    """How a command ended. output: what it printed, if that was kept. late: whether it exceeded its time limit."""
 
     exit_code: int
     output: str = ""
@@ -144,7 +144,7 @@ class Pilot:
         return [step for step in self._steps if step.kind in kinds and (wanted is None or step.side in wanted)]
 
     def _look(self) -> None:
-        """Everything that costs nothing. Raises _StopError unless the budget covers all sides."""
+        """Run the steps that cost nothing. Raises _StopError unless the budget covers all sides."""
         for step in self._of("look"):
             if not self._state.is_done(step):
                 self._require(step, None)
@@ -155,7 +155,7 @@ class Pilot:
             raise _StopError("stopped", why)
 
     def _run_group(self, sides: Sequence[str]) -> None:
-        """Deploy clusters, run what they are for, and end them. Raises _StopError if something failed, after their end.
+        """Deploy clusters, run their job or bench, and end them. Raises _StopError after their end if a step failed.
 
         sides: those that are billed at the same time.
         """
@@ -163,7 +163,7 @@ class Pilot:
         if all(self._state.is_done(step) for step in steps if step.kind != "evidence"):
             return
         if not any(map(self._state.is_billed, sides)):
-            # The clusters ended early, or never began: from the beginning.
+            # The clusters ended early, or were never deployed: start again.
             for step in steps:
                 self._state.steps.pop(step.key, None)
             if not self._outside.confirm():
@@ -190,7 +190,7 @@ class Pilot:
         self._end_group(sides, stop)
 
     def _end_group(self, sides: Sequence[str], stop: _StopError | None) -> None:
-        """Keep what is known, and end the clusters. Raises `stop`, or _StopError if one may still be billed."""
+        """Store the results, and end the clusters. Raises `stop`, or _StopError if a cluster may still be billed."""
         try:
             for step in self._of("evidence", sides=sides):
                 if stop and stop.result == "interrupted":
@@ -207,7 +207,7 @@ class Pilot:
                 self._state.billed[side][-1][1] = time_text(self._outside.now())
                 self._save()
             elif stop is None:
-                stop = _StopError("unknown", f"unknown whether everything of the {side} side is gone")
+                stop = _StopError("unknown", f"unknown whether everything of the {side} side was deleted")
         if stop:
             raise stop
 
@@ -298,7 +298,7 @@ class Pilot:
             if step.name == "estimate":
                 hourly = hourly_of(json.loads(output))
                 if hourly is None:
-                    return "a price is unknown: name it in a file of trn:prices, see `trn estimate`"
+                    return "a price is unknown: add it to the file of trn:prices, see `trn estimate`"
                 self._state.hourly[step.side] = hourly
             if step.name == "start":
                 self._state.jobs[step.side] = json.loads(output)["job"]["id"]

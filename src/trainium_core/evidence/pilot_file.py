@@ -99,11 +99,11 @@ def _mistakes(key: str, value: object, folder: Path) -> Iterator[str]:
         if not (number and cast("float", value) > 0):
             yield f"budget_usd is {value!r}; it must be an amount in US dollars above 0"
     elif not isinstance(value, str) or not value:
-        yield f"{key} is {value!r}; it must be a text"
+        yield f"{key} is {value!r}; it must be text"
     elif key == "fail_on" and value not in FAIL_ON:
         yield f"fail_on is {value!r}; it must be one of {', '.join(FAIL_ON)}"
     elif key in _PATHS and not (folder / value).exists():
-        yield f"{key}: there is no {folder / value}"
+        yield f"{key}: {folder / value} does not exist"
     elif key in ("plan", "baseline") and Path(value).name != "cdk.json":
         yield f"{key} is {value!r}; it must be a cdk.json, because the CDK CLI reads no other file"
 
@@ -114,7 +114,7 @@ def _rows() -> Sequence[Mapping[str, Any]]:
 
 
 def steps_of(pilot: PilotFile) -> tuple[Step, ...]:
-    """The steps of a pilot in order: looks of all sides, then each group of sides to its end, then reports."""
+    """The steps of a pilot in order: free checks of all sides, then each group of sides to its end, then reports."""
     rows = [row for row in _rows() if "needs" not in row or getattr(pilot, row["needs"]) is not None]
     looks = [step for row in rows if row["kind"] == "look" for step in _of_sides(row, pilot.sides)]
     sides = [

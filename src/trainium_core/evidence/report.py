@@ -221,7 +221,7 @@ def _not_measured(records: Iterable[Record], done: Iterable[Step], evidence: Evi
                 yield f"{words(name)}, {side_of(record)}: {metric.why_null} ({record.id})"
         for run in record.runs:
             if run.excluded:
-                yield f"run {run.job or ''} of {record.id} is in no number: {run.excluded}"
+                yield f"run {run.job or ''} of {record.id} is excluded from all numbers: {run.excluded}"
         for warning in record.warnings:
             yield f"{record.id}: {warning}"
     if not evidence.assessed:

@@ -1,4 +1,4 @@
-"""The charts of a report. Only comparable records share one, so numbers of the lab never do with others."""
+"""The charts of a report. Only comparable records share a chart, so lab numbers never appear beside others."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby

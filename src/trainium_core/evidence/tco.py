@@ -200,7 +200,7 @@ def warnings_of(found: Tco) -> Iterator[str]:
             )
     if len({side.options for side in found.sides}) > 1:
         bought = "; ".join(f"{side.name}: {', '.join(side.options) or 'not stated'}" for side in found.sides)
-        yield f"the sides are bought in different ways: {bought}"
+        yield f"the sides have different purchase options:  {bought}"
 
 
 def total_metric(side: SideCost) -> Metric:

@@ -175,7 +175,7 @@ class _Reading(TomlReader):
 
     def _text(self, value: Any, place: str) -> str:
         if not isinstance(value, str) or not value:
-            self.problems.append(f"{place} is {value!r}; it must be a text")
+            self.problems.append(f"{place} is {value!r}; it must be text")
             return ""
         return value
 

@@ -48,4 +48,4 @@ class TomlReader:
             if key not in known:
                 close = nearest(key, known)
                 meant = f"; nearest: {close}" if close else ""
-                self.problems.append(f"{prefix}{key} is not known{meant}; allowed: {', '.join(known)}")
+                self.problems.append(f"{prefix}{key} is not a known key{meant}; allowed: {', '.join(known)}")

@@ -188,7 +188,7 @@ def test_recovery_is_read_from_the_job_that_is_named(cluster: Cluster) -> None:
     ("given", "message", "code"),
     [
         ("gpu=x", "with a side of the file: trainium", ExitCode.BAD_INPUT),
-        ("trainium", "give SIDE=JOB", ExitCode.BAD_INPUT),
+        ("trainium", "use SIDE=JOB", ExitCode.BAD_INPUT),
         ("trainium=none-20261124-100000", "is not a job of trainium that was restarted", ExitCode.NOT_READY),
     ],
 )
@@ -211,7 +211,7 @@ def test_mistakes_in_the_file_start_nothing(jobs: list[Job]) -> None:
     Path("bench.toml").write_text(FILE.replace("steps = 3", "step = 3"))
     ended = run("bench", *TWO, "bench.toml")
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "step is not known; nearest: steps" in ended.stderr
+    assert "step is not a known key; nearest: steps" in ended.stderr
     assert jobs == []
 
 
