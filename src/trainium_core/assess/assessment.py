@@ -279,10 +279,11 @@ def _library(
 
 def _unknown(found: FileFindings, name: str, place: str, project: ProjectFiles) -> None:
     module = name.replace("-", "_")
-    known = libraries().neutral | libraries().by_distribution.keys()
-    is_known = normalised(name) in known or module in project.roots or module in sys.stdlib_module_names
-    if not is_known:
-        found.unknown.setdefault(normalised(name), place)
+    known = libraries()
+    name = normalised(name)
+    is_known = name in known.neutral or name in known.by_distribution
+    if not is_known and module not in project.roots and module not in sys.stdlib_module_names:
+        found.unknown.setdefault(name, place)
 
 
 def _add_node(

@@ -125,6 +125,7 @@ class Matcher:
         self.text = text
         self.report = report
         self.has_torch = "torch" in text or "transformers" in text
+        self.has_torch_xla = "torch_xla" in text
         self.imports: list[Imported] = []
         self.index = index()
         self.roots = _roots()
@@ -198,7 +199,8 @@ class Matcher:
     def loop(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
         if self.has_torch:
             self._check(checks.step_loop, node)
-            self._check(checks.unmarked_xla_loop, node)
+            if self.has_torch_xla:
+                self._check(checks.unmarked_xla_loop, node)
 
     def _check(self, check: checks.Check, node: Located, *given: object) -> None:
         if check(self.reader, node, *given, text=self.text):

@@ -6,7 +6,9 @@ or at the end.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from trainium_core.assess import kinds
@@ -22,6 +24,8 @@ SET_UP = frozenset(("__init__", "reset_parameters", "init_weights", "_init_weigh
 
 _FLAGS = re.compile(r"(is|use|return|output|do|with|no)_|train|mode|name|layer|idx|index|mask_type|step")
 """Parameters of `forward` that are rarely tensors."""
+
+_WORD = re.compile(r"\w+")
 
 DEEPEST_CALLS = 12
 
@@ -64,7 +68,13 @@ class Resolver(Expressions):
         name = one.node.name
         if name == "__init__":
             return 0
-        return 1 if _PER_STEP.search(name) or self._text.count(f"{name}(") < 2 else 2
+        return 1 if _PER_STEP.search(name) or self._followed_by_parenthesis[name] < 2 else 2
+
+    @cached_property
+    def _followed_by_parenthesis(self) -> Counter[str]:
+        """How often each name is defined or called. This is several times faster than a search for each name."""
+        backwards = (_WORD.match(before[::-1]) for before in self._text.split("("))
+        return Counter(found[0][::-1] for found in backwards if found)
 
     def _bind_ahead(self, body: Sequence[ast.stmt]) -> None:
         """Bind names of classes and functions, which code above their definition may use."""
