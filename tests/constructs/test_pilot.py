@@ -1,6 +1,7 @@
 """Pilot: the schedule and the budget of a plan, and their permissions."""
 
 import json
+import re
 from functools import cache
 from typing import Any
 
@@ -50,8 +51,8 @@ def test_budget_name_is_valid_for_any_stack_name() -> None:
     app = new_app()
     stacks = [Stack(app, "S" * length, env=Environment(region=REGION)) for length in (9, 128)]
     names = {budget_name(stack, "c" * 32, "notify") for stack in stacks}
-    assert {len(name) for name in names} == {len(f"S{'S' * 8}-{'c' * 32}-us-west-2-notify"), 100}
-    assert all(name.endswith(f"-{'c' * 32}-us-west-2-notify") for name in names)
+    assert {len(name) for name in names} == {len(f"S{'S' * 8}-{'c' * 32}-us-west-2-notify-0123"), 100}
+    assert all(re.search(f"-{'c' * 32}-us-west-2-notify-[0-9a-f]{{4}}$", name) for name in names)
 
 
 def test_schedule_gets_the_end_without_a_time_zone_database() -> None:

@@ -143,7 +143,8 @@ def test_spent_budget_stops_the_nodes_until_it_is_raised(account: Account, clock
     (topic,) = [arn for arn in account.cluster().ids("AWS::SNS::Topic") if "Spent" in arn]
     sns.publish(TopicArn=topic, Message="Budget Name: another one")
     assert pilot.nodes == 2
-    sns.publish(TopicArn=topic, Message="Budget Name: TrnClusterStack-trn-pilot-us-west-2-stop\nAlert Type: ACTUAL")
+    (budget,) = account.cluster().ids("AWS::Budgets::Budget")
+    sns.publish(TopicArn=topic, Message=f"Budget Name: {budget}\nAlert Type: ACTUAL")
     assert pilot.notices_to_jobs(timeout=120) == ["pilot-stop"]
     assert pilot.nodes == 2
     clock.forward(minutes=15 + RUN)

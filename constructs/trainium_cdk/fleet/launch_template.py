@@ -120,7 +120,7 @@ class NodeLaunchTemplate(Construct):
                 instance_market_options=_market(props.market_type),
                 capacity_reservation_specification=_reservation(props.capacity),
                 tag_specifications=Lazy.any(TagSpecifications(tags, self._tags)),
-                user_data=Fn.base64(props.user_data),
+                user_data=Fn.base64(props.user_data) if props.user_data else None,  # EC2 refuses an empty one.
             ),
             tag_specifications=own_tags(tags),
             version_description=props.description,

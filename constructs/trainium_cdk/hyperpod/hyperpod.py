@@ -110,9 +110,12 @@ class HyperPod(Construct):
         return [self.security_group, ec2.SecurityGroup.from_security_group_id(self, "Eks", of_eks, mutable=False)]
 
     def _lifecycle_bucket_name(self) -> str:
-        # Bucket names are globally unique; the last part of the stack's UUID makes this one unique.
-        unique = Fn.select(4, Fn.split("-", Fn.select(2, Fn.split("/", Aws.STACK_ID))))
-        return f"{facts()['hyperpod']['lifecycle_bucket_prefix']}{self._plan.cluster_name}-{unique}"
+        # Bucket names are globally unique; the first part of the stack's UUID makes this one unique. With that of the
+        # construct's address, a construct that an update renames gets another bucket beside the old one.
+        unique = Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", Aws.STACK_ID))))
+        return (
+            f"{facts()['hyperpod']['lifecycle_bucket_prefix']}{self._plan.cluster_name}-{unique}{self.node.addr[-4:]}"
+        )
 
     def _orchestrator(self) -> sagemaker.CfnCluster.OrchestratorProperty:
         if self._settings.eks_cluster is not None:

@@ -172,10 +172,11 @@ class PilotBudget(Construct):
 def budget_name(scope: Construct, cluster_name: str, action: BudgetAction) -> str:
     """Unlike most names, it is unique across the regions of an account.
 
-    It contains the action: a change of the subscribers replaces the budget, and the new one needs another name.
+    It contains the action: a change of the subscribers replaces the budget, and the new one needs another name. So does
+    that of a construct which an update renames, whose address is another.
     """
     stack = Stack.of(scope)
-    own = f"-{cluster_name}-{stack.region}-{action}"
+    own = f"-{cluster_name}-{stack.region}-{action}-{scope.node.addr[-4:]}"
     return stack.stack_name[: facts()["budgets"]["longest_name"] - len(own)] + own
 
 

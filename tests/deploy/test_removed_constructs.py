@@ -1,0 +1,89 @@
+"""Every public construct in one stack, renamed by one update and removed by another, with permissions enforced."""
+
+from collections.abc import Callable
+
+import pytest
+from aws_cdk import Duration, Environment, Size, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+
+from tests.constructs.synth import REGION, Template, a_plan, new_app, synthesize
+from tests.deploy.account import Account, differences
+from tests.deploy.conftest import ON_DEMAND_TRN, QUOTA_VCPUS
+from trainium_cdk import (
+    ClusterNetwork,
+    CompileCache,
+    EfaSecurityGroup,
+    ElasticFileSystem,
+    HyperPod,
+    LustreFileSystem,
+    NeuronFleet,
+    NeuronLaunchTemplate,
+    NeuronSubnet,
+    PcsCluster,
+    QuotaCheck,
+    SageMakerTraining,
+    SleepSwitch,
+    TrainiumCluster,
+)
+from trainium_local.server import Settings
+
+STACK = "Everything"
+KIND = ec2.InstanceType("trn1.2xlarge")
+
+
+def everything(prefix: str) -> Template:
+    """A stack with each construct once, whose ids begin with a prefix. Without a prefix, only the placeholder."""
+    stack = Stack(new_app(), STACK, env=Environment(region=REGION))
+    sns.Topic(stack, "Placeholder")
+    if not prefix:
+        return synthesize(stack)
+    network = ClusterNetwork(stack, f"{prefix}Network", zone_id="usw2-az4")
+    vpc, subnet = network.vpc, network.subnet
+    sleep = SleepSwitch(stack, f"{prefix}Switch")
+    cache = CompileCache(stack, f"{prefix}Cache")
+    lustre = LustreFileSystem(stack, f"{prefix}Lustre", vpc=vpc, subnet=subnet, size=Size.gibibytes(1200))
+    NeuronFleet(
+        stack,
+        f"{prefix}Fleet",
+        instance_type=KIND,
+        cluster_name="fleet",
+        vpc=vpc,
+        cache=cache,
+        file_systems=[lustre, ElasticFileSystem(stack, f"{prefix}Efs", vpc=vpc, subnet=subnet)],
+        max_lifetime=Duration.hours(8),
+        budget_usd=100,
+        budget_action="stop",
+        sleep=sleep,
+    ).add_outputs()
+    SageMakerTraining(stack, f"{prefix}Training", cluster_name="training", cache=cache)
+    plan = a_plan(instance_type="trn1.2xlarge", nodes=1, cluster_name="planned", ends="40h", budget_usd=100)
+    TrainiumCluster(stack, f"{prefix}Cluster", plan=plan, sleep=sleep)
+    HyperPod(stack, f"{prefix}Pod", plan=a_plan(cluster_name="pod", ends="40h"))
+    slurm = a_plan(cluster_name=f"slurm-{prefix.lower()}", stacks=("pcs",), ends="40h", pcs_ami="ami-0123456789abcdef0")
+    PcsCluster(stack, f"{prefix}Slurm", plan=slurm).add_outputs()
+    group = EfaSecurityGroup(stack, f"{prefix}Group", vpc=vpc)
+    NeuronLaunchTemplate(
+        stack,
+        f"{prefix}Template",
+        instance_type=KIND,
+        security_groups=[group],
+        instance_profile=iam.InstanceProfile(stack, f"{prefix}Profile"),
+    )
+    NeuronSubnet(stack, f"{prefix}Subnet", vpc=vpc, instance_type=KIND)
+    QuotaCheck(stack, f"{prefix}Quota", instance_type=KIND)
+    return synthesize(stack)
+
+
+@pytest.fixture(scope="module")
+def account(start_account: Callable[[Settings], Account]) -> Account:
+    return start_account(Settings(iam="enforced", quotas={ON_DEMAND_TRN: QUOTA_VCPUS}))
+
+
+def test_renamed_and_removed_constructs_leave_nothing(account: Account) -> None:
+    account.deploy(everything(""), STACK)
+    before = account.inventory()
+    for prefix in ("First", "Second", ""):
+        account.deploy(everything(prefix), STACK)
+    assert differences(before, account.inventory()) == []
