@@ -198,9 +198,10 @@ def libraries() -> Libraries:
     sources = document["sources"]
     by_module, by_distribution = dict[str, Rule](), dict[str, Rule]()
     for row in document["library"]:
+        names = [row["name"], *row.get("distributions", [])]
         rule = Rule(
             id=LIBRARY_PREFIX + row["name"],
-            title=f"Library {row['name']}",
+            title=f"Library {', '.join(names)}",
             kind="libraries",
             severity={stack: Severity[row[stack]] for stack in STACKS},
             why=row["why"],
@@ -210,7 +211,7 @@ def libraries() -> Libraries:
             **sources[row["source"]],
         )
         by_module |= dict.fromkeys(row.get("modules", [row["name"].replace("-", "_")]), rule)
-        by_distribution |= dict.fromkeys(map(normalised, [row["name"], *row.get("distributions", [])]), rule)
+        by_distribution |= dict.fromkeys(map(normalised, names), rule)
     neutral = frozenset(map(normalised, " ".join(document["neutral"]["names"]).split()))
     optional = {rule: _optional(rule) for rule in dict.fromkeys(by_distribution.values())}
     return Libraries(by_module=by_module, by_distribution=by_distribution, optional=optional, neutral=neutral)
