@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.core.job_bucket import JOB
-from trainium_core.evidence.bench import MeasuredRun, SidePrices, measured_run, side_record, with_ratios
+from trainium_core.evidence.bench import MeasuredRun, RecoveredJob, SidePrices, measured_run, side_record, with_ratios
 from trainium_core.evidence.bench_file import BenchFile, gate_of, read_bench_file, seeded
 from trainium_core.evidence.fidelity import FidelityError, logits_fidelity, loss_fidelity
 from trainium_core.evidence.imports import Imported
@@ -194,7 +194,7 @@ def test_ratio_of_different_workloads_is_never_a_number(spec: BenchFile) -> None
 AT = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
 
-def test_restarts_of_a_job_that_lost_a_node_are_the_time_to_recover(spec: BenchFile) -> None:
+def test_restart_after_a_lost_node_is_split_into_its_parts(spec: BenchFile) -> None:
     node = NodeProgress(node=0, instance_id="i-0", state="ended", at=None, phases={"source": 4.0, "first_step": 6.0})
     lost = Outcome(result="node-lost", reason="i-1 ended", at=AT + timedelta(seconds=100))
     first = Attempt(number=1, started=AT, instance_ids=(), resume_from=None, nodes=(node,), outcome=lost)
@@ -206,18 +206,25 @@ def test_restarts_of_a_job_that_lost_a_node_are_the_time_to_recover(spec: BenchF
         outcome=Outcome(result="succeeded", reason=""),
     )
     state = JobState(job=JOB, attempts=(first, second), outcome=second.outcome)
-    metrics = record_of(spec, [run_of(spec, 0.5)] * 3, recovered=[state]).metrics
-    found = {name: metric.value for name, metric in metrics.items() if name.startswith("recovery_")}
-    assert found == {
-        "recovery_seconds": 330,
-        "recovery_lost_seconds": 20,
+    job = RecoveredJob(state=state, gone_at=AT + timedelta(seconds=95))
+
+    def metrics(*jobs: RecoveredJob) -> dict[str, Metric]:
+        found = record_of(spec, [run_of(spec, 0.5)] * 3, recovered=jobs).metrics
+        return {name: metric for name, metric in found.items() if name.startswith("recovery_")}
+
+    assert {name: metric.value for name, metric in metrics(job).items()} == {
+        "recovery_seconds": 315,
+        "recovery_lost_seconds": 15,
+        "recovery_detected_seconds": 5,
         "recovery_waited_seconds": 300,
         "recovery_begun_seconds": 10,
     }
-    assert metrics["recovery_seconds"].why_null == "too few for an interval: 1 of at least 3 restarts"
-    assert record_of(spec, [run_of(spec, 0.5)] * 3, recovered=[state] * 3).metrics["recovery_seconds"].low == 330
-    without = record_of(spec, [run_of(spec, 0.5)] * 3).metrics["recovery_seconds"]
-    assert without.why_null == "no job with a restart was named in --recovery"
+    assert metrics(job)["recovery_seconds"].why_null == "too few for an interval: 1 of at least 3 restarts"
+    assert metrics(job, job, job)["recovery_seconds"].low == 315
+    unknown_moment = metrics(RecoveredJob(state=state))
+    assert unknown_moment["recovery_seconds"].why_null == "it is unknown when the node was lost"
+    assert unknown_moment["recovery_lost_seconds"].value == 20
+    assert list(metrics()) == ["recovery_seconds"]
 
 
 def served(spec: BenchFile, tokens: float) -> MeasuredRun:

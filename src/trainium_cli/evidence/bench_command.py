@@ -20,8 +20,8 @@ from trainium_cli.jobs.job_files import download
 from trainium_cli.jobs.job_following import follow_job, show_explanation
 from trainium_cli.jobs.job_options import packed_source
 from trainium_cli.jobs.job_submission import submit
-from trainium_cli.terminal import echo, print_json
-from trainium_core.evidence.bench import MeasuredRun, SidePrices, measured_run, side_record, with_ratios
+from trainium_cli.terminal import echo, print_json, question
+from trainium_core.evidence.bench import MeasuredRun, RecoveredJob, SidePrices, measured_run, side_record, with_ratios
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, bench_jobs, read_bench_file, seeded
 from trainium_core.evidence.fidelity import FidelityError, logits_fidelity, loss_fidelity
 from trainium_core.evidence.imports import Imported, ImportFileError, read_results
@@ -41,16 +41,19 @@ from trainium_core.evidence.record import (
     record_text,
 )
 from trainium_core.evidence.steps import steps_of
-from trainium_core.jobs.engine import JobEngine
+from trainium_core.jobs.engine import JobEngine, check_keys
 from trainium_core.jobs.follow import JobFollower, LogLine
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
+from trainium_core.nodes.aws_termination import AwsNodeTermination
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import ON_DEMAND, PricedItem
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.aws_service import is_aws
+from trainium_runtime.errors import RequestRefusedError
+from trainium_wire.formats import moment
 
 _NO_PRICE_OF_LAB = "the lab's machines have no price"
 
@@ -65,7 +68,7 @@ class _Side:
     invocation: Invocation
     states: list[JobState] = field(default_factory=list[JobState])
     runs: list[MeasuredRun] = field(default_factory=list[MeasuredRun])
-    recovered: list[JobState] = field(default_factory=list[JobState])
+    recovered: list[RecoveredJob] = field(default_factory=list[RecoveredJob])
     fidelity: list[Fidelity] = field(default_factory=list[Fidelity])
     warnings: list[str] = field(default_factory=list[str])
 
@@ -92,7 +95,7 @@ class _Side:
     metavar="SIDE=JOB",
     help="A job of this side that lost a node: its restarts measure the recovery time. Can be repeated.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask before starting billed jobs.")
+@click.option("--yes", is_flag=True, help="Do not ask before starting billed jobs and terminating nodes.")
 @plan_options
 @pass_invocation
 def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str, ...], yes: bool) -> ExitCode:
@@ -102,6 +105,8 @@ def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str
     fixed before the first run: each record contains the file's SHA-256. Each side runs one job per seed. Results of
     finished runs are kept: if the command is interrupted, run it again to continue.
 
+    A side with `recovery = true` runs one more job, of which a node is terminated, after confirmation.
+
     The warm-up ends when graphs are no longer compiled or loaded. A ratio of two sides is shown only if their workloads
     are comparable. Numbers from the embedded AWS and the lab are labelled as lab numbers.
 
@@ -109,8 +114,10 @@ def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str
     """
     spec, requests = _read(file)
     sides = [_side(invocation, one, requests[one.name]) for one in spec.sides]
-    if invocation.as_json and not yes and any(one.engine.bills_jobs for one in sides):
+    if invocation.as_json and not yes and any(one.engine.bills_jobs or one.side.recovery for one in sides):
         raise click.UsageError("--json does not prompt: pass --yes as well")
+    if not yes:
+        _confirm_losses(sides)
     for given in recovered:
         _add_recovered(sides, given)
     journal = _Journal.open(output, spec, file)
@@ -119,6 +126,9 @@ def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str
             for seed in spec.seeds:
                 _measure(side, spec, seed, journal, Path(scratch), yes=yes)
         _compare_losses(sides, spec)
+    for side in sides:
+        if side.side.recovery:
+            _measure_recovery(side, spec, journal, yes=yes)
     records = with_ratios(
         [_record(side, spec) for side in sides],
         {f"{spec.name}-{side.side.name}": side.runs for side in sides},
@@ -139,9 +149,10 @@ def _read(file: Path) -> tuple[BenchFile, Mapping[str, JobRequest]]:
 
 
 def _side(invocation: Invocation, side: BenchSide, request: JobRequest) -> _Side:
-    """Raises what reading a plan raises."""
+    """Raises JobError for a side whose nodes cannot be terminated, and what reading a plan raises."""
     own = replace(invocation, cdk_json=side.plan) if side.plan else invocation
     plan, engine = read_engine(own, request.on, None)
+    check_keys(engine, {"recovery": side.recovery}, {"recovery": f"sides.{side.name}.recovery"})
     return _Side(side=side, plan=plan, engine=engine, invocation=own)
 
 
@@ -155,26 +166,40 @@ def _add_recovered(sides: Sequence[_Side], given: str) -> None:
         state = side.engine.state(job_id, every_node=True)
     if state is None or len(state.attempts) < 2:
         raise CliError(f"{job_id} is not a job of {name} that was restarted.", ExitCode.NOT_READY)
-    side.recovered.append(state)
+    side.recovered.append(RecoveredJob(state=state))
+
+
+def _confirm_losses(sides: Sequence[_Side]) -> None:
+    """Raises click.Abort if the user declines."""
+    clusters = " and of ".join(one.plan.cluster_name for one in sides if one.side.recovery)
+    if clusters:
+        text = f"After the runs, a node of {clusters} is terminated while one more job runs. Continue?"
+        click.confirm(question(text), abort=True)
 
 
 @dataclass
 class _Journal:
-    """Which job ran which seed, so that an interrupted command continues. Also proves that the gates came first."""
+    """Which job ran which seed, so that an interrupted command continues. Also proves that the gates came first.
+
+    Attributes:
+        lost: When a node of a job was terminated, by the job's ID.
+    """
 
     path: Path
     digest: str
     jobs: dict[str, str]
+    lost: dict[str, str]
 
     @classmethod
     def open(cls, output: Path, spec: BenchFile, file: Path) -> "_Journal":
         output.mkdir(parents=True, exist_ok=True)
         path = output / f"{spec.name}.runs"
-        found = cls(path, spec.source.sha256, {})
+        found = cls(path, spec.source.sha256, {}, {})
         if path.exists():
             try:
                 content = json.loads(path.read_text(encoding="utf-8"))
                 found.jobs = {str(name): str(job) for name, job in content["jobs"].items()}
+                found.lost = {str(job): str(at) for job, at in content["lost"].items()}
                 earlier = content["sha256"]
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise CliError(f"{path} is not a list of runs: {error!r}.", ExitCode.BAD_INPUT) from error
@@ -185,8 +210,39 @@ class _Journal:
         return found
 
     def write(self) -> None:
-        content = {"sha256": self.digest, "jobs": self.jobs}
+        content = {"sha256": self.digest, "jobs": self.jobs, "lost": self.lost}
         self.path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+@dataclass
+class _Loss:
+    """Terminates the last node of a job in its first attempt, when half of its steps are done."""
+
+    side: _Side
+    spec: BenchFile
+    journal: _Journal
+
+    def after_line(self, job_id: str, line: LogLine) -> None:
+        """Raises CliError if the node is not terminated."""
+        if job_id in self.journal.lost or line.attempt > 1:
+            return
+        steps = steps_of([line])
+        if not steps or 2 * steps[0].number < self.spec.warmup_steps + self.spec.steps:
+            return
+        state = self.side.engine.state(job_id)
+        if state is None or state.is_over or len(state.attempts) != 1:
+            return
+        node = state.attempts[0].instance_ids[-1]
+        nodes = AwsNodeTermination(self.side.plan.region, clients=self.side.invocation.clients)
+        try:
+            at = nodes.terminate(node)
+        except RequestRefusedError as error:
+            raise CliError(
+                f"{job_id} keeps running. Its node {node} is not terminated: {error}", ExitCode.NOT_READY
+            ) from error
+        self.journal.lost[job_id] = f"{at:%Y-%m-%dT%H:%M:%SZ}"
+        self.journal.write()
+        echo(f"Terminated {node} of {job_id}.", err=True)
 
 
 def _measure(side: _Side, spec: BenchFile, seed: int, journal: _Journal, scratch: Path, *, yes: bool) -> None:
@@ -215,7 +271,7 @@ def _earlier(side: _Side, job_id: str | None) -> JobState | None:
     return state if state.is_over else _followed(side, job_id)
 
 
-def _started(side: _Side, seed: int, journal: _Journal, key: str, *, yes: bool) -> JobState:
+def _started(side: _Side, seed: int, journal: _Journal, key: str, *, yes: bool, loss: _Loss | None = None) -> JobState:
     request = job_request(seeded(read_job_file(side.side.job), seed))
     with asking(side.invocation, side.plan, "Packing the source ..."):
         job = side.engine.prepare(request, packed_source(request), datetime.now(UTC))
@@ -223,12 +279,39 @@ def _started(side: _Side, seed: int, journal: _Journal, key: str, *, yes: bool) 
     journal.jobs[key] = job.job_id
     journal.write()
     echo(f"Started {job.job_id}: {side.side.name}, seed {seed}.", err=True)
-    return _followed(side, job.job_id)
+    return _followed(side, job.job_id, loss)
 
 
-def _followed(side: _Side, job_id: str) -> JobState:
+def _measure_recovery(side: _Side, spec: BenchFile, journal: _Journal, *, yes: bool) -> None:
+    """One more job, of which a node is terminated. Raises CliError if it fails, or loses no node."""
+    key = f"{side.side.name} recovery"
+    job_id = journal.jobs.get(key)
+    state = None
+    if job_id is not None:
+        with asking(side.invocation, side.plan, "Asking AWS for the job that lost a node ..."):
+            state = side.engine.state(job_id, every_node=True)
+    if state is None or (state.is_over and not _has_recovered(state, journal)):
+        state = _started(side, spec.seeds[-1], journal, key, yes=yes, loss=_Loss(side, spec, journal))
+    elif not state.is_over:
+        state = _followed(side, state.job.id, _Loss(side, spec, journal))
+    if not _has_recovered(state, journal):
+        message = f"{state.job.id} did not lose the node that was to be terminated: run the command again to repeat it."
+        raise CliError(message, ExitCode.NOT_READY)
+    side.recovered.append(RecoveredJob(state=state, gone_at=moment(journal.lost[state.job.id])))
+
+
+def _has_recovered(state: JobState, journal: _Journal) -> bool:
+    return state.job.id in journal.lost and len(state.attempts) > 1 and bool(state.outcome and state.outcome.is_success)
+
+
+def _followed(side: _Side, job_id: str, loss: _Loss | None = None) -> JobState:
     """Raises CliError for a job that fails, or whose end is unknown."""
-    state = follow_job(JobFollower(job_id, side.engine), quiet=True)
+
+    def after_line(line: LogLine) -> None:
+        if loss is not None:
+            loss.after_line(job_id, line)
+
+    state = follow_job(JobFollower(job_id, side.engine), quiet=True, after_line=after_line)
     if state is None:
         raise CliError(f"The state of {job_id} is unknown. Run the command again to continue.", ExitCode.UNKNOWN)
     state = side.engine.state(job_id, every_node=True) or state

@@ -1,5 +1,7 @@
 """Follows a job on the terminal."""
 
+from collections.abc import Callable
+
 import click
 
 from trainium_cli.exit_codes import ExitCode
@@ -15,12 +17,18 @@ from trainium_wire.job import RESULTS_LOST
 
 
 def follow_job(
-    follower: JobFollower, *, quiet: bool, to_the_end: bool = True, when_interrupted: str = ""
+    follower: JobFollower,
+    *,
+    quiet: bool,
+    to_the_end: bool = True,
+    when_interrupted: str = "",
+    after_line: Callable[[LogLine], None] = lambda _line: None,
 ) -> JobState | None:
     """Show lines and states until the job ends; None if AWS stops answering. Ctrl-C ends the command.
 
     Args:
         quiet: Print to standard error, which leaves standard output to JSON.
+        after_line: Called with each line.
         when_interrupted: Message for Ctrl-C. Default: that the job keeps running.
     """
     last, seconds = None, 0.0
@@ -28,6 +36,7 @@ def follow_job(
         for event in follower.events(to_the_end=to_the_end):
             if isinstance(event, LogLine):
                 echo(log_text(event), err=quiet)
+                after_line(event)
             else:
                 last = event
                 # A node's clock determines the end, this machine's clock the time before: durations never decrease.

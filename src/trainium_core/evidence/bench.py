@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from statistics import fmean
 
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, gate_of
@@ -25,7 +26,7 @@ from trainium_core.evidence.record import (
 from trainium_core.evidence.statistics import FEWEST_RUNS, mean_of_runs, percentile, ratio_of_runs
 from trainium_core.evidence.steps import NO_SECONDS, NO_TOKENS, Step, counted, warmup_rule
 from trainium_core.jobs.progress import JobState
-from trainium_core.jobs.record import graphs_of, restarts_of
+from trainium_core.jobs.record import graphs_of, restarts_of, seconds_between
 
 TOKENS_PER_SECOND, STEPS_PER_SECOND = "tokens_per_second", "steps_per_second"
 USD_PAID, USD_LIST = "usd_per_million_tokens_paid", "usd_per_million_tokens_list"
@@ -46,6 +47,14 @@ class MeasuredRun:
     rates: Mapping[str, float] = field(default_factory=dict[str, float])
     imported: tuple[Imported, ...] = ()
     why_no_rates: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecoveredJob:
+    """A job that lost a node. gone_at: when its node was terminated, in the first attempt. None: unknown."""
+
+    state: JobState
+    gone_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +157,7 @@ def side_record(
     command: str,
     made: str,
     tool: Tool,
-    recovered: Sequence[JobState] = (),
+    recovered: Sequence[RecoveredJob] = (),
     fidelity: tuple[Fidelity, ...] = (),
     warnings: tuple[str, ...] = (),
 ) -> Record:
@@ -225,28 +234,50 @@ def _costs(rate: str, runs: Sequence[MeasuredRun], prices: SidePrices, why: str)
             yield name, metric if metric.value is None else known
 
 
-def _recovery(jobs: Sequence[JobState]) -> Iterator[tuple[str, Metric]]:
+_RECOVERY_PARTS = ("detected", "waited", "begun")
+"""The parts of the time from the loss of a node to the first step after it."""
+
+
+def _recovery(jobs: Sequence[RecoveredJob]) -> Iterator[tuple[str, Metric]]:
     """What the restarts of jobs that lost a node took, in all and by part."""
-    restarts = [restart for state in jobs for restart in restarts_of(state)]
+    restarts = [restart for job in jobs for restart in _restarts(job)]
     if not restarts:
-        yield "recovery_seconds", unknown("s", "no job with a restart was named in --recovery")
+        yield "recovery_seconds", unknown("s", "the side has no `recovery = true`, and --recovery names no job of it")
         return
-    parts = {
-        "recovery_seconds": [one.seconds for one in restarts],
-        "recovery_lost_seconds": [one.lost for one in restarts],
-        "recovery_waited_seconds": [one.waited for one in restarts],
-        "recovery_begun_seconds": [one.begun for one in restarts],
-    }
-    for name, seconds in parts.items():
-        known = [one for one in seconds if one is not None]
+    for name in (
+        "recovery_seconds",
+        "recovery_lost_seconds",
+        *(f"recovery_{part}_seconds" for part in _RECOVERY_PARTS),
+    ):
+        known = [one[name] for one in restarts if name in one]
         n = len(restarts)
         if len(known) < n:
-            yield name, unknown("s", "the job's record does not have it", n=n)
+            is_of_moment = name in ("recovery_seconds", "recovery_detected_seconds")
+            why = "it is unknown when the node was lost" if is_of_moment else "the job's record does not have it"
+            yield name, unknown("s", why, n=n)
         elif n < FEWEST_RUNS:
             why = f"too few for an interval: {n} of at least {FEWEST_RUNS} restarts"
             yield name, Metric(value=fmean(known), unit="s", n=n, origin=MEASURED, method="mean", why_null=why)
         else:
             yield name, mean_of_runs(known, "s")
+
+
+def _restarts(job: RecoveredJob) -> Iterator[Mapping[str, float]]:
+    """The known durations of each restart, by metric; of the first restart alone if its moment is known."""
+    restarts = list(restarts_of(job.state))
+    for one in restarts if job.gone_at is None else restarts[:1]:
+        detected = None
+        if job.gone_at is not None and (outcome := job.state.attempts[0].outcome):
+            detected = seconds_between(job.gone_at, outcome.at)
+        parts = {"detected": detected, "waited": one.waited, "begun": one.begun}
+        known = {part: seconds for part, seconds in parts.items() if seconds is not None}
+        found = {f"recovery_{part}_seconds": seconds for part, seconds in known.items()}
+        if one.lost is not None:
+            # Work after the loss is not lost with the node, but part of its detection.
+            found["recovery_lost_seconds"] = max(0.0, one.lost - (detected or 0))
+        if len(known) == len(parts):
+            found["recovery_seconds"] = sum(known.values())
+        yield found
 
 
 def _imported(runs: Sequence[MeasuredRun]) -> Iterator[tuple[str, Metric]]:

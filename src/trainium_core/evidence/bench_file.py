@@ -13,7 +13,7 @@ from trainium_core.evidence.toml_file import TomlFileError, TomlReader, parse_to
 from trainium_core.jobs.request import JobRequest, job_request, read_job_file
 
 _KEYS = ("name", "steps", "warmup_steps", "seeds", "workload", "sides", "gates", "fidelity")
-_SIDE_KEYS = ("job", "plan", "tuned", "parallelism", "accelerators_used", "results")
+_SIDE_KEYS = ("job", "plan", "tuned", "parallelism", "accelerators_used", "results", "recovery")
 _FIDELITY_KEYS = ("reference", "loss_limit", "logits", "fp32", "bf16", "logits_limit")
 _WORKLOAD_KEYS = tuple(
     one.name
@@ -37,6 +37,7 @@ class BenchSide:
         plan: The cdk.json of its cluster. None: that of the command.
         used: How many accelerators the job uses. None: all of its nodes if torchrun starts it.
         results: Files in the outputs of each job that other tools wrote.
+        recovery: Whether one more job runs, of which a node is terminated.
     """
 
     name: str
@@ -46,6 +47,7 @@ class BenchSide:
     parallelism: str | None = None
     used: int | None = None
     results: tuple[str, ...] = ()
+    recovery: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,9 +166,6 @@ class _Reading(TomlReader):
         job = self._path(table, "job", place)
         if job is None and "job" not in table:
             self.problems.append(f"{place}job is missing: it names the job file of the side")
-        tuned = table.get("tuned")
-        if tuned is not None and not isinstance(tuned, bool):
-            self.problems.append(f"{place}tuned is {tuned!r}; write true or false")
         results = table.get("results", [])
         if not isinstance(results, list) or not all(isinstance(one, str) for one in cast("list[Any]", results)):
             self.problems.append(f"{place}results is {results!r}; it must be a list of paths in the job's outputs")
@@ -175,10 +174,11 @@ class _Reading(TomlReader):
             name=name,
             job=job or self._folder,
             plan=self._path(table, "plan", place),
-            tuned=tuned if isinstance(tuned, bool) else None,
+            tuned=self._yes_no(table, "tuned", place),
             parallelism=self._text(table, "parallelism", place, needed=False),
             used=self._whole(table, "accelerators_used", place, least=0),
             results=tuple(cast("list[str]", results)),
+            recovery=self._yes_no(table, "recovery", place) or False,
         )
 
     def _fidelity(self, document: Mapping[str, Any], sides: Sequence[str]) -> FidelityFile | None:
@@ -204,6 +204,13 @@ class _Reading(TomlReader):
             bf16=self._path(table, "bf16", "fidelity."),
             **limits,
         )
+
+    def _yes_no(self, table: Mapping[str, Any], key: str, place: str) -> bool | None:
+        value = table.get(key)
+        if value is None or isinstance(value, bool):
+            return value
+        self.problems.append(f"{place}{key} is {value!r}; write true or false")
+        return None
 
     def _limit(self, value: Any, place: str) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
@@ -246,7 +253,7 @@ class _Reading(TomlReader):
 def bench_jobs(file: BenchFile) -> dict[str, JobRequest]:
     """The request of each side, by its name, for the seed 0.
 
-    Raises TomlFileError for jobs whose times are not to be used, and JobError for mistakes in a job file.
+    Raises TomlFileError for jobs that cannot be measured, and JobError for mistakes in a job file.
     """
     requests = {side.name: job_request(seeded(read_job_file(side.job), 0)) for side in file.sides}
     problems = [
@@ -254,6 +261,11 @@ def bench_jobs(file: BenchFile) -> dict[str, JobRequest]:
         for side in file.sides
         for key in _NOT_TIMED
         if getattr(requests[side.name], key)
+    ]
+    problems += [
+        f"sides.{side.name}.recovery is true, and {side.job.name} has retries = 0; it must be 1 or more"
+        for side in file.sides
+        if side.recovery and not requests[side.name].retries
     ]
     if problems:
         raise TomlFileError(problems)

@@ -4,11 +4,14 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
 
 from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
+from tests.core.job_bucket import NOON, REGION
 from trainium_cli.evidence import bench_command
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.evidence.record import Record, read_record
@@ -182,6 +185,95 @@ def test_recovery_is_read_from_the_job_that_is_named(cluster: Cluster) -> None:
     ended = run("bench", *TWO, "--recovery", f"trainium={restarted(cluster)}", "bench.toml")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert record().metrics["recovery_begun_seconds"].value == 3
+
+
+RECOVERY = FILE.replace("tuned = true", "tuned = true\nrecovery = true")
+
+
+def client(service: str) -> Any:
+    return boto3.client(service, REGION)
+
+
+@pytest.fixture
+def node(cluster: Cluster, jobs: list[Job]) -> str:
+    """An instance of EC2 that the fourth job runs on; the job restarts without it once it is terminated."""
+    ec2 = client("ec2")
+    image: str = ec2.describe_images()["Images"][0]["ImageId"]
+    instance: str = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"][0]["InstanceId"]
+    state = {"steps": 0, "over": False}
+
+    def work_or_lose() -> None:
+        current = cluster.jobs.current()
+        assert current is not None
+        if len(jobs) < 3 or current.job.id == jobs[2].id:
+            work(cluster, jobs)
+            return
+        writes = replace(cluster.writes, job=current.job)
+        if current.job.id != jobs[-1].id:
+            jobs.append(current.job)
+            nodes = [{"instance_id": one, "address": "10.0.0.1"} for one in ("i-0aaaaaaaaaaaaaaaa", instance)]
+            writes.put("attempts/1/start.json", {"attempt": 1, "at": NOON, "nodes": nodes})
+            writes.node(0, "running", phases={"source": 1, "first_step": 1})
+        state["steps"] += 1
+        found: str = ec2.describe_instances(InstanceIds=[instance])["Reservations"][0]["Instances"][0]["State"]["Name"]
+        if found == "running":
+            assert state["steps"] < 9, "the node was not terminated"
+            writes.log(state["steps"], f"[rank 0] TRN step={state['steps']} loss=1 tokens=100 seconds=0.5\n")
+            return
+        if state["over"]:
+            return
+        assert state["steps"] == 3, "half of the 4 steps with the warm-up were done"
+        state["over"] = True
+        writes.end_attempt("node-lost", at="2100-01-01T00:00:00Z")
+        writes.start(2, at="2100-01-01T00:01:00Z")
+        writes.node(0, "ended", attempt=2, phases={"source": 1, "first_step": 2})
+        writes.end_attempt("succeeded", attempt=2, at="2100-01-01T00:02:00Z")
+        writes.end("succeeded", at="2100-01-01T00:02:00Z")
+
+    cluster.while_paused = work_or_lose
+    return instance
+
+
+def test_recovery_is_measured_with_a_terminated_node(jobs: list[Job], node: str) -> None:
+    Path("bench.toml").write_text(RECOVERY)
+    ended = run("bench", *TWO, "--yes", "bench.toml")
+    assert ended.exit_code == ExitCode.OK, ended.output
+    assert f"Terminated {node} of {jobs[3].id}." in ended.stderr
+    metrics = record().metrics
+    assert metrics["recovery_waited_seconds"].value == 60
+    assert metrics["recovery_begun_seconds"].value == 3
+    detected = metrics["recovery_detected_seconds"].value
+    assert detected is not None
+    assert metrics["recovery_seconds"].value == detected + 63
+    assert len(record().runs) == 3
+    assert run("bench", *TWO, "--yes", "bench.toml").exit_code == ExitCode.OK
+    assert len(jobs) == 4
+
+
+def test_node_is_not_terminated_without_confirmation(jobs: list[Job]) -> None:
+    Path("bench.toml").write_text(RECOVERY)
+    ended = run("bench", *TWO, "bench.toml", stdin="n\n")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "a node of trn-pilot is terminated" in " ".join(ended.output.split())
+    assert jobs == []
+
+
+@pytest.mark.parametrize(
+    ("job", "options", "says"),
+    [
+        ("retries = 0\n", (), "sides.trainium.recovery is true, and job.toml has retries = 0"),
+        ('on = "slurm"\n', ("-c", "trn:stacks=pcs"), "end a node of a job in the EC2 console"),
+        ('on = "sagemaker"\n', ("-c", "trn:stacks=sagemaker"), "SageMaker does not start a job again"),
+    ],
+)
+def test_recovery_that_cannot_be_measured_is_refused(
+    jobs: list[Job], job: str, options: tuple[str, ...], says: str
+) -> None:
+    Path("bench.toml").write_text(RECOVERY)
+    Path("job.toml").write_text(JOB_FILE + job)
+    ended = run("bench", *TWO, *options, "--yes", "bench.toml")
+    assert (ended.exit_code, jobs) == (ExitCode.BAD_INPUT, [])
+    assert says in " ".join(ended.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ class SageMakerJobs(AwsService):
         "profile_device": "leave it out, and set NEURON_RT_INSPECT_DEVICE_PROFILE in the environment",
         "queue": "leave it out: SageMaker starts each training job on separate instances",
         "priority": "leave it out: SageMaker starts each training job on separate instances",
+        "recovery": "leave it out: SageMaker does not start a job again after the loss of an instance",
         "wake": _OF_NODES,
         "precompile": _OF_NODES,
     }
