@@ -12,7 +12,7 @@ import pytest
 from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
 from tests.core.job_bucket import NOON, REGION
-from trainium_cli.evidence import bench_command
+from trainium_cli.evidence import bench_runs
 from trainium_cli.exit_codes import ExitCode
 from trainium_core.evidence.record import Record, read_record
 from trainium_wire.job import Job
@@ -77,7 +77,7 @@ def distinct_job_ids(monkeypatch: pytest.MonkeyPatch) -> None:
             cls.seconds += 1
             return cls(2026, 11, 24, 12, tzinfo=UTC) + timedelta(seconds=cls.seconds)
 
-    monkeypatch.setattr(bench_command, "datetime", Clock)
+    monkeypatch.setattr(bench_runs, "datetime", Clock)
 
 
 def test_three_jobs_with_their_seeds_give_a_record(jobs: list[Job]) -> None:
@@ -99,7 +99,7 @@ def not_aws(_endpoint: str) -> bool:
 
 @pytest.mark.usefixtures("jobs")
 def test_numbers_of_an_emulator_are_the_labs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_command, "is_aws", not_aws)
+    monkeypatch.setattr(bench_runs, "is_aws", not_aws)
     assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.OK
     found = record()
     assert (found.side, found.hardware.type, found.hardware.usd_hour) == ("lab", "lab:trn1.32xlarge", None)
