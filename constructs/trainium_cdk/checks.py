@@ -43,7 +43,8 @@ def check(construct: IConstruct, *problems: Iterable[Problem]) -> None:
 def form(setting: str, value: Any, *, field: str | None = None) -> Iterable[Problem]:
     """What is wrong with the form of a value. Values that are not known yet and None are accepted.
 
-    field: name of the parameter. Default: the setting.
+    Args:
+        field: Name of the parameter. Default: the setting.
     """
     return () if value is None or is_token(value) or is_pending(value) else form_problems(setting, value, field=field)
 
@@ -84,7 +85,8 @@ def check_known(construct: IConstruct, parameter: str, value: Any, *, why: str) 
 def check_same_region(construct: IConstruct, parameter: str, value: Any, *, what: str) -> None:
     """Raise PropsError if a resource is in another region than the construct and both regions are known.
 
-    what: the resource and its use, such as `a VPC`.
+    Args:
+        what: The resource and its use, such as `a VPC`.
     """
     _check_same(construct, parameter, value, Stack.of(construct).region, where="region", what=what)
 

@@ -23,10 +23,13 @@ class TrainiumCluster(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan, sleep: SleepSwitch | None = None) -> None:
         """
-        plan: describes the cluster.
-        sleep: the switch that `trn sleep` and `trn wake` set. Default: the cluster is always awake.
+        Args:
+            plan: Describes the cluster.
+            sleep: The switch that `trn sleep` and `trn wake` set. Default: the cluster is always awake.
 
-        Raises PropsError if the switch is in another stack, and PlanError if the plan is for another region.
+        Raises:
+            PropsError: The switch is in another stack.
+            PlanError: The plan is for another region.
         """
         super().__init__(scope, construct_id)
         check_sleep(self, sleep)

@@ -60,8 +60,9 @@ def plan_network(
 ) -> ClusterNetwork:
     """The VPC and subnet of trn:vpc_id, by default new ones. While the cluster sleeps they have no paid egress.
 
-    any_bucket: whether nodes reach all buckets, and not only those of the account and of the plan.
-    endpoint_services: as of ClusterNetwork.
+    Args:
+        any_bucket: Whether nodes reach all buckets, and not only those of the account and of the plan.
+        endpoint_services: Like the parameter of ClusterNetwork.
     """
     wanted = plan.network
     if wanted.vpc_id is not None and wanted.subnet_id is not None:

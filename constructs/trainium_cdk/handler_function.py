@@ -50,8 +50,10 @@ class HandlerFunction(Construct):
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """
-        handler: a module of trainium_runtime.handlers with a function `handle`. timeout_minutes: at most 15.
-        environment: variables of the function. Default: none.
+        Args:
+            handler: A module of trainium_runtime.handlers with a function `handle`.
+            timeout_minutes: At most 15.
+            environment: Variables of the function. Default: none.
         """
         super().__init__(scope, construct_id)
         self._stack, self._timeout_minutes = Stack.of(self), timeout_minutes
@@ -117,8 +119,9 @@ class HandlerFunction(Construct):
     ) -> CustomResource:
         """Add a custom resource that this function implements. It is created after the function and deleted before it.
 
-        timeout_minutes: how long CloudFormation waits for a response. Default: the longest time of the function with
-        Lambda's two retries, instead of CloudFormation's hour.
+        Args:
+            timeout_minutes: How long CloudFormation waits for a response. Default: the longest time of the function
+                with Lambda's two retries, instead of CloudFormation's hour.
         """
         waits = timeout_minutes or min(_ATTEMPTS * self._timeout_minutes + _RETRY_MINUTES, _LONGEST_SERVICE_TIMEOUT)
         made = CustomResource(

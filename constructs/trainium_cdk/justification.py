@@ -37,8 +37,10 @@ def justify_wildcard(construct: IConstruct, resource: str, reason: str) -> None:
 def justify_wildcards(construct: IConstruct, wildcards: Mapping[str, str], *, of: IConstruct | None = None) -> None:
     """Acknowledge wildcard resources in the construct's policies, such as the objects under a prefix.
 
-    wildcards: a reason for each resource. of: the construct that owns the resources. If it is in another stack, the CDK
-    chooses its name at the end of the synthesis.
+    Args:
+        wildcards: A reason for each resource.
+        of: The construct that owns the resources. If it is in another stack, the CDK chooses its name at the end of the
+            synthesis.
     """
     found = _Wildcards(construct, wildcards)
     if of is not None and Stack.of(of) is not Stack.of(construct):

@@ -18,7 +18,9 @@ def service_role(
 ) -> iam.IRole:
     """A role without permissions that only the service, such as `lambda.amazonaws.com`, can assume.
 
-    conditions: of the trust policy. Default: none. path: of the role in IAM. Default: /.
+    Args:
+        conditions: Conditions of the trust policy. Default: none.
+        path: Path of the role in IAM. Default: /.
     """
     # In the generated classes some parameters have other names than in the interfaces.
     principal = _principal(service) if conditions is None else iam.ServicePrincipal(service, conditions=conditions)

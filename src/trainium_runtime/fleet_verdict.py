@@ -29,7 +29,7 @@ _QUOTA = re.compile(r"vCPU ?Limit|instance limit|Spot ?Instance ?Count", re.IGNO
 # hours.
 _NEEDED_PROCESSES = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")
 
-_NONE = "no nodes, as wanted"
+_NONE = "no nodes, as planned"
 _PROVEN = "nodes proven"
 _NAMED = 5  # nodes, or sentences, in a reason, because CloudFormation accepts 4,096 bytes
 
@@ -112,7 +112,7 @@ def fleet_verdict(view: FleetView) -> FleetVerdict:
     """Judge a fleet."""
     launched = len(set(view.instances))
     if view.nodes == 0:
-        summary = f"no nodes wanted, {launched} still there"
+        summary = f"no nodes are planned; {launched} still exist"
         return FleetVerdict(state="waiting", reason=summary) if launched else FleetVerdict(state="ready", reason=_NONE)
     if not view.replacement.is_over:
         return FleetVerdict(state="waiting", reason=view.replacement.sentence)
@@ -158,7 +158,7 @@ def _pending(view: FleetView) -> Iterator[str]:
         yield f"no record yet from {_listed(view.silent)}"
     launched = len(set(view.instances))
     if launched > view.nodes:
-        yield f"{launched - view.nodes} more than wanted are still there"
+        yield f"{launched - view.nodes} more than planned still exist"
     if launched == view.nodes == len(view.in_state("proven")) and (unconnected := _unconnected(view)):
         yield f"has not reached the others yet: {_listed(unconnected)}"
     if view.failed_launches and launched < view.nodes:

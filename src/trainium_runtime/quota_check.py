@@ -97,5 +97,5 @@ def _fix(state: QuotaState) -> str:
     if state.nodes_that_fit:
         ways.append(f"set trn:nodes to {state.nodes_that_fit}")
     if state.use.reserved:
-        ways.append("launch into what is reserved with trn:capacity=reservation")
+        ways.append("launch into the reservation with trn:capacity=reservation")
     return "; or ".join(ways)

@@ -58,7 +58,7 @@ def _current(usage: NodeUsage | None, now: datetime) -> NodeUsage:
         return NodeUsage(state="unknown", at=now, detail="has not reported whether it is in use")
     known_for = timedelta(minutes=facts()["pilot"]["minutes_of_usage"])
     if abs(now - usage.at) > known_for:
-        return NodeUsage(state="unknown", at=now, detail=f"wrote last at {utc_text(_minute(usage.at))} of its use")
+        return NodeUsage(state="unknown", at=now, detail=f"last reported its use at {utc_text(_minute(usage.at))}")
     return usage
 
 

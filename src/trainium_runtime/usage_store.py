@@ -50,7 +50,7 @@ def _last_job(s3: Any, bucket: str) -> LastJob | None:
         return None
     spec = json.loads(found["Body"].read())
     if not isinstance(spec, dict) or "id" not in spec:
-        raise ValueError(f"{CURRENT_JOB_KEY} is no job")
+        raise ValueError(f"{CURRENT_JOB_KEY} is not a job")
     end = _get(s3, bucket, job_keys(str(spec["id"])).end)
     return LastJob(job_id=str(spec["id"]), ended=end["LastModified"] if end else None)
 

@@ -18,7 +18,7 @@ RELEASE_PREFIX = "neuronx-cc-"
 """Prefix of every release's name."""
 
 SUFFIX = ".tar"
-"""Suffix of an entry's object, after the stack's name of the entry."""
+"""Suffix of an entry's object, after the name that the stack gave the entry."""
 
 DIGEST = "sha256"
 """Name of the object metadata with the SHA-256 of the content, in hexadecimal."""
@@ -87,7 +87,7 @@ class EntryKey(NamedTuple):
 
 
 def native_folders(folder: str) -> dict[str, str]:
-    """What makes native PyTorch compile into a folder, and lock there."""
+    """The variables that make native PyTorch compile into a folder, and lock there."""
     return {NATIVE_FOLDER: folder, NATIVE_LOCAL_FOLDER: f"{folder}/.local"}
 
 
@@ -102,11 +102,11 @@ def place_of(
     release = RELEASE_PREFIX + compiler.strip().replace("+", "-")
     generation = re.match(r"(trn|inf)[0-9]+", instance_type)
     if not compiler.strip() or not _PART.fullmatch(release):
-        raise ValueError(f"{compiler!r} is no version of the Neuron compiler")
+        raise ValueError(f"{compiler!r} is not a version of the Neuron compiler")
     if not generation:
-        raise ValueError(f"{instance_type!r} is no instance type of Trainium or Inferentia")
+        raise ValueError(f"{instance_type!r} is not an instance type of Trainium or Inferentia")
     if stack not in STACKS:
-        raise ValueError(f"{stack!r} is no stack with a compile cache: {', '.join(STACKS)}")
+        raise ValueError(f"{stack!r} is not a stack with a compile cache; allowed: {', '.join(STACKS)}")
     named = stack in FLAGS_IN_KEY or not compiler_flags.split()
     flags = "" if named else hashlib.sha256(" ".join(compiler_flags.split()).encode()).hexdigest()[:12]
     return Place(release, generation[0], lnc, stack, world_size, flags)

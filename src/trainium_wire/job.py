@@ -111,7 +111,7 @@ class Job:
     def from_record(cls, raw: Mapping[str, Any]) -> Job:
         """Like `from_json`. None and unknown fields are ignored."""
         if raw["format"] not in (FORMAT, FORMAT_WITH_DATA):
-            raise ValueError("it is of another version of trainium-cdk")
+            raise ValueError("it was written by another version of trainium-cdk")
         known = {one.name for one in fields(cls)}
         given = {name: value for name, value in raw.items() if name in known and value is not None}
         for name, value in given.items():

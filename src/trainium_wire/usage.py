@@ -43,7 +43,7 @@ class NodeUsage:
             at = datetime.fromisoformat(raw["at"].replace("Z", "+00:00"))
             idle = timedelta(seconds=float(raw["idle_seconds"]))
             if at.tzinfo is None or not timedelta() <= idle <= _LONGEST_IDLE or at.year < _EARLIEST:
-                raise ValueError(f"not a moment and a duration: {at} and {idle}")
+                raise ValueError(f"not a time and a duration: {at} and {idle}")
             return cls(
                 state=raw["state"],
                 at=at,
@@ -51,4 +51,4 @@ class NodeUsage:
                 detail=one_line(str(raw.get("detail", "")), _LONGEST_DETAIL),
             )
         except (KeyError, TypeError, AttributeError, OverflowError, json.JSONDecodeError) as error:
-            raise ValueError(f"not the use of a node: {error!r}") from error
+            raise ValueError(f"not a usage report: {error!r}") from error

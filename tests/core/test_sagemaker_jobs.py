@@ -265,7 +265,7 @@ def test_interruption_begins_another_attempt() -> None:
 
 
 def test_missing_or_unsuitable_stack_is_refused(jobs: SageMakerJobs, package: SourcePackage) -> None:
-    with pytest.raises(NoStackError, match="There is no stack SageMakerTrainingStack"):
+    with pytest.raises(NoStackError, match="Stack SageMakerTrainingStack does not exist"):
         prepared(jobs, package)
     deploy({"RoleArn": ROLE})
     with pytest.raises(JobError, match="it lacks SourceUrl, OutputUrl"):

@@ -193,7 +193,7 @@ def test_capacity_block_is_followed_automatically(start_account: Callable[[Setti
     pilot = a_pilot(account, clock, **settings)
     assert pilot.nodes == 0
     assert outputs(account.cluster())["Fleet"] == (
-        f"no nodes, as wanted: Capacity Block {name} begins at {utc_text(begins)}; the nodes launch then"
+        f"no nodes, as planned: Capacity Block {name} begins at {utc_text(begins)}; the nodes launch then"
     )
     clock.forward_to(begins - timedelta(minutes=1))
     assert pilot.nodes == 0

@@ -130,7 +130,7 @@ def test_suspended_processes_are_reported_while_waiting() -> None:
 def test_more_nodes_than_wanted_are_not_ready() -> None:
     verdict = judge(1, ["a", "b"], [record("a"), record("b")])
     assert verdict.state == "waiting"
-    assert "1 more than wanted are still there" in verdict.reason
+    assert "1 more than planned still exist" in verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def test_fleet_is_ready_only_with_exactly_the_wanted_nodes_proven(
 
 def test_scale_to_zero_waits_for_the_last_node() -> None:
     failed = record("a", "failed", "15 of 16 Neuron devices")
-    assert judge(0, ["a"], [failed]) == FleetVerdict(state="waiting", reason="no nodes wanted, 1 still there")
-    assert judge(0, [], [failed]) == FleetVerdict(state="ready", reason="no nodes, as wanted")
+    assert judge(0, ["a"], [failed]) == FleetVerdict(state="waiting", reason="no nodes are planned; 1 still exist")
+    assert judge(0, [], [failed]) == FleetVerdict(state="ready", reason="no nodes, as planned")
 
 
 def test_single_node_needs_no_membership() -> None:

@@ -69,7 +69,7 @@ def test_unused_reservation_counts_and_can_be_launched_into() -> None:
     answer = checked(FakeQuotas(reserved=128))
     assert answer.outcome == "fail"
     assert "(128 are reserved and unused)" in answer.found
-    assert answer.fix.endswith("launch into what is reserved with trn:capacity=reservation")
+    assert answer.fix.endswith("launch into the reservation with trn:capacity=reservation")
 
 
 def test_usage_only_in_the_metric_of_aws_counts() -> None:

@@ -33,8 +33,8 @@ def test_cluster_is_idle_since_its_last_node_is() -> None:
         (NodeUsage(state="in-use", at=NOON, detail="python (7)"), "in-use", "i-2: python (7)"),
         (NodeUsage(state="unknown", at=NOON, detail="no driver"), "unknown", "i-2: no driver"),
         (None, "unknown", "i-2: has not reported whether it is in use"),
-        (idle(90, written=16), "unknown", "i-2: wrote last at 2026-11-21T11:44Z of its use"),
-        (idle(90, written=-16), "unknown", "i-2: wrote last at 2026-11-21T12:16Z of its use"),
+        (idle(90, written=16), "unknown", "i-2: last reported its use at 2026-11-21T11:44Z"),
+        (idle(90, written=-16), "unknown", "i-2: last reported its use at 2026-11-21T12:16Z"),
     ],
     ids=["used", "unknown", "silent", "old", "from the future"],
 )

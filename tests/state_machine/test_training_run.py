@@ -143,7 +143,7 @@ def test_throttled_call_is_retried_under_the_same_name() -> None:
 def test_job_started_without_a_response_is_not_reported_as_failed() -> None:
     execution = run(THROTTLED, Refused("SageMaker.ResourceInUseException", "the name is in use"))
     assert execution.status == "FAILED"
-    assert "it may have been started without an answer, and be billed until it ends" in execution.reports[0]
+    assert "An earlier call may have started it, and it may be billed until it ends" in execution.reports[0]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_job_that_cannot_be_stopped_is_not_reported_as_stopped() -> None:
     assert len(execution.stopped) == 4
     assert "was stopped" not in execution.cause
     assert execution.cause.endswith(
-        "It may run on, and be billed: SageMaker.SageMakerException the job is in status Stopping"
+        "It may keep running, and be billed: SageMaker.SageMakerException the job is in status Stopping"
     )
     assert execution.reports == [execution.cause]
 

@@ -75,9 +75,9 @@ FILE, LINK, DONE = tarfile.REGTYPE, tarfile.SYMTYPE, ("model.done", tarfile.REGT
         (with_other_bytes, "its checksum is wrong"),
         (packed(("model.neff", FILE, b"NEFF")), "it is no finished entry"),
         (packed(("model.neff", FILE, b""), DONE), "it is no finished entry"),
-        (packed(("../evil", FILE, b"1"), DONE), "it holds ../evil, which is no file of an entry"),
-        (packed(("/tmp/evil", FILE, b"1"), DONE), "it holds /tmp/evil, which is no file of an entry"),
-        (packed(("model.neff", LINK, b""), DONE), "it holds model.neff, which is no file of an entry"),
+        (packed(("../evil", FILE, b"1"), DONE), "it holds ../evil, which is not a file of an entry"),
+        (packed(("/tmp/evil", FILE, b"1"), DONE), "it holds /tmp/evil, which is not a file of an entry"),
+        (packed(("model.neff", LINK, b""), DONE), "it holds model.neff, which is not a file of an entry"),
         (packed(("x" * 300, FILE, b"1"), DONE), "it holds x+, which cannot be written: File name too long"),
         (packed(("a", FILE, b"1"), ("a/b", FILE, b"1"), DONE), "it holds a/b, which cannot be written: .*"),
         (packed(DONE, DONE), "it holds model.done, which cannot be written: File exists"),
@@ -241,7 +241,7 @@ def test_invalid_entry_name_is_not_used(new_node: Callable[..., CacheNode], buck
     key = f"neuron-compile-cache/{first.place.key(name)}"
     bucket.put_object(Key=key, Body=content["Body"].read(), Metadata=content["Metadata"])
     second.begin()
-    assert second.cache.report.warnings == [f"{name}.tar is no name of an entry: not used"]
+    assert second.cache.report.warnings == [f"{name}.tar is not the name of an entry: not used"]
     assert [*second.cache.at_start] == [fake_compiler.name_of("xla", "a")]
 
 
@@ -359,9 +359,9 @@ def test_invalid_key_has_no_place(key: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"compiler": " "}, "no version"),
-        ({"compiler": "../2"}, "no version"),
-        ({"instance_type": "m7i.large"}, "no instance type"),
+        ({"compiler": " "}, "not a version"),
+        ({"compiler": "../2"}, "not a version"),
+        ({"instance_type": "m7i.large"}, "not an instance type"),
         ({"stack": "cuda"}, "native, xla, jax, vllm"),
     ],
 )

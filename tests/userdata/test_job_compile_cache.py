@@ -163,7 +163,7 @@ def test_compiler_of_unknown_version_has_no_cache(nodes: JobNodes) -> None:
     nodes.start("", compile_cache={**cache_of(nodes.folder), "venv": str(nodes.folder / "none")})
     assert nodes.wait() == [0]
     (found,) = nodes.record()["compile_caches"]
-    assert found["warnings"] == ["no compile cache for xla: '' is no version of the Neuron compiler"]
+    assert found["warnings"] == ["no compile cache for xla: '' is not a version of the Neuron compiler"]
 
 
 def test_job_without_its_cache_bucket_succeeds_with_a_warning(nodes: JobNodes) -> None:
@@ -198,7 +198,7 @@ def test_node_finds_its_compile_cache(tmp_path: Path, monkeypatch: pytest.Monkey
         "read_only": False,
     }
     assert job_cache.compile_cache("native") is None
-    with pytest.raises(ValueError, match="no version of the Neuron compiler"):
+    with pytest.raises(ValueError, match="not a version of the Neuron compiler"):
         job_cache.direct_url()
     (python.parent.parent / "lib/python3.11/site-packages/neuronx_cc-2.21.1.dist-info").mkdir(parents=True)
     assert job_cache.direct_url() == "s3://compiled/cache/direct/neuronx-cc-2.21.1/trn1-lnc1/xla/world-any"

@@ -8,7 +8,7 @@ from typing import Any
 import trainium_cdk
 from tools.reference.markdown import code, table, text
 
-_PARAMETER = re.compile(r"^(\w+(?:, \w+)*): ", re.MULTILINE)
+_PARAMETER = re.compile(r"^(?: {4})?(\w+(?:, \w+)*): ", re.MULTILINE)
 _GIVEN_BY_EVERY_CONSTRUCT = ("self", "scope", "construct_id")
 
 

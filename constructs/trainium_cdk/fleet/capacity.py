@@ -40,12 +40,20 @@ class Capacity:
 
     @staticmethod
     def capacity_block(reservation_id: str) -> "Capacity":
-        """Instances in a Capacity Block that you have purchased. reservation_id: such as cr-0123456789abcdef0."""
+        """Instances in a Capacity Block that you have purchased.
+
+        Args:
+            reservation_id: Its ID, such as cr-0123456789abcdef0.
+        """
         return Capacity("capacity-block", reservation_id)
 
     @staticmethod
     def reservation(reservation_id: str) -> "Capacity":
-        """Instances in an On-Demand Capacity Reservation. reservation_id: such as cr-0123456789abcdef0."""
+        """Instances in an On-Demand Capacity Reservation.
+
+        Args:
+            reservation_id: Its ID, such as cr-0123456789abcdef0.
+        """
         return Capacity("reservation", reservation_id)
 
 

@@ -76,25 +76,27 @@ class Fleet(FleetBase):
     def add_to_role_policy(self, statement: iam.PolicyStatement) -> None:
         """Add a statement to the policy of the nodes' role.
 
-        statement: what nodes may do. Jobs may do it too.
+        Args:
+            statement: What nodes may do. Jobs may do it too.
         """
         self.role.add_to_principal_policy(statement)
 
     def grant_run_jobs(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant the permissions of `trn run`, `stop`, `cp`, `jobs` and `logs`, without `--wake`.
 
-        Who can run jobs controls the nodes (docs/concepts/trust.md).
+        Anyone who can run jobs controls the nodes (docs/concepts/trust.md).
 
-        grantee: such as the role of a pipeline. Raises PropsError if the CDK cannot grant to it.
+        Args:
+            grantee: A principal, such as the role of a pipeline.
+
+        Raises:
+            PropsError: The CDK cannot grant to it.
         """
         finding = iam.Grant.add_to_principal(grantee=grantee, actions=list(finding_actions()), resource_arns=["*"])
         return self.records.grant_jobs(grantee).combine(finding)
 
     def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
-        """A metric of the Auto Scaling group, such as `GroupInServiceInstances`. This call enables its collection.
-
-        metric_name: of Amazon EC2 Auto Scaling. options: of cloudwatch.Metric. Default: the average over five minutes.
-        """
+        # Auto Scaling publishes metrics of a group only after they are enabled.
         everything = autoscaling.CfnAutoScalingGroup.MetricsCollectionProperty(granularity="1Minute")
         self.group.metrics_collection = [everything]
         return super().metric(metric_name, **options)
@@ -102,8 +104,9 @@ class Fleet(FleetBase):
     def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
         """How many nodes reported a failure, counted by a metric filter on the log of the node reconciler.
 
-        options: arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes. Without a failure
-        there is no data. A failure may be counted twice.
+        Args:
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes. Without a
+                failure there is no data. A failure may be counted twice.
         """
         if self.node.try_find_child("FailedNodes") is None:
             logs.MetricFilter(
@@ -121,9 +124,11 @@ class Fleet(FleetBase):
     ) -> elbv2.LoadBalancerTargetProps:
         """Register the nodes with a target group of an Application Load Balancer; `add_targets` calls this.
 
-        target_group: of the load balancer, which the nodes' security group then admits.
+        Args:
+            target_group: A target group of the load balancer, which the nodes' security group then admits.
 
-        Raises PropsError if its target type is not instance, or if it is in another VPC or region.
+        Raises:
+            PropsError: Its target type is not instance, or it is in another VPC or region.
         """
         props = self._attach(target_group)
         target_group.register_connectable(self)
@@ -132,9 +137,11 @@ class Fleet(FleetBase):
     def attach_to_network_target_group(self, target_group: elbv2.INetworkTargetGroup) -> elbv2.LoadBalancerTargetProps:
         """Register the nodes with a target group of a Network Load Balancer; `add_targets` calls this.
 
-        target_group: of the load balancer. Open the nodes' port to its clients yourself.
+        Args:
+            target_group: A target group of the load balancer. Open the nodes' port to its clients yourself.
 
-        Raises PropsError if its target type is not instance, or if it is in another VPC or region.
+        Raises:
+            PropsError: Its target type is not instance, or it is in another VPC or region.
         """
         return self._attach(target_group)
 
@@ -244,7 +251,7 @@ class Fleet(FleetBase):
         if not allow_sessions(role):
             Annotations.of(self).add_warning_v2(
                 "trn:role",
-                "the policies of the given role are not changed here: it must be allowed what nodes do, which the role "
+                "the policies of the given role are not changed: it must have the permissions of nodes, which the role "
                 "of a fleet without `role` shows (docs/reference/constructs.md)",
             )
         without_resources = "Session Manager's actions do not support resources (Service Authorization Reference)"

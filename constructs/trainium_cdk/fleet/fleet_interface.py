@@ -51,13 +51,18 @@ class INeuronFleet(Protocol):
     def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
         """A metric of the Auto Scaling group.
 
-        metric_name: of Amazon EC2 Auto Scaling. options: arguments of cloudwatch.Metric, such as `period`. Default: the
-        average over five minutes.
+        Args:
+            metric_name: Name of a metric of Amazon EC2 Auto Scaling.
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the average over five minutes.
         """
         ...
 
     def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
-        """How many nodes failed. options: arguments of cloudwatch.Metric. Default: the sum over five minutes."""
+        """How many nodes failed.
+
+        Args:
+            options: Arguments of cloudwatch.Metric. Default: the sum over five minutes.
+        """
         ...
 
     def on_node_failed(
@@ -65,8 +70,10 @@ class INeuronFleet(Protocol):
     ) -> events.Rule:
         """Send an event when a node fails.
 
-        construct_id: of the rule. target: where it goes, such as targets.SnsTopic(topic). Default: none.
-        description: of the rule. Default: none.
+        Args:
+            construct_id: ID of the rule.
+            target: The receiver of the event, such as targets.SnsTopic(topic). Default: none.
+            description: Description of the rule. Default: none.
         """
         ...
 
@@ -110,8 +117,9 @@ class FleetBase(Construct):
     def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
         """A metric of the Auto Scaling group, such as `GroupInServiceInstances`.
 
-        metric_name: of Amazon EC2 Auto Scaling. options: arguments of cloudwatch.Metric, such as `period`. Default: the
-        average over five minutes.
+        Args:
+            metric_name: Name of a metric of Amazon EC2 Auto Scaling.
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the average over five minutes.
         """
         dimensions = {"AutoScalingGroupName": self.auto_scaling_group_name}
         return cloudwatch.Metric(
@@ -121,8 +129,9 @@ class FleetBase(Construct):
     def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
         """How many nodes reported a failure.
 
-        options: arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes. Without a failure
-        there is no data. A failure may be counted twice.
+        Args:
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes. Without a
+                failure there is no data. A failure may be counted twice.
         """
         summed: Any = {"statistic": "Sum", **options}
         namespace = f"{METRICS_NAMESPACE}/{self.cluster_name}"
@@ -133,12 +142,16 @@ class FleetBase(Construct):
     ) -> events.Rule:
         """Send an event when a node fails. The instance's tag `trn:reason` says why.
 
-        construct_id: of the rule, in the scope of the fleet.
-        target: where it goes, such as targets.SnsTopic(topic). Default: none; add one with add_target().
-        description: of the rule. Default: none.
+        The event is `Tag Change on Resource`, for the tag that the node reconciler sets on the instance.
 
-        The event is `Tag Change on Resource`, for the tag that the node reconciler sets on the instance. Raises
-        PropsError if a part of the fleet has the id.
+        Args:
+            construct_id: ID of the rule, in the scope of the fleet.
+            target: The receiver of the event, such as targets.SnsTopic(topic). Default: none; add one with
+                add_target().
+            description: Description of the rule. Default: none.
+
+        Raises:
+            PropsError: A part of the fleet has the id.
         """
         if construct_id in _OWN_IDS or self.node.try_find_child(construct_id) is not None:
             allowed = "an id that no other part of the fleet has"

@@ -40,14 +40,15 @@ class FleetReadiness(Construct):
         clock: PilotClock | None = None,
     ) -> None:
         """
-        group_name, nodes: the Auto Scaling group, and its number of instances, as text.
-        launch_template_id, launch_template_version: of the instances; the version as text.
-        subnet_id: of the instances. Instances of another template, version or subnet are replaced.
-        records: the nodes' records.
-        reconciler: replaces failed nodes and writes the membership.
-        cluster_name: value of the instances' tag trn:cluster.
-        timeout_minutes: how long to wait, up to 55.
-        clock: the clock of the pilot, which may require 0 nodes. Default: none; all nodes are launched.
+        Args:
+            group_name, nodes: The Auto Scaling group, and its number of instances, as text.
+            launch_template_id, launch_template_version: The launch template of the instances; the version as text.
+            subnet_id: The subnet of the instances. Instances of another template, version or subnet are replaced.
+            records: The nodes' records.
+            reconciler: Replaces failed nodes and writes the membership.
+            cluster_name: Value of the instances' tag trn:cluster.
+            timeout_minutes: How long to wait, up to 55.
+            clock: The clock of the pilot, which may require 0 nodes. Default: none; all nodes are launched.
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Watcher", handler="fleet_readiness", timeout_minutes=15)

@@ -9,7 +9,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 
 def group_arn(scope: Construct, name: str) -> str:
-    """With a wildcard for the id that Auto Scaling assigns."""
+    """The ARN of the group with a name, with a wildcard for the ID that Auto Scaling assigns."""
     stack = Stack.of(scope)
     return (
         f"arn:{stack.partition}:autoscaling:{stack.region}:{stack.account}:"

@@ -12,7 +12,7 @@ _SIZE_CHANGES = (autoscaling.CfnScalingPolicy, autoscaling.CfnScheduledAction, a
 
 @jsii.implements(IValidation)
 class GroupChecks:
-    """Refuses what the app does to the Auto Scaling group that the fleet cannot work with."""
+    """Rejects changes of the app to the Auto Scaling group that are incompatible with the fleet."""
 
     def __init__(
         self, group: autoscaling.CfnAutoScalingGroup, imported: Callable[[], autoscaling.IAutoScalingGroup | None]
@@ -21,11 +21,11 @@ class GroupChecks:
         self._group, self._imported = group, imported
 
     def validate(self) -> list[str]:
-        """What is wrong, a sentence each."""
+        """One sentence for each problem."""
         return [*self._retained(), *self._resized()]
 
     def _retained(self) -> Iterator[str]:
-        """A group that the app retains, as by RemovalPolicies: its nodes would outlive the stack."""
+        """A group that the app retains, for example with RemovalPolicies: its nodes would outlive the stack."""
         group = self._group
         if group.cfn_options.deletion_policy not in (None, CfnDeletionPolicy.DELETE):
             yield (

@@ -89,7 +89,7 @@ class NodeLaunchTemplate(Construct):
                 self,
                 "security_groups",
                 paths,
-                allowed="a group that lets all traffic in from itself and out to itself, without which EFA is silent",
+                allowed="a group that allows all traffic from itself and to itself, which EFA requires",
                 fix="add an EfaSecurityGroup",
             )
         self._tags = TagManager(TagType.KEY_VALUE, "AWS::EC2::LaunchTemplate")
@@ -168,27 +168,29 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         catalog: Catalog | None = None,
     ) -> None:
         """
-        instance_type: type of every node. It must be offered in the region of the stack.
-        security_groups: of every interface. If the type has EFA, one must be an EfaSecurityGroup.
-        instance_profile: with the nodes' role.
-        user_data: for the first boot of a node. Default: none.
-        cluster_name: value of the tag trn:cluster on launched resources: 1 to 32 lower-case letters, digits and
-            hyphens. Default: derived from the construct's path.
-        capacity: the purchase option. Default: Capacity.on_demand().
-        placement_group: a cluster placement group, which EFA needs for its full speed. Default: none.
-        secondary_interface_type: interface type of all network cards but the first. efa-only needs no IP address.
-            Default: efa.
-        machine_image: of the nodes. Default: the newest Neuron DLAMI at the deployment.
-        root_device_name: root device of the image. Default: /dev/sda1.
-        root_volume_size: of the gp3 root volume. Default: 512 GiB.
-        root_volume_throughput: of the root volume, in MiB/s. Default: 500.
-        root_volume_initialization_rate: rate in MiB/s at which EBS loads the image into a new root volume, billed per
-            GiB. Default: without a guaranteed rate.
-        block_devices: additional volumes, encrypted unless `encrypted` is False. Default: none.
-        volume_key: KMS key of the volumes. Default: the account's default key for EBS.
-        catalog: instance types, including your own. Default: the built-in catalogue.
+        Args:
+            instance_type: Type of every node. It must be offered in the region of the stack.
+            security_groups: Security groups of every interface. If the type has EFA, one must be an EfaSecurityGroup.
+            instance_profile: The instance profile with the nodes' role.
+            user_data: User data for the first boot of a node. Default: none.
+            cluster_name: Value of the tag trn:cluster on launched resources: 1 to 32 lower-case letters, digits and
+                hyphens. Default: derived from the construct's path.
+            capacity: The purchase option. Default: Capacity.on_demand().
+            placement_group: A cluster placement group, which EFA needs for its full speed. Default: none.
+            secondary_interface_type: Interface type of all network cards but the first. efa-only needs no IP address.
+                Default: efa.
+            machine_image: Machine image of the nodes. Default: the newest Neuron DLAMI at the deployment.
+            root_device_name: Root device of the image. Default: /dev/sda1.
+            root_volume_size: Size of the gp3 root volume. Default: 512 GiB.
+            root_volume_throughput: Throughput of the root volume, in MiB/s. Default: 500.
+            root_volume_initialization_rate: Rate in MiB/s at which EBS loads the image into a new root volume, billed
+                per GiB. Default: without a guaranteed rate.
+            block_devices: Additional volumes, encrypted unless `encrypted` is False. Default: none.
+            volume_key: KMS key of the volumes. Default: the account's default key for EBS.
+            catalog: Instance types, including your own. Default: the built-in catalogue.
 
-        Raises PropsError, which names each invalid parameter.
+        Raises:
+            PropsError: Names each invalid parameter.
         """
         Construct.__init__(self, scope, construct_id)
         kind = checked_type(self, instance_type, catalog)
@@ -204,7 +206,7 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         check_key(self, "volume_key", volume_key)
         check_groups(self, security_groups, vpc=None)
         if not security_groups:
-            fix = "give one: without, EC2 takes the default group of the VPC"
+            fix = "give one: without it, EC2 uses the default group of the VPC"
             raise refuse(self, "security_groups", "an empty list", allowed="at least one group", fix=fix)
         self._make(
             LaunchTemplateProps(
@@ -233,9 +235,9 @@ class NeuronLaunchTemplate(NodeLaunchTemplate):
         text, limit = "" if user_data is None else user_data.render(), facts()["user_data"]["limit_bytes"]
         if text.startswith("<powershell>"):
             fix = "give ec2.UserData.for_linux()"
-            raise refuse(self, "user_data", "that of Windows", allowed="an ec2.UserData of Linux", fix=fix)
+            raise refuse(self, "user_data", "user data for Windows", allowed="an ec2.UserData for Linux", fix=fix)
         if len(text.encode()) > limit:
-            allowed = f"up to {limit} bytes, as EC2 takes"
+            allowed = f"up to {limit} bytes, the limit of EC2"
             fix = "put long content into S3, and download it"
             raise refuse(self, "user_data", f"{len(text.encode())} bytes", allowed=allowed, fix=fix)
         return text

@@ -31,11 +31,13 @@ class LaunchTemplateVersion(Construct):
         gives_image: bool = False,
     ) -> None:
         """
-        image_id: of the newest version. node_script_arn: of the script that its user data downloads.
-        image_name: the app's reference to the image; empty for the newest Neuron DLAMI.
-        settings: values, by name, whose change replaces the nodes.
-        uses: resources, by name, whose replacement replaces the nodes.
-        gives_image: whether to provide the attribute `image`, the image of the version. Default: False.
+        Args:
+            image_id: Image of the newest version.
+            node_script_arn: ARN of the script that its user data downloads.
+            image_name: The app's reference to the image; empty for the newest Neuron DLAMI.
+            settings: Values, by name, whose change replaces the nodes.
+            uses: Resources, by name, whose replacement replaces the nodes.
+            gives_image: Whether to provide the attribute `image`, the image of the version. Default: False.
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(self, "Chooser", handler="launch_template_version", timeout_minutes=1)

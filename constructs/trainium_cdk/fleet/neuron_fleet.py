@@ -141,61 +141,66 @@ class NeuronFleet(Fleet):
         catalog: Catalog | None = None,
     ) -> None:
         """
-        instance_type: type of every node. It must be offered in the region of the stack.
-        vpc: VPC of the nodes.
-        nodes: number of instances. Default: 1.
-        cluster_name: value of the tag trn:cluster on every resource, by which `trn` finds the fleet: 1 to 32 lower-case
-            letters, digits and hyphens. Default: derived from the construct's path.
-        capacity: the purchase option. Default: Capacity.on_demand().
-        vpc_subnets: the subnet of the nodes, which must reach S3. If several are selected, the deployment chooses one
-            in a zone that offers the type, because EFA does not cross zones. Default: the private subnets of the VPC.
-        security_groups: in addition to the fleet's own EfaSecurityGroup. Default: none.
-        dns_servers: IPv4 addresses of resolvers that nodes may reach, in addition to the Amazon DNS server. Default:
-            none.
-        placement_group: an existing cluster placement group. Default: a new one for On-Demand and Spot Instances with
-            EFA.
-        secondary_interface_type: interface type of all network cards but the first. efa-only needs no IP address.
-            Default: efa.
-        role: of the nodes. EC2 must be allowed to assume it; the permissions that nodes need are added. Default: a new
-            one.
-        cache: the compile cache. Default: a new CompileCache that is deleted with the fleet.
-        file_systems: that the nodes mount, at most one of each kind. Default: none.
-        machine_image: of the nodes. Default: the newest Neuron DLAMI at the first deployment.
-        neuron_software: `install` installs driver, runtime and tools on a bare image, `image` expects them on the
-            image. Default: image.
-        root_device_name: root device of the image. Default: /dev/sda1.
-        root_volume_size: of the gp3 root volume. Default: 512 GiB.
-        root_volume_throughput: of the root volume, in MiB/s. Default: 500.
-        root_volume_initialization_rate: rate in MiB/s at which EBS loads the image into a new root volume, billed per
-            GiB. Default: without a guaranteed rate.
-        block_devices: additional volumes, encrypted unless `encrypted` is False. Default: none.
-        volume_key: KMS key of the volumes. The policy of an imported key must allow Auto Scaling to use it. Default:
-            the account's default key for EBS.
-        records_key: KMS key of the bucket of the cluster: records of nodes, and sources, logs, outputs and checkpoints
-            of jobs. People who run jobs need permission to use it too. Default: keys of S3 (SSE-S3).
-        setup: script that every node runs after its devices have been verified. Default: none.
-        environment: environment variables of the setup script, login shells and jobs. Values may be CDK tokens, and
-            every user of a node can read them. A change replaces the nodes. Default: none.
-        logical_neuroncore_config: physical NeuronCores per logical NeuronCore. Default: that of the instance type.
-        internode_ssh: whether nodes may log on to each other over SSH. Default: False.
-        timeout: how long the deployment waits for all nodes, up to 55 minutes. Default: 50 minutes.
-        replacements: how many failed nodes are replaced within 24 hours, 0 for none. Default: 2.
-        verification: with `observe`, only missing devices or cores and wrong results fail a node. Default: enforce.
-        suppress_checks: names of checks that never fail a node. Default: none.
-        node_generation: a different number replaces all nodes at the next deployment. Default: 1.
-        quota_check: whether the deployment checks the EC2 quota before it launches instances. Default: True.
-        max_lifetime: time from the first deployment to the end of the nodes, in whole hours. Default: no end.
-        end_time: when the nodes end, with a time zone. Default: no end.
-        ends_action: at the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
-        warn_before: how long before the end a warning is sent, in whole hours. Default: 24 hours.
-        notify_email: address for warnings about end and budget; it must confirm the subscription. Default: only the
-            topic.
-        budget_usd: budget of the cluster for a calendar year, in US dollars. Default: no budget.
-        budget_action: `stop` terminates the nodes once the budget is spent. Default: notify.
-        sleep: the switch that `trn sleep` and `trn wake` set. Default: the switch of the stack; none in a nested stack.
-        catalog: instance types, including your own. Default: the built-in catalogue.
+        Args:
+            instance_type: Type of every node. It must be offered in the region of the stack.
+            vpc: VPC of the nodes.
+            nodes: Number of instances. Default: 1.
+            cluster_name: Value of the tag trn:cluster on every resource, by which `trn` finds the fleet: 1 to 32
+                lower-case letters, digits and hyphens. Default: derived from the construct's path.
+            capacity: The purchase option. Default: Capacity.on_demand().
+            vpc_subnets: The subnet of the nodes, which must reach S3. If several are selected, the deployment chooses
+                one in a zone that offers the type, because EFA does not cross zones. Default: the private subnets of
+                the VPC.
+            security_groups: Security groups in addition to the fleet's own EfaSecurityGroup. Default: none.
+            dns_servers: IPv4 addresses of resolvers that nodes may reach, in addition to the Amazon DNS server.
+                Default: none.
+            placement_group: An existing cluster placement group. Default: a new one for On-Demand and Spot Instances
+                with EFA.
+            secondary_interface_type: Interface type of all network cards but the first. efa-only needs no IP address.
+                Default: efa.
+            role: Role of the nodes. EC2 must be allowed to assume it; the permissions that nodes need are added.
+            Default: a
+                new one.
+            cache: The compile cache. Default: a new CompileCache that is deleted with the fleet.
+            file_systems: File systems that the nodes mount, at most one of each kind. Default: none.
+            machine_image: Machine image of the nodes. Default: the newest Neuron DLAMI at the first deployment.
+            neuron_software: `install` installs driver, runtime and tools on a bare image, `image` expects them on the
+                image. Default: image.
+            root_device_name: Root device of the image. Default: /dev/sda1.
+            root_volume_size: Size of the gp3 root volume. Default: 512 GiB.
+            root_volume_throughput: Throughput of the root volume, in MiB/s. Default: 500.
+            root_volume_initialization_rate: Rate in MiB/s at which EBS loads the image into a new root volume, billed
+                per GiB. Default: without a guaranteed rate.
+            block_devices: Additional volumes, encrypted unless `encrypted` is False. Default: none.
+            volume_key: KMS key of the volumes. The policy of an imported key must allow Auto Scaling to use it.
+                Default: the account's default key for EBS.
+            records_key: KMS key of the bucket of the cluster: records of nodes, and sources, logs, outputs and
+                checkpoints of jobs. People who run jobs need permission to use it too. Default: keys of S3 (SSE-S3).
+            setup: Script that every node runs after its devices have been verified. Default: none.
+            environment: Environment variables of the setup script, login shells and jobs. Values may be CDK tokens, and
+                every user of a node can read them. A change replaces the nodes. Default: none.
+            logical_neuroncore_config: Physical NeuronCores per logical NeuronCore. Default: that of the instance type.
+            internode_ssh: Whether nodes may log on to each other over SSH. Default: False.
+            timeout: How long the deployment waits for all nodes, up to 55 minutes. Default: 50 minutes.
+            replacements: How many failed nodes are replaced within 24 hours, 0 for none. Default: 2.
+            verification: With `observe`, only missing devices or cores and wrong results fail a node. Default: enforce.
+            suppress_checks: Names of checks that never fail a node. Default: none.
+            node_generation: A different number replaces all nodes at the next deployment. Default: 1.
+            quota_check: Whether the deployment checks the EC2 quota before it launches instances. Default: True.
+            max_lifetime: Time from the first deployment to the end of the nodes, in whole hours. Default: no end.
+            end_time: When the nodes end, with a time zone. Default: no end.
+            ends_action: At the end, `sleep` terminates the nodes, `destroy` deletes the stack. Default: sleep.
+            warn_before: How long before the end a warning is sent, in whole hours. Default: 24 hours.
+            notify_email: Address for warnings about end and budget; it must confirm the subscription. Default: only the
+                topic.
+            budget_usd: Budget of the cluster for a calendar year, in US dollars. Default: no budget.
+            budget_action: `stop` terminates the nodes once the budget is spent. Default: notify.
+            sleep: The switch that `trn sleep` and `trn wake` set. Default: the switch of the stack; none in a nested
+                stack.
+            catalog: Instance types, including your own. Default: the built-in catalogue.
 
-        Raises PropsError, which names each invalid parameter.
+        Raises:
+            PropsError: Names each invalid parameter.
         """
         FleetBase.__init__(self, scope, construct_id)
         kind = checked_type(self, instance_type, catalog)
@@ -347,9 +352,12 @@ class NeuronFleet(Fleet):
     ) -> INeuronFleet:
         """Import a fleet, to grant it permissions, open its ports and get its events.
 
-        cluster_name: of the cluster. auto_scaling_group_name, role, security_group: of its nodes.
+        Args:
+            cluster_name: Name of the cluster.
+            auto_scaling_group_name, role, security_group: Those of its nodes.
 
-        Raises PropsError if the name of the cluster is invalid.
+        Raises:
+            PropsError: The name of the cluster is invalid.
         """
         return ImportedFleet(
             scope,
@@ -363,7 +371,7 @@ class NeuronFleet(Fleet):
 
 def _known_minutes(fleet: Construct, timeout: Duration) -> float:
     minutes = timeout.to_minutes()
-    check_known(fleet, "timeout", minutes, why="CloudFormation waits as long")
+    check_known(fleet, "timeout", minutes, why="CloudFormation waits this long")
     return minutes
 
 

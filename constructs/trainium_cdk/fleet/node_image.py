@@ -27,8 +27,9 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
         allowed = "an image of Linux, which nodes run"
         raise refuse(construct, "machine_image", "Windows", allowed=allowed, fix="leave it out for the Neuron DLAMI")
     if found.user_data.render() != ec2.UserData.for_linux().render():
-        fix = "leave out its user_data: `setup_script` and others say what nodes run"
-        raise refuse(construct, "machine_image", "an image with user_data", allowed="an image alone", fix=fix)
+        fix = "leave out its user_data: nodes run the script in `setup`"
+        allowed = "an image without user_data"
+        raise refuse(construct, "machine_image", "an image with user_data", allowed=allowed, fix=fix)
     name = image_name(construct, found.image_id)
     if "arm64" in name:  # the parameter of Systems Manager that holds the id
         allowed = "an image for x86_64, the architecture of instances of the catalogue"

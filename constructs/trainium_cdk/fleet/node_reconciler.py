@@ -33,10 +33,12 @@ class NodeReconciler(Construct):
         capacity_block_id: str | None = None,
     ) -> None:
         """
-        group_name: the nodes' Auto Scaling group. cluster_name: value of the instances' tag trn:cluster.
-        records: the nodes' records and their membership.
-        replacements: how many failed nodes are replaced within 24 hours; 0 for none.
-        capacity_block_id: the Capacity Block whose end the nodes are notified of. Default: none.
+        Args:
+            group_name: The nodes' Auto Scaling group.
+            cluster_name: Value of the instances' tag trn:cluster.
+            records: The nodes' records and their membership.
+            replacements: How many failed nodes are replaced within 24 hours; 0 for none.
+            capacity_block_id: The Capacity Block whose end the nodes are notified of. Default: none.
         """
         super().__init__(scope, construct_id)
         self.replacements = replacements

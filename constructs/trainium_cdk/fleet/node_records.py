@@ -83,12 +83,14 @@ class NodeRecords(Construct):
 
         It cannot read records.
 
-        role: the nodes' role. internode_ssh: whether nodes exchange public keys. Default: False.
-        internode_tests: whether nodes coordinate a test over all nodes. Default: False.
-        precompiles: whether the role is also that of the host of `trn precompile`. Default: False.
-
         A role of this app allows each node to write its own objects only: they are named by `aws:userid`, which is
         `<role id>:<instance id>`. With an imported role, whose ID is not known, a node can write the objects of others.
+
+        Args:
+            role: The nodes' role.
+            internode_ssh: Whether nodes exchange public keys. Default: False.
+            internode_tests: Whether nodes coordinate a test over all nodes. Default: False.
+            precompiles: Whether the role is also that of the host of `trn precompile`. Default: False.
         """
         write, both = ["s3:PutObject"], ["s3:PutObject", "s3:GetObject"]
         own = {RECORDS_PREFIX: "json", LOGS_PREFIX: "log", USAGE_PREFIX: "json"}

@@ -31,8 +31,14 @@ class NodeScript(Asset):
         return self.bucket.arn_for_objects(self.s3_object_key)
 
     def user_data(self, locations: NodeLocations, environment: Mapping[str, str]) -> str:
-        """User data that downloads the script. environment: encoded variables of the node. Raises PropsError if they do
-        not fit."""
+        """User data that downloads the script.
+
+        Args:
+            environment: Encoded variables of the node.
+
+        Raises:
+            PropsError: They do not fit.
+        """
         text = node_user_data(self._settings, locations, environment, script=self._text)
         limit = facts()["user_data"]["limit_bytes"]
         if len(text.encode()) > limit:

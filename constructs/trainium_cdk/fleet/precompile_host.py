@@ -58,8 +58,11 @@ class PrecompileHost(Construct):
         tags: Mapping[str, str],
     ) -> None:
         """
-        node: the type to compile for. locations, environment: of the nodes. tags: of launched resources.
-        records: their bucket holds the host's job and its reports.
+        Args:
+            node: The type to compile for.
+            locations, environment: Those of the nodes.
+            tags: Tags of launched resources.
+            records: Their bucket holds the host's job and its reports.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)

@@ -53,13 +53,15 @@ class QuotaCheck(Construct):
         catalog: Catalog | None = None,
     ) -> None:
         """
-        instance_type: type of every instance, one that the region of the stack offers.
-        nodes: number of instances. Default: 1.
-        capacity: the purchase option. Default: Capacity.on_demand().
-        cluster_name: value of the tag trn:cluster on instances that an update replaces. Default: trn-pilot.
-        catalog: instance types, including your own. Default: the built-in catalogue.
+        Args:
+            instance_type: Type of every instance, one that the region of the stack offers.
+            nodes: Number of instances. Default: 1.
+            capacity: The purchase option. Default: Capacity.on_demand().
+            cluster_name: Value of the tag trn:cluster on instances that an update replaces. Default: trn-pilot.
+            catalog: Instance types, including your own. Default: the built-in catalogue.
 
-        Raises PropsError, which names each invalid parameter.
+        Raises:
+            PropsError: Names each invalid parameter.
         """
         super().__init__(scope, construct_id)
         kind = checked_type(self, instance_type, catalog)

@@ -39,8 +39,14 @@ class SetupScript:
 
     @staticmethod
     def from_file(path: str | Path) -> "SetupScript":
-        """The script in a file. path: relative to the working directory. Raises ValueError if it cannot be read as
-        text."""
+        """The script in a file.
+
+        Args:
+            path: Relative to the working directory.
+
+        Raises:
+            ValueError: It cannot be read as text.
+        """
         if not isinstance(cast(object, path), str | Path):
             raise ValueError(
                 f"SetupScript.from_file: path: got {path!r}; allowed: the path of a file; fix: give it as text or Path"
@@ -62,5 +68,12 @@ class SetupScript:
 
     @staticmethod
     def from_text(text: str) -> "SetupScript":
-        """The script as text. text: with line feeds only. Raises ValueError like the class."""
+        """The script as text.
+
+        Args:
+            text: The script, with line feeds only.
+
+        Raises:
+            ValueError: Like the class.
+        """
         return SetupScript(text)

@@ -42,15 +42,18 @@ class HyperPod(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         """
-        plan: describes the nodes; its section `hyperpod` holds the other settings.
+        Args:
+            plan: Describes the nodes; its section `hyperpod` holds the other settings.
 
-        Raises PlanError if the plan is for another region than the stack.
+        Raises:
+            PlanError: The plan is for another region than the stack.
         """
         super().__init__(scope, construct_id)
         check_region(self, plan)
         tag_all(self, plan.cluster_name, plan.tags)
         self._plan, self._settings = plan, plan.hyperpod
-        # Nodes download packages and images, and call more services than endpoints would pay off for.
+        # Nodes download packages and images, and call so many services that endpoints would cost more than a NAT
+        # gateway.
         egress = plan.network.egress or "nat-gateway"
         # It is not documented what HyperPod downloads from AWS's buckets.
         self.network = plan_network(self, "Network", plan, egress=egress, any_bucket=True)

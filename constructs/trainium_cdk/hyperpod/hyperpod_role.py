@@ -63,8 +63,9 @@ class HyperPodRole(Construct):
         kubernetes: bool = False,
     ) -> None:
         """
-        security_groups: those of the instances.
-        kubernetes: whether the instances are nodes of an EKS cluster. Default: False, for Slurm.
+        Args:
+            security_groups: Those of the instances.
+            kubernetes: Whether the instances are nodes of an EKS cluster. Default: False, for Slurm.
         """
         super().__init__(scope, construct_id)
         self.role = service_role(self, "Role", "sagemaker.amazonaws.com")

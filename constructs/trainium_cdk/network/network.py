@@ -1,4 +1,4 @@
-"""The network of the nodes: one Availability Zone, private, with the egress that the plan asks for."""
+"""The network of the nodes: private subnets in one Availability Zone, with a choice of egress."""
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,18 +58,20 @@ class ClusterNetwork(Construct):
         sleep: SleepSwitch | None = None,
     ) -> None:
         """
-        zone_id: Availability Zone id, such as usw2-az4. Zone names differ between accounts.
-        cidr: CIDR block of the VPC; nodes get its lower half. Default: 10.42.0.0/16.
-        egress: `vpc-endpoints` for S3 and Session Manager, `nat-gateway` for the internet (billed per hour and GB),
-            `none` for S3 only. Default: vpc-endpoints.
-        s3_buckets: names of buckets in other accounts that nodes reach without a NAT gateway, in addition to all
-            buckets of this account; None: every bucket. Default: no others. With a NAT gateway, nodes reach every
-            bucket.
-        endpoint_services: further AWS services that nodes reach without a NAT gateway, such as `pcs`, each over an
-            interface endpoint. Default: none.
-        sleep: the switch that removes what is billed per hour. Default: it is never removed.
+        Args:
+            zone_id: Availability Zone id, such as usw2-az4. Zone names differ between accounts.
+            cidr: CIDR block of the VPC; nodes get its lower half. Default: 10.42.0.0/16.
+            egress: `vpc-endpoints` for S3 and Session Manager, `nat-gateway` for the internet (billed per hour and GB),
+                `none` for S3 only. Default: vpc-endpoints.
+            s3_buckets: Names of buckets in other accounts that nodes reach without a NAT gateway, in addition to all
+                buckets of this account; None: every bucket. Default: no others. With a NAT gateway, nodes reach every
+                bucket.
+            endpoint_services: Further AWS services that nodes reach without a NAT gateway, such as `pcs`, each over an
+                interface endpoint. Default: none.
+            sleep: The switch that removes what is billed per hour. Default: it is never removed.
 
-        Raises PropsError for a zone name, a zone of another region, and an invalid CIDR block.
+        Raises:
+            PropsError: The zone is a name or of another region, or the CIDR block is invalid.
         """
         super().__init__(scope, construct_id)
         _check_zone(self, zone_id)
@@ -122,10 +124,14 @@ class ClusterNetwork(Construct):
     ) -> "ClusterNetwork":
         """An existing VPC and subnet, with an S3 gateway endpoint added where the route table is given.
 
-        vpc_id: such as vpc-0123456789abcdef0. subnet_id: of the nodes; its zone must offer their type.
-        route_table_id: of the subnet. Default: no endpoint is added, and the subnet must already reach S3.
+        Args:
+            vpc_id: ID of the VPC, such as vpc-0123456789abcdef0.
+            subnet_id: ID of the nodes' subnet, whose zone must offer their type.
+            route_table_id: ID of the subnet's route table. Default: no endpoint is added, and the subnet must
+                already reach S3.
 
-        Raises PropsError for invalid ids.
+        Raises:
+            PropsError: An ID is invalid.
         """
         return _ImportedNetwork(scope, construct_id, vpc_id=vpc_id, subnet_id=subnet_id, route_table_id=route_table_id)
 

@@ -43,13 +43,15 @@ class NeuronSubnet(Construct):
         catalog: Catalog | None = None,
     ) -> None:
         """
-        vpc: VPC of the subnets.
-        instance_type: what the subnet's zone must offer.
-        vpc_subnets: the subnets to choose from. Default: the private subnets.
-        catalog: instance types, including your own. Default: the built-in catalogue.
+        Args:
+            vpc: VPC of the subnets.
+            instance_type: What the subnet's zone must offer.
+            vpc_subnets: The subnets to choose from. Default: the private subnets.
+            catalog: Instance types, including your own. Default: the built-in catalogue.
 
-        Raises PropsError if no subnet of the VPC is selected, the type is unknown, or the zone of a ClusterNetwork does
-        not offer it. Public and isolated subnets without a gateway endpoint for S3 fail the synthesis.
+        Raises:
+            PropsError: No subnet of the VPC is selected, the type is unknown, or the zone of a ClusterNetwork does not
+                offer it. Public and isolated subnets without a gateway endpoint for S3 fail the synthesis.
         """
         super().__init__(scope, construct_id)
         kind = checked_type(self, instance_type, catalog)

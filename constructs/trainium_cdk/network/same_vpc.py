@@ -30,7 +30,8 @@ def refuse_another_vpc(
 ) -> None:
     """Raise PropsError if the VPC of a resource is known and is not `vpc`.
 
-    vpc_id: of the resource. None: unknown.
+    Args:
+        vpc_id: VPC of the resource. None: unknown.
     """
     if vpc_id is None or vpc_id == vpc.vpc_id:
         return

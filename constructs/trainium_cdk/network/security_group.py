@@ -41,12 +41,14 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         dns_servers: Sequence[str] = (),
     ) -> None:
         """
-        vpc: VPC of the group.
-        outbound_tcp_ports: open to any IPv4 address. Default: 443, for AWS endpoints and S3.
-        dns_servers: IPv4 addresses of resolvers to open port 53 to, in addition to the Amazon DNS server. Default:
-            none.
+        Args:
+            vpc: VPC of the group.
+            outbound_tcp_ports: Open to any IPv4 address. Default: 443, for AWS endpoints and S3.
+            dns_servers: IPv4 addresses of resolvers to open port 53 to, in addition to the Amazon DNS server. Default:
+                none.
 
-        Raises PropsError for an invalid TCP port or address.
+        Raises:
+            PropsError: A TCP port or an address is invalid.
         """
         super().__init__(
             scope,
@@ -88,7 +90,8 @@ def may_carry_efa(group: ec2.ISecurityGroup) -> bool:
 def check_groups(construct: Construct, groups: Sequence[ec2.ISecurityGroup], *, vpc: ec2.IVpc | None) -> None:
     """Raise PropsError unless these are different groups of one VPC, at most as many as an interface supports.
 
-    vpc: of the nodes, whose fleet adds another group. None: that of the groups.
+    Args:
+        vpc: VPC of the nodes, whose fleet adds another group. None: that of the groups.
     """
     for group in groups:
         check_same_region(construct, "security_groups", group, what="a group")

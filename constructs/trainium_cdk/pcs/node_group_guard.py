@@ -50,8 +50,12 @@ class NodeGroupGuard(Construct):
         min_nodes: int,
     ) -> None:
         """
-        group: the compute node group of the cluster. role: of its nodes. topic: for the notice.
-        failures: how many nodes may fail within 24 hours. nodes, min_nodes: the bounds that the notice restores.
+        Args:
+            group: The compute node group of the cluster.
+            role: Role of its nodes.
+            topic: Receives the notice.
+            failures: How many nodes may fail within 24 hours.
+            nodes, min_nodes: The bounds that the notice restores.
         """
         super().__init__(scope, construct_id)
         function = HandlerFunction(

@@ -85,9 +85,11 @@ class PcsCluster(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         """
-        plan: describes the nodes; its section `pcs` holds the other settings.
+        Args:
+            plan: Describes the nodes; its section `pcs` holds the other settings.
 
-        Raises PlanError if the plan is for another region than the stack.
+        Raises:
+            PlanError: The plan is for another region than the stack.
         """
         super().__init__(scope, construct_id)
         check_region(self, plan)
@@ -117,7 +119,7 @@ class PcsCluster(Construct):
         self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
         self.pilot = Pilot(self, "Pilot", pilot=plan_pilot(plan), cluster_name=plan.cluster_name, nodes=plan.nodes)
         self.cluster = self._cluster()
-        # On this cluster alone: the answer to a registration holds the key of the cluster.
+        # Only on this cluster: the response to a registration contains the key of the cluster.
         self.role.add_to_principal_policy(
             iam.PolicyStatement(actions=["pcs:RegisterComputeNodeGroupInstance"], resources=[self.cluster.attr_arn])
         )
@@ -236,7 +238,7 @@ class PcsCluster(Construct):
         return image
 
     def _nodes(self) -> Group:
-        """The compute node group, with what a node uses from its boot to its end."""
+        """The compute node group, with the resources that a node uses from its boot to its termination."""
         plan = self._plan
         placement_group = plan.network.placement_group or new_placement_group(self, self._node, self._capacity)
         template = NodeLaunchTemplate(
@@ -340,7 +342,7 @@ class PcsCluster(Construct):
         purchase_option: str,
         slurm_configuration: Group.SlurmConfigurationProperty | None = None,
     ) -> Group:
-        """scaling: least and most instances."""
+        """scaling: minimum and maximum of instances."""
         least, most = scaling
         group = Group(
             self,

@@ -38,8 +38,10 @@ class PcsImage(Construct):
         security_group: ec2.ISecurityGroup,
     ) -> None:
         """
-        region: of the stack. parent_image: an image with Ubuntu and Neuron software: its ID, or an SSM parameter.
-        subnet, security_group: for the build, which needs the internet.
+        Args:
+            region: Region of the stack.
+            parent_image: An image with Ubuntu and Neuron software: its ID, or an SSM parameter.
+            subnet, security_group: Those of the build, which needs the internet.
         """
         super().__init__(scope, construct_id)
         document = pcs_image_component(region)

@@ -42,13 +42,14 @@ class Pilot(Construct):
         precompile_group_name: str | None = None,
     ) -> None:
         """
-        nodes: size of the group.
-        group_name: the nodes' Auto Scaling group, with the tag trn:cluster. Default: none; nodes end only with the
-            stack.
-        sleep: the switch of the cluster. Default: the cluster never sleeps.
-        reconciler: notifies jobs before nodes stop. Default: none.
-        records: with the nodes' usage. Default: none; idle nodes keep running.
-        precompile_group_name: Auto Scaling group of the host of `trn precompile`. Default: none.
+        Args:
+            nodes: Size of the group.
+            group_name: The nodes' Auto Scaling group, with the tag trn:cluster. Default: none; nodes end only with the
+                stack.
+            sleep: The switch of the cluster. Default: the cluster never sleeps.
+            reconciler: Notifies jobs before nodes stop. Default: none.
+            records: The bucket with the nodes' usage. Default: none; idle nodes keep running.
+            precompile_group_name: Auto Scaling group of the host of `trn precompile`. Default: none.
         """
         super().__init__(scope, construct_id)
         self.topic = _topic(self, "Notices")
@@ -94,7 +95,7 @@ class Pilot(Construct):
     def _alarm_on_failures(self, reconciler: NodeReconciler | None) -> None:
         _let_publish(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
         if self.clock is not None:
-            ending = "The clock of the pilot fails: its end, its warnings and the stop at a spent budget may not come."
+            ending = "The clock of the pilot fails: its end, its warnings and the stop at a spent budget may fail."
             name = self.clock.function_name
             FunctionAlarm(self, "ClockFails", function_name=name, what=ending, topic_arn=self.topic.topic_arn)
         if reconciler is not None:

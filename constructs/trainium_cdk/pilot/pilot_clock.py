@@ -43,14 +43,16 @@ class PilotClock(Construct):
         precompile_group_name: str | None = None,
     ) -> None:
         """
-        nodes: size of the group. topic: for warnings.
-        group_name: the nodes' Auto Scaling group, with the tag trn:cluster. Default: none; the clock only deletes the
-            stack.
-        reconciler: notifies jobs before nodes stop. Default: none.
-        records: with the nodes' usage. Default: none; idle nodes keep running.
-        budget: name of the budget that stops the nodes. Default: none.
-        precompile_group_name: Auto Scaling group of the host of `trn precompile`, which ends with the pilot. Default:
-            none.
+        Args:
+            nodes: Size of the group.
+            topic: Receives the warnings.
+            group_name: The nodes' Auto Scaling group, with the tag trn:cluster. Default: none; the clock only deletes
+                the stack.
+            reconciler: Notifies jobs before nodes stop. Default: none.
+            records: The bucket with the nodes' usage. Default: none; idle nodes keep running.
+            budget: Name of the budget that stops the nodes. Default: none.
+            precompile_group_name: Auto Scaling group of the host of `trn precompile`, which ends with the pilot.
+                Default: none.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -135,7 +137,7 @@ class PilotClock(Construct):
         schedule = scheduler.CfnSchedule(
             self,
             "Schedule",
-            description="Looks whether the pilot ends",
+            description="Checks whether the pilot ends",
             schedule_expression=f"rate({minutes} minutes)",
             flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
             target=scheduler.CfnSchedule.TargetProperty(

@@ -52,7 +52,7 @@ class SleepSwitch(Construct):
             type="String",
             allowed_values=["true", "false"],
             default="false",
-            description="Whether the cluster sleeps: no nodes, and none of what costs money without them",
+            description="Whether the cluster sleeps: no nodes, and nothing that is billed without nodes",
         )
         parameter.override_logical_id(ASLEEP_PARAMETER)
         self.asleep = parameter.value_as_string
@@ -77,9 +77,13 @@ class SleepSwitch(Construct):
         )
 
     def add_when_awake(self, resource: CfnResource) -> None:
-        """Create a resource only while the cluster is awake. resource: such as one that is billed even without nodes.
+        """Create a resource only while the cluster is awake.
 
-        Raises PropsError if the resource is in another stack than the switch.
+        Args:
+            resource: For example one that is billed even without nodes.
+
+        Raises:
+            PropsError: The resource is in another stack than the switch.
         """
         if Stack.of(resource) is not Stack.of(self):
             allowed = f"a resource of {Stack.of(self).node.path}, the stack of the switch"
@@ -90,19 +94,29 @@ class SleepSwitch(Construct):
     def count(self, nodes: int) -> str:
         """A property with the number of nodes, which is 0 while the cluster sleeps.
 
-        nodes: number while the cluster is awake. A resource with this property is created and updated after the
-        resources that exist only while the cluster is awake.
+        Args:
+            nodes: Number while the cluster is awake. A resource with this property is created and updated after the
+                resources that exist only while the cluster is awake.
         """
         # CloudFormation does not allow DependsOn a conditional resource, but a reference inside of a condition.
         after = [str(nodes), *(resource.ref for resource in self._when_awake)]
         return self.value_when_awake(Fn.select(0, after) if after[1:] else after[0], "0")
 
     def value_when_awake(self, value: str, otherwise: str) -> str:
-        """A property that depends on the switch. value: while the cluster is awake. otherwise: while it sleeps."""
+        """A property that depends on the switch.
+
+        Args:
+            value: The value while the cluster is awake.
+            otherwise: The value while it sleeps.
+        """
         return Fn.condition_if(self._awake.logical_id, value, otherwise).to_string()
 
     def retain_when_asleep(self, construct: IConstruct) -> list[IConstruct]:
-        """The resources that others can depend on. construct: that they are part of."""
+        """The resources that others can depend on.
+
+        Args:
+            construct: The construct that they are part of.
+        """
         if not self._when_awake:
             return [construct]
         when_awake = {one.node.path for one in self._when_awake}  # jsii may create two objects for one resource

@@ -220,20 +220,24 @@ class SageMakerTraining(_Training):
         report_email: str | None = None,
     ) -> None:
         """
-        cluster_name: 1 to 32 lower-case letters, digits and hyphens; the prefix of job names, and the value of the tag
-            trn:cluster on every resource.
-        image: URI of a container image in ECR in the stack's region. Default: AWS's last image for PyTorch on Neuron.
-        cache: the compile cache. Default: a new CompileCache that is deleted with the construct.
-        vpc: VPC of the jobs. Default: a network of SageMaker, with internet access.
-        vpc_subnets: subnet of the jobs, which must reach S3. Default: the first private subnet.
-        encryption_key: KMS key for source, checkpoints, models and a new cache. Default: keys of S3 (SSE-S3).
-        removal_policy: DESTROY deletes source, checkpoints and models with the stack; others keep them. Default:
-            DESTROY.
-        max_runtime: maximum run time of a job, in whole hours; the state machine then stops it. Default: 24 hours.
-        capacity_retries: how often the state machine retries when capacity or quota is missing. Default: 5.
-        report_email: address for failed jobs and ended runs; it must confirm the subscription. Default: only the topic.
+        Args:
+            cluster_name: 1 to 32 lower-case letters, digits and hyphens; the prefix of job names, and the value of the
+                tag trn:cluster on every resource.
+            image: URI of a container image in ECR in the stack's region. Default: AWS's last image for PyTorch on
+                Neuron.
+            cache: The compile cache. Default: a new CompileCache that is deleted with the construct.
+            vpc: VPC of the jobs. Default: a network of SageMaker, with internet access.
+            vpc_subnets: Subnet of the jobs, which must reach S3. Default: the first private subnet.
+            encryption_key: KMS key for source, checkpoints, models and a new cache. Default: keys of S3 (SSE-S3).
+            removal_policy: DESTROY deletes source, checkpoints and models with the stack; others keep them. Default:
+                DESTROY.
+            max_runtime: Maximum run time of a job, in whole hours; the state machine then stops it. Default: 24 hours.
+            capacity_retries: How often the state machine retries when capacity or quota is missing. Default: 5.
+            report_email: Address for failed jobs and ended runs; it must confirm the subscription. Default: only the
+                topic.
 
-        Raises PropsError, which names each invalid parameter.
+        Raises:
+            PropsError: Names each invalid parameter.
         """
         super().__init__(scope, construct_id)
         name = checked_cluster_name(self, cluster_name)

@@ -21,8 +21,9 @@ class TrainingAlerts(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, email: str | None = None) -> None:
         """
-        job_prefix: prefix of the names of the jobs.
-        email: address to subscribe; it must confirm the subscription. Default: none.
+        Args:
+            job_prefix: Prefix of the names of the jobs.
+            email: Address to subscribe; it must confirm the subscription. Default: none.
         """
         super().__init__(scope, construct_id)
         self.topic = sns.Topic(self, "Topic", enforce_ssl=True)

@@ -196,13 +196,13 @@ def _ending(run: TrainingRun) -> dict[str, State]:
         "The job failed": _failed("{} failed: {}", name, "$.described.job.FailureReason"),
         "It failed": _failed("{} failed: {} {}", name, "$.error.Error", "$.error.Cause"),
         "It may run unwatched": _failed(
-            "{} exists already: it may have been started without an answer, and be billed until it ends: {}",
+            "{} already exists. An earlier call may have started it, and it may be billed until it ends: {}",
             name,
             "$.error.Cause",
         ),
         "It ran too long": _failed(f"{{}} was stopped: it had not ended {budget}", name),
         "It could not be stopped": _failed(
-            f"{{}} had not ended {budget}, and was not stopped. It may run on, and be billed: {{}} {{}}",
+            f"{{}} had not ended {budget}, and was not stopped. It may keep running, and be billed: {{}} {{}}",
             name,
             "$.error.Error",
             "$.error.Cause",

@@ -26,8 +26,9 @@ class TrainingRole(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, job_prefix: str, image: ContainerImage) -> None:
         """
-        job_prefix: prefix of the names of the jobs. A job writes logs only under its own name.
-        image: container image. The role can pull only from its repository.
+        Args:
+            job_prefix: Prefix of the names of the jobs. A job writes logs only under its own name.
+            image: Container image. The role can pull only from its repository.
         """
         super().__init__(scope, construct_id)
         self._stack = Stack.of(self)

@@ -21,8 +21,10 @@ class TrainingStore(Construct):
         encryption_key: Key | None = None,
     ) -> None:
         """
-        removal_policy: DESTROY deletes the bucket with all trained models; other policies keep it. Default: DESTROY.
-        encryption_key: KMS key of its objects. Default: keys of S3 (SSE-S3).
+        Args:
+            removal_policy: DESTROY deletes the bucket with all trained models; other policies keep it. Default:
+                DESTROY.
+            encryption_key: KMS key of its objects. Default: keys of S3 (SSE-S3).
         """
         super().__init__(scope, construct_id)
         store = DisposableBucket(self, "Store", removal_policy=removal_policy, encryption_key=encryption_key)

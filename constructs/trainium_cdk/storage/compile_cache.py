@@ -27,7 +27,7 @@ _READING = ("s3:GetObject", "s3:ListBucket")
 _WRITING = (*_READING, "s3:PutObject")
 _DELETING = ("s3:DeleteObject",)
 _DIRECT_PREFIX = f"{CACHE_PREFIX}/{DIRECT}"
-"""Of PyTorch/XLA's own files, whose client deletes its locks."""
+"""Prefix of the files that PyTorch/XLA itself stores. Its client deletes its locks."""
 
 _NAME = re.compile(rf"(?!xn--|sthree-|[\d.]+$){BUCKET_NAME}")
 """No IP addresses or reserved names (Amazon S3 User Guide, general purpose bucket naming rules)."""
@@ -59,20 +59,26 @@ class ICompileCache(Protocol):
         ...
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant permission to read and list compiled graphs. grantee: such as a role, a function or a fleet."""
+        """Grant permission to read and list compiled graphs.
+
+        Args:
+            grantee: A principal, such as a role, a function or a fleet.
+        """
         ...
 
     def grant_read_write(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant the permissions of nodes: read, write and list compiled graphs, and delete PyTorch/XLA's own files.
 
-        grantee: such as a role, a function or a fleet.
+        Args:
+            grantee: A principal, such as a role, a function or a fleet.
         """
         ...
 
     def grant_maintenance(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant the permissions of `trn cache clean`: read, list and delete compiled graphs.
 
-        grantee: such as a role for maintenance.
+        Args:
+            grantee: A principal, such as a role for maintenance.
         """
         ...
 
@@ -103,17 +109,19 @@ class CompileCache(Construct):
         read_only: bool = False,
     ) -> None:
         """
-        bucket: an existing bucket, which is not changed. Default: a new one.
-        bucket_name: name of a new bucket, for use in another Stage. Default: chosen by CloudFormation.
-        encryption_key: KMS key of a new bucket's objects. Default: keys of S3 (SSE-S3).
-        removal_policy: DESTROY deletes a new bucket with its objects; RETAIN and RETAIN_ON_UPDATE_OR_DELETE keep it.
-            Default: DESTROY.
-        expiration: age in whole days, from 1 to 3650, at which a graph in a new bucket expires. Graphs of old compiler
-            versions are never read again. Default: 90 days.
-        read_only: whether nodes may only read an existing bucket, which others write. Default: False.
+        Args:
+            bucket: An existing bucket, which is not changed. Default: a new one.
+            bucket_name: Name of a new bucket, for use in another Stage. Default: chosen by CloudFormation.
+            encryption_key: KMS key of a new bucket's objects. Default: keys of S3 (SSE-S3).
+            removal_policy: DESTROY deletes a new bucket with its objects; RETAIN and RETAIN_ON_UPDATE_OR_DELETE keep
+                it. Default: DESTROY.
+            expiration: Age in whole days, from 1 to 3650, at which a graph in a new bucket expires. Graphs of old
+                compiler versions are never read again. Default: 90 days.
+            read_only: Whether nodes may only read an existing bucket, which others write. Default: False.
 
-        Raises PropsError for parameters of a new bucket together with an existing one, for the policy SNAPSHOT, for an
-        invalid expiration, and for a key in another region or an alias on which IAM cannot grant permissions.
+        Raises:
+            PropsError: Parameters of a new bucket are given with an existing one, the policy is SNAPSHOT, the
+                expiration is invalid, or the key is in another region or an alias, on which IAM cannot grant.
         """
         super().__init__(scope, construct_id)
         if bucket is not None:
@@ -142,8 +150,10 @@ class CompileCache(Construct):
     ) -> ICompileCache:
         """Import a compile cache of another app or Stage.
 
-        bucket_name: of its bucket, which must be in the region of the nodes. encryption_key: KMS key of its objects,
-        included in grants. Default: keys of S3 (SSE-S3). read_only: whether nodes may only read it. Default: False.
+        Args:
+            bucket_name: Name of its bucket, which must be in the region of the nodes.
+            encryption_key: KMS key of its objects, included in grants. Default: keys of S3 (SSE-S3).
+            read_only: Whether nodes may only read it. Default: False.
         """
         return _ImportedCache(
             scope, construct_id, bucket_name=bucket_name, encryption_key=encryption_key, read_only=read_only
@@ -167,7 +177,11 @@ class CompileCache(Construct):
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant permission to read and list compiled graphs, and to use the key.
 
-        grantee: such as a role, a function or a fleet. Raises PropsError if the CDK cannot grant to it.
+        Args:
+            grantee: A principal, such as a role, a function or a fleet.
+
+        Raises:
+            PropsError: The CDK cannot grant to it.
         """
         return self._grant(grantee, {CACHE_PREFIX: _READING})
 
@@ -176,14 +190,22 @@ class CompileCache(Construct):
 
         Only files that PyTorch/XLA itself stores below `direct`, such as its locks, can be deleted.
 
-        grantee: such as a role, a function or a fleet. Raises PropsError if the CDK cannot grant to it.
+        Args:
+            grantee: A principal, such as a role, a function or a fleet.
+
+        Raises:
+            PropsError: The CDK cannot grant to it.
         """
         return self._grant(grantee, {CACHE_PREFIX: _WRITING, _DIRECT_PREFIX: _DELETING}, encrypts=True)
 
     def grant_maintenance(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant the permissions of `trn cache clean`: read, list and delete compiled graphs, and use the key.
 
-        grantee: such as a role for maintenance. Raises PropsError where the CDK cannot grant to it.
+        Args:
+            grantee: A principal, such as a role for maintenance.
+
+        Raises:
+            PropsError: Where the CDK cannot grant to it.
         """
         return self._grant(grantee, {CACHE_PREFIX: (*_READING, *_DELETING)})
 

@@ -48,12 +48,13 @@ class DisposableBucket(Construct):
         encryption_key: Key | None = None,
     ) -> None:
         """
-        removal_policy: DESTROY deletes the bucket with its objects; other policies keep it. Default: DESTROY.
-        lifecycle_rules: when objects expire. Default: never.
-        sends_events: whether EventBridge gets an event for every object.
-        versioned: whether S3 keeps earlier versions of objects. Default: False.
-        name: of the bucket, globally unique. Default: chosen by CloudFormation.
-        encryption_key: KMS key of its objects. Default: keys of S3 (SSE-S3).
+        Args:
+            removal_policy: DESTROY deletes the bucket with its objects; other policies keep it. Default: DESTROY.
+            lifecycle_rules: When objects expire. Default: never.
+            sends_events: Whether EventBridge gets an event for every object.
+            versioned: Whether S3 keeps earlier versions of objects. Default: False.
+            name: Name of the bucket, globally unique. Default: chosen by CloudFormation.
+            encryption_key: KMS key of its objects. Default: keys of S3 (SSE-S3).
         """
         super().__init__(scope, construct_id)
         key = cast(kms.IKey | None, encryption_key)
@@ -108,7 +109,7 @@ class DisposableBucket(Construct):
 
 @jsii.implements(IStableStringProducer)
 class _Emptied:
-    """Whether a bucket is emptied at deletion: not if the app retains it after all, as by RemovalPolicies."""
+    """Whether a bucket is emptied at deletion: not if the app retains it, for example with RemovalPolicies."""
 
     def __init__(self, bucket: s3.CfnBucket) -> None:
         self._bucket = bucket
@@ -166,7 +167,8 @@ def grant_objects(bucket: s3.IBucket, grantee: iam.IGrantable, *, prefix: str, a
 def allow_objects(bucket: s3.IBucket, role: iam.IRole, actions: Mapping[str, Sequence[str]]) -> None:
     """Allow a role of this package S3 actions on only the objects under prefixes of a bucket.
 
-    actions: for the objects of each prefix.
+    Args:
+        actions: Actions for the objects of each prefix.
     """
     objects = {prefix: arn_of(bucket, f"{prefix}/*") for prefix in actions}
     justify_wildcards(role, dict.fromkeys(objects.values(), _UNKNOWN_NAMES), of=bucket)

@@ -49,13 +49,15 @@ class ElasticFileSystem(NodeFileSystem):
         removal_policy: RemovalPolicy | None = None,
     ) -> None:
         """
-        vpc, subnet: of the nodes and the mount target.
-        file_system_id: an existing file system, without a mount target in another VPC or in the subnet's zone. Default:
-            a new one.
-        removal_policy: RETAIN keeps a new file system when the stack is deleted, without its mount target. Default:
-            DESTROY.
+        Args:
+            vpc, subnet: Those of the nodes and the mount target.
+            file_system_id: An existing file system, without a mount target in another VPC or in the subnet's zone.
+                Default: a new one.
+            removal_policy: RETAIN keeps a new file system when the stack is deleted, without its mount target. Default:
+                DESTROY.
 
-        Raises PropsError for an invalid id, for `removal_policy` together with an id, and for a subnet of another VPC.
+        Raises:
+            PropsError: The ID is invalid, `removal_policy` is given with an ID, or the subnet is in another VPC.
         """
         super().__init__(scope, construct_id)
         check_subnet(self, vpc, subnet)
@@ -99,10 +101,12 @@ class ElasticFileSystem(NodeFileSystem):
     ) -> "ElasticFileSystem":
         """Import a file system with a mount target in the nodes' zone. Only a rule is added to its security group.
 
-        file_system_id: such as fs-0123456789abcdef0.
-        security_group_id: a security group of the mount target, to which a rule for the nodes is added.
+        Args:
+            file_system_id: ID of the file system, such as fs-0123456789abcdef0.
+            security_group_id: A security group of the mount target, to which a rule for the nodes is added.
 
-        Raises PropsError for an invalid id.
+        Raises:
+            PropsError: The ID is invalid.
         """
         return _ImportedEfs(scope, construct_id, file_system_id=file_system_id, security_group_id=security_group_id)
 
@@ -112,12 +116,20 @@ class ElasticFileSystem(NodeFileSystem):
         return "efs"
 
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
-        """Open NFS from the nodes to the mount target, by rules in the nodes' stack. nodes: their security group."""
+        """Open NFS from the nodes to the mount target, by rules in the nodes' stack.
+
+        Args:
+            nodes: Their security group.
+        """
         nfs = ec2.Port.tcp(facts()["efs"]["tcp_port"])
         nodes.connections.allow_to(self.security_group, nfs, "NFS from the nodes")
 
     def added_to(self, locations: NodeLocations) -> NodeLocations:
-        """The locations with this file system added. locations: of the nodes' user data."""
+        """The locations with this file system added.
+
+        Args:
+            locations: Locations of the nodes' user data.
+        """
         return replace(locations, efs_dns=self.dns_name)
 
 

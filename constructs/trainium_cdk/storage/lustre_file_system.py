@@ -58,15 +58,17 @@ class LustreFileSystem(NodeFileSystem):
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
     ) -> None:
         """
-        vpc: of the nodes.
-        subnet: of the nodes; it must outlive a retained file system.
-        size: 1200 GiB, or a multiple of 2400.
-        per_unit_storage_throughput: 125, 250, 500 or 1000 MB/s per TiB, for PERSISTENT_2, whose data is replicated.
-            Default: SCRATCH_2.
-        removal_policy: RETAIN keeps the file system and its security group when the stack is deleted. A file system
-            that an update replaces, for example for another subnet, is always kept. Default: DESTROY.
+        Args:
+            vpc: VPC of the nodes.
+            subnet: Subnet of the nodes; it must outlive a retained file system.
+            size: 1200 GiB, or a multiple of 2400.
+            per_unit_storage_throughput: 125, 250, 500 or 1000 MB/s per TiB, for PERSISTENT_2, whose data is replicated.
+                Default: SCRATCH_2.
+            removal_policy: RETAIN keeps the file system and its security group when the stack is deleted. A file system
+                that an update replaces, for example for another subnet, is always kept. Default: DESTROY.
 
-        Raises PropsError for sizes and throughputs that FSx does not support, and for a subnet of another VPC.
+        Raises:
+            PropsError: FSx does not support the size or the throughput, or the subnet is in another VPC.
         """
         super().__init__(scope, construct_id)
         check_subnet(self, vpc, subnet)
@@ -123,11 +125,14 @@ class LustreFileSystem(NodeFileSystem):
     ) -> "LustreFileSystem":
         """Import an existing file system. Only rules are added to its security group.
 
-        file_system_id: such as fs-0123456789abcdef0. mount_name: as FSx shows it.
-        security_group_id: a security group of the file system's network interfaces, to which rules for the nodes are
-        added.
+        Args:
+            file_system_id: ID of the file system, such as fs-0123456789abcdef0.
+            mount_name: Mount name that FSx shows.
+            security_group_id: A security group of the file system's network interfaces, to which rules for the nodes
+                are added.
 
-        Raises PropsError for an invalid id or name.
+        Raises:
+            PropsError: The ID or the name is invalid.
         """
         return _ImportedLustre(
             scope,
@@ -146,14 +151,19 @@ class LustreFileSystem(NodeFileSystem):
         """Open Lustre's ports between the file system and the nodes in both directions, because its servers connect to
         clients.
 
-        nodes: their security group.
+        Args:
+            nodes: Their security group.
         """
         for port in _ports():
             nodes.connections.allow_to(self.security_group, port, "Lustre from the nodes")
             nodes.connections.allow_from(self.security_group, port, "Lustre to the nodes")
 
     def added_to(self, locations: NodeLocations) -> NodeLocations:
-        """The locations with this file system added. locations: of the nodes' user data."""
+        """The locations with this file system added.
+
+        Args:
+            locations: Locations of the nodes' user data.
+        """
         return replace(locations, lustre_dns=self.dns_name, lustre_mount_name=self.mount_name)
 
 

@@ -29,12 +29,19 @@ class NodeFileSystem(Construct):
 
     @abstractmethod
     def allow(self, nodes: ec2.ISecurityGroup) -> None:
-        """Open what the file system needs between itself and the nodes, and nothing else. nodes: their security
-        group."""
+        """Open what the file system needs between itself and the nodes, and nothing else.
+
+        Args:
+            nodes: Their security group.
+        """
 
     @abstractmethod
     def added_to(self, locations: NodeLocations) -> NodeLocations:
-        """The locations with this file system added. locations: of the nodes' user data."""
+        """The locations with this file system added.
+
+        Args:
+            locations: Locations of the nodes' user data.
+        """
 
 
 def keep_when_replaced(resource: CfnResource, at_destroy: RemovalPolicy) -> None:

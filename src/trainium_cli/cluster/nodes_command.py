@@ -102,7 +102,7 @@ def _report(asked: _Asked) -> NodesReport:
         message = f"{stack} has no nodes, since its deployment failed:\n{failure.text}"
         raise CliError(message, ExitCode.NOT_READY) from error
     if deployed is None:
-        message = f"There is no stack {stack} in {plan.region}: `trn deploy` creates it."
+        message = f"Stack {stack} does not exist in {plan.region}: `trn deploy` creates it."
         raise CliError(f"{message}{others_sentence(asked.invocation, plan)}", ExitCode.NOT_READY)
     return nodes_report(deployed, replacements=plan.node.replacements if plan.node.recovery else 0)
 

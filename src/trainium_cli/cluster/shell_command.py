@@ -37,7 +37,7 @@ def shell(invocation: Invocation, node: str, stack: str | None) -> int:
     with waiting(f"Asking AWS for the nodes of {stack} ..."):
         deployed = AwsNodes(plan.region).nodes(stack)
     if deployed is None:
-        message = f"There is no stack {stack} in {plan.region}: `trn deploy` creates it."
+        message = f"Stack {stack} does not exist in {plan.region}: `trn deploy` creates it."
         raise CliError(f"{message}{others_sentence(invocation, plan)}", ExitCode.NOT_READY)
     instance_id = _instance(deployed, node)
     echo(f"{instance_id}: leave it with `exit`.", err=True)

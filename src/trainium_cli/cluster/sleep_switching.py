@@ -81,7 +81,7 @@ def switch(
     with waiting(f"Asking AWS for {stack} in {plan.region} ..."):
         state = account.sleep_state(stack)
         if state is None:
-            message = f"There is no stack {stack} in {plan.region}: `trn deploy` creates it."
+            message = f"Stack {stack} does not exist in {plan.region}: `trn deploy` creates it."
             raise CliError(f"{message}{others_sentence(invocation, plan)}", ExitCode.NOT_READY)
         target = _Target(account, plan, stack, state)
         decision = decide(_observe(target), want)

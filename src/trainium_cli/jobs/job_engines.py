@@ -65,7 +65,7 @@ class JobEngines:
                 raise missing[0]
             close = nearest(job_id, [known for engine in deployed for known in engine.job_ids()])
             shown = f"; nearest: {close}" if close else ""
-            raise CliError(f"There is no job {job_id}{shown}. `trn jobs` lists them.", ExitCode.NOT_READY)
+            raise CliError(f"Job {job_id} does not exist{shown}. `trn jobs` lists them.", ExitCode.NOT_READY)
 
     def newest(self, most: int) -> list[tuple[JobEngine, JobState]]:
         """The most recent jobs of all engines, newest first. Raises CliError if no engine is deployed."""

@@ -21,7 +21,7 @@ class NoStackError(Exception):
     """The stack of the jobs is not deployed."""
 
     def __init__(self, stack: str, region: str) -> None:
-        super().__init__(f"There is no stack {stack} in {region}: `trn deploy` creates it.")
+        super().__init__(f"Stack {stack} does not exist in {region}: `trn deploy` creates it.")
 
 
 class StartUnknownError(Exception):

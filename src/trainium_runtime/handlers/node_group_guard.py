@@ -82,7 +82,7 @@ class NodeGroupGuard:
             Message=(
                 f"{recent} nodes failed within 24 hours, the last one, {node}, because: {reason}.\n"
                 f"The maximum of the compute node group is now {proven}, its proven nodes. Jobs that need more nodes "
-                f"wait in the queue.\nOnce the reason is removed, run: {again}\n\nCluster {settings['CLUSTER']}"
+                f"wait in the queue.\nOnce the cause is fixed, run: {again}\n\nCluster {settings['CLUSTER']}"
             ),
         )
 

@@ -27,8 +27,8 @@ from .log import log
 from .pilot_stop import updated_notices
 
 _LONGEST_TAG = 256  # characters of a tag's value (EC2 documentation, tag restrictions)
-_TAGGED_AT_ONCE = 200  # instances; EC2 takes 1,000 resources (API reference, CreateTags)
-_NOTICES_KEPT = timedelta(hours=1)  # after their time
+_TAGGED_AT_ONCE = 200  # instances; EC2 accepts 1,000 resources (API reference, CreateTags)
+_NOTICES_KEPT = timedelta(hours=1)  # after the time that they announce
 _ATTEMPTS = 5  # if another invocation changes the membership at the same time
 
 
@@ -62,7 +62,7 @@ class NodeReconciler:
         for attempt in range(_ATTEMPTS):
             if self._reconcile_once(event, now, first=attempt == 0):
                 return
-        raise RuntimeError(f"the membership changed {_ATTEMPTS} times meanwhile")
+        raise RuntimeError(f"the membership changed {_ATTEMPTS} times in the meantime")
 
     def _reconcile_once(self, event: Mapping[str, Any], now: datetime, *, first: bool) -> bool:
         """False if another invocation has written the membership in the meantime, which may be based on a newer
@@ -94,7 +94,7 @@ class NodeReconciler:
             except Exception as error:
                 errors.append(error)
         if errors:
-            raise ExceptionGroup("not all could be done", errors)
+            raise ExceptionGroup("some steps failed", errors)
         return membership_written
 
     def _log(
@@ -158,7 +158,7 @@ class NodeReconciler:
         except ClientError as error:
             if error.response["Error"]["Code"] != "InvalidInstanceID.NotFound":
                 raise
-            # An instance that EC2 does not know any more, or not yet, must not prevent the tagging of the others.
+            # An instance that EC2 no longer lists, or does not list yet, must not prevent the tagging of the others.
             for instance in instances if len(instances) > 1 else ():
                 self._create_tags([instance], tags)
 

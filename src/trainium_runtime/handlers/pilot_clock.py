@@ -67,7 +67,7 @@ class Clock:
         name = self._settings.get("GROUP")
         group = find_group(self._autoscaling, name) if name else None
         if name and group is None:
-            return ClockDecision(nodes=0, why="there is no Auto Scaling group (any more)")
+            return ClockDecision(nodes=0, why="the Auto Scaling group does not exist")
         notices = PilotNotices(self._sns, self._settings)
         snapshot = ClusterSnapshot(
             now=now,
@@ -98,7 +98,7 @@ class Clock:
             except Exception as error:  # a failed step does not prevent the others
                 errors.append(error)
         if errors:
-            raise ExceptionGroup("not all could be done", errors)
+            raise ExceptionGroup("some steps failed", errors)
         return decision
 
     def _idle_since(self, snapshot: ClusterSnapshot) -> datetime | None:
@@ -166,9 +166,7 @@ class Clock:
             raise
         if decision.spent and decision.spent != before and decision.notice:
             at = utc_text(decision.notice.at.replace(microsecond=0))
-            soon = (
-                f"The nodes are terminated at {at}: {decision.notice.reason}. Until then jobs can save what they have."
-            )
+            soon = f"The nodes are terminated at {at}: {decision.notice.reason}. Until then jobs can save their work."
             snapshot.notices.publish("nodes stop soon", soon, self._how_to_continue())
 
     def _start(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
@@ -190,7 +188,7 @@ class Clock:
         ends = decision.warn_of
         if ends is None:
             return
-        after = "the stack is deleted" if self._terms.destroys else "the nodes are terminated, the rest stays"
+        after = "the stack is deleted" if self._terms.destroys else "the nodes are terminated, everything else is kept"
         left = _hours(ends - snapshot.now)
         ending = f"The pilot ends at {utc_text(ends)}, in {left}. Then {after}."
         snapshot.notices.publish_once(warning_of(ends), f"ends in {left}", ending, _EXTEND)
@@ -206,7 +204,7 @@ class Clock:
         """Notify only people: unused nodes have no job that could act on a notice."""
         if decision.idle:
             soon = f"The nodes are terminated at {utc_text(decision.idle.at)}: {decision.idle.reason}."
-            use = "A job of trn run, or any process that uses a Neuron device, keeps them."
+            use = "They keep running while a job of trn run, or any process that uses a Neuron device, is running."
             snapshot.notices.publish_idle(decision.idle.at, "is idle", soon, use)
 
     def _notify_nodes_left(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:

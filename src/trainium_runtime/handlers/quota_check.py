@@ -56,7 +56,7 @@ def failure(event: dict[str, Any]) -> str | None:
         log("the update needs no more than the cluster already has")
         return None
     if is_rolling_back(event["StackId"]):
-        log("a rollback is not checked for room")
+        log("quotas are not checked in a rollback")
         return None
     deadline = time.monotonic() + _TIMEOUT_S
     while True:

@@ -22,7 +22,7 @@ def handle(event: dict[str, Any], context: object) -> None:  # noqa: ARG001
 
 
 def copy(wanted: dict[str, str]) -> str:
-    """Copy the script. Returns the version of the copy. Raises ValueError if its content is another."""
+    """Copy the script. Returns the version of the copy. Raises ValueError if its content has another digest."""
     import boto3
 
     s3: Any = boto3.client("s3")

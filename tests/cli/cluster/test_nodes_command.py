@@ -81,7 +81,7 @@ def test_missing_stack_is_reported_with_the_command_to_deploy_it(account: FakeNo
     account.answers = [None]
     ended = run("nodes", *GOOD, *as_json)
     assert ended.exit_code == ExitCode.NOT_READY
-    assert "There is no stack TrnClusterStack in us-west-2: `trn deploy` creates it" in ended.output
+    assert "Stack TrnClusterStack does not exist in us-west-2: `trn deploy` creates it" in ended.output
 
 
 def test_watch_of_one_node_is_refused(account: FakeNodes) -> None:

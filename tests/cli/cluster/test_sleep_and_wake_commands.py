@@ -132,7 +132,7 @@ def test_prompt_shows_the_price(monkeypatch: pytest.MonkeyPatch, command: str, p
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        (None, "There is no stack Mine in us-west-2: `trn deploy` creates it."),
+        (None, "Stack Mine does not exist in us-west-2: `trn deploy` creates it."),
         (
             SleepState(status="UPDATE_COMPLETE", asleep=False, cluster="other"),
             "Mine belongs to other",
@@ -147,7 +147,7 @@ def test_refused_sleep_changes_nothing(monkeypatch: pytest.MonkeyPatch, state: S
 
 
 def test_cluster_that_wakes_without_nodes_is_not_called_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    account = FakeSleepAccount(state=ASLEEP, reported="no nodes, as wanted: the budget of $500 is spent")
+    account = FakeSleepAccount(state=ASLEEP, reported="no nodes, as planned: the budget of $500 is spent")
     answer = run(monkeypatch, "wake", account, "--yes")
     assert answer.exit_code == ExitCode.NOT_READY
     assert "the budget of $500 is spent" in answer.stderr

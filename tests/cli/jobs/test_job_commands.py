@@ -149,7 +149,7 @@ def test_dry_run_names_stack_and_every_variable() -> None:
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        (None, "There is no stack TrnClusterStack in us-west-2: `trn deploy` creates it."),
+        (None, "Stack TrnClusterStack does not exist in us-west-2: `trn deploy` creates it."),
         (BOOTING, "not all nodes are proven"),
         (DeployedNodes(wanted=0, instances=(), records={}, membership=PROVEN.membership), "`trn run --wake` wakes it"),
     ],

@@ -63,7 +63,7 @@ def test_jobs_logs_and_stop_accept_a_job_id() -> None:
     assert f"{name} has ended: succeeded." in run("stop", *ON).stdout
     missing = run("logs", *ON, "trn-pilot--other")
     assert missing.exit_code == ExitCode.NOT_READY
-    assert "There is no job trn-pilot--other" in missing.stderr
+    assert "Job trn-pilot--other does not exist" in missing.stderr
 
 
 def test_dry_run_prints_request_and_uploads_only_on_demand() -> None:

@@ -79,7 +79,7 @@ def test_job_of_either_engine_is_found_by_its_id(cluster: Cluster) -> None:
     cluster.writes.put("job.json", JOB.to_json())
     assert run("jobs", *BOTH, JOB.id).exit_code == ExitCode.OK
     missing = run("jobs", *BOTH, "train-20260101-000000")
-    assert (missing.exit_code, "There is no job" in missing.stderr) == (ExitCode.NOT_READY, True)
+    assert (missing.exit_code, "does not exist" in missing.stderr) == (ExitCode.NOT_READY, True)
 
 
 @pytest.mark.usefixtures("cluster")

@@ -11,9 +11,9 @@ def empty_the_group() -> None:
 def test_gate_of_cluster_going_to_sleep_waits_for_ended_nodes(
     gate: Run, fleet: Fleet, clock: Clock, cloudformation: CloudFormation
 ) -> None:
-    fleet.fail(fleet.instances[0], "of no interest any more")
+    fleet.fail(fleet.instances[0], "no longer relevant")
     gate(Nodes="0")
-    assert cloudformation.response["Data"] == {"Summary": "no nodes, as wanted: the cluster is asleep"}
+    assert cloudformation.response["Data"] == {"Summary": "no nodes, as planned: the cluster is asleep"}
     assert fleet.sizes == [0]
     assert clock.now > NOON.timestamp()
 
@@ -31,7 +31,7 @@ def test_no_nodes_are_expected_before_a_capacity_block(
     empty_the_group()
     functions.clock_results = [{"nodes": 0, "why": "Capacity Block cr-1 begins at 2026-12-01T11:30Z"}]
     gate(Clock=CLOCK_ARN)
-    sent = "no nodes, as wanted: Capacity Block cr-1 begins at 2026-12-01T11:30Z"
+    sent = "no nodes, as planned: Capacity Block cr-1 begins at 2026-12-01T11:30Z"
     assert cloudformation.response["Data"] == {"Summary": sent}
 
 

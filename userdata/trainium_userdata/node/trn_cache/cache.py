@@ -254,7 +254,7 @@ class Cache:
         name = stored.key[: -len(SUFFIX)]
         target = self.root / name
         if not is_name(name):
-            self.report.warn(f"{stored.key} is no name of an entry: not used")
+            self.report.warn(f"{stored.key} is not the name of an entry: not used")
             return False
         part = self.root / INCOMING / f"{threading.get_ident()}"
         part.mkdir(parents=True, exist_ok=True)

@@ -157,7 +157,7 @@ def _unpack(source: _Digesting, target: Path) -> None:
             name = PurePosixPath(member.name)
             is_plain = member.isfile() and not member.issparse() and member.size >= 0
             if not is_plain or name.is_absolute() or ".." in name.parts or single:
-                raise PackingError(f"it holds {member.name}, which is no file of an entry")
+                raise PackingError(f"it holds {member.name}, which is not a file of an entry")
             single = not names and member.name == target.name
             names += 1
             with _create(target if single else target / member.name, member.name) as out:

@@ -55,7 +55,7 @@ def secret_value(arn: str, imds: Imds | None = None) -> str:
     try:
         service = SERVICES[arn.split(":")[2]]
     except LookupError:
-        raise OSError(f"{arn} is no ARN of a secret or of a parameter") from None
+        raise OSError(f"{arn} is not the ARN of a secret or a parameter") from None
     imds = imds or Imds()
     address = os.environ.get(service.endpoint) or f"https://{service.name}.{region()}.amazonaws.com"
     body = json.dumps({service.name_key: arn, **service.options}).encode()
