@@ -16,6 +16,7 @@ from trainium_core.clusters.aws_account import AwsClustersAccount
 from trainium_core.clusters.cluster import ClusterNode, ClusterStack, ClusterStacks
 from trainium_core.clusters.locating import LocatedCluster, deployed_plan, located
 from trainium_core.engines.ec2.engine import EC2
+from trainium_core.engines.registry import ENGINES_WITH_NODES
 from trainium_core.plan import Plan
 from trainium_core.plan.context import settings_given
 from trainium_core.problems import SETTING_PREFIX
@@ -53,7 +54,7 @@ def stack_of_cluster(invocation: Invocation, plan: Plan, given: str | None) -> s
     if given:
         return given
     found = [stack.name for stack in _of_cluster(invocation, plan) if stack.has_nodes]
-    usual = plan.stack_names[EC2.key]
+    usual = plan.stack_names[next((key for key in ENGINES_WITH_NODES if key in plan.stacks), EC2.key)]
     return usual if usual in found or not found else found[0]
 
 

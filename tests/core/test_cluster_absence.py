@@ -17,6 +17,7 @@ from trainium_runtime.pilot_end import PilotEnd
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 FLEET = DeployedFleet(cluster="trn", group="group", records_bucket="records", instance_type="trn1.32xlarge", nodes=2)
+OF_JOBS = replace(FLEET, engine="pcs", group=None, service_group="arn")
 NOT_LAUNCHED = NodeGroup(wanted=2)
 IN_A_BLOCK = replace(FLEET, market="capacity-block", reservation_id="cr-1")
 BLOCK = Reservation(
@@ -68,6 +69,7 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
     ("account", "known", "why", "remedy"),
     [
         (FakeAccount(), {"asleep": True}, "put to sleep", "`trn wake`"),
+        (FakeAccount(deployed=OF_JOBS), {}, "no job needs any", "`trn run`"),
         (FakeAccount(), {"ends": NOW - timedelta(hours=1)}, "the pilot ended at 2026-11-23T11:00Z", "`trn extend 8h`"),
         (
             FakeAccount(tag="end 2026-11-23T11:00:33.846546Z"),

@@ -2,7 +2,9 @@
 
 from datetime import UTC, datetime
 
-from trainium_core.nodes.report import DeployedNodes, NodeInstance, NodesReport, nodes_report
+import pytest
+
+from trainium_core.nodes.report import DeployedNodes, JobBounds, NodeInstance, NodesReport, nodes_report
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import NodeRecord, State, StoredRecord
 
@@ -49,6 +51,34 @@ def test_node_failed_without_replacement_ends_the_watch() -> None:
     assert message(shown)[1] == ("failed", "no driver")
     assert shown.verdict.state == "failed"
     assert shown.final
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "states", "verdict"),
+    [
+        (0, 4, [], ("ready", "no nodes, since no job needs any; jobs start up to 4")),
+        (1, 4, [], ("waiting", "0 of 1 nodes proven; jobs start up to 4")),
+        (0, 4, ["proven", "proven"], ("ready", "2 of 2 nodes proven; jobs start up to 4")),
+        (0, 4, ["proven", None], ("waiting", "1 of 2 nodes proven; jobs start up to 4")),
+        (0, 4, ["proven", "failed"], ("failed", "failed: i-b")),
+        (0, 1, ["proven"], ("failed", "the maximum of the group is 1, not 4: jobs that need more nodes wait")),
+    ],
+)
+def test_nodes_that_start_with_jobs_are_judged_one_by_one(
+    least: int, most: int, states: list[State | None], verdict: tuple[str, str]
+) -> None:
+    found = dict(zip(("i-a", "i-b"), states, strict=False))
+    deployed = DeployedNodes(
+        wanted=least,
+        instances=tuple(instance(one) for one in found),
+        records={one: stored(one, state, membership="") for one, state in found.items() if state},
+        membership=Membership(),
+        for_jobs=JobBounds(most=most, planned=4),
+    )
+    shown = nodes_report(deployed, replacements=2)
+    state, reason = verdict
+    assert (shown.verdict.state, shown.asleep) == (state, False)
+    assert shown.verdict.reason.startswith(reason)
 
 
 def test_group_with_no_desired_nodes_is_asleep_and_not_ready() -> None:

@@ -84,6 +84,22 @@ def test_unrecorded_launch_costs_from_the_oldest_record() -> None:
     assert found.estimated_total.unknown == 1
 
 
+def test_node_of_slurm_costs_since_its_launch_and_ended_ones_are_unknown() -> None:
+    launched_at = NOW - timedelta(hours=2)
+    login = ChargedItem(product="on-demand", quantity=Decimal(730), instance_type="m7i.large")
+    resources = [
+        replace(instance(FIRST), created=launched_at),
+        replace(thing(SECOND, cluster=CLUSTER, charge=Charge(items=(login,))), created=launched_at),
+    ]
+    lister = FakeLister(found=resources, kind="EC2 instance", arn_type="ec2:instance")
+    stack = replace(cluster_stack(), made={("AWS::PCS::ComputeNodeGroup", "arn"): "CREATE_COMPLETE"})
+    found = spent(account(stacks=[stack], lister=lister), stacks=("pcs",))
+    nodes, *_, ended, login_line = found.estimated
+    assert "2.00 node-hours" in nodes.how
+    assert (ended.what, ended.usd) == ("nodes of TrnClusterStack that have ended", None)
+    assert login_line.what == f"EC2 instance {SECOND}"
+
+
 def test_failed_launch_costs_nothing() -> None:
     found = spent(
         account(activities=[launched(FIRST, 10, succeeded=False), launched(SECOND, 1)], lister=running(SECOND))

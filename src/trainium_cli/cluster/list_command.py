@@ -138,7 +138,7 @@ def lists_as_json(lists: Iterable[ClusterList]) -> dict[str, Any]:
 
 
 def _instances(cluster: Cluster) -> str:
-    counts = [*cluster.node_counts.items(), *cluster.host_counts.items()]
+    counts = [*cluster.node_counts.items(), *cluster.host_counts.items(), *cluster.login_counts.items()]
     return ", ".join(f"{count} x {kind}" for kind, count in counts)
 
 

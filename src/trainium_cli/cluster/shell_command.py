@@ -63,7 +63,10 @@ def _instance(deployed: DeployedNodes, node: str) -> str:
     ids = [instance.instance_id for instance in deployed.instances]
     ranks = [member.instance_id for member in deployed.membership.members if member.instance_id in ids]
     if not ids:
-        message = "The cluster has no nodes: `trn nodes` shows them, `trn wake` wakes it."
+        remedy = "`trn wake` wakes it"
+        if deployed.for_jobs is not None:
+            remedy = "a job starts them. The output Session of its stack is a command for a shell on the login node"
+        message = f"The cluster has no nodes: `trn nodes` shows them, {remedy}."
         raise CliError(message, ExitCode.NOT_READY)
     if node in ids:
         return node

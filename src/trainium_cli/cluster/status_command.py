@@ -80,6 +80,8 @@ def _read(plan: Plan, stack: str) -> ClusterStatus | None:
         jobs = AwsJobs(plan.region, bucket, current_key=key) if bucket else None
         current = jobs.current() if jobs else None
         state = jobs.state(current.job.id) if jobs and current else None
+        if state is None and jobs and key == CURRENT_JOB_KEY:  # a scheduler starts jobs
+            state = next(iter(jobs.newest(1)), None)
         return JobStatus(job_id=state.job.id, status=state.status) if state else None
 
     return cluster_status(
@@ -124,7 +126,10 @@ def _rows(found: ClusterStatus, now: datetime, idle_minutes: int | None) -> Iter
     if cluster.host_counts:
         job = f", {found.precompilation.job_id}: {found.precompilation.status}" if found.precompilation else ""
         yield "Precompile", f"{', '.join(cluster.host_counts)}{job}"
-    for_what = "for the nodes and the host" if cluster.host_counts else "for the nodes only"
+    if cluster.login_counts:
+        yield "Login node", ", ".join(cluster.login_counts)
+    others = [name for name, counts in (("host", cluster.host_counts), ("login node", cluster.login_counts)) if counts]
+    for_what = f"for the nodes{''.join(f' and the {name}' for name in others) or ' only'}"
     prepaid = "; the Capacity Block is prepaid" if any(one.product == CAPACITY_BLOCK for one in cluster.nodes) else ""
     yield "Price now", f"{cluster.per_hour} per hour, {for_what}{prepaid}"
     yield "End", _end(cluster.ends, now)
@@ -154,6 +159,7 @@ def status_as_json(found: ClusterStatus) -> dict[str, Any]:
         "ends": utc_text(cluster.ends) if cluster.ends else None,
         "usage": {"state": found.usage.state, "why": found.usage.why} if found.usage else None,
         "precompile_hosts": dict(cluster.host_counts),
+        "login_nodes": dict(cluster.login_counts),
         "precompilation": {"id": found.precompilation.job_id, "status": found.precompilation.status}
         if found.precompilation
         else None,

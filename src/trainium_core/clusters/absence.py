@@ -101,6 +101,8 @@ def _reservation_reason(fleet: DeployedFleet | None, account: AbsenceAccount, no
 
 
 def _group_reason(fleet: DeployedFleet | None, account: AbsenceAccount) -> Absence | None:
+    if fleet and fleet.service_group:
+        return Absence(why="no job needs any", remedy="`trn run` submits a job, which starts them")
     group = account.group(fleet.group) if fleet and fleet.group else None
     if group is None:
         return None

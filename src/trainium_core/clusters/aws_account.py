@@ -10,12 +10,12 @@ from trainium_core.capacity.aws_capacity import AwsCapacity
 from trainium_core.capacity.offerings import Reservation
 from trainium_core.clusters.absence import NodeGroup
 from trainium_core.clusters.cluster import ClusterNode, ClusterStack, ClusterStacks
-from trainium_core.engines.registry import CLUSTER
+from trainium_core.engines.registry import CLUSTER, ENGINES_WITH_NODES
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.naming import ASLEEP_PARAMETER, CONSTRUCT_IDS, ENDS_OUTPUT, RECORDS_OUTPUT
-from trainium_core.nodes.aws_fleets import AwsFleets
+from trainium_core.nodes.aws_fleets import AwsFleets, deployed_fleets
 from trainium_core.nodes.aws_groups import EXISTING_STATES
-from trainium_core.nodes.fleet import DeployedFleet, fleets_in
+from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT
 from trainium_core.stacks.aws_stacks import as_deployed_stack
@@ -119,7 +119,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
         cluster = stack.tags.get(CLUSTER_TAG)
         if cluster is None and engine is None and name not in made:
             return ()
-        ends, has_nodes = dict[str, str | None](), {cluster} if engine == CLUSTER.key else set[str | None]()
+        ends, has_nodes = dict[str, str | None](), {cluster} if engine in ENGINES_WITH_NODES else set[str | None]()
         clusters: Sequence[str] = (cluster,) if cluster else ()
         # A stack of another app may have the same name, but not the same outputs.
         is_own_app = engine == CLUSTER.key and RECORDS_OUTPUT not in stack.outputs
@@ -128,7 +128,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
                 resources = self.template_resources(stack.stack_id, stack.status)
             except UnavailableError as error:
                 return f"whose stack {name} is: {error}"
-            fleets = fleets_in(resources, {})
+            fleets = deployed_fleets(resources, {})
             clusters = clusters or clusters_in(resources)
             has_nodes = {one.cluster for one in fleets}
             ends = {one.cluster: one.ends for one in fleets}

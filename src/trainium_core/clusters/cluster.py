@@ -28,7 +28,7 @@ class ClusterStack:
         engine: Its key in trn:stacks; None for a stack of another app.
         asleep: Whether it sleeps; None if it cannot.
         ends: End of the pilot; None if it has no end.
-        has_nodes: Whether it contains the Auto Scaling group of the nodes.
+        has_nodes: Whether it contains the group of the nodes.
     """
 
     name: str
@@ -67,6 +67,11 @@ class ClusterNode:
     def is_precompile_host(self) -> bool:
         """Whether it is the host of `trn precompile`, which has another type than nodes."""
         return self.instance_type in facts()["precompile"]["hosts"]
+
+    @property
+    def is_login_node(self) -> bool:
+        """Whether it is a login node of Slurm, which has another type than nodes."""
+        return self.instance_type in facts()["pcs"]["login_types"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +112,7 @@ class Cluster:
     """One cluster in one region.
 
     Attributes:
-        nodes: Its nodes and its precompile host.
+        nodes: Its nodes, its precompile host and its login node.
         per_hour: Their current list price in US dollars. A Capacity Block is prepaid, and not included.
         ends: The earliest end of its stacks.
     """
@@ -133,13 +138,19 @@ class Cluster:
 
     @property
     def node_counts(self) -> Mapping[str, int]:
-        """Number of nodes by type, without the precompile host."""
-        return Counter(node.instance_type for node in self.nodes if not node.is_precompile_host)
+        """Number of nodes by type, without the precompile host and the login node."""
+        others = (node.is_precompile_host or node.is_login_node for node in self.nodes)
+        return Counter(node.instance_type for node, other in zip(self.nodes, others, strict=True) if not other)
 
     @property
     def host_counts(self) -> Mapping[str, int]:
         """Number of precompile hosts by type: one or none."""
         return Counter(node.instance_type for node in self.nodes if node.is_precompile_host)
+
+    @property
+    def login_counts(self) -> Mapping[str, int]:
+        """Number of login nodes by type: one or none."""
+        return Counter(node.instance_type for node in self.nodes if node.is_login_node)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,6 +50,7 @@ def deployed_plan(account: LocatingAccount, cluster: LocatedCluster, region: str
 def _plan_of(fleet: DeployedFleet, region: str) -> Plan:
     known = {
         "region": region,
+        "stacks": (fleet.engine,),
         "cluster_name": fleet.cluster,
         "instance_type": fleet.instance_type,
         "nodes": max(fleet.nodes, 1),

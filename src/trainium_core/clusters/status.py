@@ -80,9 +80,11 @@ def cluster_status(
     deployed = read_or_note("nodes", lambda: nodes.nodes(stack))
     all_events = read_or_note("events", lambda: events.stack_events(stack, after=None)) or ()
     instances = [node.instance_id for node in deployed.instances] if deployed else []
+    for_jobs = deployed is not None and deployed.for_jobs is not None
     return ClusterStatus(
         cluster=cluster,
-        usage=read_or_note("use of the nodes", lambda: usage(instances)) if instances else None,
+        # Nodes that start with jobs do not report their use: their service ends idle ones.
+        usage=read_or_note("use of the nodes", lambda: usage(instances)) if instances and not for_jobs else None,
         nodes=nodes_report(deployed, replacements=replacements) if deployed else None,
         replacements=replacements,
         job=read_or_note("job", job),

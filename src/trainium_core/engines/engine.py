@@ -6,11 +6,19 @@ from dataclasses import dataclass, field
 from trainium_core.audit.listings.listing import Listing
 from trainium_core.costs.items import CostItem
 from trainium_core.naming import CONSTRUCT_IDS
+from trainium_core.nodes.fleet import DeployedFleet
+from trainium_core.nodes.report import ServiceGroup
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
+from trainium_core.stacks.cluster_resources import TemplateResources
 from trainium_core.teardown.account import Workload
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.check_result import CheckResult
+
+
+def no_fleets(_resources: TemplateResources, _physical_ids: Mapping[str, str]) -> Iterable[DeployedFleet]:
+    return ()
+
 
 Check = Callable[[Plan, Account], CheckResult | None]
 """The result of a check; None if it does not apply to the plan."""
@@ -37,11 +45,15 @@ class ServiceNodes:
         resource_type: CloudFormation type of the resource.
         called: Name of the resource in messages.
         running: Returns the number of billed nodes, given the physical ID of the resource.
+        fleets: Returns the nodes that a template defines, given the physical IDs of its resources by logical ID.
+        group: Reads the group of a fleet, given its physical ID; None if its nodes are not EC2 instances.
     """
 
     resource_type: str
     called: str
     running: Callable[[AwsService, str], int]
+    fleets: Callable[[TemplateResources, Mapping[str, str]], Iterable[DeployedFleet]] = no_fleets
+    group: Callable[[AwsService, str], ServiceGroup] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,11 @@ ENGINES: Mapping[str, Engine] = {engine.key: engine for engine in (EC2, SAGEMAKE
 
 SERVICE_LOGS = tuple(engine.service_logs for engine in ENGINES.values() if engine.service_logs is not None)
 SERVICE_NODES = tuple(engine.service_nodes for engine in ENGINES.values() if engine.service_nodes is not None)
+ENGINES_WITH_NODES = (
+    CLUSTER.key,
+    *(key for key, engine in ENGINES.items() if engine.service_nodes and engine.service_nodes.group),
+)
+"""Engines whose stacks have nodes that are EC2 instances."""
 
 
 def engines_with_check(name: str) -> frozenset[str]:

@@ -1,12 +1,14 @@
-"""Finds the Auto Scaling group and the records of a stack's nodes, whichever app deployed the stack."""
+"""Finds the group and the records of a stack's nodes, whichever app deployed the stack."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trainium_core.compile_cache.location import buckets_in
+from trainium_core.engines.registry import CLUSTER, SERVICE_NODES
 from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.fleet import DeployedFleet, fleets_in
 from trainium_core.stacks.aws_stacks import AwsStacks
+from trainium_core.stacks.cluster_resources import TemplateResources
 from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
@@ -15,14 +17,24 @@ from trainium_runtime.errors import UnavailableError
 
 @dataclass(frozen=True, kw_only=True)
 class FleetResources:
-    """None for resources that CloudFormation has not created yet."""
+    """None for resources that CloudFormation has not created yet.
+
+    service: the nodes, if a service runs them without an Auto Scaling group.
+    """
 
     group: str | None
     records_bucket: str | None
+    service: DeployedFleet | None = None
 
 
 class NoFleetError(UnavailableError):
     """A stack whose template defines no nodes."""
+
+
+def deployed_fleets(resources: TemplateResources, physical_ids: Mapping[str, str]) -> tuple[DeployedFleet, ...]:
+    """The fleets of a template, of any engine. physical_ids: by logical ID, of existing resources."""
+    of_services = (fleet for nodes in SERVICE_NODES for fleet in nodes.fleets(resources, physical_ids))
+    return (*fleets_in(resources, physical_ids), *of_services)
 
 
 class AwsFleets(AwsStacks):
@@ -35,7 +47,7 @@ class AwsFleets(AwsStacks):
     def fleets(self, stack: DeployedStack) -> Sequence[DeployedFleet]:
         """The nodes that a stack's template defines. Raises UnavailableError."""
         resources = self.template_resources(stack.stack_id, stack.status)
-        return fleets_in(resources, self._physical_ids(stack.stack_id))
+        return deployed_fleets(resources, self._physical_ids(stack.stack_id))
 
     def fleet_resources(self, name: str, stack: DeployedStack) -> FleetResources:
         """From the outputs of a stack, else from its template. Raises NoFleetError if it defines no nodes."""
@@ -49,15 +61,17 @@ class AwsFleets(AwsStacks):
 
     def _read_resources(self, name: str, stack: DeployedStack) -> FleetResources:
         outputs = stack.outputs
-        if RECORDS_OUTPUT in outputs:
-            return FleetResources(group=outputs.get(GROUP_OUTPUT), records_bucket=outputs[RECORDS_OUTPUT])
+        if RECORDS_OUTPUT in outputs and GROUP_OUTPUT in outputs:
+            return FleetResources(group=outputs[GROUP_OUTPUT], records_bucket=outputs[RECORDS_OUTPUT])
         found = self.fleets(stack)
         if not found:
             raise NoFleetError(f"the stack {name} has no nodes: it is not one of a cluster's nodes")
         if len(found) > 1:
             clusters = ", ".join(one.cluster for one in found)
             raise UnavailableError(f"the stack {name} has the nodes of several clusters: {clusters}")
-        return FleetResources(group=found[0].group, records_bucket=found[0].records_bucket)
+        fleet = found[0]
+        service = None if fleet.engine == CLUSTER.key else fleet
+        return FleetResources(group=fleet.group, records_bucket=fleet.records_bucket, service=service)
 
     def cache_buckets(self, stack: DeployedStack) -> Sequence[str]:
         """The buckets of compile caches in a stack's template. Raises UnavailableError."""

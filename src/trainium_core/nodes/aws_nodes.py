@@ -1,11 +1,12 @@
-"""Reads the nodes of a deployed cluster: its stack, Auto Scaling group, instances and records."""
+"""Reads the nodes of a deployed cluster: its stack, group, instances and records."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any
 
+from trainium_core.engines.registry import ENGINES
 from trainium_core.nodes.aws_fleets import AwsFleets
-from trainium_core.nodes.report import DeployedNodes, NodeInstance, NodesNotCreatedError
+from trainium_core.nodes.fleet import DeployedFleet
+from trainium_core.nodes.report import DeployedNodes, JobBounds, NodeInstance, NodesNotCreatedError, node_instance
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import UnavailableError
@@ -13,6 +14,8 @@ from trainium_runtime.node_store import Group, NodeStore, NoGroupError, describe
 from trainium_runtime.usage import ClusterUsage
 from trainium_runtime.usage_store import read_usage
 from trainium_wire.keys import RECORDS_PREFIX
+from trainium_wire.membership import Membership
+from trainium_wire.node_record import StoredRecord
 
 
 class AwsUsage(AwsService):
@@ -35,20 +38,37 @@ class AwsNodes(AwsFleets):
         if deployed is None:
             return None
         resources = self.fleet_resources(stack, deployed)
-        group_name, bucket = resources.group, resources.records_bucket
-        if group_name is None or bucket is None:
+        group_name, service, bucket = resources.group, resources.service, resources.records_bucket
+        if bucket is None or (group_name or (service and service.service_group)) is None:
             raise NodesNotCreatedError(stack, deployed.status)
-        group = self._group(group_name)
         if self._store is None:
             self._store = NodeStore(self.client("s3"), bucket, RECORDS_PREFIX)
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
             records, membership = self._store.records(), self._store.membership().membership
+        if service is not None:
+            return self._of_service(service, records)
+        assert group_name is not None
+        group = self._group(group_name)
         return DeployedNodes(
             wanted=group.desired,
             instances=self._instances(group_name, group),
             records=records,
             membership=membership,
             suspended=group.suspended,
+        )
+
+    def _of_service(self, fleet: DeployedFleet, records: Mapping[str, StoredRecord]) -> DeployedNodes:
+        service = ENGINES[fleet.engine].service_nodes
+        assert service is not None
+        assert service.group is not None
+        assert fleet.service_group is not None
+        group = service.group(self, fleet.service_group)
+        return DeployedNodes(
+            wanted=group.least,
+            instances=group.instances,
+            records=records,
+            membership=Membership(),
+            for_jobs=JobBounds(most=group.most, planned=fleet.nodes),
         )
 
     def _group(self, name: str) -> Group:
@@ -65,16 +85,5 @@ class AwsNodes(AwsFleets):
             return ()
         with read_errors("ec2:DescribeInstances"):
             found = describe_instances(self.client("ec2"), group_name)
-            return tuple(_instance(i, found.get(i, {}), leaving=i in group.leaving) for i in sorted(group.instances))
-
-
-def _instance(instance_id: str, described: Mapping[str, Any], *, leaving: bool) -> NodeInstance:
-    placement = described.get("Placement", {})
-    return NodeInstance(
-        instance_id=instance_id,
-        zone=placement.get("AvailabilityZoneId") or placement.get("AvailabilityZone", ""),
-        address=described.get("PrivateIpAddress", ""),
-        state=described.get("State", {}).get("Name", "unknown to EC2"),
-        launched=described.get("LaunchTime"),
-        leaving=leaving,
-    )
+            leaving = group.leaving
+            return tuple(node_instance(i, found.get(i, {}), leaving=i in leaving) for i in sorted(group.instances))

@@ -17,7 +17,10 @@ class DeployedFleet:
     """The nodes of one cluster in a stack.
 
     Attributes:
-        group, records_bucket: Physical IDs; None until CloudFormation has created them.
+        engine: Key of the engine that runs them.
+        group: Name of their Auto Scaling group; None until CloudFormation has created it, and without one.
+        service_group: Physical ID of the group of a service that runs them; None as above.
+        records_bucket: None until CloudFormation has created it.
         nodes: Maximum number of nodes.
         market: on-demand, spot or capacity-block.
         replacements: Failed nodes that may be replaced within 24 hours.
@@ -30,6 +33,8 @@ class DeployedFleet:
     records_bucket: str | None
     instance_type: str | None
     nodes: int
+    engine: str = "cluster"
+    service_group: str | None = None
     market: str = "on-demand"
     reservation_id: str | None = None
     replacements: int = 0
@@ -38,7 +43,7 @@ class DeployedFleet:
 
 
 def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> tuple[DeployedFleet, ...]:
-    """The fleets of a template. physical_ids: by logical ID, of existing resources."""
+    """The fleets of a template that Auto Scaling groups run. physical_ids: by logical ID, of existing resources."""
     return tuple(_fleets(resources, physical_ids))
 
 
@@ -51,19 +56,16 @@ def _fleets(resources: TemplateResources, physical_ids: Mapping[str, str]) -> It
         if not is_of_nodes(_text(group.get("AutoScalingGroupName")) or ""):
             continue
         gate = _gate_of(resources, name)
-        launched = _launched(resources, group)
+        launched = launch_data(resources, _object(group.get("LaunchTemplate")).get("LaunchTemplateId"))
         pilot = _json_object(gate.get("Pilot"))
-        reservation = _object(
-            _object(launched.get("CapacityReservationSpecification")).get("CapacityReservationTarget")
-        )
         yield DeployedFleet(
             cluster=clusters[0],
             group=physical_ids.get(name),
-            records_bucket=_physical(gate.get("RecordsBucket"), physical_ids),
+            records_bucket=physical_id_of(gate.get("RecordsBucket"), physical_ids),
             instance_type=_text(launched.get("InstanceType")),
             nodes=_number(group.get("MaxSize")),
             market=_text(_object(launched.get("InstanceMarketOptions")).get("MarketType")) or "on-demand",
-            reservation_id=_text(reservation.get("CapacityReservationId")),
+            reservation_id=reservation_of(launched),
             replacements=_number(gate.get("Replacements")),
             ends=_text(pilot.get("ENDS")),
             idle_minutes=_text(pilot.get("IDLE_MINUTES")),
@@ -75,13 +77,20 @@ def _gate_of(resources: TemplateResources, group: str) -> Mapping[str, Any]:
     return next((gate for gate in gates if gate.get("GroupName") == {"Ref": group}), _object(None))
 
 
-def _launched(resources: TemplateResources, group: Mapping[str, Any]) -> Mapping[str, Any]:
-    named = _object(_object(group.get("LaunchTemplate")).get("LaunchTemplateId")).get("Ref")
-    template = _object(resources.get(str(named)))
+def launch_data(resources: TemplateResources, template_id: Any) -> Mapping[str, Any]:
+    """The data of the launch template that a property refers to; empty if it is not in the stack."""
+    template = _object(resources.get(str(_object(template_id).get("Ref"))))
     return _object(_object(template.get("Properties")).get("LaunchTemplateData"))
 
 
-def _physical(value: Any, physical_ids: Mapping[str, str]) -> str | None:
+def reservation_of(launched: Mapping[str, Any]) -> str | None:
+    """The reservation that a launch template names."""
+    target = _object(_object(launched.get("CapacityReservationSpecification")).get("CapacityReservationTarget"))
+    return _text(target.get("CapacityReservationId"))
+
+
+def physical_id_of(value: Any, physical_ids: Mapping[str, str]) -> str | None:
+    """The physical ID of the resource that a property refers to; None until it exists."""
     match value:
         case {"Ref": str(name)}:
             return physical_ids.get(name)

@@ -1,9 +1,9 @@
 """The report on the nodes of a cluster, with the same rules as fleet gate and node reconciler."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.fleet_verdict import FleetVerdict, FleetView, fleet_verdict
@@ -16,7 +16,7 @@ class NodesNotCreatedError(UnavailableError):
     """The nodes' group does not exist yet, or has been deleted. status: of the stack."""
 
     def __init__(self, stack: str, status: str) -> None:
-        super().__init__(f"the stack {stack} is in {status}: the Auto Scaling group of its nodes does not exist")
+        super().__init__(f"the stack {stack} is in {status}: the group of its nodes does not exist")
         self.status = status
 
 
@@ -32,11 +32,45 @@ class NodeInstance:
     leaving: bool
 
 
+def node_instance(instance_id: str, described: Mapping[str, Any], *, leaving: bool = False) -> NodeInstance:
+    """An instance, from EC2's description, which is empty if EC2 does not have it."""
+    placement = described.get("Placement", {})
+    return NodeInstance(
+        instance_id=instance_id,
+        zone=placement.get("AvailabilityZoneId") or placement.get("AvailabilityZone", ""),
+        address=described.get("PrivateIpAddress", ""),
+        state=described.get("State", {}).get("Name", "unknown to EC2"),
+        launched=described.get("LaunchTime"),
+        leaving=leaving,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceGroup:
+    """A group whose nodes a service starts for jobs. least: nodes without jobs. most: nodes that jobs can start."""
+
+    least: int
+    most: int
+    instances: tuple[NodeInstance, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobBounds:
+    """Nodes that start with jobs. most: the current maximum of the group. planned: that of its template."""
+
+    most: int
+    planned: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeployedNodes:
-    """The observed nodes. `wanted`: desired size of the group. `records`: of current and former nodes.
+    """The observed nodes.
 
-    suspended: suspended processes of the group.
+    Attributes:
+        wanted: Desired size of the group; the number of nodes without jobs if they start with jobs.
+        records: Of current and former nodes.
+        suspended: Suspended processes of the group.
+        for_jobs: None if nodes do not start with jobs.
     """
 
     wanted: int
@@ -44,6 +78,7 @@ class DeployedNodes:
     records: Mapping[str, StoredRecord]
     membership: Membership
     suspended: tuple[str, ...] = ()
+    for_jobs: JobBounds | None = None
 
 
 class Nodes(Protocol):
@@ -125,10 +160,12 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int, now: datetime | 
             suspended=deployed.suspended,
         )
     )
-    asleep = deployed.wanted == 0 and not instances
+    nodes = tuple(_status(node, deployed, recovery) for node in deployed.instances)
+    asleep = deployed.wanted == 0 and not instances and deployed.for_jobs is None
     if asleep:
         verdict = FleetVerdict(state="waiting", reason="asleep: the group has no nodes")
-    nodes = tuple(_status(node, deployed, recovery) for node in deployed.instances)
+    elif deployed.for_jobs is not None:
+        verdict = _verdict_with_jobs(nodes, deployed.wanted, deployed.for_jobs)
     gone = sorted(
         (
             GoneNode(instance_id=instance, since=stored.written, reason=stored.record.reason)
@@ -147,6 +184,22 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int, now: datetime | 
         gone=tuple(one for one in gone if one.instance_id not in instances),
         replaced=sum(one.since > since for one in gone),
     )
+
+
+def _verdict_with_jobs(nodes: Sequence[NodeStatus], least: int, bounds: JobBounds) -> FleetVerdict:
+    """Judge nodes that start with jobs and are proven one by one. least: nodes without jobs."""
+    if bounds.most < bounds.planned:
+        lowered = f"the maximum of the group is {bounds.most}, not {bounds.planned}: jobs that need more nodes wait"
+        why = "a notice says which failures lowered it, and how to raise it"
+        return FleetVerdict(state="failed", reason=f"{lowered}; {why}")
+    failed = [node.instance_id for node in nodes if node.state == "failed"]
+    if failed:
+        return FleetVerdict(state="failed", reason=f"failed: {', '.join(failed)}")
+    proven = sum(node.state == "proven" for node in nodes)
+    wanted = max(least, len(nodes))
+    state = "ready" if proven == wanted else "waiting"
+    found = f"{proven} of {wanted} nodes proven" if wanted else "no nodes, since no job needs any"
+    return FleetVerdict(state=state, reason=f"{found}; jobs start up to {bounds.most}")
 
 
 def _status(node: NodeInstance, deployed: DeployedNodes, recovery: Recovery) -> NodeStatus:

@@ -120,7 +120,7 @@ def _obstacle(observed: Observed) -> Switch | None:
     """Why the stack cannot be updated."""
     state, stack = observed.state, observed.stack
     if state.asleep is None:
-        return _refuse(f"{stack} was deployed by an older version without sleep: run `trn deploy` once.")
+        return _refuse(f"{stack} has no nodes that can sleep. `trn destroy` deletes it.")
     if state.status not in STEADY:
         return _refuse(f"{stack} is in {state.status}: wait until that has ended, or see `trn preflight`.")
     return None

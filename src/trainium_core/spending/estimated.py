@@ -1,6 +1,6 @@
 """Estimates what a cluster has cost: nodes by their run times, other resources by their age."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -13,7 +13,8 @@ from trainium_core.prices.price import CAPACITY_BLOCK, products
 from trainium_core.spending.node_runs import NodeRun
 from trainium_core.spending.spending import Line
 
-OF_NODES = ("EC2 instance", "EBS volume")
+INSTANCE = "EC2 instance"
+OF_NODES = (INSTANCE, "EBS volume")
 """Kinds that exist only with nodes, which are estimated by the nodes' run times."""
 
 _HOUR = timedelta(hours=1)
@@ -62,11 +63,14 @@ def _weeks() -> int:
     return weeks
 
 
-def resource_lines(audit: Audit) -> Iterator[Line]:
-    """Existing resources except nodes, from their creation, or that of the oldest existing stack."""
+def resource_lines(audit: Audit, nodes: Collection[str]) -> Iterator[Line]:
+    """Existing resources except nodes, from their creation, or that of the oldest existing stack.
+
+    nodes: IDs of instances that are estimated by their run times.
+    """
     since = min((stack.created for stack in audit.stacks if stack.exists), default=None)
     for one in billed_resources(audit):
-        if one.kind in OF_NODES:
+        if one.kind in OF_NODES and (one.kind != INSTANCE or one.resource.name in nodes):
             continue
         began = one.resource.created or since
         hourly = per_hour(one)

@@ -9,6 +9,7 @@ from typing import Protocol
 from trainium_core.audit.outcome import Audit, NotRead
 from trainium_core.audit.runner import AuditedAccount, Progress, audit
 from trainium_core.costs.estimate import CostLine, Estimate, Total, estimate, precompile_host_line
+from trainium_core.engines.registry import SERVICE_NODES
 from trainium_core.naming import is_of_nodes
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
@@ -22,7 +23,7 @@ from trainium_core.spending.estimated import (
     resource_lines,
 )
 from trainium_core.spending.node_runs import NodeRun, ScalingActivity, node_runs
-from trainium_core.spending.spending import Forecast, Spending
+from trainium_core.spending.spending import Forecast, Line, Spending
 from trainium_runtime.errors import UnavailableError
 
 
@@ -39,6 +40,7 @@ class SpendingAccount(AuditedAccount, Protocol):
 
 
 _GROUP = "AWS::AutoScaling::AutoScalingGroup"
+_OF_SERVICES = frozenset(nodes.resource_type for nodes in SERVICE_NODES if nodes.group)
 _OF_NODES = ("AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate")
 """The resource type of a plan's instances and root volumes in its cost items."""
 
@@ -56,7 +58,8 @@ def spending(
     audited = audit(plan, account, stack_names=stack_names, now=now, on_progress=on_progress, only_estimated=True)
     since = min((stack.created for stack in audited.stacks), default=None)
     not_read = list(audited.not_read)
-    found_runs = list(_runs(account, audited, not_read, now))
+    found_runs = list(_runs(account, audited, not_read, now, plan.instance_type))
+    of_runs = frozenset(run.instance_id for _, run in found_runs)
     runs = [run for group, run in found_runs if is_of_nodes(group)]
     host_runs = [run for group, run in found_runs if not is_of_nodes(group)]
     audited = replace(audited, not_read=tuple(not_read))
@@ -65,8 +68,9 @@ def spending(
         *node_lines(runs, _per_node(estimated_cost), plan.nodes, now),
         *node_lines(host_runs, _per_host(plan, estimated_cost), 1, now, noun="precompile host"),
         *forgotten_lines(since, now),
+        *(_ended_line(stack.name) for stack in audited.stacks if any(kind in _OF_SERVICES for kind, _ in stack.made)),
         *prepaid_lines(plan),
-        *resource_lines(audited),
+        *resource_lines(audited, of_runs),
     )
     billed, not_billed = _billed(account, plan, since, now) if ask_cost_explorer else (None, "not asked")
     found = Spending(
@@ -82,10 +86,15 @@ def spending(
 
 
 def _runs(
-    account: SpendingAccount, audited: Audit, not_read: list[NotRead], now: datetime
+    account: SpendingAccount, audited: Audit, not_read: list[NotRead], now: datetime, node_type: str
 ) -> Iterator[tuple[str, NodeRun]]:
-    """Each run with the name of its group, which is empty if it is unknown."""
-    running = {one.resource.name: one.resource.created for one in audited.resources if one.kind == "EC2 instance"}
+    """Each run with the name of its group, which is empty if it is unknown.
+
+    Instances of other types than nodes, such as login nodes, have no run unless they are in a group.
+    """
+    instances = [one.resource for one in audited.resources if one.kind == "EC2 instance"]
+    running = {one.name: one.created for one in instances}
+    others = {one.name for one in instances if {item.instance_type for item in one.charge.items} - {node_type}}
     counted = set[str]()
     groups = [(name, stack) for stack in audited.stacks for kind, name in stack.made if kind == _GROUP]
     for name, stack in groups:
@@ -100,9 +109,14 @@ def _runs(
             for run in found:
                 counted.add(run.instance_id)
                 yield name, run
-    for name, launched in running.items():  # before the history of the groups
-        if name not in counted and launched is not None:
+    for name, launched in running.items():  # before the history of the groups, or in none
+        if name not in counted | others and launched is not None:
             yield "", NodeRun(instance_id=name, began=launched, ended=None)
+
+
+def _ended_line(stack: str) -> Line:
+    """Nodes that a service started for jobs, and ended."""
+    return Line(what=f"nodes of {stack} that have ended", usd=None, how="unknown: their service keeps no history")
 
 
 def _per_node(estimated: Estimate) -> list[CostLine]:

@@ -1,19 +1,45 @@
-"""Reads the nodes of a compute node group from EC2."""
+"""Reads the nodes of a compute node group: its bounds from AWS PCS, its instances from EC2."""
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainium_core.nodes.report import ServiceGroup, node_instance
 from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import AwsService
+from trainium_runtime.errors import UnavailableError
 
 _GROUP_TAG = "tag:aws:pcs:compute-node-group-id"
 _BILLED = ("pending", "running", "stopping", "stopped", "shutting-down")
 
 
 def running_nodes(account: AwsService, group_arn: str) -> int:
-    """The number of instances in the group, whose ID AWS PCS stores in a tag. Raises UnavailableError."""
+    """The number of instances in the group. Raises UnavailableError."""
+    return len([*_instances(account, group_arn)])
+
+
+def node_group(account: AwsService, group_arn: str) -> ServiceGroup:
+    """The group. Its minimum is what runs without jobs. Raises UnavailableError."""
+    cluster, _, group = group_arn.split("/")[-3:]
+    with read_errors("pcs:GetComputeNodeGroup"):
+        named = {"clusterIdentifier": cluster, "computeNodeGroupIdentifier": group}
+        bounds = account.client("pcs").get_compute_node_group(**named)["computeNodeGroup"]["scalingConfiguration"]
+        return ServiceGroup(
+            least=bounds["minInstanceCount"],
+            most=bounds["maxInstanceCount"],
+            instances=tuple(
+                node_instance(one["InstanceId"], one)
+                for one in sorted(_instances(account, group_arn), key=lambda one: one["InstanceId"])
+            ),
+        )
+    raise UnavailableError(f"AWS PCS does not answer for {group_arn}")
+
+
+def _instances(account: AwsService, group_arn: str) -> Iterator[Mapping[str, Any]]:
+    """EC2's descriptions of the instances of the group, whose ID AWS PCS stores in a tag."""
     filters = [
         {"Name": _GROUP_TAG, "Values": [group_arn.rpartition("/")[2]]},
         {"Name": "instance-state-name", "Values": [*_BILLED]},
     ]
     with read_errors("ec2:DescribeInstances"):
         pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
-        return sum(len(entry["Instances"]) for page in pages for entry in page["Reservations"])
-    return 0
+        yield from [one for page in pages for entry in page["Reservations"] for one in entry["Instances"]]

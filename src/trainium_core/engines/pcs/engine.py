@@ -3,9 +3,10 @@
 from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.resource import Charge, Resource
 from trainium_core.engines.engine import Engine, ServiceNodes
-from trainium_core.engines.pcs.aws_nodes import running_nodes
+from trainium_core.engines.pcs.aws_nodes import node_group, running_nodes
 from trainium_core.engines.pcs.check import check_pcs
 from trainium_core.engines.pcs.costs import cost_items, cost_notes
+from trainium_core.engines.pcs.deployed_groups import RESOURCE_TYPE, fleets_in
 from trainium_core.engines.pcs.warnings import pcs_warnings
 
 
@@ -42,7 +43,11 @@ PCS = Engine(
     shared_checks=("quota", "offering", "reservation", "placement", "lustre", "efs"),
     listings=LISTINGS,
     service_nodes=ServiceNodes(
-        resource_type="AWS::PCS::ComputeNodeGroup", called="compute node group", running=running_nodes
+        resource_type=RESOURCE_TYPE,
+        called="compute node group",
+        running=running_nodes,
+        fleets=fleets_in,
+        group=node_group,
     ),
     can_sleep=False,
 )

@@ -1,0 +1,45 @@
+"""The nodes that a template defines as a compute node group of AWS PCS."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainium_core.engines.pcs.slurm_settings import NODE_GROUP
+from trainium_core.nodes.fleet import DeployedFleet, launch_data, physical_id_of, reservation_of
+from trainium_core.stacks.cluster_resources import TemplateResources, clusters_in
+
+RESOURCE_TYPE = "AWS::PCS::ComputeNodeGroup"
+_KEY = "pcs"
+_MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity-block"}
+
+
+def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> Iterator[DeployedFleet]:
+    """The groups of nodes, without those of login nodes. physical_ids: by logical ID, of existing resources."""
+    for name, made in resources.items():
+        group = made.get("Properties", {})
+        clusters = clusters_in({name: made}) if made["Type"] == RESOURCE_TYPE else ()
+        if not clusters or group.get("Name") != NODE_GROUP:
+            continue
+        guard = _guard_of(resources, name)
+        launched = launch_data(resources, group.get("CustomLaunchTemplate", {}).get("TemplateId"))
+        yield DeployedFleet(
+            cluster=clusters[0],
+            group=None,
+            records_bucket=physical_id_of(guard.get("RECORDS_BUCKET"), physical_ids),
+            instance_type=next((one["InstanceType"] for one in group.get("InstanceConfigs", ())), None),
+            nodes=int(group["ScalingConfiguration"]["MaxInstanceCount"]),
+            engine=_KEY,
+            service_group=physical_ids.get(name),
+            market=_MARKETS.get(group.get("PurchaseOption", ""), "on-demand"),
+            reservation_id=reservation_of(launched),
+            replacements=int(guard.get("FAILURES", 0)),
+        )
+
+
+def _guard_of(resources: TemplateResources, group: str) -> Mapping[str, Any]:
+    """The environment of the function that bounds the launches of a group; empty without one."""
+    functions = (made.get("Properties", {}) for made in resources.values() if made["Type"] == "AWS::Lambda::Function")
+    for function in functions:
+        variables: Mapping[str, Any] = function.get("Environment", {}).get("Variables", {})
+        if variables.get("GROUP_ID") == {"Fn::GetAtt": [group, "Id"]}:
+            return variables
+    return {}
