@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trainium_core.evidence.bedrock import check_checkpoint, import_facts, role_policy, trust_policy
+from trainium_core.evidence.bedrock import CheckpointFolder, check_checkpoint, import_facts, role_policy, trust_policy
 
 CONFIG: Mapping[str, Any] = {
     "model_type": "llama",
@@ -36,7 +36,8 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 def not_passed(folder: Path, region: str = "us-east-1") -> Sequence[tuple[str, str]]:
-    return [(one.check, one.status) for one in check_checkpoint(folder, region) if one.status != "pass"]
+    found = check_checkpoint(CheckpointFolder(folder), region)
+    return [(one.check, one.status) for one in found if one.status != "pass"]
 
 
 def test_whole_checkpoint_passes(checkpoint: Path) -> None:
@@ -115,7 +116,7 @@ def test_other_formats_and_adapters_are_found(checkpoint: Path) -> None:
     (checkpoint / "adapter_config.json").write_text("{}")
     assert not_passed(checkpoint) == [("adapter", "fail")]
     (checkpoint / "model.safetensors").rename(checkpoint / "pytorch_model.bin")
-    (found,) = [one for one in check_checkpoint(checkpoint, "us-east-1") if one.check == "weights"]
+    (found,) = [one for one in check_checkpoint(CheckpointFolder(checkpoint), "us-east-1") if one.check == "weights"]
     assert "found pytorch_model.bin: save with safe_serialization=True" in found.message
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 from trainium_core.facts import DATA
 
@@ -30,20 +30,46 @@ class CheckpointFinding:
     message: str
 
 
-def check_checkpoint(folder: Path, region: str) -> Sequence[CheckpointFinding]:
-    """Every check of the files in a folder. Raises OSError for a file that cannot be opened."""
-    config = _json_of(folder / CONFIG)
-    weights = sorted(folder.glob("*.safetensors"))
+class Checkpoint(Protocol):
+    """The files of a checkpoint, without folders below it. sizes: bytes by name."""
+
+    sizes: Mapping[str, int]
+
+    def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
+        """Bytes of a file from `start`. length: at most that many; None for all.
+
+        Raises OSError or UnavailableError.
+        """
+        ...
+
+
+class CheckpointFolder:
+    """A checkpoint in a folder. Implements Checkpoint."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.sizes: Mapping[str, int] = {one.name: one.stat().st_size for one in folder.iterdir() if one.is_file()}
+
+    def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
+        with (self._folder / name).open("rb") as file:
+            file.seek(start)
+            return file.read() if length is None else file.read(length)
+
+
+def check_checkpoint(checkpoint: Checkpoint, region: str) -> Sequence[CheckpointFinding]:
+    """Every check of the files. Raises OSError or UnavailableError for a file that cannot be read."""
+    config = _json_of(checkpoint, CONFIG)
+    weights = {name: size for name, size in sorted(checkpoint.sizes.items()) if name.endswith(".safetensors")}
     return [
         *_region(region),
         *_architecture(config, region),
         *_context(config),
         *_versions(config),
-        *_adapter(folder),
-        *_files(folder, weights),
-        *_tensors(weights),
+        *_adapter(checkpoint),
+        *_files(checkpoint, weights),
+        *_tensors(checkpoint, weights),
         *_size(config, weights),
-        *_tokenizer(folder),
+        *_tokenizer(checkpoint),
     ]
 
 
@@ -159,31 +185,31 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(parts)
 
 
-def _adapter(folder: Path) -> Iterator[CheckpointFinding]:
-    if (folder / ADAPTER).exists():
+def _adapter(checkpoint: Checkpoint) -> Iterator[CheckpointFinding]:
+    if ADAPTER in checkpoint.sizes:
         yield _failed("adapter", f"{ADAPTER}: merge the adapter into the model, and save the whole model")
 
 
-def _files(folder: Path, weights: Sequence[Path]) -> Iterator[CheckpointFinding]:
+def _files(checkpoint: Checkpoint, weights: Mapping[str, int]) -> Iterator[CheckpointFinding]:
     """Whether the weight files are complete: all files that the index names, and no others."""
     if not weights:
-        others = sorted(one.name for one in folder.iterdir() if one.suffix in (".bin", ".pt", ".pth", ".gguf"))
+        others = sorted(one for one in checkpoint.sizes if one.endswith((".bin", ".pt", ".pth", ".gguf")))
         found = f"; found {', '.join(others[:4])}: save with safe_serialization=True" if others else ""
         yield _failed("weights", f"no *.safetensors{found}")
         return
-    index = _json_of(folder / INDEX)
+    index = _json_of(checkpoint, INDEX)
     if index is None:
-        if len(weights) > 1 or (folder / INDEX).exists():
+        if len(weights) > 1 or INDEX in checkpoint.sizes:
             yield _failed("weights", f"{len(weights)} files, and {INDEX} is missing or not a JSON object")
         else:
-            yield _passed("weights", weights[0].name)
+            yield _passed("weights", next(iter(weights)))
         return
     mapped: Any = index.get("weight_map")
     if not isinstance(mapped, dict) or not isinstance(index.get("metadata"), dict):
         yield _failed("weights", f"{INDEX} lacks metadata or weight_map")
         return
     named = set(map(str, cast("dict[str, Any]", mapped).values()))
-    missing, extra = sorted(named - {one.name for one in weights}), sorted({one.name for one in weights} - named)
+    missing, extra = sorted(named - weights.keys()), sorted(weights.keys() - named)
     if missing:
         yield _failed("weights", f"{INDEX} names files that are missing: {', '.join(missing[:4])}")
     if extra:
@@ -192,12 +218,12 @@ def _files(folder: Path, weights: Sequence[Path]) -> Iterator[CheckpointFinding]
         yield _passed("weights", f"{len(weights)} files, as in the index")
 
 
-def _tensors(weights: Sequence[Path]) -> Iterator[CheckpointFinding]:
+def _tensors(checkpoint: Checkpoint, weights: Mapping[str, int]) -> Iterator[CheckpointFinding]:
     dtypes, broken = set[str](), list[str]()
-    for path in weights:
-        found = _dtypes(path)
+    for name, size in weights.items():
+        found = _dtypes(checkpoint, name, size)
         if found is None:
-            broken.append(path.name)
+            broken.append(name)
         else:
             dtypes |= found
     unusual = sorted(dtypes - {*_USUAL_DTYPES})
@@ -209,12 +235,12 @@ def _tensors(weights: Sequence[Path]) -> Iterator[CheckpointFinding]:
         yield _passed("tensors", ", ".join(sorted(dtypes)))
 
 
-def _dtypes(path: Path) -> set[str] | None:
+def _dtypes(checkpoint: Checkpoint, name: str, size: int) -> set[str] | None:
     """The types of the tensors in a file; None if it is not a whole safetensors file."""
-    with path.open("rb") as file:
-        start = file.read(_HEADER_LENGTH)
-        length = struct.unpack("<Q", start)[0] if len(start) == _HEADER_LENGTH else 0
-        header = file.read(length) if 0 < length <= _LARGEST_HEADER else b""
+    start = checkpoint.read(name, 0, _HEADER_LENGTH) if size >= _HEADER_LENGTH else b""
+    length = struct.unpack("<Q", start)[0] if len(start) == _HEADER_LENGTH else 0
+    fits = 0 < length <= min(_LARGEST_HEADER, size - _HEADER_LENGTH)
+    header = checkpoint.read(name, _HEADER_LENGTH, length) if fits else b""
     try:
         tensors = json.loads(header)
         rows = [row for name, row in tensors.items() if name != "__metadata__"]
@@ -222,22 +248,22 @@ def _dtypes(path: Path) -> set[str] | None:
         dtypes = {str(row["dtype"]) for row in rows}
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError, IndexError):
         return None
-    return dtypes if path.stat().st_size == _HEADER_LENGTH + length + end else None
+    return dtypes if size == _HEADER_LENGTH + length + end else None
 
 
-def _size(config: Mapping[str, Any] | None, weights: Sequence[Path]) -> Iterator[CheckpointFinding]:
+def _size(config: Mapping[str, Any] | None, weights: Mapping[str, int]) -> Iterator[CheckpointFinding]:
     row: Mapping[str, Any] = import_facts()["architectures"].get(str((config or {}).get("model_type")), {})
     limit = import_facts()["largest_multimodal_gb" if row.get("multimodal") else "largest_gb"]
-    size = sum(path.stat().st_size for path in weights)
+    size = sum(weights.values())
     if size >= limit * _GB:
         yield _failed("size", f"{size / _GB:.1f} GB of weights; they must have less than {limit} GB")
     elif weights:
         yield _passed("size", f"{size / _GB:.2f} GB of weights; the limit is {limit} GB")
 
 
-def _tokenizer(folder: Path) -> Iterator[CheckpointFinding]:
-    there = [name for name in TOKENIZERS if (folder / name).is_file()]
-    missing = [] if (folder / TOKENIZER_CONFIG).is_file() else [TOKENIZER_CONFIG]
+def _tokenizer(checkpoint: Checkpoint) -> Iterator[CheckpointFinding]:
+    there = [name for name in TOKENIZERS if name in checkpoint.sizes]
+    missing = [] if TOKENIZER_CONFIG in checkpoint.sizes else [TOKENIZER_CONFIG]
     missing += [] if there else [" or ".join(TOKENIZERS)]
     if missing:
         yield _failed("tokenizer", f"missing: {', '.join(missing)}")
@@ -245,10 +271,12 @@ def _tokenizer(folder: Path) -> Iterator[CheckpointFinding]:
         yield _passed("tokenizer", ", ".join((*there, TOKENIZER_CONFIG)))
 
 
-def _json_of(path: Path) -> Mapping[str, Any] | None:
+def _json_of(checkpoint: Checkpoint, name: str) -> Mapping[str, Any] | None:
     """The object in a file; None if there is none."""
+    if name not in checkpoint.sizes:
+        return None
     try:
-        document = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError, RecursionError):
+        document = json.loads(checkpoint.read(name))
+    except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", document) if isinstance(document, dict) else None
