@@ -30,7 +30,7 @@ def read_cluster_plan(invocation: Invocation, *, ignoring: Collection[str] = (),
 
     Args:
         ignoring: As for `Invocation.plan`.
-        may_be_gone: A named cluster may have no stacks any more.
+        may_be_gone: A named cluster may no longer have stacks.
     """
     name, region = invocation.cluster, invocation.region
     settings = settings_given(invocation.cdk_json, invocation.overrides)
@@ -173,4 +173,4 @@ def _selected_cluster(
         message = f"There is no cluster in {region}, and no cdk.json here that describes one"
     else:
         message = f"In {region} {unknown_name('cluster', name, names) if names else 'there is no cluster'}"
-    raise CliError(f"{message}. `trn list --all-regions` looks elsewhere.", ExitCode.NOT_READY)
+    raise CliError(f"{message}. `trn list --all-regions` searches other regions.", ExitCode.NOT_READY)

@@ -70,7 +70,9 @@ COMMANDS = {
     "bench": LazyCommand(
         "trainium_cli.evidence.bench_command", "Measure the same workload on each side, and write a record of each."
     ),
-    "pilot": LazyCommand("trainium_cli.evidence.pilot_command", "Run a pilot from the first look to the last audit."),
+    "pilot": LazyCommand(
+        "trainium_cli.evidence.pilot_command", "Run a pilot from the assessment of the code to the final audit."
+    ),
     "tco": LazyCommand("trainium_cli.evidence.tco_command", "Show what twelve months of a workload cost."),
     "report": LazyCommand("trainium_cli.evidence.report_command", "Write the report of a pilot, with its decision."),
     "handoff": LazyCommand("trainium_cli.evidence.handoff_command", "Check what a pilot hands over."),

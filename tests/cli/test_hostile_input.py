@@ -32,7 +32,7 @@ CASES = [
     ("good", "cp a b", "WHERE:PATH"),
     ("good", "permissions nobody", "operate"),
     ("good", "init /proc/nowhere --yes", "/proc/nowhere"),
-    ("empty", "deploy --yes", "there is no cdk.json"),
+    ("empty", "deploy --yes", "cdk.json does not exist"),
     ("bad-json", "plan", "line 2"),
     ("beside-context", "plan", 'only inside "context"'),
     ("list-as-context", "plan", "JSON object"),

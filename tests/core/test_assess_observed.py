@@ -50,7 +50,7 @@ def test_counters_are_compared_with_findings(found: Assessment) -> None:
 def test_recompilations_are_seen_with_their_reason(found: Assessment) -> None:
     observed = Observed(processes=1, compiled=40, reasons={"tensor 'x' size mismatch": 39})
     seen = compared(found, [observed], ["native"]).seen
-    assert seen["S03"] == ["40 graphs compiled, such as since: tensor 'x' size mismatch"]
+    assert seen["S03"] == ["40 graphs compiled, for example because: tensor 'x' size mismatch"]
 
 
 def test_first_graphs_do_not_count_as_recompilation(found: Assessment) -> None:

@@ -6,7 +6,7 @@ from tests.core.findings import found
 
 def test_missing_bucket_is_reported() -> None:
     finding = found("cache", FakeAccount(), cache_bucket="our-cache")
-    assert (finding.outcome, finding.found) == ("fail", "there is no bucket our-cache")
+    assert (finding.outcome, finding.found) == ("fail", "bucket our-cache does not exist")
     assert finding.fix.startswith("set trn:cache_bucket to an existing bucket")
 
 

@@ -94,7 +94,7 @@ def sentence_of(account: FakeAccount, **known: object) -> str:
         (
             FakeAccount(node_group=NodeGroup(wanted=2, refusal="InsufficientInstanceCapacity: none in usw2-az4")),
             {"status": "CREATE_IN_PROGRESS"},
-            "EC2 gives none (no capacity)",
+            "EC2 launched none (no capacity)",
             "`trn capacity`",
         ),
         (FakeAccount(node_group=NodeGroup(wanted=2, refusal="VcpuLimitExceeded")), {}, "quota", "`trn quota request`"),

@@ -16,7 +16,7 @@ PASSED = {"ends": "2020-01-01T00:00Z"}
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
-        (PASSED, "no nodes would come"),
+        (PASSED, "no nodes would be launched"),
         ({**PASSED, "ends_action": "destroy"}, "the stack would be deleted"),
         ({**PASSED, "stacks": "hyperpod"}, "the stack would be deleted"),
     ],
@@ -40,4 +40,4 @@ def test_duration_counts_from_the_first_deployment(days: int, outcome: str) -> N
 
 def test_end_before_the_nodes_are_up_is_a_warning() -> None:
     answer = judge_end(from_settings(ends="2026-11-21T12:30Z"), deployed=None, now=NOW)
-    assert (answer.outcome, answer.needed) == ("warn", "50 minutes for the nodes to come up")
+    assert (answer.outcome, answer.needed) == ("warn", "50 minutes for the nodes to start")

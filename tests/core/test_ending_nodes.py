@@ -64,9 +64,9 @@ def test_nodes_that_stay_are_not_counted(changes: list[ResourceChange]) -> None:
         ([version(ImageSetting="/my/image")], "they boot another image"),
         (
             [version(Uses=None), ResourceChange(kind="AWS::EC2::SecurityGroup", action="Modify", replacement="True")],
-            "they are to use what is new: AWS::EC2::SecurityGroup",
+            "they will use new resources: AWS::EC2::SecurityGroup",
         ),
-        ([of(GROUP, VPCZoneIdentifier=UNKNOWN)], "they go to another subnet"),
+        ([of(GROUP, VPCZoneIdentifier=UNKNOWN)], "they move to another subnet"),
         ([replace(GROUP, action="Remove")], "their Auto Scaling group is removed"),
         (
             [of(replace(HYPERPOD, replacement="True"), VpcConfig=UNKNOWN)],
@@ -117,7 +117,7 @@ def test_settings_that_require_new_nodes_are_named() -> None:
     before, after = OFFER["Settings"], {"instance_type": "trn1.32xlarge", "root_volume_gib": "600"}
     shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after))
     ending = ending_nodes([of(version(), Settings=shown)], running=2)
-    assert ending.reasons == ("a setting that needs other nodes has changed: trn:root_volume_gib",)
+    assert ending.reasons == ("a setting that requires new nodes has changed: trn:root_volume_gib",)
     assert "see `cdk diff`" in ending_nodes([version(Settings=None)], running=2).reasons[0]
     of_a_part = ChangedProperty(before="512", after="600", certain=True)
     assert "see `cdk diff`" in ending_nodes([of(version(), Settings=of_a_part)], running=2).reasons[0]
@@ -135,9 +135,9 @@ def test_replaced_dependency_ends_nodes(before: dict[str, str], after: dict[str,
     shown = ChangedProperty(before=json.dumps(before), after=json.dumps(after), certain=True)
     removed = ResourceChange(kind="AWS::FSx::FileSystem", action="Remove")
     ending = ending_nodes([of(version(), Uses=shown), removed], running=2)
-    assert (ending.count, ending.reasons) == (2, (f"what they use has changed: {keys}",))
+    assert (ending.count, ending.reasons) == (2, (f"their resources have changed: {keys}",))
     of_a_part = ending_nodes([of(version(), Uses=ChangedProperty(before="s3://a/x", certain=True))], running=2)
-    assert of_a_part.reasons == ("what they use has changed: see `cdk diff`",)
+    assert of_a_part.reasons == ("their resources have changed: see `cdk diff`",)
 
 
 def test_reduced_node_count_ends_the_surplus() -> None:

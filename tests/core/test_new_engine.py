@@ -64,7 +64,7 @@ def uses(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_new_engine_is_found_by_every_user_of_engines(uses: Any) -> None:
-    assert uses.pop("stacks")[0].endswith("out of cluster, sagemaker, hyperpod, pcs, tiny")
+    assert uses.pop("stacks")[0].endswith("by commas: cluster, sagemaker, hyperpod, pcs, tiny")
     assert uses == {
         "setting": 3,
         "in trn settings": True,

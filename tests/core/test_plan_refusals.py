@@ -223,7 +223,7 @@ def test_message_has_key_value_allowed_values_and_fix() -> None:
         "\n"
         "  trn:capacity: got 'ondemand'\n"
         "    allowed: on-demand, spot, capacity-block, reservation; nearest: on-demand\n"
-        "    fix:     choose one of the allowed values, spelt exactly so\n"
+        "    fix:     choose one of the allowed values, spelt exactly\n"
     )
 
 

@@ -18,7 +18,7 @@ PLAN = from_settings(nodes=2)
 def test_suppressed_check_is_shown_and_does_not_count() -> None:
     findings = preflight(PLAN, FakeAccount(limit=0), suppressed={"quota"})
     (quota,) = [finding for finding in findings if finding.check == "quota"]
-    assert quota == Finding(check="quota", outcome="unknown", found="not asked: suppressed", suppressed=True)
+    assert quota == Finding(check="quota", outcome="unknown", found="not checked: suppressed", suppressed=True)
     assert verdict(findings) == "ready"
 
 

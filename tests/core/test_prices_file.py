@@ -82,15 +82,15 @@ def test_zone_without_price_does_not_use_another_zone() -> None:
     [
         ("", "the header lacks product, region, usd, date, source"),
         (HEADER + NEGOTIATED.replace("on-demand", "on-demnd"), "unknown product 'on-demnd'; nearest: on-demand"),
-        (HEADER + NEGOTIATED.replace("us-west-2", ""), "line 2: names no region"),
-        (HEADER + NEGOTIATED.replace("our agreement", ""), "names no source"),
+        (HEADER + NEGOTIATED.replace("us-west-2", ""), "line 2: has no region"),
+        (HEADER + NEGOTIATED.replace("our agreement", ""), "has no source"),
         (HEADER + NEGOTIATED.replace("trn1.32xlarge", ""), "on-demand needs an instance_type"),
         (HEADER + NEGOTIATED.replace("on-demand", "nat-gateway"), "nat-gateway takes no instance_type"),
         (HEADER + NEGOTIATED.replace("18.50", "0"), "usd is '0', must be"),
         (HEADER + NEGOTIATED.replace("18.50", "nan"), "usd is 'nan', must be"),
         (HEADER + NEGOTIATED.replace("18.50", ""), "omit an unknown price"),
         (HEADER + NEGOTIATED.replace("2026-11-01", "last week"), "date is 'last week', must be a day"),
-        (HEADER + NEGOTIATED + NEGOTIATED, "line 3: a second price for the same thing"),
+        (HEADER + NEGOTIATED + NEGOTIATED, "line 3: a second price for the same item"),
         (
             HEADER.replace("source", "source,zone_id") + NEGOTIATED.replace("agreement", "agreement,usw2-az1"),
             "only a spot price has a zone_id",

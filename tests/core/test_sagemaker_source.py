@@ -1,4 +1,4 @@
-"""The packed source: identical bytes for identical files, without files that no training needs."""
+"""The packed source: identical bytes for identical files, without files that training never needs."""
 
 import ast
 import io
@@ -83,9 +83,9 @@ def test_omitted_files_are_reported(source: Path, tmp_path: Path) -> None:
         ".env (may hold a secret)",
         ".env.prod (may hold a secret)",
         "cert.pem (may hold a secret)",
-        "gone.py (a link to nothing)",
+        "gone.py (a broken link)",
         "models/id_rsa (may hold a secret)",
-        "pipe (no ordinary file)",
+        "pipe (not a regular file)",
         "shared (a link to a directory)",
     )
 
@@ -139,7 +139,7 @@ def _nobody_may_read(refused: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unpackable_script_is_refused(source: Path) -> None:
     (source / "venv").mkdir()
     (source / "venv" / "train.py").write_text("")
-    with pytest.raises(JobError, match="a folder that no training needs"):
+    with pytest.raises(JobError, match="a folder that is never packed"):
         pack_source(source / "venv" / "train.py", source)
 
 

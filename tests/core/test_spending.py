@@ -159,7 +159,7 @@ def test_cost_explorer_is_queried_once_from_the_first_deployment_to_today() -> N
 
 def test_cost_explorer_is_not_queried_without_a_start() -> None:
     unwanted, unknown = account(), account(stacks=[])
-    assert spent(unwanted, ask=False).not_billed == "not asked"
+    assert spent(unwanted, ask=False).not_billed == "not requested"
     assert "no stack" in spent(unknown).not_billed
     assert unwanted.requests == unknown.requests == []
 

@@ -16,7 +16,7 @@ def settings() -> str:
 def _rows(group: str) -> Iterator[tuple[str, ...]]:
     for key, one in SETTINGS.items():
         if GROUP_OF[key] == group:
-            default = "**must be given**" if one.default_text is None else text(one.default_text)
+            default = "**required**" if one.default_text is None else text(one.default_text)
             yield code(SETTING_PREFIX + key), _meaning(one), default, text(one.form.allowed)
 
 

@@ -94,7 +94,7 @@ def checked_pilot(
 def _end(construct: Construct, max_lifetime: Duration | None, end_time: datetime | None) -> PilotEnd | None:
     if max_lifetime is not None and end_time is not None:
         fix = "leave out one of them"
-        raise refuse(construct, "end_time", end_time, allowed="nothing beside max_lifetime", fix=fix)
+        raise refuse(construct, "end_time", end_time, allowed="nothing together with max_lifetime", fix=fix)
     if end_time is not None:
         if end_time.tzinfo is None:
             allowed = "a datetime with its time zone"

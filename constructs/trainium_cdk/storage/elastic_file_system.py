@@ -66,7 +66,9 @@ class ElasticFileSystem(NodeFileSystem):
             check_file_system_id(self, file_system_id)
             if removal_policy is not None:
                 fix = "remove it: an existing file system is never deleted"
-                raise refuse(self, "removal_policy", removal_policy, allowed="nothing beside file_system_id", fix=fix)
+                raise refuse(
+                    self, "removal_policy", removal_policy, allowed="nothing together with file_system_id", fix=fix
+                )
         file_system_id = file_system_id or self._new_file_system(removal_policy or RemovalPolicy.DESTROY)
         self.security_group = ec2.SecurityGroup(
             self, "SecurityGroup", vpc=vpc, allow_all_outbound=False, description="EFS: its nodes only"

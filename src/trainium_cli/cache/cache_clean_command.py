@@ -18,7 +18,7 @@ _UNUSED_DAYS = 60
 
 @click.command("clean")
 @cache_options
-@click.option("--release", "of_releases", multiple=True, metavar="RELEASE", help="Of this release. Repeatable.")
+@click.option("--release", "of_releases", multiple=True, metavar="RELEASE", help="Entries of this release. Repeatable.")
 @click.option(
     "--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Entries stored or renewed more than DAYS ago."
 )
@@ -47,8 +47,8 @@ def clean_command(
 
     Several of --release, --older-than, --keep-releases and --unused-for select the entries that match all of them. A
     job that uses a place renews it after half the days of the bucket's rule, or 45. Entries written by PyTorch/XLA show
-    no use, so --unused-for does not apply to them. Running jobs keep what they have read; a node that finds an entry
-    deleted compiles it. Other objects stay.
+    no use, so --unused-for does not apply to them. Running jobs keep the entries that they have read, and compile
+    deleted ones again. Other objects are not deleted.
 
     Exit code 0: deleted, or nothing to delete. 1: not deleted. 3: unknown.
     """

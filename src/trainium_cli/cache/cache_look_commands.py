@@ -77,7 +77,9 @@ def status(options: CacheOptions, jobs: int) -> ExitCode:
 
 @click.command("list")
 @cache_options
-@click.option("--release", "of_releases", multiple=True, metavar="RELEASE", help="Only of this release. Repeatable.")
+@click.option(
+    "--release", "of_releases", multiple=True, metavar="RELEASE", help="Only entries of this release. Repeatable."
+)
 def list_entries(options: CacheOptions, of_releases: tuple[str, ...]) -> None:
     """List the entries of a cache: those packed by nodes, and those written by PyTorch/XLA.
 

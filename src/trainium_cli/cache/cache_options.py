@@ -103,7 +103,7 @@ def _region_of(invocation: Invocation, location: CacheLocation) -> str:
     with waiting(f"Asking S3 for {location.bucket} ..."):
         found = AwsBuckets(region, clients=invocation.clients).bucket_region(location.bucket)
     if found is None:
-        raise CliError(f"There is no bucket {location.bucket}.", ExitCode.NOT_READY)
+        raise CliError(f"Bucket {location.bucket} does not exist.", ExitCode.NOT_READY)
     return found or region
 
 

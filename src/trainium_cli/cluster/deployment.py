@@ -45,7 +45,7 @@ def cdk_folder(cdk_json: Path | None) -> Path:
     if file.name != "cdk.json":
         raise click.UsageError(f"the CDK CLI reads only cdk.json, not {file.name}")
     if not file.exists():
-        raise click.UsageError(f"there is no {file}: run in the folder of the app, or give --file")
+        raise click.UsageError(f"{file} does not exist: run in the folder of the app, or give --file")
     return file.absolute().parent
 
 
@@ -184,9 +184,9 @@ def _explain_failures(
 _CHANGE_SET = "trn-deploy-preview"
 _KINDS_NAMED = 4
 _KEPT = (
-    "Their launch template changes, for example by a tag, a check, trn:verification or a newer image or node program. "
-    "Nodes that stay, and those that replace failed ones, are of the version before: raise trn:node_generation to take "
-    "on all of it."
+    "Their launch template changes, for example because of a tag, a check, trn:verification, or a newer image or node "
+    "program. Nodes that stay, and those that replace failed ones, keep the previous version: raise "
+    "trn:node_generation to use the new one."
 )
 
 

@@ -154,7 +154,7 @@ def show_end(outcomes: Sequence[Outcome], cluster: str, region: str, *, kept: bo
             screen.print(f"\n{outcome.step}: {outcome.state}: {outcome.message}", style="red")
     but = " except retained resources" if kept else ""
     sentences = {
-        "gone": f"Nothing of {cluster} is left in {region}{but}. `trn audit` looks through every service.",
+        "gone": f"Nothing of {cluster} is left in {region}{but}. `trn audit` checks every service.",
         "left": f"Something of {cluster} is left in {region}: follow the instructions above, then run `trn "
         "destroy` again.",
         "unknown": f"Not all of {cluster} in {region} could be read, see above. `trn destroy` continues.",

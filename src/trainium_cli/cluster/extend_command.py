@@ -79,13 +79,13 @@ def extend(invocation: Invocation, duration: timedelta, cdk_json: Path, yes: boo
         return ExitCode.NOT_READY
     cdk_json.write_text(after, encoding="utf-8")
     if not stacks:
-        say(f"{plan.cluster_name} is not deployed: `trn deploy` does that.")
+        say(f"{plan.cluster_name} is not deployed: `trn deploy` deploys it.")
         return ExitCode.OK
     deployed = [key for key, name in plan.stack_names.items() if name in stacks]
     code = ExitCode.NOT_READY
     try:
         with interrupt_message(
-            f"Interrupted: {cdk_json} has the new end, which is not deployed: `trn deploy` does that."
+            f"Interrupted: {cdk_json} has the new end, which is not deployed: `trn deploy` deploys it."
         ):
             code = deploy_stacks(plan, deployed, overrides=(), folder=folder, yes=yes, consented=True)
     finally:
@@ -118,7 +118,7 @@ def _refer_to_its_app(invocation: Invocation, plan: Plan, duration: timedelta) -
         f"{_ends_now(plan.pilot.ends, stacks)}. With {plan.nodes} x {plan.instance_type} running, "
         f"{estimated.hours:f} hours more cost {estimated.pilot}.\n"
         f"Nothing was changed: no cdk.json here describes {plan.cluster_name} in {plan.region}. In the folder of the "
-        f"one that does, run `trn extend`; in an app of your own, give the fleet end_time={in_python} and deploy it."
+        f"one that does, run `trn extend`; in your own app, give the fleet end_time={in_python} and deploy it."
     )
 
 
@@ -157,5 +157,5 @@ def _proposal(plan: Plan, new: str, estimated: Estimate, stacks: Mapping[str, De
     )
     billed_apart = [engine for engine in ENGINES.values() if not engine.nodes_are_ec2_instances]
     for engine in [engine for engine in billed_apart if plan.stack_names[engine.key] in stacks]:
-        lines.append(f"What {engine.construct_id} costs, at its service's prices, is not included.")
+        lines.append(f"The cost of {engine.construct_id}, at the prices of its service, is not included.")
     return "\n".join([*lines, ""])

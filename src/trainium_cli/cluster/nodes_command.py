@@ -99,7 +99,7 @@ def _report(asked: _Asked) -> NodesReport:
         failure = deployment_failure(AwsStackEvents(plan.region).stack_events(stack, after=None))
         if failure is None:
             raise
-        message = f"{stack} has no nodes, since its deployment failed:\n{failure.text}"
+        message = f"{stack} has no nodes, because its deployment failed:\n{failure.text}"
         raise CliError(message, ExitCode.NOT_READY) from error
     if deployed is None:
         message = f"Stack {stack} does not exist in {plan.region}: `trn deploy` creates it."

@@ -54,7 +54,7 @@ def _check_session(plan: Plan) -> None:
         raise CliError(message, ExitCode.NOT_READY)
     for program, name in PROGRAMS.items():
         if shutil.which(program) is None:
-            message = f"There is no {program} on the PATH: install {name}, see {INSTALL}"
+            message = f"{program} is not on the PATH: install {name}, see {INSTALL}"
             raise CliError(message, ExitCode.NOT_READY)
 
 
@@ -76,7 +76,9 @@ def _instance(deployed: DeployedNodes, node: str) -> str:
         return in_order[int(node)]
     close = nearest(node, ids)
     hint = f"; nearest: {close}" if close else ""
-    raise click.UsageError(f"NODE: got {node!r}\n    allowed: 0 to {len(in_order) - 1}, or of {', '.join(ids)}{hint}")
+    raise click.UsageError(
+        f"NODE: got {node!r}\n    allowed: 0 to {len(in_order) - 1}, or one of {', '.join(ids)}{hint}"
+    )
 
 
 def _session(command: list[str]) -> int:

@@ -46,7 +46,7 @@ def cp(
     WHERE is a job ID, with outputs, checkpoints or (on a cluster) attempts/1/logs as PATH; a rank or instance ID; or
     all.
 
-    On this machine files and directories get names as by `cp -r`: in an existing directory they keep their name.
+    On this machine files and directories are named as by `cp -r`: in an existing directory they keep their names.
     Existing files are replaced only with --overwrite.
 
     Copies go through S3, so nodes need no open port, and files of jobs are available while the cluster sleeps. A copy
@@ -106,7 +106,7 @@ def _rank(engines: JobEngines, cluster: Ec2Jobs, there: Remote) -> int | None:
     try:
         return there.rank(members)
     except LookupError:
-        allowed = f"all, 0 to {len(members) - 1}, or of {', '.join(members)}"
+        allowed = f"all, 0 to {len(members) - 1}, or one of {', '.join(members)}"
         raise mistake("WHERE", there.where, allowed=allowed, fix="`trn nodes` shows them") from None
 
 
@@ -129,5 +129,5 @@ def _fetch(engine: JobEngine, job_id: str, wanted: str, here: Path, overwrite: b
         raise CliError(f"Not copied: {error}", ExitCode.NOT_READY) from error
     if not fetched:
         there = ", ".join(sorted({name.partition("/")[0] for name in engine.files(job_id, "")}))
-        raise CliError(f"There is no {wanted} in {job_id}; it has: {there or 'nothing'}.", ExitCode.NOT_READY)
+        raise CliError(f"{job_id} has no {wanted}; it has: {there or 'nothing'}.", ExitCode.NOT_READY)
     echo(f"Copied {fetched} files to {target}.", err=True)

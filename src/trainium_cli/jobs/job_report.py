@@ -189,7 +189,7 @@ def observed_lines(state: JobState) -> Iterator[str]:
         yield f"{observed.compiled} graphs compiled in {duration(observed.compile_seconds)}"
         yield f"on the CPU: {_named(observed.fallbacks)}" if observed.fallbacks else "no operator on the CPU"
     if observed.reasons:
-        yield f"compiled since: {_named(observed.reasons)}"
+        yield f"reasons for compilation: {_named(observed.reasons)}"
     if observed.errors:
         yield f"compiler errors: {_named(observed.errors)}"
 

@@ -49,7 +49,7 @@ def precompile(
 ) -> ExitCode:
     """Compile a job's graphs on a host without devices.
 
-    SCRIPT is a job file, as of `trn run`, whose command compiles without a device, such as vLLM's with
+    SCRIPT is a job file, like those of `trn run`, whose command compiles without a device, such as vLLM's with
     VLLM_NEURON_CPU_COMPILE=1. Scripts are refused: PyTorch and JAX trace graphs on a Neuron device only. The host is
     launched for it, has the nodes' image, and runs the parts of all nodes; the cluster may sleep meanwhile.
 

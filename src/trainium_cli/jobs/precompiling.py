@@ -232,6 +232,6 @@ def _result_rows(state: JobState, hourly: Total) -> list[tuple[str, str]]:
 
 
 _NOTHING = (
-    "no graph was compiled: the command must compile without a Neuron device, and its output has the reason why it did "
+    "no graph was compiled: the command must compile without a Neuron device, and its output shows why it did "
     "not. If it cannot, only a node can compile: `trn run` stores the graphs"
 )

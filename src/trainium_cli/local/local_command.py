@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NOT_RUNNING = 3
 RUN = "run-command"
 PROVES = (
-    "It shows that a template is accepted, complete, ordered, rolls back and is deleted completely. "
+    "It shows that a template is accepted and complete, is created in order, rolls back, and is deleted completely. "
     "It shows nothing about IAM permissions (unless started with --iam enforced), capacity, networks or the Neuron "
     "devices: nothing runs on its instances."
 )
@@ -133,7 +133,7 @@ def known_region(_ctx: click.Context, _param: click.Parameter, given: str) -> st
     type=click.Choice(("enforced", "ignored")),
     default="ignored",
     show_default=True,
-    help="enforced: roles, users, functions and CloudFormation may do what their policies say.",
+    help="enforced: roles, users, functions and CloudFormation may do only what their policies allow.",
 )
 @click.pass_context
 def start(
@@ -225,7 +225,7 @@ def _refuse_other_settings(running: "Health", given: Mapping[str, Any]) -> None:
     for code, value in given.get("quotas", {}).items():
         requested[code], has[code] = value, running.quotas[code]
     other = [
-        f"{name}: asked {value:g}, is {has[name]:g}"
+        f"{name}: requested {value:g}, is {has[name]:g}"
         if isinstance(value, float)
         else f"{name}: requested {value}, running with {has[name]}"
         for name, value in requested.items()

@@ -110,7 +110,7 @@ def summary(spending: Spending) -> list[tuple[str, str]]:
     forecast = spending.forecast
     if forecast is None:
         return [*rows, ("At the end", "no forecast: the plan has no end (trn:ends), or no stack exists")]
-    message = f"{forecast.total} (estimated), if the next {forecast.hours:.1f} h are like now"
+    message = f"{forecast.total} (estimated), if the next {forecast.hours:.1f} h cost as much per hour as now"
     return [*rows, (f"At the end, {forecast.ends:%Y-%m-%d %H:%M} UTC", message)]
 
 

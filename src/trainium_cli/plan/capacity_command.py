@@ -57,12 +57,11 @@ def _latest_start(_ctx: click.Context, _param: click.Parameter, given: str | Non
     invoke_without_command=True,
     epilog=f"""
     All regions are queried in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response
-    {READ_TIMEOUT_SECONDS} s; a call that fails or is throttled is tried {ATTEMPTS} times in total. What has no response
-    then is unknown.
+    {READ_TIMEOUT_SECONDS} s; a call that fails or is throttled is tried {ATTEMPTS} times in total. A request without a
+    response then is unknown.
 
-    Exit code 0: something could run, now or later. 1: nothing, or only what AWS gives next to no chance. 3: unknown,
-    since nothing was found and a question got no answer.
-    """,
+    Exit code 0: something could run, now or later. 1: nothing, or only options to which AWS gives almost no chance. 3:
+    unknown: nothing was found, and a request got no answer. """,
 )
 @plan_options
 @hours_option

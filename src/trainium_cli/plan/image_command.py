@@ -58,7 +58,7 @@ def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
     """Write the current image ID of the parameter into cdk.json.
 
     Later deployments then boot the same image. trn:ami_parameter keeps the parameter: `trn preflight` shows when it
-    names a newer image, and pinning again takes that one. Image IDs differ between regions.
+    names a newer image, and pinning again selects that one. Image IDs differ between regions.
     """
     plan = invocation.plan()
     parameter = plan.image_parameter

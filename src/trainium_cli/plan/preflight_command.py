@@ -42,9 +42,9 @@ def _principal(_ctx: click.Context, _param: click.Parameter, given: str | None) 
 @click.command(
     epilog=f"""
     All checks run in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response {READ_TIMEOUT_SECONDS} s;
-    a call that fails or is throttled is tried {ATTEMPTS} times in total. What has no response then is unknown.
+    a call that fails or is throttled is tried {ATTEMPTS} times in total. A request without a response then is unknown.
 
-    With several regions, exit code 0 says that one of them is ready.
+    With several regions, exit code 0 means that at least one of them is ready.
     """
 )
 @plan_options

@@ -83,7 +83,7 @@ def _machine(folder: Path) -> Iterator[Diagnosis]:
     for what, program in (("AWS CLI", "aws"), ("Session Manager", "session-manager-plugin")):
         place = shutil.which(program)
         fix = "" if place else "a shell on a node needs it: see the guides of the AWS CLI and of Session Manager"
-        found = place or f"there is no {program} on PATH"
+        found = place or f"{program} is not on PATH"
         yield Diagnosis(what=what, outcome="pass" if place else "warn", found=found, fix=fix)
 
 
@@ -92,7 +92,7 @@ def _node() -> Diagnosis:
     fix = f"{_SETUP}, or install Node {supported[-1]} (https://nodejs.org)"
     place = shutil.which("node", path=tool_path())
     if place is None:
-        return Diagnosis(what="Node", outcome="fail", found="there is no node on PATH, which the CDK requires", fix=fix)
+        return Diagnosis(what="Node", outcome="fail", found="node, which the CDK requires, is not on PATH", fix=fix)
     try:
         ran = subprocess.run([place, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

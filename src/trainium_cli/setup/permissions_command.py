@@ -29,8 +29,8 @@ _MEANINGS = {
 def permissions(invocation: Invocation, role: str | None, account: str) -> None:
     """Show the IAM policies that people and CloudFormation need.
 
-    Default: the policies of all roles. Works offline. Permissions are limited to resources that CloudFormation names
-    after the plan's stacks, where it does; docs/reference/permissions.md describes how they were tested.
+    Default: the policies of all roles. Works offline. Where CloudFormation names resources after the plan's stacks,
+    permissions are limited to these resources; docs/reference/permissions.md describes how they were tested.
     """
     if not re.fullmatch(r"[0-9]{12}|\*", account):
         raise click.UsageError(f"--account: got {account}; give the 12 digits of an account")

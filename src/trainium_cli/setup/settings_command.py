@@ -63,5 +63,5 @@ def _as_json(setting: Setting) -> dict[str, object]:
 
 
 def _explained(setting: Setting) -> str:
-    default = "must be given" if setting.default_text is None else f"default: {setting.default_text}"
+    default = "required" if setting.default_text is None else f"default: {setting.default_text}"
     return f"{setting.meaning}\n{default}\nallowed: {setting.form.allowed}"

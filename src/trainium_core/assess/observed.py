@@ -60,7 +60,7 @@ def _events(observed: Observed) -> Iterator[Event]:
         yield Event(text=f"{code}: {known.name if known else 'unknown'}", rules=known.rules if known else ())
     if observed.compiled > RECOMPILED_AFTER or observed.reasons:
         reason = next(iter(observed.reasons), "")
-        text = f"{observed.compiled} graphs compiled" + (f", such as since: {reason}" if reason else "")
+        text = f"{observed.compiled} graphs compiled" + (f", for example because: {reason}" if reason else "")
         yield Event(text=text, rules=tuple(_table()["recompilations"]))
 
 

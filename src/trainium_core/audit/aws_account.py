@@ -73,7 +73,7 @@ class AwsStackHistory(AwsStackTemplates):
             pages = self.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack_id)
             events = [event for page in pages for event in page["StackEvents"]]
         made = dict[tuple[str, str], str]()
-        for event in events:  # the newest comes first, and counts
+        for event in events:  # the newest event comes first, and is the one that counts
             physical_id = event.get("PhysicalResourceId")
             status = event.get("ResourceStatus", "")
             is_ours = event.get("LogicalResourceId") not in others or status == KEPT

@@ -25,7 +25,7 @@ NOT_DELETED = ("DELETE_FAILED",)
 """Statuses of resources that outlive their stack."""
 
 _STACK = "AWS::CloudFormation::Stack"
-_NO_PRICE = Charge(unpriced="this kind of thing")
+_NO_PRICE = Charge(unpriced="this kind of resource")
 
 
 def existing_stacks(stacks: Iterable[StackRecord]) -> Iterator[Found]:

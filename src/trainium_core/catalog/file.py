@@ -64,7 +64,7 @@ _FORMS: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
         lambda value: isinstance(value, list) and all(_is_whole_number(x) and x for x in cast(list[Any], value)),
     ),
     tuple[str, ...]: (
-        "a list of texts",
+        "a list of strings",
         lambda value: isinstance(value, list) and all(isinstance(x, str) for x in cast(list[Any], value)),
     ),
 }

@@ -111,7 +111,7 @@ def _group_reason(fleet: DeployedFleet | None, account: AbsenceAccount) -> Absen
     if not group.refusal:
         return Absence(why="none is launched yet", remedy="`trn nodes --watch` follows them")
     known = known_error(group.refusal)
-    why = f"EC2 gives none ({known.name if known else group.refusal[:_LONGEST_REASON]})"
+    why = f"EC2 launched none ({known.name if known else group.refusal[:_LONGEST_REASON]})"
     return Absence(why=why, remedy=known.fix if known else "`trn capacity` shows where capacity is available")
 
 

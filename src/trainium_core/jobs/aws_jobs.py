@@ -70,7 +70,7 @@ class AwsJobs(AwsService):
     ) -> None:
         super().__init__(region, clients=clients)
         self.bucket, self._current_key = bucket, current_key
-        # Caches of objects that do not change any more.
+        # Caches of objects that no longer change.
         self._submitted: dict[str, Job] = {}
         self._starts: dict[tuple[str, int], Mapping[str, Any]] = {}
         self._ended: dict[tuple[str, int], Attempt] = {}
@@ -127,7 +127,7 @@ class AwsJobs(AwsService):
         self._put(job_keys(job_id).stop, json.dumps({"reason": reason, "at": at}).encode())
 
     def close(self, job_id: str, reason: str, result: str = FAILED) -> None:
-        """Record the end of a job that no node runs any more. Does nothing if the job has ended."""
+        """Record the end of a job that no longer runs on any node. Does nothing if the job has ended."""
         end = job_end_record(end_record(result, reason), attempts=0)
         self._put(job_keys(job_id).end, json.dumps(end).encode(), IfNoneMatch="*")
 

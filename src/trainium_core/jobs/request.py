@@ -41,7 +41,7 @@ class JobRequest:
         default=None,
     )
     arguments: tuple[str, ...] = setting(
-        "arguments", Texts("a list of texts"), meaning="Arguments of the script.", default=()
+        "arguments", Texts("a list of strings"), meaning="Arguments of the script.", default=()
     )
     on: str | None = setting(
         "on",
@@ -84,7 +84,7 @@ class JobRequest:
     priority: int = setting(
         "priority",
         WholeNumber(0, 100_000),
-        meaning="How much earlier it starts than the other jobs of its queue: higher numbers start first. Slurm only.",
+        meaning="Priority among the jobs of its queue: higher numbers start first. Slurm only.",
         default=0,
     )
     setup: str | None = setting(
@@ -324,11 +324,11 @@ def _contradictions(values: Mapping[str, Any], names: Mapping[str, str]) -> Iter
         yield JobProblem(
             key=names["arguments"],
             got=list(values["arguments"]),
-            allowed=f"nothing beside {names['command']}",
+            allowed=f"nothing together with {names['command']}",
             fix="write them into the command",
         )
     if "command" in values and not {"name", "script"} & {*values}:
-        fix = f"give {names['name']}: there is no script that it could be called after"
+        fix = f"give {names['name']}: there is no script to name it after"
         yield JobProblem(key=names["name"], got=None, allowed="the name of the job", fix=fix)
     if values.get("profile_device") and not values.get("profile"):
         fix = f"give {names['profile']} too"
@@ -336,7 +336,9 @@ def _contradictions(values: Mapping[str, Any], names: Mapping[str, str]) -> Iter
         yield JobProblem(key=names["profile_device"], got=True, allowed=allowed, fix=fix)
     for name in {*values.get("secrets", ())} & {*values.get("environment", ())}:
         fix = f"leave it out of {names['environment']}"
-        yield JobProblem(key=names["secrets"], got=name, allowed=f"no name of {names['environment']}", fix=fix)
+        yield JobProblem(
+            key=names["secrets"], got=name, allowed=f"no name that is also in {names['environment']}", fix=fix
+        )
 
 
 def _unknown(key: str, value: object, known: Mapping[str, Setting]) -> JobProblem:

@@ -78,7 +78,7 @@ class Variables:
             if not isinstance(name, str) or not re.fullmatch(_VARIABLE, name):
                 raise UnreadableError(f"{name!r} is not a name of an environment variable")
             if not isinstance(value, str) or "\0" in value:
-                raise UnreadableError(f"give {name} a text, in quotation marks")
+                raise UnreadableError(f"give {name} a string, in quotation marks")
             if name.startswith("TRN_") or name == "HEAD_NODE":
                 raise UnreadableError(f"leave {name} out: each node sets it")
         return dict(cast(Mapping[str, str], given))

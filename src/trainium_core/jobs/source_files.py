@@ -108,9 +108,9 @@ def _leads_to_secret(path: Path) -> bool:
 
 def _no_file(path: Path) -> str | None:
     try:
-        return None if stat.S_ISREG(path.stat().st_mode) else "no ordinary file"
+        return None if stat.S_ISREG(path.stat().st_mode) else "not a regular file"
     except FileNotFoundError:
-        return "a link to nothing"
+        return "a broken link"
     except OSError as error:
         _refuse(error)
 
@@ -132,7 +132,7 @@ def _mib(size: int) -> str:
 
 
 def _refuse(error: OSError) -> NoReturn:
-    got, fix = str(error.filename), f"it cannot be read ({error.strerror}): let it be read, or leave it out"
+    got, fix = str(error.filename), f"it cannot be read ({error.strerror}): make it readable, or leave it out"
     raise JobError([source_problem(got, "files that can be read", fix)]) from error
 
 

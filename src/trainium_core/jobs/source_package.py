@@ -88,7 +88,7 @@ def _script_and_files(script: Path, folder: Path) -> tuple[str, SourceFiles]:
         raise JobError([source_problem(folder, f"a directory that holds {script}", fix)]) from None
     found = source_files(folder)
     if name not in found.files:
-        fix = f"move it: {name} is not packed ({found.left_out.get(name, 'in a folder that no training needs')})"
+        fix = f"move it: {name} is not packed ({found.left_out.get(name, 'in a folder that is never packed')})"
         raise JobError([JobProblem(key="--script", got=str(script), allowed="a file that is packed", fix=fix)])
     return name, found
 

@@ -44,7 +44,7 @@ class AwsNodeNotices(AwsFleets):
                 wanted = replace(there.membership, notices=change(there.membership.notices))
                 if wanted == there.membership or store.write_membership(wanted, replacing=there):
                     return True
-            raise RequestRefusedError(f"the membership changed {_ATTEMPTS} times meanwhile")
+            raise RequestRefusedError(f"the membership changed {_ATTEMPTS} times in the meantime")
         return False
 
     def _records(self, stack: str) -> str | None:

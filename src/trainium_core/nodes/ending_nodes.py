@@ -72,7 +72,7 @@ def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNo
     wanted = min([running, *_sizes(changes)])
     if wanted == running:
         return EndingNodes(count=0, template_changes=template_changes)
-    reasons = (f"there are to be {wanted}",)
+    reasons = (f"{wanted} are planned",)
     return EndingNodes(count=running - wanted, reasons=reasons, template_changes=template_changes)
 
 
@@ -87,7 +87,7 @@ def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
             if others.is_new(one):
                 yield "their Auto Scaling group is replaced"
             if "VPCZoneIdentifier" in one.properties and not others.stays(one.properties["VPCZoneIdentifier"]):
-                yield "they go to another subnet"
+                yield "they move to another subnet"
         if one.kind in _CALLED and (one.action == "Remove" or others.is_new(one)):
             changed = f", since {', '.join(sorted(one.properties))} cannot change" if one.properties else ""
             yield f"their {_CALLED[one.kind]} is {'removed' if one.action == 'Remove' else 'replaced'}{changed}"
@@ -96,12 +96,12 @@ def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
                 yield "the version of their launch template is chosen for the first time"
             if "Settings" in one.properties:
                 changed = ", ".join(f"{SETTING_PREFIX}{key}" for key in _changed_keys(one, "Settings"))
-                yield f"a setting that needs other nodes has changed: {changed or 'see `cdk diff`'}"
+                yield f"a setting that requires new nodes has changed: {changed or 'see `cdk diff`'}"
             uses = [one.properties[name] for name in _BY_REFERENCE if name in one.properties]
             if new and not all(others.stays(used) for used in uses):
-                yield f"they are to use what is new: {', '.join(new)}"
+                yield f"they will use new resources: {', '.join(new)}"
             elif "Uses" in one.properties and one.properties["Uses"].certain:
-                yield f"what they use has changed: {', '.join(_changed_keys(one, 'Uses')) or 'see `cdk diff`'}"
+                yield f"their resources have changed: {', '.join(_changed_keys(one, 'Uses')) or 'see `cdk diff`'}"
             if "ImageSetting" in one.properties and _image_after(one) != _image_now(one):
                 yield "they boot another image"
 

@@ -118,12 +118,12 @@ def _object_in(file: Path, key: str | None = None) -> dict[str, Any]:
         fix = "run in the folder of cdk.json, or give every setting with -c"
         raise PlanError([_bad_file(file, f"it cannot be read ({error.strerror}): {fix}")]) from error
     except ValueError as error:
-        raise PlanError([_bad_file(file, f"make it so: {error}")]) from error
+        raise PlanError([_bad_file(file, f"fix the file: {error}")]) from error
 
 
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"holds {value!r} where an object belongs")
+        raise ValueError(f"holds {value!r} instead of an object")
     return cast(dict[str, Any], value)
 
 

@@ -13,8 +13,8 @@ def check_cache(plan: Plan, account: Buckets) -> CheckResult | None:
     region = account.bucket_region(bucket)
     if region is None:
         fix = "set trn:cache_bucket to an existing bucket, or leave it out for a new one"
-        return CheckResult(outcome="fail", found=f"there is no bucket {bucket}", fix=fix)
+        return CheckResult(outcome="fail", found=f"bucket {bucket} does not exist", fix=fix)
     if region not in (plan.region, ""):
         found = f"{bucket} is in {region}; nodes reach only buckets in {plan.region} through their S3 endpoint"
         return CheckResult(outcome="fail", found=found, fix=f"set trn:cache_bucket to a bucket in {plan.region}")
-    return CheckResult(outcome="pass", found=f"{bucket} is there")
+    return CheckResult(outcome="pass", found=f"{bucket} exists")

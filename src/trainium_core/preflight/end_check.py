@@ -8,7 +8,7 @@ from trainium_core.plan.pilot_end import LATER, minute_text, read_pilot_end
 from trainium_core.stacks.deployed_stack import Stacks
 from trainium_runtime.check_result import CheckResult
 
-_AFTER_THE_END = {"sleep": "no nodes would come", "destroy": "the stack would be deleted"}
+_AFTER_THE_END = {"sleep": "no nodes would be launched", "destroy": "the stack would be deleted"}
 
 
 def check_end(plan: Plan, account: Stacks) -> CheckResult | None:
@@ -33,6 +33,6 @@ def judge_end(plan: Plan, *, deployed: datetime | None, now: datetime) -> CheckR
         return CheckResult(outcome="fail", found=f"the pilot ended at {minute_text(ends)}: {what}", fix=LATER)
     found = f"the pilot ends at {minute_text(ends)}, {left / timedelta(hours=1):.1f} h from now"
     if left < timedelta(minutes=plan.node.timeout_minutes):
-        needed = f"{plan.node.timeout_minutes} minutes for the nodes to come up"
+        needed = f"{plan.node.timeout_minutes} minutes for the nodes to start"
         return CheckResult(outcome="warn", found=found, needed=needed, fix=LATER)
     return CheckResult(outcome="pass", found=found)

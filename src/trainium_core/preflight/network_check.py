@@ -190,9 +190,9 @@ def _way_to_s3(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     if plan.network.route_table_id is not None:
         return _room_for_s3_gateway(plan, network)
     if network.s3_gateways:
-        return CheckResult(outcome="pass", found=f"{table} leads to S3 by a gateway endpoint")
+        return CheckResult(outcome="pass", found=f"{table} leads to S3 through a gateway endpoint")
     if network.has_nat:
-        return CheckResult(outcome="pass", found=f"{table} leads to S3 by {network.table.default_target}")
+        return CheckResult(outcome="pass", found=f"{table} leads to S3 through {network.table.default_target}")
     if network.has_interface("s3"):
         return CheckResult(outcome="pass", found="S3 has an interface endpoint")
     fix = f"set trn:route_table_id to {table}: an S3 gateway endpoint, which is free, is added to it"
@@ -209,14 +209,14 @@ def _room_for_s3_gateway(plan: Plan, network: _ExistingNetwork) -> CheckResult:
         found = f"the route table of {network.subnet.subnet_id} is {table}, not {plan.network.route_table_id}"
         return CheckResult(outcome="fail", found=found, fix=f"set trn:route_table_id to {table}")
     if any(endpoint.cluster != plan.cluster_name for endpoint in network.s3_gateways):
-        found = f"{table} already leads to S3 by a gateway endpoint, and cannot have a second"
+        found = f"{table} already leads to S3 through a gateway endpoint, and cannot have a second"
         return CheckResult(outcome="fail", found=found, fix="leave trn:route_table_id out")
-    return CheckResult(outcome="pass", found=f"{table} takes an S3 gateway endpoint")
+    return CheckResult(outcome="pass", found=f"{table} can have an S3 gateway endpoint")
 
 
 def _way_of_sessions(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     if network.has_nat or all(network.has_interface(service) for service in SESSION_SERVICES):
-        return CheckResult(outcome="pass", found="Session Manager is reached")
+        return CheckResult(outcome="pass", found="Session Manager is reachable")
     target, services = network.table.default_target, " and ".join(SESSION_SERVICES)
     vpc_id = plan.network.vpc_id
     if network.leads_to_unverifiable_target:

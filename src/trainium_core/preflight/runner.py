@@ -48,7 +48,7 @@ _LOCAL_CHECKS = ("cost",)
 _WITHOUT_PERMISSION = frozenset({"identity"})
 """Checks that need no permission."""
 
-_SUPPRESSED = CheckResult(outcome="unknown", found="not asked: suppressed")
+_SUPPRESSED = CheckResult(outcome="unknown", found="not checked: suppressed")
 
 
 def preflight(

@@ -46,10 +46,10 @@ def _parse(text: str, where: str, origin: Origin) -> PriceTable:
         for row in rows:
             line = f"{where}: line {rows.line_num}"
             if None in row or None in row.values():
-                raise PricesError(f"{line}: has not the {len(columns)} values of the header")
+                raise PricesError(f"{line}: does not have the {len(columns)} values of the header")
             item = _item(row, line)
             if item in prices:
-                raise PricesError(f"{line}: a second price for the same thing")
+                raise PricesError(f"{line}: a second price for the same item")
             prices[item] = _price(row, line, origin)
     except csv.Error as error:
         raise PricesError(f"{where}: not CSV: {error}") from error
@@ -75,7 +75,7 @@ def _item(row: Mapping[str, str], line: str) -> PricedItem:
         hint = f"; nearest: {close}" if close else ""
         raise PricesError(f"{line}: unknown product {product!r}{hint}; known: {', '.join(known)}")
     if not row["region"]:
-        raise PricesError(f"{line}: names no region")
+        raise PricesError(f"{line}: has no region")
     if bool(instance_type) != known[product].of_instance_type:
         need = "needs an" if known[product].of_instance_type else "takes no"
         raise PricesError(f"{line}: {product} {need} instance_type")
@@ -90,7 +90,7 @@ def _price(row: Mapping[str, str], line: str, origin: Origin) -> Price:
     except ValueError as error:
         raise PricesError(f"{line}: date is {row['date']!r}, must be a day such as 2026-11-21") from error
     if not row["source"]:
-        raise PricesError(f"{line}: names no source; say where the price is from")
+        raise PricesError(f"{line}: has no source; state where the price is from")
     usd = None if row["usd"] == NOT_LISTED else _amount(row["usd"], line)
     return Price(usd=usd, source=row["source"], date=day, confidence=row.get("confidence", ""), origin=origin)
 

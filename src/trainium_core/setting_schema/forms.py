@@ -75,7 +75,7 @@ class Choice:
 
     def read(self, raw: Any) -> str:
         if raw not in self.choices:
-            raise UnreadableError("choose one of the allowed values, spelt exactly so")
+            raise UnreadableError("choose one of the allowed values, spelt exactly")
         return cast(str, raw)
 
 
@@ -101,7 +101,7 @@ class Names:
 
     @property
     def allowed(self) -> str:
-        return f"names, with commas between them, out of {', '.join(self.choices)}"
+        return f"names, separated by commas: {', '.join(self.choices)}"
 
     def read(self, raw: Any) -> tuple[str, ...]:
         names = [part.strip() for part in raw.split(",") if part.strip()] if isinstance(raw, str) else raw
@@ -163,7 +163,7 @@ class Patterns:
 
     @property
     def allowed(self) -> str:
-        return f"a list, or with commas between them, of {self.each}"
+        return f"a list, or separated by commas: {self.each}"
 
     def read(self, raw: Any) -> tuple[str, ...]:
         given = [part.strip() for part in raw.split(",") if part.strip()] if isinstance(raw, str) else raw
@@ -185,7 +185,7 @@ class Addresses:
 
     @property
     def allowed(self) -> str:
-        return f"up to {self.most} IPv4 addresses, with commas between them, such as 10.0.0.2,10.0.1.2"
+        return f"up to {self.most} IPv4 addresses, separated by commas, such as 10.0.0.2,10.0.1.2"
 
     def read(self, raw: Any) -> tuple[str, ...]:
         given = [part.strip() for part in raw.split(",") if part.strip()] if isinstance(raw, str) else raw
@@ -281,7 +281,7 @@ class TagMap:
             raise UnreadableError(f"give {self.allowed}")
         given = cast(Mapping[Any, Any], raw)
         if not all(isinstance(part, str | int) for pair in given.items() for part in pair):
-            raise UnreadableError("give each tag a text")
+            raise UnreadableError("give each tag a string")
         tags = {str(key): str(value) for key, value in given.items()}
         for key, value in tags.items():
             if not re.fullmatch(r"[\w .:/=+\-@]{1,128}", key) or not re.fullmatch(r"[\w .:/=+\-@]{0,256}", value):

@@ -72,7 +72,7 @@ def spending(
         *prepaid_lines(plan),
         *resource_lines(audited, of_runs),
     )
-    billed, not_billed = _billed(account, plan, since, now) if ask_cost_explorer else (None, "not asked")
+    billed, not_billed = _billed(account, plan, since, now) if ask_cost_explorer else (None, "not requested")
     found = Spending(
         audit=audited,
         since=since,

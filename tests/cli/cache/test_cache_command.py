@@ -160,7 +160,7 @@ def test_clean_deletes_the_done_marker_first(stored: Stored, monkeypatch: pytest
         (["clean", "--keep-releases", "0", "--json"], "--json does not prompt"),
         (["clean", "--release", "neuronx-cc-1", "--yes"], "has no release neuronx-cc-1; it is empty"),
         (["status", "--bucket", "no/such//bucket!"], "--bucket: got"),
-        (["status", "--bucket", "is-not-there"], "There is no bucket is-not-there"),
+        (["status", "--bucket", "is-not-there"], "Bucket is-not-there does not exist"),
     ],
 )
 @pytest.mark.usefixtures("stored")

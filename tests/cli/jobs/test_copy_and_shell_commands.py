@@ -27,7 +27,7 @@ def test_job_files_are_copied_without_nodes(cluster: Cluster) -> None:
     assert {Path(path).read_text() for path in ("all/model/weights.bin", "one", "dot/note")} == {"weights"}
     missing = run("cp", *TWO, f"{JOB.id}:models", ".")
     assert missing.exit_code == ExitCode.NOT_READY
-    assert f"There is no models in {JOB.id}; it has: job.json, outputs, source.tar.gz." in missing.stderr
+    assert f"{JOB.id} has no models; it has: job.json, outputs, source.tar.gz." in missing.stderr
 
 
 def test_copied_names_do_not_overwrite_files(cluster: Cluster) -> None:
@@ -130,7 +130,7 @@ def test_missing_session_program_is_named(aws_cli: Path, program: str) -> None:
     (aws_cli / program).unlink()
     ended = run("shell", *TWO)
     assert ended.exit_code == ExitCode.NOT_READY
-    assert f"There is no {program} on the PATH: install the " in ended.stderr
+    assert f"{program} is not on the PATH: install the " in ended.stderr
 
 
 @pytest.mark.usefixtures("aws_cli")

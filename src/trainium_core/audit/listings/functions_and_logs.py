@@ -15,7 +15,7 @@ def _group(entry: Entry, _location: Location) -> Resource:
         ids=frozenset([name]),
         tags=tags_of(entry),
         state=entry.get("Status", ""),
-        detail=f"{entry['DesiredCapacity']} wanted, {len(entry.get('Instances', ()))} there",
+        detail=f"{entry['DesiredCapacity']} desired, {len(entry.get('Instances', ()))} existing",
         created=entry.get("CreatedTime"),
     )
 

@@ -50,7 +50,7 @@ from trainium_wire.job import STOPPED, Job
 
 _OF_SAGEMAKER = "leave it out, or add --on sagemaker"
 _ASK_SECONDS = 15
-"""Between questions to Slurm."""
+"""Time between requests to Slurm."""
 _SILENT_SECONDS = 180
 """Nodes report every 15 seconds. After this time Slurm is asked whether the job still runs."""
 _NEW_SECONDS = 300
@@ -120,7 +120,7 @@ class SlurmJobs(BucketJobs):
         return None if found is None else self._with_slurm(found)
 
     def stop(self, job_id: str) -> None:
-        """The nodes end a job that runs; Slurm forgets one that waits."""
+        """The nodes end a running job; Slurm cancels a waiting one."""
         self.bucket_jobs.stop(job_id, "trn stop", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
         self._asked_at = None
         job = self._ask().get(job_id)
@@ -134,7 +134,7 @@ class SlurmJobs(BucketJobs):
         return estimate(self.plan, aws=prices, items=lambda plan: job_items(plan, nodes)).running_hour
 
     def _with_slurm(self, state: JobState) -> JobState:
-        """A state with what Slurm says of the job, if its nodes say nothing."""
+        """The state of a job, by Slurm if its nodes report nothing."""
         if state.is_over or not _is_silent(state):
             return state
         job_id = state.job.id
@@ -159,7 +159,7 @@ class SlurmJobs(BucketJobs):
 
 
 def _is_new(state: JobState) -> bool:
-    """Whether Slurm may not have got the job yet: it is in S3 before."""
+    """Whether Slurm may not have received the job yet: it is stored in S3 first."""
     at = moment(state.job.submitted_at)
     return at is not None and (datetime.now(UTC) - at).total_seconds() < _NEW_SECONDS
 

@@ -18,7 +18,7 @@ _NOT_YET = "InvocationDoesNotExist"
 
 
 class NoAnswerError(UnavailableError):
-    """A command was sent and may have been run: its result is not known."""
+    """A command was sent and may have been run: its result is unknown."""
 
 
 class CommandFailedError(RequestRefusedError):
@@ -39,7 +39,7 @@ class AwsLoginNode(AwsService):
 
         Raises:
             CommandFailedError: It failed.
-            NoAnswerError: It was sent, and its result is not known, such as after a timeout.
+            NoAnswerError: It was sent, and its result is unknown, for example after a timeout.
             RequestRefusedError: Systems Manager does not send it.
             UnavailableError: There is no running login node.
         """

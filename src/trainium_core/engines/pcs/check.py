@@ -43,7 +43,7 @@ def _image(plan: Plan, account: Account) -> Iterator[CheckResult]:
     if own and not problems:
         oldest = facts()["pcs"]["oldest_agent"]
         found = f"{own} does not show whether it has the agent of AWS PCS and Slurm {plan.pcs.slurm_version}"
-        fix = f"make sure that the agent is {oldest} or newer, and that the Neuron software is there"
+        fix = f"make sure that the agent is {oldest} or newer, and that the Neuron software is installed"
         yield CheckResult(outcome="warn", found=found, fix=fix)
 
 

@@ -1,4 +1,4 @@
-"""The billed items of PcsStack. The prices of AWS PCS itself are in no source of this package."""
+"""The billed items of PcsStack. This package has no source of the prices of AWS PCS itself."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What Slurm says of jobs that their nodes say nothing of."""
+"""The state of jobs in Slurm, for jobs whose nodes report nothing."""
 
 import base64
 import shlex
@@ -10,7 +10,7 @@ from trainium_wire.formats import one_line
 from trainium_wire.job import FAILED, STOPPED, TIME_LIMIT
 
 JOB_USER = "trn-job"
-"""Whose jobs those of `trn run` are: the user of jobs on every node."""
+"""The user on every node that runs the jobs of `trn run`."""
 
 PENDING, STARTING = "PENDING", "CONFIGURING"
 _RESULTS = {"CANCELLED": STOPPED, "TIMEOUT": TIME_LIMIT, "DEADLINE": TIME_LIMIT}
@@ -19,7 +19,7 @@ _QUEUED = (PENDING, "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 _ALIVE = (*_QUEUED, STARTING, "RUNNING", "COMPLETING", "SUSPENDED", "RESIZING", "SIGNALING", "STAGE_OUT")
 _FORMAT = "%j|%i|%T|%r"
 _UNANSWERED = ("Socket timed out", "Zero Bytes were transmitted", "Message receive failure")
-"""Messages of Slurm (slurm_errno.c) after which slurmctld may have got a request. A refused connection is not one."""
+"""Messages of Slurm (slurm_errno.c) after which slurmctld may have received a request; not a refused connection."""
 _LONGEST_REFUSAL = 300
 
 
@@ -46,15 +46,15 @@ class SlurmJob:
 
 
 def end_of(job: SlurmJob | None) -> tuple[str, str]:
-    """Result and reason of a job that Slurm has ended, or does not have any more."""
+    """Result and reason of a job that Slurm has ended, or no longer has."""
     if job is None:
-        return FAILED, "Slurm does not have this job any more, and its nodes did not report how it ended"
+        return FAILED, "Slurm no longer has this job, and its nodes did not report how it ended"
     result = _RESULTS.get(job.state, FAILED)
     return result, f"Slurm job {job.number} ended with {job.state} before its nodes reported how"
 
 
 def list_command(plan: Plan) -> str:
-    """Prints the jobs of `trn run`, those that have ended lately as well."""
+    """Prints the jobs of `trn run`, including those that ended recently."""
     return _with_slurm(plan, f"squeue --user={JOB_USER} --states=all --noheader --format={shlex.quote(_FORMAT)}")
 
 
@@ -76,7 +76,7 @@ def submit_command(plan: Plan, script: str, *, priority: int) -> str:
     A job whose priority Slurm refuses stays in the queue: the command succeeds and also prints the refusal.
     """
     packed = base64.b64encode(script.encode()).decode()
-    # Nothing of root's environment comes into the job. That user has no home: each attempt makes one.
+    # The job inherits nothing of root's environment. Its user has no home: each attempt creates one.
     environment = f'env -i PATH="$PATH" HOME=/nonexistent USER={JOB_USER} LOGNAME={JOB_USER}'
     lines = [
         f"number=$(base64 -d <<<{packed} | runuser -u {JOB_USER} -- {environment} sbatch --parsable) || exit",

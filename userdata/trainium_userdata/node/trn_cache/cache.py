@@ -223,7 +223,7 @@ class Cache:
         def check() -> None:
             in_time()
             if is_cancelled():
-                raise OSError("not wanted any more")
+                raise OSError("no longer wanted")
 
         def read(each: Stored) -> int:
             if stop.is_set() or is_cancelled():

@@ -84,7 +84,7 @@ def _state(plan: Plan, reservation: Reservation, now: datetime) -> CheckResult:
     timeout = timedelta(minutes=plan.node.timeout_minutes)
     if last is not None and last - start < timeout:
         found = f"nodes can run until {_time(last)}"
-        needed = f"{plan.node.timeout_minutes} minutes for the nodes to come up"
+        needed = f"{plan.node.timeout_minutes} minutes for the nodes to start"
         return CheckResult(outcome="fail", found=found, needed=needed, fix="use another reservation")
     until = "" if last is None else f"; nodes can run until {_time(last)}"
     if reservation.state == "scheduled":
