@@ -65,6 +65,7 @@ class FakeLister:
     arn_type: str = "ec2:volume"
     gone: Sequence[str] = ()
     denied: Sequence[str] = ()
+    handed_over: bool = False
     in_estimates: bool = True
 
     def resources(self) -> Sequence[Resource]:
@@ -83,6 +84,7 @@ class FakeAuditedAccount:
     """`tags`: cluster by ARN; None if that call is denied, as for `stacks`."""
 
     lister: FakeLister = field(default_factory=FakeLister)
+    handed_over: FakeLister | None = None
     tags: Mapping[str, str] | None = field(default_factory=dict[str, str])
     stacks: Sequence[StackRecord] | None = ()
 
@@ -94,7 +96,7 @@ class FakeAuditedAccount:
 
     def listers(self, account_id: str) -> Sequence[FakeLister]:
         assert account_id == "123456789012"
-        return [self.lister]
+        return [self.lister, *([self.handed_over] if self.handed_over else [])]
 
     def tagged(self) -> Mapping[str, str]:
         if self.tags is None:

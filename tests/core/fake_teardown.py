@@ -116,6 +116,7 @@ class FakeTeardown:
     changes: list[str] = field(default_factory=list[str])
     given_notices: list[Notice] = field(default_factory=list[Notice])
     has_membership: bool = True
+    models: Sequence[str] = ()
 
     def _read(self, name: str) -> None:
         if name in self.denied:
@@ -214,6 +215,11 @@ class FakeTeardown:
     def withdraw(self, stack: str, kind: str) -> None:
         assert stack == STACK_NAME
         self.given_notices = [notice for notice in self.given_notices if notice.kind != kind]
+
+    def imported_models(self, cluster: str) -> Sequence[str]:
+        self._read("imported_models")
+        assert cluster == OWN_CLUSTER
+        return self.models
 
     def bucket_tags(self, name: str) -> Mapping[str, str]:
         self._read("bucket_tags")

@@ -80,6 +80,11 @@ class ResourceLister(Protocol):
         ...
 
     @property
+    def handed_over(self) -> bool:
+        """Whether users keep it when they destroy the cluster. It is listed only if the tag index names one."""
+        ...
+
+    @property
     def in_estimates(self) -> bool:
         """Whether one can have a relevant cost while unused, or is a parent of one that can."""
         ...

@@ -172,12 +172,37 @@ def _answers(
     stack_names: Sequence[str],
     on_progress: Progress | None,
 ) -> _Answers:
-    questions: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in listers}
+    first = [lister for lister in listers if not lister.handed_over]
+    questions: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in first}
     questions[_TAGS] = account.tagged
     questions[_STACKS] = partial(
         account.stack_records, (*dict.fromkeys([*stack_names, *CONSTRUCT_IDS.values()]), BOOTSTRAP_STACK_NAME)
     )
-    reported, not_read, unanswered = dict[str, Any](), list[NotRead](), list[UnavailableError]()
+    reported, unanswered = _reported(questions, on_progress)
+    if not reported:
+        error, more = next(iter(unanswered.values())), len(unanswered) - 1
+        raise UnavailableError(f"{error.reason}, and {more} more questions have no answer", remedy=error.remedy)
+    named = {arn_type(arn) for arn, owner in reported.get(_TAGS, {}).items() if owner == cluster}
+    handed_over = [lister for lister in listers if lister.handed_over and lister.arn_type in named]
+    if handed_over:
+        later, refused = _reported({lister.kind: partial(_resources, lister) for lister in handed_over}, None)
+        reported, unanswered = reported | later, unanswered | refused
+    asked = [*first, *handed_over]
+    return _Answers(
+        listers=asked,
+        answered=[*(lister for lister in asked if lister.kind in reported), *left_out],
+        seen=[(lister.kind, lister.resource_type, one) for lister in asked for one in reported.get(lister.kind, ())],
+        tagged=reported.get(_TAGS, {}),
+        stacks=_sorted_out(reported.get(_STACKS, ()), cluster, stack_names),
+        not_read=[NotRead(what=what, reason=unanswered[what].reason) for what in sorted(unanswered)],
+    )
+
+
+def _reported(
+    questions: Mapping[str, Callable[[], Any]], on_progress: Progress | None
+) -> tuple[dict[str, Any], dict[str, UnavailableError]]:
+    """The answers and the errors, by question."""
+    reported, unanswered = dict[str, Any](), dict[str, UnavailableError]()
     with ThreadPoolExecutor(THREADS) as threads:
         futures: dict[Future[Any], str] = {threads.submit(run_listing): what for what, run_listing in questions.items()}
         try:
@@ -185,24 +210,13 @@ def _answers(
                 try:
                     reported[futures[future]] = future.result()
                 except UnavailableError as error:
-                    not_read.append(NotRead(what=futures[future], reason=error.reason))
-                    unanswered.append(error)
+                    unanswered[futures[future]] = error
                 if on_progress is not None:
                     on_progress(done, len(questions))
         except KeyboardInterrupt:
             threads.shutdown(wait=False, cancel_futures=True)
             raise
-    if not reported:
-        first, more = unanswered[0], len(unanswered) - 1
-        raise UnavailableError(f"{first.reason}, and {more} more questions have no answer", remedy=first.remedy)
-    return _Answers(
-        listers=listers,
-        answered=[*(lister for lister in listers if lister.kind in reported), *left_out],
-        seen=[(lister.kind, lister.resource_type, one) for lister in listers for one in reported.get(lister.kind, ())],
-        tagged=reported.get(_TAGS, {}),
-        stacks=_sorted_out(reported.get(_STACKS, ()), cluster, stack_names),
-        not_read=sorted(not_read, key=lambda one: one.what),
-    )
+    return reported, unanswered
 
 
 def _resources(lister: ResourceLister) -> list[Resource]:
@@ -232,10 +246,12 @@ def _grouped(
     own = answers.stacks.own
     yield from _in("left", existing_stacks(own))
     grouped: list[tuple[Group, Found]] = [
-        (_group(seen, answers.stacks), found) for seen, found in belonging(answers.seen, evidence)
+        (_group(seen, answers), found) for seen, found in belonging(answers.seen, evidence)
     ]
     yield from _measured([*grouped, *_in("shared", _of_bootstrap(answers))], answers.listers, not_read)
-    yield from _in("left", only_in_the_index(answers.tagged, cluster, own, answers.answered))
+    handed_over = {lister.arn_type for lister in answers.listers if lister.handed_over}
+    for found in only_in_the_index(answers.tagged, cluster, own, answers.answered):
+        yield "kept" if found.kind in handed_over else "left", found
     yield from _in("left", only_remembered(own, NOT_DELETED, answers.answered))
     yield from _in("kept", only_remembered(own, KEPT_ONLY, answers.answered))
 
@@ -250,9 +266,11 @@ def _of_bootstrap(answers: _Answers) -> Iterator[Found]:
             yield Found(kind=kind, resource=one, found_by=(f"made by stack {BOOTSTRAP_STACK_NAME}",))
 
 
-def _group(seen: Seen, stacks: Stacks) -> Group:
-    _, resource_type, resource = seen
-    maker = stacks.maker_of(resource_type, resource.ids)
+def _group(seen: Seen, answers: _Answers) -> Group:
+    kind, resource_type, resource = seen
+    if any(lister.handed_over and lister.kind == kind for lister in answers.listers):
+        return "kept"
+    maker = answers.stacks.maker_of(resource_type, resource.ids)
     return "kept" if maker and status_of(maker, resource_type, resource.ids) == KEPT else "left"
 
 

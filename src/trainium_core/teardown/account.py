@@ -78,5 +78,11 @@ class StoredSizes(Protocol):
         ...
 
 
-class TeardownAccount(Stacks, Workloads, NoticeAccount, Buckets, Leftovers, StoredSizes, Protocol):
+class HandedOver(Protocol):
+    def imported_models(self, cluster: str) -> Sequence[str]:
+        """ARNs of the models that the cluster handed over to Bedrock, as the tag index has them."""
+        ...
+
+
+class TeardownAccount(Stacks, Workloads, NoticeAccount, Buckets, Leftovers, StoredSizes, HandedOver, Protocol):
     """All requests. Reads raise UnavailableError, changes RequestRefusedError."""

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from trainium_core.audit.listings.models import IMPORTED_MODEL
+from trainium_core.audit.resource import arn_type
 from trainium_core.engines.registry import ENGINES, SERVICE_LOGS
 from trainium_core.nodes.aws_groups import AwsNodeGroupControl
 from trainium_core.nodes.aws_notices import AwsNodeNotices
@@ -150,6 +152,20 @@ class AwsStoredSizes(AwsService):
         return None
 
 
+class AwsHandedOver(AwsService):
+    """Implements trainium_core.teardown.account.HandedOver."""
+
+    def imported_models(self, cluster: str) -> Sequence[str]:
+        with read_errors("tag:GetResources"):
+            pages = self.client("resourcegroupstaggingapi").get_paginator("get_resources")
+            found = [
+                one["ResourceARN"]
+                for page in pages.paginate(TagFilters=[{"Key": CLUSTER_TAG, "Values": [cluster]}])
+                for one in page["ResourceTagMappingList"]
+            ]
+        return [arn for arn in found if arn_type(arn) == IMPORTED_MODEL]
+
+
 _NO_BUCKET = ("NoSuchBucket",)
 
 
@@ -205,5 +221,6 @@ class AwsTeardown(
     AwsBucketControl,
     AwsLeftovers,
     AwsStoredSizes,
+    AwsHandedOver,
 ):
     """Implements trainium_core.teardown.account.TeardownAccount."""

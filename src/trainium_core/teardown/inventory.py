@@ -1,7 +1,8 @@
 """What a teardown would delete and retain, for the confirmation."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -10,7 +11,7 @@ from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import PricedItem, Prices
 from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.description import MadeResource
-from trainium_core.teardown.account import StoredBytes, StoredSizes, TeardownAccount
+from trainium_core.teardown.account import HandedOver, StoredBytes, StoredSizes, TeardownAccount
 from trainium_core.teardown.scope import BUCKET, Scope
 from trainium_core.teardown.steps import LEFTOVER_KINDS, count, ours
 from trainium_runtime.errors import UnavailableError
@@ -57,7 +58,15 @@ def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Pri
     """List what is deleted and what is retained. What cannot be read is listed too."""
     survey = _Survey(account, scope)
     going = survey.going()
-    return Inventory(going=tuple(going), kept=kept(account, scope, plan, prices=prices), unknown=tuple(survey.unknown))
+    retained = (*kept(account, scope, plan, prices=prices), *_handed_over(account, scope.cluster))
+    return Inventory(going=tuple(going), kept=retained, unknown=tuple(survey.unknown))
+
+
+def _handed_over(account: HandedOver, cluster: str) -> Iterator[RetainedResource]:
+    """Models in Bedrock. The search for the cluster's stacks says if the tag index cannot be read."""
+    with suppress(UnavailableError):
+        for arn in account.imported_models(cluster):
+            yield RetainedResource(kind="AWS::Bedrock::ImportedModel", resource_id=arn, stored=None, month_usd=None)
 
 
 def kept(account: StoredSizes, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[RetainedResource, ...]:

@@ -43,6 +43,15 @@ def test_prompt_shows_deleted_and_retained_resources(monkeypatch: pytest.MonkeyP
     assert "Nothing was destroyed." in ended.stdout
 
 
+def test_imported_models_are_retained_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    arn = "arn:aws:bedrock:us-west-2:123456789012:imported-model/abcdefghijkl"
+    ended = destroy(monkeypatch, FakeTeardown(models=[arn]), typed="n\n")
+    assert ended.stdout.index("retained in") < ended.stdout.index("Bedrock imported model")
+    assert "imported-model/abcdefghijkl" in "".join(ended.stdout.split())
+    unread = destroy(monkeypatch, FakeTeardown(denied=frozenset({"imported_models"})), "--yes")
+    assert unread.exit_code == ExitCode.OK, unread.output
+
+
 def test_job_on_ending_nodes_is_named_before_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     sentences = {"TrnClusterStack": "fit-1 has not ended (running)"}
     monkeypatch.setattr(destroy_command, "running_job_sentence", lambda _, __, stack: sentences.get(stack))

@@ -44,6 +44,8 @@ class Listing:
         read: Reads an entry; None if it is deleted, or part of another resource.
         again: Arguments of further calls, if one call does not list everything.
         endpoint_region: Region of the endpoint of a global service.
+        handed_over: Whether users keep it when they destroy the cluster, so that it counts as kept. It is listed only
+            if the tag index names one of the cluster: most accounts have none, and may not be allowed to list it.
         in_estimates: False if it and its parts cost almost nothing while unused; `trn cost` skips it.
     """
 
@@ -59,6 +61,7 @@ class Listing:
     again: tuple[Mapping[str, Any], ...] = ()
     endpoint_region: str | None = None
     measure: Callable[[ClientFactory, Resource], Resource | None] = unmeasured
+    handed_over: bool = False
     in_estimates: bool = True
 
 
@@ -67,7 +70,7 @@ class AwsResourceLister:
 
     def __init__(self, listing: Listing, location: Location, clients: Clients) -> None:
         self.kind, self.resource_type, self.arn_type = listing.kind, listing.resource_type, listing.arn_type
-        self.in_estimates = listing.in_estimates
+        self.handed_over, self.in_estimates = listing.handed_over, listing.in_estimates
         self._listing, self._location, self._clients = listing, location, clients
 
     def resources(self) -> Iterator[Resource]:

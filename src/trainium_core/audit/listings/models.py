@@ -1,4 +1,4 @@
-"""What users create from trained models: SageMaker endpoints and models, and image repositories."""
+"""What users create from trained models: endpoints and models of SageMaker and Bedrock, and image repositories."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,6 +7,7 @@ from trainium_core.audit.listings.listing import ClientFactory, Entry, Listing, 
 from trainium_core.audit.resource import FREE, Charge, Resource
 from trainium_runtime.aws_errors import read_errors
 
+IMPORTED_MODEL = "bedrock:imported-model"
 INSTANCES = Charge(unpriced="its instances")
 
 
@@ -22,6 +23,12 @@ def _endpoint(entry: Entry, _location: Location) -> Resource:
 
 def _model(entry: Entry, _location: Location) -> Resource:
     return of_sagemaker(entry, "Model")
+
+
+def _imported(entry: Entry, _location: Location) -> Resource:
+    name, arn = entry["modelName"], entry["modelArn"]
+    charge = Charge(unpriced="its storage and its use")
+    return Resource(name=name, arn=arn, ids=frozenset([name, arn]), created=entry.get("creationTime"), charge=charge)
 
 
 def _repository(entry: Entry, _location: Location) -> Resource:
@@ -62,6 +69,18 @@ MODELS = (
         permission="sagemaker:ListModels",
         entries="Models[]",
         read=_model,
+        in_estimates=False,
+    ),
+    Listing(
+        kind="Bedrock imported model",
+        resource_type="AWS::Bedrock::ImportedModel",
+        arn_type=IMPORTED_MODEL,
+        service="bedrock",
+        operation="list_imported_models",
+        permission="bedrock:ListImportedModels",
+        entries="modelSummaries[]",
+        read=_imported,
+        handed_over=True,
         in_estimates=False,
     ),
     Listing(
