@@ -13,8 +13,8 @@ setup: ## Prepare .venv, a supported Node and the pinned CDK CLI
 demo: setup ## Deploy TrnClusterStack to an embedded AWS on loopback, look at it, destroy it
 	@.venv/bin/python -m tools.demo
 
-pilot: setup torch-env ## Run examples/pilot from the assessment to the report, on an embedded AWS and CPUs
-	@.venv/bin/python -u -m tools.pilot
+pilot: setup torch-env ## Run examples/pilot from the assessment to the report, on booted nodes; needs root, on Debian or Ubuntu
+	@tools/lab.sh pilot
 
 test: setup ## Run every check, and every test that needs no root
 	@tools/check.sh test

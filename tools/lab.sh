@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# make lab: boot nodes for real and see what they report. make lab-bench: how long a node takes to prove itself, and an empty job.
+# make lab: boot nodes for real and see what they report. make lab-bench: how long a node takes to prove itself, and an
+# empty job. make pilot: examples/pilot on booted nodes.
 
 cd -P "$(dirname "$0")/.."
 # shellcheck source=tools/steps.sh
@@ -8,9 +9,11 @@ source tools/steps.sh
 source tools/debian.sh
 export PATH=$PWD/.venv/bin:$PATH
 
-what=${1:?name what to run: lab or lab-bench}
+what=${1:?name what to run: lab, lab-bench or pilot}
 name="make $what"
 cannot_run=2
+rootfs=(root slurm)
+[[ $what != pilot ]] || rootfs=(root)
 
 refuse() {
   echo "$name: $1" >&2
@@ -19,7 +22,7 @@ refuse() {
 
 missing_requirement=$(python -m tools.lab.machine 2>&1) || refuse "$missing_requirement"
 install_packages tools/lab/packages/machine.txt
-step "the nodes' root file system" python -m tools.lab.base_rootfs ||
+step "the nodes' root file system" python -m tools.lab.base_rootfs "${rootfs[@]}" ||
   fail "$name: the root file system could not be built; $(registry_advice apt "the package sources")"
 
 case $what in
@@ -32,6 +35,9 @@ case $what in
     for bench in tools.lab.bench tools.lab.job_bench tools.lab.slurm.bench; do
       python -m tools.lab "$bench" || fail "$name: the measurement failed, see above"
     done
+    ;;
+  pilot)
+    python -u -m tools.lab tools.pilot || fail "$name: failed, see above; each node's console is in .lab/run/nodes"
     ;;
 esac
 finish "$name: $(<.lab/run/shown)"

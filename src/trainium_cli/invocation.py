@@ -51,6 +51,12 @@ class Invocation:
 
         return Clients()
 
+    def reaches_aws(self, region: str) -> bool:
+        """Whether requests go to AWS, and not to the embedded AWS or the lab."""
+        from trainium_runtime.aws_service import is_aws
+
+        return is_aws(self.clients.client("s3", region).meta.endpoint_url)
+
     def plan(self, *, ignoring: Collection[str] = ()) -> "Plan":
         """The plan of -c and --file. ignoring: settings that keep their defaults.
 

@@ -35,7 +35,7 @@ def test_counters_are_compared_with_findings(found: Assessment) -> None:
         fallbacks={"aten::_local_scalar_dense": 7, "aten::nonzero.out": 4, "aten::linalg_qr": 1, "aten::erfinv": 1},
         errors={"NCC_EVRF061": 1},
     )
-    shown = as_json(compared(found, [observed], ["native", "xla"]))
+    shown = as_json(compared(found, [observed], ["native", "xla"]), "job-1", "trainium")
     assert shown["predicted_and_seen"]["S01"] == ["aten::_local_scalar_dense on the CPU"]
     assert shown["predicted_and_seen"]["S03"] == ["aten::nonzero.out on the CPU"]
     assert "O05" in shown["predicted_not_seen"]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -24,10 +25,10 @@ from trainium_core.evidence.pilot_file import PilotFile, Step, read_pilot_file, 
 from trainium_core.evidence.toml_file import TomlFileError
 
 WANTED = PilotFile(plan="cdk.json", job="job.toml", budget_usd=1000, hours=8, code=".", baseline="gpu/cdk.json")
-MEASURED = PilotFile(plan="cdk.json", bench="b.toml", budget_usd=1000, hours=8, code=".", baseline="gpu/cdk.json")
+MEASURED = replace(WANTED, job=None, bench="b.toml", observe="o.toml")
 KEYS = [step.key for step in steps_of(WANTED)]
 CASES = [(wanted, step.key) for wanted in (WANTED, MEASURED) for step in steps_of(wanted)]
-BILLED = ("deploy", "start", "follow", "bench")
+BILLED = ("deploy", "start", "follow", "bench", "observe")
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
 
@@ -60,7 +61,7 @@ class World:
             self.running.add(step.side)
         if step.name == "destroy" and code == 0:
             self.running.discard(step.side)
-        if step.name == "start" and code == 0:
+        if step.starts and code == 0:
             self.jobs.insert(0, {"id": f"job-{len(self.jobs)}", "submitted_at": f"{self.now:%Y-%m-%dT%H:%M:%SZ}"})
         assert job or "{job}" not in step.arguments
         self.after(step.key)
@@ -76,7 +77,7 @@ class World:
             return json.dumps(
                 {"error": "a job failed"} if self._ends("bench", self.calls.count("bench")) else {"records": []}
             )
-        return json.dumps({"job": self.jobs[0]}) if step.name == "start" and self.jobs else ""
+        return json.dumps({"job": self.jobs[0]}) if step.starts and self.jobs else ""
 
     def save(self, state: PilotState, _step: Step | None, _output: str) -> None:
         self.stored = state.to_json()
@@ -129,7 +130,7 @@ def test_killed_pilot_continues_at_its_step(wanted: PilotFile, key: str, moment:
     assert world.pilot(wanted).result == "complete"
     assert world.running == set()
     assert set(world.calls) - {"trainium jobs", "gpu jobs"} == {step.key for step in steps_of(wanted)}
-    assert len(world.jobs) == (2 if wanted.job else 0)
+    assert len(world.jobs) == sum(step.starts for step in steps_of(wanted))
     repeated = [one for one in world.calls[before:] if one in world.calls[:before]]
     if key not in ("trainium destroy", "trainium audit", "gpu destroy", "gpu audit"):
         assert set(repeated) <= {key}
@@ -176,6 +177,12 @@ def test_gate_that_is_not_met_is_a_result_of_the_pilot() -> None:
 
     world.run = gate_not_met
     assert world.pilot(MEASURED) == PilotEnd(result="complete")
+
+
+def test_failed_observed_job_does_not_stop_the_pilot() -> None:
+    world = World(lambda key, _times: int(key == "trainium observe-follow"))
+    assert world.pilot(MEASURED) == PilotEnd(result="complete")
+    assert "trainium observe-compare" in world.calls
 
 
 def test_failed_trainium_side_spends_nothing_on_gpus() -> None:
@@ -247,7 +254,9 @@ def test_interruption_between_steps_ends_the_cluster() -> None:
 
 @given(
     wanted=st.sampled_from([WANTED, MEASURED]),
-    codes=st.dictionaries(st.sampled_from([*KEYS, "bench"]), st.sampled_from([1, 2, UNKNOWN_CODE, INTERRUPTED_CODE])),
+    codes=st.dictionaries(
+        st.sampled_from([key for _, key in CASES]), st.sampled_from([1, 2, UNKNOWN_CODE, INTERRUPTED_CODE])
+    ),
 )
 def test_no_cluster_is_left_unless_its_end_failed(wanted: PilotFile, codes: dict[str, int]) -> None:
     world = World(lambda key, _times: codes.get(key, 0))
@@ -292,6 +301,7 @@ REQUIRED = 'plan = "cdk.json"\njob = "plan.json"\nbudget_usd = 5\nhours = 1\n'
             ],
         ),
         (REQUIRED.replace("= 5", "= 0"), ["budget_usd is 0"]),
+        (REQUIRED + 'observe = "plan.json"', ["observe is compared with the findings in the code; name the code too"]),
         ("plan =", ["is not TOML"]),
     ],
 )

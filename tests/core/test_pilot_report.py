@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from tests.core.evidence_records import GPU_SIDE, LAB_SIDE, TRAINIUM_SIDE, with_metric, with_workload
 from tests.core.test_tco import side, stated
 from trainium_core.assess.findings import Assessment, Finding
+from trainium_core.assess.observed import Comparison
+from trainium_core.assess.observed import as_json as observed_json
 from trainium_core.assess.report_formats import as_json as assess_json
 from trainium_core.assess.rules import STACKS
 from trainium_core.evidence.decision import GO, NO, NOT_YET, decide
@@ -77,10 +79,10 @@ def page(found: Evidence, other: Evidence | None = None) -> str:
     return as_html(arrange(found, other), version="1", made="2026-11-24", digest="ab" * 32)
 
 
-def assessed() -> bytes:
+def assessed(**more: Any) -> bytes:
     finding = Finding(path="train.py", line=1, column=1, end_line=1, end_column=5, rule="C02", code="x.cuda()")
     found = Assessment(files=1, lines=10, findings=[finding], unreadable=[], comments=[], unknown={"odd": "train.py:1"})
-    return json.dumps(assess_json(found, STACKS, "1")).encode()
+    return json.dumps({**assess_json(found, STACKS, "1"), **more}).encode()
 
 
 def twelve_months() -> Sequence[Record]:
@@ -308,6 +310,28 @@ def test_only_comparable_records_share_an_axis(rows: list[Any]) -> None:
     for chart in (chart for section in charts.values() for chart in section):
         named = {seq for row in chart.rows for one, seq in seqs.items() if one in row[0]}
         assert len(named) <= 1
+
+
+@pytest.mark.parametrize(("of_side", "word"), [(TRAINIUM, "Trainium"), (LAB, "lab")])
+def test_counters_of_an_observed_job_have_its_side(of_side: str, word: str) -> None:
+    comparison = Comparison(
+        seen={"C02": ["aten::item on the CPU"]}, not_seen=["S03"], not_predicted=[], uncounted=["P10"]
+    )
+    found = evidence(GOOD, assess_json=assessed(observed=observed_json(comparison, "lm-1", of_side)))
+    rows = [" ".join(row.split()) for side, row in Parsed(page(found)).figures if side == of_side]
+    for row in (
+        f"Predicted and seen {word} C02: aten::item on the CPU",
+        f"Predicted and not seen {word} S03",
+        f"Seen and not predicted {word} none",
+        f"Predicted, without a counter {word} P10",
+    ):
+        assert row in rows
+    assert not any("no job was observed" in line for line in arrange(found).not_measured)
+
+
+def test_observed_job_without_a_side_is_not_read() -> None:
+    found = evidence(GOOD, assess_json=assessed(observed={"job": "lm-1"}))
+    assert "assess.json" in found.not_read
 
 
 def test_other_pilot_has_a_ratio_only_if_it_is_comparable() -> None:

@@ -1,4 +1,4 @@
-"""The root file systems of the nodes, built once with `python -m tools.lab.base_rootfs`.
+"""The root file systems of the nodes, built once with `python -m tools.lab.base_rootfs NAME...`.
 
 Each is in .lab/, under a name that depends on its packages. `node_rootfs` has this machine's distribution. The nodes
 and the controller of a Slurm cluster have `slurm_rootfs`.
@@ -114,4 +114,5 @@ def _finish(root: Path) -> None:
 
 if __name__ == "__main__":
     for rootfs in (node_rootfs(), slurm_rootfs()):
-        rootfs.build()
+        if rootfs.name in sys.argv[1:]:
+            rootfs.build()

@@ -27,6 +27,7 @@ class Hardware:
     efa_devices: int
     nvme_disks: int
     nvme_disk_gb: int
+    gpus: int
     neuron_release: str = neuron_packages()["release"]["sdk"]
     driver_loads: bool = True
     missing_devices: tuple[int, ...] = ()
@@ -45,6 +46,8 @@ class Hardware:
         files = {"hypervisor/uuid": "ec2e1916-9099-7caf-fd21-012345abcdef\n"}
         for number in range(self.efa_devices):
             files[f"class/infiniband/rdmap{number}s27/node_type"] = "4: unspecified\n"
+        if self.gpus:
+            files["module/nvidia/version"] = "580.126.09\n"
         return files
 
 
@@ -60,4 +63,5 @@ def hardware_of(plan: Plan) -> Hardware:
         efa_devices=sum(interface.interface_type is not None for interface in network_interfaces(plan)),
         nvme_disks=kind.nvme_disks,
         nvme_disk_gb=kind.nvme_disk_gb,
+        gpus=kind.gpus,
     )

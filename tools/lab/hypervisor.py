@@ -2,13 +2,15 @@
 
 import base64
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Any
 
-from tools.lab.hardware import Hardware
+from tools.lab.hardware import hardware_of
 from tools.lab.instance import Instance
 from tools.lab.laboratory import Laboratory
 from tools.lab.node import Node
+from tools.lab.plans import lab_plan
 from trainium_local import CONSOLE_PATH
 from trainium_runtime.tags import tag_values
 
@@ -24,13 +26,12 @@ def change_nothing(_number: int, _node: Node) -> None:
 class Hypervisor:
     """Starts a node for each new instance, and removes the node of an instance that has left its group.
 
-    Used in a `with` block; its errors are raised at the end of the block.
+    Used in a `with` block. An error is printed when it occurs, and raised at the end of the block.
     """
 
-    def __init__(self, lab: Laboratory, hardware: Hardware) -> None:
+    def __init__(self, lab: Laboratory) -> None:
         self.nodes: dict[str, Node] = {}
         self._lab = lab
-        self._hardware = hardware
         self._prepare: Preparation = change_nothing
         self._started = 0
         self._stored: dict[str, int] = {}
@@ -71,10 +72,11 @@ class Hypervisor:
                 for instance_id, node in self.nodes.items():
                     self._store_console(instance_id, node)
         except BaseException as error:
+            traceback.print_exc()
             self._error = error
 
     def _start(self, instance: Instance) -> None:
-        node = self._lab.node(instance, self._hardware)
+        node = self._lab.node(instance, hardware_of(lab_plan(instance_type=instance.instance_type)))
         self._prepare(self._started, node)
         self._started += 1
         self.nodes[instance.instance_id] = node

@@ -14,12 +14,11 @@ from statistics import median
 
 from tools.lab.cluster_jobs import ClusterJobs, job_file, torchrun, training
 from tools.lab.deployment import bootstrap, deploy, destroy
-from tools.lab.hardware import hardware_of
 from tools.lab.hypervisor import Hypervisor
 from tools.lab.laboratory import laboratory
 from tools.lab.node import Node
 from tools.lab.paths import REPOSITORY, RUN
-from tools.lab.plans import MAX_NODES, lab_plan
+from tools.lab.plans import MAX_NODES
 from tools.lab.pytorch import with_torchrun
 from tools.lab.stored_jobs import first_steps
 
@@ -115,7 +114,7 @@ def main() -> None:
     with laboratory() as lab:
         run = bootstrap()
         assert run.code == 0, run.errors
-        with Hypervisor(lab, hardware_of(lab_plan())) as hypervisor:
+        with Hypervisor(lab) as hypervisor:
             hypervisor.prepare(with_torchrun)
             settings = {"nodes": str(MAX_NODES)}
             run = deploy(**settings)

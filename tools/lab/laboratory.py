@@ -14,7 +14,7 @@ from tools.lab.base_rootfs import node_rootfs
 from tools.lab.certificates import Certificates, make_certificates
 from tools.lab.hardware import Hardware
 from tools.lab.instance import Instance
-from tools.lab.layers import bare_layer, hardware_layer, image_layer
+from tools.lab.layers import bare_layer, gpu_image_layer, hardware_layer, image_layer
 from tools.lab.metadata import MetadataService, Subject, metadata_service
 from tools.lab.network import switch
 from tools.lab.node import Node
@@ -34,8 +34,8 @@ HOSTS = (f"*.{REGION}.amazonaws.com", f"*.s3.{REGION}.amazonaws.com", "*.repos.n
 class Laboratory:
     """The parts of a running lab. The environment of this process reaches only the embedded AWS.
 
-    hardware: the layer that every node has. bare, image: the layers of a node's disk with an operating system alone,
-    and with the software of a Neuron DLAMI.
+    hardware: the layer that every node has. bare, image, gpu_image: the layers of a node's disk with an operating
+    system alone, with the software of a Neuron DLAMI, and with that of a GPU DLAMI.
     """
 
     connection: Connection
@@ -46,6 +46,7 @@ class Laboratory:
     hardware: Path
     bare: Sequence[Path]
     image: Sequence[Path]
+    gpu_image: Sequence[Path]
     nodes: list[Node] = field(default_factory=list[Node])
     delivered: int = 0
     """Nodes made so far."""
@@ -54,8 +55,9 @@ class Laboratory:
         return boto3.Session().client(service)
 
     def node(self, instance: Instance, hardware: Hardware, *, layers: Sequence[Path] | None = None) -> Node:
-        """A node for the instance, powered off. layers: the contents of its disk; by default the Neuron image."""
-        node = Node(instance, hardware, layers=layers or self.image, folder=RUN / "nodes")
+        """A node for the instance, powered off. layers: the contents of its disk; by default its DLAMI."""
+        image = self.gpu_image if hardware.gpus else self.image
+        node = Node(instance, hardware, layers=layers or image, folder=RUN / "nodes")
         node.trust(self.certificates)
         self.metadata.subjects[instance.address] = Subject(instance)
         self.nodes.append(node)
@@ -95,6 +97,7 @@ def laboratory() -> Generator[Laboratory]:
             hardware=hardware,
             bare=[bare_layer(RUN / "bare"), *below],
             image=[image, *below],
+            gpu_image=[gpu_image_layer(RUN / "gpu-image", base=base), *below],
         )
         try:
             yield lab

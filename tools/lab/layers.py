@@ -12,6 +12,7 @@ from tools.lab.shell import run
 STAND_INS = Path(__file__).parent / "stand_ins"
 FRAMEWORK = STAND_INS / "framework"
 FRAMEWORK_ENVIRONMENT = "opt/aws_neuronx_venv_pytorch_2_9"
+GPU_FRAMEWORK_ENVIRONMENT = "opt/pytorch"
 NEURON_LS_SAMPLES = REPOSITORY / "tests/userdata/data/neuron_ls.json"
 
 # User data distinguish systems by this file; it is the only part of Ubuntu 24.04 on a node.
@@ -85,19 +86,28 @@ def image_layer(folder: Path, work: Path, *, below: Sequence[Path], packages: Se
         shutil.rmtree(aside)
     write_file(folder, EFA_PROGRAM, wrapper("fi_info"))
     write_file(folder, "usr/sbin/mount.lustre", wrapper("mount_lustre"))
-    _framework(folder, python=next((below[-1] / "usr/lib").glob("python3.*")).name)
+    _framework(folder / FRAMEWORK_ENVIRONMENT, base=below[-1])
+    write_file(folder, f"{FRAMEWORK_ENVIRONMENT}/bin/torchrun", wrapper("torchrun"))
     write_unit(folder, "dlami-nvme.service", DISKS_UNIT.format(folder="/opt/dlami/nvme"), wanted_by="multi-user.target")
     return folder
 
 
-def _framework(folder: Path, *, python: str) -> None:
-    """A virtual environment with a stand-in of PyTorch/XLA, made with the node's Python."""
-    environment = folder / FRAMEWORK_ENVIRONMENT
+def gpu_image_layer(folder: Path, *, base: Path) -> Path:
+    """The layer of a GPU DLAMI for a node of one GPU: NVIDIA's programs and PyTorch."""
+    write_file(folder, "usr/bin/nvidia-smi", wrapper("nvidia_smi"))
+    write_file(folder, "usr/bin/dcgmi", wrapper("dcgmi"))
+    _framework(folder / GPU_FRAMEWORK_ENVIRONMENT, base=base)
+    write_unit(folder, "dlami-nvme.service", DISKS_UNIT.format(folder="/opt/dlami/nvme"), wanted_by="multi-user.target")
+    return folder
+
+
+def _framework(environment: Path, *, base: Path) -> None:
+    """A virtual environment with a stand-in of PyTorch, made with the node's Python."""
+    python = next((base / "usr/lib").glob("python3.*")).name
     shutil.copytree(FRAMEWORK, environment / "lib" / python / "site-packages")
     write_file(environment, "pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n", mode=0o644)
     (environment / "bin").mkdir()
     (environment / "bin/python").symlink_to("/usr/bin/python3")
-    write_file(environment, "bin/torchrun", wrapper("torchrun"))
 
 
 @contextmanager

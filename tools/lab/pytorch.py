@@ -3,11 +3,12 @@
 import re
 from pathlib import Path
 
-from tools.lab.layers import FRAMEWORK_ENVIRONMENT, PATH_ON_NODE
+from tools.lab.layers import FRAMEWORK, FRAMEWORK_ENVIRONMENT, GPU_FRAMEWORK_ENVIRONMENT, PATH_ON_NODE
 from tools.lab.node import Node
 from tools.lab.paths import REPOSITORY
 
 TORCH = (REPOSITORY / ".venv-torch").resolve()
+BACKEND = "opt/trnlab-backend"
 
 
 def with_torchrun(_number: int, node: Node) -> None:
@@ -16,10 +17,24 @@ def with_torchrun(_number: int, node: Node) -> None:
     # The torchrun that trn-node uses needs NeuronCores, and keeps its stand-in.
     stand_in = f'case "$*" in *all_reduce.py*) exec {PATH_ON_NODE}/torchrun.py "$@" ;; esac'
     # A job has one process and not 32 for 32 NeuronCores: all nodes share this machine's CPUs.
-    one = 'if [[ -v TRN_JOB || -v SLURM_JOB_ID ]]; then set -- "${@/#--nproc_per_node=*/--nproc_per_node=1}"; fi'
-    script = f'#!/bin/bash\n{stand_in}\n{one}\nexec {TORCH}/bin/torchrun "$@"\n'
-    node.write(f"{FRAMEWORK_ENVIRONMENT}/bin/torchrun", script)
-    (node.root / FRAMEWORK_ENVIRONMENT / "bin/torchrun").chmod(0o755)
+    one = 'if [[ -v TRN_JOB || -v SLURM_JOB_ID ]]; then set -- "${@/#--nproc_per_node=32/--nproc_per_node=1}"; fi'
+    backend = f"export PYTHONPATH=/{BACKEND}${{PYTHONPATH:+:$PYTHONPATH}}"
+    script = f'#!/bin/bash\n{stand_in}\n{one}\n{backend}\nexec {TORCH}/bin/torchrun "$@"\n'
+    folders = (FRAMEWORK_ENVIRONMENT, GPU_FRAMEWORK_ENVIRONMENT)
+    environment = next(node.root / folder for folder in folders if (node.root / folder).is_dir())
+    program = environment / "bin/torchrun"
+    program.write_text(script)
+    program.chmod(0o755)
+    if environment.match(FRAMEWORK_ENVIRONMENT):
+        _install_backend(node)
+
+
+def _install_backend(node: Node) -> None:
+    """Let PyTorch load the stand-in of TorchNeuron as it loads a backend: by the entry point of a package."""
+    node.write(f"{BACKEND}/torch_neuronx.py", (FRAMEWORK / "torch_neuronx.py").read_text())
+    package = f"{BACKEND}/torch_neuronx-0.dist-info"
+    node.write(f"{package}/METADATA", "Metadata-Version: 2.1\nName: torch-neuronx\nVersion: 0\n")
+    node.write(f"{package}/entry_points.txt", "[torch.backends]\ntorch_neuronx = torch_neuronx:autoload\n")
 
 
 def share_torch(node: Node) -> None:

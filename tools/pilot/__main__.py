@@ -1,52 +1,69 @@
-"""make pilot: runs examples/pilot from the assessment to the report, on an embedded AWS and CPUs.
+"""make pilot: runs examples/pilot from the assessment to the report, on nodes that the lab boots for both sides.
 
-The nodes are stand-ins that run the jobs as processes of this machine, so each number is of the lab.
+It runs in the lab's namespaces: `python -m tools.lab tools.pilot`. The nodes compute on CPUs, so each number is the
+lab's.
 """
 
-import os
+import json
 import shutil
 import sys
 import time
 from pathlib import Path
 
 from tools.demo.commands import CommandFailedError, Commands
-from tools.demo.private_aws import private_aws
+from tools.lab.hypervisor import Hypervisor
+from tools.lab.laboratory import REGION, laboratory
+from tools.lab.machine import may_raise_limits
+from tools.lab.paths import REPOSITORY, RUN
+from tools.lab.plans import LIMITS
+from tools.lab.pytorch import with_torchrun
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.terminal import console
-from trainium_local.environment import ACCOUNT_ID, NotTheEmbeddedAwsError
-from trainium_local.lifecycle import LocalError
+from trainium_local.environment import ACCOUNT_ID
 
-PROJECT = Path(__file__).parents[2]
 PLACE = Path("build/pilot")
-REGION = "us-east-1"
+PRICES = f"""\
+product,instance_type,region,usd,date,source
+on-demand,g6e.xlarge,{REGION},1.861,2026-07-20,"list price in us-east-1, assumed here"
+"""
+"""For the budget alone: records of the lab have no price."""
+
+GPU_CIDR = "10.1.0.0/16"
+"""Of the GPU cluster: all nodes of the lab are on one network, so addresses must differ between clusters too."""
+
 UNKNOWN = (ExitCode.UNKNOWN,)
 """Of `trn tco`, because nothing compiles on a CPU, and of `trn report`, because records of the lab decide nothing."""
 
 
 def main() -> int:
     started = time.monotonic()
-    # The jobs of stand-in nodes need torchrun.
-    os.environ["PATH"] += f":{PROJECT / '.venv-torch/bin'}"
-    shutil.rmtree(PROJECT / PLACE, ignore_errors=True)
+    shutil.rmtree(REPOSITORY / PLACE, ignore_errors=True)
     try:
-        with private_aws(PROJECT, REGION):
+        with laboratory() as lab, Hypervisor(lab) as hypervisor:
+            hypervisor.prepare(with_torchrun)
             _pilot(Commands(console()))
+            nodes = hypervisor.started
     except KeyboardInterrupt:
         return _failed("interrupted")
-    except (CommandFailedError, LocalError, NotTheEmbeddedAwsError) as error:
+    except CommandFailedError as error:
         return _failed(str(error))
     took = f"{time.monotonic() - started:.0f} s"
-    print(f"make pilot: {PLACE}/pilot/report.html has the report, with numbers of CPUs only; it took {took}")
+    shown = f"{nodes} nodes booted, in {took}; {PLACE}/pilot/report.html has the report, with numbers of CPUs only"
+    (RUN / "shown").write_text(shown)
     return 0
 
 
 def _pilot(run: Commands) -> None:
-    folder = PROJECT / PLACE
+    folder = REPOSITORY / PLACE
     asked = ["--type", "trn1.2xlarge", "--nodes", "1", "--name", "lm", "--region", REGION]
-    run.trn("init", str(PLACE), "--yes", *asked, cwd=PROJECT)
-    shutil.copytree(PROJECT / "examples/pilot", folder, dirs_exist_ok=True)
-    shutil.copytree(PROJECT / "examples/lm", folder / "lm")
+    run.trn("init", str(PLACE), "--yes", *asked, cwd=REPOSITORY)
+    shutil.copytree(REPOSITORY / "examples/pilot", folder, dirs_exist_ok=True)
+    shutil.copytree(REPOSITORY / "examples/lm", folder / "lm")
+    (folder / "prices.csv").write_text(PRICES)
+    suppressed = {} if may_raise_limits() else {"trn:suppress_checks": ",".join(LIMITS)}
+    _set(folder / "cdk.json", {"trn:prices": "prices.csv", **suppressed})
     run.trn("baseline", "--output", "gpu", cwd=folder)
+    _set(folder / "gpu/cdk.json", {"trn:vpc_cidr": GPU_CIDR, **suppressed})
     run.cdk("bootstrap", f"aws://{ACCOUNT_ID}/{REGION}", cwd=folder)
     run.trn("pilot", "pilot.toml", "--yes", cwd=folder)
     run.trn("tco", "tco.toml", "--output", "pilot/evidence", codes=UNKNOWN, cwd=folder)
@@ -54,8 +71,15 @@ def _pilot(run: Commands) -> None:
     run.trn("report", "pilot/evidence", "--output", "pilot/report.html", codes=UNKNOWN, cwd=folder)
 
 
+def _set(file: Path, settings: dict[str, str]) -> None:
+    """Change settings of a cdk.json."""
+    content = json.loads(file.read_text())
+    content["context"] |= settings
+    file.write_text(json.dumps(content, indent=2) + "\n")
+
+
 def _failed(reason: str) -> int:
-    print(f"\n{reason}\nmake pilot: failed; the embedded AWS is stopped, and its content deleted", file=sys.stderr)
+    print(f"\n{reason}", file=sys.stderr)
     return 1
 
 

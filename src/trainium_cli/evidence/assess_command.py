@@ -20,6 +20,7 @@ from trainium_core.assess.observed import Comparison, compared
 from trainium_core.assess.observed import as_json as comparison_as_json
 from trainium_core.assess.report_formats import as_json, as_sarif
 from trainium_core.assess.rules import FAIL_ON, STACKS, Severity
+from trainium_core.evidence.record import LAB, TRAINIUM
 
 
 @click.command()
@@ -67,9 +68,9 @@ def assess(
         found = assess_paths(paths, lambda read, total: progress.report("assess", f"{read:,} of {total:,} files read"))
     _refuse_nothing(found, paths)
     shown = STACKS if stack == "both" else (stack,)
-    comparison = _compared(invocation, found, observed, shown) if observed else None
+    counted = _compared(invocation, found, observed, shown) if observed else None
     if shape == "json":
-        more = {"observed": comparison_as_json(comparison)} if comparison else {}
+        more = {"observed": comparison_as_json(*counted)} if counted else {}
         print_json({**as_json(found, shown, version("trainium-cdk")), **more})
     elif shape == "sarif":
         print_json(as_sarif(found, shown, version("trainium-cdk")))
@@ -77,17 +78,21 @@ def assess(
         echo(as_html(found, shown, version("trainium-cdk"), datetime.now(UTC).date()))
     else:
         show_assessment(found, shown)
-        if comparison:
-            show_comparison(comparison)
+        if counted:
+            show_comparison(*counted)
     if fail_on == "never":
         return ExitCode.OK
     fails = bool(found.unreadable) or found.worst(shown) >= Severity[fail_on]
     return ExitCode.NOT_READY if fails else ExitCode.OK
 
 
-def _compared(invocation: Invocation, found: Assessment, job: str, shown: Sequence[str]) -> Comparison:
-    """Raises CliError for a job that was not observed, and what reading jobs raises."""
-    _, state = read_engines(invocation, None, None).known(job, every_node=True)
+def _compared(invocation: Invocation, found: Assessment, job: str, shown: Sequence[str]) -> tuple[Comparison, str, str]:
+    """The comparison with a job, the job, and its side.
+
+    Raises CliError for a job that was not observed, and what reading jobs raises.
+    """
+    engines = read_engines(invocation, None, None)
+    _, state = engines.known(job, every_node=True)
     nodes = state.attempts[-1].nodes if state.attempts else ()
     counted = [node.observed for node in nodes if node.observed]
     if not counted:
@@ -97,7 +102,8 @@ def _compared(invocation: Invocation, found: Assessment, job: str, shown: Sequen
             f"{job} has no counters: its processes did not load PyTorch/XLA or TorchNeuron, or have not ended.",
             ExitCode.BAD_INPUT,
         )
-    return compared(found, counted, shown)
+    side = TRAINIUM if invocation.reaches_aws(engines.plan.region) else LAB
+    return compared(found, counted, shown), job, side
 
 
 def _refuse_nothing(found: Assessment, paths: tuple[Path, ...]) -> None:

@@ -7,6 +7,7 @@ from trainium_cli.terminal import console, say
 from trainium_core.assess.findings import CANNOT_SEE, EFFORT, Assessment
 from trainium_core.assess.observed import Comparison
 from trainium_core.assess.rules import Rule, Severity, rules, stacks
+from trainium_core.evidence.record import LAB
 
 _STYLES = {
     Severity.stops: "bold red",
@@ -49,8 +50,10 @@ def show_assessment(found: Assessment, shown: Sequence[str]) -> None:
     )
 
 
-def show_comparison(found: Comparison) -> None:
+def show_comparison(found: Comparison, job: str, side: str) -> None:
     """Compare the counters of a job with the predictions."""
+    if side == LAB:
+        say(f"\n{job} ran in the lab: its counters say nothing about Trainium.")
     seen = [f"{_titled(rule)}: {'; '.join(texts)}" for rule, texts in found.seen.items()]
     uncounted = f"Predicted, without a counter: {', '.join(found.uncounted)}"
     for title, rows in (

@@ -26,7 +26,6 @@ from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import job_request, read_job_file
 from trainium_core.nodes.aws_termination import AwsNodeTermination
 from trainium_core.plan import Plan
-from trainium_runtime.aws_service import is_aws
 from trainium_runtime.errors import RequestRefusedError
 from trainium_wire.formats import moment
 
@@ -48,8 +47,7 @@ class Side:
     @property
     def of_side(self) -> str:
         """trainium, gpu, cpu, or lab, as the record has it."""
-        endpoint = self.invocation.clients.client("s3", self.plan.region).meta.endpoint_url
-        if not is_aws(endpoint):
+        if not self.invocation.reaches_aws(self.plan.region):
             return LAB
         return GPU if self.plan.type.is_gpu else TRAINIUM if self.plan.type.neuron_devices else CPU
 

@@ -48,9 +48,9 @@ def pilot(file: Path, dry_run: bool, yes: bool) -> ExitCode:
     """Run a pilot from the assessment of the code to the final audit.
 
     FILE.toml names the plan, the job, a budget and the hours that each cluster may take, and optionally the code to
-    assess and a GPU plan of `trn baseline`. The steps are commands of `trn`: assess, plan, estimate and preflight,
-    which cost nothing; then deploy, run or bench, destroy and audit. Clusters that run a job are billed one after the
-    other; those of `trn bench` at the same time.
+    assess, a job to observe and a GPU plan of `trn baseline`. The steps are commands of `trn`: assess, plan, estimate
+    and preflight, which cost nothing; then deploy, run or bench, destroy and audit. Clusters that run a job are billed
+    one after the other; those of `trn bench` at the same time.
 
     Asks once before money is spent. A cluster ends when its hours or the budget are used up, when a step fails, and on
     Ctrl-C. If the command itself is killed, run it again: it continues at the step where it stopped. Until then
@@ -119,9 +119,9 @@ class PilotCommands:
         return ("--grace", "0") if measured or followed in _OVER else ()
 
     def save(self, state: PilotState, step: Step | None, output: str) -> None:
-        """Replaces files as a whole, so that a kill leaves the one before."""
+        """Replaces files as a whole, so that a kill leaves the one before, as a command without output does."""
         place = self._folder / self._pilot.folder
-        if step is not None and step.writes:
+        if step is not None and step.writes and output:
             _replace(place / step.writes, output)
         _replace(place / _STATE, state.to_json())
 
@@ -158,6 +158,7 @@ def _words(pilot: PilotFile, step: Step, job: str, lists: Mapping[str, Sequence[
         "hours": str(pilot.hours),
         "job_file": pilot.job or "",
         "bench": pilot.bench or "",
+        "observe": pilot.observe or "",
         "job": job,
         "folder": pilot.folder,
     }
@@ -206,9 +207,10 @@ def _plan(pilot: PilotFile, side: str, folder: Path) -> Plan:
 
 
 def digest_of(pilot: PilotFile, file: Path) -> str:
-    """Of the pilot's file, its plans, and its job or bench file."""
+    """Of the pilot's file, its plans, and its job and bench files."""
     found = sha256()
-    for path in (file, *(file.parent / one for one in (*pilot.sides.values(), pilot.job, pilot.bench) if one)):
+    named = (*pilot.sides.values(), pilot.job, pilot.bench, pilot.observe)
+    for path in (file, *(file.parent / one for one in named if one)):
         found.update(sha256(path.read_bytes()).digest())
     return found.hexdigest()
 

@@ -83,9 +83,11 @@ def _table() -> Mapping[str, Any]:
     return tomllib.loads((DATA / "assess" / "observed.toml").read_text(encoding="utf-8"))
 
 
-def as_json(found: Comparison) -> Mapping[str, Any]:
-    """The member `observed` of --format json."""
+def as_json(found: Comparison, job: str, side: str) -> Mapping[str, Any]:
+    """The member `observed` of --format json. side: trainium or lab."""
     return {
+        "job": job,
+        "side": side,
         "predicted_and_seen": {rule: list(texts) for rule, texts in found.seen.items()},
         "predicted_not_seen": list(found.not_seen),
         "seen_not_predicted": [event.text for event in found.not_predicted],

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from trainium_core.assess.report_formats import JSON_SCHEMA as ASSESS_SCHEMA
 from trainium_core.assess.rules import STACKS, Severity
-from trainium_core.evidence.record import SCHEMA, Record, RecordError, read_record
+from trainium_core.evidence.record import LAB, SCHEMA, TRAINIUM, Record, RecordError, read_record
 
 CONTRACT_FILE = "contract.toml"
 MANIFEST_SCHEMA = "trainium-pack/1"
@@ -47,8 +47,17 @@ class Stack:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ObservedJob:
+    """What a job counted, compared with the findings. rows: title and what is in it. side: trainium or lab."""
+
+    job: str
+    side: str
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class AssessedCode:
-    """The document of `trn assess --format json`."""
+    """The document of `trn assess --format json`. observed: only with --observed."""
 
     path: str
     files: int
@@ -57,6 +66,7 @@ class AssessedCode:
     kinds: tuple[Kind, ...]
     unknown_libraries: tuple[str, ...]
     not_read: int
+    observed: ObservedJob | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +191,21 @@ def _assessed(path: str, document: Mapping[str, Any]) -> AssessedCode:
         kinds=tuple(sorted(kinds, key=lambda kind: (-kind.worst, -kind.places, kind.rule))),
         unknown_libraries=tuple(map(str, document["unknown_libraries"])),
         not_read=len(document["not_read"]),
+        observed=_observed(document["observed"]) if "observed" in document else None,
     )
+
+
+def _observed(given: Mapping[str, Any]) -> ObservedJob:
+    if given["side"] not in (TRAINIUM, LAB):
+        raise ValueError(f"observed.side is {given['side']!r}")
+    seen = tuple(f"{rule}: {'; '.join(map(str, texts))}" for rule, texts in given["predicted_and_seen"].items())
+    others = {
+        "predicted and not seen": "predicted_not_seen",
+        "seen and not predicted": "seen_not_predicted",
+        "predicted, without a counter": "not_counted",
+    }
+    rows = {"predicted and seen": seen, **{title: tuple(map(str, given[key])) for title, key in others.items()}}
+    return ObservedJob(job=str(given["job"]), side=given["side"], rows=tuple(rows.items()))
 
 
 def _answers(content: bytes) -> Mapping[str, Answer]:

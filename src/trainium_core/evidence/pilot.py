@@ -37,7 +37,7 @@ class PilotState:
         steps: State, times and exit code by the key of a step.
         billed: Begin and end of each time that a cluster was billed, by side.
         hourly: Known price of each cluster per hour, in US dollars.
-        jobs: Job IDs by side.
+        jobs: Job IDs by the name of the job: its side, or "observed".
     """
 
     digest: str
@@ -166,10 +166,10 @@ class Pilot:
             # The clusters ended early, or were never deployed: start again.
             for step in steps:
                 self._state.steps.pop(step.key, None)
+                self._state.jobs.pop(step.job, None)
             if not self._outside.confirm():
                 raise _StopError("declined", "not confirmed")
             for side in sides:
-                self._state.jobs.pop(side, None)
                 self._state.billed.setdefault(side, []).append([time_text(self._outside.now()), None])
             self._save()
         stop: _StopError | None = None
@@ -195,7 +195,7 @@ class Pilot:
             for step in self._of("evidence", sides=sides):
                 if stop and stop.result == "interrupted":
                     break
-                if not self._state.is_done(step) and (step.side in self._state.jobs or "{job}" not in step.arguments):
+                if not self._state.is_done(step) and (step.job in self._state.jobs or "{job}" not in step.arguments):
                     self._execute(step, None)
                     if self._state.steps[step.key]["exit_code"] == INTERRUPTED_CODE:
                         stop = _StopError("interrupted", f"{step.key} was interrupted")
@@ -248,7 +248,7 @@ class Pilot:
     def _adopt(self, step: Step) -> bool:
         """Whether an earlier process, which was killed, has started the job already."""
         before = self._state.steps.get(step.key, {})
-        if step.name != "start" or before.get("state") != BEGUN:
+        if not step.starts or before.get("state") != BEGUN:
             return False
         listing = Step(
             name="jobs", kind="look", side=step.side, arguments=("jobs", "--json", "{plan}"), writes="", passes=(0,)
@@ -260,7 +260,7 @@ class Pilot:
         started = [one["job"] for one in json.loads(end.output) if one["job"]["submitted_at"] >= begun]
         if not started:
             return False
-        self._state.jobs[step.side] = started[0]["id"]
+        self._state.jobs[step.job] = started[0]["id"]
         before.update(state=DONE, exit_code=0, ended=time_text(self._outside.now()))
         self._save()
         return True
@@ -290,7 +290,7 @@ class Pilot:
         return passed and not why
 
     def _run(self, step: Step, seconds: float | None) -> StepEnd:
-        return self._outside.run(step, self._state.jobs.get(step.side, ""), seconds)
+        return self._outside.run(step, self._state.jobs.get(step.job, ""), seconds)
 
     def _learn(self, step: Step, output: str) -> str:
         """Take the price per hour from an estimate, and the job's ID from its start. Returns what is missing."""
@@ -300,8 +300,8 @@ class Pilot:
                 if hourly is None:
                     return "a price is unknown: add it to the file of trn:prices, see `trn estimate`"
                 self._state.hourly[step.side] = hourly
-            if step.name == "start":
-                self._state.jobs[step.side] = json.loads(output)["job"]["id"]
+            if step.starts:
+                self._state.jobs[step.job] = json.loads(output)["job"]["id"]
             if step.name == "bench" and "records" not in json.loads(output):
                 return "a job failed, so no record was written"
         except (ValueError, LookupError, TypeError):

@@ -14,7 +14,7 @@ from trainium_core.facts import DATA
 Kind = Literal["look", "billed", "evidence", "end", "report"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 TRAINIUM, GPU = "trainium", "gpu"
-_PATHS = ("plan", "job", "bench", "code", "baseline")
+_PATHS = ("plan", "job", "bench", "observe", "code", "baseline")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +25,7 @@ class PilotFile:
         plan: cdk.json of the Trainium cluster.
         job: Job file of `trn run`, which each side runs; None with `bench`.
         bench: File of `trn bench`, which measures all sides while all clusters run.
+        observe: Job file that the Trainium cluster runs once with `--observe`, after `job` or `bench`.
         budget_usd: Budget of the pilot, all clusters together.
         hours: The longest time that each cluster may be billed.
         code: What is assessed. Default: nothing.
@@ -38,6 +39,7 @@ class PilotFile:
     hours: int
     job: str | None = None
     bench: str | None = None
+    observe: str | None = None
     code: str | None = None
     fail_on: str = "stops"
     baseline: str | None = None
@@ -56,7 +58,10 @@ class PilotFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One command. `arguments` may contain placeholders; `key` is unique in a pilot."""
+    """One command. `arguments` may contain placeholders; `key` is unique in a pilot.
+
+    job: the name of the job that {job} stands for. starts: whether the command starts that job.
+    """
 
     name: str
     kind: Kind
@@ -65,6 +70,8 @@ class Step:
     writes: str | None = None
     passes: tuple[int, ...] = (0,)
     tries: int = 1
+    job: str = ""
+    starts: bool = False
 
     @property
     def key(self) -> str:
@@ -82,6 +89,8 @@ def read_pilot_file(text: str, folder: Path) -> PilotFile:
     if ("job" in given) == ("bench" in given):
         both = " and ".join(key for key in ("job", "bench") if key in given) or "neither job nor bench"
         problems.append(f"it has {both}; give either job, which each side runs, or bench, which measures all sides")
+    if "observe" in given and "code" not in given:
+        problems.append("observe is compared with the findings in the code; name the code too")
     for key in known:
         if key in given:
             problems += _mistakes(key, given[key], folder)
@@ -131,7 +140,8 @@ def steps_of(pilot: PilotFile) -> tuple[Step, ...]:
 
 
 def _of_sides(row: Mapping[str, Any], sides: Sequence[str] | Mapping[str, str]) -> Iterator[Step]:
-    for side in sides if row.get("side") else ("",):
+    of = row.get("side", False)
+    for side in [side for side in sides if of in (True, side)] if of else ("",):
         yield Step(
             name=row["name"],
             kind=row["kind"],
@@ -140,4 +150,6 @@ def _of_sides(row: Mapping[str, Any], sides: Sequence[str] | Mapping[str, str]) 
             writes=row["writes"].format(side=side) if "writes" in row else None,
             passes=tuple(row.get("passes", (0,))),
             tries=row.get("tries", 1),
+            job=row.get("job", side),
+            starts=row.get("starts", False),
         )

@@ -226,6 +226,8 @@ def _not_measured(records: Iterable[Record], done: Iterable[Step], evidence: Evi
             yield f"{record.id}: {warning}"
     if not evidence.assessed:
         yield "findings in the code: no assessment (trn assess --format json)"
+    if not any(code.observed for code in evidence.assessed):
+        yield "what the frameworks count: no job was observed (trn assess --observed JOB --format json)"
 
 
 def _compared(evidence: Evidence, other: Evidence) -> Iterator[ComparedFigure]:

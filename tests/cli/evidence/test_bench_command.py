@@ -14,6 +14,7 @@ from tests.cli.running import run
 from tests.core.job_bucket import NOON, REGION
 from trainium_cli.evidence import bench_runs
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.invocation import Invocation
 from trainium_core.evidence.record import Record, read_record
 from trainium_wire.job import Job
 
@@ -93,13 +94,13 @@ def test_three_jobs_with_their_seeds_give_a_record(jobs: list[Job]) -> None:
     assert found.side == "trainium"
 
 
-def not_aws(_endpoint: str) -> bool:
+def does_not_reach_aws(_invocation: Invocation, _region: str) -> bool:
     return False
 
 
 @pytest.mark.usefixtures("jobs")
 def test_numbers_of_an_emulator_are_the_labs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_runs, "is_aws", not_aws)
+    monkeypatch.setattr(Invocation, "reaches_aws", does_not_reach_aws)
     assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.OK
     found = record()
     assert (found.side, found.hardware.type, found.hardware.usd_hour) == ("lab", "lab:trn1.32xlarge", None)

@@ -16,6 +16,7 @@ from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
 from tests.core.job_bucket import JOB
 from trainium_cli.exit_codes import ExitCode
+from trainium_cli.invocation import Invocation
 from trainium_cli.jobs import run_command
 from trainium_core.nodes.report import DeployedNodes
 from trainium_wire.job import Job
@@ -312,7 +313,13 @@ OBSERVED = {
 }
 
 
-def test_observed_job_shows_counters_and_compares_them_with_code(cluster: Cluster) -> None:
+def does_not_reach_aws(_invocation: Invocation, _region: str) -> bool:
+    return False
+
+
+def test_observed_job_shows_counters_and_compares_them_with_code(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     writes = replace(cluster.writes, job=JOB)
     assert cluster.jobs.submit(JOB, b"", over=None)
     writes.start()
@@ -326,6 +333,11 @@ def test_observed_job_shows_counters_and_compares_them_with_code(cluster: Cluste
     compared = run("assess", "model.py", "--observed", JOB.id, *TWO).stdout
     assert "Predicted and seen:\n  S03" in compared
     assert "Seen and not predicted:\n  aten::erfinv on the CPU" in compared
+    assert "ran in the lab" not in compared
+    monkeypatch.setattr(Invocation, "reaches_aws", does_not_reach_aws)
+    assert "ran in the lab" in run("assess", "model.py", "--observed", JOB.id, *TWO).stdout
+    as_json = run("assess", "model.py", "--observed", JOB.id, "--format", "json", *TWO).stdout
+    assert json.loads(as_json)["observed"]["side"] == "lab"
 
 
 def test_job_without_counters_is_not_compared(cluster: Cluster) -> None:

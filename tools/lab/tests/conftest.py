@@ -31,7 +31,7 @@ def lab(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
 def hypervisor(lab: Laboratory) -> Iterator[Hypervisor]:
     run = bootstrap()
     assert run.code == 0, run.errors
-    with Hypervisor(lab, hardware_of(lab_plan())) as running:
+    with Hypervisor(lab) as running:
         yield running
 
 

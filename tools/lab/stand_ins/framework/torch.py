@@ -1,4 +1,4 @@
-"""The part of PyTorch that a NeuronCore's self-test needs, computed on the CPU; the core may answer zeros."""
+"""The part of PyTorch that the self-test of a NeuronCore or GPU needs, computed on the CPU; a core may answer zeros."""
 
 import os
 import sys
@@ -9,12 +9,20 @@ from node_hardware import description, devices_present, is_driver_loaded
 float32 = "float32"
 
 
+class Device(str):
+    """A device by its name: "cpu", "xla:0" or "cuda"."""
+
+    @property
+    def type(self) -> str:
+        return self.partition(":")[0]
+
+
 class Tensor:
-    """A matrix on a device, "cpu" or "xla:0"."""
+    """A matrix on a device."""
 
     def __init__(self, rows: list[list[float]], device: str = "cpu") -> None:
         self.rows = rows
-        self.device = device
+        self.device = Device(device)
 
     def to(self, device: str) -> "Tensor":
         return Tensor(self.rows, device)
@@ -50,7 +58,7 @@ def equal(found: Tensor, expected: Tensor) -> bool:
 
 
 def visible_core() -> int:
-    return int(os.environ["NEURON_RT_VISIBLE_CORES"])
+    return int(os.environ.get("NEURON_RT_VISIBLE_CORES") or os.environ["CUDA_VISIBLE_DEVICES"])
 
 
 def open_core() -> None:

@@ -1,9 +1,12 @@
 """The parts of TorchNeuron that can fail on a node: the folders of compiled graphs, their locks, the fallback to the
-CPU.
+CPU and its counters.
 
 As in aws-neuron/torch-neuronx: CompilationCache.cpp (a lock in the local folder before each compilation, a graph
 renamed into place in the persistent one), FileLock.cpp (a waiter replaces the lock after a time), CPUFallbackExecutor
 (operations that fail on the device are computed on the CPU, without a message).
+
+PyTorch on CPUs loads it as a backend. It then counts the operators that read a tensor's values, as every device must
+give these to the CPU.
 """
 
 import fcntl
@@ -12,10 +15,16 @@ import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+
+READS_VALUES = ("aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select", "aten::_unique2")
+"""Operators whose result, or its shape, depends on values."""
+
+_fallbacks: list[str] = []
 
 
 def execute(name: str, on_device: Callable[[], Result], on_cpu: Callable[[], Result]) -> Result:
@@ -26,7 +35,28 @@ def execute(name: str, on_device: Callable[[], Result], on_cpu: Callable[[], Res
     except Exception:
         if os.environ.get("TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS") == "1":
             raise
+        _fallbacks.append(name)
         return on_cpu()
+
+
+def get_fallback_ops() -> list[str]:
+    """The operators that ran on the CPU, once for each time."""
+    return list(_fallbacks)
+
+
+def autoload() -> None:
+    """Called by PyTorch when it is imported. Counting slows every operator, so only an observed job counts."""
+    if "TRN_OBSERVE_DIR" not in os.environ:
+        return
+
+    def dispatch(_mode: Any, operator: Any, _types: Any, args: Any = (), options: Any = None) -> Any:
+        name = operator._schema.name
+        if name in READS_VALUES:
+            _fallbacks.append(name)
+        return operator(*args, **(options or {}))
+
+    mode: Any = import_module("torch.utils._python_dispatch").TorchDispatchMode
+    type("Counting", (mode,), {"__torch_dispatch__": dispatch})().__enter__()
 
 
 def compiled(name: str, compile_graph: Callable[[], bytes] = lambda: b"NEFF") -> Path:
