@@ -56,9 +56,11 @@ def names() -> dict[str, Any]:
         "app": ec2.SecurityGroup(stack, "App", vpc=vpc),
         "data": s3.Bucket(stack, "Data"),
         "group": autoscaling.CfnAutoScalingGroup(stack, "Group", max_size="2", min_size="0"),
+        "monitored": ec2.SecurityGroup(stack, "Monitored", vpc=vpc),
         "listener": balancer.add_listener("Listener", port=80),
         **{
-            name: iam.Role(stack, name, assumed_by=ec2_service) for name in ("maintainer", "pipeline", "reader", "role")
+            name: iam.Role(stack, name, assumed_by=ec2_service)
+            for name in ("maintainer", "operator", "pipeline", "reader", "role")
         },
         "topic": sns.Topic(stack, "Topic"),
     }

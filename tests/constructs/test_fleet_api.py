@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from aws_cdk import Environment, RemovalPolicy, Stack, Tags
+from aws_cdk import Duration, Environment, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
@@ -20,7 +20,18 @@ from aws_cdk import aws_sns as sns
 from moto import mock_aws
 from moto.events.models import EventPattern
 
-from tests.constructs.synth import REGION, Json, Template, as_list, as_text, new_app, new_stack, references, synthesize
+from tests.constructs.synth import (
+    REGION,
+    ROOT,
+    Json,
+    Template,
+    as_list,
+    as_text,
+    new_app,
+    new_stack,
+    references,
+    synthesize,
+)
 from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, PREFIX, Fleet, client
 from tests.wheel.typed_uses import give_everything
 from trainium_cdk import Capacity, CompileCache, NeuronFleet, SetupScript
@@ -31,6 +42,7 @@ from trainium_runtime.naming import CLUSTER_TAG, NODE_REASON_TAG, NODE_STATE_TAG
 from trainium_runtime.node_store import NodeStore
 
 LAUNCH_TEMPLATE, SCALING_GROUP = "AWS::EC2::LaunchTemplate", "AWS::AutoScaling::AutoScalingGroup"
+KEY = "AWS::KMS::Key"
 OTHER_ACCOUNT = "444455556666"
 
 
@@ -217,14 +229,15 @@ def _bucket(prefix: str) -> str:
 
 @pytest.fixture(scope="module")
 def bare() -> tuple[Stack, NeuronFleet]:
-    """A fleet whose records have a key, and a role that may run jobs."""
+    """A fleet whose records have a key, with an added group, and a role that may run jobs."""
     stack = new_stack()
     vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
     key: Any = kms.Key(stack, "Key")
-    fleet = NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.32xlarge"), vpc=vpc, records_key=key)
+    fleet = NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.32xlarge"), vpc=vpc, encryption_key=key)
     pipeline: Any = iam.AccountRootPrincipal()
     fleet.grant_run_jobs(iam.Role(stack, "Pipeline", assumed_by=pipeline))
     fleet.add_to_role_policy(iam.PolicyStatement(actions=["dynamodb:GetItem"], resources=["*"]))
+    fleet.add_security_group(ec2.SecurityGroup.from_security_group_id(stack, "More", "sg-0123456789abcdef0"))
     return stack, fleet
 
 
@@ -279,6 +292,52 @@ def test_nodes_may_not_write_what_operators_submit(bare: tuple[Stack, NeuronFlee
     patterns = re.findall(r'"/([^"]+)"', written)
     assert any(fnmatchcase("jobs/job/outputs/x", pattern) for pattern in patterns)
     assert not [pattern for pattern in patterns if fnmatchcase(key, pattern)]
+
+
+def test_added_group_is_on_every_interface_and_replaces_nodes(bare: tuple[Stack, NeuronFleet]) -> None:
+    template = synthesize(bare[0])
+    interfaces = template.properties(LAUNCH_TEMPLATE)["LaunchTemplateData"]["NetworkInterfaces"]
+    assert len(interfaces) == 8
+    assert all(one["Groups"][1:] == ["sg-0123456789abcdef0"] and one["NetworkCardIndex"] >= 0 for one in interfaces)
+    assert template.properties(RESOURCE_TYPE)["Uses"]["security_group_1"] == "sg-0123456789abcdef0"
+
+
+def test_publishers_of_warnings_may_use_the_key() -> None:
+    stack = new_stack()
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    key: Any = kms.Key(stack, "Key")
+    NeuronFleet(
+        stack,
+        "Fleet",
+        instance_type=ec2.InstanceType("trn1.2xlarge"),
+        vpc=vpc,
+        encryption_key=key,
+        max_lifetime=Duration.hours(8),
+        budget_usd=100,
+        budget_action="stop",
+    )
+    template = synthesize(stack)
+    topics = template.resources("AWS::SNS::Topic").values()
+    assert [references(one["Properties"]["KmsMasterKeyId"]) for one in topics] == [{template.logical_id(KEY)}] * 2
+    statements = template.properties(KEY)["KeyPolicy"]["Statement"]
+    publishing = [one["Principal"] for one in statements if "kms:GenerateDataKey*" in one["Action"]]
+    services = {name for one in publishing for name in as_list(one.get("Service", []))}
+    assert {"budgets.amazonaws.com", "cloudwatch.amazonaws.com"} <= services
+    assert allowed_to(template, "FleetPilotClock", "kms:GenerateDataKey")
+
+
+def test_aspect_of_the_page_reaches_the_logs_of_all_functions() -> None:
+    stack = new_stack()
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.2xlarge"), vpc=vpc)
+    page = (ROOT / "docs/reference/constructs.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page.partition("\n## Log groups\n")[2], re.DOTALL)
+    exec(code, {"stack": stack})
+    template = synthesize(stack)
+    groups = template.resources("AWS::Logs::LogGroup").values()
+    kept = {(one["Properties"]["RetentionInDays"], *references(one["Properties"]["KmsKeyId"])) for one in groups}
+    assert kept == {(365, template.logical_id(KEY))}
+    assert any(name.startswith("TrainiumCdkSleepSwitch") for name in template.resources("AWS::Logs::LogGroup"))
 
 
 def test_fleet_has_a_default_child_and_takes_statements(bare: tuple[Stack, NeuronFleet]) -> None:

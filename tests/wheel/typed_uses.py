@@ -55,7 +55,7 @@ def give_everything(stack: Stack, ec2_service: iam.IPrincipal) -> None:
         root_volume_size=Size.gibibytes(600),
         block_devices=[ec2.BlockDevice(device_name="/dev/sdf", volume=ec2.BlockDeviceVolume.ebs(100))],
         volume_key=key,
-        records_key=key,
+        encryption_key=key,
         max_lifetime=Duration.days(1),
     )
     imported = NeuronFleet.from_neuron_fleet_attributes(

@@ -1,7 +1,8 @@
 """A fleet, created from validated values and CDK objects."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import reduce
 from typing import Any
 
 import jsii
@@ -20,8 +21,9 @@ from trainium_cdk.fleet.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, 
 from trainium_cdk.fleet.fleet_outputs import add_state_outputs
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
+from trainium_cdk.fleet.group_arn import group_arn
 from trainium_cdk.fleet.group_checks import GroupChecks
-from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions, finding_actions
+from trainium_cdk.fleet.job_access import OPERATING, RUNNING, allow_jobs, allow_sessions, finding_actions
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, market_type_of
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.fleet.node_environment import encoded_environment
@@ -34,7 +36,7 @@ from trainium_cdk.fleet.precompile_host import PrecompileHost
 from trainium_cdk.fleet.quota_check import QuotaCheck
 from trainium_cdk.fleet.target_group import check_target_group
 from trainium_cdk.justification import justify, justify_wildcard
-from trainium_cdk.network.security_group import EfaSecurityGroup
+from trainium_cdk.network.security_group import EfaSecurityGroup, check_groups
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.service_role import service_role
 from trainium_cdk.storage.compile_cache import allow_cache, allow_cache_key
@@ -92,8 +94,43 @@ class Fleet(FleetBase):
         Raises:
             PropsError: The CDK cannot grant to it.
         """
-        finding = iam.Grant.add_to_principal(grantee=grantee, actions=list(finding_actions()), resource_arns=["*"])
-        return self.records.grant_jobs(grantee).combine(finding)
+        return self.records.grant_jobs(grantee).combine(_granted(grantee, finding_actions(RUNNING), "*"))
+
+    def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant the permissions of `trn nodes`, `list`, `status`, `sleep` and `wake`, and those of `grant_run_jobs`.
+
+        Args:
+            grantee: A principal, such as the role of a pipeline.
+
+        Raises:
+            PropsError: The CDK cannot grant to it.
+        """
+        sleep = self._props.sleep
+        granted = [
+            self.records.grant_jobs(grantee),
+            self.records.grant_notices(grantee),
+            _granted(grantee, finding_actions(OPERATING), "*"),
+            _granted(grantee, ["autoscaling:UpdateAutoScalingGroup"], group_arn(self, self.group.ref)),
+            *([_granted(grantee, ["lambda:InvokeFunction"], sleep.function_arn)] if sleep else []),
+        ]
+        return reduce(iam.Grant.combine, granted)
+
+    def add_security_group(self, security_group: ec2.ISecurityGroup) -> None:
+        """Add a security group to every network interface of the nodes. It replaces the nodes of a deployed fleet.
+
+        Args:
+            security_group: A group in the VPC of the nodes.
+
+        Raises:
+            PropsError: The group is in another VPC, or an interface supports no more groups.
+        """
+        check_groups(self, [*self._groups[1:], security_group], vpc=self._props.vpc)
+        number = len(self._groups)
+        self._groups.append(security_group)
+        ids = [group.security_group_id for group in self._groups]
+        for index in range(len(self._props.node.network_interfaces)):
+            self.launch_template.add_property_override(f"LaunchTemplateData.NetworkInterfaces.{index}.Groups", ids)
+        self.version.add_use(f"security_group_{number}", security_group.security_group_id)
 
     def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
         # Auto Scaling publishes metrics of a group only after they are enabled.
@@ -118,6 +155,16 @@ class Fleet(FleetBase):
                 metric_name=FAILED_NODES,
             )
         return super().metric_failed_nodes(**options)
+
+    def metric_reconciler_errors(self, **options: Any) -> cloudwatch.Metric:
+        """Errors of the function that replaces failed nodes. Lambda retries it twice.
+
+        Args:
+            options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
+        """
+        summed: Any = {"statistic": "Sum", **options}
+        dimensions = {"FunctionName": self.reconciler.function_name}
+        return cloudwatch.Metric(namespace="AWS/Lambda", metric_name="Errors", dimensions_map=dimensions, **summed)
 
     def attach_to_application_target_group(
         self, target_group: elbv2.IApplicationTargetGroup
@@ -195,7 +242,7 @@ class Fleet(FleetBase):
         self.security_group = own_group
         self._connections = ec2.Connections(security_groups=[own_group])
         self._groups = [own_group, *props.security_groups]
-        self.records = NodeRecords(self, "Records", encryption_key=props.records_key)
+        self.records = NodeRecords(self, "Records", encryption_key=props.encryption_key)
         self.role = self._role(props)
         self._profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
         environment = encoded_environment(self, props.environment)
@@ -230,6 +277,7 @@ class Fleet(FleetBase):
                 reconciler=self.reconciler,
                 records=self.records,
                 precompile_group_name=host.group.ref if host else None,
+                encryption_key=props.encryption_key,
             )
         self.readiness = FleetReadiness(
             self,
@@ -397,3 +445,7 @@ class Fleet(FleetBase):
         )
         host.group.node.add_dependency(*self.group.node.dependencies)
         return host
+
+
+def _granted(grantee: iam.IGrantable, actions: Sequence[str], resource: str) -> iam.Grant:
+    return iam.Grant.add_to_principal(grantee=grantee, actions=list(actions), resource_arns=[resource])

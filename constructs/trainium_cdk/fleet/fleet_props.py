@@ -48,7 +48,7 @@ class FleetProps:
     security_groups: Sequence[ec2.ISecurityGroup] = ()
     role: iam.IRole | None = None
     volume_key: Key | None = None
-    records_key: Key | None = None
+    encryption_key: Key | None = None
     block_devices: Sequence[ec2.BlockDevice] = ()
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     placement_group_name: str | None = None

@@ -8,8 +8,13 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from trainium_cdk.storage.disposable_bucket import allow_objects
+from trainium_core.permissions.roles import action as action_of
 from trainium_core.permissions.roles import commands
 from trainium_core.plan.settings.jobs import JobAccess
+
+RUNNING = (("operate", "run, stop, cp"), ("look", "jobs, logs"))
+OPERATING = (*RUNNING, ("operate", "sleep, wake"), ("look", "nodes"), ("look", "list, status"))
+"""Commands of a role, by their names in permissions.toml."""
 
 _FINDING = ("autoscaling", "cloudformation", "ec2", "pricing", "tag")
 _READ = ("s3:GetObject", "s3:ListBucket")
@@ -26,10 +31,11 @@ _SESSION_ACTIONS = [
 ]
 
 
-def finding_actions() -> Sequence[str]:
-    """Actions by which the commands for jobs find a cluster, its nodes and prices. They are on all resources."""
-    needed = {*commands("operate")["run, stop, cp"], *commands("look")["jobs, logs"]}
-    return sorted(name for name in needed if name.partition(":")[0] in _FINDING)
+def finding_actions(entries: Sequence[tuple[str, str]]) -> Sequence[str]:
+    """Read-only actions by which commands find a cluster, its nodes and prices. They are on all resources."""
+    needed = {name for role, entry in entries for name in commands(role)[entry]}
+    found = (name for name in needed if name.partition(":")[0] in _FINDING)
+    return sorted(name for name in found if action_of(name).access in ("Read", "List"))
 
 
 def allow_sessions(role: iam.IRole) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from aws_cdk import CfnResource
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -58,7 +59,14 @@ class LaunchTemplateVersion(Construct):
                 **({"GivesImage": "true"} if gives_image else {}),
             },
         )
+        self._resource = chosen
         self.version = chosen.get_att_string("Version")
         self.node_script = chosen.get_att_string("NodeScript")
         self.image = chosen.get_att_string("Image") if gives_image else image_id
         self.summary = chosen.get_att_string("Summary")
+
+    def add_use(self, name: str, value: str) -> None:
+        """Replace the nodes when a resource is replaced. name: among `uses`. value: the ID of the resource."""
+        resource = self._resource.node.default_child
+        assert isinstance(resource, CfnResource)
+        resource.add_property_override(f"Uses.{name}", value)

@@ -76,10 +76,13 @@ class NeuronFleet(Fleet):
         data.grant_read(fleet)
         fleet.add_to_role_policy(iam.PolicyStatement(actions=["ecr:GetAuthorizationToken"], resources=["*"]))
         fleet.grant_run_jobs(pipeline)
+        fleet.grant_operate(operator)
+        fleet.add_security_group(monitored)
         fleet.connections.allow_from(app, ec2.Port.tcp(8080))
         listener.add_targets("Nodes", port=8080, targets=[fleet])
         fleet.metric("GroupInServiceInstances", period=Duration.minutes(1))
         fleet.metric_failed_nodes().create_alarm(stack, "Bad", threshold=1, evaluation_periods=1)
+        fleet.metric_reconciler_errors().create_alarm(stack, "Errors", threshold=3, evaluation_periods=1)
         fleet.on_node_failed("Page", targets.SnsTopic(topic))
         fleet.add_outputs()
 
@@ -119,7 +122,7 @@ class NeuronFleet(Fleet):
         root_volume_initialization_rate: int | None = None,
         block_devices: Sequence[ec2.BlockDevice] = (),
         volume_key: Key | None = None,
-        records_key: Key | None = None,
+        encryption_key: Key | None = None,
         setup: SetupScript | None = None,
         environment: Mapping[str, str] | None = None,
         logical_neuroncore_config: int | None = None,
@@ -159,8 +162,7 @@ class NeuronFleet(Fleet):
             secondary_interface_type: Interface type of all network cards but the first. efa-only needs no IP address.
                 Default: efa.
             role: Role of the nodes. EC2 must be allowed to assume it; the permissions that nodes need are added.
-            Default: a
-                new one.
+                Default: a new one.
             cache: The compile cache. Default: a new CompileCache that is deleted with the fleet.
             file_systems: File systems that the nodes mount, at most one of each kind. Default: none.
             machine_image: Machine image of the nodes. Default: the newest Neuron DLAMI at the first deployment.
@@ -174,8 +176,9 @@ class NeuronFleet(Fleet):
             block_devices: Additional volumes, encrypted unless `encrypted` is False. Default: none.
             volume_key: KMS key of the volumes. The policy of an imported key must allow Auto Scaling to use it.
                 Default: the account's default key for EBS.
-            records_key: KMS key of the bucket of the cluster: records of nodes, and sources, logs, outputs and
-                checkpoints of jobs. People who run jobs need permission to use it too. Default: keys of S3 (SSE-S3).
+            encryption_key: KMS key of the bucket of the cluster (records of nodes; sources, logs, outputs and
+                checkpoints of jobs) and of the topic of warnings. People who run jobs need permission to use it too.
+                Default: keys of S3 (SSE-S3), and none for the topic.
             setup: Script that every node runs after its devices have been verified. Default: none.
             environment: Environment variables of the setup script, login shells and jobs. Values may be CDK tokens, and
                 every user of a node can read them. A change replaces the nodes. Default: none.
@@ -266,7 +269,7 @@ class NeuronFleet(Fleet):
         check_cache(self, cache)
         check_sleep(self, sleep)
         check_key(self, "volume_key", volume_key)
-        check_granting_key(self, "records_key", records_key)
+        check_granting_key(self, "encryption_key", encryption_key)
         subnet = NeuronSubnet(
             self, "Subnet", vpc=vpc, vpc_subnets=vpc_subnets, instance_type=instance_type, catalog=catalog
         ).subnet
@@ -314,7 +317,7 @@ class NeuronFleet(Fleet):
                 security_groups=security_groups,
                 role=_own_role(self, role),
                 volume_key=volume_key,
-                records_key=records_key,
+                encryption_key=encryption_key,
                 block_devices=block_devices,
                 environment=environment or {},
                 placement_group_name=group,

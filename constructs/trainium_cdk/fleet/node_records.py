@@ -155,6 +155,13 @@ class NodeRecords(Construct):
             ]
             return reduce(iam.Grant.combine, [*grants, *([] if key is None else [key.grant_encrypt_decrypt(grantee)])])
 
+    def grant_notices(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Grant permission to notify jobs of the end of their nodes. grantee: such as a role."""
+        with granting(self, grantee):
+            return iam.Grant.add_to_principal(
+                grantee=grantee, actions=["s3:PutObject"], resource_arns=[self.membership_arn]
+            )
+
     def allow_key(self, function: HandlerFunction, *, writing: bool = False) -> None:
         """Allow a function of this package to use the key, if there is one. writing: whether it writes objects."""
         if self.key_arn is not None:

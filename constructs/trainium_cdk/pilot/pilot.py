@@ -1,18 +1,23 @@
 """The clock, budget and notices of a pilot."""
 
+from typing import Any, cast
+
 from aws_cdk import Aws, Stack
 from aws_cdk import aws_budgets as budgets
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
+from trainium_cdk.cdk_types import Key
 from trainium_cdk.fleet.node_reconciler import NodeReconciler
 from trainium_cdk.fleet.node_records import NodeRecords
 from trainium_cdk.justification import justify
 from trainium_cdk.pilot.pilot_clock import PilotClock
 from trainium_cdk.pilot.pilot_props import PilotProps
 from trainium_cdk.pilot.sleep_switch import SleepSwitch
+from trainium_cdk.storage.encryption_key import allow_service
 from trainium_core.facts import facts
 from trainium_core.plan.settings.pilot import BudgetAction
 from trainium_runtime.naming import CLUSTER_TAG
@@ -40,6 +45,7 @@ class Pilot(Construct):
         reconciler: NodeReconciler | None = None,
         records: NodeRecords | None = None,
         precompile_group_name: str | None = None,
+        encryption_key: Key | None = None,
     ) -> None:
         """
         Args:
@@ -50,9 +56,11 @@ class Pilot(Construct):
             reconciler: Notifies jobs before nodes stop. Default: none.
             records: The bucket with the nodes' usage. Default: none; idle nodes keep running.
             precompile_group_name: Auto Scaling group of the host of `trn precompile`. Default: none.
+            encryption_key: KMS key of the topic. Default: none.
         """
         super().__init__(scope, construct_id)
-        self.topic = _topic(self, "Notices")
+        self._key = encryption_key
+        self.topic = self._topic("Notices")
         if pilot.notify_email is not None:
             sns.CfnSubscription(
                 self, "Email", topic_arn=self.topic.topic_arn, protocol="email", endpoint=pilot.notify_email
@@ -74,13 +82,15 @@ class Pilot(Construct):
                 budget=name if pilot.stops_at_budget else None,
                 precompile_group_name=precompile_group_name,
             )
+            if encryption_key is not None:
+                self.clock.allow_publishing_with(encryption_key.key_arn)
         if pilot.budget_usd is not None:
             spent = self.topic
             if pilot.stops_at_budget and self.clock is not None:
-                spent = _topic(self, "Spent")
+                spent = self._topic("Spent")
                 self.clock.subscribe_to(spent)
             for topic in {spent.node.path: spent, self.topic.node.path: self.topic}.values():
-                _let_publish(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
+                self._let_publish(topic, "budgets", f"budgets::{Aws.ACCOUNT_ID}:*")
             PilotBudget(
                 self,
                 "Budget",
@@ -93,7 +103,7 @@ class Pilot(Construct):
         self._alarm_on_failures(reconciler)
 
     def _alarm_on_failures(self, reconciler: NodeReconciler | None) -> None:
-        _let_publish(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
+        self._let_publish(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
         if self.clock is not None:
             ending = "The clock of the pilot fails: its end, its warnings and the stop at a spent budget may fail."
             name = self.clock.function_name
@@ -103,30 +113,35 @@ class Pilot(Construct):
             name = reconciler.function_name
             FunctionAlarm(self, "KeeperFails", function_name=name, what=keeping, topic_arn=self.topic.topic_arn)
 
+    def _topic(self, construct_id: str) -> sns.Topic:
+        key = cast(kms.IKey | None, self._key)
+        topic = sns.Topic(self, construct_id, enforce_ssl=True, master_key=key)
+        if key is None:
+            unencrypted = "holds times, sums and names; AWS Budgets cannot publish to a topic with the AWS managed key"
+            justify(topic, checkov={"CKV_AWS_26": unencrypted})
+        return topic
 
-def _topic(scope: Construct, construct_id: str) -> sns.Topic:
-    topic = sns.Topic(scope, construct_id, enforce_ssl=True)
-    unencrypted = "holds times, sums and names; AWS Budgets cannot publish to a topic with the AWS managed key"
-    justify(topic, checkov={"CKV_AWS_26": unencrypted})
-    return topic
+    def _let_publish(self, topic: sns.Topic, service: str, source: str) -> None:
+        """Allow a service to publish for this account.
 
-
-def _let_publish(topic: sns.Topic, service: str, source: str) -> None:
-    """Allow a service to publish for this account. source: the end of the senders' ARNs, from the service's name on."""
-    # Sources: AWS Cost Management User Guide, creating an Amazon SNS topic for budget notifications; CloudWatch User
-    # Guide, notifying users on alarm changes.
-    principal: iam.IPrincipal = iam.ServicePrincipal(f"{service}.amazonaws.com")  # pyright: ignore[reportAssignmentType]
-    topic.add_to_resource_policy(
-        iam.PolicyStatement(
-            principals=[principal],
-            actions=["sns:Publish"],
-            resources=[topic.topic_arn],
-            conditions={
-                "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
-                "ArnLike": {"aws:SourceArn": f"arn:{Aws.PARTITION}:{source}"},
-            },
+        source: the end of the senders' ARNs, from the service's name on.
+        """
+        # Sources: AWS Cost Management User Guide, creating an Amazon SNS topic for budget notifications; CloudWatch
+        # User Guide, notifying users on alarm changes.
+        principal: Any = iam.ServicePrincipal(f"{service}.amazonaws.com")
+        topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[principal],
+                actions=["sns:Publish"],
+                resources=[topic.topic_arn],
+                conditions={
+                    "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
+                    "ArnLike": {"aws:SourceArn": f"arn:{Aws.PARTITION}:{source}"},
+                },
+            )
         )
-    )
+        if self._key is not None:
+            allow_service(self, "encryption_key", self._key, f"{service}.amazonaws.com")
 
 
 class PilotBudget(Construct):

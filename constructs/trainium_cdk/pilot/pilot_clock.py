@@ -103,6 +103,10 @@ class PilotClock(Construct):
             function.allow(actions=["lambda:InvokeFunction"], resources=[reconciler.arn])
         self._schedule()
 
+    def allow_publishing_with(self, key_arn: str) -> None:
+        """Allow the function to publish to topics that are encrypted with a key."""
+        self._function.allow(actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[key_arn])
+
     def subscribe_to(self, topic: sns.Topic) -> None:
         """Run at once when a message is published."""
         sns.CfnSubscription(self, "Hears", topic_arn=topic.topic_arn, protocol="lambda", endpoint=self.arn)

@@ -71,6 +71,7 @@ class SleepSwitch(Construct):
             timeout_minutes=1,
             environment={"STACK_ID": stack.stack_id, "PARAMETER": ASLEEP_PARAMETER},
         )
+        self.function_arn = setter.arn
         setter.function.override_logical_id(SET_ASLEEP_FUNCTION)
         setter.allow(
             actions=["cloudformation:DescribeStacks", "cloudformation:UpdateStack"], resources=[stack.stack_id]

@@ -1,8 +1,9 @@
 """Checks of KMS keys at synthesis."""
 
-from typing import Any
+from typing import Any, cast
 
-from aws_cdk import FeatureFlags, Token
+from aws_cdk import Annotations, FeatureFlags, Token
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import IConstruct
 
@@ -46,4 +47,20 @@ def check_granting_key(construct: IConstruct, parameter: str, key: Key | None) -
             key.node.path,
             allowed="a key whose ARN is known: IAM cannot grant permissions on an alias",
             fix=f"give kms.Key.from_key_arn(...) of the key, or kms.Alias.from_alias_name with {_GRANTS_BY_ALIAS}",
+        )
+
+
+def allow_service(construct: IConstruct, parameter: str, key: Key, service: str) -> None:
+    """Allow a service to publish to SNS topics that are encrypted with a key.
+
+    Source: CloudWatch User Guide, notifying users on alarm changes. The policies of the topics limit who publishes.
+    """
+    actions = ["kms:Decrypt", "kms:GenerateDataKey*"]
+    principal: Any = iam.ServicePrincipal(service)
+    statement = iam.PolicyStatement(principals=[principal], actions=actions, resources=["*"])
+    if not cast(kms.IKey, key).add_to_resource_policy(statement).statement_added:
+        Annotations.of(construct).add_warning_v2(
+            f"trn:{parameter}",
+            f"the policy of an imported {parameter} is not changed here: it must allow {service} "
+            f"{' and '.join(actions)}, or warnings of this service are lost",
         )

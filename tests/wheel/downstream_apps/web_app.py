@@ -57,7 +57,7 @@ fleet = NeuronFleet(
     cache=CompileCache(stack, "Cache", encryption_key=key, removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE),
     role=node_role,
     volume_key=key,
-    records_key=key,
+    encryption_key=key,
     setup=SetupScript.from_file("setup.sh"),
     environment={"DATA": web.data.s3_url_for_object()},
 )

@@ -1,0 +1,90 @@
+"""Roles whose permissions come from a fleet's grants run `trn` on it, with permissions enforced and a key."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from aws_cdk import Duration, Environment, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+
+from tests.constructs.synth import REGION, Template, new_app, synthesize
+from tests.deploy.account import Account
+from tests.deploy.command import run_trn
+from trainium_cdk import ClusterNetwork, NeuronFleet
+from trainium_local.environment import ACCOUNT_ID
+from trainium_local.server import Settings
+from trainium_local.signatures import Credentials
+
+STACK, CLUSTER = "Operated", "operated"
+RUNNER, OPERATOR = "runner", "operator"
+
+
+def template() -> Template:
+    stack = Stack(new_app(), STACK, env=Environment(region=REGION))
+    key: Any = kms.Key(stack, "Key")
+    fleet = NeuronFleet(
+        stack,
+        "Fleet",
+        instance_type=ec2.InstanceType("trn1.2xlarge"),
+        vpc=ClusterNetwork(stack, "Network", zone_id="usw2-az4").vpc,
+        cluster_name=CLUSTER,
+        encryption_key=key,
+        max_lifetime=Duration.hours(8),
+    )
+    anyone: Any = iam.AccountRootPrincipal()
+    fleet.grant_run_jobs(iam.Role(stack, "Runner", role_name=RUNNER, assumed_by=anyone))
+    fleet.grant_operate(iam.Role(stack, "Operator", role_name=OPERATOR, assumed_by=anyone))
+    return synthesize(stack)
+
+
+@pytest.fixture(scope="module")
+def account(start_account: Callable[[Settings], Account]) -> Account:
+    made = start_account(Settings(iam="enforced"))
+    made.deploy(template(), STACK)
+    (made.folder / "job.toml").write_text('name = "echo"\ncommand = "echo done"\n')
+    return made
+
+
+def with_role(account: Account, name: str) -> Account:
+    role = f"arn:aws:iam::{ACCOUNT_ID}:role/{name}"
+    given = account.aws.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
+    credentials = Credentials(
+        access_key_id=given["AccessKeyId"],
+        secret_access_key=given["SecretAccessKey"],
+        session_token=given["SessionToken"],
+    )
+    connection = replace(account.aws.connection, credentials=credentials)
+    return replace(account, aws=replace(account.aws, connection=connection, _clients={}))
+
+
+def trn(account: Account, *arguments: str, code: int = 0) -> str:
+    ran = run_trn(account, *arguments, "--cluster", CLUSTER, "--region", REGION)
+    assert ran.code == code, f"trn {' '.join(arguments)}: {ran.printed}"
+    assert code or "not authorized" not in ran.printed, ran.printed
+    return ran.printed
+
+
+@pytest.mark.parametrize("name", [RUNNER, OPERATOR])
+def test_granted_role_runs_a_job_and_reads_its_log(account: Account, name: str) -> None:
+    role = with_role(account, name)
+    assert "succeeded" in trn(role, "run", "job.toml", "--yes")
+    assert "done" in trn(role, "logs")
+    trn(role, "jobs")
+
+
+def test_operator_reads_the_state_and_switches_the_fleet(account: Account) -> None:
+    role = with_role(account, OPERATOR)
+    assert "ready: 1 of 1 nodes proven" in trn(role, "nodes")
+    assert json.loads(trn(role, "status", "--json"))
+    trn(role, "sleep", "--yes", "--grace", "1s")
+    assert account.cluster(STACK).instances == []
+    assert "is awake: 1 of 1 nodes proven" in trn(role, "wake", "--yes")
+
+
+def test_runner_may_not_put_the_fleet_to_sleep(account: Account) -> None:
+    assert "is missing" in trn(with_role(account, RUNNER), "sleep", "--yes", "--grace", "0", code=3)
+    assert len(account.cluster(STACK).instances) == 1
