@@ -1,29 +1,21 @@
 """A fleet, created from validated values and CDK objects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
-from functools import reduce
 from typing import Any
 
-import jsii
-from aws_cdk import Annotations, CfnOutput, Stack
+from aws_cdk import Annotations, Stack
 from aws_cdk import aws_autoscaling as autoscaling
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.cluster_names import claim_cluster_name, tag_all
-from trainium_cdk.fleet.fleet_interface import FAILED_NODES, METRICS_NAMESPACE, FleetBase
-from trainium_cdk.fleet.fleet_outputs import add_state_outputs
+from trainium_cdk.fleet.created_fleet import CreatedFleet
 from trainium_cdk.fleet.fleet_props import FleetProps
 from trainium_cdk.fleet.fleet_readiness import FleetReadiness
-from trainium_cdk.fleet.group_arn import group_arn
 from trainium_cdk.fleet.group_checks import GroupChecks
-from trainium_cdk.fleet.job_access import OPERATING, RUNNING, allow_jobs, allow_sessions, finding_actions
+from trainium_cdk.fleet.job_access import allow_jobs, allow_sessions
 from trainium_cdk.fleet.launch_template import LaunchTemplateProps, NodeLaunchTemplate, market_type_of
 from trainium_cdk.fleet.launch_template_version import LaunchTemplateVersion
 from trainium_cdk.fleet.node_environment import encoded_environment
@@ -34,198 +26,23 @@ from trainium_cdk.fleet.node_script import NodeScript, allow_fetching
 from trainium_cdk.fleet.node_volumes import allow_auto_scaling
 from trainium_cdk.fleet.precompile_host import PrecompileHost
 from trainium_cdk.fleet.quota_check import QuotaCheck
-from trainium_cdk.fleet.target_group import check_target_group
 from trainium_cdk.justification import justify, justify_wildcard
-from trainium_cdk.network.security_group import EfaSecurityGroup, check_groups
+from trainium_cdk.network.security_group import EfaSecurityGroup
 from trainium_cdk.pilot.pilot import Pilot
 from trainium_cdk.service_role import service_role
 from trainium_cdk.storage.compile_cache import allow_cache, allow_cache_key
 from trainium_core.facts import facts
-from trainium_core.nodes.next_steps import next_steps
 from trainium_userdata.locations import NodeLocations
 
 _OUTPUTS = "Outputs"
 
 
-@jsii.implements(elbv2.IApplicationLoadBalancerTarget, elbv2.INetworkLoadBalancerTarget)
-class Fleet(FleetBase):
+class Fleet(CreatedFleet):
     """A fleet, created from validated values. NeuronFleet documents its attributes."""
 
     def __init__(self, scope: Construct, construct_id: str, *, props: FleetProps) -> None:
         super().__init__(scope, construct_id)
         self._make(props)
-
-    @property
-    def cluster_name(self) -> str:
-        """Value of the tag trn:cluster on every resource of the fleet; `trn` finds the fleet by it."""
-        return self._props.node.cluster_name
-
-    @property
-    def auto_scaling_group_name(self) -> str:
-        """Name of the nodes' Auto Scaling group."""
-        return self.group.ref
-
-    @property
-    def grant_principal(self) -> iam.IPrincipal:
-        """The nodes' role: `bucket.grant_read(fleet)` grants to it."""
-        return self.role
-
-    @property
-    def connections(self) -> ec2.Connections:
-        """The nodes' EFA security group: `fleet.connections.allow_from(other, ec2.Port.tcp(8080))` opens a port."""
-        return self._connections
-
-    def add_to_role_policy(self, statement: iam.PolicyStatement) -> None:
-        """Add a statement to the policy of the nodes' role.
-
-        Args:
-            statement: What nodes may do. Jobs may do it too.
-        """
-        self.role.add_to_principal_policy(statement)
-
-    def grant_run_jobs(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant the permissions of `trn run`, `stop`, `cp`, `jobs` and `logs`, without `--wake`.
-
-        Anyone who can run jobs controls the nodes (docs/concepts/trust.md).
-
-        Args:
-            grantee: A principal, such as the role of a pipeline.
-
-        Raises:
-            PropsError: The CDK cannot grant to it.
-        """
-        return self.records.grant_jobs(grantee).combine(_granted(grantee, finding_actions(RUNNING), "*"))
-
-    def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant the permissions of `trn nodes`, `list`, `status`, `sleep` and `wake`, and those of `grant_run_jobs`.
-
-        Args:
-            grantee: A principal, such as the role of a pipeline.
-
-        Raises:
-            PropsError: The CDK cannot grant to it.
-        """
-        sleep = self._props.sleep
-        granted = [
-            self.records.grant_jobs(grantee),
-            self.records.grant_notices(grantee),
-            _granted(grantee, finding_actions(OPERATING), "*"),
-            _granted(grantee, ["autoscaling:UpdateAutoScalingGroup"], group_arn(self, self.group.ref)),
-            *([_granted(grantee, ["lambda:InvokeFunction"], sleep.function_arn)] if sleep else []),
-        ]
-        return reduce(iam.Grant.combine, granted)
-
-    def add_security_group(self, security_group: ec2.ISecurityGroup) -> None:
-        """Add a security group to every network interface of the nodes. It replaces the nodes of a deployed fleet.
-
-        Args:
-            security_group: A group in the VPC of the nodes.
-
-        Raises:
-            PropsError: The group is in another VPC, or an interface supports no more groups.
-        """
-        check_groups(self, [*self._groups[1:], security_group], vpc=self._props.vpc)
-        number = len(self._groups)
-        self._groups.append(security_group)
-        ids = [group.security_group_id for group in self._groups]
-        for index in range(len(self._props.node.network_interfaces)):
-            self.launch_template.add_property_override(f"LaunchTemplateData.NetworkInterfaces.{index}.Groups", ids)
-        self.version.add_use(f"security_group_{number}", security_group.security_group_id)
-
-    def metric(self, metric_name: str, **options: Any) -> cloudwatch.Metric:
-        # Auto Scaling publishes metrics of a group only after they are enabled.
-        everything = autoscaling.CfnAutoScalingGroup.MetricsCollectionProperty(granularity="1Minute")
-        self.group.metrics_collection = [everything]
-        return super().metric(metric_name, **options)
-
-    def metric_failed_nodes(self, **options: Any) -> cloudwatch.Metric:
-        """How many nodes reported a failure, counted by a metric filter on the log of the node reconciler.
-
-        Args:
-            options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes. Without a
-                failure there is no data. A failure may be counted twice.
-        """
-        if self.node.try_find_child("FailedNodes") is None:
-            logs.MetricFilter(
-                self,
-                "FailedNodes",
-                log_group=self.reconciler.log_group,
-                filter_pattern=logs.FilterPattern.string_value("$.record.state", "=", "failed"),
-                metric_namespace=f"{METRICS_NAMESPACE}/{self.cluster_name}",
-                metric_name=FAILED_NODES,
-            )
-        return super().metric_failed_nodes(**options)
-
-    def metric_reconciler_errors(self, **options: Any) -> cloudwatch.Metric:
-        """Errors of the function that replaces failed nodes. Lambda retries it twice.
-
-        Args:
-            options: Arguments of cloudwatch.Metric, such as `period`. Default: the sum over five minutes.
-        """
-        summed: Any = {"statistic": "Sum", **options}
-        dimensions = {"FunctionName": self.reconciler.function_name}
-        return cloudwatch.Metric(namespace="AWS/Lambda", metric_name="Errors", dimensions_map=dimensions, **summed)
-
-    def attach_to_application_target_group(
-        self, target_group: elbv2.IApplicationTargetGroup
-    ) -> elbv2.LoadBalancerTargetProps:
-        """Register the nodes with a target group of an Application Load Balancer; `add_targets` calls this.
-
-        Args:
-            target_group: A target group of the load balancer, which the nodes' security group then admits.
-
-        Raises:
-            PropsError: Its target type is not instance, or it is in another VPC or region.
-        """
-        props = self._attach(target_group)
-        target_group.register_connectable(self)
-        return props
-
-    def attach_to_network_target_group(self, target_group: elbv2.INetworkTargetGroup) -> elbv2.LoadBalancerTargetProps:
-        """Register the nodes with a target group of a Network Load Balancer; `add_targets` calls this.
-
-        Args:
-            target_group: A target group of the load balancer. Open the nodes' port to its clients yourself.
-
-        Raises:
-            PropsError: Its target type is not instance, or it is in another VPC or region.
-        """
-        return self._attach(target_group)
-
-    def add_outputs(self) -> None:
-        """Add outputs to the stack, in the scope of the fleet: commands such as a shell on the first node.
-
-        Raises PropsError if called twice.
-        """
-        if self.node.try_find_child(_OUTPUTS) is not None:
-            fix = "remove the second call"
-            raise refuse(self, "add_outputs", "a second call", allowed="one call for each fleet", fix=fix)
-        stack, scope, node = Stack.of(self), Construct(self, _OUTPUTS), self._props.node
-        steps = next_steps(
-            cluster_name=node.cluster_name,
-            nodes=self._props.nodes,
-            processes=node.processes,
-            region=stack.region,
-            group_name=self.group.ref,
-            cache_url=self.cache.url,
-            destroy=f"cdk destroy {stack.node.path}",
-        )
-        for step in steps:
-            CfnOutput(scope, step.name, description=step.meaning, value=step.value)
-        add_state_outputs(
-            scope,
-            group_name=self.group.ref,
-            records=self.records,
-            pilot=self.pilot,
-            version=self.version,
-            readiness=self.readiness,
-        )
-
-    def _attach(self, target_group: elbv2.ITargetGroup) -> elbv2.LoadBalancerTargetProps:
-        check_target_group(self, target_group, self._props.vpc)
-        attached = self.group.target_group_arns or ()
-        self.group.target_group_arns = [*dict.fromkeys([*attached, target_group.target_group_arn])]
-        return elbv2.LoadBalancerTargetProps(target_type=elbv2.TargetType.INSTANCE)
 
     def _make(self, props: FleetProps) -> None:
         self._props, self.cache = props, props.cache
@@ -445,7 +262,3 @@ class Fleet(FleetBase):
         )
         host.group.node.add_dependency(*self.group.node.dependencies)
         return host
-
-
-def _granted(grantee: iam.IGrantable, actions: Sequence[str], resource: str) -> iam.Grant:
-    return iam.Grant.add_to_principal(grantee=grantee, actions=list(actions), resource_arns=[resource])
