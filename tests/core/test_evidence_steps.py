@@ -55,6 +55,13 @@ def test_warmup_ends_when_no_graph_is_compiled_for_all_steps_that_count() -> Non
     assert counted(found, 4, 1) == ()
 
 
+def test_steps_after_a_missing_line_count_anew() -> None:
+    found = steps_of(lines(*(f"TRN step={at}" for at in (1, 2, 3, 4, 6, 7, 8))))
+    assert numbers(counted(found, 2, 1)) == [2, 3]
+    assert numbers(counted(found, 2, 3)) == [7, 8]
+    assert counted(found, 4, 1) == ()
+
+
 @given(st.lists(st.booleans(), max_size=30), st.integers(1, 6), st.integers(1, 6))
 def test_counted_steps_follow_each_other_without_graph_events(events: list[bool], wanted: int, least: int) -> None:
     texts = [

@@ -56,10 +56,12 @@ def test_torchrun_summary_names_the_rank_of_the_traceback() -> None:
         ("[rank 0] ..[rank 3] TRN step=1", 3, "TRN step=1"),
         ("[rank 12] ...", 12, "..."),
         ("[rank 0] see [rank 1] too", 0, "see [rank 1] too"),
+        ("[rank 0] TRN step=1[rank 0] ", 0, "TRN step=1"),
+        ("[rank 0] TRN step=1[rank 1] ", 0, "TRN step=1[rank 1] "),
         ("...[rank 0] x", None, "...[rank 0] x"),
     ],
 )
-def test_compiler_dots_hide_no_rank(line: str, rank: int | None, text: str) -> None:
+def test_separate_writes_of_a_line_have_one_rank(line: str, rank: int | None, text: str) -> None:
     assert split_rank(line) == (rank, text)
 
 

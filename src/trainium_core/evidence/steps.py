@@ -20,7 +20,8 @@ class Step:
         number: Of the last step that the line reports.
         steps: How many steps it reports.
         seconds, tokens: Of these steps; None if the line does not have them.
-        warms: Whether it is the first line of an attempt, or a graph was compiled or loaded since the line before.
+        warms: Whether it is the first line of an attempt, a graph was compiled or loaded since the line before, or a
+            line is missing before it, whose seconds are unknown.
     """
 
     number: int
@@ -45,10 +46,12 @@ def steps_of(lines: Iterable[LogLine]) -> tuple[Step, ...]:
         at = number(values.get("step", ""))
         if at is None or int(at) <= before:
             continue
+        steps = int(at) - before if found else 1
+        warms = warms or (len(found) > 1 and steps > found[-1].steps)
         found.append(
             Step(
                 number=int(at),
-                steps=int(at) - before if found else 1,
+                steps=steps,
                 seconds=number(values.get("seconds", "")),
                 tokens=number(values.get("tokens", "")),
                 loss=number(values.get("loss", "")),

@@ -126,7 +126,8 @@ class Command:
 def split_rank(line: str) -> tuple[int | None, str]:
     """The rank at the start of a line of torchrun, and the rest.
 
-    torchrun writes it before each write, and compilers write dots without line ends: `[rank 0] .[rank 0] Traceback`.
+    torchrun writes it before each write. Compilers write dots without line ends: `[rank 0] .[rank 0] Traceback`. Python
+    without a buffer writes the end of a line separately: `[rank 0] TRN step=1[rank 0] `.
     """
     found = RANK.match(DOTS.sub("", line))
     return (int(found[1]), found[2]) if found else (None, line)

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 from typing import NamedTuple
 
-RANK = re.compile(r"^\[rank (\d+)\] ?(.*)$")
+RANK = re.compile(r"^\[rank (\d+)\] ?(.*?)(?:\[rank \1\] )?$")
 TORCH_RANK = re.compile(r"^\[rank(\d+)\]: ?")
 """The prefix of torch.distributed for each line of an uncaught exception."""
 BEGIN = "Traceback (most recent call last):"
