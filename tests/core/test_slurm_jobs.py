@@ -102,7 +102,7 @@ def test_job_is_stored_and_its_batch_script_submitted(jobs: SlurmJobs, login: Lo
     assert job.check() == []
     assert job.submit() == ()
     (command,) = login.commands
-    assert submit_command(PLAN, job.as_text, priority=0) == command
+    assert submit_command(job.as_text, priority=0) == command
     assert "#SBATCH --partition=urgent\n" in job.as_text
     stored = jobs.bucket_jobs.job(job.job_id)
     assert stored == job.job
@@ -281,7 +281,7 @@ def run_submission(folder: Path, *, scontrol: str) -> str:
     for name, body in programs.items():
         (folder / name).write_text(f"#!/bin/bash\ncd {folder}\n{body}\n")
         (folder / name).chmod(0o755)
-    command = submit_command(PLAN, "#!/bin/bash\necho 'it''s $HOME'\n", priority=100)
+    command = submit_command("#!/bin/bash\necho 'it''s $HOME'\n", priority=100)
     environment = {"PATH": f"{folder}:/usr/bin:/bin", "AWS_SECRET": "of root"}
     return subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=True).stdout
 

@@ -7,7 +7,8 @@ import pytest
 from botocore.stub import Stubber
 
 from tests.core.aws_stubs import REGION
-from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, CommandFailedError, NoAnswerError
+from trainium_core.engines.pcs.aws_login_node import GROUP_TAG, AwsLoginNode, CommandFailedError, NoAnswerError
+from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
@@ -17,9 +18,10 @@ INSTANCE, COMMAND = "i-0aaaaaaaaaaaaaaaa", "11111111-2222-3333-4444-555555555555
 
 class Stubs:
     def __init__(self) -> None:
-        self.login = AwsLoginNode(REGION, "pcs_0login", pause=lambda _: None)
-        self.ec2: Any = Stubber(self.login.client("ec2"))
-        self.ssm: Any = Stubber(self.login.client("ssm"))
+        account = AwsService(REGION)
+        self.login = AwsLoginNode(account, {GROUP_TAG: "pcs_0login"}, pause=lambda _: None)
+        self.ec2: Any = Stubber(account.client("ec2"))
+        self.ssm: Any = Stubber(account.client("ssm"))
         for stub in (self.ec2, self.ssm):
             stub.activate()
 

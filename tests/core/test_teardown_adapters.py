@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
-from trainium_core.naming import RECORDS_OUTPUT
+from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.teardown.account import StoredBytes, Workload
 from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
@@ -164,7 +164,7 @@ def deployed_with_records(membership: Membership | None) -> None:
     s3.create_bucket(Bucket="records", CreateBucketConfiguration={"LocationConstraint": REGION})
     template = {
         "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
-        "Outputs": {RECORDS_OUTPUT: {"Value": "records"}},
+        "Outputs": {RECORDS_OUTPUT: {"Value": "records"}, GROUP_OUTPUT: {"Value": "group"}},
     }
     client("cloudformation").create_stack(StackName="Cluster", TemplateBody=json.dumps(template))
     if membership is not None:

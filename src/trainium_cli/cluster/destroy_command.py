@@ -47,10 +47,11 @@ _EXIT_CODES = {"gone": ExitCode.OK, "left": ExitCode.NOT_READY, "unknown": ExitC
 def destroy(invocation: Invocation, grace: timedelta, whole_stacks: bool, yes: bool) -> ExitCode:
     """Destroy the cluster and its resources outside of stacks.
 
-    Shows what will be deleted, what stays and what that costs, and asks for confirmation. Then stops training jobs,
-    notifies and ends the nodes, empties buckets and deletes the stacks; finally log groups, SSM parameters, snapshots
-    and network interfaces with the cluster's tag. Resources of other clusters, or without a cluster's tag, are not
-    touched. A stack of your app with other resources stays, without its nodes, unless you pass --whole-stacks.
+    Shows what will be deleted, what stays and what that costs, and asks for confirmation. Then stops jobs of SageMaker
+    and Slurm, which get two minutes to save their state, notifies and ends the nodes, empties buckets and deletes the
+    stacks; finally log groups, SSM parameters, snapshots and network interfaces with the cluster's tag. Resources of
+    other clusters, or without a cluster's tag, are not touched. A stack of your app with other resources stays, without
+    its nodes, unless you pass --whole-stacks.
 
     You can interrupt the command at any time and run it again to continue.
 

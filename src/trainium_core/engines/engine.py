@@ -58,15 +58,17 @@ class ServiceNodes:
 
 @dataclass(frozen=True, kw_only=True)
 class Workloads:
-    """What runs on an engine and outlives its stack, such as jobs.
+    """What runs on an engine and is stopped before its stack is deleted, such as jobs.
 
     Attributes:
         running: Returns the running workloads of a cluster, given its name and the ARNs of its state machines.
         stop: Functions by kind, each of which stops one workload by its ID. Kinds are unique across engines.
+        end_with_stack: Whether they end with the stack in any case.
     """
 
     running: Callable[[AwsService, str, Sequence[str]], Iterable[Workload]]
     stop: Mapping[str, Callable[[AwsService, str], None]]
+    end_with_stack: bool = False
 
 
 def _no_notes(_plan: Plan) -> Iterable[str]:
@@ -90,7 +92,7 @@ class Engine:
         checks: Its preflight checks by name, in the order of the findings. Names are unique across engines.
         shared_checks: Names of other engines' checks that apply to its stack too.
         listings: Resource kinds that only this engine creates, for `trn audit`.
-        workloads: Workloads that outlive its stack; None if there are none.
+        workloads: Workloads to stop before its stack is deleted; None if there are none.
         service_logs: Log groups that its service creates; None if it creates none.
         service_nodes: Nodes that its service runs; None if an Auto Scaling group runs them.
         nodes_are_ec2_instances: Whether its nodes are EC2 instances of the account.

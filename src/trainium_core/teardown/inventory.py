@@ -119,7 +119,7 @@ class _Survey:
                 engines=engines, cluster=self._scope.cluster, state_machines=self._scope.state_machines
             )
         except UnavailableError as error:
-            return self._not_known("training jobs", error)
+            return self._not_known("jobs", error)
         return [DeletedItem(what=one.kind, name=one.work_id.rpartition(":")[2], detail="is stopped") for one in work]
 
     def _nodes(self) -> Sequence[DeletedItem]:

@@ -92,8 +92,9 @@ def take_down(
     staying = tuple(_shared_stack(stack) for stack in scope.shared)
     gone = stacks.state == "done" and not staying
     if gone:
-        # CloudFormation has ended the nodes and emptied the buckets. It does not stop jobs, nor end retained nodes.
-        counting = (StopWorkloads.name, *([EmptyGroups.name] if scope.retained_groups else []))
+        # CloudFormation has ended the nodes and emptied the buckets. It stops no job elsewhere, and no retained node.
+        named = ((StopWorkloads.name, scope.has_outliving_workloads), (EmptyGroups.name, scope.retained_groups))
+        counting = [name for name, counts in named if counts]
         helps = [outcome if outcome.step in counting else _not_counted(outcome) for outcome in helps]
     after: list[Step] = [EmptyBuckets(account, scope, also_delete=True)]
     after += [DeleteLeftovers(account, scope, kind) for kind in LEFTOVER_KINDS]

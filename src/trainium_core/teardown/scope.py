@@ -84,14 +84,21 @@ class Scope:
 
     @property
     def engines_with_workloads(self) -> tuple[str, ...]:
-        """Engines with an existing or deleted stack whose jobs run, and are billed, without it."""
-        names = {stack.name for stack in (*self.existing, *self.deleted)}
+        """Engines with jobs to stop: those of an existing stack, and of a deleted one whose jobs run without it."""
+        existing, deleted = ({stack.name for stack in stacks} for stacks in (self.existing, self.deleted))
         own = stack_names(self.cluster)
         return tuple(
             key
             for key, engine in ENGINES.items()
-            if engine.workloads is not None and names & {engine.construct_id, own[key]}
+            if engine.workloads is not None
+            and (existing if engine.workloads.end_with_stack else existing | deleted) & {engine.construct_id, own[key]}
         )
+
+    @property
+    def has_outliving_workloads(self) -> bool:
+        """Whether such jobs may run, and be billed, without a stack."""
+        found = (ENGINES[key].workloads for key in self.engines_with_workloads)
+        return any(one is not None and not one.end_with_stack for one in found)
 
     @property
     def stack_of_nodes(self) -> str | None:

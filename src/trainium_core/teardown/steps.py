@@ -49,12 +49,12 @@ _IDLE_LIMIT = 60
 
 @dataclass
 class StopWorkloads:
-    """Stops executions of the state machine, which would restart jobs, then jobs and warm pools; waits for their
-    end."""
+    """Stops executions of the state machine, which would restart jobs, then jobs and warm pools, and jobs of Slurm;
+    waits for their end."""
 
     account: Workloads
     scope: Scope
-    name: str = "training jobs"
+    name: str = "jobs"
     stopped: set[Workload] = field(default_factory=set[Workload], init=False)
 
     def advance(self) -> Progress:

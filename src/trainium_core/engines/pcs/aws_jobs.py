@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trainium_core.costs.estimate import Total, estimate
-from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, NoAnswerError
+from trainium_core.engines.pcs.aws_login_node import GROUP_TAG, AwsLoginNode, NoAnswerError
 from trainium_core.engines.pcs.batch_script import batch_script
 from trainium_core.engines.pcs.costs import job_items
 from trainium_core.engines.pcs.slurm_queue import (
@@ -43,7 +43,7 @@ from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_core.stacks.deployed_stack import DeployedStack
-from trainium_runtime.aws_service import Clients
+from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.formats import moment
 from trainium_wire.job import STOPPED, Job
@@ -98,7 +98,7 @@ class SlurmJobs(BucketJobs):
     @cached_property
     def login(self) -> AwsLoginNode:
         group = self._output(PCS_LOGIN_OUTPUT, "has no login node: deploy with trn:pcs_login=true")
-        return AwsLoginNode(self.plan.region, group, clients=self.clients)
+        return AwsLoginNode(AwsService(self.plan.region, clients=self.clients), {GROUP_TAG: group})
 
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedSlurmJob":
         known = [queue.name for queue in queues(self.plan)]
@@ -125,7 +125,7 @@ class SlurmJobs(BucketJobs):
         self._asked_at = None
         job = self._ask().get(job_id)
         if job is not None and job.stage:
-            self.login.run(cancel_command(self.plan, job.number))
+            self.login.run(cancel_command(job.number))
             self.bucket_jobs.close(job_id, "trn stop", STOPPED)
 
     def hourly(self, state: JobState) -> Total:
@@ -153,7 +153,7 @@ class SlurmJobs(BucketJobs):
 
     def _ask(self) -> Mapping[str, SlurmJob]:
         if self._asked_at is None or time.monotonic() - self._asked_at > _ASK_SECONDS:
-            self._slurm_jobs = parse_jobs(self.login.run(list_command(self.plan)))
+            self._slurm_jobs = parse_jobs(self.login.run(list_command()))
             self._asked_at = time.monotonic()
         return self._slurm_jobs
 
@@ -229,7 +229,7 @@ class PreparedSlurmJob:
         jobs = self.jobs.bucket_jobs
         jobs.add(self.job, self.package.archive, self.uploads)
         try:
-            output = self.jobs.login.run(submit_command(self.jobs.plan, self.as_text, priority=self.priority))
+            output = self.jobs.login.run(submit_command(self.as_text, priority=self.priority))
         except NoAnswerError as error:
             raise StartUnknownError(str(error)) from error
         except (UnavailableError, RequestRefusedError) as error:

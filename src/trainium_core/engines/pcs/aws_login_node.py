@@ -1,16 +1,16 @@
 """Commands on the login node of an AWS PCS cluster, by Run Command of Systems Manager."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
 from trainium_runtime.aws_errors import read_errors, write_errors
-from trainium_runtime.aws_service import AwsService, Clients
+from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
 _DOCUMENT = "AWS-RunShellScript"
-_GROUP_TAG = "tag:aws:pcs:compute-node-group-id"
+GROUP_TAG = "aws:pcs:compute-node-group-id"
 _SECONDS, _POLL_SECONDS = 60, 0.5
 _UNFINISHED = ("Pending", "InProgress", "Delayed", "Cancelling")
 _NOT_YET = "InvocationDoesNotExist"
@@ -25,14 +25,13 @@ class CommandFailedError(RequestRefusedError):
     """A command ended with another exit code than 0. The message is its standard error."""
 
 
-class AwsLoginNode(AwsService):
-    """group: ID of its compute node group."""
+class AwsLoginNode:
+    """The running instance that has all of these tags."""
 
     def __init__(
-        self, region: str, group: str, *, clients: Clients | None = None, pause: Callable[[float], None] = time.sleep
+        self, account: AwsService, tags: Mapping[str, str], *, pause: Callable[[float], None] = time.sleep
     ) -> None:
-        super().__init__(region, clients=clients)
-        self._group, self._pause = group, pause
+        self._account, self._tags, self._pause = account, tags, pause
 
     def run(self, command: str) -> str:
         """The standard output of a bash command, which runs as root.
@@ -46,7 +45,7 @@ class AwsLoginNode(AwsService):
         instance = self.find()
         try:
             with write_errors("ssm:SendCommand"):
-                sent = self.client("ssm").send_command(
+                sent = self._account.client("ssm").send_command(
                     InstanceIds=[instance],
                     DocumentName=_DOCUMENT,
                     TimeoutSeconds=_SECONDS,
@@ -59,11 +58,12 @@ class AwsLoginNode(AwsService):
         return self._result(instance, sent["Command"]["CommandId"])
 
     def _result(self, instance: str, command_id: str) -> str:
+        client = self._account.client("ssm")
         for _ in range(int(2 * _SECONDS / _POLL_SECONDS)):
             self._pause(_POLL_SECONDS)
             try:
                 with read_errors("ssm:GetCommandInvocation", absent=(_NOT_YET,)):
-                    found = self.client("ssm").get_command_invocation(CommandId=command_id, InstanceId=instance)
+                    found = client.get_command_invocation(CommandId=command_id, InstanceId=instance)
                     if found["Status"] in _UNFINISHED:
                         continue
                     if found["Status"] == "Success":
@@ -79,15 +79,21 @@ class AwsLoginNode(AwsService):
 
     def find(self) -> str:
         """Its instance ID. Raises UnavailableError if it does not run."""
-        filters = [
-            {"Name": _GROUP_TAG, "Values": [self._group]},
-            {"Name": "instance-state-name", "Values": ["running"]},
-        ]
-        with read_errors("ec2:DescribeInstances"):
-            pages = self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
-            found = [each for page in pages for one in page["Reservations"] for each in one["Instances"]]
-        if not found:
+        found = self.running()
+        if found is None:
             raise UnavailableError(
                 "the login node does not run: AWS PCS starts it within minutes, unless its set-up fails"
             )
-        return found[0]["InstanceId"]
+        return found
+
+    def running(self) -> str | None:
+        """Its instance ID; None if it does not run."""
+        filters = [
+            *({"Name": f"tag:{key}", "Values": [value]} for key, value in self._tags.items()),
+            {"Name": "instance-state-name", "Values": ["running"]},
+        ]
+        with read_errors("ec2:DescribeInstances"):
+            pages = self._account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
+            found = [each for page in pages for one in page["Reservations"] for each in one["Instances"]]
+            return found[0]["InstanceId"] if found else None
+        return None

@@ -4,6 +4,7 @@ from trainium_core.audit.listings.listing import Entry, Listing, Location
 from trainium_core.audit.resource import Charge, Resource
 from trainium_core.engines.engine import Engine, ServiceNodes
 from trainium_core.engines.pcs.aws_nodes import node_group, running_nodes
+from trainium_core.engines.pcs.aws_workloads import WORKLOADS
 from trainium_core.engines.pcs.check import check_pcs
 from trainium_core.engines.pcs.costs import cost_items, cost_notes
 from trainium_core.engines.pcs.deployed_groups import RESOURCE_TYPE, fleets_in
@@ -42,6 +43,7 @@ PCS = Engine(
     checks={"pcs": check_pcs},
     shared_checks=("quota", "offering", "reservation", "placement", "lustre", "efs"),
     listings=LISTINGS,
+    workloads=WORKLOADS,
     service_nodes=ServiceNodes(
         resource_type=RESOURCE_TYPE,
         called="compute node group",

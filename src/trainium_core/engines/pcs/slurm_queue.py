@@ -2,21 +2,21 @@
 
 import base64
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from trainium_core.plan import Plan
 from trainium_wire.formats import one_line
 from trainium_wire.job import FAILED, STOPPED, TIME_LIMIT
 
 JOB_USER = "trn-job"
 """The user on every node that runs the jobs of `trn run`."""
 
+COMPLETING = "COMPLETING"
 PENDING, STARTING = "PENDING", "CONFIGURING"
 _RESULTS = {"CANCELLED": STOPPED, "TIMEOUT": TIME_LIMIT, "DEADLINE": TIME_LIMIT}
 _QUEUED = (PENDING, "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 """The last two wait until `scontrol release`."""
-_ALIVE = (*_QUEUED, STARTING, "RUNNING", "COMPLETING", "SUSPENDED", "RESIZING", "SIGNALING", "STAGE_OUT")
+_ALIVE = (*_QUEUED, STARTING, "RUNNING", COMPLETING, "SUSPENDED", "RESIZING", "SIGNALING", "STAGE_OUT")
 _FORMAT = "%j|%i|%T|%r"
 _UNANSWERED = ("Socket timed out", "Zero Bytes were transmitted", "Message receive failure")
 """Messages of Slurm (slurm_errno.c) after which slurmctld may have received a request; not a refused connection."""
@@ -36,9 +36,17 @@ class SlurmJob:
         return self.state not in _ALIVE
 
     @property
+    def is_waiting(self) -> bool:
+        return self.state in _QUEUED
+
+    @property
+    def runs(self) -> bool:
+        return self.state in ("RUNNING", COMPLETING)
+
+    @property
     def stage(self) -> str:
         """What the job waits for; empty if it runs."""
-        return "queued" if self.state in _QUEUED else "waiting for the nodes" if self.state == STARTING else ""
+        return "queued" if self.is_waiting else "waiting for the nodes" if self.state == STARTING else ""
 
     @property
     def detail(self) -> str:
@@ -53,24 +61,30 @@ def end_of(job: SlurmJob | None) -> tuple[str, str]:
     return result, f"Slurm job {job.number} ended with {job.state} before its nodes reported how"
 
 
-def list_command(plan: Plan) -> str:
+def list_command() -> str:
     """Prints the jobs of `trn run`, including those that ended recently."""
-    return _with_slurm(plan, f"squeue --user={JOB_USER} --states=all --noheader --format={shlex.quote(_FORMAT)}")
+    return _with_slurm(f"squeue --user={JOB_USER} --states=all --noheader --format={shlex.quote(_FORMAT)}")
 
 
 def parse_jobs(text: str) -> Mapping[str, SlurmJob]:
     """The output of `list_command`, by name. Of jobs with one name, that with the highest number."""
     found: dict[str, SlurmJob] = {}
-    for line in text.splitlines():
-        parts = line.strip().split("|")
-        if len(parts) == 4 and parts[1].isdecimal():
-            job = SlurmJob(number=parts[1], state=parts[2], reason=parts[3])
-            if parts[0] not in found or int(found[parts[0]].number) < int(job.number):
-                found[parts[0]] = job
+    for name, job in read_jobs(text):
+        if name not in found or int(found[name].number) < int(job.number):
+            found[name] = job
     return found
 
 
-def submit_command(plan: Plan, script: str, *, priority: int) -> str:
+def read_jobs(text: str) -> Iterator[tuple[str, SlurmJob]]:
+    """The names and jobs that squeue prints. The name may contain anything."""
+    for line in text.splitlines():
+        name, *parts = line.strip().rsplit("|", 3)
+        if len(parts) == 3 and parts[0].isdecimal():
+            number, state, reason = parts
+            yield name, SlurmJob(number=number, state=state, reason=reason)
+
+
+def submit_command(script: str, *, priority: int) -> str:
     """Submits a batch script as the user of jobs, and prints Slurm's ID. Only root can give a priority.
 
     A job whose priority Slurm refuses stays in the queue: the command succeeds and also prints the refusal.
@@ -84,7 +98,7 @@ def submit_command(plan: Plan, script: str, *, priority: int) -> str:
     ]
     if priority:
         lines.append(f'refusal=$({_priority_command("$number", priority)} 2>&1) || echo "$refusal"')
-    return _with_slurm(plan, "\n".join(lines))
+    return _with_slurm("\n".join(lines))
 
 
 def _priority_command(number: str, priority: int) -> str:
@@ -105,10 +119,25 @@ def may_have_submitted(error: str) -> bool:
     return any(text in error for text in _UNANSWERED)
 
 
-def cancel_command(plan: Plan, number: str) -> str:
-    return _with_slurm(plan, f"scancel {shlex.quote(number)}")
+def cancel_command(number: str) -> str:
+    return _with_slurm(f"scancel {shlex.quote(number)}")
 
 
-def _with_slurm(plan: Plan, command: str) -> str:
-    """AWS PCS installs each version of Slurm in a separate folder."""
-    return f'cd / || exit\nexport PATH="/opt/aws/pcs/scheduler/slurm-{plan.pcs.slurm_version}/bin:$PATH"\n{command}\n'
+def list_all_command() -> str:
+    """Prints the jobs of all users that have not ended, also elements of arrays by their number."""
+    return _with_slurm(f"squeue --noheader --format={shlex.quote(_FORMAT.replace('%i', '%A'))}")
+
+
+def cancel_waiting_command(number: str) -> str:
+    """Without elements of an array that run."""
+    return _with_slurm(f"scancel --state=PENDING {shlex.quote(number)}")
+
+
+def end_command(number: str) -> str:
+    """Ends a job in two minutes, after the signal that its --signal asks for, and keeps it from being requeued."""
+    return _with_slurm(f"scontrol update JobId={shlex.quote(number)} Requeue=0 EndTime=now+2minutes")
+
+
+def _with_slurm(command: str) -> str:
+    """The profile of the login node finds Slurm: AWS PCS installs each version in a separate folder."""
+    return f"cd / || exit\n. /etc/profile.d/trn-slurm.sh\n{command}\n"

@@ -1,0 +1,64 @@
+"""Finds and ends the jobs of a cluster of Slurm, before its stack is deleted."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from trainium_core.engines.engine import Workloads
+from trainium_core.engines.pcs.aws_login_node import AwsLoginNode, CommandFailedError
+from trainium_core.engines.pcs.slurm_queue import (
+    COMPLETING,
+    cancel_command,
+    cancel_waiting_command,
+    end_command,
+    list_all_command,
+    read_jobs,
+)
+from trainium_core.teardown.account import Workload
+from trainium_runtime.aws_service import AwsService
+from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_runtime.naming import CLUSTER_TAG
+
+_RUNNING, _STARTING, _WAITING = "Slurm job", "starting Slurm job", "waiting Slurm job"
+_OVER = ("Invalid job id", "already completing or completed", "already finished")
+"""Messages of Slurm (slurm_errno.c) if the job ended before it was stopped."""
+
+
+def _login(account: AwsService, cluster: str) -> AwsLoginNode:
+    return AwsLoginNode(account, {CLUSTER_TAG: cluster, "Name": f"{cluster}-login"})
+
+
+def _running(account: AwsService, cluster: str, _state_machines: Sequence[str]) -> Iterator[Workload]:
+    """The jobs of all users. None without a login node: the jobs end with their nodes."""
+    login = _login(account, cluster)
+    if login.running() is None:
+        return
+    try:
+        output = login.run(list_all_command())
+    except RequestRefusedError as error:
+        raise UnavailableError(f"squeue on the login node: {error}") from error
+    for name, job in read_jobs(output):
+        if not job.has_ended:
+            kind = _RUNNING if job.runs else _WAITING if job.is_waiting else _STARTING
+            work_id = f"{cluster}:{job.number} {name}"
+            yield Workload(kind=kind, work_id=work_id, stopping=job.state == COMPLETING)
+
+
+def _run(command_of: Callable[[str], str], account: AwsService, work_id: str) -> None:
+    """Run a command about a job on the login node."""
+    cluster, _, job = work_id.partition(":")
+    try:
+        _login(account, cluster).run(command_of(job.partition(" ")[0]))
+    except CommandFailedError as error:
+        if not any(text in str(error) for text in _OVER):
+            raise
+
+
+WORKLOADS = Workloads(
+    running=_running,
+    stop={
+        _RUNNING: partial(_run, end_command),
+        _STARTING: partial(_run, cancel_command),
+        _WAITING: partial(_run, cancel_waiting_command),
+    },
+    end_with_stack=True,
+)
