@@ -32,12 +32,15 @@ from trainium_core.evidence.record import (
     Tool,
     record_text,
 )
+from trainium_core.evidence.software import software_of
 from trainium_core.jobs.engine import check_keys
 from trainium_core.jobs.request import JobRequest
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import ON_DEMAND, PricedItem
 from trainium_core.prices.quotes import quotes
+from trainium_runtime.errors import UnavailableError
+from trainium_wire.node_record import StoredRecord
 
 _NO_PRICE_OF_LAB = "the lab's machines have no price"
 
@@ -182,7 +185,7 @@ def _record(side: Side, spec: BenchFile) -> Record:
         side.runs,
         of_side=of_side,
         hardware=hardware,
-        software=_software(state.job.stack, side.side.job.parent),
+        software=_software(side),
         prices=prices,
         command=state.job.command,
         made=f"{made:%Y-%m-%dT%H:%M:%SZ}",
@@ -211,14 +214,19 @@ def _prices(side: Side, of_side: str, now: datetime) -> SidePrices:
     )
 
 
-def _software(stack: str | None, folder: Path) -> Software:
-    """The software of the plan. Outside of git, the commit and whether files differ from it are None."""
+def _software(side: Side) -> Software:
+    """Outside of git, the commit and whether files differ from it are None."""
+    folder = side.side.job.parent
     try:
         commit = _git_output(folder, "rev-parse", "HEAD")
         is_dirty = bool(_git_output(folder, "status", "--porcelain", "--", "."))
     except (OSError, subprocess.SubprocessError):
-        return Software(stack=stack)
-    return Software(stack=stack, git_commit=commit, git_dirty=is_dirty)
+        commit, is_dirty = None, None
+    try:
+        records = side.engine.node_records()
+    except UnavailableError:
+        records = dict[str, StoredRecord]()
+    return software_of(side.states[-1], records, git_commit=commit, git_dirty=is_dirty)
 
 
 def _git_output(folder: Path, *arguments: str) -> str:

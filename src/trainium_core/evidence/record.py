@@ -97,10 +97,21 @@ class Hardware:
 
 @dataclass(frozen=True, kw_only=True)
 class Software:
+    """None: unknown. Versions that differ between nodes are joined by "and".
+
+    Attributes:
+        torch: Version in the name of the nodes' environment.
+        environment: Environment in which the nodes were verified.
+        compiler: neuronx-cc, whose graphs the job used.
+    """
+
     stack: str | None = None
     sdk: str | None = None
     torch: str | None = None
+    environment: str | None = None
+    compiler: str | None = None
     driver: str | None = None
+    runtime: str | None = None
     image_id: str | None = None
     lock_sha256: str | None = None
     git_commit: str | None = None

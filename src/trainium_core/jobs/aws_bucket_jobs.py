@@ -11,6 +11,7 @@ from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import files_below
 from trainium_wire.job import Job
+from trainium_wire.node_record import StoredRecord
 
 PROFILE_NOTE = (
     "slows the profiled ranks, and takes memory and disk space: a device profile about 5 GB of a trn2's device memory. "
@@ -54,6 +55,9 @@ class BucketJobs(ABC):
 
     def download(self, job_id: str, name: str, path: str) -> None:
         self.bucket_jobs.download(job_id, name, path)
+
+    def node_records(self) -> Mapping[str, StoredRecord]:
+        return self.bucket_jobs.node_records()
 
 
 def resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.request import JobRequest
 from trainium_core.jobs.source_package import SourcePackage
 from trainium_runtime.errors import RequestRefusedError
+from trainium_wire.node_record import StoredRecord
 
 
 class NotStartedError(RequestRefusedError):
@@ -111,6 +112,10 @@ class JobEngine(FollowedJobs, Protocol):
         ...
 
     def download(self, job_id: str, name: str, path: str) -> None: ...
+
+    def node_records(self) -> Mapping[str, StoredRecord]:
+        """The verification of nodes, by instance ID. Empty if the engine verifies none."""
+        ...
 
     def hourly(self, state: JobState) -> Total:
         """The hourly cost of a job's machines."""

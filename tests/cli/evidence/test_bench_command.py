@@ -11,12 +11,13 @@ import pytest
 
 from tests.cli.jobs.cluster_with_jobs import TWO, Cluster
 from tests.cli.running import run
-from tests.core.job_bucket import NOON, REGION
+from tests.core.job_bucket import BUCKET, NODES, NOON, REGION
 from trainium_cli.evidence import bench_runs
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation
 from trainium_core.evidence.record import Record, read_record
 from trainium_wire.job import Job
+from trainium_wire.node_record import Check, NodeRecord
 
 FILE = """
 name = "lm"
@@ -81,7 +82,10 @@ def distinct_job_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_runs, "datetime", Clock)
 
 
-def test_three_jobs_with_their_seeds_give_a_record(jobs: list[Job]) -> None:
+def test_three_jobs_with_their_seeds_give_a_record(cluster: Cluster, jobs: list[Job]) -> None:
+    driver = Check(name="driver", expected="", found="driver 2.24.7, runtime 2.28.19", ok=True)
+    node = NodeRecord(NODES[0], "proven", "2026-11-24T12:00:00Z", checks=(driver,))
+    cluster.writes.s3.put_object(Bucket=BUCKET, Key=f"nodes/{NODES[0]}.json", Body=node.to_json())
     ended = run("bench", *TWO, "bench.toml")
     assert ended.exit_code == ExitCode.OK, ended.output
     assert [job.command.rpartition(" ")[2] for job in jobs] == ["11", "12", "13"]
@@ -91,7 +95,7 @@ def test_three_jobs_with_their_seeds_give_a_record(jobs: list[Job]) -> None:
     assert found.runs[0].phases["compile_cold"] == 20
     assert (found.hardware.nodes, found.hardware.used, found.gates[0].state) == (2, 32, "met")
     assert "tokens_per_second" in ended.stdout
-    assert found.side == "trainium"
+    assert (found.side, found.software.driver) == ("trainium", "2.24.7")
 
 
 def does_not_reach_aws(_invocation: Invocation, _region: str) -> bool:

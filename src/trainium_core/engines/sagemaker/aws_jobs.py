@@ -42,6 +42,7 @@ from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_runtime.aws_errors import DENIED, error_code, read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
+from trainium_wire.node_record import StoredRecord
 
 _LARGEST_PAGE = 100  # of ListTrainingJobs
 _PAGES_AT_ONCE = 20  # of one log stream: a job with much output must not delay the check of its status
@@ -173,6 +174,9 @@ class SageMakerJobs(AwsService):
                 for page in pages.paginate(Bucket=place.netloc, Prefix=prefix):
                     for entry in page.get("Contents", []):
                         yield place.netloc, entry["Key"], f"{name}/{entry['Key'].removeprefix(prefix)}", entry["Size"]
+
+    def node_records(self) -> Mapping[str, StoredRecord]:
+        return {}
 
     def hourly(self, state: JobState) -> Total:
         described = self._described(state.job.id) or {}

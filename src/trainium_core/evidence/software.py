@@ -1,0 +1,46 @@
+"""The software of a side, from what the records of its nodes and of its last job have."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from trainium_core.catalog.neuron_software import frameworks
+from trainium_core.evidence.record import Software
+from trainium_core.jobs.progress import JobState
+from trainium_wire.cache_place import RELEASE_PREFIX
+from trainium_wire.node_record import StoredRecord
+
+_DRIVER, _RUNTIME = re.compile(r"driver ([0-9][\w.-]*)"), re.compile(r"runtime ([0-9][\w.-]*)")
+_ENVIRONMENT = re.compile(r"aws_neuronx_venv_(?P<name>[a-z_]+?)_(?P<version>[0-9]+(?:_[0-9]+)+)")
+
+
+def software_of(
+    state: JobState, records: Mapping[str, StoredRecord], *, git_commit: str | None, git_dirty: bool | None
+) -> Software:
+    """The software of a job's last attempt.
+
+    The version of PyTorch is that of the verified environment, if the job uses the environment of this stack.
+    """
+    attempt = state.attempts[-1] if state.attempts else None
+    used = [records[one].record for one in (attempt.instance_ids if attempt else ()) if one in records]
+    found = {name: [check.found for one in used for check in one.checks if check.name == name] for name in _CHECKS}
+    environments = [match for text in found["framework"] if (match := _ENVIRONMENT.fullmatch(text))]
+    stacks = {one.environment: one.stack for one in frameworks().values() if not one.gpus}
+    same_stack = [one for one in environments if state.job.stack in (None, stacks.get(one["name"]))]
+    releases = [use.place.partition("/")[0] for node in (attempt.nodes if attempt else ()) for use in node.caches]
+    return Software(
+        stack=state.job.stack,
+        torch=_joined(one["version"].replace("_", ".") for one in same_stack if stacks.get(one["name"]) != "jax"),
+        environment=_joined(one[0] for one in environments),
+        compiler=_joined(one.removeprefix(RELEASE_PREFIX) for one in releases if one.startswith(RELEASE_PREFIX)),
+        driver=_joined(match[1] for text in found["driver"] if (match := _DRIVER.match(text))),
+        runtime=_joined(match[1] for text in found["driver"] if (match := _RUNTIME.search(text))),
+        git_commit=git_commit,
+        git_dirty=git_dirty,
+    )
+
+
+_CHECKS = ("driver", "framework")
+
+
+def _joined(values: Iterable[str]) -> str | None:
+    return " and ".join(dict.fromkeys(values)) or None
