@@ -97,13 +97,7 @@ class Hardware:
 
 @dataclass(frozen=True, kw_only=True)
 class Software:
-    """None: unknown. Versions that differ between nodes are joined by "and".
-
-    Attributes:
-        torch: Version in the name of the nodes' environment.
-        environment: Environment in which the nodes were verified.
-        compiler: neuronx-cc, whose graphs the job used.
-    """
+    """None: unknown. environment: that in which the nodes were verified; its name has the version of PyTorch."""
 
     stack: str | None = None
     sdk: str | None = None

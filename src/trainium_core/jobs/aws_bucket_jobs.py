@@ -10,7 +10,10 @@ from trainium_core.jobs.follow import JobLog
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import files_below
+from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.node_store import NodeStore
 from trainium_wire.job import Job
+from trainium_wire.keys import RECORDS_PREFIX
 from trainium_wire.node_record import StoredRecord
 
 PROFILE_NOTE = (
@@ -57,7 +60,9 @@ class BucketJobs(ABC):
         self.bucket_jobs.download(job_id, name, path)
 
     def node_records(self) -> Mapping[str, StoredRecord]:
-        return self.bucket_jobs.node_records()
+        jobs = self.bucket_jobs
+        with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {jobs.bucket}"):
+            return NodeStore(jobs.client("s3"), jobs.bucket, RECORDS_PREFIX).records()
 
 
 def resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:

@@ -18,7 +18,6 @@ from trainium_core.jobs.source_files import files_below
 from trainium_runtime.aws_errors import read_errors, write_errors
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
-from trainium_runtime.node_store import NodeStore
 from trainium_wire.formats import json_value, moment
 from trainium_wire.job import (
     FAILED,
@@ -34,8 +33,7 @@ from trainium_wire.job import (
 )
 from trainium_wire.job_keys import INPUTS, job_keys
 from trainium_wire.job_progress import Attempt, NodeProgress, attempt_of, node_progress
-from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX, RECORDS_PREFIX
-from trainium_wire.node_record import StoredRecord
+from trainium_wire.keys import CURRENT_JOB_KEY, JOBS_PREFIX
 
 _ABSENT = ("NoSuchKey", "404", "NotFound")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
@@ -279,11 +277,6 @@ class AwsJobs(AwsService):
         key = self._saved.get((job_id, name), usual)
         with read_errors(self._permission("s3:GetObject")):
             self._transfers.download_file(self.client("s3"), self.bucket, key, path)
-
-    def node_records(self) -> Mapping[str, StoredRecord]:
-        """The records of nodes, by instance ID."""
-        with read_errors(self._permission("s3:ListBucket")), read_errors(self._permission("s3:GetObject")):
-            return NodeStore(self.client("s3"), self.bucket, RECORDS_PREFIX).records()
 
     def _upload(self, key: str, path: Path) -> None:
         files = {key: path}
