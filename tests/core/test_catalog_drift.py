@@ -79,7 +79,6 @@ def stated_by_the_api(name: str) -> Mapping[str, Any]:
         "vcpus": entry["VCpuInfo"]["DefaultVCpus"],
         "memory_gib": entry["MemoryInfo"]["SizeInMiB"] / MIB_PER_GIB,
         "network_cards": network["MaximumNetworkCards"],
-        "network_interfaces_per_card": max(card["MaximumNetworkInterfaces"] for card in cards),
         "efa_interfaces": network.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0),
         "network_gbps": gbps(network["NetworkPerformance"]),
         "network_gbps of the cards": sum(card["PeakBandwidthInGbps"] for card in cards),

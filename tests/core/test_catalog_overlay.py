@@ -27,7 +27,6 @@ neuron_cores_per_device = { value = 12, source = "announcement" }
 logical_neuroncore_configs = { value = [1, 3], source = "announcement" }
 device_memory_gib = { value = 288, source = "announcement" }
 network_cards = { value = 4, source = "announcement" }
-network_interfaces_per_card = { value = 2, source = "announcement" }
 efa_interfaces = { value = 4, source = "announcement" }
 network_gbps = { value = 6400.5, source = "announcement" }
 nvme_disks = { value = 0, source = "announcement" }

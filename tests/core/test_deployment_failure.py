@@ -14,7 +14,6 @@ GATE = (
 def event(status: str, reason: str = "", *, of_stack: bool = False, logical_id: str = "Gate") -> StackEvent:
     kind = "AWS::CloudFormation::Stack" if of_stack else "Custom::TrnFleetGate"
     return StackEvent(
-        event_id=f"{logical_id}-{status}",
         kind=kind,
         logical_id=logical_id,
         status=status,

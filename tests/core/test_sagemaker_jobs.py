@@ -22,7 +22,6 @@ from trainium_core.engines.sagemaker.jobs.request import channel_digest
 from trainium_core.engines.sagemaker.jobs.states import (
     BROKEN_OFF,
     PHASES,
-    QUEUED,
     RESULTS,
     TIME_LIMIT_STAGES,
     job_state,
@@ -186,7 +185,7 @@ def test_result_is_one_of_the_common_results(stages: tuple[str, ...], status: st
 
 def test_stages_are_those_of_the_api() -> None:
     shapes = client("sagemaker").meta.service_model
-    assert {*PHASES, *QUEUED, *BROKEN_OFF, *TIME_LIMIT_STAGES} <= set(shapes.shape_for("SecondaryStatus").enum)
+    assert {*PHASES, *BROKEN_OFF, *TIME_LIMIT_STAGES} <= set(shapes.shape_for("SecondaryStatus").enum)
     running = {"InProgress", "Updating", "Deleting", "Stopping"}
     assert {*RESULTS} == {*shapes.shape_for("TrainingJobStatus").enum} - running
 

@@ -19,7 +19,7 @@ _READ_PREFIXES = ("Describe", "Get", "List", "Head")
 
 @dataclass
 class KillingProxy:
-    """Forwards requests. `victim` gets SIGKILL at change number `fatal`, before or after the change is made.
+    """Forwards requests. `victim` gets SIGKILL after change number `fatal` is made.
 
     `changes`: every request so far that changes something, by its operation. `fatal` is 0: nothing is killed. `denied`:
     operations that are answered with IAM's access denied error.
@@ -29,7 +29,6 @@ class KillingProxy:
     url: str = ""
     victim: int = 0
     fatal: int = 0
-    carried_out: bool = True
     denied: frozenset[str] = frozenset()
     changes: list[str] = field(default_factory=list[str])
     lock: Lock = field(default_factory=Lock)
@@ -45,8 +44,8 @@ class KillingProxy:
         """Set the process to kill."""
         self.victim = pid
 
-    def arm(self, *, fatal: int, carried_out: bool = True, denied: frozenset[str] = frozenset()) -> None:
-        self.fatal, self.carried_out, self.denied, self.changes = fatal, carried_out, denied, []
+    def arm(self, *, fatal: int, denied: frozenset[str] = frozenset()) -> None:
+        self.fatal, self.denied, self.changes = fatal, denied, []
 
 
 @contextmanager
@@ -94,18 +93,12 @@ def _handler(proxy: KillingProxy) -> type[BaseHTTPRequestHandler]:
                 self._answer(403 if target is None else 400, {}, _denial(target))
                 return
             fatal = proxy.is_fatal(called)
-            if fatal and not proxy.carried_out:
-                self._kill()
-                return
             status, headers, content = self._forward(body)
             if fatal:
-                self._kill()
+                os.kill(proxy.victim, signal.SIGKILL)
+                self.close_connection = True
             else:
                 self._answer(status, headers, content)
-
-        def _kill(self) -> None:
-            os.kill(proxy.victim, signal.SIGKILL)
-            self.close_connection = True
 
         def _answer(self, status: int, headers: dict[str, str], content: bytes) -> None:
             self.send_response(status)

@@ -26,7 +26,7 @@ def test_unsupported_action_is_refused_without_server_error(
     embedded_aws: EmbeddedAws, service: str, action: str
 ) -> None:
     refused: pytest.ExceptionInfo[ClientError]
-    with pytest.raises(ClientError, match="The embedded AWS does not know List") as refused:
+    with pytest.raises(ClientError, match="The embedded AWS does not support List") as refused:
         getattr(embedded_aws.client(service), action)()
     metadata = refused.value.response["ResponseMetadata"]
     assert (metadata["HTTPStatusCode"], metadata["RetryAttempts"]) == (501, 0)

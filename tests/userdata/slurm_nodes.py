@@ -171,17 +171,19 @@ class SlurmNodes:
     def close(self) -> None:
         """End all processes of the job, as Slurm does by their cgroup: each job has its own session."""
         if self.process:
-            for process in self._processes():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
+            while left := list(self._processes()):
+                for process in left:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
             self.process.wait(TIMEOUT_SECONDS)
 
     def _processes(self) -> Iterator[int]:
-        ours = f"\0NODES={self.folder}\0".encode()
-        for file in Path("/proc").glob("[0-9]*/environ"):
+        """Those that name our folder. A command of the job has a new environment, without NODES."""
+        ours = f"{self.folder}/".encode()
+        for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if ours in b"\0" + file.read_bytes():
-                    yield int(file.parent.name)
+                if any(ours in (process / name).read_bytes() for name in ("environ", "cmdline")):
+                    yield int(process.name)
 
     def _environment(self) -> dict[str, str]:
         return {

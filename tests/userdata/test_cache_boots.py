@@ -33,7 +33,7 @@ def test_entry_truncated_at_power_loss_is_read_again(
     second.boot = next_boot
     second.begin()
     name = fake_compiler.name_of("xla", "a")
-    assert second.cache.report.removed == [f"{name}: torn by a loss of power?"]
+    assert second.cache.report.removed == [f"{name}: damaged by a power failure?"]
     assert second.cache.report.fetched == 1
     for module in ("a", "b"):
         assert second.result(module) == fake_compiler.result_of(module)

@@ -214,7 +214,7 @@ def test_entries_without_disk_space_stay_in_s3(new_node: NewNode, monkeypatch: p
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(total=1000 * size, free=50 * size + 5 * size + 1))
     node.begin()
     assert len(modules_of(node)) == 5
-    assert node.cache.report.warnings == ["7 entries have no room on the disk"]
+    assert node.cache.report.warnings == ["7 entries do not fit on the disk"]
 
 
 class Disk(NamedTuple):

@@ -183,7 +183,7 @@ def test_wrong_sums_of_any_process_are_wrong_numbers(node: VerifiedNode):
     ("body", "detail"),
     [
         ("echo 'nccl init failed' >&2; exit 1", "/torchrun fails with exit code 1: nccl init failed (0 of 32 cores"),
-        (f"echo '{all_reduce.MARK}\"\"'", "torchrun ends well (1 of 32 cores came to a sum)"),
+        (f"echo '{all_reduce.MARK}\"\"'", "torchrun exits with 0 (1 of 32 cores computed a sum)"),
     ],
 )
 def test_step_without_all_sums_has_no_result(node: VerifiedNode, body: str, detail: str):

@@ -287,7 +287,7 @@ def test_refused_secret_is_named_and_nothing_runs(nodes: JobNodes) -> None:
     nodes.start("print('computes')", secrets={"TOKEN": TOKEN})
     nodes.wait()
     assert nodes.end["reason"] == (
-        f"node 0 (i-0): the secret TOKEN: AWS gives no value of {TOKEN}: AccessDeniedException no policy allows it"
+        f"node 0 (i-0): the secret TOKEN: AWS returns no value for {TOKEN}: AccessDeniedException no policy allows it"
     )
     assert "computes" not in nodes.log()
 
@@ -309,7 +309,7 @@ def test_inputs_are_fetched_before_the_setup(nodes: JobNodes) -> None:
     ("url", "reason"),
     [
         ("s3://data/none/", "the input tokens: there is nothing below s3://data/none/"),
-        ("s3://data/none", "the input tokens: there is no s3://data/none; a folder's URL ends with /"),
+        ("s3://data/none", "the input tokens: s3://data/none does not exist; a folder's URL ends with /"),
     ],
     ids=["folder", "file"],
 )

@@ -157,7 +157,7 @@ def test_inputs_stay_in_their_folder(tmp_path: Path, key: str) -> None:
 def test_input_part_deleted_meanwhile_is_missing(tmp_path: Path) -> None:
     store: Any = MemoryStore()
     store.keys = lambda: ["words"]
-    with pytest.raises(InputError, match=r"s3://data/tokens/words was deleted meanwhile$"):
+    with pytest.raises(InputError, match=r"s3://data/tokens/words was deleted in the meantime$"):
         inputs.download({"tokens": "s3://data/tokens/"}, store, tmp_path / "inputs")
 
 

@@ -49,7 +49,7 @@ BREAKAGES: list[tuple[str, Breakage, str]] = [
     ("gpu-settings", lambda node: node.gpus(**{"mig.mode.current": {5: "Enabled"}}), "MIG is on on GPU 5"),
     ("dcgm", lambda node: node.dcgm([("pcie", "Fail", "replay rate")], exit_code=226), "pcie fails: replay rate"),
     ("collectives", lambda node: node.nccl_tests(wrong=3, exit_code=1), "all-reduce over 8 GPUs: 3 wrong numbers"),
-    ("framework", lambda node: (node.root / "opt/pytorch/bin/python").unlink(), "no environment /opt/pytorch is there"),
+    ("framework", lambda node: (node.root / "opt/pytorch/bin/python").unlink(), "no environment /opt/pytorch exists"),
 ]
 
 

@@ -62,20 +62,20 @@ BREAKAGES: list[tuple[str, Breakage, str]] = [
         lambda node: node.program("fi_info", f"echo '{PROGRAMS['fi_info_without_efa']['stderr']}' >&2; exit 61"),
         "libfabric does not find the EFA provider: fi_info fails with exit code 61: fi_getinfo: -61",
     ),
-    ("memlock", lambda node: node.limits("8192", "65536"), "memlock is 8192 for who logs in, not unlimited"),
+    ("memlock", lambda node: node.limits("8192", "65536"), "memlock is 8192 for login users, not unlimited"),
     (
         "memlock",
         lambda node: node.limits("unlimited", "65536", of_services=("8388608", "524288")),
         "memlock is 8192 for services, not unlimited",
     ),
-    ("nofile", lambda node: node.limits("unlimited", "1024"), "nofile is 1024 for who logs in, not 65536"),
+    ("nofile", lambda node: node.limits("unlimited", "1024"), "nofile is 1024 for login users, not 65536"),
     (
         "reserved-ports",
         lambda node: node.write("proc/sys/net/ipv4/ip_local_reserved_ports", "2703,40000-40999\n"),
         "port 41000, 48620 is not reserved",
     ),
     ("nvme", remove_disk, "3 of 4 local NVMe disks"),
-    ("framework", remove_framework, "no environment /opt/aws_neuronx_venv_pytorch_* is there"),
+    ("framework", remove_framework, "no environment /opt/aws_neuronx_venv_pytorch_* exists"),
     (
         "self-test",
         lambda node: node.framework("pytorch", "2_9", modules=torch_modules(fault="zeros", core=5), core=5),
@@ -158,7 +158,7 @@ def test_all_problems_are_reported_together(node: VerifiedNode):
     node.limits("unlimited", "1024")
     outcome = node.run("verify")
     assert outcome.record
-    assert outcome.record.reason == "7 of 8 EFA devices; nofile is 1024 for who logs in, not 65536"
+    assert outcome.record.reason == "7 of 8 EFA devices; nofile is 1024 for login users, not 65536"
 
 
 def test_missing_device_reloads_the_driver_before_the_report(node: VerifiedNode):

@@ -29,7 +29,7 @@ WARNINGS: list[tuple[str, Breakage, str]] = [
     (
         "collectives",
         lambda node: node.collectives(then="echo No mismatch on rank 3"),
-        "nccom-test ends well and says: No mismatch on rank 3",
+        "nccom-test exits with 0 and prints:  No mismatch on rank 3",
     ),
     ("driver", lambda node: node.neuron(driver="2.26.5.0", runtime="2.33.2.0"), "are incompatible: runtime 2.32"),
     ("efa-domains", lambda node: node.efa(8, opened=7), "libfabric opens 7 of 8 EFA devices"),
@@ -87,4 +87,4 @@ def test_node_without_the_rest_of_its_ultraserver_is_a_warning(tmp_path: Path, a
     outcome = node.run("verify")
     assert outcome.record
     assert outcome.record.state == "proven"
-    assert outcome.record.warnings == f"the node finds no other of its UltraServer over NeuronLink: {found}"
+    assert outcome.record.warnings == f"the node finds no other node of its UltraServer over NeuronLink: {found}"

@@ -264,10 +264,10 @@ def test_epilog_drains_a_node_that_the_watch_found_failed(after_job: NodeAfterJo
     ("at", "is_drained"), [("", True), ("2020-01-01T00:00:00Z", True), ("2100-01-01T00:00:00Z", False)]
 )
 def test_epilog_drains_a_node_that_ends_soon(after_job: NodeAfterJob, at: str, is_drained: bool) -> None:
-    notice = {"kind": "spot", "reason": "EC2 takes this spot instance back: terminate", "at": at}
+    notice = {"kind": "spot", "reason": "EC2 reclaims this Spot Instance: terminate", "at": at}
     after_job.write("run/trn/notice.json", json.dumps(notice))
     assert after_job.epilog() == 0
-    drained = ["Reason=trn: EC2 takes this spot instance back: terminate"] if is_drained else []
+    drained = ["Reason=trn: EC2 reclaims this Spot Instance: terminate"] if is_drained else []
     assert after_job.drained[3:] == drained
 
 

@@ -137,7 +137,7 @@ def test_rebooted_node_leaves_the_job(node: JobNode):
     end = node.object("attempts/1/end.json")
     assert (end["result"], end["reason"]) == (
         "node-lost",
-        f"node 1 ({INSTANCE_ID}) is out of the job: it was restarted",
+        f"node 1 ({INSTANCE_ID}) has left the job: it was restarted",
     )
     assert len(node.starts) == 1
 
@@ -149,7 +149,7 @@ def test_processes_that_vanish_without_a_report_lose_the_node(node: JobNode):
     node.settle()
     node.unit("inactive")
     node.settle()
-    assert node.object("attempts/1/end.json")["reason"].endswith("out of the job: the job's processes were ended")
+    assert node.object("attempts/1/end.json")["reason"].endswith("has left the job: the job's processes were ended")
 
 
 def test_node_that_left_the_membership_is_lost(node: JobNode):

@@ -85,5 +85,5 @@ def test_wall_message_reaches_logged_in_users(tmp_path: Path, monkeypatch: pytes
     wall.write_text(f'#!/bin/sh\necho "$1" >{tmp_path}/wall-output\n')
     wall.chmod(0o755)
     monkeypatch.setenv("PATH", str(wall.parent), prepend=":")
-    job_signals.notify("EC2 takes this spot instance back")
-    assert files.read("wall-output") == "trn-node: EC2 takes this spot instance back\n"
+    job_signals.notify("EC2 reclaims this Spot Instance")
+    assert files.read("wall-output") == "trn-node: EC2 reclaims this Spot Instance\n"

@@ -18,7 +18,7 @@ from trainium_userdata.node.trn_node import files, job_signals, notices
 from trainium_userdata.node.trn_node.watch import DRAIN_SECONDS, SIGNAL_SECONDS
 
 SPOT = '{"action": "terminate", "time": "2026-11-21T12:02:00Z"}'
-SPOT_REASON = "EC2 takes this spot instance back: terminate"
+SPOT_REASON = "EC2 reclaims this Spot Instance: terminate"
 ADDRESS = "10.42.0.11"
 
 
@@ -106,7 +106,7 @@ def test_rebalance_recommendation_is_only_noted(
     node.announce(notices.REBALANCE, '{"noticeTime": "2026-11-21T12:00:00Z"}')
     node.pass_time(120)
     assert (node.record.state, node.notice, signals) == ("proven", None, [])
-    assert "EC2 may soon take this spot instance back" in capsys.readouterr().out
+    assert "EC2 may soon reclaim this Spot Instance" in capsys.readouterr().out
 
 
 def test_end_of_capacity_block_comes_with_the_membership(node: WatchNode, signals: list[str]):

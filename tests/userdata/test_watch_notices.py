@@ -21,7 +21,7 @@ RETIREMENT = {
 
 def test_spot_interruption_has_action_and_time():
     [notice] = notices.parse(notices.SPOT, '{"action": "terminate", "time": "2026-11-21T12:02:00Z"}')
-    assert (notice.kind, notice.reason) == ("spot", "EC2 takes this spot instance back: terminate")
+    assert (notice.kind, notice.reason) == ("spot", "EC2 reclaims this Spot Instance: terminate")
     assert notices.iso(notice.at) == "2026-11-21T12:02:00Z"
 
 

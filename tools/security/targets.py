@@ -85,6 +85,3 @@ def plain_moto() -> Generator[Target]:
         yield Target(connection=Connection(endpoint=f"http://{host}:{port}", region=REGION, credentials=keys))
     finally:
         server.stop()
-
-
-TARGETS = {"plain moto": plain_moto, "the embedded AWS": embedded_aws}

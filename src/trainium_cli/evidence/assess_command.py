@@ -15,10 +15,9 @@ from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import echo, print_json
 from trainium_core.assess.assessment import assess as assess_paths
 from trainium_core.assess.findings import Assessment
-from trainium_core.assess.html_report import as_html
 from trainium_core.assess.observed import Comparison, compared
 from trainium_core.assess.observed import as_json as comparison_as_json
-from trainium_core.assess.report_formats import as_json, as_sarif
+from trainium_core.assess.report_formats import as_html, as_json, as_sarif
 from trainium_core.assess.rules import FAIL_ON, STACKS, Severity
 from trainium_core.evidence.record import LAB, TRAINIUM
 

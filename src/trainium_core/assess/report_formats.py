@@ -1,12 +1,14 @@
-"""An assessment for programs: JSON, and SARIF 2.1.0 for code scanning."""
+"""An assessment as JSON, as SARIF 2.1.0 for code scanning, and as a self-contained HTML page."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from trainium_core.assess.findings import CANNOT_SEE, Assessment, Finding, Problem
+from trainium_core.assess.findings import CANNOT_SEE, EFFORT, Assessment, Finding, Problem
 from trainium_core.assess.rules import Rule, Severity, rules, stacks
+from trainium_core.html_page import html_page
 
 JSON_SCHEMA = "trainium-assess/1"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -106,6 +108,27 @@ def as_sarif(found: Assessment, shown: Sequence[str], version: str) -> Mapping[s
         "properties": {"verdict": {key: found.verdict(key) for key in shown}, "unknownLibraries": list(found.unknown)},
     }
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def as_html(found: Assessment, shown: Sequence[str], version: str, made: date) -> str:
+    """The document of --format html, for the shown stacks."""
+    groups = {
+        severity: {rule: here for rule, here in found.by_rule(shown).items() if rule.worst_of(shown) == severity}
+        for severity in sorted(Severity, reverse=True)
+    }
+    return html_page(
+        "assess/report.html.j2",
+        found=found,
+        shown=shown,
+        stacks=stacks(),
+        worst={stack: max(found.kinds(stack), default=Severity.none).name for stack in shown},
+        groups={severity: rows for severity, rows in groups.items() if rows},
+        rules=rules(),
+        cannot_see=CANNOT_SEE,
+        effort=EFFORT,
+        version=version,
+        made=made,
+    )
 
 
 def _worst(one: Finding, shown: Sequence[str]) -> Severity:

@@ -21,7 +21,6 @@ class InstanceType:
     memory_gib: int
     device_memory_gib: int
     network_cards: int
-    network_interfaces_per_card: int
     efa_interfaces: int
     network_gbps: float
     nvme_disks: int

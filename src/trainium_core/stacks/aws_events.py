@@ -31,7 +31,6 @@ class AwsStackEvents(AwsService):
 
 def _event(entry: Mapping[str, Any]) -> StackEvent:
     return StackEvent(
-        event_id=entry["EventId"],
         kind=entry["ResourceType"],
         logical_id=entry["LogicalResourceId"],
         status=entry["ResourceStatus"],

@@ -12,7 +12,6 @@ from trainium_core.polling import Polling
 class StackEvent:
     """An event of a resource, or of the stack itself (`of_stack`)."""
 
-    event_id: str
     kind: str
     logical_id: str
     status: str

@@ -96,7 +96,7 @@ class Existing(Lookup):
                 f"{resource.physical_id}"
             )
         raise ValidationError(
-            f"the embedded AWS does not know the attribute {name} of {resource.resource_type} ({logical_id})"
+            f"the embedded AWS does not support the attribute {name} of {resource.resource_type} ({logical_id})"
         )
 
     def export(self, name: str) -> str:

@@ -29,6 +29,6 @@ def call_action(original: Any, response: Any) -> Any:
     try:
         return original(response)
     except NotImplementedError:
-        refused = Refused("InvalidAction", f"The embedded AWS does not know {response._get_action()}")
+        refused = Refused("InvalidAction", f"The embedded AWS does not support {response._get_action()}")
         _, headers, body = response.serialized(ActionResult(refused))
         return 501, headers, body

@@ -155,10 +155,7 @@ def test_state_is_shown_when_the_cdk_cli_ends_before_the_stack(
     class Events(NoEvents):
         def stack_events(self, stack: str, *, after: str | None) -> Sequence[StackEvent]:  # noqa: ARG002
             kind = "AWS::CloudFormation::Stack"
-            return [
-                StackEvent(event_id=status, kind=kind, logical_id=stack, status=status, of_stack=True)
-                for status in statuses
-            ]
+            return [StackEvent(kind=kind, logical_id=stack, status=status, of_stack=True) for status in statuses]
 
     monkeypatch.setattr(deployment, "AwsStackEvents", lambda _: Events())
     (tmp_path / "code").write_text("1")

@@ -20,7 +20,7 @@ from trainium_wire.membership import Notice
 
 
 def event(status: str, reason: str = "", *, of_stack: bool = True) -> StackEvent:
-    return StackEvent(event_id=status, kind="kind", logical_id="Gate", status=status, reason=reason, of_stack=of_stack)
+    return StackEvent(kind="kind", logical_id="Gate", status=status, reason=reason, of_stack=of_stack)
 
 
 @dataclass

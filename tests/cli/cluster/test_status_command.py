@@ -20,7 +20,7 @@ from trainium_core.stacks.events import StackEvent
 from trainium_runtime.errors import UnavailableError
 
 END = datetime(2026, 12, 1, tzinfo=UTC)
-MADE = StackEvent(event_id="1", kind="stack", logical_id="s", status="CREATE_COMPLETE", of_stack=True, time=END)
+MADE = StackEvent(kind="stack", logical_id="s", status="CREATE_COMPLETE", of_stack=True, time=END)
 
 
 class FakeAccount(FakeClusters):

@@ -76,7 +76,7 @@ class Cache:
         shutil.rmtree(self.root / INCOMING, ignore_errors=True)
         dead = self.layout.unfinished(self.root)
         found = self.layout.finished(self.root)
-        dead.update((entry.path, "torn by a loss of power?") for entry in self._checksums.torn(found))
+        dead.update((entry.path, "damaged by a power failure?") for entry in self._checksums.torn(found))
         if self.layout.settle_seconds:
             with contextlib.suppress(OSError):
                 self._complete = {*(self.root / COMPLETE).read_text().splitlines()}
@@ -216,7 +216,7 @@ class Cache:
             if free > 0:
                 fitting.append(each)
         if len(fitting) < len(wanted):
-            self.report.warn(f"{len(wanted) - len(fitting)} entries have no room on the disk")
+            self.report.warn(f"{len(wanted) - len(fitting)} entries do not fit on the disk")
         stop = threading.Event()
         in_time = self._limit()
 

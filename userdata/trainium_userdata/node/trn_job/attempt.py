@@ -263,7 +263,7 @@ class Attempt:
         self._finder = Finder()
         stack = launch.spec.stack
         if stack and not launch.venv:
-            self.log.say(f"there is no environment of the stack {stack} here: the job has the login shell's")
+            self.log.say(f"this node has no environment of the stack {stack}: the job uses that of the login shell")
         with self._phase("running"):
             self._started = time.monotonic()
             command = self._start("command", self._observed.command(launch.spec.command))
@@ -346,7 +346,7 @@ class Attempt:
         if self._is_interrupted():
             self._declare_interruption()
         else:
-            unknown = "node-lost", f"{self._launch.name} ended the job's processes: does it shut down?"
+            unknown = "node-lost", f"{self._launch.name} ended the job's processes: is it shutting down?"
             self._end.declare(*(self._why_ended() if self._why_ended else unknown))
 
     def _declare_failure(self, failure: Failure) -> None:

@@ -119,9 +119,9 @@ class CompileCaches:
         folder = Path(self._given["folder"])
         try:
             for removed in make_room(folder, [folder / place.path for place in places]):
-                self._say(f"compile cache: the disk is full: {removed} was deleted here; what S3 has of it stays")
+                self._say(f"compile cache: the disk is full: {removed} was deleted from it; entries in S3 are kept")
         except OSError as error:
-            self._warn(f"no room was made on the disk: {error}")
+            self._warn(f"no disk space could be freed: {error}")
 
     def _fill(self, stack: str, place: Place, is_cancelled: Callable[[], bool]) -> Mapping[str, str]:
         given, launch = self._given, self._launch

@@ -29,7 +29,7 @@ def download(inputs: Mapping[str, str], store: Store, folder: Path) -> None:
         else:
             parent, _, key = url.rpartition("/")
             if not store.at(parent).download(key, folder / name):
-                raise InputError(f"the input {name}: there is no {url}; a folder's URL ends with /")
+                raise InputError(f"the input {name}: {url} does not exist; a folder's URL ends with /")
 
 
 def _download_folder(name: str, url: str, store: Store, folder: Path) -> None:
@@ -47,4 +47,4 @@ def _download_folder(name: str, url: str, store: Store, folder: Path) -> None:
     with ThreadPoolExecutor(READERS) as readers:
         found = list(readers.map(fetch, keys))
     if not all(found):
-        raise InputError(f"the input {name}: {url}{keys[found.index(False)]} was deleted meanwhile")
+        raise InputError(f"the input {name}: {url}{keys[found.index(False)]} was deleted in the meantime")

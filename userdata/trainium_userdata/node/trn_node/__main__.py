@@ -17,7 +17,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="trn-node", description="This node of an AWS Trainium cluster.")
     top.add_argument("--version", action="version", version=f"trn-node {__version__}")
     commands = top.add_subparsers(dest="command", required=True)
-    status = commands.add_parser("status", help="what this node is, and how it stands")
+    status = commands.add_parser("status", help="the identity and state of this node")
     status.add_argument("--json", action="store_true")
     verify = commands.add_parser("verify", help="check the node against its plan, and report the outcome")
     verify.add_argument("--last", action="store_true", help="the driver was already reloaded")
@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     collectives = commands.add_parser("collectives", help="test collective communication with nccom-test or nccl-tests")
     collectives.add_argument("--nodes", action="store_true", help="over all nodes of the cluster")
     commands.add_parser("framework", help="the folder of the training framework's environment, if there is one")
-    commands.add_parser("cache-url", help="where PyTorch/XLA keeps what is compiled outside of jobs, if it is there")
+    commands.add_parser("cache-url", help="where PyTorch/XLA keeps graphs compiled outside of jobs, if it is there")
     commands.add_parser("watch", help="watch over this node; run by its service")
     commands.add_parser("internode", help="take part in the test over all nodes; run by the watch")
     commands.add_parser("precompile", help="run the job of a host that compiles ahead; run by its service")
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
     if given.command == "cache-url":
         return show_cache_url()
     if os.geteuid() and not os.environ.get("ROOT"):
-        print(f"trn-node {given.command}: only root may; use sudo", file=sys.stderr)
+        print(f"trn-node {given.command}: requires root; use sudo", file=sys.stderr)
         return 2
     if given.command == "verify":
         return verify(last=given.last, hold=given.hold)

@@ -191,7 +191,7 @@ class ClusterJob:
         job, attempt, this_boot = self._unit.begun()
         if (job, attempt) == (self._job, self._attempt):
             why = "the job's processes were ended" if this_boot else "it was restarted"
-            self._declare("node-lost", f"{name} is out of the job: {why}", record, rank)
+            self._declare("node-lost", f"{name} has left the job: {why}", record, rank)
         elif record["state"] != "proven":
             self._declare("failed", f"{name} is not proven: {record['state']} {record['reason']}".strip(), record, rank)
         else:

@@ -37,7 +37,7 @@ def check_collectives(plan: dict[str, Any], cores: int) -> Check:
         ran, bandwidth = _all_reduce(plan, cores, OPTIONS, BYTES)
     odd = WRONG.search(ran.out)
     if not ran.error and bandwidth is not None:
-        warning = f"nccom-test ends well and says: {odd[0].strip()[:200]}" if odd else ""
+        warning = f"nccom-test exits with 0 and prints:  {odd[0].strip()[:200]}" if odd else ""
         found = f"correct, {bandwidth:.1f} GB/s"
         # Without -c, which would make the CPU compute this amount for each core.
         size = ("-b", str(LARGE_BYTES), "-e", str(LARGE_BYTES))

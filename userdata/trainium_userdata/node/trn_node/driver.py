@@ -11,7 +11,7 @@ from .programs import run
 
 SECONDS = 30
 RUNTIME = "aws-neuronx-runtime-lib"
-EXPECTED = "loaded, and goes with the runtime"
+EXPECTED = "loaded, and compatible with the runtime"
 
 
 def check_driver(plan: dict[str, Any]) -> Check:

@@ -47,7 +47,7 @@ def list_gpus() -> tuple[Gpus, str]:
     if ran.error:
         return [], ran.error
     if any(len(row) != len(FIELDS) for row in rows):
-        return [], "nvidia-smi prints other fields than were asked for"
+        return [], "nvidia-smi prints other fields than requested"
     return [dict(zip(FIELDS, row)) for row in rows], ""
 
 

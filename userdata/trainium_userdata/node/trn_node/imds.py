@@ -50,7 +50,7 @@ class Imds:
             found = json.loads(self.get(folder + role.splitlines()[0]) or "")
             credentials = Credentials(found["AccessKeyId"], found["SecretAccessKey"], found["Token"])
         except (ValueError, LookupError, TypeError):
-            raise OSError("the metadata service gives no credentials of an instance role") from None
+            raise OSError("the metadata service has no credentials of an instance role") from None
         self._credentials = time.monotonic(), credentials
         return credentials
 

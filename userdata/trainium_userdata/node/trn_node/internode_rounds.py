@@ -174,8 +174,8 @@ def run_step(plan: dict[str, Any], task: Task, group: Sequence[str], step: int) 
     if wrong:
         return Outcome(WRONG, f"{wrong[0]} on {len(wrong)} of {cores} {unit}")
     if len(stored) < cores:
-        error = ran.error.replace(str(interpreter.parent), "") or "torchrun ends well"
-        return Outcome(NO_RESULT, one_line(f"{error} ({len(stored)} of {cores} {unit} came to a sum)"))
+        error = ran.error.replace(str(interpreter.parent), "") or "torchrun exits with 0"
+        return Outcome(NO_RESULT, one_line(f"{error} ({len(stored)} of {cores} {unit} computed a sum)"))
     speeds = [line.partition(BANDWIDTH_MARK)[2] for line in ran.out.splitlines() if BANDWIDTH_MARK in line]
     return Outcome(RIGHT, bandwidth=float(speeds[0]) if speeds else None)
 

@@ -95,7 +95,7 @@ class JobUnit:
         started = run(
             *("systemd-run", f"--unit={UNIT}", "--collect", "--quiet", f"--uid={limits.JOB_USER}"),
             *(f"--property={each}" for each in PROPERTIES),
-            # Its home goes with the attempt: what one job writes to ~/.profile, no other job runs.
+            # Its home is deleted with the attempt, so that no other job runs what it writes to ~/.profile.
             *("env", f"HOME={folder}", f"PYTHONPATH={files.path('opt/trn')}"),
             *("python3", "-m", "trn_job", str(files.path(LAUNCH))),
             seconds=SECONDS,

@@ -45,7 +45,7 @@ def last_lines(result: Run) -> list[str]:
 def check_limit(name: str, expected: str, login: str, service: str) -> Check:
     wrong = [
         f"{found} for {user}"
-        for found, user in ((login, "who logs in"), (service, "services"))
+        for found, user in ((login, "login users"), (service, "services"))
         if not enough(found, expected)
     ]
     found = "; ".join(wrong) or (login if login == service else f"{login}; {service} for services")

@@ -57,10 +57,10 @@ def parse(path: str, text: str | None) -> list[Notice]:
         return [Notice("terminated", "Auto Scaling terminates it", 0)] if text.endswith("Terminated") else []
     raw: Any = json.loads(text)
     if path == SPOT:
-        return [Notice("spot", f"EC2 takes this spot instance back: {raw['action']}", timestamp(raw["time"]))]
+        return [Notice("spot", f"EC2 reclaims this Spot Instance: {raw['action']}", timestamp(raw["time"]))]
     if path == REBALANCE:
         return [
-            Notice("rebalance", "EC2 may soon take this spot instance back", timestamp(raw["noticeTime"]), ends=False)
+            Notice("rebalance", "EC2 may soon reclaim this Spot Instance", timestamp(raw["noticeTime"]), ends=False)
         ]
     return [
         Notice(

@@ -77,7 +77,7 @@ def secret_value(arn: str, imds: Imds | None = None) -> str:
     if answer.status != 200:
         code = str(found.get("__type", answer.status)).rpartition("#")[2]
         message = found.get("message") or found.get("Message") or ""
-        raise OSError(f"AWS gives no value of {arn}: {code} {message}".rstrip())
+        raise OSError(f"AWS returns no value for {arn}: {code} {message}".rstrip())
     try:
         for key in service.value:
             found = found[key]

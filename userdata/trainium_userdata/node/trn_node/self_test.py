@@ -57,7 +57,7 @@ def check_framework(plan: dict[str, Any]) -> Check:
     if found:
         return Check("framework", promised or "any", _venv(found[1]), True)
     place = promised if CUDA in plan["frameworks"].values() else f"aws_neuronx_venv_{promised}_*"
-    problem = f"no environment /opt/{place} is there"
+    problem = f"no environment /opt/{place} exists"
     return Check("framework", promised or "any or none", "none", not promised, problem)
 
 
@@ -186,7 +186,7 @@ def _test_with_pytorch(computation: _Computation, cores: int) -> list[_CoreResul
 
     def attempt(core: int) -> _CoreResult:
         found = computation.results(times["seconds"] if core else times["first_seconds"], core)
-        return found[0] if found else _CoreResult(error="prints no answer")
+        return found[0] if found else _CoreResult(error="prints no result")
 
     results = _retried_alone([attempt(0)], attempt)
     with ThreadPoolExecutor(min(cores, os.cpu_count() or 1)) as pool:

@@ -38,7 +38,7 @@ def exchange(s3: S3, folder: str, instance_id: str, nodes: dict[str, str]) -> No
             continue
         found = s3.get(instance_key(f"{folder}/{SSH_KEYS_PREFIX}", files.own_name(name)))
         if not found:
-            raise LookupError(f"{name} has put no key there yet")
+            raise LookupError(f"{name} has not stored its keys yet")
         user, host = map(_key, json_value(found[0]))
         blocks["authorized_keys"] += f'from="{address}" {user} {MARK}\n'
         blocks["known_hosts"] += f"{address} {host} {MARK}\n"

@@ -29,6 +29,6 @@ def check_mode(plan: dict[str, Any]) -> list[Check]:
     supported = [mode.strip() for mode in text.split(",") if mode.strip() in MODES]
     found = ", ".join(MODES[mode] for mode in supported) or text or "the driver shows no mode"
     together = any(mode != ALONE for mode in supported)
-    problem = f"the node finds no other of its UltraServer over NeuronLink: {found}"
+    problem = f"the node finds no other node of its UltraServer over NeuronLink: {found}"
     check = Check("ultraserver", f"{nodes} nodes", found, together, problem)
     return [check if together else check.warned()]

@@ -11,7 +11,6 @@ from trainium_wire.formats import time_text
 from trainium_wire.job import FAILED, INTERRUPTED, STOPPED, SUCCEEDED, TIME_LIMIT, Job, Outcome
 from trainium_wire.job_progress import Attempt, NodeProgress
 
-QUEUED = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack")
 BROKEN_OFF = ("Interrupted", "Restarting")
 PHASES = {
     "Downloading": "source",
