@@ -150,6 +150,7 @@ def test_lab_side_stays_lab_and_refuses_a_plan() -> None:
     (record,) = tco_records(found, made="2026-11-24T12:00:00Z", tool=Tool(version="1"), inputs=())
     assert record.side == "lab"
     assert record.hardware.type.startswith("lab:")
+    assert "unknown: Hours at work, on-demand, Compilation, Idle hours" in str(record.metrics["total"].why_null)
     assert any("measured in the lab" in warning for warning in warnings_of(found))
     with pytest.raises(TcoError, match=r"prices of cdk\.json are of other machines"):
         computed(stated(side("lab", more='plan = "cdk.json"')), LAB_SIDE)

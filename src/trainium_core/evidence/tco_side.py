@@ -23,6 +23,7 @@ MONTHS = 12
 Values = Mapping[str, float]
 
 _LARGEST_USD = 1e30
+_OF_LAB = "measured in the lab: its speed has no price"
 
 
 class TcoError(ValueError):
@@ -189,6 +190,8 @@ def _throughput(prefix: str, name: str, record: Record, metric: str) -> Driver:
     if found is not None and value is None:
         why = f"no measurement: {found.why_null or f'{metric} is {found.value}'}"
     low = None if found is None or not found.low or found.low <= 0 else found.low
+    if record.side == LAB:
+        found, value, low, why = None, None, None, _OF_LAB
     return Driver(
         key=f"{prefix}throughput",
         label=f"{name}: {words(metric)}",
@@ -204,7 +207,7 @@ def _throughput(prefix: str, name: str, record: Record, metric: str) -> Driver:
 
 def _compile_seconds(prefix: str, name: str, record: Record) -> Driver:
     measured = [run.phases.get("compile_cold") for run in record.runs if run.excluded is None]
-    seconds = [one for one in measured if one is not None]
+    seconds = [one for one in measured if one is not None and record.side != LAB]
     return Driver(
         key=f"{prefix}compile_seconds",
         label=f"{name}: cold compilation",
@@ -214,7 +217,7 @@ def _compile_seconds(prefix: str, name: str, record: Record) -> Driver:
         high=max(seconds) if len(seconds) > 1 else None,
         source=f"record {record.id}",
         date=record.made[:10],
-        why_unknown="no run measured a cold compilation",
+        why_unknown=_OF_LAB if record.side == LAB else "no run measured a cold compilation",
     )
 
 
