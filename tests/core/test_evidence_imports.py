@@ -104,6 +104,20 @@ def test_nccl_tests_has_the_bandwidth_of_the_largest_size_of_each_test() -> None
     assert read_results(wrong).warnings == ("5 values were wrong",)
 
 
+def test_json_of_nccl_tests_has_the_same_bandwidth() -> None:
+    (found,) = read_results(text_of("nccl_tests.json")).metrics.items()
+    assert (found[0], found[1].value, found[1].method) == (
+        "bus_bandwidth.all_reduce",
+        21.36,
+        "bus bandwidth at 33554432 bytes",
+    )
+    assert found[1].source == "nccl-tests with NCCL 22703"
+    in_place = read_results(changed("nccl_tests.json", "results", 2, "out_of_place", value=None))
+    assert in_place.metrics["bus_bandwidth.all_reduce"].value == pytest.approx(21.26)
+    wrong = read_results(changed("nccl_tests.json", "results", 0, "out_of_place", "nwrong", value=5.0))
+    assert wrong.warnings == ("5 values were wrong",)
+
+
 def test_nccom_test_has_the_bandwidth_of_the_largest_size() -> None:
     metric = read_results(text_of("nccom_test.json")).metrics["bus_bandwidth"]
     assert (metric.value, metric.method) == (21.97975251876395, "bus bandwidth at 524288 bytes")

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import Any, cast
 
 from trainium_core.evidence.record import IMPORTED, Metric, unknown
@@ -236,6 +237,20 @@ def _nccl_tests(text: str) -> Imported:
     return Imported(tool=tool, metrics=found, warnings=(f"{wrong} values were wrong",) if wrong else ())
 
 
+def _nccl_tests_json(text: str) -> Imported:
+    """The file of nccl-tests' option -J: out-of-place bus bandwidth of the largest size, else in-place."""
+    raw = json.loads(text)
+    tool = f"nccl-tests with NCCL {raw['nccl_version']}"
+    rows = [(row["size"], row.get("out_of_place") or row["in_place"]) for row in raw["results"]]
+    wrong = sum(int(numbers["nwrong"] or 0) for _, numbers in rows)
+    name = PurePosixPath(raw["args"][0]).name.removesuffix("_perf")
+    found = dict[str, Metric]()
+    if rows:
+        size, numbers = max(rows, key=lambda row: row[0])
+        found[f"bus_bandwidth.{name}"] = _bandwidth(tool, float(numbers["bus_bw"]), size)
+    return Imported(tool=tool, metrics=found, warnings=(f"{wrong} values were wrong",) if wrong else ())
+
+
 def _nccom_test(text: str) -> Imported:
     """The file of --report-to-json-file, which does not name the operation."""
     tool = "nccom-test"
@@ -272,6 +287,7 @@ _READERS: Mapping[Callable[[str], Imported], Callable[[Json], bool]] = {
     _aiperf: _has("schema_version", "request_latency", "request_count"),
     _vllm_bench: _has("completed", "request_throughput", "model_id", "num_prompts"),
     _lm_eval: _has("results", "lm_eval_version"),
+    _nccl_tests_json: _has("nccl_version", "results"),
     _nccom_test: _is_nccom_test,
 }
 
