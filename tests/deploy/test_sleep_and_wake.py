@@ -150,14 +150,16 @@ def test_extend_writes_and_deploys_the_new_end(account: Account, woken: Moment, 
     assert json.loads((tmp_path / "cdk.json").read_text())["context"]["trn:ends"] == "2030-01-01T08:00Z"
 
 
-def test_job_ends_with_the_nodes_that_run_it(account: Account, woken: Moment, tmp_path: Path) -> None:  # noqa: ARG001
+def test_job_is_notified_and_ends_with_its_nodes(account: Account, woken: Moment, tmp_path: Path) -> None:  # noqa: ARG001
     job, started = tmp_path / "job.toml", tmp_path / "started"
-    job.write_text(f"name = 'long'\ncommand = 'echo $$ >> {started}; exec sleep 3600'\n")
+    command = f'echo $$ >> {started}; trap "echo saved" USR1; while sleep 0.1; do :; done'
+    job.write_text(f"name = 'long'\ncommand = '{command}'\n")
     ran = run_trn(account, "run", "--detach", *OPTIONS, str(job))
     assert ran.code == 0, ran.printed
-    slept = run_trn(account, "sleep", "--yes", "--grace", "1s", *OPTIONS)
+    slept = run_trn(account, "sleep", "--yes", "--grace", "10s", *OPTIONS)
     assert slept.code == 0, slept.printed
     followed = run_trn(account, "logs", "--follow", *OPTIONS)
+    assert "saved" in followed.printed
     assert "node-lost" in followed.printed
     processes = started.read_text().split() if started.exists() else []
     assert [process for process in processes if Path("/proc", process).exists()] == []

@@ -108,7 +108,10 @@ class FleetBase(Construct):
 
     @property
     def auto_scaling_group(self) -> autoscaling.IAutoScalingGroup:
-        """The nodes' Auto Scaling group. Do not change its size: the fleet manages it."""
+        """The nodes' Auto Scaling group. Do not change its size: the fleet manages it.
+
+        As for every imported group, the CDK ignores its `add_user_data`: give the fleet a `setup`.
+        """
         if self._group is None:
             name = self.auto_scaling_group_name
             self._group = autoscaling.AutoScalingGroup.from_auto_scaling_group_name(self, "AutoScalingGroup", name)

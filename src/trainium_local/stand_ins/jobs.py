@@ -2,9 +2,11 @@
 
 The process runs the node's own program, `trn_job`, with loopback addresses. Of the other duties of a real node, some
 are simulated: the end of an instance ends its part of the job, and a job with retries is attempted again on the same
-instances. There are no notices.
+instances. Notices to the whole cluster, such as that of `trn sleep`, reach the processes of the job. There are no
+others.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -14,6 +16,8 @@ import tempfile
 import threading
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +28,7 @@ from trainium_core.nodes.aws_precompile_host import OVER
 from trainium_local.environment import HOST, safe_environment
 from trainium_local.resources import api
 from trainium_local.stand_ins.nodes import is_of_precompile_host, is_running, report_url
+from trainium_userdata.node.trn_job.launch import Launch
 from trainium_userdata.node.trn_node.files import KEPT_MARK
 from trainium_wire.job import (
     NODE_LOST,
@@ -37,7 +42,7 @@ from trainium_wire.job import (
 )
 from trainium_wire.job_keys import job_keys
 from trainium_wire.keys import CURRENT_JOB_KEY, MEMBERSHIP_KEY, PRECOMPILE_JOB_KEY, PRECOMPILE_PREFIX, instance_key
-from trainium_wire.membership import Membership
+from trainium_wire.membership import Membership, Notice
 
 PROGRAM = "trainium_local.stand_ins.job_node"
 TIMING = {"poll": 0.2, "log": 0.3, "log_others": 0.3, "report": 1, "results": 60, "refused": 5}
@@ -150,7 +155,7 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequenc
     folder = Path(tempfile.mkdtemp(prefix="trn-stand-in-job-"))
     parts = [_Part(folder, launch_content, rank, one) for rank, one in enumerate(instance_ids)]
     for part in parts:
-        part.wait(bucket.region)
+        part.wait(bucket, keys.notice)
     if not any(folder.glob(f"*/{KEPT_MARK}")):
         shutil.rmtree(folder, ignore_errors=True)
     if "end.json" not in bucket.names(f"{keys.folder}/"):
@@ -158,6 +163,15 @@ def _run_attempt(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequenc
         reason = f"{instance_ids[0]} was terminated"
         bucket.write(keys.end, end_record(NODE_LOST, reason, instance_id=instance_ids[0], node=0))
     return json.loads(bucket.read(keys.end))
+
+
+def _notices(bucket: _Bucket) -> Sequence[Notice]:
+    """Return the notices of the cluster that are about the next minutes, as nodes read them."""
+    with contextlib.suppress(ClientError, ValueError, LookupError, TypeError):  # a compile host has no membership
+        found = Membership.from_json(bucket.read(MEMBERSHIP_KEY)).notices
+        soon = datetime.now(UTC) + timedelta(seconds=Launch._field_defaults["notice_seconds"])
+        return [notice for notice in found if datetime.fromisoformat(notice.at) < soon]
+    return []
 
 
 class _Part:
@@ -176,10 +190,15 @@ class _Part:
             stdin=subprocess.PIPE,
         )
 
-    def wait(self, region: str) -> None:
-        """Wait for the end. If the instance stops running, end the part as a node that shuts down does."""
+    def wait(self, bucket: _Bucket, notice_key: str) -> None:
+        """Wait for the end. If the instance stops running, end the part as a node that shuts down does.
+
+        notice_key: of the notice by which nodes of the job tell each other that one will end.
+        """
         while not self._is_over(_POLL_SECONDS):
-            if not is_running(self._instance_id, region):
+            for notice in _notices(bucket):
+                bucket.write(notice_key, {**asdict(notice), "node": 0})
+            if not is_running(self._instance_id, bucket.region):
                 self._process.terminate()
                 if not self._is_over(_GRACE_SECONDS):
                     self._process.kill()
