@@ -213,6 +213,26 @@ def test_subnet_without_route_to_s3_is_refused(kind: ec2.SubnetType) -> None:
     assert subnet.node.validate() == []
 
 
+def test_install_without_a_route_to_the_internet_is_refused() -> None:
+    stack = Stack(new_app(), "Stack", env=Environment(region=REGION))
+    network = ClusterNetwork(stack, "Network", zone_id="usw2-az4", egress="vpc-endpoints")
+    bare = ec2.MachineImage.generic_linux({REGION: "ami-0123456789abcdef0"})
+    made = NeuronFleet(
+        stack, "Fleet", instance_type=TRN1, vpc=network.vpc, machine_image=bare, neuron_software="install"
+    )
+    (problem,) = made.node.validate()
+    assert "neuron_software: got install in Stack/Network/Vpc/NodesSubnet1" in problem
+    table = network.subnet.route_table.route_table_id
+    ec2.CfnRoute(
+        stack,
+        "Out",
+        route_table_id=table,
+        destination_cidr_block="0.0.0.0/0",
+        transit_gateway_id="tgw-0123456789abcdef0",
+    )
+    assert made.node.validate() == []
+
+
 def test_second_switch_in_a_stack_is_refused() -> None:
     stack = Stack(new_app(), "Stack")
     SleepSwitch(stack, "One")

@@ -24,6 +24,7 @@ from trainium_cdk.fleet.setup_script import SetupScript
 from trainium_cdk.network.known_subnet import check_addresses, check_mount_targets
 from trainium_cdk.network.node_subnet import NeuronSubnet
 from trainium_cdk.network.security_group import HTTP, HTTPS, check_groups
+from trainium_cdk.network.subnet_routes import ReachesInternet
 from trainium_cdk.pilot.pilot_props import checked_pilot
 from trainium_cdk.pilot.sleep_switch import SleepSwitch, check_sleep, stack_sleep_switch
 from trainium_cdk.storage.compile_cache import CompileCache, ICompileCache, check_cache
@@ -270,9 +271,12 @@ class NeuronFleet(Fleet):
         check_sleep(self, sleep)
         check_key(self, "volume_key", volume_key)
         check_granting_key(self, "encryption_key", encryption_key)
-        subnet = NeuronSubnet(
+        place = NeuronSubnet(
             self, "Subnet", vpc=vpc, vpc_subnets=vpc_subnets, instance_type=instance_type, catalog=catalog
-        ).subnet
+        )
+        subnet = place.subnet
+        if neuron_software == "install":
+            self.node.add_validation(ReachesInternet(vpc, place.candidates))
         check_addresses(self, node, nodes, subnet)
         check_mount_targets(self, file_systems, subnet)
         check_groups(self, security_groups, vpc=vpc)

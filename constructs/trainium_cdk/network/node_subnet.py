@@ -10,7 +10,7 @@ from trainium_cdk.checks import refuse
 from trainium_cdk.fleet.node_type import checked_type
 from trainium_cdk.handler_function import HandlerFunction
 from trainium_cdk.justification import justify_wildcard
-from trainium_cdk.network.s3_route import ReachesS3
+from trainium_cdk.network.subnet_routes import ReachesS3
 from trainium_cdk.network.subnet_selection import candidate_subnets
 from trainium_core.catalog.catalog import Catalog
 from trainium_core.catalog.instance_type import InstanceType
@@ -22,7 +22,7 @@ class NeuronSubnet(Construct):
     The zones that offer a type are known by their ids, but an app has only zone names, whose meaning depends on the
     account. Therefore the deployment chooses among several subnets: it takes the first in a zone that offers the type,
     and keeps it. If none is, it fails and lists the zones that offer the type. A single subnet is used without this
-    check.
+    check. `candidates` are all selected subnets.
 
     Example:
 
@@ -55,7 +55,7 @@ class NeuronSubnet(Construct):
         """
         super().__init__(scope, construct_id)
         kind = checked_type(self, instance_type, catalog)
-        candidates = candidate_subnets(self, vpc, vpc_subnets)
+        self.candidates = candidates = candidate_subnets(self, vpc, vpc_subnets)
         self._check_zones(candidates, kind)
         self.node.add_validation(ReachesS3(vpc, candidates))
         if len(candidates) == 1:

@@ -15,8 +15,8 @@ from trainium_cdk.cdk_types import Key
 from trainium_cdk.checks import PropsError, check, check_known, form, refuse
 from trainium_cdk.fleet.cluster_names import checked_cluster_name, claim_cluster_name, tag_all
 from trainium_cdk.from_plan import check_region, outbound_tcp_ports, plan_cache, plan_network, removal_policy
-from trainium_cdk.network.s3_route import ReachesS3
 from trainium_cdk.network.security_group import HTTPS, EfaSecurityGroup
+from trainium_cdk.network.subnet_routes import ReachesS3
 from trainium_cdk.network.subnet_selection import candidate_subnets
 from trainium_cdk.sagemaker.training_alerts import TrainingAlerts
 from trainium_cdk.sagemaker.training_role import TrainingRole

@@ -1,0 +1,85 @@
+"""Checks of what nodes reach from their subnet: S3, and the internet where they need it."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+import jsii
+from aws_cdk import Stack
+from aws_cdk import aws_ec2 as ec2
+from constructs import IConstruct, IValidation
+
+
+@jsii.implements(IValidation)
+class ReachesS3:
+    """Rejects public and isolated subnets of the app's VPC if, at the end of the synthesis, it has no gateway endpoint
+    for S3.
+
+    Nodes have no public address, which EC2 does not assign to instances with several network interfaces. Imported VPCs
+    are not checked, because their routes are not known.
+    """
+
+    def __init__(self, vpc: ec2.IVpc, subnets: Sequence[ec2.ISubnet]) -> None:
+        self._vpc, self._subnets = vpc, subnets
+
+    def validate(self) -> list[str]:
+        """One sentence for each problem."""
+        if not isinstance(self._vpc, ec2.Vpc) or not all(_has_no_way_out(self._vpc, one) for one in self._subnets):
+            return []
+        if any(map(_is_for_s3, _endpoints(self._vpc))):
+            return []
+        paths = ", ".join(one.node.path for one in self._subnets)
+        return [
+            f"vpc_subnets: got {paths}; allowed: a subnet that reaches S3, for which a public or isolated subnet "
+            f"needs a gateway endpoint; fix: {self._vpc.node.id}.add_gateway_endpoint('S3', "
+            "service=ec2.GatewayVpcEndpointAwsService.S3), which is free, or select private subnets"
+        ]
+
+
+@jsii.implements(IValidation)
+class ReachesInternet:
+    """Rejects public subnets, and isolated ones without a default route at the end of the synthesis.
+
+    Imported VPCs are not checked, because their routes are not known.
+    """
+
+    def __init__(self, vpc: ec2.IVpc, subnets: Sequence[ec2.ISubnet]) -> None:
+        self._vpc, self._subnets = vpc, subnets
+
+    def validate(self) -> list[str]:
+        """One sentence for each problem."""
+        if not isinstance(self._vpc, ec2.Vpc) or not all(_has_no_way_out(self._vpc, one) for one in self._subnets):
+            return []
+        if any(self._has_default_route(one) for one in self._subnets if not isinstance(one, ec2.PublicSubnet)):
+            return []
+        paths = ", ".join(one.node.path for one in self._subnets)
+        return [
+            f"neuron_software: got install in {paths}, from which nodes do not reach the internet; allowed: install in "
+            "a subnet with egress; fix: select private subnets with a NAT gateway, or give an image with the software "
+            "and leave neuron_software out"
+        ]
+
+    def _has_default_route(self, subnet: ec2.ISubnet) -> bool:
+        stack = Stack.of(self._vpc)
+        table = stack.resolve(subnet.route_table.route_table_id)
+        routes = [one for one in stack.node.find_all() if isinstance(one, ec2.CfnRoute)]
+        return any(
+            one.destination_cidr_block == "0.0.0.0/0" and stack.resolve(one.route_table_id) == table for one in routes
+        )
+
+
+def _has_no_way_out(vpc: ec2.Vpc, subnet: ec2.ISubnet) -> bool:
+    if isinstance(subnet, ec2.PublicSubnet):
+        return True
+    return any(subnet.node.path == one.node.path for one in vpc.isolated_subnets)
+
+
+def _endpoints(vpc: ec2.Vpc) -> Iterable[IConstruct]:
+    """The VPC's own children first, where most are: the whole stack is large."""
+    yield from (one.node.default_child or one for one in vpc.node.children if isinstance(one, ec2.GatewayVpcEndpoint))
+    yield from (one for one in Stack.of(vpc).node.find_all() if isinstance(one, ec2.CfnVPCEndpoint))
+
+
+def _is_for_s3(endpoint: IConstruct) -> bool:
+    if not isinstance(endpoint, ec2.CfnVPCEndpoint):
+        return False
+    return ".s3" in json.dumps(Stack.of(endpoint).resolve(endpoint.service_name))
