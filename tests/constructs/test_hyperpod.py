@@ -115,7 +115,7 @@ def test_http_egress_is_open_with_internet_access(settings: Json, ports: set[int
 ENDS: dict[str, Any] = {"ends": "5d"}
 
 
-def test_schedule_of_hyperpod_only_deletes_its_stack() -> None:
+def test_clock_of_hyperpod_only_deletes_its_stack() -> None:
     template = hyperpod_template(**ENDS)
     (policy,) = [one for name, one in template.resources("AWS::IAM::Policy").items() if "PilotClockPolicy" in name]
     allowed = granted(policy["Properties"]["PolicyDocument"]["Statement"])
@@ -132,7 +132,7 @@ def test_schedule_of_hyperpod_only_deletes_its_stack() -> None:
     assert ("cloudformation:DeleteStack", "${AWS::StackId}") in allowed
 
 
-def test_schedule_is_deleted_after_the_cluster_so_that_it_can_retry() -> None:
+def test_clock_is_deleted_after_the_cluster_so_that_it_can_retry() -> None:
     template = hyperpod_template(**ENDS)
     before = template.before(template.logical_id("AWS::SageMaker::Cluster"))
     assert {template.logical_id("AWS::Scheduler::Schedule"), template.logical_id("AWS::SNS::Topic")} <= before

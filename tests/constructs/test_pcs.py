@@ -109,7 +109,7 @@ def test_queues_are_those_of_the_plan_and_go_before_the_group() -> None:
         assert "guard" in str([made.resources()[one] for one in made.before(logical_id)]).lower()
 
 
-def test_what_nodes_need_is_there_before_them_and_after_them() -> None:
+def test_dependencies_of_nodes_exist_before_and_after_them() -> None:
     made = pcs_template(**{key: value for key, value in PCS["pcs-spot"].items() if key != "stacks"})
     nodes = next(name for name, one in made.resources(GROUP).items() if one["Properties"]["Name"] == "nodes")
     types = {made.resources()[one]["Type"] for one in made.before(nodes)}
@@ -139,7 +139,7 @@ def test_closed_network_reaches_aws_pcs_by_its_endpoint() -> None:
 
 
 @pytest.mark.parametrize("egress", ["none", "vpc-endpoints"])
-def test_network_in_which_nothing_could_work_is_refused(egress: str) -> None:
+def test_unusable_network_is_refused(egress: str) -> None:
     with pytest.raises(PlanError, match="trn:egress"):
         a_plan(stacks=("pcs",), egress=egress, **({"pcs_ami": IMAGE} if egress == "none" else {}))
 

@@ -1,4 +1,4 @@
-"""Pilot: the schedule and the budget of a plan, and their permissions."""
+"""Pilot: the clock and the budget of a plan, and their permissions."""
 
 import json
 import re
@@ -27,13 +27,13 @@ def the(template: Template, kind: str, name: str) -> tuple[str, Json]:
 
 @cache
 def variables(**settings: Any) -> dict[str, Any]:
-    """Environment variables of the schedule's function."""
+    """Environment variables of the clock's function."""
     _, function = the(cluster_template(**settings), FUNCTION, "PilotClock")
     return function["Properties"]["Environment"]["Variables"]
 
 
 def allowed(**settings: Any) -> dict[str, list[Json]]:
-    """The statements of the schedule's role that allow each action."""
+    """The statements of the clock's role that allow each action."""
     _, policy = the(cluster_template(**settings), "AWS::IAM::Policy", "PilotClockPolicy")
     found: dict[str, list[Json]] = {}
     for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
@@ -43,7 +43,7 @@ def allowed(**settings: Any) -> dict[str, list[Json]]:
 
 
 @pytest.mark.parametrize("settings", [{}, {"budget_usd": 500}])
-def test_plan_without_an_end_has_no_schedule(settings: dict[str, Any]) -> None:
+def test_plan_without_an_end_has_no_clock(settings: dict[str, Any]) -> None:
     assert not [name for name in cluster_template(**settings).resources(FUNCTION) if "PilotClock" in name]
 
 
@@ -55,12 +55,12 @@ def test_budget_name_is_valid_for_any_stack_name() -> None:
     assert all(re.search(f"-{'c' * 32}-us-west-2-notify-[0-9a-f]{{4}}$", name) for name in names)
 
 
-def test_schedule_gets_the_end_without_a_time_zone_database() -> None:
+def test_clock_gets_the_end_without_a_time_zone_database() -> None:
     assert variables(ends="2026-12-01T18:00 Europe/Berlin")["ENDS"] == "2026-12-01T17:00Z"
     assert variables(ends="2w")["ENDS"] == "336h"
 
 
-def test_schedule_may_resize_only_its_own_group() -> None:
+def test_clock_may_resize_only_its_own_group() -> None:
     group = cluster_template(**ENDS).logical_id("AWS::AutoScaling::AutoScalingGroup")
     (statement,) = allowed(**ENDS)["autoscaling:SetDesiredCapacity"]
     assert as_text(statement["Resource"]).endswith(f":autoScalingGroup:*:autoScalingGroupName/${{{group}}}")
@@ -68,7 +68,7 @@ def test_schedule_may_resize_only_its_own_group() -> None:
 
 
 @pytest.mark.parametrize("action", ["sns:TagResource", "sns:UntagResource"])
-def test_schedule_may_write_only_its_tags_and_topic(action: str) -> None:
+def test_clock_may_write_only_its_tags_and_topic(action: str) -> None:
     topic, _ = the(cluster_template(**STOPS), "AWS::SNS::Topic", "Notices")
     (statement,) = allowed(**STOPS)[action]
     assert as_text(statement["Resource"]) == f"${{{topic}}}"
@@ -80,7 +80,7 @@ def test_schedule_may_write_only_its_tags_and_topic(action: str) -> None:
     }
 
 
-def test_schedule_may_delete_its_stack_only_with_destroy() -> None:
+def test_clock_may_delete_its_stack_only_with_destroy() -> None:
     assert "cloudformation:DeleteStack" not in allowed(**ENDS)
     (statement,) = allowed(**ENDS, ends_action="destroy")["cloudformation:DeleteStack"]
     assert statement["Resource"] == {"Ref": "AWS::StackId"}
@@ -118,7 +118,7 @@ def test_policy_evaluator_denies_deletion_of_other_stacks(action: str, stack: st
 
 
 @pytest.mark.parametrize("settings", [{**ENDS, "ends_action": "destroy"}, STOPS, BLOCK], ids=str)
-def test_schedule_may_neither_change_a_stack_nor_pass_a_role(settings: dict[str, Any]) -> None:
+def test_clock_may_neither_change_a_stack_nor_pass_a_role(settings: dict[str, Any]) -> None:
     assert allowed(**settings).keys() <= {
         "autoscaling:DescribeAutoScalingGroups",
         "autoscaling:SetDesiredCapacity",
@@ -136,7 +136,7 @@ def test_schedule_may_neither_change_a_stack_nor_pass_a_role(settings: dict[str,
 
 
 @pytest.mark.parametrize("settings", [ENDS, STOPS, BLOCK], ids=str)
-def test_gate_calls_the_schedule_and_depends_on_it(settings: dict[str, Any]) -> None:
+def test_gate_calls_the_clock_and_depends_on_it(settings: dict[str, Any]) -> None:
     template = cluster_template(**settings)
     function, _ = the(template, FUNCTION, "PilotClock")
     gate = template.logical_id("Custom::TrnFleetGate")
@@ -166,7 +166,7 @@ def test_actual_and_forecast_thresholds_are_reported(settings: dict[str, Any]) -
     assert len(shown) == 3
 
 
-def test_only_a_spent_budget_reaches_the_schedule() -> None:
+def test_only_a_spent_budget_reaches_the_clock() -> None:
     template = cluster_template(**STOPS)
     spent, _ = the(template, "AWS::SNS::Topic", "Spent")
     assert [key for key, address in subscribers(**STOPS).items() if address == f"${{{spent}}}"] == [("ACTUAL", 100)]
@@ -174,7 +174,7 @@ def test_only_a_spent_budget_reaches_the_schedule() -> None:
     assert (clock["Properties"]["Protocol"], as_text(clock["Properties"]["TopicArn"])) == ("lambda", f"${{{spent}}}")
 
 
-def test_schedule_identifies_its_budget_by_name() -> None:
+def test_clock_identifies_its_budget_by_name() -> None:
     budget = cluster_template(**STOPS).properties("AWS::Budgets::Budget")["Budget"]
     assert variables(**STOPS)["BUDGET"] == budget["BudgetName"]
 
@@ -206,7 +206,7 @@ def test_topics_accept_messages_of_own_budgets_over_tls(settings: dict[str, Any]
     [(ENDS, ["Keeper", "PilotClock"]), (STOPS, ["Keeper", "PilotClock"]), ({"budget_usd": 500}, ["Keeper"])],
     ids=str,
 )
-def test_failing_schedule_or_reconciler_alarms_the_topic(settings: dict[str, Any], failing: list[str]) -> None:
+def test_failing_clock_or_reconciler_alarms_the_topic(settings: dict[str, Any], failing: list[str]) -> None:
     template = cluster_template(**settings)
     topic, _ = the(template, "AWS::SNS::Topic", "Notices")
     alarms = [alarm["Properties"] for alarm in template.resources("AWS::CloudWatch::Alarm").values()]

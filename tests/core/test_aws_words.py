@@ -1,4 +1,4 @@
-"""Real AWS error messages are recognised by `trn explain`, the advice after a deployment, and the readiness gate."""
+"""Real AWS error messages are recognised by `trn explain`, the advice after a deployment, and the fleet gate."""
 
 import tomllib
 from pathlib import Path

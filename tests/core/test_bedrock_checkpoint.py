@@ -1,4 +1,4 @@
-"""Checkpoints for Bedrock's model import: what it does not take is found in the files."""
+"""Checkpoints for Bedrock's model import: what it does not support is found in the files."""
 
 import json
 import struct
@@ -56,7 +56,7 @@ def test_whole_checkpoint_passes(checkpoint: Path) -> None:
         ({"max_position_embeddings": None, "model_type": "qwen2_vl"}, ("context", "look")),
     ],
 )
-def test_config_that_imports_do_not_take_is_found(
+def test_unsupported_config_is_found(
     change: Mapping[str, Any], expected: tuple[str, str] | None, checkpoint: Path
 ) -> None:
     (checkpoint / "config.json").write_text(json.dumps({**CONFIG, **change}))
@@ -82,7 +82,7 @@ def test_truncated_weights_are_found(kept: int, checkpoint: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["F64", "F8_E4M3", "I8"])
-def test_type_without_a_source_is_to_be_looked_at(dtype: str, checkpoint: Path) -> None:
+def test_type_without_a_source_is_unclear(dtype: str, checkpoint: Path) -> None:
     (checkpoint / "model.safetensors").write_bytes(safetensors(dtype))
     assert not_passed(checkpoint) == [("tensors", "look")]
 

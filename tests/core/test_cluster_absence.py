@@ -122,7 +122,7 @@ def test_reason_and_command_are_named(account: FakeAccount, known: dict[str, obj
         (PilotTerms(nodes=2, idle=timedelta(hours=1)), Memory(), "not used since 2026-11-23T10:00Z"),
     ],
 )
-def test_reason_stored_by_the_schedule_is_read(terms: PilotTerms, memory: Memory, why: str) -> None:
+def test_reason_stored_by_the_clock_is_read(terms: PilotTerms, memory: Memory, why: str) -> None:
     decided = clock_decision(
         now=NOW,
         terms=terms,

@@ -55,7 +55,7 @@ def test_warmup_ends_when_no_graph_is_compiled_for_all_steps_that_count() -> Non
     assert counted(found, 4, 1) == ()
 
 
-def test_steps_after_a_missing_line_count_anew() -> None:
+def test_count_of_steps_restarts_after_a_missing_line() -> None:
     found = steps_of(lines(*(f"TRN step={at}" for at in (1, 2, 3, 4, 6, 7, 8))))
     assert numbers(counted(found, 2, 1)) == [2, 3]
     assert numbers(counted(found, 2, 3)) == [7, 8]

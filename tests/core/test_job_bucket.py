@@ -142,7 +142,7 @@ def test_malformed_node_records_are_tolerated(jobs: AwsJobs, nodes: NodesOfAJob,
 def test_attempts_and_nodes_that_a_job_adds_are_not_read(
     jobs: AwsJobs, nodes: NodesOfAJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else one job could keep `trn jobs` busy for everyone."""
+    """Otherwise one job could keep `trn jobs` busy for all users."""
     monkeypatch.setattr(aws_jobs, "_REQUEUES", 0)
     for number in range(1, JOB.retries + 9):
         nodes.put(f"attempts/{number}/start.json", {})
@@ -180,7 +180,7 @@ def test_checkpoints_are_fetched_unchanged(jobs: AwsJobs, nodes: NodesOfAJob, tm
     assert (tmp_path / "meta").read_text() == "of 1"
 
 
-def test_loser_of_two_submissions_is_no_job(jobs: AwsJobs) -> None:
+def test_rejected_submission_is_not_a_job(jobs: AwsJobs) -> None:
     winner, loser = replace(JOB, id="winner-20261122-120000"), replace(JOB, id="loser-20261122-120000")
     over = jobs.current()
     assert [jobs.submit(one, b"", over=over) for one in (winner, loser)] == [True, False]

@@ -87,7 +87,7 @@ class World:
         return self.agrees
 
     def pilot(self, wanted: PilotFile = WANTED) -> PilotEnd:
-        """Run a process of `trn pilot`, which knows what is stored."""
+        """Run a process of `trn pilot`, with the stored state."""
         state = PilotState.from_json(self.stored) if self.stored else PilotState(digest="")
         outside = Outside(
             run=self.run, save=self.save, confirm=self.confirm, say=lambda _line: None, now=lambda: self.now

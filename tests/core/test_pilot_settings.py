@@ -14,7 +14,7 @@ BLOCK = {"capacity": "capacity-block", "reservation_id": RESERVATION}
     [{"ends": "40h"}, {"budget_usd": "500", "budget_action": "stop"}, {"idle_minutes": "60"}, BLOCK],
     ids=str,
 )
-def test_end_budget_idleness_and_block_require_a_schedule(settings: dict[str, Any]) -> None:
+def test_end_budget_idleness_and_block_require_a_clock(settings: dict[str, Any]) -> None:
     assert from_settings(**settings).needs_clock
 
 

@@ -200,7 +200,7 @@ def test_retained_nodes_that_cannot_be_ended_are_left() -> None:
     assert verdict(run(account)) == "left"
 
 
-def test_resource_of_an_existing_stack_is_no_leftover() -> None:
+def test_resource_of_an_existing_stack_is_not_a_leftover() -> None:
     account = FakeTeardown(owned={"snap-1": "Other"})
     run(account)
     assert account.leftovers == [leftover("snapshot", "snap-1")]

@@ -168,7 +168,7 @@ def test_empty_account_with_a_denied_call_is_not_reported_empty(
     assert f"the permission {permission} is missing" in found.not_read[0].reason
 
 
-def test_resources_of_another_stack_are_no_leftovers(account: Account) -> None:
+def test_resources_of_another_stack_are_not_leftovers(account: Account) -> None:
     logs = account.aws.client("logs")
     logs.create_log_group(logGroupName=f"/aws/lambda/{STACK_NAME}Two-Gate")
     try:

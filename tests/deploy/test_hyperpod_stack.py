@@ -1,4 +1,4 @@
-"""HyperPodStack on the embedded AWS until its schedule ends it. No node boots: its scripts are read, not run."""
+"""HyperPodStack on the embedded AWS until its clock ends it. No node boots: its scripts are read, not run."""
 
 from collections.abc import Callable
 

@@ -21,7 +21,7 @@ from trainium_wire.node_record import NodeRecord
 
 @pytest.fixture(scope="module")
 def account(start_account: Callable[[Settings], Account]) -> Account:
-    """One whose clock is put forward."""
+    """An account whose clock can be set forward."""
     return start_account(Settings(iam="enforced"))
 
 

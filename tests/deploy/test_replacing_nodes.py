@@ -1,4 +1,4 @@
-"""The readiness gate replaces nodes, with the real CDK CLI and exactly the permissions of `trn permissions`.
+"""The fleet gate replaces nodes, with the real CDK CLI and exactly the permissions of `trn permissions`.
 
 One account: each test looks at one moment of the same life.
 """

@@ -80,7 +80,7 @@ def test_each_concurrency_has_a_result_and_the_server_ends(vllm: Path, tmp_path:
         ("bench", "vllm bench serve ended with 3 at concurrency 1"),
     ],
 )
-def test_failure_is_told_and_the_server_ends(vllm: Path, tmp_path: Path, fail: str, reason: str) -> None:
+def test_failure_is_reported_and_the_server_ends(vllm: Path, tmp_path: Path, fail: str, reason: str) -> None:
     run = served(vllm, tmp_path, "--start-minutes", "0.05", fail=fail)
     assert run.returncode == 1
     assert reason in run.stderr

@@ -1,4 +1,4 @@
-"""The decisions of a pilot's schedule, moment by moment."""
+"""The decisions of a pilot's clock, moment by moment."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

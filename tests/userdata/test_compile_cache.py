@@ -165,7 +165,7 @@ def test_poisoned_entry_is_replaced_by_one_node_only(new_node: Callable[..., Cac
     assert [node.cache.report.stored for node in nodes] == [1, 0]
 
 
-def test_expired_poisoned_entry_is_stored_anew(new_node: Callable[..., CacheNode], bucket: Any) -> None:
+def test_expired_poisoned_entry_is_stored_again(new_node: Callable[..., CacheNode], bucket: Any) -> None:
     node = new_node()
     key = f"neuron-compile-cache/{node.place.key(fake_compiler.name_of('xla', 'a'))}"
     bucket.put_object(Key=key, Body=b"poison")
@@ -212,7 +212,7 @@ def test_lock_is_not_stored_with_its_entry(new_node: Callable[..., CacheNode]) -
     assert not [*second.folder.rglob(lock.name)]
 
 
-def test_name_unknown_to_torchneuron_is_no_entry(new_node: Callable[..., CacheNode], bucket: Any) -> None:
+def test_name_unknown_to_torchneuron_is_not_an_entry(new_node: Callable[..., CacheNode], bucket: Any) -> None:
     node = new_node(place("native"))
     node.compile("a")
     path = node.cache.root / fake_compiler.name_of("native", "a")

@@ -26,7 +26,7 @@ def node(tmp_path: Path, aws: AwsStandIn) -> VerifiedNode:
     return VerifiedNode(tmp_path, PLAN, aws)
 
 
-def test_sound_node_is_proven_by_every_check_of_gpus(node: VerifiedNode) -> None:
+def test_healthy_gpu_node_is_proven_by_every_check(node: VerifiedNode) -> None:
     outcome = node.run("verify")
     assert outcome.record, outcome.output
     assert (outcome.exit_code, outcome.record.state, outcome.record.reason) == (0, "proven", "")

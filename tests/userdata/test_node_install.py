@@ -60,7 +60,7 @@ def test_unproven_node_makes_cloud_init_fail(node_for: NodeMaker):
     assert node.install().exit_code != 0
 
 
-def test_copied_node_is_installed_anew(node_for: NodeMaker):
+def test_copied_node_is_installed_again(node_for: NodeMaker):
     node = node_for(PLAN).installed()
     node.write("var/lib/cloud/data/instance-id", "i-0fedcba9876543210\n")
     node.write("etc/trn/cluster", "HEAD_NODE=10.42.0.11\n")

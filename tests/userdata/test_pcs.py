@@ -93,7 +93,7 @@ def test_node_finds_the_programs_of_its_version_of_slurm(node: PcsNode) -> None:
     assert "scheduler/slurm-25.11/bin" in node.read("etc/profile.d/trn-slurm.sh")
 
 
-def test_sound_node_exits_with_0_after_its_proof(node: PcsNode) -> None:
+def test_healthy_node_exits_with_0_after_its_proof(node: PcsNode) -> None:
     run = node.prove()
     assert run.exit_code == 0, run.output
     assert of_ours(run) == [

@@ -100,7 +100,7 @@ def test_task_that_is_killed_loses_the_node(slurm: SlurmNodes) -> None:
 
 
 @pytest.mark.parametrize(("state", "result"), [("CANCELLED", "stopped"), ("PREEMPTED", "node-lost")])
-def test_end_by_slurm_is_told_by_its_state(slurm: SlurmNodes, state: str, result: str) -> None:
+def test_end_by_slurm_is_recognised_by_its_state(slurm: SlurmNodes, state: str, result: str) -> None:
     slurm.submit(WAITS, retries=1)
     slurm.start()
     slurm.await_(lambda: runs_on_both_nodes(slurm))

@@ -141,7 +141,7 @@ def test_peers_that_stop_answering_later_do_not_fail_the_node(node: WatchNode, u
     assert node.record.state == "proven"
 
 
-def test_new_membership_is_tested_anew(node: WatchNode):
+def test_new_membership_is_tested_again(node: WatchNode):
     node.membership(NODES)
     node.pass_time()
     node.membership(NODES[:2], version="v2")

@@ -213,7 +213,7 @@ class Fleet(CreatedFleet):
                 launch_template_id=self.launch_template.ref, version=self.version.version
             ),
         )
-        watched = "the readiness check and the reconciler watch every launch and replacement; a pilot has no on-call"
+        watched = "the fleet gate and the reconciler watch every launch and replacement; a pilot has no on-call"
         justify(group, cdk_nag={"AS3": watched})
         return group
 

@@ -237,7 +237,7 @@ def test_nodes_end_when_update_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -
     ],
     ids=["one poll without an answer", "no more answers"],
 )
-def test_wake_of_awake_cluster_restores_nodes_ended_by_schedule(
+def test_wake_of_awake_cluster_restores_nodes_ended_by_clock(
     monkeypatch: pytest.MonkeyPatch, nodes: list[DeployedNodes | Exception | None], code: ExitCode, message: str
 ) -> None:
     monkeypatch.setattr(sleep_switching, "AwsNodes", lambda _: FakeNodes(nodes))

@@ -103,7 +103,7 @@ def does_not_reach_aws(_invocation: Invocation, _region: str) -> bool:
 
 
 @pytest.mark.usefixtures("jobs")
-def test_numbers_of_an_emulator_are_the_labs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_of_an_emulator_are_lab_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Invocation, "reaches_aws", does_not_reach_aws)
     assert run("bench", *TWO, "bench.toml").exit_code == ExitCode.OK
     found = record()

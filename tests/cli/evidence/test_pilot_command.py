@@ -34,7 +34,7 @@ def write(folder: Path, context: dict[str, str]) -> None:
 
 
 def steps_run(monkeypatch: pytest.MonkeyPatch, *, exit_code: int = 0) -> list[str]:
-    """Let commands only be noted."""
+    """Record commands instead of running them."""
     calls: list[str] = []
 
     def noted(_self: object, step: Step, _job: str, _seconds: float | None) -> StepEnd:

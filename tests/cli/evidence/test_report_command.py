@@ -87,12 +87,12 @@ def test_verify_takes_one_folder_and_no_option() -> None:
 
 
 @pytest.mark.usefixtures("pilot")
-def test_other_pilot_is_put_beside_this_one() -> None:
+def test_other_pilot_is_compared_with_this_one() -> None:
     assert run("report", "pilot", "--compare", "pilot").exit_code == ExitCode.OK
     assert "Beside the other pilot" in Path("report.html").read_text()
 
 
-def test_json_of_other_programs_is_no_warning(pilot: Path) -> None:
+def test_json_of_other_programs_causes_no_warning(pilot: Path) -> None:
     (pilot / "estimate.json").write_text('{"hours": 8}')
     assert "warning" not in run("report", "pilot").output
     assert list(json.loads(run("report", "pilot", "--json").stdout)["foreign"]) == ["estimate.json"]

@@ -68,7 +68,7 @@ THERE = HostState(wanted=True, instances=("i-1",))
 GONE = HostState(wanted=False)
 
 
-def test_host_that_ends_with_its_job_is_no_failure() -> None:
+def test_host_that_ends_with_its_job_is_not_a_failure() -> None:
     watched(HostState(wanted=True), THERE, GONE)
 
 

@@ -158,7 +158,7 @@ class Lambda:
     refusal: Exception | None = None
     when_keeper_is_called: Callable[[], None] = lambda: None
     clock_results: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """Results of the pilot's schedule, one after the other, then the last one again. A failure has errorMessage."""
+    """Results of the pilot's clock, one after the other, then the last one again. A failure has errorMessage."""
 
     def invoke(self, **arguments: Any) -> Any:
         shape = client("lambda").meta.service_model.operation_model("Invoke").input_shape

@@ -1,4 +1,4 @@
-"""The services that a pilot's schedule calls besides Auto Scaling, EC2 and SNS, in memory."""
+"""The services that a pilot's clock calls besides Auto Scaling, EC2 and SNS, in memory."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ STACK_ID = f"arn:aws:cloudformation:{REGION}:123456789012:stack/TrnClusterStack/
 
 
 class Stack:
-    """CloudFormation as the schedule uses it: its own stack, deployed at noon. `deleted`: by DeleteStack.
+    """CloudFormation as the clock uses it: its own stack, deployed at noon. `deleted`: by DeleteStack.
 
     refusal: why it cannot be deleted, such as termination protection.
     """
@@ -33,7 +33,7 @@ class Stack:
 
 
 class Keeper:
-    """Lambda, where the schedule invokes only the node reconciler. `sent`: the payloads."""
+    """Lambda, where the clock invokes only the node reconciler. `sent`: the payloads."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []

@@ -1,4 +1,4 @@
-"""Runs of a pilot's schedule against moto's Auto Scaling, SNS and SQS, and their effects."""
+"""Runs of a pilot's clock against moto's Auto Scaling, SNS and SQS, and their effects."""
 
 import json
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def messages(queue: str) -> list[dict[str, str]]:
 
 
 def runs(stack: Stack, topic: str, keeper: Keeper) -> Run:
-    """Runs the schedule at an hour after noon with these settings (None removes one); `clients` replace moto's."""
+    """Runs the clock at an hour after noon with these settings (None removes one); `clients` replace moto's."""
     Fleet(nodes=2, region=REGION)
     client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=GROUP, MinSize=0, MaxSize=2)
 
@@ -66,7 +66,7 @@ def group() -> dict[str, Any]:
 
 
 def tags() -> dict[str, str]:
-    """The tags that the schedule has written."""
+    """The tags that the clock has written."""
     sns = client("sns")
     found = sns.list_tags_for_resource(ResourceArn=sns.list_topics()["Topics"][0]["TopicArn"])["Tags"]
     return {tag["Key"]: tag["Value"] for tag in found}

@@ -1,4 +1,4 @@
-"""Custom::TrnFleetGate when no nodes are wanted: asleep, or by the schedule of a pilot."""
+"""Custom::TrnFleetGate when no nodes are wanted: asleep, or by the clock of a pilot."""
 
 from tests.runtime.handlers.conftest import CloudFormation, Run
 from tests.runtime.handlers.fleet import CLOCK_ARN, GROUP, NOON, Clock, Fleet, Lambda, client
@@ -18,7 +18,7 @@ def test_gate_of_cluster_going_to_sleep_waits_for_ended_nodes(
     assert clock.now > NOON.timestamp()
 
 
-def test_rollback_ignores_schedule_with_more_nodes(gate: Run, fleet: Fleet, functions: Lambda) -> None:
+def test_rollback_ignores_clock_with_more_nodes(gate: Run, fleet: Fleet, functions: Lambda) -> None:
     functions.clock_results = [{"nodes": 2, "why": "the pilot runs"}]
     fleet.prove(*fleet.instances)
     gate(Nodes="1", Clock=CLOCK_ARN)
@@ -35,7 +35,7 @@ def test_no_nodes_are_expected_before_a_capacity_block(
     assert cloudformation.response["Data"] == {"Summary": sent}
 
 
-def test_schedule_denied_by_aws_at_first_is_retried(
+def test_clock_denied_by_aws_at_first_is_retried(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     fleet.prove(*fleet.instances)
@@ -44,7 +44,7 @@ def test_schedule_denied_by_aws_at_first_is_retried(
     assert cloudformation.response["Status"] == "SUCCESS"
 
 
-def test_failing_schedule_fails_deployment_with_its_message(
+def test_failing_clock_fails_deployment_with_its_message(
     gate: Run, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     functions.clock_results = [{"errorMessage": "no such reservation"}]
@@ -52,7 +52,7 @@ def test_failing_schedule_fails_deployment_with_its_message(
     assert "no such reservation" in cloudformation.response["Reason"]
 
 
-def test_sleeping_cluster_needs_no_schedule(gate: Run, cloudformation: CloudFormation) -> None:
+def test_sleeping_cluster_needs_no_clock(gate: Run, cloudformation: CloudFormation) -> None:
     empty_the_group()
     gate(Nodes="0", Clock=CLOCK_ARN)
     assert cloudformation.response["Status"] == "SUCCESS"

@@ -1,4 +1,4 @@
-"""The schedule's function and unused nodes."""
+"""The clock's function and unused nodes."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The schedule's function against moto's Auto Scaling, SNS and SQS, which validate its requests."""
+"""The clock's function against moto's Auto Scaling, SNS and SQS, which validate its requests."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The notices in the membership after the schedule tells the node reconciler that nodes stop soon."""
+"""The notices in the membership after the clock tells the node reconciler that nodes stop soon."""
 
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ def test_stop_is_announced_once_with_time_and_reason() -> None:
     assert updated_notices(updated_notices((BLOCK,), event_of(STOP)), event_of(STOP)) == (BLOCK, STOP_NOTICE)
 
 
-def test_withdrawal_removes_only_the_notice_of_the_schedule() -> None:
+def test_withdrawal_removes_only_the_notice_of_the_clock() -> None:
     assert updated_notices((BLOCK, STOP_NOTICE), event_of(None)) == (BLOCK,)
 
 
