@@ -35,6 +35,15 @@ def test_any_values_can_be_drawn_as_dots(rows: list[tuple[str, float, float, flo
     assert [row[0] for row in chart.rows] == [name for name, *_ in rows]
 
 
+def test_vertical_lines_do_not_cross_the_labels() -> None:
+    rows = [Dot(label="a side with a long name", value=2.0, low=1.0, high=3.0)] * 3
+    drawn = fromstring(dots("t", "s", rows, limit=1.5).svg)
+    labels = [float(one.attrib["y"]) for one in drawn.iter() if one.attrib.get("class") in ("label", "value")]
+    lines = [one.attrib for one in drawn.iter() if one.attrib.get("class") in ("grid", "limit")]
+    assert lines
+    assert not [y for y in labels for one in lines if float(one["y1"]) < y < float(one["y2"])]
+
+
 @given(points=st.lists(st.lists(st.tuples(ANY, ANY), min_size=1, max_size=9), min_size=1, max_size=3))
 def test_any_points_can_be_drawn_as_lines(points: list[list[tuple[float, float]]]) -> None:
     chart = curve("t", "step", "loss", [Series(label=f"l{at}", points=one) for at, one in enumerate(points)])

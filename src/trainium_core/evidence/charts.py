@@ -13,6 +13,8 @@ from trainium_core.evidence.numbers import number
 WIDTH = 400.0
 _LEFT, _RIGHT = 40.0, 10.0
 _ROW = 44.0
+_LABEL = 21.0
+"""Height of a row, and of the label in it."""
 _PLOT_HEIGHT = 190.0
 _CHARACTER = 6.7  # Estimated width of a character at the size of labels.
 _MOST_POINTS = 240
@@ -74,7 +76,7 @@ def dots(title: str, unit: str, rows: Sequence[Dot], *, limit: float | None = No
     svg = _svg(title, what, height)
     _ticks_below(svg, scale, height - 22, unit)
     if limit is not None:
-        _line(svg, scale.at(limit), 2, scale.at(limit), height - 22, "limit")
+        _upright(svg, scale.at(limit), height - 22, "limit")
     for at, row in enumerate(rows):
         top = at * _ROW
         shown = f"{number(row.value)} {unit}"
@@ -162,7 +164,7 @@ def tornado(title: str, unit: str, base: float, swings: Sequence[Swing]) -> Char
     what = "; ".join(f"{one.label}: {number(one.low)} to {number(one.high)} {unit}" for one in ordered)
     svg = _svg(title, f"Base {number(base)} {unit}. {what}", height + 18)
     _ticks_below(svg, scale, height - 22, unit)
-    _line(svg, scale.at(base), 2, scale.at(base), height - 22, "limit")
+    _upright(svg, scale.at(base), height - 22, "limit")
     for at, one in enumerate(drawn):
         top = at * _ROW
         given = f"{one.low_text} to {one.high_text}"
@@ -271,7 +273,7 @@ def _ticks_below(svg: Element, scale: _Scale, y: float, unit: str, *, grid: bool
     for tick in scale.ticks:
         x = scale.at(tick)
         if grid:
-            _line(svg, x, 2, x, y, "grid")
+            _upright(svg, x, y, "grid")
     shown = [scale.ticks[0], *([0.0] if scale.low < 0 < scale.high else []), scale.ticks[-1]]
     if len(scale.ticks) > 2:
         shown.insert(1, scale.ticks[len(scale.ticks) // 2])
@@ -279,6 +281,13 @@ def _ticks_below(svg: Element, scale: _Scale, y: float, unit: str, *, grid: bool
         anchor = "start" if tick == scale.ticks[0] else "end" if tick == scale.ticks[-1] else "middle"
         text = f"{number(tick)} {unit}" if tick == scale.ticks[-1] else number(tick)
         _text(svg, scale.at(tick), y + 15, text, "tick", anchor)
+
+
+def _upright(svg: Element, x: float, bottom: float, kind: str) -> None:
+    """A line over all rows down to the axis, with gaps for the labels."""
+    rows = int(bottom // _ROW)
+    for at in range(rows):
+        _line(svg, x, at * _ROW + _LABEL, x, bottom if at == rows - 1 else (at + 1) * _ROW, kind)
 
 
 def _svg(title: str, description: str, height: float) -> Element:
