@@ -345,6 +345,15 @@ def test_fleet_has_a_default_child_and_takes_statements(bare: tuple[Stack, Neuro
     assert allowed_to(synthesize(bare[0]), "FleetRole", "dynamodb:GetItem")
 
 
+def test_other_value_of_the_cluster_tag_fails_synthesis() -> None:
+    stack = new_stack()
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    trn1 = ec2.InstanceType("trn1.32xlarge")
+    Tags.of(NeuronFleet(stack, "Fleet", instance_type=trn1, vpc=vpc, cluster_name="ours")).add(CLUSTER_TAG, "theirs")
+    with pytest.raises(RuntimeError, match="got 'theirs' as its tag trn:cluster; allowed: 'ours'"):
+        synthesize(stack)
+
+
 SIZE_CHANGES: dict[str, Callable[[Any], object]] = {
     "ScheduledAction": lambda group: group.scale_on_schedule(
         "Night", schedule=autoscaling.Schedule.cron(hour="20", minute="0"), desired_capacity=0

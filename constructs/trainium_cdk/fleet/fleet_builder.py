@@ -68,7 +68,7 @@ class Fleet(CreatedFleet):
         self._launch_from(props, script, locations, environment)
         self.group = self._auto_scaling_group(props)
         self.node.default_child = self.group
-        checks: Any = GroupChecks(self.group, lambda: self._group)
+        checks: Any = GroupChecks(self.group, lambda: self._group, cluster_name=cluster_name)
         self.node.add_validation(checks)
         self._depend_on_what_nodes_need(props)
         self.reconciler = NodeReconciler(

@@ -7,6 +7,8 @@ from aws_cdk import CfnDeletionPolicy
 from aws_cdk import aws_autoscaling as autoscaling
 from constructs import IValidation
 
+from trainium_runtime.naming import CLUSTER_TAG
+
 _SIZE_CHANGES = (autoscaling.CfnScalingPolicy, autoscaling.CfnScheduledAction, autoscaling.CfnWarmPool)
 
 
@@ -15,14 +17,18 @@ class GroupChecks:
     """Rejects changes of the app to the Auto Scaling group that are incompatible with the fleet."""
 
     def __init__(
-        self, group: autoscaling.CfnAutoScalingGroup, imported: Callable[[], autoscaling.IAutoScalingGroup | None]
+        self,
+        group: autoscaling.CfnAutoScalingGroup,
+        imported: Callable[[], autoscaling.IAutoScalingGroup | None],
+        *,
+        cluster_name: str,
     ) -> None:
         """imported: gives the L2 construct of the group, below which the CDK adds policies; None if it was not used."""
-        self._group, self._imported = group, imported
+        self._group, self._imported, self._cluster_name = group, imported, cluster_name
 
     def validate(self) -> list[str]:
         """One sentence for each problem."""
-        return [*self._retained(), *self._resized()]
+        return [*self._retained(), *self._resized(), *self._renamed()]
 
     def _retained(self) -> Iterator[str]:
         """A group that the app retains, for example with RemovalPolicies: its nodes would outlive the stack."""
@@ -44,3 +50,12 @@ class GroupChecks:
                     "fleet; allowed: none, since a cluster trains with all of its nodes, and the fleet sets the size; "
                     "fix: change `nodes`, or use `max_lifetime`, `end_time`, `trn sleep` and `trn wake`"
                 )
+
+    def _renamed(self) -> Iterator[str]:
+        """Another value of the cluster's tag: functions and permissions find the nodes by the fleet's name."""
+        tagged = self._group.tags.tag_values().get(CLUSTER_TAG)
+        if tagged != self._cluster_name:
+            yield (
+                f"{self._group.node.path}: got {tagged!r} as its tag {CLUSTER_TAG}; allowed: {self._cluster_name!r}, "
+                "the cluster_name of the fleet, by which its functions find the nodes; fix: give the fleet this name"
+            )

@@ -130,4 +130,4 @@ def _fetch(engine: JobEngine, job_id: str, wanted: str, here: Path, overwrite: b
     if not fetched:
         there = ", ".join(sorted({name.partition("/")[0] for name in engine.files(job_id, "")}))
         raise CliError(f"{job_id} has no {wanted}; it has: {there or 'nothing'}.", ExitCode.NOT_READY)
-    echo(f"Copied {fetched} files to {target}.", err=True)
+    echo(f"Copied to {target}: {fetched} file{'' if fetched == 1 else 's'}.", err=True)
