@@ -11,7 +11,7 @@ from trainium_core.plan.network_layout import network_interfaces
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
-    """Healthy as `hardware_of` makes it. Each field with a default simulates a fault when it has another value.
+    """The hardware of one node. A field with a default simulates a fault if it has another value.
 
     neuron_release: the release of the Neuron SDK whose behaviour the programs have. zero_cores: NeuronCores that answer
     every computation with zeros. wrong_collectives: an all-reduce over the node gives wrong sums. efa_traffic: whether

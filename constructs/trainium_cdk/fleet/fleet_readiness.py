@@ -81,7 +81,7 @@ class FleetReadiness(Construct):
                 "SubnetId": subnet_id,
                 "RecordsBucket": records.bucket.bucket_name,
                 "RecordsPrefix": records.prefix,
-                "Keeper": reconciler.arn,
+                "Reconciler": reconciler.arn,
                 "Replacements": reconciler.replacements,
                 "TimeoutMinutes": timeout_minutes,
                 **({"Clock": clock.arn, "Pilot": json.dumps(clock.settings, sort_keys=True)} if clock else {}),

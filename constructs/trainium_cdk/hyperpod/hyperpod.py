@@ -28,7 +28,7 @@ Group = sagemaker.CfnCluster.ClusterInstanceGroupProperty
 
 
 class HyperPod(Construct):
-    """The HyperPod cluster of a plan: an instance group with the nodes, and with Slurm another with a controller.
+    """The HyperPod cluster of a plan: an instance group for the nodes, and with Slurm another for a controller.
 
     CloudFormation chooses the name of the cluster, so that it can replace the cluster: the network and the EKS cluster
     of a HyperPod cluster cannot be changed. `cluster`, `network`, `security_group`, `cache`, `execution` and `pilot`
@@ -113,8 +113,8 @@ class HyperPod(Construct):
         return [self.security_group, ec2.SecurityGroup.from_security_group_id(self, "Eks", of_eks, mutable=False)]
 
     def _lifecycle_bucket_name(self) -> str:
-        # Bucket names are globally unique; the first part of the stack's UUID makes this one unique. With that of the
-        # construct's address, a construct that an update renames gets another bucket beside the old one.
+        # Bucket names are globally unique, hence the first part of the stack's UUID. The end of the construct's address
+        # gives a construct that an update renames a new bucket beside the old one.
         unique = Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", Aws.STACK_ID))))
         return (
             f"{facts()['hyperpod']['lifecycle_bucket_prefix']}{self._plan.cluster_name}-{unique}{self.node.addr[-4:]}"

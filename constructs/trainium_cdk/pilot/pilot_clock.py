@@ -70,7 +70,7 @@ class PilotClock(Construct):
             environment={
                 **self.settings,
                 **({"GROUP": group_name} if group_name else {}),
-                **({"KEEPER": reconciler.arn} if reconciler else {}),
+                **({"RECONCILER": reconciler.arn} if reconciler else {}),
                 **({"PRECOMPILE_GROUP": precompile_group_name} if precompile_group_name else {}),
                 **({"RECORDS_BUCKET": records.bucket.bucket_name} if records and stops_idle else {}),
                 "STACK_ID": stack.stack_id,

@@ -94,7 +94,7 @@ def list_entries(options: CacheOptions, of_releases: tuple[str, ...]) -> None:
         console().print(entries_table(entries))
         say(entries_and_size(entries))
     else:
-        say(f"There is no{' such' if of_releases else ''} entry in {found.location.url}.")
+        say(f"{found.location.url} has no entries{' of these releases' if of_releases else ''}.")
 
 
 def _month_usd(found: FoundCache, stored: int) -> Decimal | None:

@@ -28,7 +28,7 @@ _one_at_a_time = threading.Lock()
 
 def start() -> None:
     """Run schedules as they become due."""
-    threading.Thread(target=_run_for_ever, daemon=True, name="schedules").start()
+    threading.Thread(target=_run_forever, daemon=True, name="schedules").start()
 
 
 def run_due() -> list[str]:
@@ -53,7 +53,7 @@ def next_run(expression: str, last: datetime) -> datetime | None:
     return None
 
 
-def _run_for_ever() -> None:
+def _run_forever() -> None:
     while True:
         time.sleep(_POLL_SECONDS)
         run_due()

@@ -54,7 +54,7 @@ class StandInNodes:
         self._writing_usage = threading.Lock()
 
     def launched(self, instance: Any) -> None:
-        """Write the record of moto's instance soon.
+        """Write the record of moto's instance after a short delay.
 
         Returns at once and never raises: launches must not depend on it.
         """
@@ -110,9 +110,9 @@ class StandInNodes:
 
     def keep_writing_usage(self) -> None:
         """Start writing usage records every minute."""
-        threading.Thread(target=self._write_usage_for_ever, daemon=True, name=USAGE_THREAD).start()
+        threading.Thread(target=self._write_usage_forever, daemon=True, name=USAGE_THREAD).start()
 
-    def _write_usage_for_ever(self) -> None:
+    def _write_usage_forever(self) -> None:
         while True:
             time.sleep(_USAGE_SECONDS)
             self.write_usage()

@@ -231,7 +231,7 @@ class _FleetMonitor:
         verdict = self._evaluate(group, nodes)
         if verdict.state == "waiting":
             # Records invoke the reconciler, but a smaller group or a raised limit does not.
-            self._lambda.invoke(FunctionName=self._properties["Keeper"], InvocationType="Event", Payload=b"{}")
+            self._lambda.invoke(FunctionName=self._properties["Reconciler"], InvocationType="Event", Payload=b"{}")
         return verdict if nodes else replace(verdict, reason=f"{verdict.reason}: {why}")
 
     def _is_resized_by_others(self, desired: int, nodes: int) -> bool:

@@ -195,10 +195,10 @@ class Clock:
 
     def _notify_jobs(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         """Through the node reconciler. If a deployment has moved the end, the notice is withdrawn."""
-        keeper = self._settings.get("KEEPER")
-        if keeper and decision.nodes and (decision.notice or snapshot.by_gate):
+        reconciler = self._settings.get("RECONCILER")
+        if reconciler and decision.nodes and (decision.notice or snapshot.by_gate):
             payload = json.dumps(event_of(decision.notice)).encode()
-            self._functions.invoke(FunctionName=keeper, InvocationType="Event", Payload=payload)
+            self._functions.invoke(FunctionName=reconciler, InvocationType="Event", Payload=payload)
 
     def _notify_idle(self, decision: ClockDecision, snapshot: ClusterSnapshot) -> None:
         """Notify only people: unused nodes have no job that could act on a notice."""

@@ -202,7 +202,7 @@ def count_requests(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> list[str]
 def test_unsafe_key_is_not_an_entry(stored: Stored, name: str) -> None:
     stored.packed(name)
     assert shown(run("cache", "status", *NAMED, "--json"))["entries"] == 0
-    assert "There is no entry" in run("cache", "list", *NAMED).stdout
+    assert "has no entries" in run("cache", "list", *NAMED).stdout
 
 
 def test_clean_without_conditions_selects_unused_places(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:

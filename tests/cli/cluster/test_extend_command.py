@@ -82,7 +82,7 @@ def test_failed_deployment_reports_the_end_in_effect(monkeypatch: pytest.MonkeyP
     assert "Until it is deployed, TrnClusterStack ends at 2099-01-01T00:00Z." in ended.stderr
 
 
-def test_declined_prompt_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_unavailable_aws_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert extend(monkeypatch, tmp_path, FakeStacks(unavailable=True)).exit_code == ExitCode.UNKNOWN
     assert written(tmp_path)["trn:ends"] == PLAN["ends"]
 

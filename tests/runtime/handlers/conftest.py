@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from tests.runtime.handlers.fleet import BUCKET, GROUP, KEEPER_ARN, PREFIX, Clock, Context, Fleet, Lambda, client
+from tests.runtime.handlers.fleet import BUCKET, GROUP, PREFIX, RECONCILER_ARN, Clock, Context, Fleet, Lambda, client
 from trainium_runtime.handlers import fleet_readiness
 
 REGION = "us-west-2"
@@ -182,7 +182,7 @@ def gate(
             "SubnetId": fleet.subnet,
             "RecordsBucket": BUCKET,
             "RecordsPrefix": PREFIX,
-            "Keeper": KEEPER_ARN,
+            "Reconciler": RECONCILER_ARN,
             "Replacements": "0",
             "TimeoutMinutes": "30",
         }

@@ -18,7 +18,7 @@ from trainium_wire.node_record import Check, NodeRecord
 BUCKET, PREFIX, GROUP = "records", "nodes", "fleet"
 FUNCTION_ARN = "arn:aws:lambda:us-west-2:123456789012:function:watcher"
 CLOCK_ARN = "arn:aws:lambda:us-west-2:123456789012:function:the-clock"
-KEEPER_ARN = "arn:aws:lambda:us-west-2:123456789012:function:keeper"
+RECONCILER_ARN = "arn:aws:lambda:us-west-2:123456789012:function:reconciler"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -154,9 +154,9 @@ class Lambda:
 
     events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The events of the function's calls of itself."""
-    keeper_calls: int = 0
+    reconciler_calls: int = 0
     refusal: Exception | None = None
-    when_keeper_is_called: Callable[[], None] = lambda: None
+    when_reconciler_is_called: Callable[[], None] = lambda: None
     clock_results: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """Results of the pilot's clock, one after the other, then the last one again. A failure has errorMessage."""
 
@@ -169,9 +169,9 @@ class Lambda:
             failed = {"FunctionError": "Unhandled"} if "errorMessage" in output else {}
             return {"Payload": BytesIO(json.dumps(output).encode()), **failed}
         assert arguments["InvocationType"] == "Event"
-        if arguments["FunctionName"] == KEEPER_ARN:
-            self.keeper_calls += 1
-            self.when_keeper_is_called()
+        if arguments["FunctionName"] == RECONCILER_ARN:
+            self.reconciler_calls += 1
+            self.when_reconciler_is_called()
             return None
         assert arguments["FunctionName"] == FUNCTION_ARN
         if self.refusal:

@@ -6,7 +6,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from tests.runtime.handlers.conftest import REGION
-from tests.runtime.handlers.fleet import KEEPER_ARN, NOON
+from tests.runtime.handlers.fleet import NOON, RECONCILER_ARN
 
 STACK_ID = f"arn:aws:cloudformation:{REGION}:123456789012:stack/TrnClusterStack/0"
 
@@ -32,12 +32,12 @@ class Stack:
         self.deleted.append(parameters["StackName"])
 
 
-class Keeper:
+class Reconciler:
     """Lambda, where the clock invokes only the node reconciler. `sent`: the payloads."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
 
     def invoke(self, **parameters: Any) -> None:
-        assert (parameters["FunctionName"], parameters["InvocationType"]) == (KEEPER_ARN, "Event")
+        assert (parameters["FunctionName"], parameters["InvocationType"]) == (RECONCILER_ARN, "Event")
         self.sent.append(json.loads(parameters["Payload"]))

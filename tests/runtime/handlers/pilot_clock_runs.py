@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from tests.runtime.handlers.conftest import REGION
-from tests.runtime.handlers.fleet import GROUP, KEEPER_ARN, NOON, Fleet, client
-from tests.runtime.handlers.pilot import STACK_ID, Keeper, Stack
+from tests.runtime.handlers.fleet import GROUP, NOON, RECONCILER_ARN, Fleet, client
+from tests.runtime.handlers.pilot import STACK_ID, Reconciler, Stack
 from trainium_runtime.handlers.pilot_clock import Clock
 
 SCHEDULE = {"kind": "schedule"}
@@ -32,7 +32,7 @@ def messages(queue: str) -> list[dict[str, str]]:
     return [json.loads(message["Body"]) for message in found]
 
 
-def runs(stack: Stack, topic: str, keeper: Keeper) -> Run:
+def runs(stack: Stack, topic: str, reconciler: Reconciler) -> Run:
     """Runs the clock at an hour after noon with these settings (None removes one); `clients` replace moto's."""
     Fleet(nodes=2, region=REGION)
     client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=GROUP, MinSize=0, MaxSize=2)
@@ -41,7 +41,7 @@ def runs(stack: Stack, topic: str, keeper: Keeper) -> Run:
         hours: float, event: dict[str, Any] = SCHEDULE, *, clients: dict[str, Any] | None = None, **own: str | None
     ) -> Any:
         settings = {
-            "KEEPER": KEEPER_ARN,
+            "RECONCILER": RECONCILER_ARN,
             "GROUP": GROUP,
             "STACK_ID": STACK_ID,
             "TOPIC": topic,
@@ -54,7 +54,7 @@ def runs(stack: Stack, topic: str, keeper: Keeper) -> Run:
         }
         known = {name: client(name) for name in ("autoscaling", "ec2", "s3", "sns")}
         given = {name: value for name, value in settings.items() if value is not None}
-        clock = Clock(given, cloudformation=stack, functions=keeper, **{**known, **(clients or {})})
+        clock = Clock(given, cloudformation=stack, functions=reconciler, **{**known, **(clients or {})})
         return clock.reconcile(event, now=NOON + timedelta(hours=hours))
 
     return call

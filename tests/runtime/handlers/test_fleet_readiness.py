@@ -60,7 +60,7 @@ def test_gate_waits_for_each_replacement_of_a_failed_node(
             fleet.replace(second)
         fleet.prove(*fleet.instances)
 
-    functions.when_keeper_is_called = replace_and_prove
+    functions.when_reconciler_is_called = replace_and_prove
     gate(Replacements="1")
     assert cloudformation.response["Status"] == "SUCCESS"
     assert f"node {second}: no driver; being replaced (1 of 1)" in capsys.readouterr().out
@@ -70,10 +70,10 @@ def test_gate_waits_for_nodes_to_reach_each_other(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation
 ) -> None:
     fleet.prove(*fleet.instances, connected=False)
-    functions.when_keeper_is_called = lambda: fleet.prove(*fleet.instances)
+    functions.when_reconciler_is_called = lambda: fleet.prove(*fleet.instances)
     gate()
     assert cloudformation.response["Status"] == "SUCCESS"
-    assert functions.keeper_calls == 1
+    assert functions.reconciler_calls == 1
 
 
 def test_console_error_of_silent_node_fails_immediately(

@@ -37,7 +37,7 @@ def before(fleet: Fleet, clock: Clock, functions: Lambda, monkeypatch: pytest.Mo
         if fleet.instances and not set(before) & set(fleet.instances):
             fleet.prove(*fleet.instances)
 
-    functions.when_keeper_is_called = prove_new_ones
+    functions.when_reconciler_is_called = prove_new_ones
     return before
 
 

@@ -14,7 +14,7 @@ def test_group_gets_the_size_of_the_deployment(
     gate: Run, fleet: Fleet, functions: Lambda, cloudformation: CloudFormation, nodes: int
 ) -> None:
     fleet.room = nodes
-    functions.when_keeper_is_called = lambda: fleet.prove(*fleet.instances)
+    functions.when_reconciler_is_called = lambda: fleet.prove(*fleet.instances)
     gate(request_type="Update", Nodes=str(nodes))
     assert cloudformation.response["Data"] == {"Summary": f"{nodes} of {nodes} nodes proven"}
     assert fleet.sizes == [nodes]

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from tests.runtime.handlers.conftest import PartialClient
 from tests.runtime.handlers.fleet import BUCKET, GROUP, NOON, client
-from tests.runtime.handlers.pilot import Keeper, Stack
+from tests.runtime.handlers.pilot import Reconciler, Stack
 from tests.runtime.handlers.pilot_clock_runs import Run, desired, group, messages, new_queue, new_topic, runs, tags
 from trainium_runtime.handlers.pilot_clock import GATE_EVENT
 from trainium_runtime.naming import STOPPED_TAG
@@ -24,7 +24,7 @@ def queue() -> str:
 
 @pytest.fixture
 def run(queue: str) -> Run:  # noqa: ARG001
-    return runs(Stack(), new_topic(), Keeper())
+    return runs(Stack(), new_topic(), Reconciler())
 
 
 def write_usage(minutes_idle: float, *, at: float, state: str = "idle") -> None:

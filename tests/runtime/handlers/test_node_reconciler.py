@@ -29,14 +29,14 @@ def keep(fleet: Fleet) -> Keep:  # noqa: ARG001
     """Call the node reconciler; `limit`: of replacements, `clients`: replace those of moto."""
 
     def call(event: dict[str, Any] | None = None, *, limit: int = 0, now: Any = NOON, **clients: Any) -> None:
-        keeper = NodeReconciler(
+        reconciler = NodeReconciler(
             group_name=GROUP,
             limit=limit,
             store=NodeStore(clients.get("s3", client("s3")), BUCKET, PREFIX),
             autoscaling=clients.get("autoscaling", client("autoscaling")),
             ec2=clients.get("ec2", client("ec2")),
         )
-        keeper.reconcile(event or {}, now=now)
+        reconciler.reconcile(event or {}, now=now)
 
     return call
 

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from tests.runtime.handlers.conftest import REGION, PartialClient
 from tests.runtime.handlers.fleet import GROUP, NOON, client
-from tests.runtime.handlers.pilot import STACK_ID, Keeper, Stack
+from tests.runtime.handlers.pilot import STACK_ID, Reconciler, Stack
 from tests.runtime.handlers.pilot_clock_runs import SCHEDULE, Run, desired, messages, new_queue, new_topic, runs, tags
 from trainium_runtime.handlers.pilot_clock import GATE_EVENT
 from trainium_runtime.naming import NOTIFIED_TAG, SPENT_TAG, STOPPED_TAG
@@ -24,8 +24,8 @@ def stack() -> Stack:
 
 
 @pytest.fixture
-def keeper() -> Keeper:
-    return Keeper()
+def reconciler() -> Reconciler:
+    return Reconciler()
 
 
 @pytest.fixture
@@ -39,8 +39,8 @@ def topic(queue: str) -> str:  # noqa: ARG001
 
 
 @pytest.fixture
-def run(stack: Stack, topic: str, keeper: Keeper) -> Run:
-    return runs(stack, topic, keeper)
+def run(stack: Stack, topic: str, reconciler: Reconciler) -> Run:
+    return runs(stack, topic, reconciler)
 
 
 @pytest.fixture
@@ -144,12 +144,12 @@ BUDGETED = {"BUDGET": BUDGET, "BUDGET_USD": "500"}
 
 
 def test_spent_budget_notifies_jobs_and_people_then_stops_nodes(
-    run: Run, keeper: Keeper, inbox: Callable[[], list[Any]]
+    run: Run, reconciler: Reconciler, inbox: Callable[[], list[Any]]
 ) -> None:
     for event in (spent(BUDGET), SCHEDULE, spent(BUDGET)):
         run(1, event, **BUDGETED)
     assert (desired(), tags()) == (2, {SPENT_TAG: "500 since 2026-11-21T13:00Z"})
-    assert keeper.sent[0]["pilot-stop"]["at"] == "2026-11-21T13:15:00Z"
+    assert reconciler.sent[0]["pilot-stop"]["at"] == "2026-11-21T13:15:00Z"
     run(1.25, **BUDGETED)
     assert (desired(), tags()[STOPPED_TAG]) == (0, "budget 500")
     soon, stopped = inbox()
@@ -219,9 +219,9 @@ def test_unterminated_nodes_are_reported_once_and_stack_is_deleted(
 
 def test_stack_without_group_is_warned_of_and_deleted(run: Run, stack: Stack, inbox: Callable[[], list[Any]]) -> None:
     for hours in (80, 99.9):
-        run(hours, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, KEEPER=None)
+        run(hours, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, RECONCILER=None)
     assert stack.deleted == []
-    run(100, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, KEEPER=None)
+    run(100, ENDS="100h", ENDS_ACTION="destroy", GROUP=None, RECONCILER=None)
     assert stack.deleted == [STACK_ID]
     assert [message["Subject"] for message in inbox()] == ["trn-pilot ends in 20 h", "trn-pilot is being deleted"]
 
@@ -229,10 +229,10 @@ def test_stack_without_group_is_warned_of_and_deleted(run: Run, stack: Stack, in
 SOON = {"at": "2026-11-25T16:00:00Z", "reason": "the pilot ends at 2026-11-25T16:00Z"}
 
 
-def test_deployment_that_moves_the_end_withdraws_the_notice(run: Run, keeper: Keeper) -> None:
+def test_deployment_that_moves_the_end_withdraws_the_notice(run: Run, reconciler: Reconciler) -> None:
     run(99.8, GATE_EVENT, ENDS="100h")
     run(99.9, GATE_EVENT, ENDS="200h")
-    assert keeper.sent == [{"pilot-stop": SOON}, {"pilot-stop": None}]
+    assert reconciler.sent == [{"pilot-stop": SOON}, {"pilot-stop": None}]
 
 
 def in_block(state: str = "active") -> dict[str, Any]:

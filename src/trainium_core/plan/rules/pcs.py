@@ -122,7 +122,7 @@ def pcs_requires_neuron_image(plan: PlanValues) -> Iterator[Problem]:
             key="neuron_software",
             got=plan.node.neuron_software,
             allowed=f"image, {_STACK}: its image already has the Neuron software",
-            fix="remove it, and set trn:ami to a Neuron DLAMI or trn:pcs_ami to an image of yours",
+            fix="remove it, and set trn:ami to a Neuron DLAMI or trn:pcs_ami to your image",
         )
 
 
