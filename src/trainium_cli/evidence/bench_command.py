@@ -17,7 +17,7 @@ from trainium_cli.evidence.file_mistakes import mistakes_listed
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.jobs.job_engines import asking, read_engine
-from trainium_cli.terminal import print_json, question
+from trainium_cli.terminal import echo, print_json, question
 from trainium_core.evidence.bench import RecoveredJob, SidePrices, side_record, with_ratios
 from trainium_core.evidence.bench_file import BenchFile, BenchSide, bench_jobs, read_bench_file
 from trainium_core.evidence.fidelity import loss_fidelity
@@ -91,9 +91,7 @@ def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str
             for seed in spec.seeds:
                 measure(side, spec, seed, journal, Path(scratch), yes=yes)
         _compare_losses(sides, spec)
-    for side in sides:
-        if side.side.recovery:
-            measure_recovery(side, spec, journal, yes=yes)
+    not_recovered = [code for side in sides if side.side.recovery and (code := _recover(side, spec, journal, yes=yes))]
     records = with_ratios(
         [_record(side, spec) for side in sides],
         {f"{spec.name}-{side.side.name}": side.runs for side in sides},
@@ -104,7 +102,19 @@ def bench(invocation: Invocation, file: Path, output: Path, recovered: tuple[str
         print_json({"records": [json.loads(record_text(record)) for record in records]})
     else:
         show_records(records, output)
-    return _exit_code(records)
+    codes = {_exit_code(records), *not_recovered}
+    return ExitCode.NOT_READY if ExitCode.NOT_READY in codes else max(codes)
+
+
+def _recover(side: Side, spec: BenchFile, journal: Journal, *, yes: bool) -> ExitCode:
+    """OK if the recovery was measured. Otherwise the record has a warning: the runs are not lost with it."""
+    try:
+        measure_recovery(side, spec, journal, yes=yes)
+    except CliError as error:
+        echo(error.message, err=True)
+        side.warnings.append(f"the recovery was not measured: {error.message}")
+        return ExitCode(error.exit_code)
+    return ExitCode.OK
 
 
 def _read(file: Path) -> tuple[BenchFile, Mapping[str, JobRequest]]:

@@ -195,7 +195,8 @@ def _followed(side: Side, job_id: str, loss: _Loss | None = None) -> JobState:
     if state.outcome is None or not state.outcome.is_success:
         show_explanation(side.engine, state)
         reason = state.outcome.reason if state.outcome else ""
-        raise CliError(f"{job_id} did not succeed: {reason}. No record was written.", ExitCode.NOT_READY)
+        without = "" if loss else " No record was written."
+        raise CliError(f"{job_id} did not succeed: {reason}.{without}", ExitCode.NOT_READY)
     return state
 
 

@@ -242,7 +242,7 @@ def _recovery(jobs: Sequence[RecoveredJob]) -> Iterator[tuple[str, Metric]]:
     """What the restarts of jobs that lost a node took, in all and by part."""
     restarts = [restart for job in jobs for restart in _restarts(job)]
     if not restarts:
-        yield "recovery_seconds", unknown("s", "the side has no `recovery = true`, and --recovery names no job of it")
+        yield "recovery_seconds", unknown("s", "no job that lost a node was measured")
         return
     for name in (
         "recovery_seconds",

@@ -16,6 +16,7 @@ from trainium_cli.evidence import bench_runs
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation
 from trainium_core.evidence.record import Record, read_record
+from trainium_runtime.errors import RequestRefusedError
 from trainium_wire.job import Job
 from trainium_wire.node_record import Check, NodeRecord
 
@@ -253,6 +254,23 @@ def test_recovery_is_measured_with_a_terminated_node(jobs: list[Job], node: str)
     assert len(record().runs) == 3
     assert run("bench", *TWO, "--yes", "bench.toml").exit_code == ExitCode.OK
     assert len(jobs) == 4
+
+
+def test_refused_termination_leaves_the_job_running(
+    jobs: list[Job], node: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_self: object, instance_id: str) -> datetime:
+        assert instance_id == node
+        raise RequestRefusedError("not allowed: the permission ec2:TerminateInstances is missing")
+
+    monkeypatch.setattr(bench_runs.AwsNodeTermination, "terminate", refuse)
+    Path("bench.toml").write_text(RECOVERY)
+    ended = run("bench", *TWO, "--yes", "bench.toml")
+    assert ended.exit_code == ExitCode.NOT_READY
+    assert f"{jobs[3].id} keeps running. Its node {node} is not terminated: not allowed" in ended.stderr
+    assert record().metrics["recovery_seconds"].why_null == "no job that lost a node was measured"
+    assert "the recovery was not measured" in record().warnings[0]
+    assert len(record().runs) == 3
 
 
 def test_node_is_not_terminated_without_confirmation(jobs: list[Job]) -> None:
