@@ -1,8 +1,14 @@
-"""PcsStack on the embedded AWS by the real CDK CLI, until its clock ends it. No instance and no Slurm runs there."""
+"""PcsStack on the embedded AWS by the real CDK CLI, until its clock ends it, and until `trn destroy` does.
 
+Nothing runs on an instance, and a stand-in answers for Slurm: jobs wait in its queue. Nodes that jobs would start are
+launched by the tests.
+"""
+
+import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +16,7 @@ from tests.constructs.synth import Template
 from tests.constructs.training import pcs_template
 from tests.deploy.account import Account, differences, outputs
 from tests.deploy.clock import reach_end_of_pilot
+from tests.deploy.command import run_trn
 from tools.demo.inventory import Inventory
 from trainium_core.engines.pcs.engine import PCS
 from trainium_core.naming import PCS_CLUSTER_OUTPUT, PCS_GROUP_OUTPUT, RECORDS_OUTPUT
@@ -25,9 +32,14 @@ def account(start_account: Callable[[Settings], Account]) -> Account:
     return start_account(Settings(iam="enforced"))
 
 
+AMI = "ami-12c6146b"
+PLAN = ("-c", "trn:stacks=pcs", "-c", "trn:instance_type=trn1.32xlarge", "-c", "trn:region=us-west-2")
+QUEUES = ("-c", "trn:pcs_queues=short:10,long", "-c", f"trn:pcs_ami={AMI}", "-c", "trn:nodes=2")
+
+
 @pytest.fixture(scope="module")
 def template() -> Template:
-    return pcs_template(pcs_ami="ami-0123456789abcdef0", pcs_queues=("short:10", "long"), ends="40h")
+    return pcs_template(pcs_ami=AMI, pcs_queues=("short:10", "long"), ends="40h", nodes=2)
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +81,56 @@ def test_nodes_fetch_the_version_of_the_script_that_the_group_names(account: Acc
     assert text.startswith(b"#!/")
 
 
+def launch_node(account: Account, found: dict[str, str]) -> str:
+    """Launch a node as AWS PCS does for a job, and write its record."""
+    pcs, ec2, s3 = (account.aws.client(name) for name in ("pcs", "ec2", "s3"))
+    named = {"clusterIdentifier": found[PCS_CLUSTER_OUTPUT], "computeNodeGroupIdentifier": found[PCS_GROUP_OUTPUT]}
+    group = pcs.get_compute_node_group(**named)["computeNodeGroup"]
+    tags = [{"Key": "aws:pcs:compute-node-group-id", "Value": group["id"]}]
+    template = group["customLaunchTemplate"]
+    made = ec2.run_instances(
+        MinCount=1,
+        MaxCount=1,
+        InstanceType="trn1.32xlarge",
+        LaunchTemplate={"LaunchTemplateId": template["id"], "Version": template["version"]},
+        SubnetId=group["subnetIds"][0],
+        TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
+    )
+    node = made["Instances"][0]["InstanceId"]
+    record = NodeRecord(instance_id=node, state="proven", time=time_text(datetime.now(UTC)))
+    key = instance_key(RECORDS_PREFIX, instance_name(node, None))
+    s3.put_object(Bucket=found[RECORDS_OUTPUT], Key=key, Body=record.to_json())
+    return node
+
+
+def test_commands_show_the_nodes_of_jobs_and_the_login_node(account: Account, found: dict[str, str]) -> None:
+    empty = run_trn(account, "nodes", *PLAN)
+    assert (empty.code, "no nodes, since no job needs any; jobs start up to 2" in empty.printed) == (0, True)
+    node = launch_node(account, found)
+    shown = run_trn(account, "nodes", *PLAN)
+    assert shown.code == 0, shown.printed
+    assert f"{node}" in shown.printed
+    assert "1 of 1 nodes proven" in shown.printed
+    status = json.loads(run_trn(account, "status", *PLAN, "--json").printed)
+    assert (status["nodes"]["state"], status["login_nodes"], status["not_read"]) == ("ready", {"m7i.large": 1}, [])
+    (listed,) = json.loads(run_trn(account, "list", "--region", "us-west-2", "--json").printed)["clusters"]
+    assert sorted(one["instance_type"] for one in listed["nodes"]) == ["m7i.large", "trn1.32xlarge"]
+    cost = json.loads(run_trn(account, "cost", *PLAN, "--no-cost-explorer", "--json").printed)
+    assert not cost["not_read"]
+    account.aws.client("ec2").terminate_instances(InstanceIds=[node])
+
+
+def test_job_waits_in_its_queue_until_it_is_stopped(account: Account, found: dict[str, str], tmp_path: Path) -> None:
+    del found
+    (tmp_path / "train.py").write_text("print('TRN step=1')\n")
+    started = run_trn(account, "run", *PLAN, *QUEUES, "--detach", "--queue", "long", "train.py", folder=tmp_path)
+    assert started.code == 0, started.printed
+    (job,) = json.loads(run_trn(account, "jobs", *PLAN, *QUEUES, "--json").printed)
+    assert (job["engine"], job["status"]) == ("pcs", "queued")
+    stopped = run_trn(account, "stop", *PLAN, *QUEUES, job["job"]["id"])
+    assert "has ended: stopped" in stopped.printed
+
+
 def test_failed_proofs_beyond_the_limit_end_the_launches(account: Account, found: dict[str, str]) -> None:
     s3, pcs = account.aws.client("s3"), account.aws.client("pcs")
     for number in range(3):
@@ -83,6 +145,8 @@ def test_failed_proofs_beyond_the_limit_end_the_launches(account: Account, found
         time.sleep(0.5)
         bounds = pcs.get_compute_node_group(**named)["computeNodeGroup"]["scalingConfiguration"]
     assert bounds == {"minInstanceCount": 0, "maxInstanceCount": 0}
+    shown = run_trn(account, "nodes", *PLAN)
+    assert (shown.code, "the maximum of the group is 0, not 2" in shown.printed) == (1, True)
 
 
 def test_ended_pilot_leaves_the_account_unchanged(
@@ -94,3 +158,19 @@ def test_ended_pilot_leaves_the_account_unchanged(
     assert differences(before, account.inventory()) == []
     assert account.aws.client("pcs").list_clusters()["clusters"] == []
     assert account.aws.client("logs").describe_delivery_sources()["deliverySources"] == []
+
+
+def test_destroy_ends_waiting_jobs_and_leaves_nothing(
+    account: Account, before: Inventory, template: Template, tmp_path: Path
+) -> None:
+    account.deploy(template, PCS.construct_id)
+    (tmp_path / "train.py").write_text("print('TRN step=1')\n")
+    started = run_trn(account, "run", *PLAN, *QUEUES, "--detach", "train.py", folder=tmp_path)
+    assert started.code == 0, started.printed
+    launch_node(account, dict(outputs(account.cluster(PCS.construct_id))))
+    destroyed = run_trn(account, "destroy", *PLAN, "--yes")
+    assert destroyed.code == 0, destroyed.printed
+    assert "waiting Slurm job" in destroyed.printed
+    audited = run_trn(account, "audit", *PLAN)
+    assert audited.code == 0, audited.printed
+    assert differences(before, account.inventory()) == []

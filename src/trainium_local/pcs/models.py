@@ -12,6 +12,7 @@ from moto.moto_api._internal import mock_random
 from moto.utilities.tagging_service import TaggingService
 
 from trainium_core.facts import facts
+from trainium_local.pcs.instances import end_all, hold_minimum
 from trainium_local.services.errors import refusal
 
 Fields = dict[str, Any]
@@ -69,7 +70,9 @@ class PcsBackend(TaggableResourcesMixin, BaseBackend):
         template = given.get("customLaunchTemplate", {}).get("id")
         if template:
             ec2_backends[self.account_id][self.region_name].get_launch_template(template)
-        return self._create_part(GROUP, given["computeNodeGroupName"], given)
+        made = self._create_part(GROUP, given["computeNodeGroupName"], given)
+        hold_minimum(self.account_id, self.region_name, made)
+        return made
 
     def create_queue(self, given: Fields) -> Fields:
         return self._create_part(QUEUE, given["queueName"], given)
@@ -79,13 +82,18 @@ class PcsBackend(TaggableResourcesMixin, BaseBackend):
         return _named(given[_IDENTIFIERS[kind]], self._of(kind, self.cluster(given)), kind)
 
     def update_part(self, kind: str, given: Fields) -> Fields:
-        return _updated(self.part(kind, given), given)
+        part = _updated(self.part(kind, given), given)
+        if kind == GROUP:
+            hold_minimum(self.account_id, self.region_name, part)
+        return part
 
     def delete_part(self, kind: str, given: Fields) -> None:
         part = self.part(kind, given)
         queues = self._of(QUEUE, self.cluster(given)) if kind == GROUP else []
         if any(one["computeNodeGroupId"] == part["id"] for queue in queues for one in _groups_of(queue)):
             raise refusal("PcsGroupInUse", of=part["name"])
+        if kind == GROUP:
+            end_all(self.account_id, self.region_name, part)
         del self.parts[kind][part["id"]]
 
     def list_parts(self, kind: str, given: Fields) -> list[Fields]:

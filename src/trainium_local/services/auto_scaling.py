@@ -36,8 +36,14 @@ _listeners: list[Callable[[Any], None]] = []
 
 
 def when_launched(listener: Callable[[Any], None]) -> None:
-    """Call `listener` with every instance that an Auto Scaling group launches later."""
+    """Call `listener` with every instance that a group launches later."""
     _listeners.append(listener)
+
+
+def report_launch(instance: Any) -> None:
+    """Call the listeners with an instance."""
+    for listener in _listeners:
+        listener(instance)
 
 
 def create_auto_scaling_group(original: Any, backend: Any, name: str, *arguments: Any, **named: Any) -> Any:
@@ -112,8 +118,7 @@ def launch_instances(group: Any, count_needed: int, propagated_tags: dict[str, s
         instance = _launch_where_possible(group, tags)
         if instance is None:
             return
-        for listener in _listeners:
-            listener(instance)
+        report_launch(instance)
 
 
 def set_desired_capacity(original: Any, group: Any, new_capacity: int | None) -> None:
