@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,6 +66,17 @@ def test_yes_destroys_without_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended.exit_code == ExitCode.OK, ended.output
     assert account.stacks == []
     assert f"Nothing of {OWN_CLUSTER} is left in us-west-2 except retained resources." in ended.stdout
+
+
+def test_yes_without_a_named_cluster_destroys_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In a folder without cdk.json, the only cluster of the region would be meant."""
+    monkeypatch.chdir(tmp_path)
+    account = FakeTeardown()
+    monkeypatch.setattr(destroy_command, "AwsTeardown", lambda _: account)
+    ended = CliRunner().invoke(trn, ["destroy", "--yes", "--region", "us-west-2"], prog_name="trn")
+    assert ended.exit_code == ExitCode.BAD_INPUT
+    assert "--yes needs a cluster: pass --cluster NAME" in ended.output
+    assert account.changes == []
 
 
 def test_nodes_of_a_deleted_stack_of_an_app_are_destroyed(

@@ -33,6 +33,11 @@ def test_offline_prices_are_marked_as_snapshot() -> None:
     assert "AWS's prices are unavailable" not in ended.stdout
 
 
+def test_estimate_covers_the_time_until_the_end_of_the_plan() -> None:
+    ended = run("estimate", *GOOD, "-c", "trn:ends=5d", "--offline")
+    assert "Pilot of 120 h" in ended.stdout
+
+
 def test_reason_for_missing_aws_prices_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = invoke(monkeypatch, FakePrices(unavailable={"price"}))
     assert "AWS prices are unavailable: no answer about price" in ended.stdout
