@@ -196,7 +196,7 @@ def _followed(side: Side, job_id: str, loss: _Loss | None = None) -> JobState:
         show_explanation(side.engine, state)
         reason = state.outcome.reason if state.outcome else ""
         without = "" if loss else " No record was written."
-        raise CliError(f"{job_id} did not succeed: {reason}.{without}", ExitCode.NOT_READY)
+        raise CliError(f"{job_id} did not succeed: {reason.rstrip('.?')}.{without}", ExitCode.NOT_READY)
     return state
 
 
