@@ -4,7 +4,7 @@ import pytest
 
 
 @pytest.fixture
-def credentials_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def made_up_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the user's AWS configuration from boto3."""
     for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)

@@ -22,7 +22,7 @@ from trainium_core.audit.stack_record import StackRecord
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 LOCATION = Location(partition="aws", region="us-west-2", account="123456789012")
 LISTING = {listing.kind: listing for listing in LISTINGS}

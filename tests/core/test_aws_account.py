@@ -15,7 +15,7 @@ from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.stacks.deployed_stack import DeployedStack, StackContents, StackNetwork
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 
 @pytest.fixture(scope="module")

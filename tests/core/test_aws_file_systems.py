@@ -12,7 +12,7 @@ from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.storage.storage import FsxFileSystem, MountTarget
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 UNKNOWN = "fs-0123456789abcdef0"
 SHOWN = {

@@ -15,7 +15,7 @@ from trainium_runtime.node_store import NodeStore
 from trainium_wire.membership import Membership
 from trainium_wire.node_record import NodeRecord
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 STACK, GROUP, BUCKET = "TrnClusterStack", "the-group", "the-records"
 

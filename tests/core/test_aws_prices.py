@@ -13,7 +13,7 @@ from trainium_core.prices.aws_prices import AwsPrices
 from trainium_core.prices.price import PricedItem, products
 from trainium_runtime.errors import UnavailableError
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 REGION = "us-west-2"
 INSTANCE = PricedItem(product="on-demand", region=REGION, instance_type="trn1.32xlarge")

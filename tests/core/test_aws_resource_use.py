@@ -11,7 +11,7 @@ from tests.core.aws_stubs import REGION, stubbed
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.quotas.resource_use import Use
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 OWN_TAGS = [{"Key": "trn:cluster", "Value": "mine"}]
 

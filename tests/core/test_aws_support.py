@@ -11,7 +11,7 @@ from moto import mock_aws
 from tests.core.aws_stubs import REGION
 from trainium_core.support.aws_support import AwsSupport
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 STACK, BUCKET = "TrnClusterStack", "the-records"
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -18,7 +18,7 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 REGION, BUCKET = "us-west-2", "models"
 JOB = f"arn:aws:bedrock:{REGION}:123456789012:model-import-job/abcdefghijkl"
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 
 @pytest.fixture

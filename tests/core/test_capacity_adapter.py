@@ -12,7 +12,7 @@ from trainium_core.capacity.aws_capacity import AwsCapacity
 from trainium_core.capacity.offerings import BlockOffering, Reservation
 from trainium_runtime.errors import UnavailableError
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 TYPE = "trn2.48xlarge"
 START, END = datetime(2026, 11, 22, 11, 30, tzinfo=UTC), datetime(2026, 11, 24, 11, 30, tzinfo=UTC)

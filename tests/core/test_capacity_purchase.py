@@ -13,7 +13,7 @@ from botocore.stub import Stubber
 from trainium_core.capacity.aws_purchase import ONCE, AwsCapacityPurchase, PurchasedBlock, SaleUnknownError
 from trainium_runtime.errors import RequestRefusedError
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 OFFERING = "cb-0123456789abcdef0"
 REQUEST = {"CapacityBlockOfferingId": OFFERING, "InstancePlatform": "Linux/UNIX"}

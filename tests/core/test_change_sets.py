@@ -14,7 +14,7 @@ def detail(name: str, evaluation: str, **values: str) -> dict[str, object]:
     return {"Target": {"Attribute": "Properties", "Name": name, **values}, "Evaluation": evaluation} | cause
 
 
-@pytest.mark.usefixtures("credentials_of_nobody")
+@pytest.mark.usefixtures("made_up_credentials")
 def test_changes_of_all_pages_have_their_values() -> None:
     account = AwsChangeSets("us-west-2")
     details = [

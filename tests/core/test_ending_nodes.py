@@ -145,7 +145,7 @@ def test_reduced_node_count_ends_the_surplus() -> None:
     assert (ending_nodes(changes, running=3).count, ending_nodes(changes, running=1).count) == (2, 0)
 
 
-@pytest.mark.usefixtures("credentials_of_nobody")
+@pytest.mark.usefixtures("made_up_credentials")
 def test_instances_of_hyperpod_cluster_are_nodes() -> None:
     arn = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abcdef123456"
     account = AwsNodeChanges("us-west-2")

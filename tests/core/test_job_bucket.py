@@ -21,7 +21,7 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.formats import moment
 from trainium_wire.job_progress import attempt_of
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 OTHER = replace(JOB, id="other-20261122-130000")
 

@@ -65,7 +65,7 @@ def test_absent_image_fails(settings: dict[str, Any]) -> None:
     assert of_pcs(FakeAccount(found_image=None, parameter_value=None), **settings).outcome == "fail"
 
 
-@pytest.mark.usefixtures("credentials_of_nobody")
+@pytest.mark.usefixtures("made_up_credentials")
 def test_clusters_are_listed_by_name() -> None:
     account, stub = stubbed("pcs")
     cluster = {

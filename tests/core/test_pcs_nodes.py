@@ -16,7 +16,7 @@ from trainium_core.nodes.fleet import DeployedFleet
 from trainium_core.nodes.report import JobBounds, NodesNotCreatedError
 from trainium_wire.node_record import NodeRecord
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 STACK, BUCKET = "PcsStack", "the-records"
 ARN = f"arn:aws:pcs:{REGION}:123456789012:cluster/pcs_cluster/computenodegroup/pcs_nodes"

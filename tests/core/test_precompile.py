@@ -158,7 +158,7 @@ def client(service: str) -> Any:
 
 
 @pytest.fixture
-def host(credentials_of_nobody: None) -> Any:  # noqa: ARG001
+def host(made_up_credentials: None) -> Any:  # noqa: ARG001
     with mock_aws():
         ec2 = client("ec2")
         ec2.create_launch_template(LaunchTemplateName="host", LaunchTemplateData={"ImageId": "ami-0123456789abcdef0"})

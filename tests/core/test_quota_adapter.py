@@ -15,7 +15,7 @@ from trainium_runtime.aws_quotas import AwsQuotas
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.quota import Quota, QuotaRequest, RunningInstance
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 REQUEST = {"ServiceCode": "ec2", "QuotaCode": ON_DEMAND}
 SHOWN: dict[str, Any] = {"QuotaCode": ON_DEMAND, "QuotaName": "Running On-Demand Trn instances", "Value": 384.0}

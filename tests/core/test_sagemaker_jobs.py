@@ -36,7 +36,7 @@ from trainium_core.jobs.source_package import SourcePackage, pack_source
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import RequestRefusedError
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 GROUP = "/aws/sagemaker/TrainingJobs"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

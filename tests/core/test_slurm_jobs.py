@@ -25,7 +25,7 @@ from trainium_core.naming import PCS_LOGIN_OUTPUT, RECORDS_OUTPUT
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 PLAN = from_settings(nodes=2, stacks=("pcs",), pcs_queues=("trn", "urgent:10"))
 STACK = "PcsStack"

@@ -11,7 +11,7 @@ from trainium_core.engines.pcs.aws_login_node import GROUP_TAG, AwsLoginNode, Co
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 INSTANCE, COMMAND = "i-0aaaaaaaaaaaaaaaa", "11111111-2222-3333-4444-555555555555"
 

@@ -17,7 +17,7 @@ from trainium_core.teardown.aws_account import AwsTeardown
 from trainium_core.teardown.scope import Scope
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 QUEUE = """train|7|RUNNING|None
 a|b|8|PENDING|Priority

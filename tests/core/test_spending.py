@@ -189,7 +189,7 @@ def test_forecast_starts_from_the_bill_if_higher() -> None:
 
 
 @pytest.fixture
-def aws(credentials_of_nobody: None) -> AwsSpendingAccount:  # noqa: ARG001
+def aws(made_up_credentials: None) -> AwsSpendingAccount:  # noqa: ARG001
     return AwsSpendingAccount("us-west-2")
 
 

@@ -20,7 +20,7 @@ from trainium_runtime.node_store import NodeStore, StoredMembership
 from trainium_wire.keys import MEMBERSHIP_KEY
 from trainium_wire.membership import Membership, Notice
 
-pytestmark = pytest.mark.usefixtures("credentials_of_nobody")
+pytestmark = pytest.mark.usefixtures("made_up_credentials")
 
 OWN_CLUSTER, OTHER_CLUSTER = "trn-pilot", "trn-pilot-2"
 NO_JOBS: dict[str, Any] = {"TrainingJobSummaries": []}

@@ -22,7 +22,7 @@ def test_customer_managed_key_is_reported_with_the_role_that_needs_it() -> None:
 
 
 @pytest.fixture
-def account(credentials_of_nobody: None) -> AwsAccount:  # noqa: ARG001
+def account(made_up_credentials: None) -> AwsAccount:  # noqa: ARG001
     return AwsAccount(REGION)
 
 

@@ -41,7 +41,7 @@ class KnownError:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """An error that was found in a text. line: its number, from 1. unknown: an earlier exception without a row."""
+    """An error that was found in a text. line: its number, from 1. unknown: an earlier exception that is not known."""
 
     error: KnownError
     line: int
@@ -56,7 +56,7 @@ class Explanation:
 
 @cache
 def known_errors() -> Sequence[KnownError]:
-    """The first error that matches a line counts."""
+    """Return all known errors. Of those that match a line, the first counts."""
     return tuple(one for file in _FILES for one in _read(file))
 
 
@@ -119,7 +119,7 @@ class _Search:
 
 
 class _Exceptions:
-    """The first exception in a log without a row: the last line of its traceback."""
+    """The first exception in a log that is not a known error, by the last line of its traceback."""
 
     def __init__(self) -> None:
         self.unknown = ""
@@ -135,5 +135,5 @@ class _Exceptions:
             self._last = line
 
     def keep_unknown(self) -> None:
-        """The last line is not a known error."""
+        """Keep the last line: it is not a known error."""
         self.unknown = self.unknown or self._last
