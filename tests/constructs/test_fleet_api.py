@@ -354,6 +354,16 @@ def test_other_value_of_the_cluster_tag_fails_synthesis() -> None:
         synthesize(stack)
 
 
+def test_destroy_in_a_stack_protected_later_fails_synthesis() -> None:
+    stack = new_stack()
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2b"], nat_gateways=1)
+    end: Any = {"max_lifetime": Duration.hours(8), "ends_action": "destroy"}
+    NeuronFleet(stack, "Fleet", instance_type=ec2.InstanceType("trn1.32xlarge"), vpc=vpc, **end)
+    stack.termination_protection = True
+    with pytest.raises(RuntimeError, match="ends_action: got destroy with termination_protection=True"):
+        synthesize(stack)
+
+
 SIZE_CHANGES: dict[str, Callable[[Any], object]] = {
     "ScheduledAction": lambda group: group.scale_on_schedule(
         "Night", schedule=autoscaling.Schedule.cron(hour="20", minute="0"), desired_capacity=0

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
+import jsii
 from aws_cdk import Duration, Stack, Token
-from constructs import Construct
+from constructs import Construct, IValidation
 
 from trainium_cdk.checks import check, form, refuse
 from trainium_core.plan.rules.forms import range_problems
@@ -106,10 +108,24 @@ def _end(construct: Construct, max_lifetime: Duration | None, end_time: datetime
 def _check_that_the_stack_can_go(construct: Construct) -> None:
     stack = Stack.of(construct)
     if stack.nested:
-        got, fix = "destroy in a nested stack", "put the fleet into a separate stack, or choose sleep"
-    elif stack.termination_protection:
-        got, fix = "destroy with termination_protection=True", "leave out that of the stack, or choose sleep"
-    else:
-        return
-    allowed = "destroy in a stack that is not nested"
-    raise refuse(construct, "ends_action", got, allowed=allowed, fix=fix)
+        allowed, fix = "destroy in a stack that is not nested", "put the fleet into a separate stack, or choose sleep"
+        raise refuse(construct, "ends_action", "destroy in a nested stack", allowed=allowed, fix=fix)
+    can_go: Any = _CanBeDeleted(stack)
+    construct.node.add_validation(can_go)
+
+
+@jsii.implements(IValidation)
+class _CanBeDeleted:
+    """Rejects a stack with termination protection, which the app may set after the fleet."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+
+    def validate(self) -> list[str]:
+        """One sentence for each problem."""
+        if not self._stack.termination_protection:
+            return []
+        return [
+            "ends_action: got destroy with termination_protection=True; allowed: destroy in a stack that can be "
+            "deleted; fix: leave out that of the stack, or choose sleep"
+        ]
