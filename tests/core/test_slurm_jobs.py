@@ -1,4 +1,4 @@
-"""The jobs of Slurm on AWS PCS, in the words of all jobs: S3 and stack of moto, and a login node that is given."""
+"""Jobs of Slurm on AWS PCS by the protocol of all engines, with moto's S3 and stacks and a stand-in login node."""
 
 import json
 import subprocess

@@ -179,7 +179,7 @@ def test_app_is_deployed_operated_changed_and_destroyed(
     before = account.inventory()
     made = deploy(account, assemblies[f"{app}-{FEW}"])
     assert sizes(account) == dict.fromkeys(CLUSTERS[app], FEW)
-    for cluster in CLUSTERS[app]:
+    for cluster in CLUSTERS[app][:1]:  # A second cluster of an app has the same roles.
         look_sleep_and_wake(account, cluster)
     deploy(account, assemblies[f"{app}-{MANY}"])
     assert sizes(account) == dict.fromkeys(CLUSTERS[app], MANY)

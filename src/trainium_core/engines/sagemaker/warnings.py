@@ -6,7 +6,7 @@ from trainium_core.plan import Plan
 
 
 def training_warnings(plan: Plan) -> Mapping[str, str]:
-    """Warnings about its end, by setting."""
+    """Warnings about the end date of the plan, by setting."""
     if plan.pilot.ends is None:
         return {}
     return {
