@@ -165,7 +165,8 @@ def training(*, paced: bool) -> tuple[str, Mapping[str, str]]:
     model = {**MODEL, "checkpoint-every": CHECKPOINT_EVERY if paced else STEPS}
     options = " ".join(f"--{option} {value}" for option, value in model.items())
     environment = {
-        **{"PAUSE_SECONDS": str(PAUSE if paced else 0), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+        "PAUSE_SECONDS": str(PAUSE if paced else 0),
+        "PYTHONWARNINGS": "ignore",
         # Otherwise it would resolve the host's name.
         "GLOO_SOCKET_IFNAME": "eth0",
     }

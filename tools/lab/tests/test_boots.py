@@ -55,6 +55,19 @@ def test_record_of_single_node_contains_every_check(site: Site, proven: Node) ->
     assert {check.name for check in record.checks} == NODE_CHECKS.keys() - needless
 
 
+def test_node_with_a_gpu_is_proven_by_the_checks_of_gpus(lab: Laboratory) -> None:
+    site = Site(lab, lab_plan(instance_type="g6e.xlarge"))
+    node = site.node()
+    node.power_on()
+    outcome = site.outcome(node)
+    assert_proven(outcome)
+    assert outcome.record
+    names = {check.name for check in outcome.record.checks}
+    assert names >= {"gpus", "gpu-settings", "device-memory", "dcgm", "self-test"}
+    assert not names & {"neuron-devices", "neuron-cores"}
+    lab.remove(node)
+
+
 def test_cloud_init_reports_no_error(proven: Node) -> None:
     wait_for("cloud-init", lambda: proven.succeeds("test", "-e", "/run/cloud-init/result.json"))
     assert '"errors": []' in proven.execute("cat", "/run/cloud-init/result.json")

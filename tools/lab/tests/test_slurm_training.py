@@ -16,7 +16,7 @@ from tools.lab.slurm.layers import HOMES, USERS
 from tools.lab.stored_jobs import PROGRESS
 
 USER = "ada"
-ENVIRONMENT = "OMP_NUM_THREADS=1 PYTHONWARNINGS=ignore GLOO_SOCKET_IFNAME=eth0"
+ENVIRONMENT = "PYTHONWARNINGS=ignore GLOO_SOCKET_IFNAME=eth0"
 
 TRAINING = """\
 #!/bin/bash
