@@ -1,9 +1,9 @@
 """Jobs of a cluster of stand-in nodes: each node's part is a process on this machine, run by the cluster's owner.
 
 The process runs the node's own program, `trn_job`, with loopback addresses. Of the other duties of a real node, some
-are simulated: the end of an instance ends its part of the job, and a job with retries is attempted again on the same
-instances. Notices to the whole cluster, such as that of `trn sleep`, reach the processes of the job. There are no
-others.
+are simulated: the end of an instance ends its part of the job, and a job with retries is attempted again, on the
+instances that replace those that ended. Notices to the whole cluster, such as that of `trn sleep`, reach the processes
+of the job. There are no others.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -48,6 +49,7 @@ PROGRAM = "trainium_local.stand_ins.job_node"
 TIMING = {"poll": 0.2, "log": 0.3, "log_others": 0.3, "report": 1, "results": 60, "refused": 5}
 """Seconds. Real nodes poll less often, because S3 bills each request."""
 _POLL_SECONDS = 1
+_REPLACED_SECONDS = 15
 _GRACE_SECONDS = 60
 """Longer than a job takes to end its processes, from SIGTERM to SIGKILL."""
 
@@ -79,7 +81,7 @@ class StandInJobs:
         """Run the host's job, and report its end."""
         try:
             spec = json.loads(bucket.read(PRECOMPILE_JOB_KEY))
-            end = _run_attempts(bucket, spec, [instance_id])
+            end = _run_attempts(bucket, spec, [instance_id], lambda: [instance_id])
             if is_running(instance_id, bucket.region):  # else a function of the cluster ends the job
                 bucket.write(job_keys(spec["id"]).end, end)
                 bucket.write(instance_key(PRECOMPILE_PREFIX, instance_id), {"instance_id": instance_id, "state": OVER})
@@ -89,12 +91,18 @@ class StandInJobs:
     def _run(self, bucket: "_Bucket") -> None:
         try:
             spec = json.loads(bucket.read(CURRENT_JOB_KEY))
-            members = Membership.from_json(bucket.read(MEMBERSHIP_KEY)).members[: spec["nodes"]]
-            ids = [member.instance_id for member in members]
-            if len(ids) == spec["nodes"] and all(map(self._is_stand_in, ids)):
-                bucket.write(job_keys(spec["id"]).end, _run_attempts(bucket, spec, ids))
+            ids = self._members(bucket, spec["nodes"])
+            if ids:
+                end = _run_attempts(bucket, spec, ids, lambda: self._members(bucket, spec["nodes"]))
+                bucket.write(job_keys(spec["id"]).end, end)
         except (BotoCoreError, ClientError, ValueError, LookupError, TypeError, OSError) as error:
             print(f"stand-in nodes: the job in {bucket.name} was not run: {error}", flush=True)
+
+    def _members(self, bucket: "_Bucket", nodes: int) -> Sequence[str]:
+        """The first members of the cluster; empty unless there are as many as the job needs, all of them stand-ins."""
+        members = Membership.from_json(bucket.read(MEMBERSHIP_KEY)).members[:nodes]
+        ids = [member.instance_id for member in members]
+        return ids if len(ids) == nodes and all(map(self._is_stand_in, ids)) else []
 
 
 class _Bucket:
@@ -115,16 +123,34 @@ class _Bucket:
         return [entry["Key"].removeprefix(prefix) for entry in found.get("Contents", [])]
 
 
-def _run_attempts(bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str]) -> dict[str, Any]:
-    """Run the job's attempts, and return how the job ended."""
+def _run_attempts(
+    bucket: _Bucket, spec: Mapping[str, Any], instance_ids: Sequence[str], members: Callable[[], Sequence[str]]
+) -> dict[str, Any]:
+    """Run the job's attempts, and return how the job ended. members: the instances that it can have now."""
     job, number = Job.from_record(spec), 1
     while True:
         end = _run_attempt(bucket, spec, instance_ids, number)
-        is_alive = all(is_running(instance_id, bucket.region) for instance_id in instance_ids)
         is_stopped = "stop.json" in bucket.names(f"{job_keys(job.id).folder}/")
-        if is_stopped or not is_alive or not job.is_retried(Outcome.from_record(end), number):
+        if is_stopped or not job.is_retried(Outcome.from_record(end), number):
+            return job_end_record(end, attempts=number)
+        instance_ids = _running(bucket, members)
+        if not instance_ids:
             return job_end_record(end, attempts=number)
         number += 1
+
+
+def _running(bucket: _Bucket, members: Callable[[], Sequence[str]]) -> Sequence[str]:
+    """The members, once all of them run.
+
+    Empty after _REPLACED_SECONDS: nothing replaces an instance that was ended with its cluster.
+    """
+    ends = time.monotonic() + _REPLACED_SECONDS
+    while time.monotonic() < ends:
+        ids = members()
+        if ids and all(is_running(one, bucket.region) for one in ids):
+            return ids
+        time.sleep(_POLL_SECONDS)
+    return []
 
 
 def _checkpoint(bucket: _Bucket, spec: Mapping[str, Any], job_id: str) -> str | None:
