@@ -37,6 +37,8 @@ check "prose" python -m tools.prose
 
 if [[ $1 != lint ]]; then
   echo "  pytest ..."
+  # Less time in each synthesis, as the file says, and no threads for compilation, which two cores do not need.
+  export NODE_OPTIONS="--require \"$PWD/tools/wasm_once.cjs\" --v8-pool-size=0"
   unset PYTHONDONTWRITEBYTECODE # the tests start hundreds of processes: none need compile our modules again
   # Four processes for two cores: deployments wait half of the time. Files start in the order of the folders, which has
   # the longest ones in its first half; xdist would start files with few tests last, and these are the longest.

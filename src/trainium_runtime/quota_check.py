@@ -89,13 +89,13 @@ def _users(state: QuotaState) -> Iterator[str]:
 def _fix(state: QuotaState) -> str:
     limit, request = state.sufficient_limit, state.open_request
     if request is None:
-        ways = [f"run `trn quota request`: it requests {plain(limit)} vCPUs"]
+        ways = [f"request {plain(limit)} vCPUs with `trn quota request` or in Service Quotas"]
     elif request.desired >= limit:
         ways = ["wait for the increase: `trn quota status` follows it"]
     else:
         ways = [f"ask AWS Support to make it {plain(limit)}: only one request can be open"]
     if state.nodes_that_fit:
-        ways.append(f"set trn:nodes to {state.nodes_that_fit}")
+        ways.append(f"set trn:nodes (in an app: nodes) to {state.nodes_that_fit}")
     if state.use.reserved:
         ways.append("launch into the reservation with trn:capacity=reservation")
     return "; or ".join(ways)

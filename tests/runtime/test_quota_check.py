@@ -44,7 +44,9 @@ def test_exact_room_passes_with_the_numbers() -> None:
 def test_missing_vcpu_fails_with_limit_to_request_and_nodes_that_fit() -> None:
     answer = checked(FakeQuotas(limit=383, running=[running(128)]))
     assert (answer.outcome, answer.needed) == ("fail", "256 vCPUs")
-    assert answer.fix == "run `trn quota request`: it requests 384 vCPUs; or set trn:nodes to 1"
+    assert answer.fix == (
+        "request 384 vCPUs with `trn quota request` or in Service Quotas; or set trn:nodes (in an app: nodes) to 1"
+    )
 
 
 def test_nodes_of_the_same_cluster_are_not_counted_twice() -> None:
@@ -62,7 +64,7 @@ def test_room_that_capacity_blocks_may_use_is_unknown() -> None:
     answer = checked(FakeQuotas(limit=256, running=in_block))
     assert answer.outcome == "unknown"
     assert "128 more run in Capacity Blocks, which may count as well" in answer.found
-    assert "requests 384 vCPUs" in answer.fix
+    assert "request 384 vCPUs" in answer.fix
 
 
 def test_unused_reservation_counts_and_can_be_launched_into() -> None:
