@@ -69,6 +69,6 @@ def prepare_one_fault(number: int, node: Node) -> None:
 @pytest.fixture(scope="session")
 def slurm(lab: Laboratory) -> Iterator[SlurmCluster]:
     """Slurm as AWS PCS configures it from a plan of four nodes. The first node that starts lacks a device."""
-    with SlurmCluster(lab, lab_plan(nodes=MAX_NODES)) as cluster:
+    with SlurmCluster(lab, lab_plan(nodes=MAX_NODES, pcs_queues=("trn", "urgent:10"))) as cluster:
         cluster.prepare(prepare_one_fault)
         yield cluster

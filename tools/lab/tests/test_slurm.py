@@ -9,6 +9,7 @@ import pytest
 from tools.lab.plans import MAX_NODES
 from tools.lab.shell import CommandError
 from tools.lab.slurm.cluster import ENDED, SlurmCluster
+from trainium_core.engines.pcs.slurm_queue import end_command
 
 SLEEP = "hostname; sleep 600"
 SCRIPTS = {
@@ -112,6 +113,31 @@ def test_jobs_of_two_users_run_at_once_on_whole_nodes(jobs: Mapping[str, Ended])
 def test_end_of_a_job_has_its_state_and_exit_code(jobs: Mapping[str, Ended], name: str, state: str, code: str) -> None:
     fields = jobs[name].fields
     assert (fields["JobState"], fields["ExitCode"]) == (state, code)
+
+
+def test_queue_and_priority_decide_which_job_starts_first(slurm: SlurmCluster, jobs: Mapping[str, Ended]) -> None:
+    assert jobs
+    first = slurm.sbatch(f"#!/bin/bash\n{SLEEP}\n", "--nodes=1")
+    name = slurm.await_state(first, "RUNNING")["NodeList"]
+    short = ("#!/bin/bash\nsleep 2\n", "--nodes=1", f"--nodelist={name}")
+    waiting = [slurm.sbatch(*short), slurm.sbatch(*short), slurm.sbatch(*short, "--partition=urgent")]
+    # As `trn run --priority` does.
+    slurm.controller.execute("scontrol", "update", f"JobId={waiting[1]}", "Nice=-100")
+    slurm.run(f"scancel {first}")
+    started = {one: slurm.await_state(one, "COMPLETED")["StartTime"] for one in waiting}
+    assert sorted(waiting, key=lambda one: started[one]) == waiting[::-1]
+    assert len(set(started.values())) == len(waiting)
+
+
+def test_destroy_gives_a_running_job_its_signal_and_no_restart(slurm: SlurmCluster, jobs: Mapping[str, Ended]) -> None:
+    assert jobs
+    script = "#!/bin/bash\ntrap 'echo told; scontrol requeue $SLURM_JOB_ID' USR1\nwhile sleep 1; do :; done\n"
+    job = slurm.sbatch(script, "--nodes=1", "--requeue", "--signal=B:USR1@120", "--output=%j.out")
+    slurm.await_state(job, "RUNNING")
+    slurm.controller.execute("bash", "-c", end_command(str(job)))
+    fields = slurm.await_state(job, *ENDED)
+    assert (fields["JobState"], fields["Restarts"]) == ("TIMEOUT", "0")
+    assert "told" in slurm.output(f"{job}.out")
 
 
 def test_epilog_drains_a_node_that_a_job_left_unhealthy(slurm: SlurmCluster, jobs: Mapping[str, Ended]) -> None:

@@ -19,8 +19,8 @@ from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
 _RUNNING, _STARTING, _WAITING = "Slurm job", "starting Slurm job", "waiting Slurm job"
-_OVER = ("Invalid job id", "already completing or completed", "already finished")
-"""Messages of Slurm (slurm_errno.c) if the job ended before it was stopped."""
+_OVER = ("Invalid job id", "has already finished", "Job is not running")
+"""Messages of Slurm 26.05.5 if the job ended, or waits again, before it was stopped."""
 
 
 def _login(account: AwsService, cluster: str) -> AwsLoginNode:
