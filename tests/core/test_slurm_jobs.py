@@ -46,7 +46,7 @@ class Login:
         if self.fails:
             raise self.fails
         self.commands.append(command)
-        return self.queue if "squeue" in command else self.submitted
+        return self.submitted if "sbatch" in command else self.queue
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_job_is_stored_and_its_batch_script_submitted(jobs: SlurmJobs, login: Lo
     assert job.check() == []
     assert job.submit() == ()
     (command,) = login.commands
-    assert submit_command(job.as_text, priority=0) == command
+    assert submit_command(job.as_text, name=job.job_id, priority=0) == command
     assert "#SBATCH --partition=urgent\n" in job.as_text
     stored = jobs.bucket_jobs.job(job.job_id)
     assert stored == job.job
@@ -275,13 +275,14 @@ def run_submission(folder: Path, *, scontrol: str) -> str:
     """What the command of a submission prints, with programs that record their calls."""
     programs = {
         "runuser": 'echo "$*" >>calls; shift 3; exec "$@"',
-        "sbatch": "cat >script; env >environment; echo 7",
+        "sbatch": "cat >script; env >environment; echo 7 | tee queue",
+        "squeue": "cat queue 2>/dev/null || true",
         "scontrol": scontrol,
     }
     for name, body in programs.items():
         (folder / name).write_text(f"#!/bin/bash\ncd {folder}\n{body}\n")
         (folder / name).chmod(0o755)
-    command = submit_command("#!/bin/bash\necho 'it''s $HOME'\n", priority=100)
+    command = submit_command("#!/bin/bash\necho 'it''s $HOME'\n", name="job-1", priority=100)
     environment = {"PATH": f"{folder}:/usr/bin:/bin", "AWS_SECRET": "of root"}
     return subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=True).stdout
 
@@ -292,6 +293,12 @@ def test_submission_runs_as_the_user_of_jobs_and_root_sets_the_priority(tmp_path
     user, scontrol = (tmp_path / "calls").read_text().splitlines()
     assert (user.startswith("-u trn-job -- "), scontrol) == (True, "scontrol update JobId=7 Nice=-100")
     assert "AWS_SECRET" not in (tmp_path / "environment").read_text()
+
+
+def test_repeated_submission_leaves_one_job(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert run_submission(tmp_path, scontrol="true") == "7\n"
+    assert len((tmp_path / "calls").read_text().splitlines()) == 1
 
 
 def test_refused_priority_does_not_fail_the_submission(tmp_path: Path) -> None:

@@ -229,7 +229,8 @@ class PreparedSlurmJob:
         jobs = self.jobs.bucket_jobs
         jobs.add(self.job, self.package.archive, self.uploads)
         try:
-            output = self.jobs.login.run(submit_command(self.as_text, priority=self.priority))
+            command = submit_command(self.as_text, name=self.job.id, priority=self.priority)
+            output = self.jobs.login.run(command)
         except NoAnswerError as error:
             raise StartUnknownError(str(error)) from error
         except (UnavailableError, RequestRefusedError) as error:

@@ -84,16 +84,20 @@ def read_jobs(text: str) -> Iterator[tuple[str, SlurmJob]]:
             yield name, SlurmJob(number=number, state=state, reason=reason)
 
 
-def submit_command(script: str, *, priority: int) -> str:
+def submit_command(script: str, *, name: str, priority: int) -> str:
     """Submits a batch script as the user of jobs, and prints Slurm's ID. Only root can give a priority.
 
-    A job whose priority Slurm refuses stays in the queue: the command succeeds and also prints the refusal.
+    A job of that name is not submitted twice: botocore repeats SendCommand after a timeout. A job whose priority Slurm
+    refuses stays in the queue: the command succeeds and also prints the refusal.
     """
     packed = base64.b64encode(script.encode()).decode()
     # The job inherits nothing of root's environment. Its user has no home: each attempt creates one.
     environment = f'env -i PATH="$PATH" HOME=/nonexistent USER={JOB_USER} LOGNAME={JOB_USER}'
+    same_name = f"squeue --user={JOB_USER} --name={shlex.quote(name)} --states=all --noheader --format=%i"
+    sbatch = f"base64 -d <<<{packed} | runuser -u {JOB_USER} -- {environment} sbatch --parsable"
     lines = [
-        f"number=$(base64 -d <<<{packed} | runuser -u {JOB_USER} -- {environment} sbatch --parsable) || exit",
+        f"number=$({same_name}) || exit",
+        f'[ -n "$number" ] || number=$({sbatch}) || exit',
         'echo "$number"',
     ]
     if priority:
