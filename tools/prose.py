@@ -1,4 +1,4 @@
-"""Finds the phrases in tools/prose.toml in every text of the repository: a step of `make lint`."""
+"""Searches every text of the repository for the phrases that tools/prose.toml lists: a step of `make lint`."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 _SUFFIXES = (".py", ".md", ".toml", ".j2", ".sh", ".yml")
-_NOT_OURS = ("CHANGELOG.md", "tools/prose.toml", "tests/tools/test_prose.py", "examples/lm/NOTICE.md")
+_EXCLUDED = ("CHANGELOG.md", "tools/prose.toml", "tests/tools/test_prose.py", "examples/lm/NOTICE.md")
 
 
 def texts() -> Iterator[Path]:
@@ -23,7 +23,7 @@ def texts() -> Iterator[Path]:
         text=True,
     )
     for name in listed.stdout.splitlines():
-        if name.endswith(_SUFFIXES) and name not in _NOT_OURS and (ROOT / name).is_file():
+        if name.endswith(_SUFFIXES) and name not in _EXCLUDED and (ROOT / name).is_file():
             yield ROOT / name
 
 

@@ -20,7 +20,8 @@ def granting(construct: IConstruct, grantee: Any) -> Generator[None]:
         yield
     except RuntimeError as error:
         allowed = "a principal whose policies the app can change, or that a policy of the resource can name"
-        raise refuse(construct, "grantee", grantee, allowed=allowed, fix=first_line(error)) from None
+        fix = f"give such a principal; the CDK reports: {first_line(error)}"
+        raise refuse(construct, "grantee", grantee, allowed=allowed, fix=fix) from None
 
 
 def warn_of_unchanged_policies(construct: IConstruct, grant: iam.Grant, bucket: s3.IBucket) -> None:

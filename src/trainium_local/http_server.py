@@ -20,12 +20,12 @@ from trainium_local.signatures import Request
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 120.0
 SEND_SECONDS = 120.0
-MOST_BODY = 512 << 20
+MAX_BODY = 512 << 20
 """Maximum size of a request in bytes. S3 accepts 5 GiB; here, objects are kept in memory."""
-MOST_UNKNOWN = 64
+MAX_UNKNOWN = 64
 """Maximum number of unauthenticated connections. One more closes the oldest."""
 
-_TOO_LARGE = f"a request's body has at most {MOST_BODY} bytes here"
+_TOO_LARGE = f"a request's body has at most {MAX_BODY} bytes here"
 
 INCOMING = "trainium_local.incoming"
 """Key of the WSGI environment for the Incoming of a request."""
@@ -59,7 +59,7 @@ class Server(ThreadedWSGIServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._counting:
             self._unknown[request] = time.monotonic() + HEAD_SECONDS
-            too_many = list(self._unknown)[: len(self._unknown) - MOST_UNKNOWN]
+            too_many = list(self._unknown)[: len(self._unknown) - MAX_UNKNOWN]
         self._cut_off(too_many)
         super().process_request(request, client_address)
 
@@ -108,13 +108,13 @@ class Handler(MotoRequestHandler):
         server = cast("Server", self.server)
         server.wait_for_body(self.connection)
         in_chunks = bool(environ.pop("HTTP_TRANSFER_ENCODING", None))
-        length = MOST_BODY + 1 if in_chunks else int(environ.get("CONTENT_LENGTH") or 0)
+        length = MAX_BODY + 1 if in_chunks else int(environ.get("CONTENT_LENGTH") or 0)
         if length < 0:
             raise ValueError(f"Content-Length: {length}")
-        if length > MOST_BODY and not in_chunks:
+        if length > MAX_BODY and not in_chunks:
             raise OverflowError(_TOO_LARGE)
         body = io.BufferedReader(environ["wsgi.input"]).read(length) if in_chunks else self.rfile.read(length)
-        if len(body) > MOST_BODY:
+        if len(body) > MAX_BODY:
             raise OverflowError(_TOO_LARGE)
         if len(body) < length and not in_chunks:
             raise ConnectionAbortedError

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-MOST_SKEW = 15 * 60
+MAX_SKEW = 15 * 60
 """Maximum clock difference of a signed request in seconds (Amazon S3 API Reference: RequestTimeTooSkewed)."""
 
 _HEADER = re.compile(rf"{ALGORITHM} +Credential=([^,\s]+), *SignedHeaders=([^,\s]+), *Signature=([0-9a-f]+)")
@@ -108,7 +108,7 @@ def sign(credentials: Credentials, request: Request, body: bytes, *, region: str
 
 def _from_header(request: Request) -> Signature | None:
     found = _HEADER.fullmatch(request.headers["authorization"].strip())
-    return found and _of_version_4(found[1], found[2], found[3], request.headers["x-amz-date"], MOST_SKEW)
+    return found and _of_version_4(found[1], found[2], found[3], request.headers["x-amz-date"], MAX_SKEW)
 
 
 def _from_query(query: Mapping[str, str]) -> Signature | None:
@@ -130,7 +130,7 @@ def _of_version_4(credential: str, signed_headers: str, value: str, date: str, s
         region=found[2],
         service=found[3],
         date=date,
-        begins=made - MOST_SKEW,
+        begins=made - MAX_SKEW,
         expires=made + seconds,
         signed_headers=names,
         value=value,

@@ -11,8 +11,8 @@ from typing import Any, cast
 from trainium_wire.formats import empty, moment, one_line
 from trainium_wire.job import Outcome
 
-_MOST_CACHES = 4
-_MOST_TEXTS, _MOST_MISSED = 10, 50
+_MAX_CACHES = 4
+_MAX_TEXTS, _MAX_MISSED = 10, 50
 _LONGEST_TEXT = 600
 
 
@@ -140,7 +140,7 @@ def _observed(raw: object) -> Observed | None:
 
 
 def _counts(raw: object) -> Mapping[str, int]:
-    return {one_line(str(key), 200): _count(value) for key, value in _items(raw)[:_MOST_MISSED]}
+    return {one_line(str(key), 200): _count(value) for key, value in _items(raw)[:_MAX_MISSED]}
 
 
 def attempt_of(
@@ -169,7 +169,7 @@ def attempt_of(
 
 
 def cache_uses(raw: object) -> tuple[CacheUse, ...]:
-    listed = cast("list[Any]", raw)[:_MOST_CACHES] if isinstance(raw, list) else []
+    listed = cast("list[Any]", raw)[:_MAX_CACHES] if isinstance(raw, list) else []
     return tuple(_cache_use(cast("Mapping[str, Any]", one)) for one in listed if isinstance(one, Mapping))
 
 
@@ -182,8 +182,8 @@ def _cache_use(raw: Mapping[str, Any]) -> CacheUse:
         place=one_line(str(raw.get("place") or ""), _LONGEST_TEXT),
         hits=None if raw.get("hits") is None else _count(raw["hits"]),
         compile_seconds=_count(raw.get("compile_seconds")),
-        reasons={one_line(str(name), 80): _count(many) for name, many in [*known.items()][:_MOST_TEXTS]},
-        missed=_texts(raw.get("missed"), _MOST_MISSED),
+        reasons={one_line(str(name), 80): _count(many) for name, many in [*known.items()][:_MAX_TEXTS]},
+        missed=_texts(raw.get("missed"), _MAX_MISSED),
         removed=_texts(raw.get("removed")),
         failed=_texts(raw.get("failed")),
         warnings=_texts(raw.get("warnings")),
@@ -196,7 +196,7 @@ def _count(raw: object) -> int:
     return round(cast(float, raw)) if is_count else 0
 
 
-def _texts(raw: object, most: int = _MOST_TEXTS) -> tuple[str, ...]:
+def _texts(raw: object, most: int = _MAX_TEXTS) -> tuple[str, ...]:
     listed = cast("list[Any]", raw)[:most] if isinstance(raw, list) else []
     return tuple(one_line(str(one), _LONGEST_TEXT) for one in listed)
 

@@ -132,7 +132,7 @@ def test_failed_call_is_unknown_with_the_reason(question: str, ways: set[str]) -
     assert {option.note for option in unknown} == {f"no answer about {question}"}
 
 
-def test_unavailable_region_hides_no_other_region() -> None:
+def test_unavailable_region_does_not_hide_others() -> None:
     dark = FakeAccount(unavailable={"offering", "scores", "blocks", "reserved capacity"})
     found = search_capacity(
         request(), ["us-east-1", "us-west-2"], lambda region: dark if region == "us-east-1" else FakeAccount()

@@ -70,7 +70,7 @@ def test_added_type_can_be_planned_with_all_projections(tmp_path: Path) -> None:
         ("date = 2027-01-31", "", "source 'announcement' needs a title and a date"),
         ("value = [1, 3]", "value = [5]", "5 physical cores to a logical one do not divide 12 per device"),
         ("efa_interfaces = { value = 4", "efa_interfaces = { value = 5", "5 EFA interfaces do not fit 4 cards"),
-        ('["eun1-az1"]', '"eun1-az1"', "zones: eu-north-1 is 'eun1-az1', must be a list of zone ids"),
+        ('["eun1-az1"]', '"eun1-az1"', "zones: eu-north-1 is 'eun1-az1', must be a list of zone IDs"),
         ("zones = {", "colour = 1\nzones = {", "unknown value colour; known: accelerator, vcpus"),
         ("types.", "kinds.", "holds no instance type"),
         ("sources.announcement", "sources.ec2-api", "source 'ec2-api' is taken already"),

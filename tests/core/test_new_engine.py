@@ -1,4 +1,4 @@
-"""Adding an engine takes its own files and one line in each of four others; all other code finds it there."""
+"""A new engine takes its own files and one or two lines in each of four others; all other code uses its entry there."""
 
 import json
 import os
@@ -43,7 +43,7 @@ ADDED = {
 
 @pytest.fixture(scope="module")
 def uses(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The results of each user of engines with the tiny engine, in a copy of the core."""
+    """What each part of the code that uses engines makes of the tiny engine, in a copy of the core."""
     root = tmp_path_factory.mktemp("core")
     copy = root / CORE.name
     shutil.copytree(CORE, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -63,13 +63,13 @@ def uses(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(ran.stdout)
 
 
-def test_new_engine_is_found_by_every_user_of_engines(uses: Any) -> None:
+def test_new_engine_reaches_all_code_that_uses_engines(uses: Any) -> None:
     assert uses.pop("stacks")[0].endswith("by commas: cluster, sagemaker, hyperpod, pcs, tiny")
     assert uses == {
         "setting": 3,
         "in trn settings": True,
         "problems": ["up to 9"],
-        "warning": "3 GiB are few",
+        "warning": "3 GiB is little",
         "costs": ["3 GiB tiny"],
         "check": "account 123456789012 has 3",
         "state of its stack": "TinyStack does not exist yet",

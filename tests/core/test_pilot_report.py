@@ -144,7 +144,7 @@ def test_newest_record_decides_on_a_gate() -> None:
     assert decide(evidence(replace(first, made="2026-11-26T12:00:00Z"), second)).verdict == NO
 
 
-def test_limit_that_was_moved_is_no_go() -> None:
+def test_moved_limit_prevents_go() -> None:
     first = replace(GOOD, id="first", gates=(gate(NOT_MET, limit=">= 50"),))
     second = replace(GOOD, id="second", made="2026-11-25T12:00:00Z")
     decision = decide(evidence(first, second))
@@ -171,7 +171,7 @@ def test_missing_input_gives_a_report_that_says_so(name: str) -> None:
     assert said in page(found)
 
 
-def test_truncated_record_is_named_and_is_no_go() -> None:
+def test_truncated_record_is_named_and_prevents_go() -> None:
     found = evidence(GOOD, broken_json=record_text(GPU).encode()[:300])
     assert decide(found).verdict == NOT_YET
     assert "broken.json" in page(found)
@@ -184,14 +184,14 @@ def test_json_of_other_programs_is_listed_and_decides_nothing() -> None:
     assert "package.json" in page(found)
 
 
-def test_two_records_with_one_id_are_no_go() -> None:
+def test_two_records_with_one_id_prevent_go() -> None:
     found = evidence(GOOD, replace(GOOD, gates=(gate(MET, limit=">= 1"),)))
     assert decide(found).verdict == NOT_YET
     assert any("have the same ID, lm-trn2" in one for one in found.contradictions)
     assert evidence(GOOD, GOOD).contradictions == ()
 
 
-def test_changed_file_of_gates_is_no_go() -> None:
+def test_changed_file_of_gates_prevents_go() -> None:
     based = replace(TRAINIUM_SIDE, gates=GOOD.gates, fidelity=GOOD.fidelity)
     found = evidence(based, bench_toml=b"gates = {}")
     assert decide(found).verdict == NOT_YET

@@ -207,7 +207,7 @@ def test_resource_of_an_existing_stack_is_not_a_leftover() -> None:
 
 
 @pytest.mark.parametrize("error", [RequestRefusedError, UnavailableError], ids=["refused", "no answer"])
-def test_bucket_that_cannot_be_emptied_stops_no_other(error: type[Exception]) -> None:
+def test_bucket_that_cannot_be_emptied_does_not_stop_others(error: type[Exception]) -> None:
     class Locked(FakeTeardown):
         def delete_some(self, bucket: str) -> int:
             if bucket == "locked":

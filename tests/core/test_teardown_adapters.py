@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("made_up_credentials")
 OWN_CLUSTER, OTHER_CLUSTER = "trn-pilot", "trn-pilot-2"
 NO_JOBS: dict[str, Any] = {"TrainingJobSummaries": []}
 ROLE = "arn:aws:iam::123456789012:role/states"
-AMI = "ami-12c6146b"  # An image of moto.
+AMI = "ami-12c6146b"  # One of the images that moto provides.
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ def test_warm_pool_of_ended_job_is_found_and_released() -> None:
     stub.add_response("list_tags", of_cluster(OWN_CLUSTER))
     (pool,) = aws.running_workloads(engines=[SAGEMAKER.key], cluster=OWN_CLUSTER, state_machines=[])
     assert pool == Workload(kind="warm pool", work_id="trn-pilot--a")
-    no_longer = {"TrainingJobName": "trn-pilot--a", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
-    stub.add_response("update_training_job", {"TrainingJobArn": "arn:aws:sagemaker:us-west-2:1:x/y"}, no_longer)
+    released = {"TrainingJobName": "trn-pilot--a", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
+    stub.add_response("update_training_job", {"TrainingJobArn": "arn:aws:sagemaker:us-west-2:1:x/y"}, released)
     aws.stop(pool)
     stub.assert_no_pending_responses()
 
@@ -194,9 +194,7 @@ def test_no_notice_is_given_without_membership_or_stack(aws: AwsTeardown) -> Non
     assert "Contents" not in client("s3").list_objects_v2(Bucket="records")
 
 
-def test_notice_overwrites_no_concurrent_change_of_the_reconciler(
-    aws: AwsTeardown, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_notice_keeps_a_concurrent_change_by_the_reconciler(aws: AwsTeardown, monkeypatch: pytest.MonkeyPatch) -> None:
     deployed_with_records(Membership.of({"i-1": "10.0.0.4"}))
     write, meanwhile = NodeStore.write_membership, [Membership.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"})]
 
@@ -210,7 +208,7 @@ def test_notice_overwrites_no_concurrent_change_of_the_reconciler(
     assert stored_membership() == Membership.of({"i-1": "10.0.0.4", "i-2": "10.0.0.5"}, (NOTICE,))
 
 
-def test_stop_of_an_ended_job_is_no_failure() -> None:
+def test_stopping_an_ended_job_succeeds() -> None:
     aws, stub = stubbed("sagemaker")
     message = "The request was rejected because the training job is in status Completed."
     stub.add_client_error("stop_training_job", "ValidationException", message)

@@ -1,5 +1,6 @@
-"""The results of each user of engines with the tiny engine, as JSON: test_new_engine.py runs this where it is
-installed.
+"""What each part of the code that uses engines makes of the tiny engine, as JSON.
+
+test_new_engine.py runs this in a copy of the core that has the engine.
 """
 
 import json

@@ -40,7 +40,7 @@ TRAINIUM = {"instance_type": "trn1.2xlarge", "region": "us-west-2", "ends": "5d"
 
 
 def app(folder: Path, more: Mapping[str, Any], **settings: Any) -> None:
-    """A folder of a cdk.json with a synthesised app. more: settings that change no template."""
+    """Write a cdk.json whose app is already synthesised. more: settings that do not affect the template."""
     context = {**{f"trn:{name}": value for name, value in settings.items()}, **more}
     given = {"app": str(cluster_template(nodes=1, **settings).file.parent), "context": context}
     folder.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ class Killed:
 
 @dataclass(frozen=True, kw_only=True)
 class Whole:
-    """A pilot to its end, the account before and after, and the folder."""
+    """A pilot that was killed repeatedly and then completed, with the account before and after."""
 
     killed: Killed
     continued: Result
@@ -149,7 +149,7 @@ def test_pilot_continues_after_every_kill_to_its_end(whole: Whole) -> None:
 
 
 def test_pilot_leaves_nothing_billed(whole: Whole) -> None:
-    assert "Nothing of the pilot is billed." in whole.continued.output
+    assert "No cluster of the pilot is billed." in whole.continued.output
     assert differences(whole.before, whole.after) == []
     assert [all(end for _, end in times) for times in whole.state.billed.values()] == [True, True]
 

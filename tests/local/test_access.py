@@ -250,7 +250,7 @@ def stalled(embedded_aws: EmbeddedAws) -> Iterator[ExitStack]:
     unsigned = raw("POST", "/", {"host": place.netloc, "content-type": FORM}, IDENTITY)[:-5]
     parts = [b"", b"POST / HT", head[:60], unsigned, head + b"\r\n\r\n" + body[:5]]
     with ExitStack() as clients:
-        for number in range(2 * http_server.MOST_UNKNOWN):
+        for number in range(2 * http_server.MAX_UNKNOWN):
             client = clients.enter_context(socket.create_connection((place.hostname, place.port), timeout=10))
             client.sendall(parts[number % len(parts)])
         yield clients
@@ -293,7 +293,7 @@ def test_too_large_body_is_not_read(embedded_aws: EmbeddedAws) -> None:
     request = signed(embedded_aws.connection)
     length = b"content-length: %d" % len(IDENTITY)
     assert length in request
-    refused = send(embedded_aws, request.replace(length, b"content-length: %d" % (http_server.MOST_BODY + 1)))
+    refused = send(embedded_aws, request.replace(length, b"content-length: %d" % (http_server.MAX_BODY + 1)))
     assert refused[0] == 503
 
 

@@ -18,7 +18,7 @@ def resource(kind: str, **properties: Any) -> dict[str, Any]:
 
 
 def network(**more: Any) -> dict[str, Any]:
-    """A private subnet by zone id, with a gateway endpoint for S3."""
+    """A private subnet by zone ID, with a gateway endpoint for S3."""
     return {
         "V": resource("VPC", CidrBlock="10.0.0.0/16", EnableDnsSupport=True, EnableDnsHostnames=True),
         "S": resource("Subnet", VpcId={"Ref": "V"}, CidrBlock="10.0.0.0/20", AvailabilityZoneId="usw2-az4"),

@@ -41,7 +41,7 @@ def test_limits_of_the_facts_have_aws_defaults(embedded_aws: EmbeddedAws, key: s
     assert (quota["QuotaName"], quota["Value"]) == (limit["name"], limit["default"])
 
 
-def test_unknown_quota_is_no_such_resource(embedded_aws: EmbeddedAws) -> None:
+def test_unknown_quota_raises_no_such_resource(embedded_aws: EmbeddedAws) -> None:
     with pytest.raises(ClientError) as error:
         embedded_aws.client("service-quotas").get_service_quota(ServiceCode="ec2", QuotaCode="L-00000000")
     assert error.value.response["Error"]["Code"] == "NoSuchResourceException"

@@ -80,7 +80,7 @@ def test_usage_only_in_the_metric_of_aws_counts() -> None:
     assert "(64 run, 128 more by AWS's metric, which lags by minutes)" in answer.found
 
 
-def test_metric_of_ended_instances_is_no_obstacle() -> None:
+def test_metered_use_of_ended_instances_is_not_counted() -> None:
     ended = [running(256), running(64, "spot")]
     assert checked(FakeQuotas(metered=256, ended=ended)).outcome == "pass"
     assert checked(FakeQuotas(metered=257, ended=ended)).outcome == "fail"

@@ -213,7 +213,7 @@ def test_incomplete_request_starts_nothing(path: str) -> None:
     assert path in execution.reports[0]
 
 
-def test_failed_report_changes_no_outcome() -> None:
+def test_failed_report_does_not_change_the_outcome() -> None:
     gone = json.loads(json.dumps(training_definition(RUN)).replace(REPORTS_TOPIC, f"{REPORTS_TOPIC}-that-is-gone"))
     execution = run(COMPLETED, definition=gone)
     assert (execution.status, execution.reports) == ("SUCCEEDED", [])

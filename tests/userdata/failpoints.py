@@ -19,7 +19,7 @@ POINTS = frozenset(
     )
 )
 """C functions and methods that change files, or wait for files and sockets."""
-MOST_POINTS = 1000
+MAX_POINTS = 1000
 
 
 def killed_everywhere(prepare: Callable[[], Callable[[], object]], *, changing: Path | None = None) -> Iterator[int]:
@@ -29,12 +29,12 @@ def killed_everywhere(prepare: Callable[[], Callable[[], object]], *, changing: 
     changing: the only folder that the operation changes, if there is one: then points at which it is unchanged since
     the last point are skipped, because a killed process leaves the same state.
     """
-    for point in range(MOST_POINTS):
+    for point in range(MAX_POINTS):
         if not killed_at(point, prepare(), changing):
             assert point, "there is no point in it"
             return
         yield point
-    raise AssertionError(f"it has more than {MOST_POINTS} points")
+    raise AssertionError(f"it has more than {MAX_POINTS} points")
 
 
 def killed_at(point: int, work: Callable[[], object], changing: Path | None = None) -> bool:

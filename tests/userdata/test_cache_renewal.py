@@ -134,7 +134,7 @@ def test_renewals_stay_within_limits_per_run_and_job(
     filled: CacheNode, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(renewal, "MOST", 2)
-    monkeypatch.setattr(renewal, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(renewal, "MAX_AT_ONCE", 1)
     later(OLD)
     filled.result("a")
     renewing = Renewal(filled.cache, filled.s3, records_reads=True)
@@ -150,7 +150,7 @@ def test_no_request_follows_a_refusal(
         raise OSError("S3 refuses: AccessDenied")
 
     monkeypatch.setattr(Entries, "renew", refuse)
-    monkeypatch.setattr(renewal, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(renewal, "MAX_AT_ONCE", 1)
     later(OLD)
     filled.result("a")
     renewing = Renewal(filled.cache, filled.s3, records_reads=True)

@@ -201,7 +201,7 @@ def test_silent_job_that_is_alive_is_not_ended(nodes: JobNodes, script: str) -> 
     assert nodes.wait() == [0], nodes.end
 
 
-def test_silent_compiler_on_another_node_is_no_hang(nodes: JobNodes) -> None:
+def test_silent_compiler_on_another_node_is_not_a_hang(nodes: JobNodes) -> None:
     script = ON_NODE + (
         "import subprocess, time\nif node: subprocess.run(['./neuronx-cc', '14'])\nelse: time.sleep(12)\n"
     )

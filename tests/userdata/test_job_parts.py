@@ -22,7 +22,7 @@ from trn_job.source import SourceError, unpack
 # Ends.
 
 
-def test_first_failure_of_all_nodes_is_the_end() -> None:
+def test_first_failure_on_any_node_is_the_reason_for_all() -> None:
     store: Any = MemoryStore()
     ends = [End(launch(rank, nodes=2), store) for rank in (0, 1)]
     for end, reason in zip(ends, ("bad batch", "connection closed by peer"), strict=True):
@@ -132,7 +132,7 @@ def test_log_part_that_s3_refuses_is_sent_later() -> None:
 
 
 def test_log_that_s3_refuses_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "MOST_BYTES", 20)
+    monkeypatch.setattr(logs, "MAX_BYTES", 20)
     parts: list[bytes] = []
     log = logs.Log(lambda _number, text: parts.append(text))
     for number in range(5):
@@ -154,7 +154,7 @@ def test_inputs_stay_in_their_folder(tmp_path: Path, key: str) -> None:
         inputs.download({"tokens": "s3://data/tokens/"}, store, tmp_path / "inputs")
 
 
-def test_input_part_deleted_meanwhile_is_missing(tmp_path: Path) -> None:
+def test_input_file_deleted_during_download_is_reported(tmp_path: Path) -> None:
     store: Any = MemoryStore()
     store.keys = lambda: ["words"]
     with pytest.raises(InputError, match=r"s3://data/tokens/words was deleted in the meantime$"):

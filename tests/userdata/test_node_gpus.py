@@ -126,7 +126,7 @@ def test_wrong_numbers_of_a_gpu_are_found(tmp_path: Path, aws: AwsStandIn, fault
     assert sentence in node.run("verify").check("self-test").found
 
 
-def test_computation_on_the_cpu_is_no_proof_of_a_gpu() -> None:
+def test_computation_on_the_cpu_does_not_prove_a_gpu() -> None:
     size = compute.SIZE
     answer = [compute.EXPECTED[row * size : (row + 1) * size] for row in range(size)]
     assert compute.verdict("cuda", answer, "cuda") == ""

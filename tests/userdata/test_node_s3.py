@@ -91,7 +91,7 @@ def test_large_file_is_stored_in_parts_that_are_each_retried(
 
 def test_file_has_no_more_parts_than_s3_allows(tmp_path: Path, aws: AwsStandIn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(objects, "PART_BYTES", 1)
-    monkeypatch.setattr(objects, "MOST_PARTS", 3)
+    monkeypatch.setattr(objects, "MAX_PARTS", 3)
     (tmp_path / "large").write_bytes(b"x" * 10)
     Objects().put_file(URL, tmp_path / "large")
     assert [len(part) for part in aws.parts] == [4, 4, 2]

@@ -16,7 +16,7 @@ from trainium_userdata.pcs_image import pcs_image_component, pcs_image_script
 REGION = "us-west-2"
 INSTALLERS = facts()["pcs"]["installers"]
 ARCHIVES = [INSTALLERS["agent"], *INSTALLERS["slurm"].values()]
-MOST_CHARACTERS = 16_000
+MAX_CHARACTERS = 16_000
 """Of a component's document (CloudFormation's schema of AWS::ImageBuilder::Component)."""
 
 CURL = """#!/bin/bash
@@ -99,7 +99,7 @@ def test_shellcheck_finds_nothing_in_the_script() -> None:
 
 def test_component_fits_and_holds_no_variable_of_image_builder() -> None:
     document = pcs_image_component(REGION)
-    assert len(document) <= MOST_CHARACTERS
+    assert len(document) <= MAX_CHARACTERS
     assert "{{" not in document
 
 

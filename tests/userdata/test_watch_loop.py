@@ -1,7 +1,7 @@
 """The watch as a whole: what reaches the record, the notice and the jobs, and when.
 
-Real here: the watch, its requests and their signatures. Stand-ins: the clock, /sys, /proc, the kernel's log, both
-services. Only AWS can show that a driver writes these lines, and that EC2 sends these notices.
+Real here: the watch, its requests and their signatures. Stand-ins: the clock, /sys, /proc, the kernel's log, the
+instance metadata service and S3. Only AWS can show that a driver writes these lines, and that EC2 sends these notices.
 """
 
 import os
@@ -109,7 +109,7 @@ def test_rebalance_recommendation_is_only_noted(
     assert "EC2 may soon reclaim this Spot Instance" in capsys.readouterr().out
 
 
-def test_end_of_capacity_block_comes_with_the_membership(node: WatchNode, signals: list[str]):
+def test_capacity_block_end_in_the_membership_drains_the_node(node: WatchNode, signals: list[str]):
     end = {"kind": "capacity-block-end", "at": "2026-11-21T12:10:00Z", "reason": "the Capacity Block ends"}
     node.membership([(INSTANCE_ID, ADDRESS)], notices=[end])
     node.pass_time()
@@ -200,7 +200,7 @@ def test_repairable_errors_drain_the_node_until_the_driver_is_reloaded(node: Wat
     assert node.record.state == "proven"
 
 
-def test_flood_of_errors_hides_no_other_kind_and_fills_no_memory(node: WatchNode):
+def test_flood_of_errors_keeps_other_kinds_and_a_small_state_file(node: WatchNode):
     for number in range(1000):
         node.kernel_says(f"NEURON_HW_ERR=HANG_ON_COLLECTIVES nd-id={number} action=NONE", 2 * number)
         node.kernel_says(f"NEURON_HW_ERR=NEW_ERROR nd-id={number} action=NONE", 2 * number + 1)

@@ -33,12 +33,12 @@ def test_retirement_has_reason_and_time():
 
 
 @pytest.mark.parametrize("state", ["completed", "canceled"])
-def test_completed_maintenance_is_no_notice(state: str):
+def test_completed_maintenance_gives_no_notice(state: str):
     assert notices.parse(notices.MAINTENANCE, json.dumps([{**RETIREMENT, "State": state}])) == []
 
 
 @pytest.mark.parametrize("state", ["InService", "Standby", "Detached", "Warmed:Stopped"])
-def test_other_target_state_of_auto_scaling_is_no_notice(state: str):
+def test_other_target_state_of_auto_scaling_gives_no_notice(state: str):
     assert notices.parse(notices.LIFECYCLE, state) == []
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from cfnlint import helpers
 
 TARGET = Path(__file__).parents[2] / "src/trainium_core/data/service_authorization.toml"
-ANY, MOST_TYPES = "*", 20
+ANY, MAX_TYPES = "*", 20
 """Replaces the types of an action with more of them than this; such actions put tags on any resource."""
 
 HEADER = """\
@@ -69,7 +69,7 @@ def rows(definition: Mapping[str, Any], actions: Sequence[str]) -> Iterator[str]
             for kind, arn in newer_types(action).items():
                 if kind.lower() not in known_kinds:
                     named[kind], arns[kind] = False, re.sub(r"\.\*", "*", arn)
-            if len(named) > MOST_TYPES:
+            if len(named) > MAX_TYPES:
                 named, arns = {ANY: False}, {}
             types.setdefault(prefix, {}).update(arns)
             parts = [f'access = "{row["access_level"]}"']

@@ -22,7 +22,8 @@ def node_image_id(construct: Construct, image: ec2.IMachineImage | None, kind: I
         found = image.get_image(construct)
     except RuntimeError as error:
         allowed = "an image of the stack's region"
-        raise refuse(construct, "machine_image", image, allowed=allowed, fix=first_line(error)) from None
+        fix = f"give an image of that region; the CDK reports: {first_line(error)}"
+        raise refuse(construct, "machine_image", image, allowed=allowed, fix=fix) from None
     if found.os_type == ec2.OperatingSystemType.WINDOWS:
         allowed = "an image of Linux, which nodes run"
         raise refuse(construct, "machine_image", "Windows", allowed=allowed, fix="leave it out for the Neuron DLAMI")

@@ -19,7 +19,7 @@ _FIELDS = ("availability_zones", "one_per_az", "subnet_filters", "subnet_group_n
 def candidate_subnets(
     construct: Construct, vpc: ec2.IVpc, selection: ec2.SubnetSelection | None
 ) -> Sequence[ec2.ISubnet]:
-    """The selected subnets, at least one. Raises PropsError if none is selected, or one of another VPC."""
+    """The selected subnets, at least one. Raises PropsError if none is selected, or if one belongs to another VPC."""
     check_vpc(construct, vpc)
     selection = selection or ec2.SubnetSelection()
     _refuse_zone_ids(construct, selection)
@@ -32,9 +32,9 @@ def candidate_subnets(
     try:
         selected = vpc.select_subnets(**{name: value for name, value in given.items() if value is not None})
     except RuntimeError as error:
-        sentence = first_line(error)
         allowed = "a selection of subnets that the VPC has"
-        raise refuse(construct, "vpc_subnets", _shown(given), allowed=allowed, fix=sentence) from None
+        fix = f"correct the selection; the CDK reports: {first_line(error)}"
+        raise refuse(construct, "vpc_subnets", _shown(given), allowed=allowed, fix=fix) from None
     if selected.is_pending_lookup:
         # The placeholder for a VPC lookup: after the lookup, the CDK CLI synthesises again.
         return [*selected.subnets, *vpc.private_subnets][:1]
@@ -44,12 +44,12 @@ def candidate_subnets(
     if any(map(is_placeholder, zones)):
         # The CDK CLI has yet to look up the zones of the account, or this is a unit test, where nothing is looked up.
         return [*vpc.private_subnets, *vpc.public_subnets, *vpc.isolated_subnets][:1]
-    allowed = f"a selection that holds a subnet of the VPC, which is in the zones {', '.join(zones)}"
+    allowed = f"a selection with a subnet of the VPC, whose zones are {', '.join(zones)}"
     fix = "select a subnet that the VPC has, or give the VPC one in a zone that offers the type"
     if any(map(Token.is_unresolved, zones)):
         allowed = "a selection without availability_zones: the VPC's are unknown until the stack has an account"
         region = Stack.of(construct).region
-        fix = f"give the stack env=Environment(account=..., region={region!r}), or the VPC its zones"
+        fix = f"give the stack env=Environment(account=..., region={region!r}), or set the VPC's availability_zones"
     raise refuse(construct, "vpc_subnets", _shown(given), allowed=allowed, fix=fix)
 
 
@@ -69,7 +69,7 @@ def _refuse_zone_ids(construct: Construct, selection: ec2.SubnetSelection) -> No
                 "vpc_subnets",
                 zone,
                 allowed="names of Availability Zones in availability_zones, such as us-west-2b",
-                fix="give the name that your account has for this zone id, or select the subnet itself: subnets=[...]",
+                fix="give the name that your account has for this zone ID, or select the subnet itself: subnets=[...]",
             )
 
 
@@ -82,7 +82,7 @@ def check_vpc(construct: Construct, vpc: ec2.IVpc) -> None:
 
 
 def check_subnet(construct: Construct, vpc: ec2.IVpc, subnet: Subnet) -> None:
-    """Raise PropsError unless the VPC is in the construct's region, and the subnet in the VPC if its VPC is known."""
+    """Raise PropsError if `check_vpc` refuses the VPC, or if the subnet is known to belong to another VPC."""
     check_vpc(construct, vpc)
     _refuse_another_vpc(construct, "subnet", vpc, subnet)
 
@@ -90,7 +90,9 @@ def check_subnet(construct: Construct, vpc: ec2.IVpc, subnet: Subnet) -> None:
 def _refuse_another_vpc(construct: Construct, parameter: str, vpc: ec2.IVpc, subnet: Subnet) -> None:
     resource = subnet.node.default_child
     vpc_id = resource.vpc_id if isinstance(resource, ec2.CfnSubnet) else None
-    refuse_another_vpc(construct, parameter, subnet, vpc_id, vpc, fix="give a subnet of that VPC, or its own as vpc")
+    refuse_another_vpc(
+        construct, parameter, subnet, vpc_id, vpc, fix="give a subnet of that VPC, or the subnet's VPC as vpc"
+    )
 
 
 def _shown(given: dict[str, Any]) -> str:

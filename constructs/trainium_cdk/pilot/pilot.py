@@ -105,7 +105,7 @@ class Pilot(Construct):
     def _alarm_on_failures(self, reconciler: NodeReconciler | None) -> None:
         self._let_publish(self.topic, "cloudwatch", f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:*")
         if self.clock is not None:
-            ending = "The clock of the pilot fails: its end, its warnings and the stop at a spent budget may fail."
+            ending = "The clock of the pilot fails: it might not warn, stop nodes over budget, or end the pilot."
             name = self.clock.function_name
             FunctionAlarm(self, "ClockFails", function_name=name, what=ending, topic_arn=self.topic.topic_arn)
         if reconciler is not None:

@@ -256,6 +256,6 @@ def _show_end(pilot: PilotFile, state: PilotState, end: PilotEnd, file: Path) ->
     if end.left:
         say(f"May still be billed: the cluster of the {' and the '.join(end.left)} side. Run `trn pilot {file}` again.")
     else:
-        say("Nothing of the pilot is billed.")
+        say("No cluster of the pilot is billed.")
     if end.result not in ("complete", "declined") and not end.left:
         say(f"To continue: trn pilot {file}")

@@ -46,7 +46,7 @@ def follow_job(
         report_interruption(when_interrupted or f"Interrupted: {_still_running(follower.job_id)}")
         raise click.exceptions.Exit(ExitCode.INTERRUPTED) from interrupt
     except UnavailableError as error:
-        echo(f"Unknown how the job continues: {error}\n{_still_running(follower.job_id)}", err=True)
+        echo(f"The state of the job is unknown: {error}\n{_still_running(follower.job_id)}", err=True)
         return None
     return last
 

@@ -21,8 +21,8 @@ from trainium_wire.job_progress import CacheUse
 _BAR = 30
 _HOUR = 3600
 _LONGEST_COMMAND = 400
-_MOST_CACHE_WARNINGS = 3
-_MOST_OBSERVED = 5
+_MAX_CACHE_WARNINGS = 3
+_MAX_OBSERVED = 5
 
 
 def source_row(package: SourcePackage) -> tuple[str, str]:
@@ -175,7 +175,7 @@ def cache_lines(state: JobState) -> Iterator[str]:
         if use.place:
             yield _cache_line(use)
     texts = (text for node in nodes for use in node.caches for text in (*use.warnings, *use.failed))
-    yield from [*dict.fromkeys(texts)][:_MOST_CACHE_WARNINGS]
+    yield from [*dict.fromkeys(texts)][:_MAX_CACHE_WARNINGS]
 
 
 def observed_lines(state: JobState) -> Iterator[str]:
@@ -195,7 +195,7 @@ def observed_lines(state: JobState) -> Iterator[str]:
 
 
 def _named(counts: Mapping[str, int]) -> str:
-    first = [f"{name} {count:,}" for name, count in list(counts.items())[:_MOST_OBSERVED]]
+    first = [f"{name} {count:,}" for name, count in list(counts.items())[:_MAX_OBSERVED]]
     more = len(counts) - len(first)
     return ", ".join([*first, *([f"{more} more"] if more else [])])
 

@@ -36,7 +36,7 @@ from trainium_userdata.node import trn_node
 _PACKAGES = ("trainium-cdk", "aws-cdk-lib", "constructs", "boto3", "botocore", "moto")
 _PROGRAMS = (("cdk", "--version"), ("node", "--version"))
 _SECONDS = 20
-_MOST_JOBS = 20
+_MAX_JOBS = 20
 
 
 @click.command()
@@ -109,7 +109,7 @@ def _parts(invocation: Invocation, given_stack: str | None, *, include_logs: boo
 def _jobs(invocation: Invocation, plan: Plan, stack: str) -> str:
     """The records of the newest jobs, without prices."""
     try:
-        states = Ec2Jobs(plan, stack, invocation.clients).newest(_MOST_JOBS)
+        states = Ec2Jobs(plan, stack, invocation.clients).newest(_MAX_JOBS)
     except NoStackError:
         states = ()
     return as_json({state.job.id: list(record_of(state, None)) for state in states})

@@ -121,7 +121,7 @@ def _zones(entry: Any, where: str) -> Fact:
     source = str(regions.pop("source", ""))
     for region, ids in regions.items():
         if not (_FORMS[tuple[str, ...]][1](ids) and ids and all(re.fullmatch(ZONE_ID, zone) for zone in ids)):
-            raise CatalogError(f"{where}: zones: {region} is {ids!r}, must be a list of zone ids, such as usw2-az4")
+            raise CatalogError(f"{where}: zones: {region} is {ids!r}, must be a list of zone IDs, such as usw2-az4")
     return Fact(value={region: tuple(ids) for region, ids in regions.items()}, source=source)
 
 

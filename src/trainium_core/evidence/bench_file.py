@@ -72,7 +72,7 @@ class FidelityFile:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchFile:
-    """steps: how many are counted of each run. warmup_steps: how many are warm-up in any case."""
+    """steps: how many of each run are counted. warmup_steps: how many are warm-up at least."""
 
     name: str
     steps: int

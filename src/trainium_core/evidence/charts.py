@@ -17,8 +17,8 @@ _LABEL = 21.0
 """Height of a row, and of the label in it."""
 _PLOT_HEIGHT = 190.0
 _CHARACTER = 6.7  # Estimated width of a character at the size of labels.
-_MOST_POINTS = 240
-_MOST_SWINGS = 8
+_MAX_POINTS = 240
+_MAX_SWINGS = 8
 _LARGEST, _SMALLEST = 1e299, 1e-290
 _LEAST_SPAN = 1e-9
 _SERIES = 6  # Colours of the style sheet.
@@ -157,7 +157,7 @@ def stacked(title: str, unit: str, rows: Mapping[str, Mapping[str, float]]) -> C
 def tornado(title: str, unit: str, base: float, swings: Sequence[Swing]) -> Chart:
     """The effect of each driver on a result, the largest on top. The table also has drivers that are not drawn."""
     ordered = sorted(swings, key=lambda one: (-abs(one.high - one.low), one.label))
-    drawn = ordered[:_MOST_SWINGS]
+    drawn = ordered[:_MAX_SWINGS]
     ends = [end for one in drawn for end in (one.low, one.high)]
     scale = _Scale.over([base, *ends], 8, WIDTH - 8)
     height = len(drawn) * _ROW + 30
@@ -250,10 +250,10 @@ def _plot(title: str, across: str, lines: Sequence[Series]) -> tuple[str, str]:
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
-    """At most _MOST_POINTS of the points, including the first and the last."""
-    if len(points) <= _MOST_POINTS:
+    """At most _MAX_POINTS of the points, including the first and the last."""
+    if len(points) <= _MAX_POINTS:
         return points
-    places = (round(at * (len(points) - 1) / (_MOST_POINTS - 1)) for at in range(_MOST_POINTS))
+    places = (round(at * (len(points) - 1) / (_MAX_POINTS - 1)) for at in range(_MAX_POINTS))
     return [points[place] for place in places]
 
 

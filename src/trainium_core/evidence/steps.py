@@ -71,7 +71,7 @@ def warmup_rule(least: int) -> str:
 def counted(steps: Sequence[Step], wanted: int, least: int) -> tuple[Step, ...]:
     """The first lines in a row without a graph event that report `wanted` steps together; empty if there are none.
 
-    least: how many steps of the run are warm-up in any case.
+    least: how many steps of the run are warm-up at least.
     """
     found: list[Step] = []
     passed = 0

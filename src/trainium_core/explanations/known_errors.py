@@ -17,7 +17,7 @@ _PREFIX = re.compile(r"^(\[rank ?\d+\]:? ?|\[trn\] |\S+ \| )+")
 _LONGEST_LINE = 2000
 _NUMBER = re.compile(r"\d+")
 _NUMBER_COUNTS = re.compile(r"stat|err|sig|exit|NCC_|L-\d", re.IGNORECASE)
-_MOST_FORMS = 10_000
+_MAX_FORMS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ class _Search:
         if form in self._unknown:
             return None
         found = next((one for one, pattern in _patterns() if pattern.search(line)), None)
-        if found is None and len(self._unknown) < _MOST_FORMS:
+        if found is None and len(self._unknown) < _MAX_FORMS:
             self._unknown.add(form)
         return found
 

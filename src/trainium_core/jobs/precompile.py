@@ -21,7 +21,7 @@ _LONGEST_NAME = 29
 
 _LOOPBACK = "127.0.0.1"
 _SAME = ("source_sha256", "setup", "stack")
-_MOST_JOBS = 20
+_MAX_JOBS = 20
 
 
 class EarlierJobs(Protocol):
@@ -79,10 +79,10 @@ def precompile_job(
 def seems_compiled(job: Job, precompiled: Job, earlier: EarlierJobs) -> str | None:
     """The ID of an earlier job that probably compiled the same graphs; None if there is none.
 
-    It is one of the last _MOST_JOBS, reached its end or its first step, and had the same source, setup, command, number
+    It is one of the last _MAX_JOBS, reached its end or its first step, and had the same source, setup, command, number
     of processes and environment. Raises UnavailableError.
     """
-    ids = sorted(earlier.job_ids(), key=_time_of, reverse=True)[:_MOST_JOBS]
+    ids = sorted(earlier.job_ids(), key=_time_of, reverse=True)[:_MAX_JOBS]
     for job_id in ids:
         state = earlier.state(job_id)
         if state is not None and _is_same(state.job, job, precompiled) and _has_compiled(state):

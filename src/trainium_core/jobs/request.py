@@ -20,7 +20,7 @@ from trainium_wire.job import ALL_FILES, CHECKPOINT_SECONDS, OWN_FILES
 
 LONGEST_NAME = 40
 
-_MOST_MINUTES = 60 * 24 * 7
+_MAX_MINUTES = 60 * 24 * 7
 
 
 @section
@@ -141,14 +141,14 @@ class JobRequest:
     )
     hang_minutes: int | None = setting(
         "hang_minutes",
-        WholeNumber(1, _MOST_MINUTES),
+        WholeNumber(1, _MAX_MINUTES),
         meaning="Minutes without output of the first node after which the job counts as hung, unless a compiler runs.",
         default=None,
         left_out="never: a first compile may be silent for an hour",
     )
     time_limit_minutes: int | None = setting(
         "time_limit_minutes",
-        WholeNumber(1, _MOST_MINUTES),
+        WholeNumber(1, _MAX_MINUTES),
         meaning="Time limit of the job in minutes from its first start, including restarts and waits for nodes.",
         default=None,
         left_out="no limit",
@@ -206,7 +206,7 @@ class JobRequest:
     )
     spot_wait_minutes: int | None = setting(
         "spot_wait_minutes",
-        WholeNumber(0, _MOST_MINUTES),
+        WholeNumber(0, _MAX_MINUTES),
         meaning="Minutes that it may wait for spot capacity, in addition to its time limit. SageMaker only.",
         default=None,
         left_out="as long as the time limit",

@@ -14,7 +14,7 @@ from trainium_runtime.naming import CLUSTER_TAG
 
 _GATEWAY_STATES = ("pending", "available", "deleting")
 _LARGEST_PAGE = 1000
-_MOST_PAGES = 20
+_MAX_PAGES = 20
 """Four times the default quota of network interfaces. In an account with more, counting stops here."""
 
 
@@ -67,7 +67,7 @@ class AwsResourceUse(AwsService):
         pages = paginator.paginate(**arguments, PaginationConfig={"PageSize": _LARGEST_PAGE})
         for number, page in enumerate(pages, start=1):
             entries += page[key]
-            if number == _MOST_PAGES and page.get("NextToken"):
+            if number == _MAX_PAGES and page.get("NextToken"):
                 return entries, False
         return entries, True
 

@@ -293,10 +293,10 @@ class TagMap:
         # IAM treats Team and team as one key. AWS allows 50 tags, including ours.
         if len({key.casefold() for key in tags}) < len(tags):
             raise UnreadableError("leave one of the keys out that differ only by case: IAM treats them as one")
-        if len(tags) > _MOST_TAGS:
-            raise UnreadableError(f"give {_MOST_TAGS} tags at most")
+        if len(tags) > _MAX_TAGS:
+            raise UnreadableError(f"give {_MAX_TAGS} tags at most")
         return tags
 
 
 SETTING_NAMESPACE = "trn:"
-_MOST_TAGS = 40
+_MAX_TAGS = 40

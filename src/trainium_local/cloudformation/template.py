@@ -37,7 +37,7 @@ _MEMBERS = frozenset(
     }
 )
 _POLICIES = ("Delete", "Retain", "RetainExceptOnCreate", "Snapshot")
-_MOST_RESOURCES = 500  # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+_MAX_RESOURCES = 500  # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 
 
 class Template:
@@ -88,10 +88,10 @@ def _check(document: Any) -> None:
     if not isinstance(resources, dict) or not resources:
         raise ValidationError("Template format error: At least one Resources member must be defined.")
     _refuse_unknown("template property or properties", document, _SECTIONS)
-    if len(resources) > _MOST_RESOURCES:
+    if len(resources) > _MAX_RESOURCES:
         raise ValidationError(
             f"Template format error: Number of resources, {len(resources)}, is greater than maximum allowed, "
-            f"{_MOST_RESOURCES}"
+            f"{_MAX_RESOURCES}"
         )
     for name, resource in resources.items():
         if not isinstance(resource, dict) or not isinstance(resource.get("Type"), str):

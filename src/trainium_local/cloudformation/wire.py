@@ -30,7 +30,7 @@ from trainium_local.tags import tag_values
 _READ_PREFIXES = ("Describe", "Get", "List")
 _NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]{0,127}")
 _PATH_STYLE_HOST = re.compile(r"(s3[.-].*|s3|localhost|127\..*|\[?::1\]?)$")
-_MOST_IN_REQUEST, _MOST_IN_S3 = 51_200, 1_000_000
+_MAX_IN_REQUEST, _MAX_IN_S3 = 51_200, 1_000_000
 """Template size in bytes: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 """
 #: Unsupported request parameters, with the values that have no effect.
@@ -99,7 +99,7 @@ class CloudFormationResponse(BaseResponse):
             return _fetch(self._get_param("TemplateURL"), self.region)
         if self._get_bool_param("UsePreviousTemplate") and stack is not None and stack.deployment is not None:
             return stack.deployment.template.body
-        return _checked_size(self._get_param("TemplateBody") or "", _MOST_IN_REQUEST)
+        return _checked_size(self._get_param("TemplateBody") or "", _MAX_IN_REQUEST)
 
     def _deployment(self, stack: Stack | None) -> Deployment:
         """Return the deployment that a request asks for. Omitted settings keep their current values."""
@@ -321,7 +321,7 @@ def _fetch(url: str, region: str) -> str:
         text = api.call("s3", "GetObject", region, {"Bucket": bucket, "Key": key})["Body"].read().decode()
     except (ClientError, UnicodeDecodeError) as error:
         raise ValidationError(f"S3 error: {error} ({bucket}/{key})") from error
-    return _checked_size(text, _MOST_IN_S3)
+    return _checked_size(text, _MAX_IN_S3)
 
 
 def _checked_size(body: str, most: int) -> str:

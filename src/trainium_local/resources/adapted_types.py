@@ -64,9 +64,9 @@ class _FileSystem(ApiResource):
     """An FSx file system. A change that UpdateFileSystem does not support requires replacement."""
 
     def update(self, request: Request, current: Provisioned, previous: Properties) -> Provisioned:
-        taken = api.argument_names(self.service, self.update_call, request.region, "LustreConfiguration")
+        accepted = api.argument_names(self.service, self.update_call, request.region, "LustreConfiguration")
         new, old = (given.get("LustreConfiguration") or {} for given in (request.properties, previous))
-        if {name for name in new.keys() | old.keys() if new.get(name) != old.get(name)} - taken:
+        if {name for name in new.keys() | old.keys() if new.get(name) != old.get(name)} - accepted:
             raise NeedsReplacementError
         return super().update(request, current, previous)
 

@@ -27,7 +27,7 @@ from trainium_local.environment import Connection, safe_environment
 from trainium_local.services import lambda_starter
 from trainium_local.services.errors import Refused
 
-MOST_UNPACKED = 262_144_000
+MAX_UNPACKED = 262_144_000
 """Size of a function's code in bytes (AWS Lambda Developer Guide, Lambda quotas)."""
 
 _UNIX = 3  # where the archive was made: ZIP File Format Specification, 4.4.2.2
@@ -249,8 +249,8 @@ def checked_content(original: Any, given: Any) -> tuple[bytes, int, str, str]:
             size = sum(entry.file_size for entry in archive.infolist())
     except zipfile.BadZipFile as error:
         raise Refused("InvalidParameterValueException", "Could not unzip uploaded file.") from error
-    if size > MOST_UNPACKED:
-        raise Refused("InvalidParameterValueException", f"Unzipped size must be smaller than {MOST_UNPACKED} bytes")
+    if size > MAX_UNPACKED:
+        raise Refused("InvalidParameterValueException", f"Unzipped size must be smaller than {MAX_UNPACKED} bytes")
     return content
 
 

@@ -307,7 +307,9 @@ def test_recovery_that_cannot_be_measured_is_refused(
         ("trainium=none-20261124-100000", "is not a job of trainium that was restarted", ExitCode.NOT_READY),
     ],
 )
-def test_recovery_of_no_restarted_job_is_refused(jobs: list[Job], given: str, message: str, code: ExitCode) -> None:
+def test_recovery_that_names_no_restarted_job_is_refused(
+    jobs: list[Job], given: str, message: str, code: ExitCode
+) -> None:
     ended = run("bench", *TWO, "--recovery", given, "bench.toml")
     assert ended.exit_code == code
     assert message in ended.stderr

@@ -74,7 +74,7 @@ def test_complete_pilot_shows_every_step_and_what_was_spent(folder: Path, monkey
     assert shown.exit_code == ExitCode.OK, shown.output
     assert calls[-1] == "report"
     assert "of $100.00" in shown.stdout
-    assert "Nothing of the pilot is billed." in shown.stdout
+    assert "No cluster of the pilot is billed." in shown.stdout
     assert PilotState.from_json((folder / "pilot/pilot.json").read_text()).jobs == {"trainium": "job-1"}
 
 

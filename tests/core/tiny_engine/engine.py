@@ -20,7 +20,7 @@ def _cost_items(plan: Plan) -> Iterator[CostItem]:
 
 
 def _warnings(plan: Plan) -> Mapping[str, str]:
-    return {"tiny_size": f"{plan.tiny.size} GiB are few"}
+    return {"tiny_size": f"{plan.tiny.size} GiB is little"}
 
 
 TINY = Engine(

@@ -152,7 +152,7 @@ def test_terminating_node_is_not_marked_again(keep: Keep, fleet: Fleet) -> None:
     keep(limit=2, autoscaling=again)
 
 
-def test_node_that_leaves_during_a_run_is_no_error(keep: Keep, fleet: Fleet) -> None:
+def test_node_that_leaves_during_a_run_is_ignored(keep: Keep, fleet: Fleet) -> None:
     fleet.fail(fleet.instances[0], "no driver")
     gone = ClientError({"Error": {"Code": "ValidationError", "Message": "not found"}}, "SetInstanceHealth")
     keep(limit=1, autoscaling=PartialClient(client("autoscaling"), set_instance_health=gone))

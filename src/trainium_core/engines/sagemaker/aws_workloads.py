@@ -72,8 +72,8 @@ def _stop_job(account: AwsService, name: str) -> None:
 
 def _end_warm_pool(account: AwsService, name: str) -> None:
     with write_errors("sagemaker:UpdateTrainingJob", absent=_OVER):
-        no_longer = {"KeepAlivePeriodInSeconds": 0}
-        account.client("sagemaker").update_training_job(TrainingJobName=name, ResourceConfig=no_longer)
+        released = {"KeepAlivePeriodInSeconds": 0}
+        account.client("sagemaker").update_training_job(TrainingJobName=name, ResourceConfig=released)
 
 
 WORKLOADS = Workloads(running=_running, stop={_EXECUTION: _stop_execution, _JOB: _stop_job, _WARM_POOL: _end_warm_pool})

@@ -19,9 +19,9 @@ LIFETIME_SECONDS = 90 * 86400.0
 """Lifetime without a lifecycle rule: entries are renewed anyway, because `trn cache clean` uses their age."""
 YOUNG_SECONDS = 43200.0
 """Lifecycle rules count in days, so nothing is due before this time."""
-MOST, MOST_AT_ONCE = 1000, 100
+MOST, MAX_AT_ONCE = 1000, 100
 """Limits of renewed entries per job and per call: each takes two requests."""
-MOST_GONE = 5
+MAX_GONE = 5
 """How many entries may have expired since they were listed before the renewal stops."""
 
 
@@ -41,7 +41,7 @@ class Renewal:
                 return
             self._due = []
             self._due = self._found_due()[:MOST]
-        part, self._due = self._due[:MOST_AT_ONCE], self._due[MOST_AT_ONCE:]
+        part, self._due = self._due[:MAX_AT_ONCE], self._due[MAX_AT_ONCE:]
         if not part:
             return
         try:
@@ -56,7 +56,7 @@ class Renewal:
         known = sorted((each for each in self._cache.intact_in_s3() if each.modified), key=lambda each: each.modified)
         if not known or self._s3.now - known[0].modified < YOUNG_SECONDS:
             return []
-        for oldest in known[:MOST_GONE]:
+        for oldest in known[:MAX_GONE]:
             kept = self._s3.head(self._cache.url + oldest.key)
             if kept:
                 lifetime = _lifetime(oldest, kept)

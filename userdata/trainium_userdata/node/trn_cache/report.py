@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from trn_node.s3 import S3Error
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 """Maximum number of texts of each kind in the record."""
 
 
@@ -40,7 +40,7 @@ class Report:
             self._say(f"compile cache: works again after: {what}")
 
     def _add(self, texts: list[str], text: str, what: str) -> None:
-        if len(texts) < MOST_SHOWN:
+        if len(texts) < MAX_SHOWN:
             texts.append(text)
             self._say(f"compile cache: {what}: {text}")
 

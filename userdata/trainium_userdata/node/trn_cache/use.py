@@ -10,14 +10,14 @@ from trainium_wire.cache_place import Place, parse_key
 from .cache import Cache, records_access_times
 from .entries import Entries
 
-MOST_REQUESTS = 5
+MAX_REQUESTS = 5
 """List requests on the whole cache to find reasons: 5,000 entries."""
-MOST_NAMES = 10
-MOST_MISSED = 50
+MAX_NAMES = 10
+MAX_MISSED = 50
 """Maximum number of misses in the record by name, each with its reason."""
 RECOMPILES = 5
 """Number of new entries after the first step that is normal, for example for an evaluation or a last, smaller batch."""
-MOST_WARNED = 3
+MAX_WARNED = 3
 
 
 class Use:
@@ -47,7 +47,7 @@ class Use:
                 self._has_warned = True
                 report.warn(
                     f"more than {RECOMPILES} graphs were compiled after the first step: do shapes change from step to "
-                    f"step? {', '.join(map(_bare, self._late[:MOST_WARNED]))}"
+                    f"step? {', '.join(map(_bare, self._late[:MAX_WARNED]))}"
                 )
         reasons: dict[str, int] = {}
         missed: list[str] = []
@@ -63,16 +63,16 @@ class Use:
             "misses": len(new) + len(failures),
             "compile_seconds": round(cache.compile_seconds(new), 1),
             "reasons": reasons,
-            "missed": missed[:MOST_MISSED],
+            "missed": missed[:MAX_MISSED],
             "fetched": report.fetched,
             "fetched_bytes": report.fetched_bytes,
             "stored": report.stored,
             "stored_bytes": report.stored_bytes,
             "renewed": report.renewed,
             "recompiled": len(self._late),
-            "removed": report.removed[:MOST_NAMES],
-            "failed": [f"{name}: {why}" for name, why in sorted(failures.items())][:MOST_NAMES],
-            "warnings": report.warnings[:MOST_NAMES],
+            "removed": report.removed[:MAX_NAMES],
+            "failed": [f"{name}: {why}" for name, why in sorted(failures.items())][:MAX_NAMES],
+            "warnings": report.warnings[:MAX_NAMES],
         }
 
     def _reason_once(self, name: str) -> str:
@@ -107,7 +107,7 @@ class Use:
         if self._others is None:
             self._others = {}
             try:
-                listed = self._s3.entries(self._url, MOST_REQUESTS)
+                listed = self._s3.entries(self._url, MAX_REQUESTS)
             except OSError:
                 return {}
             for each in listed:

@@ -25,7 +25,7 @@ from .store import Store
 READERS = 8
 CLOCK_MARGIN_SECONDS = 2
 """The maximum difference between the clocks of two nodes."""
-MOST_PARTS_TOLD = 100
+MAX_PARTS_REPORTED = 100
 """The number of parts in a node's record, the last ones."""
 
 OVER = ("succeeded", RESULTS_LOST, "failed", "ended")
@@ -71,7 +71,7 @@ class Checkpoints:
             self._holds = any(
                 signature(path) not in ((), self._known.get(path.name)) for path in self._folder.iterdir()
             )
-        parts = list(self._parts.items())[-MOST_PARTS_TOLD:]
+        parts = list(self._parts.items())[-MAX_PARTS_REPORTED:]
         return {"looked": looked, "holds": self._holds or bool(parts), "parts": dict(parts)}
 
     @property

@@ -21,7 +21,7 @@ OF_TORCHRUN = (
     "torch.distributed.elastic.multiprocessing.errors.ChildFailedError",
     "torch.distributed.elastic.multiprocessing.api.SignalException",
 )
-MOST_LINES = 200
+MAX_LINES = 200
 LONGEST_LINE = 500
 LEAST_FREE_BYTES = 1024 * 1024
 
@@ -80,7 +80,7 @@ class Finder:
             elif line:
                 self._chained.pop(rank, None)
         elif line.startswith(" ") or not line:
-            if len(block) < MOST_LINES:
+            if len(block) < MAX_LINES:
                 block.append(line)
         else:
             del self._open[rank]

@@ -9,7 +9,7 @@ from trainium_wire.logs import logger_of
 
 _LOGGER = logger_of("trn_job")
 PART_BYTES = 1024 * 1024
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 """Lines kept while S3 fails; later ones are counted and dropped."""
 
 
@@ -27,7 +27,7 @@ class Log:
     def add(self, rank: int | None, line: str) -> None:
         text = (line if rank is None else f"[rank {rank}] {line}").encode(errors="replace") + b"\n"
         with self._lock:
-            if self._bytes + len(text) > MOST_BYTES:
+            if self._bytes + len(text) > MAX_BYTES:
                 self._dropped += 1
                 return
             if self._dropped:

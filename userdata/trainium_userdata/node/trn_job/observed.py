@@ -12,7 +12,7 @@ from .launch import Launch
 from .observer import profile_variables
 from .progress import Compiling
 
-MOST_NAMES = 50
+MAX_NAMES = 50
 
 
 class Observed:
@@ -65,7 +65,7 @@ class Observed:
         for one in found:
             for name, count in one["fallbacks"].items():
                 fallbacks[name] = max(count, fallbacks.get(name, 0))
-        most = sorted(fallbacks.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES]
+        most = sorted(fallbacks.items(), key=lambda item: (-item[1], item[0]))[:MAX_NAMES]
         return {
             "observed": {
                 "processes": len(found),
@@ -73,8 +73,8 @@ class Observed:
                 "fallbacks": dict(most),
                 "compiled": max((one["compiled"] for one in found), default=0),
                 "compile_seconds": round(max((one["compile_seconds"] for one in found), default=0), 3),
-                "reasons": dict(self._compiling.reasons.most_common(MOST_NAMES)),
-                "errors": dict(self._compiling.errors.most_common(MOST_NAMES)),
+                "reasons": dict(self._compiling.reasons.most_common(MAX_NAMES)),
+                "errors": dict(self._compiling.errors.most_common(MAX_NAMES)),
             }
         }
 

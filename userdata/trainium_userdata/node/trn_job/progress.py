@@ -14,7 +14,7 @@ from trainium_wire.job_output import CACHED, COMPILED, PROGRESS, number, pairs_o
 WINDOW = 50
 """Number of steps for rates: a few seconds or minutes of most scripts."""
 LONGEST_TEXT = 200
-MOST_KEYS = 20
+MAX_KEYS = 20
 
 
 class Progress:
@@ -49,7 +49,7 @@ class Progress:
         if loss is not None:
             self._rates["loss"] = loss
             del values["loss"]
-        for name in list(values)[: max(0, MOST_KEYS - len(self._rates))]:
+        for name in list(values)[: max(0, MAX_KEYS - len(self._rates))]:
             self._rates[name] = values[name][:LONGEST_TEXT]
         self._rates["last_at"] = now_text()
 

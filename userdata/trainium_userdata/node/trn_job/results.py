@@ -16,7 +16,7 @@ from .store import Store
 
 FINAL_ATTEMPTS = 3
 PAUSE_SECONDS = 1
-MOST_UNANSWERED = 3
+MAX_UNANSWERED = 3
 """Maximum number of failed uploads in one search: each takes seconds, and the next search starts with other files."""
 
 
@@ -88,7 +88,7 @@ class Outputs:
         files = [file for file in sorted(self._folder.rglob("*")) if file.is_file() and not file.is_symlink()]
         unanswered = 0
         for file in sorted(files, key=lambda file: file in self._failed):
-            if file in self._stored or unanswered == MOST_UNANSWERED:
+            if file in self._stored or unanswered == MAX_UNANSWERED:
                 continue
             self._failed.pop(file, None)
             try:

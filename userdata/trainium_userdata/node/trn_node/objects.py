@@ -15,7 +15,7 @@ PART_BYTES = 512 * 1024**2
 """Larger files are uploaded in parts of this size in bytes: S3 accepts 5 GiB per request, and a broken connection loses
 only one part."""
 
-MOST_PARTS = 10_000
+MAX_PARTS = 10_000
 """The maximum number of parts (Amazon S3 user guide, multipart upload limits)."""
 
 BLOCK = 1024 * 1024
@@ -53,7 +53,7 @@ class Objects(S3):
         kind = {"content-type": "application/octet-stream"}
         begun = ElementTree.fromstring(self._send("POST", url, kind, b"", (200,), query="uploads=").body)
         upload = f"uploadId={quote(begun.findtext('{*}UploadId', ''), safe='-_.~')}"
-        length = max(PART_BYTES, -(-size // MOST_PARTS))
+        length = max(PART_BYTES, -(-size // MAX_PARTS))
         done = ""
         for number, start in enumerate(range(0, size, length), 1):
             with FilePart(file, start, min(length, size - start)) as part:
