@@ -1,15 +1,21 @@
 """Slurm as AWS PCS configures it from the settings of a plan: a controller, and four nodes that start with jobs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from tools.lab.plans import MAX_NODES
+from tools.lab.pytorch import with_torchrun
 from tools.lab.shell import CommandError
+from tools.lab.site import BUCKET, lose_a_device
 from tools.lab.slurm.cluster import ENDED, SlurmCluster
 from trainium_core.engines.pcs.slurm_queue import end_command
+from trainium_runtime.handlers.node_group_guard import NodeGroupGuard, failed_nodes
+from trainium_runtime.node_store import NodeStore
+from trainium_wire.keys import RECORDS_PREFIX
 
 SLEEP = "hostname; sleep 600"
 SCRIPTS = {
@@ -149,3 +155,74 @@ def test_epilog_drains_a_node_that_a_job_left_unhealthy(slurm: SlurmCluster, job
     slurm.wait_for("the drain", lambda: "DRAIN" in slurm.node_fields(name)["State"])
     assert "trn: 15 of 16 Neuron devices (missing 7)" in slurm.run("sinfo --list-reasons --format=%E")
     slurm.release(name)
+
+
+class NodeGroup:
+    """What the guard asks of EC2, PCS and SNS, answered from the lab.
+
+    AWS does not document what PCS does with Slurm's nodes beyond a lowered maximum: here they are down.
+    """
+
+    def __init__(self, slurm: SlurmCluster) -> None:
+        self.most = MAX_NODES
+        self.messages: list[str] = []
+        self._slurm = slurm
+
+    def get_paginator(self, _operation: str) -> "NodeGroup":
+        return self
+
+    def paginate(self, **_: Any) -> Iterator[Mapping[str, Any]]:
+        terminated = [one.node for one in self._slurm.terminated]
+        states = (("running", list(self._slurm.nodes.values())), ("terminated", terminated))
+        instances = [
+            {"InstanceId": node.instance.instance_id, "State": {"Name": state}, "LaunchTime": datetime.now(UTC)}
+            for state, nodes in states
+            for node in nodes
+        ]
+        yield {"Reservations": [{"Instances": instances}]}
+
+    def get_compute_node_group(self, **_: str) -> Mapping[str, Any]:
+        return {"computeNodeGroup": {"scalingConfiguration": {"minInstanceCount": 0, "maxInstanceCount": self.most}}}
+
+    def update_compute_node_group(self, *, scalingConfiguration: Mapping[str, int], **_: str) -> None:  # noqa: N803
+        self.most = scalingConfiguration["maxInstanceCount"]
+        beyond = f"NodeName=nodes-[{self.most + 1}-{MAX_NODES}]"
+        self._slurm.controller.execute("scontrol", "update", beyond, "State=DOWN", f"Reason=maximum is {self.most}")
+
+    def publish(self, *, Message: str, **_: str) -> None:  # noqa: N803
+        self.messages.append(Message)
+
+
+def test_failing_launches_end_at_the_limit_and_the_job_waits(slurm: SlurmCluster, jobs: Mapping[str, Ended]) -> None:
+    assert jobs
+    for name in list(slurm.nodes):
+        slurm.release(name)
+    slurm.prepare(lambda _, node: lose_a_device(node))
+    group, store = NodeGroup(slurm), NodeStore(slurm.lab.client("s3"), BUCKET, RECORDS_PREFIX)
+    earlier = len(failed_nodes({}, store.records()))  # those of other tests
+    names = ("CLUSTER", "CLUSTER_ID", "GROUP_ID", "TOPIC", "MIN_NODES", "NODES")
+    settings = {**dict.fromkeys(names, ""), "FAILURES": str(earlier)}
+    guard = NodeGroupGuard(settings, store=store, ec2=group, pcs=group, sns=group)
+    begun, checked = len(slurm.started), len(slurm.terminated)
+    job = slurm.sbatch("#!/bin/bash\nhostname\n", "--nodes=1", "--output=%j.out")
+
+    def is_bounded() -> bool:
+        nonlocal checked
+        new = slurm.terminated[checked:]
+        checked += len(new)
+        for one in new:
+            event = {"detail": {"instance-id": one.node.instance.instance_id}}
+            guard.check(event, now=datetime.now(UTC))
+        return group.most == 0
+
+    slurm.wait_for("the limit", is_bounded)
+    slurm.await_state(job, "PENDING")
+    # Slurm starts a requeued job after two minutes.
+    slurm.controller.execute("scontrol", "update", f"JobId={job}", "StartTime=now")
+    slurm.wait_for("Slurm's reason", lambda: slurm.job(job)["Reason"].startswith("Nodes_required_for_job_are_DOWN"))
+    assert (len(slurm.started) - begun, slurm.output(f"{job}.out")) == (1, "")
+    (message,) = group.messages
+    assert "15 of 16 Neuron devices (missing 7)" in message
+    slurm.run(f"scancel {job}")
+    slurm.prepare(with_torchrun)
+    slurm.controller.execute("scontrol", "update", f"NodeName=nodes-[1-{MAX_NODES}]", "State=RESUME")
