@@ -9,6 +9,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from tests.core.aws_stubs import REGION
+from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.support.aws_support import AwsSupport
 
 pytestmark = pytest.mark.usefixtures("made_up_credentials")
@@ -33,7 +34,8 @@ def stack(account: AwsSupport) -> Iterator[Stubber]:
 
 
 def is_there(stub: Stubber) -> None:
-    outputs = [{"OutputKey": "NodeRecords", "OutputValue": BUCKET}]
+    values = {RECORDS_OUTPUT: BUCKET, GROUP_OUTPUT: "nodes"}
+    outputs = [{"OutputKey": key, "OutputValue": value} for key, value in values.items()]
     found = {"StackName": STACK, "StackId": STACK_ID, "CreationTime": NOON, "StackStatus": "CREATE_COMPLETE"}
     stub.add_response("describe_stacks", {"Stacks": [{**found, "Outputs": outputs}]}, {"StackName": STACK})
 
