@@ -5,6 +5,7 @@ launched by the tests.
 """
 
 import json
+import tarfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -103,7 +104,9 @@ def launch_node(account: Account, found: dict[str, str]) -> str:
     return node
 
 
-def test_commands_show_the_nodes_of_jobs_and_the_login_node(account: Account, found: dict[str, str]) -> None:
+def test_commands_show_the_nodes_of_jobs_and_the_login_node(
+    account: Account, found: dict[str, str], tmp_path: Path
+) -> None:
     empty = run_trn(account, "nodes", *PLAN)
     assert (empty.code, "no nodes, since no job needs any; jobs start up to 2" in empty.printed) == (0, True)
     node = launch_node(account, found)
@@ -117,6 +120,14 @@ def test_commands_show_the_nodes_of_jobs_and_the_login_node(account: Account, fo
     assert sorted(one["instance_type"] for one in listed["nodes"]) == ["m7i.large", "trn1.32xlarge"]
     cost = json.loads(run_trn(account, "cost", *PLAN, "--no-cost-explorer", "--json").printed)
     assert not cost["not_read"]
+    archive = tmp_path / "support.tar.gz"
+    made = run_trn(account, "support", *PLAN, "--yes", "--output", str(archive))
+    assert made.code == 0, made.printed
+    with tarfile.open(archive) as files:
+        (activities,) = (name for name in files.getnames() if name.endswith("/scaling-activities.json"))
+        member = files.extractfile(activities)
+        assert member
+        assert json.load(member) == []
     account.aws.client("ec2").terminate_instances(InstanceIds=[node])
 
 

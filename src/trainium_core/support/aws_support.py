@@ -54,6 +54,8 @@ class AwsSupport(AwsFleets):
 
     def scaling_activities(self, stack: str) -> Sequence[Mapping[str, Any]]:
         group = self._fleet_resources(stack).group
+        if group is None:  # a service starts the nodes
+            return []
         with read_errors("autoscaling:DescribeScalingActivities"):
             described = self.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group)
             return described["Activities"][:_ACTIVITIES]
