@@ -34,7 +34,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
             return "i-0login"
 
         def run(self, command: str) -> str:
-            return queue if "squeue" in command else "8\nslurm_update error: denied\n"
+            return "8\nslurm_update error: denied\n" if "sbatch" in command else queue
 
     monkeypatch.setattr(aws_jobs, "AwsLoginNode", Login)
     monkeypatch.setattr(aws_jobs, "AwsPrices", no_prices)
