@@ -77,7 +77,7 @@ def test_no_stack_is_deleted_while_an_instance_exists() -> None:
     messages: list[str] = []
     run(account, messages)
     assert any("nodes: 2 shutting-down" in line for line in messages)
-    assert messages.index("nodes: none is left") < [line[:6] for line in messages].index("stacks")
+    assert messages.index("nodes: none left") < [line[:6] for line in messages].index("stacks")
 
 
 def changes_of_a_whole_teardown() -> int:

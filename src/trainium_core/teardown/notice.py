@@ -39,8 +39,10 @@ class NotifyNodes:
     ends: datetime | None = field(default=None, init=False)
 
     def advance(self) -> Progress:
-        if self.stack is None or not self.grace:
-            return Progress(state="done", message="none is given")
+        if self.stack is None:
+            return Progress(state="done", message="not sent: no stack has nodes")
+        if not self.grace:
+            return Progress(state="done", message="not sent: --grace is 0")
         running = self._running()
         if not running:
             return Progress(state="done", message="no node runs")

@@ -60,7 +60,7 @@ class StopWorkloads:
     def advance(self) -> Progress:
         engines = self.scope.engines_with_workloads
         if not engines:
-            return Progress(state="done", message="no stack that runs any")
+            return Progress(state="done", message="jobs run on the nodes, and end with them")
         work = self.account.running_workloads(
             engines=engines, cluster=self.scope.cluster, state_machines=self.scope.state_machines
         )
@@ -101,7 +101,7 @@ class EmptyGroups:
                 self.seen_at_0.add(group.name)
         states = sum((Counter(group.instances) for group in groups), Counter[str]())
         if not states and not any(group.wanted for group in groups):
-            return Progress(state="done", message="none is left")
+            return Progress(state="done", message="none left")
         message = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "being notified"
         ends = any(group.wanted for group in groups) or states["shutting-down"]
         self.idle = 0 if ends else self.idle + 1

@@ -113,8 +113,8 @@ def main(launch_file: str) -> int:
 def _missing(command: str, path: str) -> Iterator[str]:
     """Return what a stand-in does not support, and what this machine lacks for the command."""
     yield (
-        "stand-in nodes: processes of this machine, on its CPUs and with its files. Of the notices (SIGUSR1), only "
-        "those of `trn` come."
+        "stand-in nodes: processes of this machine, on its CPUs and with its files. Jobs get the "
+        "notices of `trn` (SIGUSR1), and none of AWS."
     )
     program = command.partition(" ")[0]
     if program in _PROGRAMS and not shutil.which(program, path=path):
