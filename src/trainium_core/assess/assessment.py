@@ -1,6 +1,7 @@
 """Reads a code base and matches the rules, on all CPUs if the code base is large enough."""
 
 import ast
+import gc
 import os
 import re
 import signal
@@ -101,6 +102,7 @@ _project: ProjectFiles | None = None
 
 def _begin(project: ProjectFiles) -> None:
     global _project
+    gc.set_threshold(100_000)  # Syntax trees have many objects and no cycles: this saves a tenth of the time.
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent handles Ctrl-C, and this process ends with it.
     Thread(target=_end_with_parent, daemon=True).start()
     _project = project
