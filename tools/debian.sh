@@ -16,7 +16,10 @@ apt_install() {
 # install_packages FILE: those of Debian that a file names, one in each line.
 # shellcheck disable=SC2154 # `name`
 install_packages() {
-  local package missing=()
+  local package missing=() lock
+  # make security and make lab may run at the same time; apt refuses to wait for its own locks.
+  exec {lock}<tools/debian.sh
+  flock "$lock"
   while read -r package; do
     is_installed "$package" || missing+=("$package")
   done <"$1"
@@ -24,8 +27,10 @@ install_packages() {
     step "package lists of this machine's apt" apt-get update --quiet ||
       fail "$name: apt-get update failed; $(registry_advice apt "the package sources")"
   fi
-  ((${#missing[@]})) || return 0
-  step "packages: ${missing[*]}" apt_install "${missing[@]}" ||
-    { step "newer package lists" apt-get update --quiet && step "packages again" apt_install "${missing[@]}"; } ||
-    fail "$name: apt could not install what $1 names; $(registry_advice apt "the package sources")"
+  if ((${#missing[@]})); then
+    step "packages: ${missing[*]}" apt_install "${missing[@]}" ||
+      { step "newer package lists" apt-get update --quiet && step "packages again" apt_install "${missing[@]}"; } ||
+      fail "$name: apt could not install what $1 names; $(registry_advice apt "the package sources")"
+  fi
+  exec {lock}>&-
 }

@@ -24,7 +24,7 @@ DEBIAN = "http://deb.debian.org/debian"
 DEBIAN_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 CLOUD_INIT = """\
-# systemd-nspawn gives no DMI: without these cloud-init would take the node for no instance of EC2.
+# systemd-nspawn gives no DMI: without these, cloud-init would not recognise an EC2 instance.
 datasource_list: [Ec2]
 datasource: {Ec2: {strict_id: false, max_wait: 30, timeout: 10}}
 network: {config: disabled}

@@ -31,7 +31,7 @@ def missing_requirement() -> str | None:
     if not _succeeds(*NAMESPACES, "bash", "-c", OVERLAY):
         return "this machine's kernel refuses an overlay mount; the lab lays each node over one common root"
     if not _succeeds("sh", "-c", "command -v apt-get"):
-        return "no apt-get here: the lab makes its nodes of the Debian or Ubuntu packages that this machine knows"
+        return "apt-get is missing: the lab builds its nodes from this machine's Debian or Ubuntu packages"
     return None
 
 

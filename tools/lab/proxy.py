@@ -134,7 +134,7 @@ def _handler(state: Proxy) -> type[BaseHTTPRequestHandler]:
         def respond(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             host, client = self.headers.get("Host", "").split(":")[0], self.client_address[0]
-            status, headers, respond = self._response(host, client, body)
+            status, headers, content = self._response(host, client, body)
             state.requests.append(
                 Request(
                     client=client,
@@ -150,7 +150,7 @@ def _handler(state: Proxy) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(respond)
+                self.wfile.write(content)
 
         def _response(self, host: str, client: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
             if host in state.hosts_down.get(client, ()):
@@ -188,12 +188,12 @@ def _handler(state: Proxy) -> type[BaseHTTPRequestHandler]:
                 passed = sign(state.connection.credentials, request, body, **where)
             try:
                 connection.request(self.command, path, body=body, headers=passed)
-                respond = connection.getresponse()
-                content = respond.read()
-                kept = {name: value for name, value in respond.headers.items() if name.lower() not in _HOP_BY_HOP}
+                response = connection.getresponse()
+                content = response.read()
+                kept = {name: value for name, value in response.headers.items() if name.lower() not in _HOP_BY_HOP}
                 if self.command != "HEAD":
                     kept["Content-Length"] = str(len(content))
-                return respond.status, kept, content
+                return response.status, kept, content
             finally:
                 connection.close()
 

@@ -178,7 +178,7 @@ class SlurmCluster:
             user_data=b"#!/bin/sh\n",
         )
         node = self.lab.node(instance, self.site.hardware, layers=self._layers)
-        self._furnish(node)
+        self._share_homes(node)
         # Users submit jobs here with submitit.
         share_torch(node)
         for name, text in configuration_files(self.plan, instance, idle_seconds=IDLE_SECONDS).items():
@@ -192,7 +192,7 @@ class SlurmCluster:
             _own_by_slurm(node, folder)
         return node
 
-    def _furnish(self, node: Node) -> None:
+    def _share_homes(self, node: Node) -> None:
         node.file_systems[HOMES] = self.home
         node.unified_control_groups = True
 
@@ -205,7 +205,7 @@ class SlurmCluster:
                     if action == "resume":
                         self._start(name)
                 for name, node in list(self.nodes.items()):
-                    self._heed_agent(name, node)
+                    self._remove_if_terminated(name, node)
         except BaseException as error:
             self._error = error
 
@@ -221,7 +221,7 @@ class SlurmCluster:
         if name in self.nodes:
             self.lab.remove(self.nodes.pop(name))
         node = self.site.node(layers=self._layers, user_data=pcs_user_data(self.site.locations).encode())
-        self._furnish(node)
+        self._share_homes(node)
         registration = {
             "node": name,
             "controller": f"{CONTROLLER_ADDRESS}:{CONTROLLER_PORT}",
@@ -241,8 +241,8 @@ class SlurmCluster:
         self.nodes[name] = node
         node.power_on()
 
-    def _heed_agent(self, name: str, node: Node) -> None:
-        """Terminate a node whose lifecycle script failed."""
+    def _remove_if_terminated(self, name: str, node: Node) -> None:
+        """Remove a node whose agent asks for its termination because a lifecycle script failed."""
         state = node.root / "var/lib/trnlab/agent.json"
         if not state.exists():
             return
