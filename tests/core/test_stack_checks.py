@@ -6,8 +6,6 @@ import pytest
 
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
-from tests.core.plans import from_settings
-from trainium_core.preflight.stack_checks import check_stack
 from trainium_core.stacks.deployed_stack import StackContents, StackNetwork
 
 
@@ -99,26 +97,6 @@ def test_change_of_vpc_does_not_delete_file_system_data(settings: dict[str, str]
     assert finding.outcome == "fail"
     assert "replaces its FSx for Lustre file system with an empty one" in finding.found
     assert found("stack", deployed(), **settings).outcome == "pass"
-
-
-def test_stack_of_old_name_blocks_a_second_deployment() -> None:
-    account = FakeAccount(
-        stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster="team-a")}
-    )
-    finding = check_stack(from_settings(cluster_name="team-a"), account)
-    assert (finding.outcome, finding.fix) == (
-        "fail",
-        "run: trn destroy, which deletes the old stack; then deploy again",
-    )
-    assert "team-a-TrnClusterStack" in finding.found
-
-
-def test_old_name_of_another_cluster_does_not_block() -> None:
-    account = FakeAccount(
-        stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster="trn-pilot")}
-    )
-    finding = check_stack(from_settings(cluster_name="team-a"), account)
-    assert finding.found == "team-a-TrnClusterStack does not exist yet"
 
 
 def test_stack_without_cluster_tag_is_judged_by_its_state() -> None:

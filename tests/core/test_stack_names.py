@@ -7,10 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.core.fake_teardown import FakeTeardown, cluster_stack
 from tests.core.plans import cluster_names, problems_of
 from trainium_core.naming import stack_names, training_job_prefix
-from trainium_core.teardown.scope import find_scope
 
 LONGER = st.tuples(cluster_names, cluster_names).map(lambda two: (two[0], f"{two[0]}-{two[1]}"[:32].rstrip("-")))
 
@@ -37,13 +35,3 @@ def test_stack_names_are_valid_for_cloudformation(name: str) -> None:
 @pytest.mark.parametrize("name", ["two--hyphens", "last-", "-first", "Upper", "1st", "x" * 33, ""])
 def test_no_stack_name_is_a_prefix_of_one_of_another_cluster(name: str) -> None:
     assert [problem.key for problem in problems_of(cluster_name=name)] == ["cluster_name"]
-
-
-def test_old_name_is_accepted_only_for_the_same_cluster() -> None:
-    account = FakeTeardown()
-    own_stack = cluster_stack(name="team-a-TrnClusterStack", stack_id="stack/new", cluster="team-a")
-    old = cluster_stack(stack_id="stack/old", cluster="team-a")
-    for there, own in (([own_stack, cluster_stack()], [own_stack]), ([old], [old])):
-        account.stacks = there
-        scope = find_scope(account, "team-a")
-        assert (list(scope.existing), scope.foreign) == (own, ())

@@ -9,7 +9,6 @@ from trainium_cli.cache.cache_report import entries_and_size, entry_as_json, rel
 from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.progress_reporter import ProgressReporter
 from trainium_cli.terminal import console, print_json, say
-from trainium_core.compile_cache.aws_cache import RequestLimitError
 from trainium_core.compile_cache.contents import releases, to_clean
 from trainium_runtime.errors import RequestRefusedError
 
@@ -86,11 +85,11 @@ def clean_command(
                 chosen,
                 on_progress=lambda done, of: reporter.report("clean", f"{done:,} of {of:,} objects"),
             )
-    except (RequestRefusedError, RequestLimitError) as error:
+    except RequestRefusedError as error:
         raise CliError(f"Deletion incomplete: {error}", ExitCode.NOT_READY) from error
     if as_json:
         deleted = [entry_as_json(entry) for entry in chosen]
-        print_json({"url": found.location.url, "deleted": deleted, "requests": found.limit.sent})
+        print_json({"url": found.location.url, "deleted": deleted})
     elif chosen:
         say(f"Deleted {entries_and_size(chosen)}.")
     return ExitCode.OK

@@ -12,9 +12,8 @@ from trainium_core.audit.resource import ResourceLister
 from trainium_core.audit.stack_record import KEPT, StackRecord
 from trainium_core.identity.aws_caller import AwsIdentities
 from trainium_core.prices.aws_prices import AwsPrices
-from trainium_core.stacks.aws_stacks import AwsStackTemplates, cluster_of
+from trainium_core.stacks.aws_stacks import AwsStackReader, cluster_of
 from trainium_core.stacks.cluster_resources import resources_of
-from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 
@@ -23,28 +22,20 @@ _DELETED_STACKS = 50
 """How many deleted stacks of other names are looked at, the last ones: each costs two calls."""
 
 
-class AwsStackHistory(AwsStackTemplates):
+class AwsStackHistory(AwsStackReader):
     def stack_records(self, names: Sequence[str]) -> Sequence[StackRecord]:
-        stacks = [*self._existing(), *self._deleted(names)]
+        stacks = [*self.describe_stacks(), *self._deleted(names)]
         with ThreadPoolExecutor(_THREADS) as threads:
             return list(threads.map(partial(self._record, names), stacks))
 
-    def _existing(self) -> list[Mapping[str, Any]]:
-        with read_errors("cloudformation:DescribeStacks"):
-            pages = self.client("cloudformation").get_paginator("describe_stacks").paginate()
-            return [stack for page in pages for stack in page["Stacks"]]
-
     def _deleted(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         """Deleted stacks with one of the names, and the most recent others, because an app chooses its stack names."""
-        client = self.client("cloudformation")
-        with read_errors("cloudformation:ListStacks"):
-            pages = client.get_paginator("list_stacks").paginate(StackStatusFilter=["DELETE_COMPLETE"])
-            deleted = [one for page in pages for one in page["StackSummaries"]]
-        named = [one["StackId"] for one in deleted if one["StackName"] in names]
-        others = [one["StackId"] for one in deleted if one["StackName"] not in names]
-        with read_errors("cloudformation:DescribeStacks"):
-            for stack_id in (*named, *others[:_DELETED_STACKS]):
-                yield client.describe_stacks(StackName=stack_id)["Stacks"][0]
+        deleted = self.deleted_stack_ids()
+        named = [stack_id for name, stack_id in deleted if name in names]
+        others = [stack_id for name, stack_id in deleted if name not in names]
+        for stack_id in (*named, *others[:_DELETED_STACKS]):
+            if found := self.describe_stack(stack_id):
+                yield found
 
     def _record(self, names: Sequence[str], stack: Mapping[str, Any]) -> StackRecord:
         cluster, others = tags_of(stack).get(CLUSTER_TAG), frozenset[str]()
@@ -69,11 +60,8 @@ class AwsStackHistory(AwsStackTemplates):
 
     def _made(self, stack_id: str, others: Collection[str]) -> Mapping[tuple[str, str], str]:
         """The stack's resources, without those of others, by logical ID, unless the stack retained them."""
-        with read_errors("cloudformation:DescribeStackEvents"):
-            pages = self.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack_id)
-            events = [event for page in pages for event in page["StackEvents"]]
         made = dict[tuple[str, str], str]()
-        for event in events:  # the newest event comes first, and is the one that counts
+        for event in self.newest_events(stack_id):
             physical_id = event.get("PhysicalResourceId")
             status = event.get("ResourceStatus", "")
             is_ours = event.get("LogicalResourceId") not in others or status == KEPT
@@ -91,16 +79,7 @@ class AwsAuditedAccount(AwsIdentities, AwsPrices, AwsStackHistory):
         return tuple(AwsResourceLister(listing, location, self._clients) for listing in LISTINGS)
 
     def tagged(self) -> Mapping[str, str]:
-        with read_errors("tag:GetResources"):
-            pages = self.client("resourcegroupstaggingapi").get_paginator("get_resources")
-            found = [
-                one
-                for page in pages.paginate(TagFilters=[{"Key": CLUSTER_TAG}])
-                for one in page["ResourceTagMappingList"]
-            ]
-            return {
-                one["ResourceARN"]: tag["Value"] for one in found for tag in one["Tags"] if tag["Key"] == CLUSTER_TAG
-            }
+        return {arn: tags[CLUSTER_TAG] for arn, tags in self.tag_index().items()}
 
     def calls(self) -> Mapping[str, int]:
         return self._clients.calls

@@ -62,32 +62,21 @@ class Resource:
 
 
 class ResourceLister(Protocol):
-    """Lists one kind of resource in the whole account. Methods raise UnavailableError if AWS does not answer."""
+    """Lists one kind of resource in the whole account. Methods raise UnavailableError if AWS does not answer.
 
-    @property
-    def kind(self) -> str:
-        """The kind in plain words, in the singular."""
-        ...
+    Attributes:
+        kind: The kind in plain words, in the singular.
+        resource_type: The CloudFormation type.
+        arn_type: The type in its ARNs, as returned by the function `arn_type`.
+        handed_over: Whether users keep it when they destroy the cluster. It is listed only if the tag index names one.
+        in_estimates: Whether one can have a relevant cost while unused, or is a parent of one that can.
+    """
 
-    @property
-    def resource_type(self) -> str:
-        """The CloudFormation type."""
-        ...
-
-    @property
-    def arn_type(self) -> str:
-        """The type in its ARNs, as returned by the function `arn_type`."""
-        ...
-
-    @property
-    def handed_over(self) -> bool:
-        """Whether users keep it when they destroy the cluster. It is listed only if the tag index names one."""
-        ...
-
-    @property
-    def in_estimates(self) -> bool:
-        """Whether one can have a relevant cost while unused, or is a parent of one that can."""
-        ...
+    kind: str
+    resource_type: str
+    arn_type: str
+    handed_over: bool
+    in_estimates: bool
 
     def resources(self) -> Iterable[Resource]:
         """All resources of the kind, of any owner."""

@@ -13,7 +13,7 @@ from trainium_core.audit.ownership import Evidence, Seen, belonging
 from trainium_core.audit.resource import Charge, Found, Resource, ResourceLister, arn_key, arn_name, arn_type
 from trainium_core.audit.stack_record import KEPT, StackRecord, Stacks, status_of
 from trainium_core.identity.caller import Identities
-from trainium_core.naming import BOOTSTRAP_STACK_NAME, CONSTRUCT_IDS
+from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
 from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import Prices
@@ -175,9 +175,7 @@ def _answers(
     first = [lister for lister in listers if not lister.handed_over]
     questions: dict[str, Callable[[], Any]] = {lister.kind: partial(_resources, lister) for lister in first}
     questions[_TAGS] = account.tagged
-    questions[_STACKS] = partial(
-        account.stack_records, (*dict.fromkeys([*stack_names, *CONSTRUCT_IDS.values()]), BOOTSTRAP_STACK_NAME)
-    )
+    questions[_STACKS] = partial(account.stack_records, (*stack_names, BOOTSTRAP_STACK_NAME))
     reported, unanswered = _reported(questions, on_progress)
     if not reported:
         error, more = next(iter(unanswered.values())), len(unanswered) - 1

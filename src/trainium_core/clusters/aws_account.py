@@ -45,9 +45,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             searches = {
                 threads.submit(search): search.__name__ for search in (self._stacks_in_index, self._stacks_with_group)
             }
-            with read_errors("cloudformation:DescribeStacks"):
-                pages = self.client("cloudformation").get_paginator("describe_stacks").paginate()
-                there = [stack for page in pages for stack in page["Stacks"]]
+            existing = self.describe_stacks()
             made, not_read = set[str](), list[str]()
             for future in searches:
                 try:
@@ -56,7 +54,6 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
                     raise
                 except UnavailableError as error:
                     not_read.append(f"stacks of other apps, by their resources: {error}")
-            existing = [stack for stack in there if stack["StackStatus"] != "DELETE_COMPLETE"]
             answers = list(threads.map(partial(self._stack, made), existing))
         return ClusterStacks(
             stacks=[one for answer in answers if not isinstance(answer, str) for one in answer],
@@ -70,17 +67,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
 
     def _stacks_in_index(self) -> set[str]:
         """Names of the stacks that created the tagged resources in the index."""
-        with read_errors("tag:GetResources"):
-            pages = self.client("resourcegroupstaggingapi").get_paginator("get_resources")
-            found = pages.paginate(TagFilters=[{"Key": CLUSTER_TAG}])
-            return {
-                tag["Value"]
-                for page in found
-                for one in page["ResourceTagMappingList"]
-                for tag in one["Tags"]
-                if tag["Key"] == _STACK_TAG
-            }
-        return set()
+        return {tags[_STACK_TAG] for tags in self.tag_index().values() if _STACK_TAG in tags}
 
     def _stacks_with_group(self) -> set[str]:
         """Names of the stacks that have an Auto Scaling group with the tag."""
@@ -89,14 +76,8 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
             found = pages.paginate(Filters=[{"Name": "tag-key", "Values": [CLUSTER_TAG]}])
             groups = [group for page in found for group in page["AutoScalingGroups"]]
         named = ((group, tag_values(group.get("Tags"))) for group in groups)
-        stacks = (tags.get(_STACK_TAG) or self._maker(group["AutoScalingGroupName"]) for group, tags in named)
+        stacks = (tags.get(_STACK_TAG) or self.stack_containing(group["AutoScalingGroupName"]) for group, tags in named)
         return {stack for stack in stacks if stack}
-
-    def _maker(self, resource_id: str) -> str | None:
-        with read_errors("cloudformation:DescribeStackResources", absent=("does not exist",)):
-            answer = self.client("cloudformation").describe_stack_resources(PhysicalResourceId=resource_id)
-            return next((one["StackName"] for one in answer["StackResources"]), None)
-        return None
 
     def cluster_nodes(self) -> Sequence[ClusterNode]:
         filters = [
@@ -176,12 +157,7 @@ class AwsAbsences(AwsClustersAccount):
     """Implements trainium_core.clusters.absence.AbsenceAccount."""
 
     def stopped(self, cluster: str) -> str | None:
-        filters = [{"Key": CLUSTER_TAG, "Values": [cluster]}, {"Key": STOPPED_TAG}]
-        with read_errors("tag:GetResources"):
-            found = self.client("resourcegroupstaggingapi").get_resources(TagFilters=filters)
-            tags = (tag_values(one["Tags"]) for one in found["ResourceTagMappingList"])
-            return next((given[STOPPED_TAG] for given in tags if STOPPED_TAG in given), None)
-        return None
+        return next((tags[STOPPED_TAG] for tags in self.tag_index(cluster).values() if STOPPED_TAG in tags), None)
 
     def group(self, name: str) -> NodeGroup | None:
         client = self.client("autoscaling")

@@ -15,11 +15,6 @@ from trainium_core.teardown.account import Workload
 from trainium_runtime.aws_service import AwsService
 from trainium_runtime.check_result import CheckResult
 
-
-def no_fleets(_resources: TemplateResources, _physical_ids: Mapping[str, str]) -> Iterable[DeployedFleet]:
-    return ()
-
-
 Check = Callable[[Plan, Account], CheckResult | None]
 """The result of a check; None if it does not apply to the plan."""
 
@@ -52,7 +47,7 @@ class ServiceNodes:
     resource_type: str
     called: str
     running: Callable[[AwsService, str], int]
-    fleets: Callable[[TemplateResources, Mapping[str, str]], Iterable[DeployedFleet]] = no_fleets
+    fleets: Callable[[TemplateResources, Mapping[str, str]], Iterable[DeployedFleet]] = lambda _resources, _ids: ()
     group: Callable[[AwsService, str], ServiceGroup] | None = None
 
 
@@ -69,14 +64,6 @@ class Workloads:
     running: Callable[[AwsService, str, Sequence[str]], Iterable[Workload]]
     stop: Mapping[str, Callable[[AwsService, str], None]]
     end_with_stack: bool = False
-
-
-def _no_notes(_plan: Plan) -> Iterable[str]:
-    return ()
-
-
-def _always(_plan: Plan) -> bool:
-    return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,9 +89,9 @@ class Engine:
 
     key: str
     cost_items: Callable[[Plan], Iterable[CostItem]]
-    cost_notes: Callable[[Plan], Iterable[str]] = _no_notes
+    cost_notes: Callable[[Plan], Iterable[str]] = lambda _plan: ()
     warnings: Callable[[Plan], Mapping[str, str]]
-    needs_vpc: Callable[[Plan], bool] = _always
+    needs_vpc: Callable[[Plan], bool] = lambda _plan: True
     checks: Mapping[str, Check] = field(default_factory=dict[str, Check])
     shared_checks: Sequence[str] = ()
     listings: Sequence[Listing] = ()

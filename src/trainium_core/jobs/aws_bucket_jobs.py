@@ -1,22 +1,32 @@
-"""What engines have in common whose jobs are in the bucket of a cluster's node records."""
+"""The common part of engines whose jobs are in the bucket of a cluster's node records."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.follow import JobLog
 from trainium_core.jobs.problems import JobError, JobProblem
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.source_files import files_below
+from trainium_core.jobs.source_package import SourcePackage
+from trainium_core.plan import Plan
 from trainium_runtime.aws_errors import read_errors
+from trainium_runtime.aws_service import Clients
 from trainium_runtime.node_store import NodeStore
+from trainium_wire.formats import time_text
 from trainium_wire.job import Job
 from trainium_wire.keys import RECORDS_PREFIX
 from trainium_wire.node_record import StoredRecord
 
-PROFILE_NOTE = (
+_OF_SAGEMAKER = "leave it out, or add --on sagemaker"
+SAGEMAKER_ONLY = {"training_plan": _OF_SAGEMAKER, "spot_wait_minutes": _OF_SAGEMAKER, "input_mode": _OF_SAGEMAKER}
+
+_PROFILE_NOTE = (
     "slows the profiled ranks, and takes memory and disk space: a device profile about 5 GB of a trn2's device memory. "
     "Do not take times from this job"
 )
@@ -26,7 +36,11 @@ PROFILE_NOTE = (
 class BucketJobs(ABC):
     """The part of trainium_core.jobs.engine.JobEngine that reads the bucket."""
 
+    bills_jobs = False
     shortest_poll, log_delay = AwsJobs.shortest_poll, AwsJobs.log_delay
+
+    def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
+        self.plan, self.stack, self.clients = plan, stack, clients
 
     @cached_property
     def bucket_jobs(self) -> AwsJobs:
@@ -48,6 +62,9 @@ class BucketJobs(ABC):
     def state(self, job_id: str, *, every_node: bool = False) -> JobState | None:
         return self.bucket_jobs.state(job_id, every_node=every_node)
 
+    def stop(self, job_id: str) -> None:
+        self.bucket_jobs.stop(job_id, "trn stop", time_text(datetime.now(UTC)))
+
     def open_log(
         self, job_id: str, *, rank: int | None = None, node: int | None = None, attempt: int | None = None
     ) -> JobLog:
@@ -65,16 +82,66 @@ class BucketJobs(ABC):
             return NodeStore(jobs.client("s3"), jobs.bucket, RECORDS_PREFIX).records()
 
 
-def resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
-    """The job whose checkpoint a job continues from, and that checkpoint.
+Jobs = TypeVar("Jobs", bound=BucketJobs)
 
-    If the resumed job saved no checkpoint, this is the job that it continued from. Raises JobError and
-    UnavailableError.
-    """
+
+@dataclass
+class PreparedBucketJob(Generic[Jobs]):
+    """The common part of trainium_core.jobs.engine.PreparedJob. Call `check` before `submit`."""
+
+    jobs: Jobs
+    job: Job
+    package: SourcePackage
+    uploads: Mapping[str, Path]
+
+    @property
+    def job_id(self) -> str:
+        return self.job.id
+
+    def upload(self) -> None:
+        raise NotImplementedError("`upload` is refused by name")
+
+    def find_checkpoint(self) -> Sequence[str]:
+        """Find the checkpoint that the job resumes from. Returns notes for the user.
+
+        If the resumed job saved no checkpoint, this is the checkpoint of the job that it continued from. Raises
+        JobError if there is none, and UnavailableError.
+        """
+        earlier = self.job.resume_from
+        if earlier is None:
+            return []
+        owner, checkpoint = _resumed(self.job, earlier, self.jobs.bucket_jobs)
+        self.job = replace(self.job, resume_from=owner)
+        if owner == earlier:
+            return []
+        return [f"{earlier} saved no checkpoint: {self.job_id} continues from {checkpoint} of {owner}."]
+
+    def left_out_notes(self) -> Iterator[str]:
+        """Which files of local inputs are not uploaded. Raises JobError for files that cannot be read."""
+        for path in self.uploads.values():
+            if path.is_dir() and (left_out := files_below(path).left_out):
+                yield f"Left out of {path}: {', '.join(f'{name} ({why})' for name, why in left_out.items())}"
+
+    def rows_with(self, *more: tuple[str, str]) -> Sequence[tuple[str, str]]:
+        """A summary of the job, and the rows of its engine. Rows without a text are left out."""
+        job = self.job
+        processes = f", {job.processes_per_node} processes each" if job.has_ranks else ""
+        rows = [
+            ("resumes", job.resume_from or ""),
+            ("nodes", f"{job.nodes} x {self.jobs.plan.instance_type}{processes}"),
+            ("retries", _retries_text(job)),
+            ("profile", _PROFILE_NOTE if job.profile else ""),
+            *more,
+        ]
+        return [row for row in rows if row[1]]
+
+
+def _resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
+    """The job whose checkpoint a job continues from, and that checkpoint."""
     owner, checkpoints = jobs.resumable(earlier, job.checkpoints)
     if not checkpoints:
         known = jobs.job_ids()
-        there = "has no whole checkpoint" if earlier in known else "is not a job of this cluster"
+        there = "has no complete checkpoint" if earlier in known else "is not a job of this cluster"
         where = f" in {job.checkpoints}" if job.checkpoints else ""
         problem = JobProblem(
             key="--resume",
@@ -96,21 +163,7 @@ def resumed(job: Job, earlier: str, jobs: AwsJobs) -> tuple[str, str]:
     return owner, checkpoints[-1]
 
 
-def resumption_note(job: Job, earlier: str, owner: str, checkpoint: str) -> Sequence[str]:
-    """What the user should know of the checkpoint that a job continues from."""
-    return (
-        [] if owner == earlier else [f"{earlier} saved no checkpoint: {job.id} continues from {checkpoint} of {owner}."]
-    )
-
-
-def left_out_notes(uploads: Mapping[str, Path]) -> Iterator[str]:
-    """Which files of local inputs are not uploaded. Raises JobError for files that cannot be read."""
-    for path in uploads.values():
-        if path.is_dir() and (left_out := files_below(path).left_out):
-            yield f"Left out of {path}: {', '.join(f'{name} ({why})' for name, why in left_out.items())}"
-
-
-def retries_text(job: Job) -> str:
+def _retries_text(job: Job) -> str:
     """How often a job is started again, and after what."""
     also = ["the loss of a node"]
     if job.retry_on_hang and job.hang_seconds:

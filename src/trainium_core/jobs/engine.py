@@ -1,6 +1,6 @@
 """The protocol that an engine implements for `trn run`, `jobs`, `logs`, `stop` and `cp`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -124,15 +124,13 @@ class JobEngine(FollowedJobs, Protocol):
 
 def check_keys(engine: JobEngine, given: Mapping[str, Any], shown: Mapping[str, str]) -> None:
     """Raises JobError for options that the engine does not support. shown: name of a key where it was given."""
-    problems = [*_not_taken(engine, given, shown)]
-    if problems:
-        raise JobError(problems)
-
-
-def _not_taken(engine: JobEngine, given: Mapping[str, Any], shown: Mapping[str, str]) -> Iterator[JobProblem]:
+    problems: list[JobProblem] = []
     for key, fix in engine.instead.items():
         value = given.get(key)
         # An empty value, False and 0 request nothing.
         if value and value != "0":
             got = ", ".join(value) if key == "secrets" else value
-            yield JobProblem(key=shown.get(key, key), got=got, allowed=f"nothing on {engine.key}", fix=fix)
+            allowed = f"nothing on {engine.key}"
+            problems.append(JobProblem(key=shown.get(key, key), got=got, allowed=allowed, fix=fix))
+    if problems:
+        raise JobError(problems)

@@ -1,9 +1,9 @@
 """The forms of the keys of a job file."""
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 from trainium_core.plan.settings.jobs import S3_FOLDER, SECRET_ARN
@@ -23,40 +23,25 @@ class Texts:
     choices: tuple[str, ...] = ()
 
     def read(self, raw: Any) -> tuple[str, ...]:
-        if not isinstance(raw, list | tuple):
+        texts = list(cast("list[object]", raw)) if isinstance(raw, list | tuple) else [None]
+        if not all(isinstance(text, str) and "\0" not in text for text in texts):
             raise UnreadableError(f"give {self.allowed}")
-        given = cast("list[object] | tuple[object, ...]", raw)
-        if not all(isinstance(one, str) and "\0" not in one for one in given):
-            raise UnreadableError(f"give {self.allowed}")
-        return tuple(cast("list[str]", list(given)))
+        return tuple(cast("list[str]", texts))
 
 
 @dataclass(frozen=True)
-class ExitCodes:
-    """A list of exit codes of a process."""
+class WholeNumbers:
+    """A list of numbers, without duplicates. In a text, commas separate them."""
 
-    allowed: str = "a list of exit codes from 1 to 255, such as [75, 137]"
-    choices: tuple[str, ...] = ()
-
-    def read(self, raw: Any) -> tuple[int, ...]:
-        if not isinstance(raw, list | tuple):
-            raise UnreadableError(f"give {self.allowed}")
-        codes = [WholeNumber(1, 255).read(code) for code in cast("list[object] | tuple[object, ...]", raw)]
-        return tuple(dict.fromkeys(codes))
-
-
-@dataclass(frozen=True)
-class Ranks:
-    """A list of ranks. A text has them separated by commas."""
-
-    allowed: str = "a list of ranks, such as [0, 32]"
+    number: WholeNumber
+    allowed: str
     choices: tuple[str, ...] = ()
 
     def read(self, raw: Any) -> tuple[int, ...]:
         if not isinstance(raw, list | tuple | str):
             raise UnreadableError(f"give {self.allowed}")
-        given = raw.split(",") if isinstance(raw, str) else cast("list[object] | tuple[object, ...]", raw)
-        return tuple(dict.fromkeys(WholeNumber(0).read(rank) for rank in given))
+        numbers = raw.split(",") if isinstance(raw, str) else cast("list[object] | tuple[object, ...]", raw)
+        return tuple(dict.fromkeys(self.number.read(number) for number in numbers))
 
 
 def _table(raw: Any, allowed: str) -> Mapping[object, object]:
@@ -123,7 +108,7 @@ class Inputs:
             if place.startswith(S3_URL):
                 if not re.fullmatch(S3_FOLDER, place):
                     raise UnreadableError(f"{place} is not an S3 URL of a file or folder in a bucket")
-            elif not _exists(place):
+            elif not os.path.exists(place):  # noqa: PTH110 - Path.exists fails for too long names
                 raise UnreadableError(f"there is no file or directory {place}")
         return dict(cast(Mapping[str, str], given))
 
@@ -152,10 +137,3 @@ class Text:
         if not isinstance(raw, str) or not raw.strip() or "\0" in raw:
             raise UnreadableError(f"give {self.allowed}")
         return raw
-
-
-def _exists(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except OSError:  # such as a name longer than the file system allows
-        return False

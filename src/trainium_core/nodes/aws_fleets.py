@@ -10,7 +10,6 @@ from trainium_core.nodes.fleet import DeployedFleet, fleets_in
 from trainium_core.stacks.aws_stacks import AwsStacks
 from trainium_core.stacks.cluster_resources import TemplateResources
 from trainium_core.stacks.deployed_stack import DeployedStack
-from trainium_runtime.aws_errors import read_errors
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 
@@ -82,12 +81,8 @@ class AwsFleets(AwsStacks):
         return [physical_ids[name] for name in names if name in physical_ids]
 
     def _physical_ids(self, stack_id: str) -> Mapping[str, str]:
-        with read_errors("cloudformation:ListStackResources", absent=("does not exist",)):
-            pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack_id)
-            entries = [entry for page in pages for entry in page["StackResourceSummaries"]]
-            return {
-                entry["LogicalResourceId"]: entry["PhysicalResourceId"]
-                for entry in entries
-                if entry.get("PhysicalResourceId") and entry["ResourceStatus"] != "DELETE_COMPLETE"
-            }
-        return {}
+        return {
+            entry["LogicalResourceId"]: entry["PhysicalResourceId"]
+            for entry in self.stack_resources(stack_id)
+            if entry.get("PhysicalResourceId") and entry["ResourceStatus"] != "DELETE_COMPLETE"
+        }

@@ -18,7 +18,7 @@ EXISTING_STATES = ("pending", "running", "shutting-down", "stopping", "stopped")
 
 
 class AwsNodeGroupControl(AwsService):
-    """Implements trainium_core.nodes.groups.NodeGroups."""
+    """The groups of trainium_core.nodes.groups.NoticeAccount."""
 
     def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
         if not names:

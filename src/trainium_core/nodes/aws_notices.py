@@ -15,7 +15,7 @@ _NO_BUCKET = ("NoSuchBucket",)
 
 
 class AwsNodeNotices(AwsFleets):
-    """Implements trainium_core.nodes.groups.NodeNotices."""
+    """The notices of trainium_core.nodes.groups.NoticeAccount."""
 
     def notices(self, stack: str) -> Sequence[Notice]:
         bucket = self._records(stack)

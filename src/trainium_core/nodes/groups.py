@@ -16,17 +16,17 @@ class NodeGroup:
     instances: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
-class NodeGroups(Protocol):
+class NoticeAccount(Protocol):
+    """The requests about groups and notices. Reads raise UnavailableError, changes RequestRefusedError."""
+
     def node_groups(self, names: Sequence[str]) -> Sequence[NodeGroup]:
         """Existing groups, and deleted groups that still have instances. Terminated instances do not count."""
         ...
 
     def empty_group(self, name: str, *, for_good: bool) -> None:
-        """for_good: also set the maximum to 0, so that only a stack update brings nodes back."""
+        """Set the desired size to 0. for_good: also the maximum, so that only a stack update brings nodes back."""
         ...
 
-
-class NodeNotices(Protocol):
     def notices(self, stack: str) -> Sequence[Notice]:
         """The notices to the nodes of a stack; none without the stack or a membership."""
         ...
@@ -36,7 +36,3 @@ class NodeNotices(Protocol):
         ...
 
     def withdraw(self, stack: str, kind: str) -> None: ...
-
-
-class NoticeAccount(NodeNotices, NodeGroups, Protocol):
-    """The requests for notices."""

@@ -61,11 +61,6 @@ def check_stack(plan: Plan, account: Account) -> CheckResult:
 def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> CheckResult:
     deployed = account.deployed_stack(stack)
     if deployed is None:
-        older = account.deployed_stack(construct_id) if stack != construct_id else None
-        if older is not None and account.stack_contents(older).cluster == plan.cluster_name:
-            found = f"an older version deployed cluster {plan.cluster_name} as {construct_id}, which {stack} would join"
-            fix = "run: trn destroy, which deletes the old stack; then deploy again"
-            return CheckResult(outcome="fail", found=found, fix=fix)
         return CheckResult(outcome="pass", found=f"{stack} does not exist yet")
     status = deployed.status
     if status == "REVIEW_IN_PROGRESS":

@@ -1,42 +1,33 @@
 """Reads change sets from CloudFormation."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainium_core.stacks.aws_stacks import NO_STACK, AwsStackReader
 from trainium_core.stacks.change_sets import ChangedProperty, ResourceChange
 from trainium_runtime.aws_errors import read_errors, write_errors
-from trainium_runtime.aws_service import AwsService
 
-_ABSENT = ("does not exist", "ChangeSetNotFound")
+_ABSENT = (*NO_STACK, "ChangeSetNotFound")
 
 
-class AwsChangeSets(AwsService):
+class AwsChangeSets(AwsStackReader):
     """Implements trainium_core.stacks.change_sets.ChangeSets."""
 
     def physical_ids(self, stack: str, kind: str) -> Sequence[str]:
-        with read_errors("cloudformation:ListStackResources", absent=_ABSENT):
-            pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
-            there = [one for page in pages for one in page["StackResourceSummaries"] if one["ResourceType"] == kind]
-            return [one["PhysicalResourceId"] for one in there if one.get("PhysicalResourceId")]
-        return []
+        of_kind = [entry for entry in self.stack_resources(stack) if entry["ResourceType"] == kind]
+        return [entry["PhysicalResourceId"] for entry in of_kind if entry.get("PhysicalResourceId")]
 
     def changes(self, stack: str, change_set: str) -> Sequence[ResourceChange]:
         with read_errors("cloudformation:DescribeChangeSet", absent=_ABSENT):
-            return [_change(one) for one in self._described(stack, change_set) if one["Type"] == "Resource"]
+            pages = self.client("cloudformation").get_paginator("describe_change_set")
+            arguments = {"StackName": stack, "ChangeSetName": change_set, "IncludePropertyValues": True}
+            listed = [change for page in pages.paginate(**arguments) for change in page.get("Changes", [])]
+            return [_change(change) for change in listed if change["Type"] == "Resource"]
         return []
 
     def delete_change_set(self, stack: str, change_set: str) -> None:
         with write_errors("cloudformation:DeleteChangeSet", absent=_ABSENT):
             self.client("cloudformation").delete_change_set(StackName=stack, ChangeSetName=change_set)
-
-    def _described(self, stack: str, change_set: str) -> Iterator[Mapping[str, Any]]:
-        arguments = {"StackName": stack, "ChangeSetName": change_set, "IncludePropertyValues": True}
-        while True:
-            page = self.client("cloudformation").describe_change_set(**arguments)
-            yield from page.get("Changes", [])
-            if not page.get("NextToken"):
-                return
-            arguments["NextToken"] = page["NextToken"]
 
 
 def _change(one: Mapping[str, Any]) -> ResourceChange:

@@ -1,6 +1,6 @@
-"""Reads stacks and their templates from CloudFormation."""
+"""Reads stacks, their resources, events and templates from CloudFormation, and the index of tags."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from trainium_core.stacks.cluster_resources import TemplateResources, clusters_in
@@ -11,18 +11,76 @@ from trainium_runtime.errors import UnavailableError
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
 
+# CloudFormation has no specific error code for a missing stack.
+NO_STACK = ("does not exist",)
 
-class AwsStackTemplates(AwsService):
+SETTLED = ("DELETE_COMPLETE", "DELETE_SKIPPED")
+"""States of a resource whose deletion is over."""
+
+
+class AwsStackReader(AwsService):
+    """CloudFormation's answers about stacks, by name or ID. Raises UnavailableError."""
+
+    def describe_stack(self, name: str) -> Mapping[str, Any] | None:
+        """None if the stack does not exist. A deleted stack has only its ID."""
+        with read_errors("cloudformation:DescribeStacks", absent=NO_STACK):
+            (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
+            return found
+        return None
+
+    def describe_stacks(self) -> Sequence[Mapping[str, Any]]:
+        """Every stack that is not deleted."""
+        with read_errors("cloudformation:DescribeStacks"):
+            pages = self.client("cloudformation").get_paginator("describe_stacks").paginate()
+            return [stack for page in pages for stack in page["Stacks"] if stack["StackStatus"] != "DELETE_COMPLETE"]
+
+    def deleted_stack_ids(self) -> Sequence[tuple[str, str]]:
+        """Name and ID of each deleted stack that CloudFormation still lists, the last one first."""
+        with read_errors("cloudformation:ListStacks"):
+            pages = self.client("cloudformation").get_paginator("list_stacks")
+            listed = pages.paginate(StackStatusFilter=["DELETE_COMPLETE"])
+            return [(stack["StackName"], stack["StackId"]) for page in listed for stack in page["StackSummaries"]]
+
+    def stack_resources(self, stack: str) -> Sequence[Mapping[str, Any]]:
+        """The resources of a stack; empty without the stack."""
+        with read_errors("cloudformation:ListStackResources", absent=NO_STACK):
+            pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
+            return [one for page in pages for one in page["StackResourceSummaries"]]
+        return []
+
+    def newest_events(self, stack: str) -> Iterator[Mapping[str, Any]]:
+        """The events of a stack, the newest first; empty without the stack."""
+        with read_errors("cloudformation:DescribeStackEvents", absent=NO_STACK):
+            pages = self.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack)
+            for page in pages:
+                yield from page["StackEvents"]
+
     def template_resources(self, stack_id: str, status: str) -> TemplateResources:
-        """The resources of a stack, which may be deleted. Raises UnavailableError."""
+        """The resources in the template of a stack, which may be deleted."""
         if status == "REVIEW_IN_PROGRESS":
             return {}
-        with read_errors("cloudformation:GetTemplate", absent=("does not exist",)):
+        with read_errors("cloudformation:GetTemplate", absent=NO_STACK):
             body = self.client("cloudformation").get_template(StackName=stack_id)["TemplateBody"]
             if not isinstance(body, Mapping):
                 raise UnavailableError(f"the template of {stack_id} is not JSON: this package did not make it")
             return cast(Mapping[str, Any], body).get("Resources", {})
         return {}
+
+    def stack_containing(self, resource_id: str) -> str | None:
+        """The existing stack that contains a resource."""
+        with read_errors("cloudformation:DescribeStackResources", absent=NO_STACK):
+            answer = self.client("cloudformation").describe_stack_resources(PhysicalResourceId=resource_id)
+            there = [one["StackName"] for one in answer["StackResources"] if one["ResourceStatus"] not in SETTLED]
+            return there[0] if there else None
+        return None
+
+    def tag_index(self, cluster: str | None = None) -> Mapping[str, Mapping[str, str]]:
+        """The tags of each resource with the tag trn:cluster, by ARN. cluster: its value. Default: any value."""
+        wanted = {"Key": CLUSTER_TAG} | ({"Values": [cluster]} if cluster else {})
+        with read_errors("tag:GetResources"):
+            pages = self.client("resourcegroupstaggingapi").get_paginator("get_resources")
+            found = [one for page in pages.paginate(TagFilters=[wanted]) for one in page["ResourceTagMappingList"]]
+            return {one["ResourceARN"]: tag_values(one["Tags"]) for one in found}
 
 
 def cluster_of(tags: Mapping[str, str], resources: TemplateResources) -> str | None:
@@ -32,15 +90,12 @@ def cluster_of(tags: Mapping[str, str], resources: TemplateResources) -> str | N
     return next(iter(clusters_in(resources)), None)
 
 
-class AwsStacks(AwsStackTemplates):
+class AwsStacks(AwsStackReader):
     """Implements trainium_core.stacks.deployed_stack.Stacks."""
 
     def deployed_stack(self, name: str) -> DeployedStack | None:
-        # CloudFormation has no specific error code for a missing stack.
-        with read_errors("cloudformation:DescribeStacks", absent=("does not exist",)):
-            (found,) = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
-            return as_deployed_stack(found)
-        return None
+        found = self.describe_stack(name)
+        return None if found is None else as_deployed_stack(found)
 
     def stack_contents(self, stack: DeployedStack) -> StackContents:
         resources = self.template_resources(stack.stack_id, stack.status)

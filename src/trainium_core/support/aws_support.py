@@ -20,24 +20,16 @@ class AwsSupport(AwsFleets):
     """Implements trainium_core.support.parts.SupportAccount."""
 
     def stack_history(self, stack: str) -> Sequence[Mapping[str, Any]]:
-        client = self.client("cloudformation")
-        with read_errors("cloudformation:DescribeStackEvents, cloudformation:ListStacks"):
-            name = stack if self.deployed_stack(stack) else self._deleted(stack)
-            if name is None:
-                return []
-            pages = client.get_paginator("describe_stack_events").paginate(StackName=name)
-            newest = islice((event for page in pages for event in page["StackEvents"]), _EVENTS)
-            left_out = ("StackId", "EventId", "StackName", "ResourceProperties", "ClientRequestToken")
-            return [{key: value for key, value in event.items() if key not in left_out} for event in newest]
+        if self.describe_stack(stack) is None:
+            stack = next((stack_id for name, stack_id in self.deleted_stack_ids() if name == stack), stack)
+        left_out = ("StackId", "EventId", "StackName", "ResourceProperties", "ClientRequestToken")
+        newest = islice(self.newest_events(stack), _EVENTS)
+        return [{key: value for key, value in event.items() if key not in left_out} for event in newest]
 
     def functions_logs(self, stack: str) -> Mapping[str, str]:
-        client = self.client("cloudformation")
-        with read_errors("cloudformation:ListStackResources", absent=("does not exist",)):
-            pages = client.get_paginator("list_stack_resources").paginate(StackName=stack)
-            made = [one for page in pages for one in page["StackResourceSummaries"]]
-            groups = [one["PhysicalResourceId"] for one in made if one["ResourceType"] == "AWS::Logs::LogGroup"]
-            return {f"{group.strip('/').replace('/', '.')}.log": self._log(group) for group in groups}
-        return {}
+        made = self.stack_resources(stack)
+        groups = [one["PhysicalResourceId"] for one in made if one["ResourceType"] == "AWS::Logs::LogGroup"]
+        return {f"{group.strip('/').replace('/', '.')}.log": self._log(group) for group in groups}
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
         bucket = self._fleet_resources(stack).records_bucket
@@ -96,15 +88,6 @@ class AwsSupport(AwsFleets):
                 return "\n".join(f"{event['timestamp']} {event['message'].rstrip()}" for event in events)
         except UnavailableError as error:
             return f"not available: {error}"
-
-    def _deleted(self, stack: str) -> str | None:
-        """The ID of the most recently deleted stack of that name."""
-        pages = self.client("cloudformation").get_paginator("list_stacks")
-        for page in pages.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
-            for found in page["StackSummaries"]:
-                if found["StackName"] == stack:
-                    return found["StackId"]
-        return None
 
     def _fleet_resources(self, stack: str) -> FleetResources:
         deployed = self.deployed_stack(stack)

@@ -1,4 +1,4 @@
-"""The AWS requests of a teardown, as protocols."""
+"""The AWS requests of a teardown, as a protocol."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,28 +22,6 @@ class Workload:
     stopping: bool = False
 
 
-class Workloads(Protocol):
-    def running_workloads(
-        self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
-    ) -> Sequence[Workload]:
-        """Running workloads of the cluster on these engines, by name and tag. Raises UnavailableError."""
-        ...
-
-    def stop(self, work: Workload) -> None: ...
-
-
-class Buckets(Protocol):
-    def bucket_tags(self, name: str) -> Mapping[str, str]:
-        """Empty also for a missing bucket."""
-        ...
-
-    def delete_some(self, bucket: str) -> int:
-        """Delete one request's worth of versions, delete markers and unfinished uploads; 0 if the bucket is empty."""
-        ...
-
-    def delete_bucket(self, name: str) -> None: ...
-
-
 LeftoverKind = Literal["log group", "SSM parameter", "snapshot", "network interface"]
 
 
@@ -56,14 +34,6 @@ class Leftover:
     tags: Mapping[str, str]
 
 
-class Leftovers(Protocol):
-    def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
-        """Log groups by stack name, other resources by the cluster's tag; only unattached network interfaces."""
-        ...
-
-    def delete_leftover(self, leftover: Leftover) -> None: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class StoredBytes:
     """The amount of stored data. `at_least`: counting stopped before the end."""
@@ -72,17 +42,37 @@ class StoredBytes:
     at_least: bool = False
 
 
-class StoredSizes(Protocol):
+class TeardownAccount(Stacks, NoticeAccount, Protocol):
+    """All requests. Reads raise UnavailableError, changes RequestRefusedError."""
+
+    def running_workloads(
+        self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
+    ) -> Sequence[Workload]:
+        """Running workloads of the cluster on these engines, by name and tag."""
+        ...
+
+    def stop(self, work: Workload) -> None: ...
+
+    def bucket_tags(self, name: str) -> Mapping[str, str]:
+        """Empty also for a missing bucket."""
+        ...
+
+    def delete_some(self, bucket: str) -> int:
+        """Delete one request's worth of versions, delete markers and unfinished uploads; 0 if the bucket is empty."""
+        ...
+
+    def delete_bucket(self, name: str) -> None: ...
+
+    def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
+        """Log groups by stack name, other resources by the cluster's tag; only unattached network interfaces."""
+        ...
+
+    def delete_leftover(self, leftover: Leftover) -> None: ...
+
     def stored(self, kind: str, resource_id: str) -> StoredBytes | None:
         """The stored or billed size of a bucket or file system; None if it does not exist."""
         ...
 
-
-class HandedOver(Protocol):
     def imported_models(self, cluster: str) -> Sequence[str]:
-        """ARNs of the models that the cluster handed over to Bedrock, as the tag index has them."""
+        """ARNs of the models that the cluster handed over to Bedrock, according to the tag index."""
         ...
-
-
-class TeardownAccount(Stacks, Workloads, NoticeAccount, Buckets, Leftovers, StoredSizes, HandedOver, Protocol):
-    """All requests. Reads raise UnavailableError, changes RequestRefusedError."""

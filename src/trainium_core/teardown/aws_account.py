@@ -12,25 +12,32 @@ from trainium_core.nodes.aws_notices import AwsNodeNotices
 from trainium_core.stacks.aws_control import AwsStackControl
 from trainium_core.teardown.account import Leftover, LeftoverKind, StoredBytes, Workload
 from trainium_runtime.aws_errors import read_errors, write_errors
-from trainium_runtime.aws_service import AwsService
 from trainium_runtime.errors import RequestRefusedError
 from trainium_runtime.naming import CLUSTER_TAG
 from trainium_runtime.tags import tag_values
 
+_Tagged = tuple[str, Mapping[str, str]]
+"""ID and tags of a resource."""
 
-class AwsLeftovers(AwsService):
-    """Implements trainium_core.teardown.account.Leftovers."""
+_PAGES = 50  # of a bucket's objects: 50,000, in a few seconds
+_GIB = 1024**3
+_NO_BUCKET = ("NoSuchBucket",)
+
+
+class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
+    """Implements trainium_core.teardown.account.TeardownAccount."""
 
     def candidates(self, kind: LeftoverKind, *, cluster: str, stack_names: Sequence[str]) -> Sequence[Leftover]:
         match kind:
             case "log group":
-                return list(self._log_groups(stack_names))
+                found = self._log_groups(stack_names)
             case "SSM parameter":
-                return list(self._parameters(cluster))
+                found = self._parameters(cluster)
             case "snapshot":
-                return list(self._snapshots(cluster))
+                found = self._snapshots(cluster)
             case "network interface":
-                return list(self._interfaces(cluster))
+                found = self._interfaces(cluster)
+        return [Leftover(kind=kind, resource_id=resource_id, tags=tags) for resource_id, tags in found]
 
     def delete_leftover(self, leftover: Leftover) -> None:
         named = leftover.resource_id
@@ -48,7 +55,7 @@ class AwsLeftovers(AwsService):
                 with write_errors("ec2:DeleteNetworkInterface", absent=("InvalidNetworkInterfaceID.NotFound",)):
                     self.client("ec2").delete_network_interface(NetworkInterfaceId=named)
 
-    def _log_groups(self, stack_names: Sequence[str]) -> Iterator[Leftover]:
+    def _log_groups(self, stack_names: Sequence[str]) -> Iterator[_Tagged]:
         client = self.client("logs")
         of_stacks = [prefix for name in stack_names for prefix in (f"/aws/lambda/{name}-", f"{name}-")]
         for prefix in (*of_stacks, *(logs.prefix for logs in SERVICE_LOGS)):
@@ -58,10 +65,9 @@ class AwsLeftovers(AwsService):
             for entry in found:
                 arn = entry.get("logGroupArn") or entry["arn"].removesuffix(":*")
                 with read_errors("logs:ListTagsForResource", absent=("ResourceNotFoundException",)):
-                    tags = client.list_tags_for_resource(resourceArn=arn).get("tags", {})
-                    yield Leftover(kind="log group", resource_id=entry["logGroupName"], tags=tags)
+                    yield entry["logGroupName"], client.list_tags_for_resource(resourceArn=arn).get("tags", {})
 
-    def _parameters(self, cluster: str) -> Iterator[Leftover]:
+    def _parameters(self, cluster: str) -> Iterator[_Tagged]:
         client = self.client("ssm")
         with read_errors("ssm:DescribeParameters"):
             filters = [{"Key": f"tag:{CLUSTER_TAG}", "Values": [cluster]}]
@@ -70,33 +76,21 @@ class AwsLeftovers(AwsService):
         for name in names:
             with read_errors("ssm:ListTagsForResource", absent=("InvalidResourceId",)):
                 answer = client.list_tags_for_resource(ResourceType="Parameter", ResourceId=name)
-                yield Leftover(kind="SSM parameter", resource_id=name, tags=tag_values(answer["TagList"]))
+                yield name, tag_values(answer["TagList"])
 
-    def _snapshots(self, cluster: str) -> Iterator[Leftover]:
+    def _snapshots(self, cluster: str) -> Iterator[_Tagged]:
         with read_errors("ec2:DescribeSnapshots"):
             pages = self.client("ec2").get_paginator("describe_snapshots")
             for page in pages.paginate(OwnerIds=["self"], Filters=_of(cluster)):
-                for entry in page["Snapshots"]:
-                    tags = tag_values(entry.get("Tags"))
-                    yield Leftover(kind="snapshot", resource_id=entry["SnapshotId"], tags=tags)
+                yield from ((entry["SnapshotId"], tag_values(entry.get("Tags"))) for entry in page["Snapshots"])
 
-    def _interfaces(self, cluster: str) -> Iterator[Leftover]:
+    def _interfaces(self, cluster: str) -> Iterator[_Tagged]:
+        free = {"Name": "status", "Values": ["available"]}
         with read_errors("ec2:DescribeNetworkInterfaces"):
             pages = self.client("ec2").get_paginator("describe_network_interfaces")
-            free = {"Name": "status", "Values": ["available"]}
             for page in pages.paginate(Filters=[*_of(cluster), free]):
                 for entry in page["NetworkInterfaces"]:
-                    tags = tag_values(entry.get("TagSet"))
-                    named = entry["NetworkInterfaceId"]
-                    yield Leftover(kind="network interface", resource_id=named, tags=tags)
-
-
-def _of(cluster: str) -> list[Mapping[str, Any]]:
-    return [{"Name": f"tag:{CLUSTER_TAG}", "Values": [cluster]}]
-
-
-class AwsWorkloads(AwsService):
-    """Implements trainium_core.teardown.account.Workloads."""
+                    yield entry["NetworkInterfaceId"], tag_values(entry.get("TagSet"))
 
     def running_workloads(
         self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
@@ -108,14 +102,6 @@ class AwsWorkloads(AwsService):
         every = [engine.workloads.stop for engine in ENGINES.values() if engine.workloads is not None]
         (stop,) = [one[work.kind] for one in every if work.kind in one]
         stop(self, work.work_id)
-
-
-_PAGES = 50  # of a bucket's objects: 50,000, in a few seconds
-_GIB = 1024**3
-
-
-class AwsStoredSizes(AwsService):
-    """Implements trainium_core.teardown.account.StoredSizes."""
 
     def stored(self, kind: str, resource_id: str) -> StoredBytes | None:
         match kind:
@@ -151,26 +137,8 @@ class AwsStoredSizes(AwsService):
             return StoredBytes(count=entry["SizeInBytes"]["Value"])
         return None
 
-
-class AwsHandedOver(AwsService):
-    """Implements trainium_core.teardown.account.HandedOver."""
-
     def imported_models(self, cluster: str) -> Sequence[str]:
-        with read_errors("tag:GetResources"):
-            pages = self.client("resourcegroupstaggingapi").get_paginator("get_resources")
-            found = [
-                one["ResourceARN"]
-                for page in pages.paginate(TagFilters=[{"Key": CLUSTER_TAG, "Values": [cluster]}])
-                for one in page["ResourceTagMappingList"]
-            ]
-        return [arn for arn in found if arn_type(arn) == IMPORTED_MODEL]
-
-
-_NO_BUCKET = ("NoSuchBucket",)
-
-
-class AwsBucketControl(AwsService):
-    """Implements trainium_core.teardown.account.Buckets."""
+        return [arn for arn in self.tag_index(cluster) if arn_type(arn) == IMPORTED_MODEL]
 
     def bucket_tags(self, name: str) -> Mapping[str, str]:
         with read_errors("s3:GetBucketTagging", absent=(*_NO_BUCKET, "NoSuchTagSet")):
@@ -213,14 +181,5 @@ class AwsBucketControl(AwsService):
         return 0
 
 
-class AwsTeardown(
-    AwsStackControl,
-    AwsWorkloads,
-    AwsNodeNotices,
-    AwsNodeGroupControl,
-    AwsBucketControl,
-    AwsLeftovers,
-    AwsStoredSizes,
-    AwsHandedOver,
-):
-    """Implements trainium_core.teardown.account.TeardownAccount."""
+def _of(cluster: str) -> list[Mapping[str, Any]]:
+    return [{"Name": f"tag:{CLUSTER_TAG}", "Values": [cluster]}]

@@ -11,7 +11,7 @@ from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import PricedItem, Prices
 from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.description import MadeResource
-from trainium_core.teardown.account import HandedOver, StoredBytes, StoredSizes, TeardownAccount
+from trainium_core.teardown.account import StoredBytes, TeardownAccount
 from trainium_core.teardown.scope import BUCKET, Scope
 from trainium_core.teardown.steps import LEFTOVER_KINDS, count, ours
 from trainium_runtime.errors import UnavailableError
@@ -62,14 +62,14 @@ def inventory(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Pri
     return Inventory(going=tuple(going), kept=retained, unknown=tuple(survey.unknown))
 
 
-def _handed_over(account: HandedOver, cluster: str) -> Iterator[RetainedResource]:
-    """Models in Bedrock. The search for the cluster's stacks says if the tag index cannot be read."""
+def _handed_over(account: TeardownAccount, cluster: str) -> Iterator[RetainedResource]:
+    """Models in Bedrock. If the tag index cannot be read, the search for the cluster's stacks has reported that."""
     with suppress(UnavailableError):
         for arn in account.imported_models(cluster):
             yield RetainedResource(kind="AWS::Bedrock::ImportedModel", resource_id=arn, stored=None, month_usd=None)
 
 
-def kept(account: StoredSizes, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[RetainedResource, ...]:
+def kept(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices | None) -> tuple[RetainedResource, ...]:
     """Retained resources of the stacks that still exist, with their cost."""
     sizes = [(made, _size(account, made)) for made in dict.fromkeys(scope.kept)]
     items = {kind: PricedItem(product=product, region=plan.region) for kind, product in _PRODUCTS.items()}
@@ -88,7 +88,7 @@ def kept(account: StoredSizes, scope: Scope, plan: Plan, *, prices: Prices | Non
     )
 
 
-def _size(account: StoredSizes, made: MadeResource) -> StoredBytes | str | None:
+def _size(account: TeardownAccount, made: MadeResource) -> StoredBytes | str | None:
     """None if the resource does not exist; text if its existence or size is unknown."""
     if made.kind not in _PRODUCTS:
         return "no size"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from trainium_core.engines.engine import ServiceLogs
 from trainium_core.engines.registry import ENGINES, SERVICE_LOGS
-from trainium_core.naming import CONSTRUCT_IDS, stack_names
+from trainium_core.naming import stack_names
 from trainium_core.stacks.description import MadeResource, StackDescription, Stacks
 from trainium_core.teardown.account import Leftover
 from trainium_runtime.naming import CLUSTER_TAG, EMPTY_AT_DELETE_TAG
@@ -19,18 +19,13 @@ _STACK_TAG = "aws:cloudformation:stack-name"
 _ONLY_CHANGE_SETS = "REVIEW_IN_PROGRESS"
 
 
-def possible_stack_names(cluster: str) -> tuple[str, ...]:
-    """The names of a cluster's stacks, including those of the default cluster, which older versions used."""
-    return tuple(dict.fromkeys([*stack_names(cluster).values(), *CONSTRUCT_IDS.values()]))
-
-
 def belongs_to_cluster(tags: Mapping[str, str], cluster: str, *, stacks: Collection[str] = ()) -> bool:
     """Whether a resource belongs to the cluster: it has the tag, and no other stack created it.
 
     stacks: stacks of the cluster with unusual names.
     """
     made_by = tags.get(_STACK_TAG)
-    own = made_by is None or made_by in (*possible_stack_names(cluster), *stacks)
+    own = made_by is None or made_by in (*stack_names(cluster).values(), *stacks)
     return tags.get(CLUSTER_TAG) == cluster and own
 
 
@@ -60,7 +55,7 @@ class Scope:
     @property
     def stack_names(self) -> tuple[str, ...]:
         """Actual and usual names of the cluster's stacks."""
-        return tuple(dict.fromkeys([*possible_stack_names(self.cluster), *(stack.name for stack in self.existing)]))
+        return tuple(dict.fromkeys([*stack_names(self.cluster).values(), *(stack.name for stack in self.existing)]))
 
     def may_empty(self, tags: Mapping[str, str]) -> bool:
         """Whether a bucket belongs to the cluster and is not retained."""
@@ -128,12 +123,8 @@ class Scope:
         name."""
         if leftover.kind == "log group" and not leftover.tags:
             name = leftover.resource_id
-            return name in self._log_groups or any(self._had_resource_of(name, logs) for logs in SERVICE_LOGS)
+            return name in self._log_group_names() or any(self._had_resource_of(name, logs) for logs in SERVICE_LOGS)
         return self._belongs_to_cluster(leftover.tags)
-
-    @property
-    def _log_groups(self) -> frozenset[str]:
-        return frozenset(self._log_group_names())
 
     def _had_resource_of(self, log_group: str, logs: ServiceLogs) -> bool:
         """Whether a stack has, or had, the resource whose ID is at the end of the log group's name."""
@@ -156,7 +147,8 @@ def find_scope(account: Stacks, cluster: str, *, located: Collection[str] = (), 
 
     located: stacks that contain parts of the cluster, whatever their names.
     """
-    names, own = tuple(dict.fromkeys([*possible_stack_names(cluster), *located])), stack_names(cluster).values()
+    own = stack_names(cluster).values()
+    names = tuple(dict.fromkeys([*own, *located]))
     existing = [stack for stack in account.existing_stacks(names) if stack.name in own or stack.cluster == cluster]
     return Scope(
         cluster=cluster,

@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
 
-from trainium_core.nodes.groups import NodeGroups
+from trainium_core.nodes.groups import NoticeAccount
 from trainium_core.stacks.description import StackDescription, StackProgress, Stacks
-from trainium_core.teardown.account import Buckets, Leftover, LeftoverKind, TeardownAccount, Workload, Workloads
+from trainium_core.teardown.account import Leftover, LeftoverKind, TeardownAccount, Workload
 from trainium_core.teardown.scope import Scope
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 
@@ -49,10 +49,9 @@ _IDLE_LIMIT = 60
 
 @dataclass
 class StopWorkloads:
-    """Stops executions of the state machine, which would restart jobs, then jobs and warm pools, and jobs of Slurm;
-    waits for their end."""
+    """Stops state machines, which would restart jobs, then jobs and warm pools, and waits for their end."""
 
-    account: Workloads
+    account: TeardownAccount
     scope: Scope
     name: str = "jobs"
     stopped: set[Workload] = field(default_factory=set[Workload], init=False)
@@ -78,12 +77,13 @@ class StopWorkloads:
 
 @dataclass
 class EmptyGroups:
-    """Sets the groups to 0 and waits until EC2 has terminated every instance, as placement groups require.
+    """Sets the desired size of the groups to 0 and waits until EC2 has terminated every instance.
 
-    for_good: also prevent the groups from launching instances if their desired size is raised.
+    A placement group with instances cannot be deleted. for_good: a group whose size something else raises again may not
+    launch instances any more.
     """
 
-    account: NodeGroups
+    account: NoticeAccount
     groups: Sequence[str]
     for_good: bool = True
     name: str = "nodes"
@@ -118,7 +118,7 @@ class EmptyBuckets:
     also_delete: delete the buckets too, which no stack contains. One refusal does not affect the others.
     """
 
-    account: Buckets
+    account: TeardownAccount
     scope: Scope
     also_delete: bool = False
     deleted: int = field(default=0, init=False)

@@ -376,7 +376,7 @@ def test_resume_requires_a_complete_checkpoint(cluster: Cluster) -> None:
     resumed = ("run", *TWO, "--detach", "--resume", JOB.id, "train.py")
     ended = run(*resumed)
     assert ended.exit_code == ExitCode.BAD_INPUT
-    assert "has no whole checkpoint" in ended.stderr
+    assert "has no complete checkpoint" in ended.stderr
     cluster.writes.put("checkpoints/step-10.json", {})
     assert run(*resumed).exit_code == ExitCode.OK
     current = cluster.jobs.current()

@@ -14,7 +14,6 @@ LISTINGS = (
         resource_type="AWS::Tiny::Disk",
         arn_type="tiny:disk",
         service="tiny",
-        operation="list_disks",
         permission="tiny:ListDisks",
         entries="Disks[]",
         read=_disk,

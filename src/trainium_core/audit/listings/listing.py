@@ -1,5 +1,6 @@
 """A listing as data: the call that lists one kind of resource, and the function that reads an entry."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +41,8 @@ class Listing:
     """One kind of resource.
 
     Attributes:
+        permission: The action that lists it.
+        call: Method of boto3's client, if it is not named after the permission.
         entries: JMESPath of the list in the response.
         read: Reads an entry; None if it is deleted, or part of another resource.
         again: Arguments of further calls, if one call does not list everything.
@@ -53,16 +56,21 @@ class Listing:
     resource_type: str
     arn_type: str
     service: str
-    operation: str
     permission: str
     entries: str
     read: Callable[[Entry, Location], Resource | None]
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    call: str = ""
     again: tuple[Mapping[str, Any], ...] = ()
     endpoint_region: str | None = None
     measure: Callable[[ClientFactory, Resource], Resource | None] = unmeasured
     handed_over: bool = False
     in_estimates: bool = True
+
+    @property
+    def operation(self) -> str:
+        """The method of boto3's client."""
+        return self.call or re.sub(r"(?<!^)(?=[A-Z])", "_", self.permission.partition(":")[2]).lower()
 
 
 class AwsResourceLister:

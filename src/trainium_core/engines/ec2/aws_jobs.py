@@ -1,20 +1,12 @@
 """The jobs of a cluster of EC2 instances, which the nodes read from S3."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from trainium_core.costs.estimate import Total, estimate, precompile_host_hour
-from trainium_core.jobs.aws_bucket_jobs import (
-    PROFILE_NOTE,
-    BucketJobs,
-    left_out_notes,
-    resumed,
-    resumption_note,
-    retries_text,
-)
+from trainium_core.jobs.aws_bucket_jobs import SAGEMAKER_ONLY, BucketJobs, PreparedBucketJob
 from trainium_core.jobs.aws_jobs import AwsJobs, CurrentJob
 from trainium_core.jobs.engine import NoStackError, NotStartedError
 from trainium_core.jobs.job import new_job
@@ -30,9 +22,7 @@ from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
-from trainium_wire.job import Job
 
-_OF_SAGEMAKER = "leave it out, or add --on sagemaker"
 _OF_SLURM = "leave it out, or add --on slurm: a cluster without Slurm runs one job at a time"
 
 
@@ -40,19 +30,13 @@ class Ec2Jobs(BucketJobs):
     """The jobs of a plan's cluster. Implements trainium_core.jobs.engine.JobEngine."""
 
     key = "cluster"
-    bills_jobs = False
     instead: Mapping[str, str] = {
-        "training_plan": _OF_SAGEMAKER,
-        "spot_wait_minutes": _OF_SAGEMAKER,
+        **SAGEMAKER_ONLY,
         "warm_pool_minutes": "leave it out: the nodes stay until `trn sleep`",
-        "input_mode": _OF_SAGEMAKER,
         "upload": "leave it out: a cluster's job is uploaded when it starts",
         "queue": _OF_SLURM,
         "priority": _OF_SLURM,
     }
-
-    def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
-        self.plan, self.stack, self.clients = plan, stack, clients
 
     def _find_bucket(self) -> AwsJobs:
         return jobs_of_stack(self.plan, self.stack, self.clients)
@@ -60,14 +44,11 @@ class Ec2Jobs(BucketJobs):
     def prepare(self, request: JobRequest, package: SourcePackage, now: datetime) -> "PreparedClusterJob":
         script = package.script or None
         job = new_job(self.plan, request, script=script, now=now, source_sha256=package.digest)
-        return PreparedClusterJob(self, job, package, request.uploads)
+        return PreparedClusterJob(jobs=self, job=job, package=package, uploads=request.uploads)
 
     def last(self) -> JobState | None:
         current = self.bucket_jobs.current()
         return None if current is None else self.bucket_jobs.state(current.job.id)
-
-    def stop(self, job_id: str) -> None:
-        self.bucket_jobs.stop(job_id, "trn stop", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
 
     def hourly(self, state: JobState) -> Total:
         estimated = estimate(self.plan, aws=AwsPrices(self.plan.region, clients=self.clients))
@@ -131,18 +112,10 @@ def jobs_of_stack(plan: Plan, stack: str, clients: Clients) -> AwsJobs:
 
 
 @dataclass
-class PreparedClusterJob:
+class PreparedClusterJob(PreparedBucketJob[Ec2Jobs]):
     """Implements trainium_core.jobs.engine.PreparedJob. Call `check` before `submit`."""
 
-    jobs: Ec2Jobs
-    job: Job
-    package: SourcePackage
-    uploads: Mapping[str, Path] = field(default_factory=dict[str, Path])
     _over: CurrentJob | None = None
-
-    @property
-    def job_id(self) -> str:
-        return self.job.id
 
     @property
     def as_json(self) -> Mapping[str, Any]:
@@ -157,39 +130,15 @@ class PreparedClusterJob:
         self._over = ready.current
         if self.job.nodes > len(ready.members):
             raise NotStartedError(f"the cluster has {len(ready.members)} nodes, and the job needs {self.job.nodes}.")
-        return [*left_out_notes(self.uploads), *self.find_checkpoint()]
-
-    def find_checkpoint(self) -> Sequence[str]:
-        """Find the checkpoint that the job resumes from, also while the cluster sleeps. Returns notes for the user.
-
-        Raises JobError if there is none, and the errors of reads.
-        """
-        earlier = self.job.resume_from
-        if earlier is None:
-            return []
-        owner, checkpoint = resumed(self.job, earlier, self.jobs.bucket_jobs)
-        self.job = replace(self.job, resume_from=owner)
-        return resumption_note(self.job, earlier, owner, checkpoint)
+        return [*self.left_out_notes(), *self.find_checkpoint()]
 
     def rows(self) -> Sequence[tuple[str, str]]:
-        plan, job = self.jobs.plan, self.job
-        aws = AwsPrices(plan.region, clients=self.jobs.clients)
-        hour = estimate(plan, aws=aws).running_hour
-        processes = f", {job.processes_per_node} processes each" if job.has_ranks else ""
-        rows = [
-            ("resumes", job.resume_from or ""),
-            ("nodes", f"{job.nodes} x {plan.instance_type}{processes}"),
-            ("retries", retries_text(job)),
-            ("profile", PROFILE_NOTE if job.profile else ""),
-            ("cluster", f"{hour} per hour, with or without a job"),
-        ]
-        return [row for row in rows if row[1]]
-
-    def upload(self) -> None:
-        raise NotImplementedError("`upload` is refused by name")
+        plan = self.jobs.plan
+        hour = estimate(plan, aws=AwsPrices(plan.region, clients=self.jobs.clients)).running_hour
+        return self.rows_with(("cluster", f"{hour} per hour, with or without a job"))
 
     def submit(self) -> Sequence[str]:
         jobs = self.jobs.bucket_jobs
         if not jobs.submit(self.job, self.package.archive, over=self._over, uploads=self.uploads):
-            raise NotStartedError("another job was started at the same moment.")
+            raise NotStartedError("another job was started at the same time.")
         return ()

@@ -9,6 +9,8 @@ from trainium_core.engines.hyperpod.costs import cost_items, cost_notes
 from trainium_core.engines.hyperpod.quota_check import check_hyperpod
 from trainium_core.engines.hyperpod.warnings import hyperpod_warnings
 
+_CLUSTER = "AWS::SageMaker::Cluster"
+
 
 def _cluster(entry: Entry, _location: Location) -> Resource:
     return of_sagemaker(entry, "Cluster", state=entry["ClusterStatus"], charge=INSTANCES)
@@ -17,18 +19,14 @@ def _cluster(entry: Entry, _location: Location) -> Resource:
 LISTINGS = (
     Listing(
         kind="HyperPod cluster",
-        resource_type="AWS::SageMaker::Cluster",
+        resource_type=_CLUSTER,
         arn_type="sagemaker:cluster",
         service="sagemaker",
-        operation="list_clusters",
         permission="sagemaker:ListClusters",
         entries="ClusterSummaries[]",
         read=_cluster,
     ),
 )
-
-
-_CLUSTER = "AWS::SageMaker::Cluster"
 
 HYPERPOD = Engine(
     key="hyperpod",

@@ -2,10 +2,9 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from trainium_core.costs.estimate import Total, estimate
@@ -23,14 +22,7 @@ from trainium_core.engines.pcs.slurm_queue import (
     submit_command,
 )
 from trainium_core.engines.pcs.slurm_settings import queues
-from trainium_core.jobs.aws_bucket_jobs import (
-    PROFILE_NOTE,
-    BucketJobs,
-    left_out_notes,
-    resumed,
-    resumption_note,
-    retries_text,
-)
+from trainium_core.jobs.aws_bucket_jobs import SAGEMAKER_ONLY, BucketJobs, PreparedBucketJob
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_core.jobs.engine import NoStackError, StartUnknownError
 from trainium_core.jobs.job import new_job
@@ -46,9 +38,8 @@ from trainium_core.stacks.deployed_stack import DeployedStack
 from trainium_runtime.aws_service import AwsService, Clients
 from trainium_runtime.errors import RequestRefusedError, UnavailableError
 from trainium_wire.formats import moment
-from trainium_wire.job import STOPPED, Job
+from trainium_wire.job import STOPPED
 
-_OF_SAGEMAKER = "leave it out, or add --on sagemaker"
 _ASK_SECONDS = 15
 """Time between requests to Slurm."""
 _SILENT_SECONDS = 180
@@ -60,11 +51,8 @@ class SlurmJobs(BucketJobs):
     """The jobs of a plan's PCS stack. Implements trainium_core.jobs.engine.JobEngine."""
 
     key = "pcs"
-    bills_jobs = False
     instead: Mapping[str, str] = {
-        "training_plan": _OF_SAGEMAKER,
-        "spot_wait_minutes": _OF_SAGEMAKER,
-        "input_mode": _OF_SAGEMAKER,
+        **SAGEMAKER_ONLY,
         "warm_pool_minutes": "leave it out: trn:pcs_idle_minutes says how long idle nodes stay",
         "upload": "leave it out: a job of Slurm is uploaded when it is submitted",
         "wake": "leave it out: Slurm starts nodes for a job",
@@ -73,22 +61,21 @@ class SlurmJobs(BucketJobs):
     }
 
     def __init__(self, plan: Plan, stack: str, clients: Clients) -> None:
-        self.plan, self.clients = plan, clients
-        self._stack = stack
+        super().__init__(plan, stack, clients)
         self._asked_at: float | None = None
         self._slurm_jobs: Mapping[str, SlurmJob] = {}
 
     @cached_property
     def _deployed(self) -> DeployedStack:
-        deployed = AwsStacks(self.plan.region, clients=self.clients).deployed_stack(self._stack)
+        deployed = AwsStacks(self.plan.region, clients=self.clients).deployed_stack(self.stack)
         if deployed is None:
-            raise NoStackError(self._stack, self.plan.region)
+            raise NoStackError(self.stack, self.plan.region)
         return deployed
 
     def _output(self, name: str, missing: str) -> str:
         outputs = self._deployed.outputs
         if name not in outputs:
-            raise UnavailableError(f"the stack {self._stack} is in {self._deployed.status} and {missing}")
+            raise UnavailableError(f"the stack {self.stack} is in {self._deployed.status} and {missing}")
         return outputs[name]
 
     def _find_bucket(self) -> AwsJobs:
@@ -106,8 +93,14 @@ class SlurmJobs(BucketJobs):
             fix = f"name one of them, or deploy with {request.queue} in trn:pcs_queues"
             raise JobError([JobProblem(key="queue", got=request.queue, allowed=", ".join(known), fix=fix)])
         job = new_job(self.plan, request, script=package.script or None, now=now, source_sha256=package.digest)
-        queue = request.queue or known[0]
-        return PreparedSlurmJob(self, job, package, queue, request.priority, request.uploads)
+        return PreparedSlurmJob(
+            jobs=self,
+            job=job,
+            package=package,
+            uploads=request.uploads,
+            queue=request.queue or known[0],
+            priority=request.priority,
+        )
 
     def last(self) -> JobState | None:
         return next(iter(self.newest(1)), None)
@@ -121,7 +114,7 @@ class SlurmJobs(BucketJobs):
 
     def stop(self, job_id: str) -> None:
         """The nodes end a running job; Slurm cancels a waiting one."""
-        self.bucket_jobs.stop(job_id, "trn stop", f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+        super().stop(job_id)
         self._asked_at = None
         job = self._ask().get(job_id)
         if job is not None and job.stage:
@@ -174,19 +167,11 @@ def _is_silent(state: JobState) -> bool:
 
 
 @dataclass
-class PreparedSlurmJob:
+class PreparedSlurmJob(PreparedBucketJob[SlurmJobs]):
     """Implements trainium_core.jobs.engine.PreparedJob. Call `check` before `submit`."""
 
-    jobs: SlurmJobs
-    job: Job
-    package: SourcePackage
     queue: str
     priority: int = 0
-    uploads: Mapping[str, Path] = field(default_factory=dict[str, Path])
-
-    @property
-    def job_id(self) -> str:
-        return self.job.id
 
     @property
     def as_json(self) -> Mapping[str, Any]:
@@ -197,33 +182,16 @@ class PreparedSlurmJob:
         return batch_script(self.jobs.plan, self.job, queue=self.queue)
 
     def check(self) -> Sequence[str]:
-        jobs = self.jobs.bucket_jobs
         self.jobs.login.find()
-        notes = [*left_out_notes(self.uploads)]
-        earlier = self.job.resume_from
-        if earlier is not None:
-            owner, checkpoint = resumed(self.job, earlier, jobs)
-            self.job = replace(self.job, resume_from=owner)
-            notes += resumption_note(self.job, earlier, owner, checkpoint)
-        return notes
+        return [*self.left_out_notes(), *self.find_checkpoint()]
 
     def rows(self) -> Sequence[tuple[str, str]]:
-        plan, job = self.jobs.plan, self.job
-        hour = self.jobs.hourly(JobState(job=job, attempts=(), outcome=None))
-        processes = f", {job.processes_per_node} processes each" if job.has_ranks else ""
-        idle = f"{plan.pcs.idle_minutes} idle minutes"
-        rows = [
-            ("resumes", job.resume_from or ""),
+        hour = self.jobs.hourly(JobState(job=self.job, attempts=(), outcome=None))
+        idle = f"{self.jobs.plan.pcs.idle_minutes} idle minutes"
+        return self.rows_with(
             ("queue", f"{self.queue}, priority {self.priority}" if self.priority else self.queue),
-            ("nodes", f"{job.nodes} x {plan.instance_type}{processes}"),
-            ("retries", retries_text(job)),
-            ("profile", PROFILE_NOTE if job.profile else ""),
             ("cost", f"{hour} per hour of its nodes, from their start until {idle} after the job"),
-        ]
-        return [row for row in rows if row[1]]
-
-    def upload(self) -> None:
-        raise NotImplementedError("`upload` is refused by name")
+        )
 
     def submit(self) -> Sequence[str]:
         jobs = self.jobs.bucket_jobs

@@ -28,7 +28,6 @@ LISTINGS = (
         resource_type="AWS::PCS::Cluster",
         arn_type="pcs:cluster",
         service="pcs",
-        operation="list_clusters",
         permission="pcs:ListClusters",
         entries="clusters[]",
         read=_cluster,

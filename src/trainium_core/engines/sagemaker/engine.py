@@ -1,17 +1,43 @@
 """SageMaker training: runs the plan as training jobs, without nodes that stay."""
 
+from trainium_core.audit.listings.listing import Entry, Listing, Location
+from trainium_core.audit.listings.models import INSTANCES, of_sagemaker
+from trainium_core.audit.resource import Resource
 from trainium_core.engines.engine import Engine
-from trainium_core.engines.sagemaker.audited import LISTINGS
 from trainium_core.engines.sagemaker.aws_workloads import WORKLOADS
 from trainium_core.engines.sagemaker.costs import cost_items, cost_notes
 from trainium_core.engines.sagemaker.quota_check import check_training_quota
 from trainium_core.engines.sagemaker.warnings import training_warnings
 from trainium_core.plan import Plan
 
+_RUNNING, _WARM = ("InProgress", "Stopping"), "Available"
+
 
 def _needs_vpc(plan: Plan) -> bool:
     return plan.sagemaker.vpc
 
+
+def _job(entry: Entry, _location: Location) -> Resource | None:
+    """None for a job that has ended and keeps no instances: it is history, and not billed."""
+    state, warm = entry["TrainingJobStatus"], entry.get("WarmPoolStatus", {}).get("Status") == _WARM
+    if state not in _RUNNING and not warm:
+        return None
+    return of_sagemaker(entry, "TrainingJob", state=f"{state}, warm pool" if warm else state, charge=INSTANCES)
+
+
+LISTINGS = (
+    Listing(
+        kind="SageMaker training job",
+        resource_type="AWS::SageMaker::TrainingJob",
+        arn_type="sagemaker:training-job",
+        service="sagemaker",
+        permission="sagemaker:ListTrainingJobs",
+        entries="TrainingJobSummaries[]",
+        read=_job,
+        arguments={"StatusEquals": "InProgress"},
+        again=({"StatusEquals": "Stopping"}, {"WarmPoolStatusEquals": _WARM}),
+    ),
+)
 
 SAGEMAKER = Engine(
     key="sagemaker",
