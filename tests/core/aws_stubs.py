@@ -1,5 +1,10 @@
-"""AWS clients with stubbed responses."""
+"""AWS clients with stubbed responses, and stacks and buckets in moto."""
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import boto3
 from botocore.stub import Stubber
 
 from trainium_core.preflight.aws_account import AwsAccount
@@ -13,3 +18,21 @@ def stubbed(service: str) -> tuple[AwsAccount, Stubber]:
     stub = Stubber(account.client(service))
     stub.activate()
     return account, stub
+
+
+def client(service: str) -> Any:
+    """boto3's client, which moto answers."""
+    return boto3.client(service, REGION)
+
+
+def create_bucket(name: str) -> None:
+    client("s3").create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
+
+
+def create_stack(name: str, outputs: Mapping[str, str], **resources: Mapping[str, Any]) -> None:
+    """Create a stack in moto. resources: by logical ID. Default: a topic."""
+    made = resources or {"Topic": {"Type": "AWS::SNS::Topic"}}
+    values = {key: {"Value": value} for key, value in outputs.items()}
+    client("cloudformation").create_stack(
+        StackName=name, TemplateBody=json.dumps({"Resources": made, "Outputs": values})
+    )

@@ -24,12 +24,11 @@ def thing(
     charge: Charge = FREE,
 ) -> Resource:
     """A volume with an id, and a tag if there is a cluster."""
-    message = {"trn:cluster": cluster} if cluster else tags
     return Resource(
         name=name,
         arn=f"arn:aws:ec2:us-west-2:123456789012:volume/{name}",
         ids=frozenset([name]),
-        tags=message,
+        tags={"trn:cluster": cluster} if cluster else tags,
         parents=frozenset(parents),
         charge=charge,
     )
@@ -55,15 +54,12 @@ def stack(
 
 @dataclass
 class FakeLister:
-    """`found`: None if the listing is denied. `gone`: resources that no longer exist when measured. `denied`: resources
-    that cannot be measured.
-    """
+    """`found`: None if the listing is denied. `denied`: resources that cannot be measured."""
 
     found: Sequence[Resource] | None = ()
     kind: str = "EBS volume"
     resource_type: str = VOLUME
     arn_type: str = "ec2:volume"
-    gone: Sequence[str] = ()
     denied: Sequence[str] = ()
     handed_over: bool = False
     in_estimates: bool = True
@@ -76,7 +72,7 @@ class FakeLister:
     def measured(self, resource: Resource) -> Resource | None:
         if resource.name in self.denied:
             raise UnavailableError("not allowed to read: the permission ec2:Measure is missing")
-        return None if resource.name in self.gone else resource
+        return resource
 
 
 @dataclass

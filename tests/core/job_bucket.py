@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import boto3
 from moto import mock_aws
 
+from tests.core.aws_stubs import REGION, client, create_bucket
 from trainium_core.jobs.aws_jobs import AwsJobs
 from trainium_wire.job import Job
 
-REGION, BUCKET = "us-west-2", "trn-records"
+BUCKET = "trn-records"
 NOON = "2026-11-22T12:00:00Z"
 NODES = ("i-0aaaaaaaaaaaaaaaa", "i-0bbbbbbbbbbbbbbbb")
 JOB = Job(
@@ -59,13 +59,8 @@ class NodesOfAJob:
         self.put("end.json", {"result": result, "at": NOON, **more})
 
 
-def _client(service: str) -> Any:
-    return boto3.client(service, REGION)
-
-
 @contextmanager
 def job_bucket() -> Generator[tuple[AwsJobs, NodesOfAJob]]:
     with mock_aws():
-        s3 = _client("s3")
-        s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
-        yield AwsJobs(REGION, BUCKET), NodesOfAJob(s3)
+        create_bucket(BUCKET)
+        yield AwsJobs(REGION, BUCKET), NodesOfAJob(client("s3"))

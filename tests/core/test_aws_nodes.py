@@ -1,14 +1,12 @@
-"""Calls about the nodes of a stack: against moto, with a stub for the stack and for errors."""
+"""Calls about the nodes of a stack, against moto."""
 
-import json
 from collections.abc import Iterator
 
-import boto3
 import pytest
-from botocore.stub import Stubber
 from moto import mock_aws
 
-from tests.core.aws_stubs import REGION
+from tests.core.aws_stubs import REGION, client, create_bucket, create_stack
+from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.node_store import NodeStore
@@ -28,27 +26,9 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsNodes]:
 
 
 @pytest.fixture
-def stack(account: AwsNodes) -> Iterator[Stubber]:
-    with Stubber(account.client("cloudformation")) as stub:
-        yield stub
-
-
-def with_outputs(stub: Stubber, **outputs: str) -> None:
-    listed = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
-    answer = {
-        "StackName": STACK,
-        "StackId": f"arn:aws:cloudformation:{REGION}:123456789012:stack/{STACK}/1",
-        "CreationTime": "2026-11-21",
-        "StackStatus": "CREATE_COMPLETE",
-        "Outputs": listed,
-    }
-    stub.add_response("describe_stacks", {"Stacks": [answer]}, {"StackName": STACK})
-
-
-@pytest.fixture
 def nodes(account: AwsNodes) -> list[str]:  # noqa: ARG001
     """Two instances of a group, of which the first has written its record."""
-    ec2, scaling = boto3.client("ec2", REGION), boto3.client("autoscaling", REGION)
+    ec2, scaling = client("ec2"), client("autoscaling")
     data = {"ImageId": "ami-0123456789abcdef0"}
     ec2.create_launch_template(LaunchTemplateName="node", LaunchTemplateData=data)
     scaling.create_auto_scaling_group(
@@ -61,17 +41,14 @@ def nodes(account: AwsNodes) -> list[str]:  # noqa: ARG001
     )
     (group,) = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"]
     ids = sorted(instance["InstanceId"] for instance in group["Instances"])
-    s3 = boto3.client("s3", REGION)
-    s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+    create_bucket(BUCKET)
     record = NodeRecord(instance_id=ids[0], state="proven", time="2026-11-21T12:00:00Z")
-    s3.put_object(Bucket=BUCKET, Key=f"nodes/{ids[0]}.json", Body=record.to_json())
+    client("s3").put_object(Bucket=BUCKET, Key=f"nodes/{ids[0]}.json", Body=record.to_json())
+    create_stack(STACK, {GROUP_OUTPUT: GROUP, RECORDS_OUTPUT: BUCKET})
     return ids
 
 
-def test_nodes_are_instances_of_the_group_with_their_records(
-    account: AwsNodes, stack: Stubber, nodes: list[str]
-) -> None:
-    with_outputs(stack, Group=GROUP, NodeRecords=BUCKET)
+def test_nodes_are_instances_of_the_group_with_their_records(account: AwsNodes, nodes: list[str]) -> None:
     found = account.nodes(STACK)
     assert found is not None
     assert found.wanted == 2
@@ -81,17 +58,15 @@ def test_nodes_are_instances_of_the_group_with_their_records(
     assert found.membership == Membership()
 
 
-def test_unhealthy_instance_is_leaving(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:
-    scaling = boto3.client("autoscaling", REGION)
-    scaling.set_instance_health(InstanceId=nodes[1], HealthStatus="Unhealthy")
-    with_outputs(stack, Group=GROUP, NodeRecords=BUCKET)
+def test_unhealthy_instance_is_leaving(account: AwsNodes, nodes: list[str]) -> None:
+    client("autoscaling").set_instance_health(InstanceId=nodes[1], HealthStatus="Unhealthy")
     found = account.nodes(STACK)
     assert found is not None
     assert [node.leaving for node in found.instances] == [False, True]
 
 
 def test_record_is_read_again_only_after_a_change(nodes: list[str]) -> None:
-    s3 = boto3.client("s3", REGION)
+    s3 = client("s3")
     read: list[str] = []
     s3.meta.events.register("provide-client-params.s3.GetObject", lambda params, **_: read.append(params["Key"]))
     store = NodeStore(s3, BUCKET, "nodes")
@@ -103,22 +78,19 @@ def test_record_is_read_again_only_after_a_change(nodes: list[str]) -> None:
     assert store.records() == {}
 
 
-def test_deleted_group_is_reported(account: AwsNodes, stack: Stubber, nodes: list[str]) -> None:  # noqa: ARG001
-    with_outputs(stack, Group="gone", NodeRecords=BUCKET)
-    with pytest.raises(
-        UnavailableError, match="the Auto Scaling group gone does not exist, although the stack has one"
-    ):
+def test_deleted_group_is_reported(account: AwsNodes) -> None:
+    create_bucket(BUCKET)
+    create_stack(STACK, {GROUP_OUTPUT: "gone", RECORDS_OUTPUT: BUCKET})
+    says = "the Auto Scaling group gone does not exist, although the stack has one"
+    with pytest.raises(UnavailableError, match=says):
         account.nodes(STACK)
 
 
-def test_missing_stack_has_no_nodes(account: AwsNodes, stack: Stubber) -> None:
-    stack.add_client_error("describe_stacks", "ValidationError", f"Stack with id {STACK} does not exist")
+def test_missing_stack_has_no_nodes(account: AwsNodes) -> None:
     assert account.nodes(STACK) is None
 
 
-def test_stack_of_something_else_is_reported(account: AwsNodes, stack: Stubber) -> None:
-    with_outputs(stack, Other="x")
-    stack.add_response("get_template", {"TemplateBody": json.dumps({"Resources": {}})})
-    stack.add_response("list_stack_resources", {"StackResourceSummaries": []})
+def test_stack_of_something_else_is_reported(account: AwsNodes) -> None:
+    create_stack(STACK, {"Other": "x"})
     with pytest.raises(UnavailableError, match="has no nodes"):
         account.nodes(STACK)

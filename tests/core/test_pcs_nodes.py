@@ -4,12 +4,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from tests.core.aws_stubs import REGION
+from tests.core.aws_stubs import REGION, client, create_bucket
 from trainium_core.nodes.aws_fleets import deployed_fleets
 from trainium_core.nodes.aws_nodes import AwsNodes
 from trainium_core.nodes.fleet import DeployedFleet
@@ -97,16 +96,15 @@ def describe_stack(stub: Stubber, *made: tuple[str, str]) -> None:
 
 
 def test_nodes_are_instances_with_the_tag_of_the_group(account: AwsNodes) -> None:
-    session: Any = boto3
-    ec2, s3 = session.client("ec2", REGION), session.client("s3", REGION)
+    ec2 = client("ec2")
     ids = dict[str, str]()
     for of in ("pcs_nodes", "pcs_login"):
         tags = [{"ResourceType": "instance", "Tags": [{"Key": "aws:pcs:compute-node-group-id", "Value": of}]}]
         made = ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1, TagSpecifications=tags)
         ids[of] = made["Instances"][0]["InstanceId"]
-    s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+    create_bucket(BUCKET)
     record = NodeRecord(instance_id=ids["pcs_nodes"], state="proven", time="2026-11-21T12:00:00Z")
-    s3.put_object(Bucket=BUCKET, Key=f"nodes/{ids['pcs_nodes']}.json", Body=record.to_json())
+    client("s3").put_object(Bucket=BUCKET, Key=f"nodes/{ids['pcs_nodes']}.json", Body=record.to_json())
     bounds = {"minInstanceCount": 1, "maxInstanceCount": 2}
     described = {"name": "nodes", "id": "pcs_nodes", "arn": ARN, "clusterId": "pcs_cluster", "status": "ACTIVE"}
     described |= {"createdAt": 0, "modifiedAt": 0, "subnetIds": ["subnet-1"], "iamInstanceProfileArn": "arn"}

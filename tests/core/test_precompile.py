@@ -1,6 +1,5 @@
 """What a host precompiles, when that is skipped, and the host itself in Auto Scaling."""
 
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from moto import mock_aws
 
+from tests.core.aws_stubs import client, create_bucket
 from tests.core.fake_account import FakeAccount
 from tests.core.findings import found
 from trainium_core.costs.estimate import estimate, precompile_host_hour
@@ -65,26 +64,20 @@ def test_precompile_job_has_a_separate_id_and_a_time_limit(request_: JobRequest)
 
 
 def printed(command: str, folder: Path) -> list[str]:
-    """The output with programs that print their arguments."""
-    bash = shutil.which("bash")
-    assert bash is not None
-    for name, body in {
-        "torchrun": 'echo "$TRN_NODE_RANK of $TRN_NODES at $HEAD_NODE: $*"; exit "${CODE:-0}"',
-    }.items():
-        (folder / name).write_text(f"#!{bash}\n{body}\n")
-        (folder / name).chmod(0o755)
+    """The output with a torchrun that prints its arguments."""
+    torchrun = folder / "torchrun"
+    torchrun.write_text('#!/bin/bash\necho "$TRN_NODE_RANK of $TRN_NODES at $HEAD_NODE: $*"\n')
+    torchrun.chmod(0o755)
     environment = {"PATH": f"{folder}:/usr/bin:/bin", "TRN_NODES": "1", "TRN_NODE_RANK": "0", "HEAD_NODE": "10.0.0.1"}
-    ran = subprocess.run(
-        [bash, "-c", command], env=environment, capture_output=True, text=True, check=False, timeout=30
-    )
-    return sorted([*ran.stdout.splitlines(), f"exit code {ran.returncode}"])
+    ran = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=True)
+    return sorted(ran.stdout.splitlines())
 
 
 def test_host_runs_the_part_of_every_node(request_: JobRequest, tmp_path: Path) -> None:
-    first, second, *rest = printed(ahead(request_).command, tmp_path)
-    assert first == "0 of 2 at 127.0.0.1: --nnodes=2 --node_rank=0 --master_addr=127.0.0.1 compile.py"
-    assert second == "1 of 2 at 127.0.0.1: --nnodes=2 --node_rank=1 --master_addr=127.0.0.1 compile.py"
-    assert rest == ["exit code 0"]
+    assert printed(ahead(request_).command, tmp_path) == [
+        "0 of 2 at 127.0.0.1: --nnodes=2 --node_rank=0 --master_addr=127.0.0.1 compile.py",
+        "1 of 2 at 127.0.0.1: --nnodes=2 --node_rank=1 --master_addr=127.0.0.1 compile.py",
+    ]
 
 
 def refusal(request: JobRequest, plan: Plan) -> str:
@@ -152,11 +145,6 @@ def test_other_work_is_compiled(request_: JobRequest, changes: dict[str, Any]) -
 GROUP = "TrnClusterStack-trn-pilot-precompile"
 
 
-def client(service: str) -> Any:
-    new: Any = boto3
-    return new.client(service, "us-west-2")
-
-
 @pytest.fixture
 def host(made_up_credentials: None) -> Any:  # noqa: ARG001
     with mock_aws():
@@ -170,8 +158,7 @@ def host(made_up_credentials: None) -> Any:  # noqa: ARG001
             MaxSize=1,
             VPCZoneIdentifier=ec2.describe_subnets()["Subnets"][0]["SubnetId"],
         )
-        s3 = client("s3")
-        s3.create_bucket(Bucket="records", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+        create_bucket("records")
         yield AwsPrecompileHost("us-west-2", GROUP, "records")
 
 
@@ -216,16 +203,16 @@ def test_host_hour_is_in_the_estimate_and_in_no_total() -> None:
 STANDARD = facts()["quotas"]["standard"]["on-demand"]
 
 
-def finding_of(**account: Any) -> Any:
+def precompile_finding(**account: Any) -> Any:
     return found("precompile", FakeAccount(**account), precompile_instance_type=HOST)
 
 
 def test_host_without_quota_is_only_a_warning() -> None:
-    assert finding_of().outcome == "pass"
-    assert STANDARD["code"] in finding_of().found
-    small = finding_of(limit=64)
+    assert precompile_finding().outcome == "pass"
+    assert STANDARD["code"] in precompile_finding().found
+    small = precompile_finding(limit=64)
     assert (small.outcome, STANDARD["code"] in small.fix) == ("warn", True)
-    assert finding_of(zones=("usw2-az3",)).found.endswith(f"does not offer {HOST}")
+    assert precompile_finding(zones=("usw2-az3",)).found.endswith(f"does not offer {HOST}")
 
 
 def test_plan_without_host_is_refused_with_its_setting(request_: JobRequest) -> None:

@@ -1,20 +1,16 @@
-"""SageMaker jobs in the common form of all engines: against moto where it answers as AWS does, otherwise against
-Stubber.
-"""
+"""SageMaker jobs in the common form of all engines, against moto where it answers as AWS does, else against stubs."""
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from tests.core.aws_stubs import REGION
+from tests.core.aws_stubs import client, create_bucket, create_stack
 from tests.core.jobs import ROLE
 from tests.core.plans import from_settings
 from trainium_core.engines.sagemaker.aws_jobs import PreparedTrainingJob, SageMakerJobs
@@ -53,14 +49,8 @@ OUTPUTS = {
 
 
 def deploy(outputs: dict[str, str] = OUTPUTS) -> None:
-    values = {name: {"Value": value} for name, value in outputs.items()}
-    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": values}
-    client("cloudformation").create_stack(StackName=STACK, TemplateBody=json.dumps(template))
-    client("s3").create_bucket(Bucket="trn-bucket", CreateBucketConfiguration={"LocationConstraint": REGION})
-
-
-def client(service: str) -> Any:
-    return boto3.client(service, REGION)
+    create_stack(STACK, outputs)
+    create_bucket("trn-bucket")
 
 
 @pytest.fixture

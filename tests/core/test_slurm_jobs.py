@@ -1,6 +1,5 @@
 """Jobs of Slurm on AWS PCS by the protocol of all engines, with moto's S3 and stacks and a stand-in login node."""
 
-import json
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -8,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from moto import mock_aws
 
-from tests.core.job_bucket import BUCKET, JOB, REGION, NodesOfAJob
+from tests.core.aws_stubs import client, create_bucket, create_stack
+from tests.core.job_bucket import BUCKET, JOB, NodesOfAJob
 from tests.core.plans import from_settings
 from trainium_core.engines.pcs.aws_jobs import PreparedSlurmJob, SlurmJobs
 from trainium_core.engines.pcs.aws_login_node import CommandFailedError, NoAnswerError
@@ -57,7 +56,7 @@ def login() -> Login:
 @pytest.fixture
 def jobs(login: Login) -> Iterator[SlurmJobs]:
     with mock_aws():
-        client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+        create_bucket(BUCKET)
         made = SlurmJobs(PLAN, STACK, Clients())
         # cached_property: as if it had been found.
         vars(made)["login"] = login
@@ -67,19 +66,8 @@ def jobs(login: Login) -> Iterator[SlurmJobs]:
 @pytest.fixture
 def deployed(jobs: SlurmJobs) -> NodesOfAJob:
     del jobs  # moto is on while it is there
-    deploy({RECORDS_OUTPUT: BUCKET, PCS_LOGIN_OUTPUT: "pcs_0login"})
+    create_stack(STACK, {RECORDS_OUTPUT: BUCKET, PCS_LOGIN_OUTPUT: "pcs_0login"})
     return NodesOfAJob(client("s3"))
-
-
-def client(service: str) -> Any:
-    session: Any = boto3
-    return session.client(service, REGION)
-
-
-def deploy(outputs: dict[str, str]) -> None:
-    values = {name: {"Value": value} for name, value in outputs.items()}
-    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": values}
-    client("cloudformation").create_stack(StackName=STACK, TemplateBody=json.dumps(template))
 
 
 @pytest.fixture
@@ -160,7 +148,7 @@ def test_stack_that_is_not_deployed_is_named(jobs: SlurmJobs) -> None:
 
 
 def test_stack_without_a_login_node_runs_no_jobs(jobs: SlurmJobs, prepare: Prepare) -> None:
-    deploy({RECORDS_OUTPUT: BUCKET})
+    create_stack(STACK, {RECORDS_OUTPUT: BUCKET})
     del vars(jobs)["login"]
     with pytest.raises(UnavailableError, match="trn:pcs_login=true"):
         prepare().check()

@@ -1,15 +1,13 @@
 """The reads and changes of a teardown in AWS, against moto; tests/deploy covers what moto does not model."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from tests.core.aws_stubs import REGION
+from tests.core.aws_stubs import REGION, client, create_bucket, create_stack
 from trainium_core.engines.sagemaker.engine import SAGEMAKER
 from trainium_core.naming import GROUP_OUTPUT, RECORDS_OUTPUT
 from trainium_core.teardown.account import StoredBytes, Workload
@@ -32,10 +30,6 @@ AMI = "ami-12c6146b"  # One of the images that moto provides.
 def aws() -> Iterator[AwsTeardown]:
     with mock_aws():
         yield AwsTeardown(REGION)
-
-
-def client(service: str) -> Any:
-    return boto3.client(service, REGION)
 
 
 def stubbed(service: str) -> tuple[AwsTeardown, Stubber]:
@@ -119,7 +113,7 @@ def test_denied_job_list_is_unknown_not_empty() -> None:
 
 def test_bucket_is_emptied_of_versions_markers_and_uploads(aws: AwsTeardown) -> None:
     s3 = client("s3")
-    s3.create_bucket(Bucket="cache", CreateBucketConfiguration={"LocationConstraint": REGION})
+    create_bucket("cache")
     s3.put_bucket_versioning(Bucket="cache", VersioningConfiguration={"Status": "Enabled"})
     for body in (b"1", b"2"):
         s3.put_object(Bucket="cache", Key="graph", Body=body)
@@ -160,15 +154,10 @@ OTHER_NOTICE = Notice(kind="capacity-block-end", at="2026-11-21T13:00:00Z", reas
 
 
 def deployed_with_records(membership: Membership | None) -> None:
-    s3 = client("s3")
-    s3.create_bucket(Bucket="records", CreateBucketConfiguration={"LocationConstraint": REGION})
-    template = {
-        "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
-        "Outputs": {RECORDS_OUTPUT: {"Value": "records"}, GROUP_OUTPUT: {"Value": "group"}},
-    }
-    client("cloudformation").create_stack(StackName="Cluster", TemplateBody=json.dumps(template))
+    create_bucket("records")
+    create_stack("Cluster", {RECORDS_OUTPUT: "records", GROUP_OUTPUT: "group"})
     if membership is not None:
-        s3.put_object(Bucket="records", Key=MEMBERSHIP_KEY, Body=membership.to_json().encode())
+        client("s3").put_object(Bucket="records", Key=MEMBERSHIP_KEY, Body=membership.to_json().encode())
 
 
 def stored_membership() -> Membership:
@@ -225,7 +214,7 @@ def test_object_that_s3_does_not_delete_is_reported() -> None:
 
 def test_size_of_bucket_includes_all_versions(aws: AwsTeardown) -> None:
     s3 = client("s3")
-    s3.create_bucket(Bucket="cache", CreateBucketConfiguration={"LocationConstraint": REGION})
+    create_bucket("cache")
     s3.put_bucket_versioning(Bucket="cache", VersioningConfiguration={"Status": "Enabled"})
     for body in (b"123", b"45"):
         s3.put_object(Bucket="cache", Key="graph", Body=body)

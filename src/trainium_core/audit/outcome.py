@@ -48,7 +48,7 @@ class Audit:
     prices_unavailable: tuple[str, ...] = ()
 
     def of(self, group: Group) -> tuple[Audited, ...]:
-        return tuple(one for one in self.resources if one.group == group)
+        return tuple(resource for resource in self.resources if resource.group == group)
 
     @property
     def verdict(self) -> Verdict:

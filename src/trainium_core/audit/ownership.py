@@ -56,7 +56,8 @@ class Evidence:
     def _made_elsewhere(self, resource: Resource) -> bool:
         """Whether CloudFormation's tag names another stack. A forgotten stack is judged by its name."""
         stack_id = (resource.tags or {}).get(STACK_ID_TAG)
-        if stack_id is None or resource.cluster is not None or stack_id in {one.stack_id for one in self.stacks.own}:
+        own = {stack.stack_id for stack in self.stacks.own}
+        if stack_id is None or resource.cluster is not None or stack_id in own:
             return False
         return stack_id in self.stacks.other_ids or arn_name(stack_id).partition("/")[0] not in self.stack_names
 
@@ -65,13 +66,17 @@ def belonging(seen: Iterable[Seen], evidence: Evidence) -> list[tuple[Seen, Foun
     """The resources of the cluster, and in turn what is part of them."""
     rest, owned, ids = list(seen), list[tuple[Seen, Found]](), set(evidence.stacks.made_names)
     while True:
-        ways = [(one, evidence.found_by(one[1], one[2]) or _part_of(one[2], ids, evidence)) for one in rest]
-        new = [(one, Found(kind=one[0], resource=one[2], found_by=found_by)) for one, found_by in ways if found_by]
+        candidates, rest, new = rest, list[Seen](), list[tuple[Seen, Found]]()
+        for kind, resource_type, resource in candidates:
+            found_by = evidence.found_by(resource_type, resource) or _part_of(resource, ids, evidence)
+            if found_by:
+                new.append(((kind, resource_type, resource), Found(kind=kind, resource=resource, found_by=found_by)))
+            else:
+                rest.append((kind, resource_type, resource))
         if not new:
             return owned
         owned += new
         ids.update(name for (_, _, resource), _ in new for name in resource.ids)
-        rest = [one for one, found_by in ways if not found_by]
 
 
 def _part_of(resource: Resource, ids: set[str], evidence: Evidence) -> tuple[str, ...]:

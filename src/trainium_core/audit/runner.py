@@ -29,14 +29,14 @@ _NO_PRICE = Charge(unpriced="this kind of resource")
 
 
 def existing_stacks(stacks: Iterable[StackRecord]) -> Iterator[Found]:
-    for one in stacks:
-        if one.exists:
+    for stack in stacks:
+        if stack.exists:
             resource = Resource(
-                name=one.name,
-                arn=one.stack_id,
-                ids=frozenset([one.stack_id]),
-                state=one.status,
-                created=one.created,
+                name=stack.name,
+                arn=stack.stack_id,
+                ids=frozenset([stack.stack_id]),
+                state=stack.status,
+                created=stack.created,
             )
             yield Found(kind="stack", resource=resource, found_by=("it stands",))
 
@@ -189,7 +189,7 @@ def _answers(
     return _Answers(
         listers=asked,
         answered=[*(lister for lister in asked if lister.kind in reported), *left_out],
-        seen=[(lister.kind, lister.resource_type, one) for lister in asked for one in reported.get(lister.kind, ())],
+        seen=[(lister.kind, lister.resource_type, each) for lister in asked for each in reported.get(lister.kind, ())],
         tagged=reported.get(_TAGS, {}),
         stacks=_sorted_out(reported.get(_STACKS, ()), cluster, stack_names),
         not_read=[NotRead(what=what, reason=unanswered[what].reason) for what in sorted(unanswered)],
@@ -222,12 +222,12 @@ def _resources(lister: ResourceLister) -> list[Resource]:
 
 
 def _sorted_out(records: Sequence[StackRecord], cluster: str, names: Sequence[str]) -> Stacks:
-    own = tuple(one for one in records if one.cluster == cluster or (one.cluster is None and one.name in names))
+    own = tuple(each for each in records if each.cluster == cluster or (each.cluster is None and each.name in names))
     return Stacks(
         own=own,
-        other_names=frozenset(one.name for one in records) - {one.name for one in own},
-        other_ids=frozenset(one.stack_id for one in records) - {one.stack_id for one in own},
-        bootstrap=tuple(one for one in records if one.name == BOOTSTRAP_STACK_NAME),
+        other_names=frozenset(stack.name for stack in records) - {stack.name for stack in own},
+        other_ids=frozenset(stack.stack_id for stack in records) - {stack.stack_id for stack in own},
+        bootstrap=tuple(stack for stack in records if stack.name == BOOTSTRAP_STACK_NAME),
     )
 
 
@@ -255,13 +255,13 @@ def _grouped(
 
 
 def _in(group: Group, found: Iterable[Found]) -> Iterator[tuple[Group, Found]]:
-    return ((group, one) for one in found)
+    return ((group, resource) for resource in found)
 
 
 def _of_bootstrap(answers: _Answers) -> Iterator[Found]:
-    for kind, resource_type, one in answers.seen:
-        if answers.stacks.bootstrap_made(resource_type, one.ids):
-            yield Found(kind=kind, resource=one, found_by=(f"made by stack {BOOTSTRAP_STACK_NAME}",))
+    for kind, resource_type, resource in answers.seen:
+        if answers.stacks.bootstrap_made(resource_type, resource.ids):
+            yield Found(kind=kind, resource=resource, found_by=(f"made by stack {BOOTSTRAP_STACK_NAME}",))
 
 
 def _group(seen: Seen, answers: _Answers) -> Group:

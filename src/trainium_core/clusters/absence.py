@@ -120,8 +120,8 @@ def with_absences(found: ClusterList, account: AbsenceAccount, now: datetime) ->
     absences, not_read = dict[str, Absence](), list(found.not_read)
     for cluster in found.clusters:
         try:
-            if one := absence(cluster, account, now):
-                absences[cluster.name] = one
+            if reason := absence(cluster, account, now):
+                absences[cluster.name] = reason
         except UnavailableError as error:
             not_read.append(f"why {cluster.name} has no nodes: {error}")
     return replace(found, absences=absences, not_read=tuple(not_read))

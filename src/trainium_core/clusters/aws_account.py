@@ -56,14 +56,14 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
                     not_read.append(f"stacks of other apps, by their resources: {error}")
             answers = list(threads.map(partial(self._stack, made), existing))
         return ClusterStacks(
-            stacks=[one for answer in answers if not isinstance(answer, str) for one in answer],
+            stacks=[stack for answer in answers if not isinstance(answer, str) for stack in answer],
             not_read=[*not_read, *(answer for answer in answers if isinstance(answer, str))],
         )
 
     def fleet(self, stack: ClusterStack) -> DeployedFleet | None:
         deployed = self.deployed_stack(stack.name)
         found = self.fleets(deployed) if deployed else ()
-        return next((one for one in found if one.cluster == stack.cluster), None)
+        return next((fleet for fleet in found if fleet.cluster == stack.cluster), None)
 
     def _stacks_in_index(self) -> set[str]:
         """Names of the stacks that created the tagged resources in the index."""
@@ -86,7 +86,7 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
         ]
         with read_errors("ec2:DescribeInstances"):
             pages = self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
-            return [_node(one) for page in pages for some in page["Reservations"] for one in some["Instances"]]
+            return [_node(each) for each in pages.search("Reservations[].Instances[]")]
         return []
 
     def enabled_regions(self) -> Sequence[str]:
@@ -133,8 +133,10 @@ class AwsClustersAccount(AwsIdentities, AwsPrices, AwsFleets):
 
 def _engine_of(stack: str) -> str | None:
     """The engine, by the stack names of this repository's app."""
-    named = (key for key, one in CONSTRUCT_IDS.items() if re.fullmatch(rf"([a-z0-9-]+-)?{re.escape(one)}", stack))
-    return next(named, None)
+    for key, construct_id in CONSTRUCT_IDS.items():
+        if re.fullmatch(rf"([a-z0-9-]+-)?{re.escape(construct_id)}", stack):
+            return key
+    return None
 
 
 def _node(found: Mapping[str, Any]) -> ClusterNode:

@@ -191,7 +191,7 @@ def clusters_in(region: str, account: ClustersAccount, *, prices: PriceTable) ->
     wanted = (item for item in items.values() if item.product != CAPACITY_BLOCK)
     priced = quotes(wanted, own=prices, aws=account, snapshot=snapshot_prices())
     usd = {node: price.usd for node, item in items.items() if (price := priced.prices.get(item)) is not None}
-    names = sorted({one.cluster for one in (*found.stacks, *nodes)})
+    names = sorted({part.cluster for part in (*found.stacks, *nodes)})
     return ClusterList(
         region=region,
         clusters=tuple(

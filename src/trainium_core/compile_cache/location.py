@@ -35,7 +35,8 @@ def cache_location(text: str) -> CacheLocation:
 
 def locations_in(outputs: Iterable[Mapping[str, str]]) -> tuple[CacheLocation, ...]:
     """The distinct caches in outputs of stacks."""
-    urls = (value for one in outputs for value in one.values() if re.fullmatch(rf"s3://[^/]+/{CACHE_PREFIX}/?", value))
+    values = (value for of_stack in outputs for value in of_stack.values())
+    urls = (value for value in values if re.fullmatch(rf"s3://[^/]+/{CACHE_PREFIX}/?", value))
     return tuple(dict.fromkeys(map(cache_location, urls)))
 
 

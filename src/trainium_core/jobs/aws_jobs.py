@@ -174,11 +174,11 @@ class AwsJobs(AwsService):
     def newest(self, most: int) -> list[JobState]:
         """The most recent jobs, newest first. Jobs of other versions of the package are ignored."""
         found: list[JobState] = []
-        for one in sorted(self.job_ids(), key=_submitted, reverse=True):
+        for job_id in sorted(self.job_ids(), key=_submitted, reverse=True):
             if len(found) == most:
                 break
             try:
-                state = self.state(one)
+                state = self.state(job_id)
             except UnreadableJobError:
                 continue
             if state is not None:
@@ -254,7 +254,7 @@ class AwsJobs(AwsService):
         for name in self.checkpoints(job_id):
             parts = (self._json(keys.checkpoint(name)) or {}).get("parts")
             listed = cast("list[Any]", parts) if isinstance(parts, list) else []
-            for part in sorted((one for one in listed if _PART.fullmatch(str(one))), key=rank_of_part):
+            for part in sorted((text for text in listed if _PART.fullmatch(str(text))), key=rank_of_part):
                 prefix = keys.checkpoint_file(name, part, "")
                 for entry in self._entries(prefix):
                     relative = entry["Key"].removeprefix(prefix)
@@ -282,9 +282,9 @@ class AwsJobs(AwsService):
         files = {key: path}
         if path.is_dir():
             files = {f"{key}/{name}": file for name, file in files_below(path).files.items()}
-        for one, file in files.items():
+        for object_key, file in files.items():
             with write_errors(self._permission("s3:PutObject")), file.open("rb") as content:
-                self._transfers.upload_fileobj(self.client("s3"), content, self.bucket, one)
+                self._transfers.upload_fileobj(self.client("s3"), content, self.bucket, object_key)
 
     def _attempts(self, job: Job, *, every_node: bool) -> Iterator[Attempt]:
         job_id = job.id

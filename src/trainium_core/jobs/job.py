@@ -33,7 +33,8 @@ def new_job(
     if nodes > plan.nodes:
         fix = f"ask for {plan.nodes}, or deploy with trn:nodes={nodes}"
         problems.append(JobProblem(key="nodes", got=nodes, allowed=f"1 to {plan.nodes}, the cluster's nodes", fix=fix))
-    stacks = [one.stack for one in frameworks().values() if plan.framework in (None, one) and one.runs_on(plan.type)]
+    usable = [plan.framework] if plan.framework else frameworks().values()
+    stacks = [framework.stack for framework in usable if framework.runs_on(plan.type)]
     if request.stack not in (None, *stacks):
         fix = f"leave it out, or name another image in {SETTING_PREFIX}ami"
         allowed = f"{' or '.join(stacks)}, on {plan.instance_type} with the plan's image"

@@ -101,7 +101,7 @@ def _has_compiled(state: JobState) -> bool:
     if state.outcome is not None and state.outcome.is_success:
         return True
     phases = (node.phases for attempt in state.attempts for node in attempt.nodes)
-    return any("first_step" in one for one in phases)
+    return any("first_step" in of_node for of_node in phases)
 
 
 def _time_of(job_id: str) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def _stack(plan: Plan) -> str:
     """The software stack of the plan's image, else the one that its nodes would select."""
     if plan.framework:
         return plan.framework.stack
-    return next(one.stack for one in frameworks().values() if one.runs_on(plan.type))
+    return next(framework.stack for framework in frameworks().values() if framework.runs_on(plan.type))
 
 
 def _on_gpus(plan: Plan) -> list[JobProblem]:

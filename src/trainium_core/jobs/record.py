@@ -83,9 +83,10 @@ def record_of(state: JobState, usd_per_hour: Decimal | None) -> Iterator[Mapping
     for attempt in state.attempts:
         number = attempt.number
         if number in restarts:
-            one = restarts[number]
-            parts = {"lost_seconds": one.lost, "waited_seconds": one.waited, "begun_seconds": one.begun}
-            yield {"event": "restart", "attempt": number, "checkpoint": one.checkpoint, **parts, **costs(one.seconds)}
+            restart = restarts[number]
+            parts = {"lost_seconds": restart.lost, "waited_seconds": restart.waited, "begun_seconds": restart.begun}
+            of_restart = {"checkpoint": restart.checkpoint, **parts, **costs(restart.seconds)}
+            yield {"event": "restart", "attempt": number, **of_restart}
         yield {
             "event": "attempt",
             "attempt": number,

@@ -245,7 +245,7 @@ class JobRequest:
 
 def job_settings() -> tuple[Setting, ...]:
     """Every key of a job file, in the order of problems in messages."""
-    return tuple(one.metadata[METADATA_KEY] for one in fields(JobRequest))
+    return tuple(declared.metadata[METADATA_KEY] for declared in fields(JobRequest))
 
 
 def read_job_file(path: Path) -> dict[str, Any]:
@@ -281,7 +281,7 @@ def job_request(given: Mapping[str, Any], *, shown: Mapping[str, str] | None = N
 
     Raises JobError with every problem.
     """
-    known = {one.key: one for one in job_settings()}
+    known = {declared.key: declared for declared in job_settings()}
     names = {key: key for key in known} | dict(shown or {})
     problems = [_unknown(key, value, known) for key, value in given.items() if key not in known]
     values: dict[str, Any] = {}

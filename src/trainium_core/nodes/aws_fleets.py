@@ -66,7 +66,7 @@ class AwsFleets(AwsStacks):
         if not found:
             raise NoFleetError(f"the stack {name} has no nodes: it is not one of a cluster's nodes")
         if len(found) > 1:
-            clusters = ", ".join(one.cluster for one in found)
+            clusters = ", ".join(fleet.cluster for fleet in found)
             raise UnavailableError(f"the stack {name} has the nodes of several clusters: {clusters}")
         fleet = found[0]
         service = None if fleet.engine == CLUSTER.key else fleet

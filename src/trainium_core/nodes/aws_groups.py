@@ -60,7 +60,7 @@ class AwsNodeGroupControl(AwsService):
         found = {name: Counter[str]() for name in names}
         with read_errors("ec2:DescribeInstances"):
             pages = self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
-            for instance in (i for page in pages for entry in page["Reservations"] for i in entry["Instances"]):
+            for instance in pages.search("Reservations[].Instances[]"):
                 tags = tag_values(instance.get("Tags"))
                 found[tags[_GROUP_TAG]][instance["State"]["Name"]] += 1
         return found

@@ -46,7 +46,8 @@ class AwsPrecompileHost(AwsService):
         if not found["AutoScalingGroups"]:
             return None
         (group,) = found["AutoScalingGroups"]
-        wanted, instances = bool(group["DesiredCapacity"]), tuple(one["InstanceId"] for one in group["Instances"])
+        wanted = bool(group["DesiredCapacity"])
+        instances = tuple(instance["InstanceId"] for instance in group["Instances"])
         refusal = self._refusal(since) if wanted and not instances and since else ""
         return HostState(wanted=wanted, instances=instances, refusal=refusal)
 
@@ -78,7 +79,7 @@ class AwsPrecompileHost(AwsService):
             pages = client.get_paginator("list_objects_v2").paginate(
                 Bucket=self._bucket, Prefix=f"{PRECOMPILE_PREFIX}/"
             )
-            listed = [one["Key"] for page in pages for one in page.get("Contents", [])]
+            listed = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
             key = next((key for key in listed if instance_of_key(key, PRECOMPILE_PREFIX) == instance_id), None)
             if key is None:
                 return ""

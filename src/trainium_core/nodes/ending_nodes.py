@@ -64,11 +64,11 @@ class EndingNodes:
 
 def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNodes:
     """Judge a change set of a stack with `running` nodes. An unknown change is assumed to end nodes."""
-    changes = [one for one in changes if one.kind != GROUP or is_of_nodes(one.physical_id)]
+    changes = [change for change in changes if change.kind != GROUP or is_of_nodes(change.physical_id)]
     reasons = list(dict.fromkeys(_all_end(changes)))
     if reasons and running:
         return EndingNodes(count=running, reasons=tuple(reasons))
-    template_changes = any(one.kind == _TEMPLATE and one.action == "Modify" for one in changes)
+    template_changes = any(change.kind == _TEMPLATE and change.action == "Modify" for change in changes)
     wanted = min([running, *_sizes(changes)])
     if wanted == running:
         return EndingNodes(count=0, template_changes=template_changes)
@@ -79,30 +79,30 @@ def ending_nodes(changes: Sequence[ResourceChange], *, running: int) -> EndingNo
 def _all_end(changes: Sequence[ResourceChange]) -> Iterator[str]:
     """Why all nodes end."""
     others = _ReplacedResources(changes)
-    new = sorted({one.kind for one in changes if one.kind in _USED and others.is_new(one)})
-    for one in changes:
-        if one.kind == GROUP:
-            if one.action == "Remove":
+    new = sorted({change.kind for change in changes if change.kind in _USED and others.is_new(change)})
+    for change in changes:
+        if change.kind == GROUP:
+            if change.action == "Remove":
                 yield "their Auto Scaling group is removed"
-            if others.is_new(one):
+            if others.is_new(change):
                 yield "their Auto Scaling group is replaced"
-            if "VPCZoneIdentifier" in one.properties and not others.stays(one.properties["VPCZoneIdentifier"]):
+            if "VPCZoneIdentifier" in change.properties and not others.stays(change.properties["VPCZoneIdentifier"]):
                 yield "they move to another subnet"
-        if one.kind in _CALLED and (one.action == "Remove" or others.is_new(one)):
-            changed = f", since {', '.join(sorted(one.properties))} cannot change" if one.properties else ""
-            yield f"their {_CALLED[one.kind]} is {'removed' if one.action == 'Remove' else 'replaced'}{changed}"
-        if one.kind == RESOURCE_TYPE:
-            if one.action == "Add":
+        if change.kind in _CALLED and (change.action == "Remove" or others.is_new(change)):
+            changed = f", since {', '.join(sorted(change.properties))} cannot change" if change.properties else ""
+            yield f"their {_CALLED[change.kind]} is {'removed' if change.action == 'Remove' else 'replaced'}{changed}"
+        if change.kind == RESOURCE_TYPE:
+            if change.action == "Add":
                 yield "the version of their launch template is chosen for the first time"
-            if "Settings" in one.properties:
-                changed = ", ".join(f"{SETTING_PREFIX}{key}" for key in _changed_keys(one, "Settings"))
+            if "Settings" in change.properties:
+                changed = ", ".join(f"{SETTING_PREFIX}{key}" for key in _changed_keys(change, "Settings"))
                 yield f"a setting that requires new nodes has changed: {changed or 'see `cdk diff`'}"
-            uses = [one.properties[name] for name in _BY_REFERENCE if name in one.properties]
+            uses = [change.properties[name] for name in _BY_REFERENCE if name in change.properties]
             if new and not all(others.stays(used) for used in uses):
                 yield f"they will use new resources: {', '.join(new)}"
-            elif "Uses" in one.properties and one.properties["Uses"].certain:
-                yield f"their resources have changed: {', '.join(_changed_keys(one, 'Uses')) or 'see `cdk diff`'}"
-            if "ImageSetting" in one.properties and _image_after(one) != _image_now(one):
+            elif "Uses" in change.properties and change.properties["Uses"].certain:
+                yield f"their resources have changed: {', '.join(_changed_keys(change, 'Uses')) or 'see `cdk diff`'}"
+            if "ImageSetting" in change.properties and _image_after(change) != _image_now(change):
                 yield "they boot another image"
 
 
@@ -114,25 +114,25 @@ class _ReplacedResources:
     """
 
     def __init__(self, changes: Sequence[ResourceChange]) -> None:
-        self._changes = {one.logical_id: one for one in changes if one.logical_id}
+        self._changes = {change.logical_id: change for change in changes if change.logical_id}
 
-    def is_new(self, one: ResourceChange) -> bool:
+    def is_new(self, change: ResourceChange) -> bool:
         """Whether a resource is added or replaced. An unknown change is assumed to be."""
-        if one.replacement != "Conditional":
-            return one.action == "Add" or one.replacement == "True"
-        in_place = _CONDITIONAL_OF_GROUP if one.kind == GROUP else frozenset[str]()
-        deciding = [value for name, value in one.properties.items() if value.recreates and name not in in_place]
-        if not deciding and one.properties:
-            return not (in_place & one.properties.keys())
+        if change.replacement != "Conditional":
+            return change.action == "Add" or change.replacement == "True"
+        in_place = _CONDITIONAL_OF_GROUP if change.kind == GROUP else frozenset[str]()
+        deciding = [value for name, value in change.properties.items() if value.recreates and name not in in_place]
+        if not deciding and change.properties:
+            return not (in_place & change.properties.keys())
         return not deciding or not all(map(self.stays, deciding))
 
     def stays(self, value: ChangedProperty) -> bool:
         """Whether a property certainly keeps its value, because everything that it refers to keeps its IDs."""
         causes = [self._changes.get(cause) for cause in value.causes]
-        return bool(causes) and not value.certain and all(one and self._keeps_its_ids(one) for one in causes)
+        return bool(causes) and not value.certain and all(change and self._keeps_its_ids(change) for change in causes)
 
-    def _keeps_its_ids(self, one: ResourceChange) -> bool:
-        return one.kind in _STEADY and one.action == "Modify" and not self.is_new(one)
+    def _keeps_its_ids(self, change: ResourceChange) -> bool:
+        return change.kind in _STEADY and change.action == "Modify" and not self.is_new(change)
 
 
 def _changed_keys(version: ResourceChange, name: str) -> list[str]:
@@ -166,8 +166,8 @@ def _image_after(version: ResourceChange) -> str | None:
 
 
 def _sizes(changes: Sequence[ResourceChange]) -> Iterator[int]:
-    for one in changes:
+    for change in changes:
         for kind, name in ((GROUP, "MaxSize"), (_GATE, "Nodes")):
-            after = one.properties[name].after if one.kind == kind and name in one.properties else None
+            after = change.properties[name].after if change.kind == kind and name in change.properties else None
             if after and after.isdigit():
                 yield int(after)

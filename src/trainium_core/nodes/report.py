@@ -172,7 +172,7 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int, now: datetime | 
             for instance, stored in deployed.records.items()
             if stored.record.state == "failed" and (instance not in instances or instance in leaving)
         ),
-        key=lambda one: (one.since, one.instance_id),
+        key=lambda node: (node.since, node.instance_id),
         reverse=True,
     )
     since = (now or datetime.now(UTC)) - WINDOW
@@ -181,8 +181,8 @@ def nodes_report(deployed: DeployedNodes, *, replacements: int, now: datetime | 
         verdict=verdict,
         membership=deployed.membership,
         asleep=asleep,
-        gone=tuple(one for one in gone if one.instance_id not in instances),
-        replaced=sum(one.since > since for one in gone),
+        gone=tuple(node for node in gone if node.instance_id not in instances),
+        replaced=sum(node.since > since for node in gone),
     )
 
 

@@ -41,7 +41,7 @@ class AwsSleepControl(AwsStackControl, AwsStackEvents, AwsNodeNotices, AwsNodeGr
             answer = self.client("cloudformation").describe_stack_resources(
                 StackName=stack, LogicalResourceId=SET_ASLEEP_FUNCTION
             )
-        functions = [one["PhysicalResourceId"] for one in answer["StackResources"]]
+        functions = [resource["PhysicalResourceId"] for resource in answer["StackResources"]]
         if not functions:
             raise RequestRefusedError(f"{stack} has no function {SET_ASLEEP_FUNCTION}: run `trn deploy` once")
         with write_errors("lambda:InvokeFunction"):

@@ -30,8 +30,8 @@ class AwsChangeSets(AwsStackReader):
             self.client("cloudformation").delete_change_set(StackName=stack, ChangeSetName=change_set)
 
 
-def _change(one: Mapping[str, Any]) -> ResourceChange:
-    change = one["ResourceChange"]
+def _change(entry: Mapping[str, Any]) -> ResourceChange:
+    change = entry["ResourceChange"]
     properties: dict[str, ChangedProperty] = {}
     for detail in change.get("Details", []):
         target = detail["Target"]

@@ -45,7 +45,7 @@ class AwsStackReader(AwsService):
         """The resources of a stack; empty without the stack."""
         with read_errors("cloudformation:ListStackResources", absent=NO_STACK):
             pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
-            return [one for page in pages for one in page["StackResourceSummaries"]]
+            return [entry for page in pages for entry in page["StackResourceSummaries"]]
         return []
 
     def newest_events(self, stack: str) -> Iterator[Mapping[str, Any]]:
@@ -70,7 +70,7 @@ class AwsStackReader(AwsService):
         """The existing stack that contains a resource."""
         with read_errors("cloudformation:DescribeStackResources", absent=NO_STACK):
             answer = self.client("cloudformation").describe_stack_resources(PhysicalResourceId=resource_id)
-            there = [one["StackName"] for one in answer["StackResources"] if one["ResourceStatus"] not in SETTLED]
+            there = [entry["StackName"] for entry in answer["StackResources"] if entry["ResourceStatus"] not in SETTLED]
             return there[0] if there else None
         return None
 
@@ -79,8 +79,8 @@ class AwsStackReader(AwsService):
         wanted = {"Key": CLUSTER_TAG} | ({"Values": [cluster]} if cluster else {})
         with read_errors("tag:GetResources"):
             pages = self.client("resourcegroupstaggingapi").get_paginator("get_resources")
-            found = [one for page in pages.paginate(TagFilters=[wanted]) for one in page["ResourceTagMappingList"]]
-            return {one["ResourceARN"]: tag_values(one["Tags"]) for one in found}
+            found = [entry for page in pages.paginate(TagFilters=[wanted]) for entry in page["ResourceTagMappingList"]]
+            return {entry["ResourceARN"]: tag_values(entry["Tags"]) for entry in found}
 
 
 def cluster_of(tags: Mapping[str, str], resources: TemplateResources) -> str | None:
@@ -111,7 +111,7 @@ def as_deployed_stack(found: Mapping[str, Any]) -> DeployedStack:
         created=found["CreationTime"],
         tags=tag_values(found.get("Tags")),
         outputs={output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])},
-        parameters={one["ParameterKey"]: one.get("ParameterValue", "") for one in parameters},
+        parameters={parameter["ParameterKey"]: parameter.get("ParameterValue", "") for parameter in parameters},
     )
 
 

@@ -60,17 +60,17 @@ def _concerns(made: Mapping[str, Any], own: Collection[str]) -> bool:
 def _references(value: Any) -> Iterator[str]:
     """The logical IDs in a value, at any depth."""
     if isinstance(value, list):
-        for one in cast("list[Any]", value):
-            yield from _references(one)
+        for element in cast("list[Any]", value):
+            yield from _references(element)
     elif isinstance(value, Mapping):
-        for key, one in cast("Mapping[str, Any]", value).items():
-            match key, one:
+        for key, element in cast("Mapping[str, Any]", value).items():
+            match key, element:
                 case "Ref", str():
-                    yield one
+                    yield element
                 case "Fn::GetAtt", [str(name), *_]:
                     yield name
                 case _:
-                    yield from _references(one)
+                    yield from _references(element)
 
 
 def _cluster_tags(made: Mapping[str, Any]) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _tag_values(tags: Any) -> Iterator[str]:
             if isinstance(found, str):
                 yield found
         case list():
-            for one in cast("list[Any]", tags):
-                yield from _tag_values(one)
+            for tag in cast("list[Any]", tags):
+                yield from _tag_values(tag)
         case _:
             pass

@@ -28,7 +28,7 @@ class AwsSupport(AwsFleets):
 
     def functions_logs(self, stack: str) -> Mapping[str, str]:
         made = self.stack_resources(stack)
-        groups = [one["PhysicalResourceId"] for one in made if one["ResourceType"] == "AWS::Logs::LogGroup"]
+        groups = [each["PhysicalResourceId"] for each in made if each["ResourceType"] == "AWS::Logs::LogGroup"]
         return {f"{group.strip('/').replace('/', '.')}.log": self._log(group) for group in groups}
 
     def node_logs(self, stack: str) -> Mapping[str, str]:
@@ -36,9 +36,9 @@ class AwsSupport(AwsFleets):
         client = self.client("s3")
         with read_errors(f"s3:ListBucket or s3:GetObject on the bucket {bucket}"):
             pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{LOGS_PREFIX}/")
-            found = sorted((one for page in pages for one in page.get("Contents", [])), key=lambda o: o["LastModified"])
-            written = [one for one in found if one["Size"] and instance_of_key(one["Key"], LOGS_PREFIX)]
-            newest = [one["Key"] for one in written][-_LOGS:]
+            logs = [entry for page in pages for entry in page.get("Contents", [])]
+            logs = [entry for entry in logs if entry["Size"] and instance_of_key(entry["Key"], LOGS_PREFIX)]
+            newest = [entry["Key"] for entry in sorted(logs, key=lambda entry: entry["LastModified"])][-_LOGS:]
             ranged = {"Bucket": bucket, "Range": f"bytes=-{_LOG_BYTES}"}
             bodies = {key: client.get_object(Key=key, **ranged)["Body"].read() for key in newest}
             texts = {key: body.decode(errors="replace") for key, body in bodies.items()}

@@ -63,7 +63,7 @@ def settings_part(plan: Plan) -> Part:
 
 def problems_part(error: PlanError) -> Part:
     """The problems of the settings, if there is no plan."""
-    return Part(name=SETTINGS_FILE, gather=lambda: as_json({"problems": [asdict(one) for one in error.problems]}))
+    return Part(name=SETTINGS_FILE, gather=lambda: as_json({"problems": [*map(asdict, error.problems)]}))
 
 
 def account_parts(
@@ -77,7 +77,7 @@ def account_parts(
 
     def findings() -> str:
         found = preflight(plan, account)
-        return as_json({"verdict": verdict(found), "findings": [asdict(one) for one in found]})
+        return as_json({"verdict": verdict(found), "findings": [*map(asdict, found)]})
 
     return [
         Part(name="preflight.json", gather=findings),

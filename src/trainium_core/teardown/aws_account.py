@@ -96,11 +96,11 @@ class AwsTeardown(AwsStackControl, AwsNodeNotices, AwsNodeGroupControl):
         self, *, engines: Sequence[str], cluster: str, state_machines: Sequence[str]
     ) -> Sequence[Workload]:
         asked = [workloads for engine in engines if (workloads := ENGINES[engine].workloads) is not None]
-        return [work for one in asked for work in one.running(self, cluster, state_machines)]
+        return [work for workloads in asked for work in workloads.running(self, cluster, state_machines)]
 
     def stop(self, work: Workload) -> None:
         every = [engine.workloads.stop for engine in ENGINES.values() if engine.workloads is not None]
-        (stop,) = [one[work.kind] for one in every if work.kind in one]
+        (stop,) = [functions[work.kind] for functions in every if work.kind in functions]
         stop(self, work.work_id)
 
     def stored(self, kind: str, resource_id: str) -> StoredBytes | None:

@@ -120,7 +120,7 @@ class _Survey:
             )
         except UnavailableError as error:
             return self._not_known("jobs", error)
-        return [DeletedItem(what=one.kind, name=one.work_id.rpartition(":")[2], detail="is stopped") for one in work]
+        return [DeletedItem(what=each.kind, name=each.work_id.rpartition(":")[2], detail="is stopped") for each in work]
 
     def _nodes(self) -> Sequence[DeletedItem]:
         try:
@@ -175,7 +175,7 @@ class _Survey:
             except UnavailableError as error:
                 self._not_known(f"{kind}s", error)
                 continue
-            going += [DeletedItem(what=kind, name=one.resource_id, detail="outside every stack") for one in found]
+            going += [DeletedItem(what=kind, name=each.resource_id, detail="outside every stack") for each in found]
         return going
 
     def _not_known(self, what: str, error: UnavailableError) -> Sequence[DeletedItem]:

@@ -93,7 +93,7 @@ class Scope:
     def has_outliving_workloads(self) -> bool:
         """Whether such jobs may run, and be billed, without a stack."""
         found = (ENGINES[key].workloads for key in self.engines_with_workloads)
-        return any(one is not None and not one.end_with_stack for one in found)
+        return any(workloads is not None and not workloads.end_with_stack for workloads in found)
 
     @property
     def stack_of_nodes(self) -> str | None:
@@ -129,7 +129,7 @@ class Scope:
     def _had_resource_of(self, log_group: str, logs: ServiceLogs) -> bool:
         """Whether a stack has, or had, the resource whose ID is at the end of the log group's name."""
         made = (made for stack in (*self.existing, *self.deleted) for made in stack.resources)
-        ids = (one.resource_id.rpartition("/")[2] for one in made if one.kind == logs.resource_type)
+        ids = (resource.resource_id.rpartition("/")[2] for resource in made if resource.kind == logs.resource_type)
         return log_group.startswith(logs.prefix) and log_group.rpartition("/")[2] in ids
 
     def _log_group_names(self) -> Iterator[str]:

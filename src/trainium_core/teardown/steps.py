@@ -65,12 +65,12 @@ class StopWorkloads:
         )
         if not work:
             return Progress(state="done", message="none runs")
-        for one in work:
+        for workload in work:
             # A warm pool does not report at once that it is stopping.
-            if not one.stopping and one not in self.stopped:
-                self.account.stop(one)
-                self.stopped.add(one)
-        kinds = Counter(one.kind for one in work)
+            if not workload.stopping and workload not in self.stopped:
+                self.account.stop(workload)
+                self.stopped.add(workload)
+        kinds = Counter(workload.kind for workload in work)
         message = " and ".join(count(number, kind) for kind, number in sorted(kinds.items()))
         return Progress(state="waiting", message=f"stopping {message}: a job has two minutes to save its state")
 
@@ -244,13 +244,14 @@ class DeleteLeftovers:
         return f"{self.kind}s"
 
     def advance(self) -> Progress:
-        left = [one for one in ours(self.account, self.scope, self.kind) if one.resource_id not in self.refused]
-        for one in left:
+        found = ours(self.account, self.scope, self.kind)
+        left = [leftover for leftover in found if leftover.resource_id not in self.refused]
+        for leftover in left:
             try:
-                self.account.delete_leftover(one)
+                self.account.delete_leftover(leftover)
                 self.deleted += 1
             except RequestRefusedError as error:
-                self.refused[one.resource_id] = str(error)
+                self.refused[leftover.resource_id] = str(error)
         if left:
             return Progress(state="waiting", message=f"{count(self.deleted, self.kind)} deleted")
         if self.refused:
@@ -265,4 +266,4 @@ class DeleteLeftovers:
 def ours(account: TeardownAccount, scope: Scope, kind: LeftoverKind) -> Sequence[Leftover]:
     """The resources of a kind that belong to the cluster, but to no stack."""
     found = account.candidates(kind, cluster=scope.cluster, stack_names=scope.stack_names)
-    return [one for one in found if scope.owns(one) and account.stack_containing(one.resource_id) is None]
+    return [each for each in found if scope.owns(each) and account.stack_containing(each.resource_id) is None]

@@ -29,7 +29,7 @@ def _subnet(entry: Entry, location: Location) -> Resource:
 
 
 def _route_table(entry: Entry, location: Location) -> Resource | None:
-    if any(one.get("Main") for one in entry.get("Associations", ())):
+    if any(association.get("Main") for association in entry.get("Associations", ())):
         return None
     parents = (entry["VpcId"],)
     return ec2_resource(entry, location, arn_type="route-table", resource_id=entry["RouteTableId"], parents=parents)

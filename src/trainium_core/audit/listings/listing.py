@@ -85,7 +85,8 @@ class AwsResourceLister:
         # The full action name: the call needs it on all resources.
         with read_errors(self._listing.permission):
             entries = list(self._entries())
-            yield from (one for entry in entries if (one := self._listing.read(entry, self._location)) is not None)
+            read = (self._listing.read(entry, self._location) for entry in entries)
+            yield from (resource for resource in read if resource is not None)
 
     def measured(self, resource: Resource) -> Resource | None:
         return self._listing.measure(self._client, resource)

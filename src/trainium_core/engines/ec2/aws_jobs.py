@@ -83,7 +83,7 @@ class Ec2Jobs(BucketJobs):
                 f"{job_id} runs on this cluster ({state.status}), and one job runs at a time. "
                 f"`trn logs {job_id} --follow` follows it, `trn stop {job_id}` ends it."
             )
-        return ReadyCluster(current=current, members=[one.instance_id for one in report.membership.members])
+        return ReadyCluster(current=current, members=[member.instance_id for member in report.membership.members])
 
 
 @dataclass(frozen=True, kw_only=True)

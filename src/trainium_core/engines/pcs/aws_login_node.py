@@ -94,6 +94,5 @@ class AwsLoginNode:
         ]
         with read_errors("ec2:DescribeInstances"):
             pages = self._account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
-            found = [each for page in pages for one in page["Reservations"] for each in one["Instances"]]
-            return found[0]["InstanceId"] if found else None
+            return next((instance["InstanceId"] for instance in pages.search("Reservations[].Instances[]")), None)
         return None

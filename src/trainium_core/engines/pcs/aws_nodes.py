@@ -27,8 +27,8 @@ def node_group(account: AwsService, group_arn: str) -> ServiceGroup:
             least=bounds["minInstanceCount"],
             most=bounds["maxInstanceCount"],
             instances=tuple(
-                node_instance(one["InstanceId"], one)
-                for one in sorted(_instances(account, group_arn), key=lambda one: one["InstanceId"])
+                node_instance(instance["InstanceId"], instance)
+                for instance in sorted(_instances(account, group_arn), key=lambda instance: instance["InstanceId"])
             ),
         )
     raise UnavailableError(f"AWS PCS does not answer for {group_arn}")
@@ -42,4 +42,4 @@ def _instances(account: AwsService, group_arn: str) -> Iterator[Mapping[str, Any
     ]
     with read_errors("ec2:DescribeInstances"):
         pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
-        yield from [one for page in pages for entry in page["Reservations"] for one in entry["Instances"]]
+        yield from pages.search("Reservations[].Instances[]")

@@ -25,7 +25,7 @@ def fleets_in(resources: TemplateResources, physical_ids: Mapping[str, str]) -> 
             cluster=clusters[0],
             group=None,
             records_bucket=physical_id_of(guard.get("RECORDS_BUCKET"), physical_ids),
-            instance_type=next((one["InstanceType"] for one in group.get("InstanceConfigs", ())), None),
+            instance_type=next((config["InstanceType"] for config in group.get("InstanceConfigs", ())), None),
             nodes=int(group["ScalingConfiguration"]["MaxInstanceCount"]),
             engine=_KEY,
             service_group=physical_ids.get(name),

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from trainium_core.engines.ec2.checks.efs_check import check_efs
 from trainium_core.engines.ec2.checks.image_check import check_image
 from trainium_core.engines.ec2.checks.lustre_check import check_lustre
-from trainium_core.engines.ec2.checks.place import check_offering, check_placement
-from trainium_core.engines.ec2.checks.quota_check import check_precompile, check_quota
+from trainium_core.engines.ec2.checks.offering_check import check_offering
+from trainium_core.engines.ec2.checks.placement_check import check_placement
+from trainium_core.engines.ec2.checks.precompile_check import check_precompile
+from trainium_core.engines.ec2.checks.quota_check import check_quota
 from trainium_core.engines.ec2.checks.reservation_check import check_reservation
 from trainium_core.engines.ec2.checks.volume_check import check_volumes
 from trainium_core.engines.engine import Check

@@ -38,7 +38,7 @@ def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckR
         return
     yield CheckResult(outcome="pass", found=text)
     zone = node_zone_id(plan, account)
-    own = [one for one in found.mount_targets if plan.cluster_name not in one.clusters]
+    own = [target for target in found.mount_targets if plan.cluster_name not in target.clusters]
     if plan.file_systems.efs_security_group is None:
         yield from _can_create_mount_target(plan, found, own, zone)
     else:
@@ -46,7 +46,7 @@ def _judge(plan: Plan, file_system_id: str, account: Account) -> Iterator[CheckR
 
 
 def _mount_target_to_use(plan: Plan, found: EfsFileSystem, zone: str) -> CheckResult:
-    here = [one for one in found.mount_targets if (one.zone_id, one.vpc_id) == (zone, plan.network.vpc_id)]
+    here = [target for target in found.mount_targets if (target.zone_id, target.vpc_id) == (zone, plan.network.vpc_id)]
     if not here:
         text = f"{found.file_system_id} has no mount target in {zone} of {plan.network.vpc_id}, so its name "
         text += "does not resolve there"
@@ -69,7 +69,7 @@ def _can_create_mount_target(
     if found.only_zone_id not in (None, zone):
         text = f"{found.file_system_id} is only in {found.only_zone_id}, the nodes in {zone}"
         yield CheckResult(outcome="fail", found=text, fix="set trn:efs to another, or use a zone that has both")
-    elsewhere = {one.vpc_id for one in own if one.vpc_id != plan.network.vpc_id}
+    elsewhere = {target.vpc_id for target in own if target.vpc_id != plan.network.vpc_id}
     if elsewhere:
         vpc = " and ".join(sorted(elsewhere))
         text = f"{found.file_system_id} has mount targets in {vpc}, and EFS allows them in only one VPC"

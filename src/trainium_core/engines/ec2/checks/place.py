@@ -1,16 +1,13 @@
-"""The place of the nodes: zone, placement group, and what file systems need there."""
+"""The zone of the nodes, and what file systems need there: the service in the region, and DNS."""
 
 from collections.abc import Iterator
 
 from trainium_core.facts import facts
 from trainium_core.images.image import Images
-from trainium_core.network.vpc import Network, PlacementGroups
+from trainium_core.network.vpc import Network
 from trainium_core.plan import Plan
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
-
-_CLUSTER_GROUP = "a cluster placement group that is available"
-_ANOTHER_GROUP = "set trn:placement_group to another, or leave it out for a new one"
 
 
 def node_zone_id(plan: Plan, account: Network) -> str:
@@ -58,46 +55,3 @@ def check_file_system_dns(plan: Plan, account: Network) -> Iterator[CheckResult]
         both = " and ".join(off)
         found = f"{both} is off in {vpc.vpc_id}: nodes cannot find file systems by their names"
         yield CheckResult(outcome="fail", found=found, fix=f"turn {both} on")
-
-
-def check_offering(plan: Plan, account: Network) -> CheckResult:
-    """Whether the zone of the nodes offers their type."""
-    zone_id = plan.zone_id
-    if plan.network.subnet_id is not None:
-        subnet = account.subnet(plan.network.subnet_id)
-        if subnet is None:
-            found = f"no {plan.network.subnet_id} in {plan.region}"
-            return CheckResult(
-                outcome="fail", found=found, fix=f"set trn:subnet_id to a subnet of {plan.network.vpc_id}"
-            )
-        zone_id = subnet.zone_id
-        if plan.availability_zone_id not in (None, zone_id):
-            found = f"{plan.network.subnet_id} is in {zone_id}, not in {plan.availability_zone_id}"
-            return CheckResult(
-                outcome="fail", found=found, fix=f"set trn:availability_zone_id to {zone_id}, or leave it out"
-            )
-    offering = account.zones_offering(plan.instance_type)
-    if zone_id in offering:
-        found = f"{zone_id} offers {plan.instance_type}, but capacity is not guaranteed"
-        return CheckResult(outcome="pass", found=found)
-    elsewhere = f"zones of {plan.region} that do: {', '.join(sorted(offering)) or 'none'}"
-    found = f"{zone_id} does not offer {plan.instance_type}; {elsewhere}"
-    return CheckResult(outcome="fail", found=found, fix="choose another zone, or another type")
-
-
-def check_placement(plan: Plan, account: PlacementGroups) -> CheckResult | None:
-    """Whether an existing placement group can hold the nodes; None for a plan that does not name one."""
-    name = plan.network.placement_group
-    if name is None:
-        return None
-    group = account.placement_group(name)
-    if group is None:
-        found = f"no placement group {name} in {plan.region}"
-        return CheckResult(outcome="fail", found=found, needed=_CLUSTER_GROUP, fix=_ANOTHER_GROUP)
-    if group.strategy != "cluster":
-        found = f"{name} is a {group.strategy} placement group"
-        return CheckResult(outcome="fail", found=found, needed=_CLUSTER_GROUP, fix=_ANOTHER_GROUP)
-    if group.state != "available":
-        fix = "wait until it is available" if group.state == "pending" else _ANOTHER_GROUP
-        return CheckResult(outcome="fail", found=f"{name} is {group.state}", needed=_CLUSTER_GROUP, fix=fix)
-    return CheckResult(outcome="pass", found=f"{name} is a cluster placement group, and available")

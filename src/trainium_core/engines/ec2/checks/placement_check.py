@@ -1,0 +1,26 @@
+"""Whether an existing placement group can hold the nodes."""
+
+from trainium_core.network.vpc import PlacementGroups
+from trainium_core.plan import Plan
+from trainium_runtime.check_result import CheckResult
+
+_NEEDED = "a cluster placement group that is available"
+_ANOTHER = "set trn:placement_group to another, or leave it out for a new one"
+
+
+def check_placement(plan: Plan, account: PlacementGroups) -> CheckResult | None:
+    """None for a plan that does not name a placement group."""
+    name = plan.network.placement_group
+    if name is None:
+        return None
+    group = account.placement_group(name)
+    if group is None:
+        found = f"no placement group {name} in {plan.region}"
+        return CheckResult(outcome="fail", found=found, needed=_NEEDED, fix=_ANOTHER)
+    if group.strategy != "cluster":
+        found = f"{name} is a {group.strategy} placement group"
+        return CheckResult(outcome="fail", found=found, needed=_NEEDED, fix=_ANOTHER)
+    if group.state != "available":
+        fix = "wait until it is available" if group.state == "pending" else _ANOTHER
+        return CheckResult(outcome="fail", found=f"{name} is {group.state}", needed=_NEEDED, fix=fix)
+    return CheckResult(outcome="pass", found=f"{name} is a cluster placement group, and available")
