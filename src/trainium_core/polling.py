@@ -51,7 +51,7 @@ class Polling:
             self._in_a_row = 0
 
 
-def polled(
+def poll_values(
     read: Callable[[], Value | None], *, absent: str, pause: Callable[[float], None], seconds: float, unanswered: int
 ) -> Iterator[Value]:
     """Yields the results of `read`, one for each request of the caller. After an error, reads again in `seconds`.

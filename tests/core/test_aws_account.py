@@ -116,8 +116,3 @@ def test_stack_file_system_is_found_by_template(monkeypatch: pytest.MonkeyPatch,
 
 def test_missing_image_is_none(account: AwsAccount) -> None:
     assert account.image("ami-0123456789abcdef0") is None
-
-
-def test_parameters_are_found_in_nested_folders(account: AwsAccount) -> None:
-    client("ssm").put_parameter(Name="/cdk-bootstrap/team/version", Value="21", Type="String")
-    assert list(account.parameters_under("/cdk-bootstrap")) == ["/cdk-bootstrap/team/version"]

@@ -15,7 +15,7 @@ from tests.core.fake_capacity import ACTIVE, BLOCK, NOW, SCHEDULED_BLOCK, TOMORR
 from tests.core.plans import from_settings
 from trainium_core.capacity.option import CapacityOption
 from trainium_core.capacity.region_options import CapacityRequest
-from trainium_core.capacity.search import Found, search_capacity
+from trainium_core.capacity.search import CapacitySearch, search_capacity
 
 REGION = "us-west-2"
 
@@ -24,7 +24,7 @@ def request(*, start_by: datetime | None = None, **settings: Any) -> CapacityReq
     return CapacityRequest(plan=from_settings(**settings), hours=24, now=NOW, start_by=start_by)
 
 
-def search(account: FakeAccount, **settings: Any) -> Found:
+def search(account: FakeAccount, **settings: Any) -> CapacitySearch:
     return search_capacity(request(**settings), [REGION], lambda _: account)
 
 

@@ -10,7 +10,6 @@ from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
 from trainium_core.clusters.absence import NodeGroup, absence, with_absences
 from trainium_core.clusters.cluster import ClusterStack, clusters_in
 from trainium_core.nodes.fleet import DeployedFleet
-from trainium_core.prices.price import no_prices
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_clock import Memory, PilotTerms, SpentBudget, clock_decision
 from trainium_runtime.pilot_end import PilotEnd
@@ -133,7 +132,7 @@ def test_reason_stored_by_the_clock_is_read(terms: PilotTerms, memory: Memory, s
 
 def test_unreadable_reason_is_named() -> None:
     account = FakeClusters(stacks=[stack(has_nodes=True)])
-    found = clusters_in("us-west-2", account, prices=no_prices())
+    found = clusters_in("us-west-2", account, prices={})
     answered = with_absences(found, FakeAccount(unavailable="the permission is missing"), NOW)
     assert answered.not_read == ("why trn has no nodes: the permission is missing",)
     assert dict(with_absences(found, FakeAccount(), NOW).absences)["trn"].why == "none is launched yet"

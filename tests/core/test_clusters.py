@@ -9,7 +9,7 @@ import pytest
 
 from trainium_core.clusters.cluster import Cluster, ClusterNode, ClusterStack, ClusterStacks, clusters_in
 from trainium_core.identity.caller import Identity
-from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, PricedItem, no_prices
+from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, PricedItem
 from trainium_runtime.errors import UnavailableError
 
 END = datetime(2026, 12, 1, tzinfo=UTC)
@@ -55,7 +55,7 @@ def clusters(*known: ClusterStack | ClusterNode) -> dict[str, Cluster]:
         stacks=[one for one in known if isinstance(one, ClusterStack)],
         nodes=[one for one in known if isinstance(one, ClusterNode)],
     )
-    return {one.name: one for one in clusters_in("us-west-2", account, prices=no_prices()).clusters}
+    return {one.name: one for one in clusters_in("us-west-2", account, prices={}).clusters}
 
 
 def test_clusters_with_a_common_name_prefix_are_distinguished() -> None:

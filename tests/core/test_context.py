@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainium_core.plan.context import plan_from_cdk, plan_from_context, plan_from_file
+from trainium_core.plan.context import plan_from_cdk, plan_from_context, plan_from_file, with_settings
 from trainium_core.problems import PlanError, Problem
 
 GOOD = {"trn:instance_type": "trn1.32xlarge", "trn:region": "us-west-2"}
@@ -116,3 +116,18 @@ def test_missing_named_file_is_refused(folder: Path) -> None:
     (problem,) = refused.value.problems
     assert str(problem).startswith(f"cdk.json: got {str(folder / 'ckd.json')!r}")
     assert "No such file or directory" in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("{}", '{\n  "context": {\n    "trn:ami": "ami-1"\n  }\n}\n'),
+        (
+            '{\n\t"context": {\n\t\t"trn:ami": "é"\n\t},\n\t"app": "é"\n}\n',
+            '{\n\t"context": {\n\t\t"trn:ami": "ami-1"\n\t},\n\t"app": "é"\n}\n',
+        ),
+    ],
+    ids=["no context", "another value"],
+)
+def test_written_setting_keeps_order_and_indentation(text: str, written: str) -> None:
+    assert with_settings(text, {"ami": "ami-1"}) == written

@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 
 from tests.core.fake_prices import TODAY, FakePrices
 from tests.core.plans import from_settings, plans
-from trainium_core.costs.estimate import CostLine, Estimate, Total, cost_lines, dollars, estimate
-from trainium_core.costs.stacks import stack_cost_items, stack_cost_notes
+from trainium_core.costs.estimate import (
+    CostLine,
+    Estimate,
+    Total,
+    cost_lines,
+    dollars,
+    estimate,
+    stack_cost_items,
+    stack_cost_notes,
+)
 from trainium_core.engines.ec2.costs import cost_items
 from trainium_core.plan import Plan
 from trainium_core.prices.price import Price

@@ -148,7 +148,7 @@ def test_folder_with_the_same_prefix_is_another_folder() -> None:
         ("vpc-endpoints", PARAMETER, None),
         ("vpc-endpoints", SECRET, "with egress vpc-endpoints: parameters of Systems Manager"),
         ("nat-gateway", SECRET, None),
-        ("nat-gateway", PARAMETER.replace("us-west-2", "us-east-1"), "something in us-west-2"),
+        ("nat-gateway", PARAMETER.replace("us-west-2", "us-east-1"), "a resource in us-west-2"),
     ],
 )
 def test_secrets_that_nodes_cannot_reach_are_refused_in_the_plan(egress: Egress, arn: str, allowed: str | None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trainium_core.assess.rules import rules
-from trainium_core.explanations.known_errors import CAUSE, CONSEQUENCE, WARNING, explained, known_error, known_errors
+from trainium_core.explanations.known_errors import CAUSE, CONSEQUENCE, WARNING, explain_log, known_error, known_errors
 
 _WORDS = tomllib.loads(Path(__file__).with_name("neuron_words.toml").read_text())
 SAID: list[dict[str, Any]] = _WORDS["said"]
@@ -25,7 +25,7 @@ def test_messages_of_neuron_and_launchers_are_recognised(said: dict[str, Any]) -
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log["name"])
 def test_first_cause_in_a_log_is_reported(log: dict[str, Any]) -> None:
-    found = explained(log["text"].splitlines())
+    found = explain_log(log["text"].splitlines())
     assert found is not None
     assert found.error.name == log["name"]
     assert log["line"] in found.text
@@ -64,7 +64,7 @@ def test_rows_are_complete() -> None:
 
 def test_warning_counts_only_without_an_error() -> None:
     warning = "pt-xla-profiler: CompileTime too frequent: 23 counts during 12 steps"
-    alone, failed = explained([warning]), explained([warning, "RuntimeError: nrt_load_collectives status=10"])
+    alone, failed = explain_log([warning]), explain_log([warning, "RuntimeError: nrt_load_collectives status=10"])
     assert alone is not None
     assert failed is not None
     assert (alone.error.kind, failed.error.kind) == (WARNING, CAUSE)
@@ -77,17 +77,17 @@ def test_unknown_exception_before_a_consequence_is_reported() -> None:
         "[rank 3] ValueError: batch of 7 cannot be split",
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
     ]
-    found = explained(log)
+    found = explain_log(log)
     assert found is not None
     assert found.error.kind == CONSEQUENCE
     assert found.unknown == "ValueError: batch of 7 cannot be split"
 
 
 def test_lines_with_different_status_are_each_searched() -> None:
-    found = explained(["nrt_execute: status=0", "nrt_execute: status=1004"])
+    found = explain_log(["nrt_execute: status=0", "nrt_execute: status=1004"])
     assert found is not None
     assert found.error.name == "execution failed"
 
 
 def test_line_without_an_error_is_not_recognised() -> None:
-    assert explained(["step 1 loss 2.5", "saved checkpoint-100 in 3.2 s", ""]) is None
+    assert explain_log(["step 1 loss 2.5", "saved checkpoint-100 in 3.2 s", ""]) is None

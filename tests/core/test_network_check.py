@@ -181,9 +181,17 @@ def test_endpoint_created_by_the_cluster_passes() -> None:
 
 @given(others=st.integers(0, 20), limit=st.integers(0, 20))
 def test_new_vpc_needs_room_in_the_quota(others: int, limit: int) -> None:
-    finding = found("network", FakeAccount(other_vpcs=others, vpc_limit=limit))
+    finding = found("network", FakeAccount(other_vpcs=others, network_quota=limit))
     assert finding.outcome == ("pass" if others + 1 <= limit else "fail")
     assert f"{others} of {limit} VPCs" in finding.found
+
+
+def test_nat_gateway_needs_a_free_elastic_ip() -> None:
+    used_up = FakeAccount(other_addresses=5)
+    assert found("network", used_up).outcome == "pass"
+    finding = found("network", used_up, egress="nat-gateway")
+    assert (finding.outcome, finding.found) == ("fail", "5 of 5 Elastic IPs are in use, without the plan's")
+    assert "L-0263D0A3" in finding.fix
 
 
 def test_vpc_without_dns_is_a_warning() -> None:
@@ -205,4 +213,4 @@ def test_subnet_without_route_table_is_unknown() -> None:
 
 
 def test_missing_vpc_quota_is_unknown() -> None:
-    assert found("network", FakeAccount(vpc_limit=None)).outcome == "unknown"
+    assert found("network", FakeAccount(network_quota=None)).outcome == "unknown"

@@ -26,7 +26,7 @@ ADDED = {
         ),
     },
     "plan/rules/__init__.py": {
-        "from trainium_core.plan.rules.stacks import STACK_RULES\n": (
+        "from trainium_core.plan.rules.sagemaker import RULES as SAGEMAKER_RULES\n": (
             "from trainium_core.plan.rules.tiny import RULES as TINY_RULES\n"
         ),
         "_OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, HYPERPOD_RULES, PCS_RULES": ", TINY_RULES",

@@ -3,18 +3,15 @@
 from decimal import Decimal
 
 from tests.core.fake_prices import TODAY, FakePrices
-from trainium_core.prices.price import Price, PricedItem, PriceTable, no_prices
+from trainium_core.prices.price import Price, PricedItem, PriceTable
 from trainium_core.prices.quotes import Quotes, quotes
 
 NAT = PricedItem(product="nat-gateway", region="us-west-2")
-OWN = PriceTable({NAT: Price(usd=Decimal(3), source="mine", date=TODAY, origin="yours")})
-SNAPSHOT = PriceTable({NAT: Price(usd=Decimal(2), source="old", date="2024-01-01", origin="snapshot")})
+OWN = {NAT: Price(usd=Decimal(3), source="mine", date=TODAY, origin="yours")}
 
 
-def find_quotes(
-    *, own: PriceTable | None = None, aws: FakePrices | None = None, snapshot: PriceTable = SNAPSHOT
-) -> Quotes:
-    return quotes([NAT, NAT], own=own or no_prices(), aws=aws, snapshot=snapshot)
+def find_quotes(*, own: PriceTable | None = None, aws: FakePrices | None = None) -> Quotes:
+    return quotes([NAT, NAT], own=own or {}, aws=aws)
 
 
 def test_price_of_user_takes_precedence_over_aws() -> None:
@@ -32,7 +29,7 @@ def test_snapshot_is_used_without_aws() -> None:
 
 def test_unavailable_aws_uses_snapshot_and_reports_reason_once() -> None:
     other = PricedItem(product="s3-storage", region="us-west-2")
-    found = quotes([NAT, other], own=no_prices(), aws=FakePrices(unavailable={"price"}), snapshot=SNAPSHOT)
+    found = quotes([NAT, other], own={}, aws=FakePrices(unavailable={"price"}))
     assert found.prices[NAT].origin == "snapshot"
     assert found.unavailable == ("no answer about price",)
 

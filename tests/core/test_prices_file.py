@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trainium_core.catalog.catalog import builtin_catalog
 from trainium_core.facts import facts
 from trainium_core.prices.file import PricesError, load_prices, snapshot_prices
-from trainium_core.prices.price import PricedItem, PriceTable
+from trainium_core.prices.price import PricedItem, PriceTable, best_price
 
 HEADER = "product,instance_type,region,usd,date,source\n"
 NEGOTIATED = "on-demand,trn1.32xlarge,us-west-2,18.50,2026-11-01,our agreement\n"
@@ -67,14 +67,14 @@ def test_users_price_is_read_with_its_source(tmp_path: Path) -> None:
 
 
 def test_highest_price_counts_without_a_zone() -> None:
-    price = snapshot_prices().best_for(spot())
+    price = best_price(snapshot_prices(), spot())
     assert price is not None
     assert price.usd == Decimal("8.3747")
-    assert price == snapshot_prices().best_for(spot("use1-az5"))
+    assert price == best_price(snapshot_prices(), spot("use1-az5"))
 
 
 def test_zone_without_price_does_not_use_another_zone() -> None:
-    assert snapshot_prices().best_for(spot("use1-az1")) is None
+    assert best_price(snapshot_prices(), spot("use1-az1")) is None
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,10 @@ def test_bootstrap_must_be_new_enough(version: str, outcome: str) -> None:
     assert (finding.outcome, finding.needed) == (outcome, "version 6 or newer")
 
 
-def test_custom_bootstrap_qualifier_is_reported() -> None:
-    account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"])
-    finding = found("bootstrap", account)
-    assert finding.found == "the stack CDKToolkit does not exist, but a bootstrap with the qualifier team"
-    assert finding.fix.endswith("give --suppress bootstrap")
+def test_missing_bootstrap_fails_with_the_command() -> None:
+    finding = found("bootstrap", FakeAccount(bootstrap_version=None))
+    assert finding.found == "the parameter /cdk-bootstrap/hnb659fds/version does not exist"
+    assert finding.fix.startswith("run: cdk bootstrap aws://123456789012/us-west-2; or, if cdk.json sets")
 
 
 @pytest.mark.parametrize(
@@ -104,8 +103,3 @@ def test_stack_without_cluster_tag_is_judged_by_its_state() -> None:
         stacks={"TrnClusterStack": "CREATE_COMPLETE"}, contents={"TrnClusterStack": StackContents(cluster=None)}
     )
     assert found("stack", account).outcome == "pass"
-
-
-def test_missing_bootstrap_is_reported_without_search_for_others() -> None:
-    account = FakeAccount(bootstrap_version=None, stacks={}, qualifiers=["team"], unavailable={"parameters"})
-    assert found("bootstrap", account).found == "the stack CDKToolkit does not exist"

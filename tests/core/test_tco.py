@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.evidence_records import GPU_SIDE, LAB_SIDE, TRAINIUM_SIDE, with_hardware, with_metric, with_workload
-from trainium_core.costs.estimate import Estimate, estimate
-from trainium_core.costs.stacks import stack_cost_items
+from trainium_core.costs.estimate import Estimate, estimate, stack_cost_items
 from trainium_core.evidence.record import Record, Run, Tool, read_record, record_text
 from trainium_core.evidence.tco import Tco, tco, tco_records, total_metric, warnings_of
 from trainium_core.evidence.tco_file import read_tco_file

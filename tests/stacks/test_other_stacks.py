@@ -10,7 +10,7 @@ from tests.stacks.linting import CDK_WRITES_NEEDLESS_DEPENDENCIES, lint
 from tests.stacks.other_stacks import EVERY, HYPERPOD, PCS, TRAINING, engine_of, other_template, settings_of, stack_of
 from tests.stacks.test_api_models import refused
 from tests.stacks.test_trn_cluster_stack import is_taggable, kinds, rules, tags
-from trainium_core.costs.stacks import stack_cost_items
+from trainium_core.costs.estimate import stack_cost_items
 from trainium_core.stacks.cluster_resources import resources_of
 from trainium_runtime.naming import CLUSTER_TAG
 

@@ -10,7 +10,7 @@ from constructs import Construct, IValidation
 
 from trainium_cdk.checks import check, form, refuse
 from trainium_core.plan.rules.forms import range_problems
-from trainium_core.plan.rules.pilot import budget_in_region, lifetime, pointless
+from trainium_core.plan.rules.pilot import budget_in_region, lifetime, requires_field
 from trainium_core.plan.settings.pilot import BudgetAction, EndsAction, Pilot
 from trainium_runtime.pilot_end import PilotEnd
 
@@ -75,10 +75,12 @@ def checked_pilot(
     check(
         construct,
         lifetime(end.after, field="max_lifetime") if end is not None and end.after is not None else (),
-        pointless(ends_action, field="ends_action", without=ends) if end is None and ends_action else (),
-        pointless(warn_before, field="warn_before", without=ends) if end is None and warn_before else (),
-        pointless(notify_email, field="notify_email", without=ends) if notify_email and not pilot.is_needed else (),
-        pointless(budget_action, field="budget_action", without="budget_usd")
+        requires_field(ends_action, field="ends_action", without=ends) if end is None and ends_action else (),
+        requires_field(warn_before, field="warn_before", without=ends) if end is None and warn_before else (),
+        requires_field(notify_email, field="notify_email", without=ends)
+        if notify_email and not pilot.is_needed
+        else (),
+        requires_field(budget_action, field="budget_action", without="budget_usd")
         if budget_action and budget_usd is None
         else (),
         range_problems("warning_hours", hours, "hours", field="warn_before"),

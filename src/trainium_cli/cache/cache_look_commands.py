@@ -19,8 +19,7 @@ from trainium_core.jobs.cache_hits import CacheHits, cache_hits
 from trainium_core.jobs.engine import NoStackError
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
-from trainium_core.prices.file import snapshot_prices
-from trainium_core.prices.price import PricedItem, no_prices
+from trainium_core.prices.price import PricedItem, PriceTable
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError
 
@@ -99,8 +98,8 @@ def list_entries(options: CacheOptions, of_releases: tuple[str, ...]) -> None:
 def _month_usd(found: FoundCache, stored: int) -> Decimal | None:
     region = found.cache.region
     item = PricedItem(product="s3-storage", region=region)
-    own = found.plan.prices if found.plan else no_prices()
-    price = quotes([item], own=own, aws=AwsPrices(region), snapshot=snapshot_prices()).prices.get(item)
+    own: PriceTable = found.plan.prices if found.plan else {}
+    price = quotes([item], own=own, aws=AwsPrices(region)).prices.get(item)
     return None if price is None or price.usd is None else stored * price.usd / _GIB
 
 

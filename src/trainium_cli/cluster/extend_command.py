@@ -19,7 +19,7 @@ from trainium_cli.waiting import waiting
 from trainium_core.costs.estimate import Estimate, estimate
 from trainium_core.engines.registry import ENGINES
 from trainium_core.plan import Plan
-from trainium_core.plan.cdk_json import with_settings
+from trainium_core.plan.context import with_settings
 from trainium_core.plan.pilot_end import extended_end, minute_text, read_pilot_end
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.setting_schema.forms import UnreadableError

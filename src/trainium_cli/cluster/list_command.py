@@ -19,7 +19,7 @@ from trainium_core.clusters.absence import with_absences
 from trainium_core.clusters.aws_account import AwsAbsences, AwsClustersAccount
 from trainium_core.clusters.cluster import Absence, Cluster, ClusterList, clusters_in
 from trainium_core.plan.pilot_end import minute_text
-from trainium_core.prices.price import PriceTable, no_prices
+from trainium_core.prices.price import PriceTable
 from trainium_runtime.aws_service import Clients
 from trainium_runtime.errors import UnavailableError
 from trainium_runtime.pilot_end import utc_text
@@ -52,7 +52,7 @@ def list_clusters(invocation: Invocation, region: str | None, all_regions: bool)
         identity = account.identity()
         catalog = plan.catalog if plan else builtin_catalog()
         regions = _regions(catalog, account) if all_regions else [account.region]
-    lists = _clusters_in(plan.prices if plan else no_prices(), regions, clients)
+    lists = _clusters_in(plan.prices if plan else {}, regions, clients)
     not_read = [reason for one in lists for reason in one.not_read]
     if invocation.as_json:
         print_json({"account": identity.account, **lists_as_json(lists)})

@@ -36,7 +36,6 @@ from trainium_core.evidence.software import software_of
 from trainium_core.jobs.engine import check_keys
 from trainium_core.jobs.request import JobRequest
 from trainium_core.prices.aws_prices import AwsPrices
-from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import ON_DEMAND, PricedItem
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError
@@ -214,7 +213,7 @@ def _prices(side: Side, of_side: str, now: datetime) -> SidePrices:
     paid = side.engine.hourly(state)
     item = PricedItem(product=ON_DEMAND, region=plan.region, instance_type=plan.instance_type)
     aws = AwsPrices(plan.region, clients=side.invocation.clients)
-    listed = quotes([item], own=plan.prices, aws=aws, snapshot=snapshot_prices()).prices.get(item)
+    listed = quotes([item], own=plan.prices, aws=aws).prices.get(item)
     return SidePrices(
         paid=None if paid.unknown else float(paid.usd),
         list=None if listed is None or listed.usd is None else float(listed.usd) * state.job.nodes,

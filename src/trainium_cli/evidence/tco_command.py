@@ -15,9 +15,8 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.money.estimate_command import aws_prices
 from trainium_cli.terminal import console, print_json, say, table
-from trainium_core.costs.estimate import Estimate, dollars
+from trainium_core.costs.estimate import Estimate, dollars, stack_cost_items
 from trainium_core.costs.estimate import estimate as estimate_cost
-from trainium_core.costs.stacks import stack_cost_items
 from trainium_core.evidence.numbers import number
 from trainium_core.evidence.record import Input, Metric, Record, RecordError, Tool, read_record, record_text
 from trainium_core.evidence.tco import (

@@ -11,9 +11,17 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
 from trainium_cli.terminal import console, pairs, print_json, table
-from trainium_core.costs.estimate import PILOT_HOURS, CostLine, Estimate, Total, dollars, sales_warning
+from trainium_core.costs.estimate import (
+    PILOT_HOURS,
+    CostLine,
+    Estimate,
+    Total,
+    dollars,
+    sales_warning,
+    stack_cost_items,
+    stack_cost_notes,
+)
 from trainium_core.costs.estimate import estimate as estimate_cost
-from trainium_core.costs.stacks import stack_cost_items, stack_cost_notes
 from trainium_core.facts import facts
 from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan import Plan

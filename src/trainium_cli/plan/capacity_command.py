@@ -21,7 +21,7 @@ from trainium_cli.terminal import console, print_json, shell_lines, table
 from trainium_cli.waiting import waiting
 from trainium_core.capacity.option import CapacityOption, Prospect, outlook
 from trainium_core.capacity.region_options import CapacityRequest
-from trainium_core.capacity.search import Found, search_capacity
+from trainium_core.capacity.search import CapacitySearch, search_capacity
 from trainium_core.costs.estimate import dollars
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, SPOT, Origin
@@ -130,7 +130,7 @@ _OUTLOOKS = {
 }
 
 
-def found_as_json(request: CapacityRequest, found: Found, overrides: Sequence[str]) -> dict[str, Any]:
+def found_as_json(request: CapacityRequest, found: CapacitySearch, overrides: Sequence[str]) -> dict[str, Any]:
     """Amounts are US dollars; null if unknown."""
     return {
         "outlook": outlook(found.options),
@@ -149,7 +149,7 @@ def found_as_json(request: CapacityRequest, found: Found, overrides: Sequence[st
     }
 
 
-def show_found(request: CapacityRequest, found: Found, overrides: Sequence[str]) -> None:
+def show_found(request: CapacityRequest, found: CapacitySearch, overrides: Sequence[str]) -> None:
     out, plan = console(), request.plan
     nodes = "1 node" if plan.nodes == 1 else f"{plan.nodes} nodes"
     out.print(f"{nodes} of {plan.instance_type} for {request.hours} h, US dollars\n", style="bold")
@@ -242,7 +242,7 @@ def _amount(option: CapacityOption, usd: Decimal | None) -> str:
     return "unknown" if usd is None else dollars(usd)
 
 
-def _notes(found: Found) -> Iterator[str]:
+def _notes(found: CapacitySearch) -> Iterator[str]:
     ways = {option.capacity for option in found.options}
     if ON_DEMAND in ways:
         yield "A zone that offers a type may have no free capacity. Quotas apply separately."
@@ -259,5 +259,5 @@ def _notes(found: Found) -> Iterator[str]:
         yield f"AWS prices are unavailable: {reason}"
 
 
-def _sources(found: Found) -> list[str]:
+def _sources(found: CapacitySearch) -> list[str]:
     return sorted({f"{price.origin}, {price.date}: {price.source}" for price in found.prices})

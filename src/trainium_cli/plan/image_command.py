@@ -1,5 +1,6 @@
 """`trn image`: the image of the plan's nodes, and pinning it in cdk.json."""
 
+import json
 from dataclasses import asdict
 from difflib import unified_diff
 from pathlib import Path
@@ -14,7 +15,7 @@ from trainium_cli.waiting import waiting
 from trainium_core.engines.ec2.checks.image_check import check_image
 from trainium_core.images.image import Image, neuron_release
 from trainium_core.plan import Plan
-from trainium_core.plan.cdk_json import with_settings
+from trainium_core.plan.context import with_settings
 from trainium_core.preflight.aws_account import AwsAccount
 from trainium_runtime.check_result import CheckResult
 from trainium_runtime.errors import UnavailableError
@@ -70,7 +71,7 @@ def pin(invocation: Invocation, cdk_json: Path, yes: bool) -> ExitCode:
     current = _resolved(plan, parameter)
     before = cdk_json.read_text(encoding="utf-8")
     after = with_settings(before, {"ami": current, "ami_parameter": parameter})
-    if after == before:
+    if json.loads(after) == json.loads(before):
         say(f"Already pinned: {parameter} is {current} in {plan.region}.")
         return ExitCode.OK
     changed = unified_diff(before.splitlines(), after.splitlines(), str(cdk_json), str(cdk_json), n=1, lineterm="")

@@ -1,24 +1,21 @@
 """`trn preflight`: whether the plan can be deployed to the account of the credentials."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import click
 
-from trainium_cli.completion_values import complete_regions
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, pass_invocation, plan_options
-from trainium_cli.plan.plan_choices import chosen_regions, suppress_option
-from trainium_cli.plan.preflight_report import findings_as_json, show_findings, show_regions
+from trainium_cli.plan.plan_choices import suppress_option
+from trainium_cli.plan.preflight_report import findings_as_json, show_findings
 from trainium_cli.terminal import print_json
 from trainium_cli.waiting import waiting
-from trainium_core.engines.engine import Check
 from trainium_core.permissions.roles import CLOUDFORMATION, roles
-from trainium_core.plan import Plan
 from trainium_core.preflight.aws_account import AwsAccount
-from trainium_core.preflight.finding import Finding, Verdict, verdict
+from trainium_core.preflight.finding import Finding, verdict
 from trainium_core.preflight.permissions_check import PRINCIPAL, check_permissions
-from trainium_core.preflight.runner import CHECKS, no_access, preflight_in_regions
+from trainium_core.preflight.runner import CHECKS, no_access
 from trainium_core.preflight.runner import preflight as run_preflight
 from trainium_runtime.aws_service import ATTEMPTS, CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS
 from trainium_runtime.errors import UnavailableError
@@ -43,19 +40,10 @@ def _principal(_ctx: click.Context, _param: click.Parameter, given: str | None) 
     epilog=f"""
     All checks run in parallel. A connection may take {CONNECT_TIMEOUT_SECONDS} s, a response {READ_TIMEOUT_SECONDS} s;
     a call that fails or is throttled is tried {ATTEMPTS} times in total. A request without a response then is unknown.
-
-    With several regions, exit code 0 means that at least one of them is ready.
     """
 )
 @plan_options
 @suppress_option(CHECKS)
-@click.option(
-    "--regions",
-    metavar="REGION,...",
-    shell_complete=complete_regions,
-    help="Check these regions instead of the plan's.",
-)
-@click.option("--every-region", is_flag=True, help="Check every region that offers the type.")
 @click.option(
     "--role",
     "principal",
@@ -74,8 +62,6 @@ def _principal(_ctx: click.Context, _param: click.Parameter, given: str | None) 
 def preflight(
     invocation: Invocation,
     suppressed: frozenset[str],
-    regions: str | None,
-    every_region: bool,
     principal: str | None,
     must: str,
 ) -> ExitCode:
@@ -83,20 +69,8 @@ def preflight(
 
     Read-only, with the credentials that boto3 finds. Does not check for free capacity.
     """
-    if every_region and regions:
-        raise click.UsageError("give --regions or --every-region, not both")
     plan = invocation.plan()
     more = {"permissions": partial(check_permissions, principal=principal, role=must)} if principal else {}
-    if regions or every_region:
-        outcome = _in_regions(invocation, plan, chosen_regions(plan, regions), suppressed, more)
-    else:
-        outcome = _in_its_region(invocation, plan, suppressed, more)
-    return EXIT_CODES[outcome]
-
-
-def _in_its_region(
-    invocation: Invocation, plan: Plan, suppressed: frozenset[str], more: Mapping[str, Check]
-) -> Verdict:
     with waiting(f"Asking AWS in {plan.region} ..."):
         findings = run_preflight(plan, AwsAccount(plan.region), suppressed=suppressed, more=more)
     if invocation.as_json:
@@ -104,7 +78,7 @@ def _in_its_region(
     else:
         refuse_without_access(findings)
         show_findings(plan, findings, overridden=bool(invocation.overrides))
-    return verdict(findings)
+    return EXIT_CODES[verdict(findings)]
 
 
 def refuse_without_access(findings: Sequence[Finding]) -> None:
@@ -112,29 +86,3 @@ def refuse_without_access(findings: Sequence[Finding]) -> None:
     reason = no_access(findings)
     if reason:
         raise UnavailableError(reason)
-
-
-def _in_regions(
-    invocation: Invocation,
-    plan: Plan,
-    regions: Sequence[str],
-    suppressed: frozenset[str],
-    more: Mapping[str, Check],
-) -> Verdict:
-    clients = invocation.clients
-    with waiting(f"Asking AWS in {len(regions)} regions ..."):
-        found = preflight_in_regions(
-            plan, regions, lambda region: AwsAccount(region, clients=clients), suppressed=suppressed, more=more
-        )
-    reasons = [no_access(findings) for findings in found.values()]
-    if invocation.as_json:
-        print_json({"regions": {region: findings_as_json(findings) for region, findings in found.items()}})
-    elif all(reasons):
-        raise UnavailableError(reasons[0] or "")
-    else:
-        show_regions(plan, found)
-    outcomes = {verdict(findings) for findings in found.values()}
-    return next(outcome for outcome in _FROM_GOOD_TO_BAD if outcome in outcomes)
-
-
-_FROM_GOOD_TO_BAD: tuple[Verdict, ...] = ("ready", "unknown", "not ready")

@@ -1,6 +1,6 @@
 """The findings of preflight as tables and as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,7 +10,6 @@ from trainium_core.plan import Plan
 from trainium_core.preflight.finding import Finding, verdict
 
 _STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "unknown": "magenta"}
-_VERDICT_STYLES = {"ready": "green", "not ready": "bold red", "unknown": "magenta"}
 
 
 def findings_as_json(findings: Sequence[Finding]) -> dict[str, Any]:
@@ -31,17 +30,6 @@ def show_findings(plan: Plan, findings: Sequence[Finding], *, overridden: bool =
 def findings_table(findings: Sequence[Finding]) -> Table:
     rows = [(finding.check, _outcome(finding), _words(finding)) for finding in findings]
     return table(["Check", "Outcome", "Found"], rows, wrapping=["Found"])
-
-
-def show_regions(plan: Plan, regions: Mapping[str, Sequence[Finding]]) -> None:
-    """One row per region: the verdict, and its obstacles."""
-    rows = [(region, _verdict(findings), _obstacles(findings)) for region, findings in regions.items()]
-    console().print(table(["Region", "Verdict", "Findings"], rows, wrapping=["Findings"]))
-    ready = [region for region, findings in regions.items() if verdict(findings) == "ready"]
-    if any(region != plan.region for region in regions):
-        _remind(f"The plan is for {plan.region}: for another region, add -c trn:region=REGION to the next command.")
-    message = f"{plan.nodes} x {plan.instance_type}: ready in {len(ready)} of {len(regions)} regions"
-    console().print("\n" + ": ".join([message, ", ".join(ready)] if ready else [message]), style="bold")
 
 
 def _remind(sentence: str) -> None:
@@ -67,17 +55,3 @@ def _counts(findings: Sequence[Finding]) -> str:
     counts = [f"{n} {kind}" for kind in _STYLES if (n := sum(finding.outcome == kind for finding in unsuppressed))]
     ignored = len(findings) - len(unsuppressed)
     return ", ".join(counts + ([f"{ignored} suppressed"] if ignored else []))
-
-
-def _verdict(findings: Sequence[Finding]) -> Text:
-    message = verdict(findings)
-    return Text(message, _VERDICT_STYLES[message])
-
-
-def _obstacles(findings: Sequence[Finding]) -> str:
-    """Failed checks, then unknown ones. Suppressed checks are listed, warnings are not."""
-    counted = [finding for finding in findings if not finding.suppressed]
-    obstacles = [f for f in counted if f.outcome == "fail"] + [f for f in counted if f.outcome == "unknown"]
-    lines = [f"{finding.check} ({finding.outcome}): {_words(finding)}" for finding in obstacles]
-    ignored = ", ".join(finding.check for finding in findings if finding.suppressed)
-    return "\n".join(lines + ([f"suppressed: {ignored}"] if ignored else []))

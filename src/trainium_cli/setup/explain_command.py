@@ -8,7 +8,7 @@ import click
 from trainium_cli.exit_codes import ExitCode
 from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.terminal import console, echo, pairs, print_json
-from trainium_core.explanations.known_errors import CAUSE, Explanation, explained, known_errors
+from trainium_core.explanations.known_errors import CAUSE, Explanation, explain_log, known_errors
 
 
 @click.command()
@@ -30,7 +30,7 @@ def explain(invocation: Invocation, text: tuple[str, ...]) -> ExitCode:
     if not pasted.strip():
         raise click.UsageError("paste the error, in quotes: trn explain 'VcpuLimitExceeded ...'")
     lines = pasted.splitlines()
-    found = explained(lines)
+    found = explain_log(lines)
     if invocation.as_json:
         print_json(_as_json(found) if found else None)
     elif found:

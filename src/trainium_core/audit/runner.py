@@ -15,7 +15,6 @@ from trainium_core.audit.stack_record import KEPT, StackRecord, Stacks, status_o
 from trainium_core.identity.caller import Identities
 from trainium_core.naming import BOOTSTRAP_STACK_NAME
 from trainium_core.plan import Plan
-from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import Prices
 from trainium_core.prices.quotes import quotes
 from trainium_runtime.errors import UnavailableError
@@ -146,7 +145,7 @@ def audit(
     not_read = list(answers.not_read)
     grouped = list(_grouped(answers, plan.cluster_name, stack_names, not_read))
     wanted = priced_items((found.resource for _, found in grouped), plan.region)
-    priced = quotes(wanted, own=plan.prices, aws=account, snapshot=snapshot_prices())
+    priced = quotes(wanted, own=plan.prices, aws=account)
     return Audit(
         cluster=plan.cluster_name,
         region=plan.region,

@@ -48,7 +48,7 @@ def capacity_options(request: CapacityRequest, answers: RegionAnswers) -> Iterat
             yield from ways(request, answers)
 
 
-def last_moment(reservation: Reservation) -> datetime | None:
+def nodes_stop_at(reservation: Reservation) -> datetime | None:
     """When the last nodes stop: before EC2 terminates the instances of a Capacity Block."""
     if reservation.end is None or reservation.capacity != CAPACITY_BLOCK:
         return reservation.end
@@ -65,7 +65,7 @@ def _reserved(request: CapacityRequest, answers: RegionAnswers) -> Iterator[Capa
 
 def _reservation_option(request: CapacityRequest, region: str, reservation: Reservation) -> CapacityOption:
     start = reservation.start if reservation.start and reservation.start > request.now else None
-    last, remaining = last_moment(reservation), f"{reservation.launchable} of {reservation.total} instances are left"
+    last, remaining = nodes_stop_at(reservation), f"{reservation.launchable} of {reservation.total} instances are left"
     prospect, note = "later" if start else "now", remaining
     if start and not reservation.total:
         prospect, note = "unknown", "its size is known only after it starts"

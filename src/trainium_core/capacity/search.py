@@ -11,7 +11,6 @@ from trainium_core.capacity.offerings import BlockOffering, Capacity
 from trainium_core.capacity.option import CapacityOption, ranked
 from trainium_core.capacity.region_options import CapacityRequest, RegionAnswers, capacity_options, priced_items
 from trainium_core.facts import facts
-from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import CAPACITY_BLOCK, SPOT, Price, Prices
 from trainium_core.prices.quotes import Quotes, quotes
 from trainium_runtime.errors import NoAccessError, UnavailableError
@@ -51,7 +50,7 @@ class Seller(Capacity, Prices, Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class CapacitySearch:
     """The ranked options, with their prices and the reasons why AWS's prices are unavailable."""
 
     options: tuple[CapacityOption, ...]
@@ -59,7 +58,9 @@ class Found:
     unavailable: tuple[str, ...]
 
 
-def search_capacity(request: CapacityRequest, regions: Collection[str], seller_in: Callable[[str], Seller]) -> Found:
+def search_capacity(
+    request: CapacityRequest, regions: Collection[str], seller_in: Callable[[str], Seller]
+) -> CapacitySearch:
     """Query all regions in parallel. A region without an answer has options that say so.
 
     Raises UnavailableError if no region answered, or access is denied in all.
@@ -74,7 +75,7 @@ def search_capacity(request: CapacityRequest, regions: Collection[str], seller_i
     if unanswered and len(unanswered) == len(answered):
         raise unanswered[0]
     options = [option for answers, _ in answered for option in capacity_options(request, answers)]
-    return Found(
+    return CapacitySearch(
         options=ranked(options, start_by=request.start_by),
         prices=_once(price for answers, _ in answered for price in answers.prices.values()),
         unavailable=_once(reason for _, found in answered for reason in found.unavailable),
@@ -97,7 +98,7 @@ def query_region(request: CapacityRequest, region: str, seller: Seller) -> tuple
         found = _NO_PRICES
         if not isinstance(zones, UnavailableError):
             items = priced_items(request, region, zones)
-            found = quotes(items, own=request.plan.prices, aws=seller, snapshot=snapshot_prices())
+            found = quotes(items, own=request.plan.prices, aws=seller)
     offered = blocks.result() if blocks else ()
     answers = RegionAnswers(
         region=region,

@@ -13,7 +13,6 @@ from trainium_core.engines.registry import ENGINES
 from trainium_core.facts import facts
 from trainium_core.identity.caller import Identities
 from trainium_core.nodes.fleet import DeployedFleet
-from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import CAPACITY_BLOCK, PricedItem, Prices, PriceTable
 from trainium_core.prices.quotes import quotes
 
@@ -189,7 +188,7 @@ def clusters_in(region: str, account: ClustersAccount, *, prices: PriceTable) ->
         nodes = reading_nodes.result()
     items = {node.instance_id: _priced(node, region) for node in nodes}
     wanted = (item for item in items.values() if item.product != CAPACITY_BLOCK)
-    priced = quotes(wanted, own=prices, aws=account, snapshot=snapshot_prices())
+    priced = quotes(wanted, own=prices, aws=account)
     usd = {node: price.usd for node, item in items.items() if (price := priced.prices.get(item)) is not None}
     names = sorted({part.cluster for part in (*found.stacks, *nodes)})
     return ClusterList(

@@ -1,14 +1,13 @@
 """The cost of a plan: per hour with running nodes, per month without nodes, and for a pilot."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
 from trainium_core.costs.items import CostItem
-from trainium_core.costs.stacks import cluster_cost_items
+from trainium_core.engines.registry import CLUSTER, ENGINES, engines_of
 from trainium_core.facts import facts
 from trainium_core.plan import Plan
-from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import CAPACITY_BLOCK, ON_DEMAND, Price, Prices, products
 from trainium_core.prices.quotes import Quotes, quotes
 
@@ -98,6 +97,23 @@ class Estimate:
         return tuple(line for line in self.lines if line.unit_usd is None)
 
 
+def cluster_cost_items(plan: Plan) -> tuple[CostItem, ...]:
+    """The items of the cluster's stack, even if trn:stacks does not include it."""
+    return tuple(CLUSTER.cost_items(plan))
+
+
+def stack_cost_items(plan: Plan) -> tuple[CostItem, ...]:
+    """The items of every stack of trn:stacks. Equal items that are billed by use are listed once."""
+    items = [item for key in plan.stacks for item in ENGINES[key].cost_items(plan)]
+    return tuple(item for index, item in enumerate(items) if item.billed != "by use" or item not in items[:index])
+
+
+def stack_cost_notes(plan: Plan) -> Iterator[str]:
+    """Notes on the estimate of the stacks, in the order of the engines."""
+    for engine in engines_of(plan):
+        yield from engine.cost_notes(plan)
+
+
 def estimate(
     plan: Plan,
     *,
@@ -110,7 +126,7 @@ def estimate(
     items: the items to estimate, such as stack_cost_items.
     """
     wanted = items(plan)
-    found = quotes((item.item for item in wanted), own=plan.prices, aws=aws, snapshot=snapshot_prices())
+    found = quotes((item.item for item in wanted), own=plan.prices, aws=aws)
     return Estimate(lines=cost_lines(wanted, found), hours=hours, unavailable=found.unavailable)
 
 

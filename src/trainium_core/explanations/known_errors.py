@@ -77,11 +77,11 @@ def _patterns() -> Sequence[tuple[KnownError, re.Pattern[str]]]:
 
 def known_error(text: str) -> KnownError | None:
     """The error that explains a text; None if no error matches."""
-    found = explained(text.splitlines())
+    found = explain_log(text.splitlines())
     return found.error if found else None
 
 
-def explained(lines: Iterable[str]) -> Explanation | None:
+def explain_log(lines: Iterable[str]) -> Explanation | None:
     """The explanation of a log: the first cause, else the first consequence, else the first warning.
 
     None if no line matches.

@@ -1,6 +1,6 @@
 """Reads parameters from SSM and images from EC2."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,12 +14,6 @@ class AwsImages(AwsService):
         with read_errors("ssm:GetParameter", absent=("ParameterNotFound", "not a valid namespace")):
             return self.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
         return None
-
-    def parameters_under(self, folder: str) -> Collection[str]:
-        with read_errors("ssm:GetParametersByPath"):
-            pages = self.client("ssm").get_paginator("get_parameters_by_path").paginate(Path=folder, Recursive=True)
-            return [parameter["Name"] for page in pages for parameter in page["Parameters"]]
-        return ()
 
     def image(self, image_id: str) -> Image | None:
         with read_errors("ec2:DescribeImages", absent=("InvalidAMIID.",)):

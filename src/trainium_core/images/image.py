@@ -1,7 +1,6 @@
 """Images, the parameters that name them, and their Neuron release."""
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -31,10 +30,6 @@ class Image:
 
 class Images(Protocol):
     def parameter(self, name: str) -> str | None: ...
-
-    def parameters_under(self, folder: str) -> Collection[str]:
-        """The names of all parameters below a folder such as /cdk-bootstrap, at any depth."""
-        ...
 
     def image(self, image_id: str) -> Image | None: ...
 

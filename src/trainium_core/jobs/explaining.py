@@ -1,6 +1,6 @@
 """Explains a failed job with a known error, from its outcome, else from the log of the failed node."""
 
-from trainium_core.explanations.known_errors import CAUSE, WARNING, Explanation, explained
+from trainium_core.explanations.known_errors import CAUSE, WARNING, Explanation, explain_log
 from trainium_core.jobs.engine import JobEngine
 from trainium_core.jobs.progress import JobState
 from trainium_runtime.errors import UnavailableError
@@ -15,7 +15,7 @@ def job_explanation(engine: JobEngine, state: JobState) -> Explanation | None:
     outcome = state.outcome
     if outcome is None or outcome.result not in (FAILED, HUNG):
         return None
-    stated = explained([*outcome.traceback.splitlines(), outcome.reason])
+    stated = explain_log([*outcome.traceback.splitlines(), outcome.reason])
     if stated is not None and stated.error.kind == CAUSE:
         return stated
     reads_all = "node" in engine.instead
@@ -25,7 +25,7 @@ def job_explanation(engine: JobEngine, state: JobState) -> Explanation | None:
         else engine.open_log(state.job.id, node=outcome.node or 0, attempt=len(state.attempts) or None)
     )
     try:
-        printed = explained(line.text for part in (log.new_lines(state), log.last_line()) for line in part)
+        printed = explain_log(line.text for part in (log.new_lines(state), log.last_line()) for line in part)
     except UnavailableError:
         printed = None
     if printed is None or (stated is not None and printed.error.kind == WARNING):

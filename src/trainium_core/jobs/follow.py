@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from trainium_core.jobs.progress import ENDING, JobState
-from trainium_core.polling import polled
+from trainium_core.polling import poll_values
 from trainium_runtime.errors import UnavailableError
 
 POLL_SECONDS, SOON_SECONDS, ENDING_SECONDS = 3, 1, 0.5
@@ -128,7 +128,7 @@ class JobFollower:
         return SOON_SECONDS if self._unchanged < SOON_POLLS else POLL_SECONDS
 
     def _states(self) -> Iterator[JobState]:
-        return polled(
+        return poll_values(
             lambda: self._jobs.state(self.job_id),
             absent=f"there is no job {self.job_id}",
             pause=self._pause,

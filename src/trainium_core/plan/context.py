@@ -1,4 +1,4 @@
-"""Reads settings from the context of cdk.json and of `-c`, as the CDK CLI or `trn` provides it."""
+"""Reads settings from the context of cdk.json and of `-c`, as the CDK CLI or `trn` provides it, and writes cdk.json."""
 
 import json
 import os
@@ -87,6 +87,19 @@ def plan_from_context(context: Mapping[str, Any], folder: Path) -> Plan:
     if problems:
         raise PlanError(problems)
     return plan
+
+
+def with_settings(text: str, settings: Mapping[str, str]) -> str:
+    """The text of a cdk.json with settings added to its context, or replaced. Keeps the order and the indentation.
+
+    Args:
+        text: A JSON object. Its context, if there is one, must be an object too.
+        settings: Values by setting, without the prefix `trn:`.
+    """
+    document: dict[str, Any] = json.loads(text)
+    document.setdefault("context", {}).update({SETTING_PREFIX + name: value for name, value in settings.items()})
+    indent = re.search(r"\n([ \t]+)", text)
+    return json.dumps(document, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
 
 
 def _context_of(cdk_json: Path) -> dict[str, Any]:

@@ -70,7 +70,14 @@ class Plan(PlanValues):
         raise PlanError(in_order(problems + broken_rules(readable, {problem.key for problem in problems})))
 
 
-_LOADED: Mapping[str, Callable[[Any], Any]] = {"setup_script": str, "catalog": load_catalog, "prices": load_prices}
+def _script(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableError(f"{path} cannot be read as text: {error}") from error
+
+
+_LOADED: Mapping[str, Callable[[Any], Any]] = {"setup_script": _script, "catalog": load_catalog, "prices": load_prices}
 """The parsed content of a file whose path the setting holds."""
 
 

@@ -19,8 +19,8 @@ from trainium_core.plan.settings.node import Node
 from trainium_core.plan.settings.pcs import PcsSettings
 from trainium_core.plan.settings.pilot import Pilot
 from trainium_core.plan.settings.sagemaker import SageMakerSettings
-from trainium_core.prices.price import PriceTable, no_prices
-from trainium_core.setting_schema.forms import Choice, FilePath, Names, Pattern, Switch, TagMap, TextFile, WholeNumber
+from trainium_core.prices.price import Price, PricedItem, PriceTable
+from trainium_core.setting_schema.forms import Choice, FilePath, ListOf, Pattern, Switch, TagMap, WholeNumber
 from trainium_core.setting_schema.setting import HEX_ID, resource_id, section, setting
 
 CapacityKind = Literal["on-demand", "spot", "capacity-block", "reservation"]
@@ -66,15 +66,14 @@ class PlanValues:
     )
     availability_zone_id: str | None = setting(
         "availability_zone_id",
-        Pattern(ZONE_ID, "an Availability Zone id, such as usw2-az4"),
+        Pattern(ZONE_ID, "an Availability Zone ID, such as usw2-az4"),
         default=None,
         left_out="the first zone of the region that offers the type",
-        regional=True,
-        meaning="zone of the nodes, by id: names differ between accounts",
+        meaning="zone of the nodes, by ID: names differ between accounts",
     )
     ami: str | None = setting(
         "ami",
-        Pattern(f"/[A-Za-z0-9_./-]+|ami-{HEX_ID}", "an SSM parameter name that begins with /, or an AMI id"),
+        Pattern(f"/[A-Za-z0-9_./-]+|ami-{HEX_ID}", "an SSM parameter name that begins with /, or an AMI ID"),
         default=None,
         left_out=f"the SSM parameter {_IMAGE['ssm_parameter']}; on types with GPUs "
         f"{facts()['gpu_images']['ssm_parameter']}",
@@ -147,7 +146,7 @@ class PlanValues:
     )
     setup_script: str | None = setting(
         "setup_script",
-        TextFile("a bash script, by its path from the folder of cdk.json"),
+        FilePath("a bash script, by its path from the folder of cdk.json"),
         default=None,
         meaning="bash script that every node runs after its devices are verified; a failure fails the node",
         replaces_nodes=True,
@@ -163,7 +162,7 @@ class PlanValues:
     prices: PriceTable = setting(
         "prices",
         FilePath("a CSV file in the form of the built-in snapshot, by its path from the folder of cdk.json"),
-        default_factory=no_prices,
+        default_factory=dict[PricedItem, Price],
         left_out="AWS's prices, or the snapshot",
         meaning="your prices for `trn estimate`, such as negotiated prices or the price of a Capacity Block",
         repr=False,
@@ -177,7 +176,7 @@ class PlanValues:
     )
     stacks: tuple[str, ...] = setting(
         "stacks",
-        Names(STACKS),
+        ListOf(Choice(STACKS), f"names, separated by commas: {', '.join(STACKS)}", least=1),
         default=("cluster",),
         left_out="cluster",
         meaning=f"stacks of the app: {', '.join(CONSTRUCT_IDS.values())}",

@@ -43,13 +43,13 @@ def image_warnings(image: str, region: str, framework: Framework | None, kind: I
     if image.startswith("/aws/service/neuron/") and region in facts()["image"]["regions_without_parameters"]:
         yield (
             f"{region} had no /aws/service/neuron parameters when last seen (2026-10-03): if the deployment cannot "
-            "fetch the parameter, copy an image there and give its id"
+            "fetch the parameter, copy an image there and give its ID"
         )
     supported = pytorch_for(kind)
     if framework and framework.is_pytorch and framework != supported:
         yield (
             f"{framework.title} ended with Neuron SDK {framework.last_release}; since {supported.first_release} AWS "
-            f"supports {supported.title} on {kind.accelerator}: give the id of an image whose name begins with "
+            f"supports {supported.title} on {kind.accelerator}: give the ID of an image whose name begins with "
             f"{supported.image_names[0].rstrip(' *')!r}"
         )
     if framework and framework.stack == "native":

@@ -1,7 +1,6 @@
 """The cost of the plan. A price never blocks a deployment; an unknown price is a warning."""
 
-from trainium_core.costs.estimate import Estimate, estimate, sales_warning
-from trainium_core.costs.stacks import stack_cost_items, stack_cost_notes
+from trainium_core.costs.estimate import Estimate, estimate, sales_warning, stack_cost_items, stack_cost_notes
 from trainium_core.plan import Plan
 from trainium_core.prices.price import Prices
 from trainium_runtime.check_result import CheckResult

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, cast
 
-from trainium_core.naming import SESSION_SERVICES
 from trainium_core.network.vpc import VpcEndpoint
 from trainium_core.permissions.roles import physical_name_prefix
 from trainium_core.plan import Plan
@@ -40,27 +39,9 @@ def s3_needs(plan: Plan) -> Sequence[Need]:
     return [*own, Need(action="s3:GetObject", resource=f"arn:aws:s3:::cdk-*-assets-*-{plan.region}/*")]
 
 
-_SESSION_NEEDS = {
-    "ssm": [Need(action="ssm:UpdateInstanceInformation", resource="*")],
-    "ssmmessages": [
-        Need(action=f"ssmmessages:{action}", resource="*")
-        for action in ("CreateControlChannel", "CreateDataChannel", "OpenControlChannel", "OpenDataChannel")
-    ],
-}
-
-
 def check_s3_policies(plan: Plan, endpoints: Iterable[VpcEndpoint]) -> CheckResult:
     """`endpoints`: those on the nodes' route to S3."""
     return worst_of([_judge(one, s3_needs(plan)) for one in endpoints] or [_NO_POLICY])
-
-
-def check_session_policies(endpoints: Iterable[VpcEndpoint]) -> CheckResult:
-    """Sessions are optional, so a failure is a warning."""
-    found = [_judge(one, _SESSION_NEEDS[one.service]) for one in endpoints if one.service in SESSION_SERVICES]
-    worst = worst_of(found or [_NO_POLICY])
-    if worst.outcome == "pass":
-        return worst
-    return CheckResult(outcome="warn", found=f"sessions may not work: {worst.found}", fix=worst.fix)
 
 
 _NO_POLICY = CheckResult(outcome="pass", found="no existing endpoint restricts it")

@@ -1,16 +1,15 @@
 """Whether the bootstrap and the plan's stacks are in a state that allows a deployment."""
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from trainium_core.facts import facts
-from trainium_core.naming import BOOTSTRAP_STACK_NAME, CONSTRUCT_IDS
+from trainium_core.naming import CONSTRUCT_IDS
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
 from trainium_core.stacks.deployed_stack import StackNetwork
 from trainium_runtime.check_result import CheckResult
-from trainium_runtime.errors import UnavailableError
 
 _STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 """States in which CloudFormation accepts an update."""
@@ -29,7 +28,11 @@ _WAYS_OUT: Mapping[str, str] = {
 
 
 def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
-    return bootstrap_of(plan.region, account)
+    result = bootstrap_of(plan.region, account)
+    if result.outcome != "fail":
+        return result
+    hint = "or, if cdk.json sets @aws-cdk/core:bootstrapQualifier, pass --suppress bootstrap"
+    return replace(result, fix=f"{result.fix}; {hint}")
 
 
 def bootstrap_of(region: str, account: Account) -> CheckResult:
@@ -42,14 +45,10 @@ def bootstrap_of(region: str, account: Account) -> CheckResult:
         return CheckResult(outcome="unknown", found=found, needed=needed)
     if version is not None and int(version) >= bootstrap["version"]:
         return CheckResult(outcome="pass", found=f"bootstrapped, version {version}", needed=needed)
-    with ThreadPoolExecutor() as threads:
-        identity = threads.submit(account.identity)
-        others = threads.submit(_other_qualifiers, account) if version is None else None
-        found = f"the bootstrap has version {version}" if version else _missing_bootstrap(account)
-    fix = f"run: cdk bootstrap aws://{identity.result().account}/{region}"
-    if others is not None and others.result():
-        found += f", but a bootstrap with the qualifier {' or '.join(others.result())}"
-        fix += "; or, if cdk.json says @aws-cdk/core:bootstrapQualifier, give --suppress bootstrap"
+    fix = f"run: cdk bootstrap aws://{account.identity().account}/{region}"
+    if version is not None:
+        return CheckResult(outcome="fail", found=f"the bootstrap has version {version}", needed=needed, fix=fix)
+    found = f"the parameter {bootstrap['version_parameter']} does not exist"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
@@ -104,22 +103,3 @@ def _unsupported_network_change(stack: str, construct_id: str, plan: Plan, there
         fix = f"set trn:vpc_cidr to {there.cidr} and remove trn:vpc_id; or copy your data to S3, and {destroy}"
         return CheckResult(outcome="fail", found=found, fix=fix)
     return None
-
-
-def _other_qualifiers(account: Account) -> list[str]:
-    """Qualifiers of other bootstraps, from /cdk-bootstrap/<qualifier>/version."""
-    folder = facts()["bootstrap"]["parameter_folder"]
-    try:
-        found = account.parameters_under(folder)
-    except UnavailableError:  # the default bootstrap is missing in any case
-        return []
-    return sorted(name.removeprefix(f"{folder}/").partition("/")[0] for name in found)
-
-
-def _missing_bootstrap(account: Account) -> str:
-    deployed = account.deployed_stack(BOOTSTRAP_STACK_NAME)
-    return (
-        f"{BOOTSTRAP_STACK_NAME} is in {deployed.status}"
-        if deployed
-        else f"the stack {BOOTSTRAP_STACK_NAME} does not exist"
-    )

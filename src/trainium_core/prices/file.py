@@ -53,7 +53,7 @@ def _parse(text: str, where: str, origin: Origin) -> PriceTable:
             prices[item] = _price(row, line, origin)
     except csv.Error as error:
         raise PricesError(f"{where}: not CSV: {error}") from error
-    return PriceTable(prices)
+    return prices
 
 
 def _check_columns(columns: tuple[str, ...], where: str) -> None:

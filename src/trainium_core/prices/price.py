@@ -1,8 +1,8 @@
 """Prices, and the products that they are for."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache
 from typing import Any, Literal, Protocol, cast
@@ -74,34 +74,15 @@ class Prices(Protocol):
         ...
 
 
-class PriceTable(Mapping[PricedItem, Price]):
-    """Prices by item, as in a file."""
-
-    def __init__(self, prices: Mapping[PricedItem, Price]) -> None:
-        self._prices = prices
-
-    def __getitem__(self, item: PricedItem) -> Price:
-        return self._prices[item]
-
-    def __iter__(self) -> Iterator[PricedItem]:
-        return iter(self._prices)
-
-    def __len__(self) -> int:
-        return len(self._prices)
-
-    def best_for(self, item: PricedItem) -> Price | None:
-        """The price of the item, else the one for all zones. If its zone is unknown, the price of the dearest zone."""
-        if item.zone_id:
-            return self._prices.get(item) or self._prices.get(_without_zone(item))
-        if item in self._prices:
-            return self._prices[item]
-        of_a_zone = [price for key, price in self._prices.items() if _without_zone(key) == item]
-        return max(of_a_zone, key=lambda price: price.usd or Decimal(0), default=None)
+PriceTable = Mapping[PricedItem, Price]
+"""Prices by item, as in a file."""
 
 
-def no_prices() -> PriceTable:
-    return PriceTable({})
-
-
-def _without_zone(item: PricedItem) -> PricedItem:
-    return PricedItem(product=item.product, region=item.region, instance_type=item.instance_type)
+def best_price(prices: PriceTable, item: PricedItem) -> Price | None:
+    """The price of the item, else the one for all zones. If its zone is unknown, the price of the dearest zone."""
+    if item in prices:
+        return prices[item]
+    if item.zone_id:
+        return prices.get(replace(item, zone_id=""))
+    of_zones = [price for key, price in prices.items() if replace(key, zone_id="") == item]
+    return max(of_zones, key=lambda price: price.usd or Decimal(0), default=None)

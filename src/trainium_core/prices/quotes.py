@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from trainium_core.prices.price import Price, PricedItem, Prices, PriceTable
+from trainium_core.prices.file import snapshot_prices
+from trainium_core.prices.price import Price, PricedItem, Prices, PriceTable, best_price
 from trainium_runtime.errors import UnavailableError
 
 
@@ -17,10 +18,10 @@ class Quotes:
     unavailable: tuple[str, ...] = ()
 
 
-def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None, snapshot: PriceTable) -> Quotes:
+def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None) -> Quotes:
     """Look up every item: in the user's prices, then at AWS (concurrently), then in the snapshot."""
     wanted = tuple(dict.fromkeys(items))
-    found = {item: price for item in wanted if (price := own.best_for(item)) is not None}
+    found = {item: price for item in wanted if (price := best_price(own, item)) is not None}
     missing = [item for item in wanted if item not in found] if aws is not None else []
     unavailable: dict[str, None] = {}
     if aws is not None and missing:
@@ -31,7 +32,7 @@ def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None, 
                 else:
                     unavailable[str(answer)] = None
     for item in wanted:
-        if item not in found and (price := snapshot.best_for(item)) is not None:
+        if item not in found and (price := best_price(snapshot_prices(), item)) is not None:
             found[item] = price
     return Quotes(prices=found, unavailable=tuple(unavailable))
 

@@ -12,9 +12,17 @@ from trainium_core.problems import nearest
 
 
 def read_duration(text: str, units: Mapping[str, timedelta]) -> timedelta | None:
-    """Parse a duration; None for other text, such as another unit. units: the meaning of each letter."""
-    found = re.fullmatch(rf"([0-9]{{1,5}})\s*([{''.join(units)}])", text)
-    return int(found[1]) * units[found[2]] if found else None
+    """Parse a duration such as 40h.
+
+    Args:
+        text: The text of the duration.
+        units: The length of each unit, by its letter.
+
+    Returns:
+        The duration; None for text without this form.
+    """
+    match = re.fullmatch(rf"([0-9]{{1,5}})\s*([{''.join(units)}])", text)
+    return int(match[1]) * units[match[2]] if match else None
 
 
 ON, OFF = "on", "off"
@@ -25,15 +33,21 @@ class UnreadableError(ValueError):
 
 
 class Form(Protocol):
-    """Parses a value, which is always text with `-c`. `allowed`: the allowed values, for messages."""
+    """The form of a setting's value."""
 
     @property
-    def allowed(self) -> str: ...
+    def allowed(self) -> str:
+        """The allowed values, for messages."""
+        ...
 
     @property
-    def choices(self) -> tuple[str, ...]: ...
+    def choices(self) -> tuple[str, ...]:
+        """Values to suggest; empty if there are too many to list."""
+        ...
 
-    def read(self, raw: Any) -> Any: ...
+    def read(self, raw: Any) -> Any:
+        """Parse a value, which is always text with `-c`. Raises UnreadableError."""
+        ...
 
 
 def as_written(value: Any) -> Any:
@@ -49,11 +63,9 @@ class WholeNumber:
 
     @property
     def allowed(self) -> str:
-        return (
-            f"a whole number, {self.smallest} or more"
-            if self.largest is None
-            else (f"a whole number from {self.smallest} to {self.largest}")
-        )
+        if self.largest is None:
+            return f"a whole number, {self.smallest} or more"
+        return f"a whole number from {self.smallest} to {self.largest}"
 
     def read(self, raw: Any) -> int:
         text = str(raw).strip()
@@ -94,27 +106,6 @@ class Switch:
 
 
 @dataclass(frozen=True)
-class Names:
-    """Some of the choices: a JSON list in cdk.json, or `name,name` with -c. The value is a tuple without duplicates."""
-
-    choices: tuple[str, ...]
-
-    @property
-    def allowed(self) -> str:
-        return f"names, separated by commas: {', '.join(self.choices)}"
-
-    def read(self, raw: Any) -> tuple[str, ...]:
-        names = [part.strip() for part in raw.split(",") if part.strip()] if isinstance(raw, str) else raw
-        if not isinstance(names, Sequence):
-            raise UnreadableError(f"give {self.allowed}")
-        for name in cast(Sequence[Any], names):
-            if name not in self.choices:
-                close = nearest(str(name), self.choices)
-                raise UnreadableError(f"{name!r} is not one of them" + (f"; write {close}" if close else ""))
-        return tuple(dict.fromkeys(cast(Sequence[str], names)))
-
-
-@dataclass(frozen=True)
 class SizeOrId:
     """The size of a new resource (`smallest`, or a multiple of `step`), or the ID of an existing one."""
 
@@ -151,53 +142,47 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class Patterns:
-    """Texts that match a regular expression: a JSON list in cdk.json, or `one,other` with -c, without duplicates.
+class Address:
+    """An IPv4 address."""
 
-    each: description of one text.
-    """
-
-    regex: str
-    each: str
+    allowed: str = "an IPv4 address, such as 10.0.0.2"
     choices: tuple[str, ...] = ()
 
-    @property
-    def allowed(self) -> str:
-        return f"a list, or separated by commas: {self.each}"
-
-    def read(self, raw: Any) -> tuple[str, ...]:
-        given = [part.strip() for part in raw.split(",") if part.strip()] if isinstance(raw, str) else raw
-        if not isinstance(given, Sequence):
-            raise UnreadableError(f"give {self.allowed}")
-        for one in cast(Sequence[Any], given):
-            if not isinstance(one, str) or not re.fullmatch(self.regex, one):
-                raise UnreadableError(f"{one!r} is not {self.each}")
-        return tuple(dict.fromkeys(cast(Sequence[str], given)))
+    def read(self, raw: Any) -> str:
+        try:
+            return str(ipaddress.IPv4Address(str(raw)))
+        except ValueError as error:
+            raise UnreadableError(str(error)) from error
 
 
 @dataclass(frozen=True)
-class Addresses:
-    """IPv4 addresses: a JSON list in cdk.json, or `address,address` with -c. The value is a tuple without
-    duplicates."""
+class ListOf:
+    """A list of values: a JSON list in cdk.json, or `one,other` with -c. The value is a tuple without duplicates."""
 
-    most: int
-    choices: tuple[str, ...] = ()
+    item: Form
+    allowed: str
+    least: int = 0
+    most: int | None = None
 
     @property
-    def allowed(self) -> str:
-        return f"up to {self.most} IPv4 addresses, separated by commas, such as 10.0.0.2,10.0.1.2"
+    def choices(self) -> tuple[str, ...]:
+        return self.item.choices
 
-    def read(self, raw: Any) -> tuple[str, ...]:
-        given = [part.strip() for part in raw.split(",") if part.strip()] if isinstance(raw, str) else raw
-        if not isinstance(given, Sequence):
+    def read(self, raw: Any) -> tuple[Any, ...]:
+        items = [part.strip() for part in raw.split(",") if part.strip()] if isinstance(raw, str) else raw
+        if not isinstance(items, Sequence):
             raise UnreadableError(f"give {self.allowed}")
+        values = tuple(dict.fromkeys(self._read_item(item) for item in cast(Sequence[Any], items)))
+        if len(values) < self.least or (self.most is not None and len(values) > self.most):
+            raise UnreadableError(f"give {self.allowed}")
+        return values
+
+    def _read_item(self, item: Any) -> Any:
         try:
-            found = tuple(dict.fromkeys(str(ipaddress.IPv4Address(str(one))) for one in cast(Sequence[Any], given)))
-        except ValueError as error:
-            raise UnreadableError(f"{error}; give {self.allowed}") from error
-        if len(found) > self.most:
-            raise UnreadableError(f"give {self.allowed}")
-        return found
+            return self.item.read(item)
+        except UnreadableError as error:
+            close = nearest(str(item), self.choices)
+            raise UnreadableError(f"{item!r}: " + (f"write {close}" if close else str(error))) from error
 
 
 # RFC 1918. Python's is_private also includes loopback and link-local blocks, which no VPC accepts.
@@ -228,38 +213,21 @@ class NetworkBlock:
 
 
 @dataclass(frozen=True)
-class TextFile:
-    """The path of a text file; the value is its text."""
-
-    allowed: str
-    choices: tuple[str, ...] = ()
-
-    def read(self, raw: Any) -> str:
-        path = _existing_file(raw)
-        try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UnreadableError(f"{path} cannot be read as text: {error}") from error
-
-
-@dataclass(frozen=True)
 class FilePath:
+    """The path of an existing file."""
+
     allowed: str
     choices: tuple[str, ...] = ()
 
     def read(self, raw: Any) -> Path:
-        return _existing_file(raw)
-
-
-def _existing_file(raw: Any) -> Path:
-    path = Path(str(raw))
-    try:
-        found = path.is_file()
-    except OSError as error:  # such as a name longer than the file system allows
-        raise UnreadableError(f"{path}: {error.strerror}") from error
-    if not found:
-        raise UnreadableError(f"there is no file {path}")
-    return path
+        path = Path(str(raw))
+        try:
+            exists = path.is_file()
+        except OSError as error:  # such as a name longer than the file system allows
+            raise UnreadableError(f"{path}: {error.strerror}") from error
+        if not exists:
+            raise UnreadableError(f"there is no file {path}")
+        return path
 
 
 @dataclass(frozen=True)
@@ -273,16 +241,16 @@ class TagMap:
 
     def read(self, raw: Any) -> dict[str, str]:
         if isinstance(raw, str):
-            pairs = [part.partition("=") for part in raw.split(",") if part]
-            if any(not separator for _, separator, _ in pairs):
+            parts = [part.partition("=") for part in raw.split(",") if part]
+            if any(not separator for _, separator, _ in parts):
                 raise UnreadableError("write each tag as key=value")
-            raw = {key.strip(): value.strip() for key, _, value in pairs}
+            raw = {key.strip(): value.strip() for key, _, value in parts}
         if not isinstance(raw, Mapping):
             raise UnreadableError(f"give {self.allowed}")
-        given = cast(Mapping[Any, Any], raw)
-        if not all(isinstance(part, str | int) for pair in given.items() for part in pair):
+        pairs = cast(Mapping[Any, Any], raw).items()
+        if not all(isinstance(part, str | int) for pair in pairs for part in pair):
             raise UnreadableError("give each tag a string")
-        tags = {str(key): str(value) for key, value in given.items()}
+        tags = {str(key): str(value) for key, value in pairs}
         for key, value in tags.items():
             if not re.fullmatch(r"[\w .:/=+\-@]{1,128}", key) or not re.fullmatch(r"[\w .:/=+\-@]{0,256}", value):
                 raise UnreadableError(

@@ -24,12 +24,14 @@ _Class = TypeVar("_Class")
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One setting. `key`: its name in cdk.json, without the prefix.
+    """One setting.
 
     Attributes:
+        key: Its name in cdk.json, without the prefix.
+        form: The form of its value.
+        meaning: What it means, for the reference and for messages.
         default: Value if it is left out.
         default_text: What happens if it is left out; None if it is required.
-        regional: Whether the value is valid in one region only.
         replaces_nodes: Whether running nodes cannot adopt another value.
     """
 
@@ -38,7 +40,6 @@ class Setting:
     meaning: str
     default: Any = None
     default_text: str | None
-    regional: bool = False
     replaces_nodes: bool = False
 
 
@@ -52,7 +53,6 @@ def setting(
     meaning: str,
     default: _Value,
     left_out: str = ...,
-    regional: bool = ...,
     replaces_nodes: bool = ...,
 ) -> _Value: ...
 @overload
@@ -67,29 +67,35 @@ def setting(
     default: Any = MISSING,
     default_factory: Any = MISSING,
     left_out: str | None = None,
-    regional: bool = False,
     replaces_nodes: bool = False,
     repr: bool = True,
 ) -> Any:
-    """A dataclass field that is a setting. Without a default it is required.
+    """Declare a field of a section as a setting. Without a default it is required.
 
     Args:
+        key: The name in cdk.json, without the prefix.
+        form: The form of the value.
+        meaning: What the setting means, for the reference and for messages.
+        default: Value if the setting is left out.
+        default_factory: Creates that value, if it is mutable.
         left_out: What happens if it is left out; {} stands for the default. Default: only the default, or `none`.
-        regional: Leave it out when the plan is evaluated for another region.
         replaces_nodes: Whether a deployment with another value replaces the running nodes.
+        repr: Whether the value is part of the plan's repr.
+
+    Returns:
+        The dataclass field.
     """
-    if default is MISSING and default_factory is MISSING:
-        needed = Setting(key=key, form=form, meaning=meaning, default_text=None, replaces_nodes=replaces_nodes)
-        return field(metadata={METADATA_KEY: needed})
-    value = default_factory() if default is MISSING else default
+    is_required = default is MISSING and default_factory is MISSING
+    value: Any = None if default is MISSING else default
+    if default_factory is not MISSING:
+        value = default_factory()
     text = (left_out or ("none" if value is None else "{}")).format(as_written(value))
     declared = Setting(
         key=key,
         form=form,
         meaning=meaning,
         default=value,
-        default_text=text,
-        regional=regional,
+        default_text=None if is_required else text,
         replaces_nodes=replaces_nodes,
     )
     return field(default=default, default_factory=default_factory, repr=repr, metadata={METADATA_KEY: declared})
@@ -103,7 +109,7 @@ def section(cls: type[_Class]) -> type[_Class]:
 
 def resource_id(prefix: str, what: str) -> Pattern:
     """The ID of an existing resource, such as vpc-0123456789abcdef0."""
-    return Pattern(f"{prefix}-{HEX_ID}", f"the id of {what}, such as {prefix}-0123456789abcdef0")
+    return Pattern(f"{prefix}-{HEX_ID}", f"the ID of {what}, such as {prefix}-0123456789abcdef0")
 
 
 def regional_arn(service: str, resource: str, what: str) -> Pattern:

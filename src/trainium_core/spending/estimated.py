@@ -14,46 +14,53 @@ from trainium_core.spending.node_runs import NodeRun
 from trainium_core.spending.spending import Line
 
 INSTANCE = "EC2 instance"
-OF_NODES = (INSTANCE, "EBS volume")
-"""Kinds that exist only with nodes, which are estimated by the nodes' run times."""
+_OF_NODES = (INSTANCE, "EBS volume")
+"""Kinds that exist only with nodes. Their cost is estimated from the nodes' run times."""
 
 _HOUR = timedelta(hours=1)
 _PREPAID = "prepaid, not included"
 
 
-def hours(lasted: timedelta) -> Decimal:
-    return Decimal(str(lasted / _HOUR))
+def hours(duration: timedelta) -> Decimal:
+    return Decimal(str(duration / _HOUR))
 
 
 def node_lines(
     runs: Sequence[NodeRun], per_node: Sequence[CostLine], nodes: int, now: datetime, *, noun: str = "node"
 ) -> Iterator[Line]:
-    """`per_node`: hourly items of the plan's nodes, for all `nodes` together. noun: the name of one."""
-    lasted = [run.lasted(now) for run in runs]
-    known = sum((one for one in lasted if one is not None), timedelta())
-    unknown = lasted.count(None)
-    how = f"estimated: {hours(known):.2f} {noun}-hours in the history of Auto Scaling and EC2, at today's price"
+    """Estimate what nodes have cost.
+
+    Args:
+        runs: The times that nodes ran.
+        per_node: Hourly items of the plan's nodes, for all `nodes` together.
+        nodes: The number of nodes of the plan.
+        now: The current time.
+        noun: What the lines call a node.
+    """
+    durations = [run.duration(now) for run in runs]
+    total = sum((duration for duration in durations if duration is not None), timedelta())
+    unknown = durations.count(None)
+    how = f"estimated: {hours(total):.2f} {noun}-hours in the history of Auto Scaling and EC2, at today's price"
     for line in per_node if runs else ():
         hourly = None if line.running_hour is None else line.running_hour / nodes
-        what = products()[line.item.product].name
-        yield Line(what=f"{what}, of all {noun}s", usd=None if hourly is None else hourly * hours(known), how=how)
+        what = f"{products()[line.item.product].name}, of all {noun}s"
+        yield Line(what=what, usd=None if hourly is None else hourly * hours(total), how=how)
     if runs and not per_node:
         yield Line(what=f"{noun}s", usd=None, how=f"unknown: the plan has no {noun}")
     if unknown:
-        yield Line(
-            what=f"{unknown} {noun}s with an unknown end", usd=None, how="unknown: no longer in Auto Scaling's history"
-        )
+        what = f"{unknown} {noun}s with an unknown end"
+        yield Line(what=what, usd=None, how="unknown: no longer in Auto Scaling's history")
 
 
-def forgotten_lines(since: datetime | None, now: datetime) -> Iterator[Line]:
-    """The time before Auto Scaling's history."""
-    remembered = remembered_since(now)
-    if since is not None and since < remembered:
+def lines_before_history(since: datetime | None, now: datetime) -> Iterator[Line]:
+    """A line for the time before Auto Scaling's history, if the cluster is that old."""
+    start = history_start(now)
+    if since is not None and since < start:
         how = f"unknown: Auto Scaling's history covers {_weeks()} weeks"
-        yield Line(what=f"nodes before {remembered:%Y-%m-%d} that have ended", usd=None, how=how)
+        yield Line(what=f"nodes before {start:%Y-%m-%d} that have ended", usd=None, how=how)
 
 
-def remembered_since(now: datetime) -> datetime:
+def history_start(now: datetime) -> datetime:
     """The start of Auto Scaling's history."""
     return now - timedelta(weeks=_weeks())
 
@@ -64,22 +71,24 @@ def _weeks() -> int:
 
 
 def resource_lines(audit: Audit, nodes: Collection[str]) -> Iterator[Line]:
-    """Existing resources except nodes, from their creation, or that of the oldest existing stack.
+    """Estimate what existing resources have cost since their creation, or since that of the oldest existing stack.
 
-    nodes: IDs of instances that are estimated by their run times.
+    Args:
+        audit: The audit of the cluster.
+        nodes: IDs of instances that node_lines() estimates.
     """
     since = min((stack.created for stack in audit.stacks if stack.exists), default=None)
-    for one in billed_resources(audit):
-        if one.kind in OF_NODES and (one.kind != INSTANCE or one.resource.name in nodes):
+    for audited in _billed_resources(audit):
+        if audited.kind in _OF_NODES and (audited.kind != INSTANCE or audited.resource.name in nodes):
             continue
-        began = one.resource.created or since
-        hourly = per_hour(one)
+        began = audited.resource.created or since
+        hourly = _per_hour(audited)
         if hourly is None or began is None:
-            how = one.resource.charge.unpriced or ("no price" if hourly is None else "creation time unknown")
-            yield Line(what=_name(one), usd=None, how=f"unknown: {how}")
+            how = audited.resource.charge.unpriced or ("no price" if hourly is None else "creation time unknown")
+            yield Line(what=_name(audited), usd=None, how=f"unknown: {how}")
         else:
-            lasted = hours(audit.time - began)
-            yield Line(what=_name(one), usd=hourly * lasted, how=f"estimated: {lasted:.2f} h at today's price")
+            age = hours(audit.time - began)
+            yield Line(what=_name(audited), usd=hourly * age, how=f"estimated: {age:.2f} h at today's price")
 
 
 def prepaid_lines(plan: Plan) -> Iterator[Line]:
@@ -90,19 +99,20 @@ def prepaid_lines(plan: Plan) -> Iterator[Line]:
 
 def hourly_lines(audit: Audit) -> Iterator[Line]:
     """The hourly cost of everything that exists."""
-    for one in billed_resources(audit):
-        lacks = one.resource.charge.unpriced or "no price"
-        yield Line(what=_name(one), usd=per_hour(one), how=lacks if per_hour(one) is None else "list price")
+    for audited in _billed_resources(audit):
+        hourly = _per_hour(audited)
+        how = "list price" if hourly is not None else audited.resource.charge.unpriced or "no price"
+        yield Line(what=_name(audited), usd=hourly, how=how)
 
 
-def billed_resources(audit: Audit) -> tuple[Audited, ...]:
+def _billed_resources(audit: Audit) -> Iterator[Audited]:
     """The resources of the cluster that cost something while unused. Shared resources do not count."""
-    return tuple(one for one in audit.resources if one.group != "shared" and one.usd_per_month != 0)
+    return (audited for audited in audit.resources if audited.group != "shared" and audited.usd_per_month != 0)
 
 
-def per_hour(one: Audited) -> Decimal | None:
-    return None if one.usd_per_month is None else one.usd_per_month / hours_per_month()
+def _per_hour(audited: Audited) -> Decimal | None:
+    return None if audited.usd_per_month is None else audited.usd_per_month / hours_per_month()
 
 
-def _name(one: Audited) -> str:
-    return f"{one.kind} {one.resource.name}"
+def _name(audited: Audited) -> str:
+    return f"{audited.kind} {audited.resource.name}"

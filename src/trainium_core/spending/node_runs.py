@@ -14,7 +14,7 @@ _TERMINATED = re.compile(r"Terminating EC2 instance: (i-[0-9a-f]+)")
 
 @dataclass(frozen=True, kw_only=True)
 class ScalingActivity:
-    """One entry of the group's history, with its start. `under_way`: neither succeeded nor failed yet."""
+    """An entry of the group's history. `under_way`: neither succeeded nor failed yet."""
 
     description: str
     began: datetime
@@ -24,16 +24,16 @@ class ScalingActivity:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRun:
-    """`ended`: None while it runs. `known`: whether `ended` is known."""
+    """The time that a node ran. `ended`: None while it runs, or if its end is unknown."""
 
     instance_id: str
     began: datetime
     ended: datetime | None
-    known: bool = True
+    has_known_end: bool = True
 
-    def lasted(self, now: datetime) -> timedelta | None:
+    def duration(self, now: datetime) -> timedelta | None:
         """None if its end is unknown."""
-        return (self.ended or now) - self.began if self.known else None
+        return (self.ended or now) - self.began if self.has_known_end else None
 
 
 def node_runs(
@@ -41,7 +41,7 @@ def node_runs(
     *,
     running: Collection[str],
     deleted: datetime | None,
-    remembered: datetime,
+    history_start: datetime,
 ) -> Iterator[NodeRun]:
     """Each successful launch, and each ended node from before the history, oldest first.
 
@@ -49,20 +49,20 @@ def node_runs(
         activities: The history of the group.
         running: The running instances.
         deleted: When the group was deleted, which is the end of its remaining nodes.
-        remembered: Start of the history. Earlier time is in no run.
+        history_start: Start of the history. Earlier time is in no run.
     """
     entries = list(activities)
     # A terminating node is not billed.
-    ends = dict(_named((one for one in entries if one.succeeded or one.under_way), _TERMINATED))
-    launched = dict(_named((one for one in entries if one.succeeded), _LAUNCHED))
-    earlier = {instance: remembered for instance in ends if instance not in launched}
+    ends = dict(_instances((entry for entry in entries if entry.succeeded or entry.under_way), _TERMINATED))
+    launched = dict(_instances((entry for entry in entries if entry.succeeded), _LAUNCHED))
+    earlier = {instance: history_start for instance in ends if instance not in launched}
     for instance_id, began in sorted((launched | earlier).items(), key=lambda launch: launch[1]):
         ended = ends.get(instance_id) or (None if instance_id in running else deleted)
-        known = ended is not None or instance_id in running
-        yield NodeRun(instance_id=instance_id, began=began, ended=ended, known=known)
+        has_known_end = ended is not None or instance_id in running
+        yield NodeRun(instance_id=instance_id, began=began, ended=ended, has_known_end=has_known_end)
 
 
-def _named(activities: Iterable[ScalingActivity], pattern: re.Pattern[str]) -> Iterator[tuple[str, datetime]]:
+def _instances(activities: Iterable[ScalingActivity], pattern: re.Pattern[str]) -> Iterator[tuple[str, datetime]]:
     for activity in activities:
-        if found := pattern.search(activity.description):
-            yield found[1], activity.began
+        if match := pattern.search(activity.description):
+            yield match[1], activity.began

@@ -14,12 +14,13 @@ from trainium_core.naming import is_of_nodes
 from trainium_core.plan import Plan
 from trainium_core.plan.pilot_end import read_pilot_end
 from trainium_core.spending.estimated import (
-    forgotten_lines,
+    INSTANCE,
+    history_start,
     hourly_lines,
     hours,
+    lines_before_history,
     node_lines,
     prepaid_lines,
-    remembered_since,
     resource_lines,
 )
 from trainium_core.spending.node_runs import NodeRun, ScalingActivity, node_runs
@@ -54,7 +55,19 @@ def spending(
     ask_cost_explorer: bool,
     on_progress: Progress | None = None,
 ) -> Spending:
-    """Raises UnavailableError without credentials."""
+    """Determine what a plan's cluster has cost, and what it costs now.
+
+    Args:
+        plan: The plan.
+        account: The account and region of the cluster.
+        stack_names: The names of the cluster's stacks.
+        now: The current time.
+        ask_cost_explorer: Whether to ask Cost Explorer, which AWS bills per request.
+        on_progress: Called with each step.
+
+    Raises:
+        UnavailableError: There are no credentials.
+    """
     audited = audit(plan, account, stack_names=stack_names, now=now, on_progress=on_progress, only_estimated=True)
     since = min((stack.created for stack in audited.stacks), default=None)
     not_read = list(audited.not_read)
@@ -67,7 +80,7 @@ def spending(
     estimated = (
         *node_lines(runs, _per_node(estimated_cost), plan.nodes, now),
         *node_lines(host_runs, _per_host(plan, estimated_cost), 1, now, noun="precompile host"),
-        *forgotten_lines(since, now),
+        *lines_before_history(since, now),
         *(_ended_line(stack.name) for stack in audited.stacks if any(kind in _OF_SERVICES for kind, _ in stack.made)),
         *prepaid_lines(plan),
         *resource_lines(audited, of_runs),
@@ -92,9 +105,9 @@ def _runs(
 
     Instances of other types than nodes, such as login nodes, have no run unless they are in a group.
     """
-    instances = [one.resource for one in audited.resources if one.kind == "EC2 instance"]
-    running = {one.name: one.created for one in instances}
-    others = {one.name for one in instances if {item.instance_type for item in one.charge.items} - {node_type}}
+    instances = [resource.resource for resource in audited.resources if resource.kind == INSTANCE]
+    running = {instance.name: instance.created for instance in instances}
+    others = {i.name for i in instances if {item.instance_type for item in i.charge.items} - {node_type}}
     counted = set[str]()
     groups = [(name, stack) for stack in audited.stacks for kind, name in stack.made if kind == _GROUP]
     for name, stack in groups:
@@ -105,7 +118,7 @@ def _runs(
         except UnavailableError as error:
             not_read.append(NotRead(what=f"when the nodes of {name} ran", reason=str(error)))
         else:
-            found = node_runs(activities, running=running, deleted=stack.deleted, remembered=remembered_since(now))
+            found = node_runs(activities, running=running, deleted=stack.deleted, history_start=history_start(now))
             for run in found:
                 counted.add(run.instance_id)
                 yield name, run
@@ -115,7 +128,7 @@ def _runs(
 
 
 def _ended_line(stack: str) -> Line:
-    """Nodes that a service started for jobs, and ended."""
+    """The line of nodes that a service started for jobs and then ended."""
     return Line(what=f"nodes of {stack} that have ended", usd=None, how="unknown: their service keeps no history")
 
 
@@ -146,7 +159,7 @@ def _billed(
 
 
 def _forecast(plan: Plan, found: Spending) -> Forecast | None:
-    """Billed amounts lag, and the estimate misses what is not visible, so the larger one is used."""
+    """The forecast starts from the larger of two amounts: bills lag, and the estimate lacks what is not visible."""
     creation_times = [stack.created for stack in found.audit.stacks if stack.exists]
     if plan.pilot.ends is None or not creation_times:
         return None

@@ -11,7 +11,7 @@ from trainium_core.costs.estimate import Total
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """US dollars; None if unknown. `how`: the basis of the amount."""
+    """An amount in US dollars, None if unknown. `how`: the basis of the amount."""
 
     what: str
     usd: Decimal | None
@@ -29,9 +29,16 @@ class Forecast:
 
 @dataclass(frozen=True, kw_only=True)
 class Spending:
-    """`billed`: None if Cost Explorer has no data; `not_billed` says why.
+    """The costs of a cluster.
 
-    `since`: creation of the first known stack. `forecast`: None for a plan without an end.
+    Attributes:
+        audit: The existing resources.
+        since: Creation of the first known stack.
+        billed: By service; None if Cost Explorer has no data.
+        not_billed: Why there is no data.
+        estimated: Estimated costs until now.
+        now: Costs per hour.
+        forecast: None for a plan without an end.
     """
 
     audit: Audit
@@ -61,6 +68,6 @@ class Spending:
 
 
 def total_of(lines: tuple[Line, ...], *, also_unknown: int) -> Total:
-    """`also_unknown`: the number of items that could not be read, and may cost something."""
+    """The sum of lines. `also_unknown`: the number of resources that could not be read and may cost something."""
     known = [line.usd for line in lines if line.usd is not None]
     return Total(usd=sum(known, Decimal(0)), unknown=len(lines) - len(known) + also_unknown)

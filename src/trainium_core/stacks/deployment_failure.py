@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trainium_core.explanations.known_errors import explained
+from trainium_core.explanations.known_errors import explain_log
 from trainium_core.stacks.events import StackEvent
 
 _CANCELLED = re.compile("cancelled", re.IGNORECASE)
@@ -64,7 +64,7 @@ def deployment_failure(events: Sequence[StackEvent]) -> DeploymentFailure | None
     else:
         reasons = tuple(dict.fromkeys(f"{event.logical_id} ({event.kind}): {_message(event)}" for event in causes))
     status = of_stack[-1].status if of_stack else ""
-    known = explained([" ".join(reasons)])
+    known = explain_log([" ".join(reasons)])
     return DeploymentFailure(
         reasons=reasons,
         state=_STATES.get(status, f"the stack is in {status}"),

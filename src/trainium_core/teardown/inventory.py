@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from trainium_core.plan import Plan
-from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import PricedItem, Prices
 from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.description import MadeResource
@@ -74,7 +73,7 @@ def kept(account: TeardownAccount, scope: Scope, plan: Plan, *, prices: Prices |
     sizes = [(made, _size(account, made)) for made in dict.fromkeys(scope.kept)]
     items = {kind: PricedItem(product=product, region=plan.region) for kind, product in _PRODUCTS.items()}
     wanted = [items[made.kind] for made, size in sizes if size is not None and made.kind in items]
-    found = quotes(wanted, own=plan.prices, aws=prices, snapshot=snapshot_prices()).prices
+    found = quotes(wanted, own=plan.prices, aws=prices).prices
     usd = {kind: price.usd for kind, item in items.items() if (price := found.get(item)) is not None}
     return tuple(
         RetainedResource(

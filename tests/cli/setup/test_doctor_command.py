@@ -24,16 +24,10 @@ class FakeAccount:
     def parameter(self, _name: str) -> str | None:
         return self.bootstrap
 
-    def parameters_under(self, _folder: str) -> list[str]:
-        return []
-
     def identity(self) -> Identity:
         if not self.signed_in:
             raise NotSignedInError("Unable to locate credentials")
         return Identity(account="123456789012", arn="arn:aws:iam::123456789012:user/someone")
-
-    def deployed_stack(self, _name: str) -> None:
-        return None
 
 
 def diagnosed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, account: FakeAccount) -> dict[str, dict[str, str]]:

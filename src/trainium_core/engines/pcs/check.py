@@ -1,18 +1,13 @@
 """Whether AWS PCS has room for the cluster, and whether its nodes can boot the image."""
 
 from collections.abc import Iterator
-from typing import Protocol
 
 from trainium_core.facts import facts
-from trainium_core.images.image import Image, Images
+from trainium_core.images.image import Image
 from trainium_core.plan import Plan
+from trainium_core.preflight.account import Account
 from trainium_core.preflight.finding import worst_of
-from trainium_core.quotas.resource_use import ResourceUse
 from trainium_runtime.check_result import CheckResult
-
-
-class Account(Images, ResourceUse, Protocol):
-    """The requests of this check."""
 
 
 def check_pcs(plan: Plan, account: Account) -> CheckResult:

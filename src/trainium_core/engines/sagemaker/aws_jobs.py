@@ -35,7 +35,6 @@ from trainium_core.jobs.source_package import SourcePackage
 from trainium_core.naming import training_job_prefix
 from trainium_core.plan import Plan
 from trainium_core.prices.aws_prices import AwsPrices
-from trainium_core.prices.file import snapshot_prices
 from trainium_core.prices.price import PricedItem
 from trainium_core.prices.quotes import quotes
 from trainium_core.stacks.aws_stacks import AwsStacks
@@ -193,7 +192,7 @@ class SageMakerJobs(AwsService):
         product = SPOT_TRAINING if spot else TRAINING
         item = PricedItem(product=product, region=self.region, instance_type=instance_type)
         aws = AwsPrices(self.region, clients=self._clients)
-        price = quotes([item], own=self.plan.prices, aws=aws, snapshot=snapshot_prices()).prices.get(item)
+        price = quotes([item], own=self.plan.prices, aws=aws).prices.get(item)
         if price is None or price.usd is None:
             return Total(usd=Decimal(0), unknown=1)
         return Total(usd=price.usd * count, unknown=0)

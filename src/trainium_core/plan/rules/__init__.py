@@ -13,7 +13,6 @@ from trainium_core.plan.rules.pcs import RULES as PCS_RULES
 from trainium_core.plan.rules.pilot import PILOT_RULES
 from trainium_core.plan.rules.rule import Rule
 from trainium_core.plan.rules.sagemaker import RULES as SAGEMAKER_RULES
-from trainium_core.plan.rules.stacks import STACK_RULES
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
@@ -24,7 +23,6 @@ _OF_EVERY_PLAN = (
     *FILE_SYSTEM_RULES,
     *PILOT_RULES,
     *JOB_RULES,
-    *STACK_RULES,
 )
 
 _OF_ENGINES = (CLUSTER_RULES, SAGEMAKER_RULES, HYPERPOD_RULES, PCS_RULES)

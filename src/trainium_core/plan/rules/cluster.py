@@ -58,8 +58,8 @@ def nodes_fit_subnet(plan: PlanValues) -> Iterator[Problem]:
 @rule("ami", "ami_parameter")
 def image_parameter_requires_image_id(plan: PlanValues) -> Iterator[Problem]:
     if plan.ami_parameter is not None and plan.ami_is_parameter:
-        fix = "remove it, or let `trn image pin` write the id of the image into trn:ami"
-        yield Problem(key="ami_parameter", got=plan.ami_parameter, allowed="nothing unless trn:ami is an id", fix=fix)
+        fix = "remove it, or let `trn image pin` write the ID of the image into trn:ami"
+        yield Problem(key="ami_parameter", got=plan.ami_parameter, allowed="nothing unless trn:ami is an ID", fix=fix)
 
 
 @rule("neuron_software", "egress", "vpc_id")
@@ -103,7 +103,7 @@ def install_requires_bare_image(plan: PlanValues) -> Iterator[Problem]:
             key="ami",
             got=plan.image,
             allowed="a bare image with trn:neuron_software=install",
-            fix=f"set trn:ami to {' or '.join(bare.values())}, or to the id of an image made from one",
+            fix=f"set trn:ami to {' or '.join(bare.values())}, or to the ID of an image made from one",
         )
 
 

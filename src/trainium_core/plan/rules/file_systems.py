@@ -40,7 +40,7 @@ def _requires_existing(plan: PlanValues, of: str, key: str) -> Problem:
     return Problem(
         key=key,
         got=setting_value(plan, key),
-        allowed=f"nothing unless {SETTING_PREFIX}{of} is the id of one",
+        allowed=f"nothing unless {SETTING_PREFIX}{of} is the ID of one",
         fix="remove it: a new file system has its own"
         if there_is_a_new_one
         else f"give {SETTING_PREFIX}{of} too, or remove it",

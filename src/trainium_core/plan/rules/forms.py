@@ -33,7 +33,7 @@ def malformed(setting: str, got: Any, fix: str, *, field: str | None = None) -> 
     """The problem of a value that does not have the form of a setting."""
     form = SETTINGS[setting].form
     if setting == "availability_zone_id" and _ZONE_NAME.fullmatch(str(got)):
-        fix = "that is a zone name, which means another zone in every account; give the id, see `trn types`"
+        fix = "that is a zone name, which means another zone in every account; give the ID, see `trn types`"
     return Problem(
         key=field or setting, got=got, allowed=form.allowed, nearest=nearest(str(got), form.choices), fix=fix
     )

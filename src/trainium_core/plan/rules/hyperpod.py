@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trainium_core.facts import facts
 from trainium_core.plan.rules.rule import Rule, engine_supports_type, resource_in_region, rule_of
-from trainium_core.plan.settings_by_key import SETTINGS
+from trainium_core.plan.settings_by_key import SETTINGS, setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
@@ -18,40 +18,32 @@ def hyperpod_supports_type(plan: PlanValues) -> Iterator[Problem]:
 
 
 @rule("hyperpod_orchestrator", "hyperpod_eks_cluster")
-def eks_comes_with_its_cluster(plan: PlanValues) -> Iterator[Problem]:
-    hyperpod = plan.hyperpod
-    if hyperpod.orchestrator == "eks" and hyperpod.eks_cluster is None:
+def eks_requires_its_cluster(plan: PlanValues) -> Iterator[Problem]:
+    if plan.hyperpod.orchestrator == "eks" and plan.hyperpod.eks_cluster is None:
         yield Problem(
             key="hyperpod_eks_cluster",
             got=None,
             allowed=SETTINGS["hyperpod_eks_cluster"].form.allowed,
             fix="give the ARN of the EKS cluster, or choose trn:hyperpod_orchestrator=slurm",
         )
-    if hyperpod.orchestrator == "slurm" and hyperpod.eks_cluster is not None:
-        yield Problem(
-            key="hyperpod_eks_cluster",
-            got=hyperpod.eks_cluster,
-            allowed="nothing with trn:hyperpod_orchestrator=slurm",
-            fix="remove it, or choose trn:hyperpod_orchestrator=eks",
-        )
 
 
-@rule("hyperpod_orchestrator", "hyperpod_eks_security_group")
-def eks_security_group_requires_eks(plan: PlanValues) -> Iterator[Problem]:
-    hyperpod = plan.hyperpod
-    if hyperpod.orchestrator == "slurm" and hyperpod.eks_security_group is not None:
-        yield Problem(
-            key="hyperpod_eks_security_group",
-            got=hyperpod.eks_security_group,
-            allowed="nothing with trn:hyperpod_orchestrator=slurm",
-            fix="remove it, or choose trn:hyperpod_orchestrator=eks",
-        )
+@rule("hyperpod_orchestrator", "hyperpod_eks_cluster", "hyperpod_eks_security_group")
+def slurm_excludes_eks_settings(plan: PlanValues) -> Iterator[Problem]:
+    for key in ("hyperpod_eks_cluster", "hyperpod_eks_security_group"):
+        got = setting_value(plan, key)
+        if plan.hyperpod.orchestrator == "slurm" and got is not None:
+            yield Problem(
+                key=key,
+                got=got,
+                allowed="nothing with trn:hyperpod_orchestrator=slurm",
+                fix="remove it, or choose trn:hyperpod_orchestrator=eks",
+            )
 
 
 @rule("hyperpod_orchestrator", "vpc_id", "stacks")
 def eks_requires_existing_vpc(plan: PlanValues) -> Iterator[Problem]:
-    hyperpod = plan.hyperpod
-    if "hyperpod" in plan.stacks and hyperpod.orchestrator == "eks" and plan.network.vpc_id is None:
+    if "hyperpod" in plan.stacks and plan.hyperpod.orchestrator == "eks" and plan.network.vpc_id is None:
         yield Problem(
             key="vpc_id",
             got=None,
@@ -62,12 +54,11 @@ def eks_requires_existing_vpc(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("hyperpod_training_plan", "instance_type", "catalog")
 def training_plans_are_sold_for_some_types(plan: PlanValues) -> Iterator[Problem]:
-    hyperpod = plan.hyperpod
     sold: list[str] = facts()["hyperpod"]["training_plan_types"]
-    if hyperpod.training_plan is not None and plan.instance_type not in sold:
+    if plan.hyperpod.training_plan is not None and plan.instance_type not in sold:
         yield Problem(
             key="hyperpod_training_plan",
-            got=hyperpod.training_plan,
+            got=plan.hyperpod.training_plan,
             allowed=f"nothing with {plan.instance_type}; training plans are sold for {', '.join(sold)}",
             fix="remove it, or choose one of these types",
         )
@@ -108,10 +99,7 @@ def idle_end_excludes_hyperpod(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("hyperpod_training_plan", "hyperpod_eks_cluster", "region")
 def named_resources_match_region(plan: PlanValues) -> Iterator[Problem]:
-    hyperpod = plan.hyperpod
-    for key, arn in (
-        ("hyperpod_training_plan", hyperpod.training_plan),
-        ("hyperpod_eks_cluster", hyperpod.eks_cluster),
-    ):
+    for key in ("hyperpod_training_plan", "hyperpod_eks_cluster"):
+        arn = setting_value(plan, key)
         if arn is not None:
             yield from resource_in_region(plan, key, arn, region=arn.split(":")[3])

@@ -40,7 +40,7 @@ def reservation_given(capacity: CapacityKind, reservation_id: str | None, *, fie
         fix = f"{capacity} needs a reservation, which `trn capacity` shows: give its ID, or choose on-demand or spot"
         yield Problem(key=field, got=None, allowed=SETTINGS["reservation_id"].form.allowed, fix=fix)
     if not reserved and reservation_id is not None:
-        fix = "choose capacity-block or reservation, or remove the id"
+        fix = "choose capacity-block or reservation, or remove the ID"
         yield Problem(key=field, got=reservation_id, allowed=f"nothing with capacity {capacity}", fix=fix)
 
 

@@ -41,10 +41,7 @@ def static_nodes_fit_nodes(plan: PlanValues) -> Iterator[Problem]:
 def queues_are_distinct_and_few(plan: PlanValues) -> Iterator[Problem]:
     names = [queue.partition(":")[0] for queue in plan.pcs.queues]
     most = _PCS["quotas"]["queues"]
-    if not names:
-        fix = "name one queue, or remove the setting"
-        yield Problem(key="pcs_queues", got="", allowed="at least one queue", fix=fix)
-    elif len({name.casefold() for name in names}) < len(names):
+    if len({name.casefold() for name in names}) < len(names):
         fix = "give each queue one name"
         yield Problem(key="pcs_queues", got=",".join(plan.pcs.queues), allowed="each name once", fix=fix)
     elif len(names) > most:

@@ -23,7 +23,7 @@ def lifetime(after: timedelta, *, field: str) -> Iterator[Problem]:
         yield Problem(key=field, got=str(after), allowed=allowed, fix="choose a duration in this range")
 
 
-def pointless(value: object, *, field: str, without: str) -> Iterator[Problem]:
+def requires_field(value: object, *, field: str, without: str) -> Iterator[Problem]:
     """A value must be left out if the field that it depends on is missing."""
     fix = f"give {without} too, or remove it"
     yield Problem(key=field, got=value, allowed=f"nothing without {without}", fix=fix)
@@ -78,4 +78,4 @@ def region_supports_budgets(plan: PlanValues) -> Iterator[Problem]:
 def _without(plan: PlanValues, key: str, *, needs: str) -> Iterator[Problem]:
     got = setting_value(plan, key)
     if got != SETTINGS[key].default:
-        yield from pointless(got, field=key, without=SETTING_PREFIX + needs)
+        yield from requires_field(got, field=key, without=SETTING_PREFIX + needs)

@@ -38,7 +38,7 @@ def engine_supports_type(types: Sequence[str], plan: PlanValues, *, stack: str) 
             got=plan.instance_type,
             allowed=f"with {stack} in trn:stacks: {', '.join(types)}",
             nearest=nearest(plan.instance_type, types),
-            fix="choose one of these, or deploy TrnClusterStack, which takes every type",
+            fix="choose one of these, or deploy TrnClusterStack, which supports every type",
         )
 
 
@@ -48,6 +48,6 @@ def resource_in_region(plan: PlanValues, key: str, got: str, *, region: str) -> 
         yield Problem(
             key=key,
             got=got,
-            allowed=f"something in {plan.region}, the plan's region",
-            fix="give one of this region, or set trn:region to its",
+            allowed=f"a resource in {plan.region}, the plan's region",
+            fix=f"name a resource in {plan.region}, or set trn:region to {region}",
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from trainium_core.facts import training_facts
 from trainium_core.plan.rules.rule import Rule, engine_supports_type, resource_in_region, rule_of
+from trainium_core.plan.settings_by_key import setting_value
 from trainium_core.plan.values import PlanValues
 from trainium_core.problems import Problem
 
@@ -32,10 +33,7 @@ def budget_hours_fit_longest_job(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("sagemaker_kms_key", "sagemaker_image", "region")
 def named_resources_match_region(plan: PlanValues) -> Iterator[Problem]:
-    sagemaker = plan.sagemaker
-    if sagemaker.kms_key is not None:
-        yield from resource_in_region(
-            plan, "sagemaker_kms_key", sagemaker.kms_key, region=sagemaker.kms_key.split(":")[3]
-        )
-    if sagemaker.image is not None:
-        yield from resource_in_region(plan, "sagemaker_image", sagemaker.image, region=sagemaker.image.split(".")[3])
+    for key, separator in (("sagemaker_kms_key", ":"), ("sagemaker_image", ".")):
+        name = setting_value(plan, key)
+        if name is not None:
+            yield from resource_in_region(plan, key, name, region=name.split(separator)[3])

@@ -14,7 +14,7 @@ _EXAMPLE = "such as fs-0123456789abcdef0"
 def _lustre_size_or_id(lustre: Any) -> SizeOrId:
     smallest, step = lustre["smallest_gib"], lustre["step_gib"]
     new = f"the GiB of a new file system ({smallest}, or a multiple of {step})"
-    return SizeOrId(smallest, step, f"fs-{HEX_ID}", f"{new}, or the id of one, {_EXAMPLE}")
+    return SizeOrId(smallest, step, f"fs-{HEX_ID}", f"{new}, or the ID of one, {_EXAMPLE}")
 
 
 @section
@@ -44,7 +44,7 @@ class FileSystems:
     )
     efs: str | None = setting(
         "efs",
-        Pattern(f"{NEW_EFS}|fs-{HEX_ID}", f"{NEW_EFS}, or the id of a file system, {_EXAMPLE}"),
+        Pattern(f"{NEW_EFS}|fs-{HEX_ID}", f"{NEW_EFS}, or the ID of a file system, {_EXAMPLE}"),
         default=None,
         meaning="EFS file system that the nodes mount at /efs",
     )

@@ -45,7 +45,6 @@ class HyperPodSettings:
         regional_arn("sagemaker", "training-plan/.+", "the ARN of a SageMaker training plan"),
         default=None,
         left_out="none: on demand",
-        regional=True,
         meaning="training plan for the HyperPod nodes, bought for hyperpod-cluster",
     )
     deep_health_checks: bool = setting(

@@ -1,6 +1,6 @@
 """What the jobs of `trn run` may access in addition to the cluster's bucket."""
 
-from trainium_core.setting_schema.forms import Pattern, Patterns
+from trainium_core.setting_schema.forms import ListOf, Pattern
 from trainium_core.setting_schema.setting import BUCKET_NAME, section, setting
 
 S3_FOLDER = rf"s3://{BUCKET_NAME}(/[A-Za-z0-9!_.'()=-]+)+/?"
@@ -11,6 +11,15 @@ SECRET_ARN = (
     r"|ssm:[a-z0-9-]+:[0-9]{12}:parameter/[\w./-]+)"
 )
 
+_FOLDERS = ListOf(
+    Pattern(S3_FOLDER, "a folder in S3, such as s3://my-data/tokens"),
+    "a list, or separated by commas: folders in S3, such as s3://my-data/tokens",
+)
+_SECRETS = ListOf(
+    Pattern(SECRET_ARN, "the ARN of a secret or of a parameter"),
+    "a list, or separated by commas: ARNs of secrets of Secrets Manager and parameters of Systems Manager",
+)
+
 
 @section
 class JobAccess:
@@ -18,7 +27,7 @@ class JobAccess:
 
     inputs: tuple[str, ...] = setting(
         "job_inputs",
-        Patterns(S3_FOLDER, "folders in S3, such as s3://my-data/tokens"),
+        _FOLDERS,
         default=(),
         left_out="none: only uploads from your machine",
         meaning="S3 folders in the plan's region that nodes may read as inputs of jobs",
@@ -33,7 +42,7 @@ class JobAccess:
     )
     secrets: tuple[str, ...] = setting(
         "job_secrets",
-        Patterns(SECRET_ARN, "ARNs of secrets of Secrets Manager and parameters of Systems Manager"),
+        _SECRETS,
         default=(),
         left_out="none",
         meaning="secrets and parameters that nodes may read for the environment of jobs",

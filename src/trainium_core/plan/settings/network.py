@@ -3,7 +3,7 @@
 from typing import Literal, get_args
 
 from trainium_core.facts import facts
-from trainium_core.setting_schema.forms import Addresses, Choice, NetworkBlock, Pattern
+from trainium_core.setting_schema.forms import Address, Choice, ListOf, NetworkBlock, Pattern
 from trainium_core.setting_schema.setting import resource_id, section, setting
 
 Egress = Literal["vpc-endpoints", "nat-gateway", "none"]
@@ -12,6 +12,7 @@ CardInterfaceType = Literal["efa", "efa-only"]
 CARD_INTERFACE_TYPES: tuple[CardInterfaceType, ...] = get_args(CardInterfaceType)
 
 DEFAULT_EGRESS: Egress = "vpc-endpoints"
+_MOST_SERVERS: int = facts()["dns"]["most_servers"]
 
 
 @section
@@ -54,7 +55,7 @@ class Network:
     )
     dns_servers: tuple[str, ...] = setting(
         "dns_servers",
-        Addresses(most=facts()["dns"]["most_servers"]),
+        ListOf(Address(), f"up to {_MOST_SERVERS} IPv4 addresses, such as 10.0.0.2,10.0.1.2", most=_MOST_SERVERS),
         default=(),
         left_out="Amazon's resolver, which security groups do not filter",
         meaning="DNS resolvers of the existing VPC, from its DHCP options; nodes may reach them on port 53",

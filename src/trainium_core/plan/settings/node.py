@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from trainium_core.facts import facts
 from trainium_core.plan.node_checks import NODE_CHECKS
-from trainium_core.setting_schema.forms import Choice, Names, Switch, WholeNumber
+from trainium_core.setting_schema.forms import Choice, ListOf, Switch, WholeNumber
 from trainium_core.setting_schema.setting import section, setting
 
 NeuronSoftware = Literal["image", "install"]
@@ -34,7 +34,7 @@ class Node:
     )
     suppress_checks: tuple[str, ...] = setting(
         "suppress_checks",
-        Names(tuple(NODE_CHECKS)),
+        ListOf(Choice(tuple(NODE_CHECKS)), f"names, separated by commas: {', '.join(NODE_CHECKS)}"),
         default=(),
         left_out="none",
         meaning="node checks that run and are shown, but do not fail the node",

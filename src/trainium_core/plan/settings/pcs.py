@@ -1,12 +1,13 @@
 """PcsStack: the Slurm version, the queues, how many nodes stay, the login node and the image."""
 
 from trainium_core.facts import facts
-from trainium_core.setting_schema.forms import Choice, Pattern, Patterns, Switch, WholeNumber
+from trainium_core.setting_schema.forms import Choice, ListOf, Pattern, Switch, WholeNumber
 from trainium_core.setting_schema.setting import resource_id, section, setting
 
 _PCS = facts()["pcs"]
 QUEUE_NAME = "[A-Za-z][A-Za-z0-9-]{2,24}"
 _QUEUE = f"{QUEUE_NAME}(:[0-9]{{1,5}})?"
+_QUEUE_FORM = "a queue name of 3 to 25 letters, digits and hyphens, alone or as name:priority"
 
 
 @section
@@ -39,7 +40,7 @@ class PcsSettings:
     )
     queues: tuple[str, ...] = setting(
         "pcs_queues",
-        Patterns(_QUEUE, "a queue name of 3 to 25 letters, digits and hyphens, alone or as name:priority"),
+        ListOf(Pattern(_QUEUE, _QUEUE_FORM), f"a list, or separated by commas: {_QUEUE_FORM}", least=1),
         default=("trn",),
         left_out="one queue, trn",
         meaning="Slurm queues, the default queue first; jobs in a queue with a higher priority start first",
@@ -61,7 +62,6 @@ class PcsSettings:
         resource_id("ami", "an image"),
         default=None,
         left_out="EC2 Image Builder adds the PCS agent and Slurm to the image of trn:ami",
-        regional=True,
         meaning="image with Neuron software, the PCS agent and Slurm, for all nodes of PcsStack",
         replaces_nodes=True,
     )

@@ -30,7 +30,6 @@ class SageMakerSettings:
         Pattern(_IMAGE, "the URI of an image in ECR, with a tag or a digest"),
         default=None,
         left_out="AWS's latest image for PyTorch on Neuron",
-        regional=True,
         meaning="container image that training jobs use instead of AWS's",
     )
     data: str | None = setting(
@@ -63,7 +62,6 @@ class SageMakerSettings:
         regional_arn("kms", "key/[A-Za-z0-9-]+", "the ARN of a KMS key"),
         default=None,
         left_out="none: encryption with S3-managed keys",
-        regional=True,
         meaning="KMS key for source, checkpoints, output and a new compile cache; its policy must let the account "
         "use it",
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from trainium_core.capacity.offerings import INSTANCE_PLATFORM, Reservation
-from trainium_core.capacity.region_options import last_moment
+from trainium_core.capacity.region_options import nodes_stop_at
 from trainium_core.engines.ec2.checks.place import node_zone_id
 from trainium_core.plan import Plan
 from trainium_core.preflight.account import Account
@@ -76,7 +76,7 @@ def _group_fix(reservation: Reservation) -> str:
 
 
 def _state(plan: Plan, reservation: Reservation, now: datetime) -> CheckResult:
-    last = last_moment(reservation)
+    last = nodes_stop_at(reservation)
     if reservation.state not in USABLE:
         fix = "wait until it is active" if reservation.state in _BECOMING_USABLE else "use another reservation"
         return CheckResult(outcome="fail", found=f"it is {reservation.state}", fix=fix)
