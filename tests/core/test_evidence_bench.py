@@ -232,7 +232,9 @@ def served(spec: BenchFile, tokens: float) -> MeasuredRun:
         "output_tokens_per_second": Metric(value=tokens, unit="tokens/s", origin="imported", source="vllm"),
         "request_seconds_p99": Metric(value=None, unit="s", why_null="p99 of 9 samples"),
     }
-    files = tuple(Imported(tool="vllm", metrics=metrics, warnings=("1 failed",)).named(name) for name in ("c1", "c8"))
+    files = tuple(
+        Imported(tool="vllm", metrics=metrics, warnings=("1 failed",)).with_prefix(name) for name in ("c1", "c8")
+    )
     return measured_run(ended(), (), spec, 1, files)
 
 

@@ -84,7 +84,7 @@ def changed(change: Callable[[dict[str, Any]], object]) -> str:
         (changed(lambda raw: raw.update(hardware=3)), "hardware is 3, not an object"),
         (changed(lambda raw: raw["hardware"].pop("type")), "hardware.type is missing"),
         (changed(lambda raw: raw["hardware"].update(watts=3)), "hardware.watts is not part of trainium-pilot/1"),
-        (changed(lambda raw: raw.update(kind="other")), "kind is 'other', not one of assess"),
+        (changed(lambda raw: raw.update(kind="other")), "kind is 'other', not one of bench"),
         (changed(lambda raw: raw.update(made="now")), "made is 'now', not a time"),
     ],
 )

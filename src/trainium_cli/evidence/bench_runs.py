@@ -215,7 +215,7 @@ def _results(side: Side, state: JobState, place: Path) -> Sequence[Imported]:
     for name in side.side.results:
         try:
             one = read_results(_fetched(side.engine, state, name, place).read_text(encoding="utf-8"))
-            found.append(one if len(side.side.results) == 1 else one.named(Path(name).stem))
+            found.append(one if len(side.side.results) == 1 else one.with_prefix(Path(name).stem))
         except (ImportFileError, UnicodeDecodeError) as error:
             raise CliError(f"{name} of {state.job.id}: {error}.", ExitCode.NOT_READY) from error
     return found

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from os import walk
 from pathlib import Path
 
 import click
@@ -12,17 +11,8 @@ from trainium_cli.exit_codes import CliError, ExitCode
 from trainium_cli.invocation import Invocation, json_option, pass_invocation
 from trainium_cli.terminal import console, print_json, say
 from trainium_core.evidence.decision import GO, NO
-from trainium_core.evidence.folder import Evidence, read_evidence
-from trainium_core.evidence.pack import (
-    EVIDENCE_FOLDER,
-    MANIFEST,
-    REPORT,
-    STATEMENT,
-    digest,
-    manifest_of,
-    pack_problems,
-    statement_of,
-)
+from trainium_core.evidence.folder import read_evidence
+from trainium_core.evidence.pack import EVIDENCE_FOLDER, REPORT, STATEMENT, digest, pack_problems, statement_of
 from trainium_core.evidence.report import PilotReport, arrange, as_html
 
 _LARGEST_MIB = 64
@@ -33,16 +23,13 @@ _STYLES = {GO: "bold green", NO: "bold red"}
 @click.command()
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=_FOLDER)
 @click.option(
-    "--compare", type=_FOLDER, metavar="DIR", help="Compare with the records of another pilot in this folder."
-)
-@click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="The page to write. Default: report.html."
 )
 @click.option(
     "--pack",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write a new folder with the page, copies of all files, a manifest of their digests and an in-toto statement.",
+    help="Write a new folder with the page, copies of all files, and an in-toto statement with their digests.",
 )
 @click.option("--verify", is_flag=True, help="Verify that the files of a pack, DIR, are unchanged.")
 @json_option
@@ -50,7 +37,6 @@ _STYLES = {GO: "bold green", NO: "bold red"}
 def report(
     invocation: Invocation,
     folders: tuple[Path, ...],
-    compare: Path | None,
     output: Path | None,
     pack: Path | None,
     verify: bool,
@@ -63,23 +49,23 @@ def report(
     Exit code 0: go, or the pack is unchanged. 1: no, or the pack was changed. 3: not yet, something is not measured.
     """
     if verify:
-        if compare or output or pack or len(folders) > 1:
+        if output or pack or len(folders) > 1:
             raise click.UsageError("--verify takes one DIR and no other option")
         return _verify(*folders, as_json=invocation.as_json)
     made = datetime.now(UTC)
-    evidence = read_evidence(_files(folders))
-    found = arrange(evidence, read_evidence(_files([compare])) if compare else None)
-    written = [] if pack is None else [_write_pack(pack, evidence, found, made)]
+    arranged = arrange(read_evidence(_files(folders)))
+    page = as_html(arranged, version=version("trainium-cdk"), made=f"{made:%Y-%m-%d %H:%M} UTC")
+    written = [] if pack is None else [_write_pack(pack, arranged, page, made)]
     if not written or output is not None:
-        page = output or Path(REPORT)
-        page.write_text(_page(found, made, None), encoding="utf-8")
-        written.append(str(page))
+        file = output or Path(REPORT)
+        file.write_text(page, encoding="utf-8")
+        written.append(str(file))
     if invocation.as_json:
-        print_json(_as_json(found))
+        print_json(_as_json(arranged))
     else:
-        _show(found)
+        _show(arranged)
         say(f"\nWritten: {', '.join(written)}")
-    return {GO: ExitCode.OK, NO: ExitCode.NOT_READY}.get(found.decision.verdict, ExitCode.UNKNOWN)
+    return {GO: ExitCode.OK, NO: ExitCode.NOT_READY}.get(arranged.decision.verdict, ExitCode.UNKNOWN)
 
 
 def _files(folders: Sequence[Path]) -> Mapping[str, bytes]:
@@ -87,46 +73,32 @@ def _files(folders: Sequence[Path]) -> Mapping[str, bytes]:
 
     Raises CliError for links, and for a file that is too large to be a record.
     """
-    found = dict[str, bytes]()
+    contents = dict[str, bytes]()
     names = [folder.resolve().name for folder in folders]
     for at, folder in enumerate(folders):
         prefix = "" if len(folders) == 1 else names[at] if names.count(names[at]) == 1 else f"{at + 1}-{names[at]}"
-        for path in _paths(folder):
-            found[(Path(prefix) / path.relative_to(folder)).as_posix()] = path.read_bytes()
-    return found
-
-
-def _paths(folder: Path) -> Sequence[Path]:
-    found = list[Path]()
-    for parent, folders, names in walk(folder):
-        for name in (*folders, *names):
-            path = Path(parent, name)
+        for path in sorted(folder.rglob("*")):
             if path.is_symlink():
                 raise CliError(f"{path} is a link. Replace it with a copy.", ExitCode.BAD_INPUT)
-        for name in names:
-            path = Path(parent, name)
+            if path.is_dir():
+                continue
             if not path.is_file():
                 raise CliError(f"{path} is not a regular file.", ExitCode.BAD_INPUT)
             if path.stat().st_size > _LARGEST_MIB * 2**20:
                 raise CliError(f"{path} has more than {_LARGEST_MIB} MiB: keep it elsewhere.", ExitCode.BAD_INPUT)
-            found.append(path)
-    return found
+            contents[(Path(prefix) / path.relative_to(folder)).as_posix()] = path.read_bytes()
+    return contents
 
 
-def _page(found: PilotReport, made: datetime, manifest_digest: str | None) -> str:
-    return as_html(found, version=version("trainium-cdk"), made=f"{made:%Y-%m-%d %H:%M} UTC", digest=manifest_digest)
-
-
-def _write_pack(folder: Path, evidence: Evidence, found: PilotReport, made: datetime) -> str:
+def _write_pack(folder: Path, arranged: PilotReport, page: str, made: datetime) -> str:
     """Write the pack and return the message about it. Raises CliError if the folder exists."""
-    copies = {f"{EVIDENCE_FOLDER}{path}": content for path, content in evidence.files.items()}
-    manifest = manifest_of(copies)
-    files = {**copies, MANIFEST: manifest, REPORT: _page(found, made, digest(manifest)).encode()}
+    files = {f"{EVIDENCE_FOLDER}{path}": content for path, content in arranged.evidence.files.items()}
+    files[REPORT] = page.encode()
     statement = statement_of(
         files,
         made=f"{made:%Y-%m-%dT%H:%M:%SZ}",
         version=version("trainium-cdk"),
-        decision=found.decision.verdict,
+        decision=arranged.decision.verdict,
     )
     try:
         folder.mkdir(parents=True)
@@ -155,28 +127,30 @@ def _verify(folder: Path, *, as_json: bool) -> ExitCode:
     return ExitCode.NOT_READY if problems else ExitCode.OK
 
 
-def _show(found: PilotReport) -> None:
-    out = console()
-    out.print(f"Decision: {found.decision.verdict}", style=_STYLES.get(found.decision.verdict, "bold yellow"))
-    for reason in found.decision.reasons:
+def _show(arranged: PilotReport) -> None:
+    out, verdict, evidence = console(), arranged.decision.verdict, arranged.evidence
+    out.print(f"Decision: {verdict}", style=_STYLES.get(verdict, "bold yellow"))
+    for reason in arranged.decision.reasons:
         say(f"  {reason}")
     say("")
-    for number, step in enumerate(found.steps, start=1):
+    for number, step in enumerate(arranged.steps, start=1):
         say(f"{number}. {step.title} ({step.word}): {step.text}")
-    if found.lab_records:
-        say(f"\n{found.lab_records} of {len(found.records)} records are from the lab and do not affect the decision.")
-    for path, why in found.not_read.items():
+    if arranged.lab_records:
+        count = f"{arranged.lab_records} of {len(evidence.records)}"
+        say(f"\n{count} records are from the lab and do not affect the decision.")
+    for path, why in evidence.not_read.items():
         out.print(f"warning: {path} was not read: {why}", style="yellow")
 
 
-def _as_json(found: PilotReport) -> Mapping[str, object]:
+def _as_json(arranged: PilotReport) -> Mapping[str, object]:
+    evidence = arranged.evidence
     return {
-        "decision": found.decision.verdict,
-        "reasons": list(found.decision.reasons),
-        "steps": [{"title": step.title, "state": step.state, "text": step.text} for step in found.steps],
-        "records": {path: {"id": record.id, "side": record.side} for path, record in found.records.items()},
-        "not_measured": list(found.not_measured),
-        "not_read": dict(found.not_read),
-        "foreign": dict(found.foreign),
-        "contradictions": list(found.contradictions),
+        "decision": arranged.decision.verdict,
+        "reasons": list(arranged.decision.reasons),
+        "steps": [{"title": step.title, "state": step.state, "text": step.text} for step in arranged.steps],
+        "records": {path: {"id": record.id, "side": record.side} for path, record in evidence.records.items()},
+        "not_measured": list(arranged.not_measured),
+        "not_read": dict(evidence.not_read),
+        "foreign": dict(evidence.foreign),
+        "contradictions": list(evidence.contradictions),
     }

@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import tokenize
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from io import StringIO
@@ -40,6 +40,7 @@ SMALL_BYTES = 2_000_000
 
 IGNORE = re.compile(r"trn:\s*ignore(?:\[([\w\s,-]*)\])?[ \t]*(.*)")
 _COMMENT = re.compile(r"(?:#|//).*")
+_SETUP_KEYWORDS = ("install_requires", "extras_require", "setup_requires")
 
 Progress = Callable[[int, int], None]
 """Called with the number of files that were read, and of all files."""
@@ -53,23 +54,20 @@ def assess(paths: Sequence[Path], progress: Progress = _no_progress) -> Assessme
 
     Raises OSError for a path that cannot be listed.
     """
-    files = list(dict.fromkeys(file for given in paths for file in files_of(given)))
+    files = list(dict.fromkeys(file for path in paths for file in files_of(path)))
     project = project_of(files)
-    sizes = sum(file.stat().st_size for file in files if kind_of(file) in ("python", "notebook"))
-    found = list[FileFindings]()
-    for one in _each(files, project, in_processes=sizes > SMALL_BYTES):
-        found.append(one)
-        progress(len(found), len(files))
-    unknown = dict[str, str]()
-    for one in found:
-        for name, place in one.unknown.items():
-            unknown.setdefault(name, place)
+    size = sum(file.stat().st_size for file in files if kind_of(file) in ("python", "notebook"))
+    results = list[FileFindings]()
+    for result in _each(files, project, in_processes=size > SMALL_BYTES):
+        results.append(result)
+        progress(len(results), len(files))
+    unknown = {name: place for result in reversed(results) for name, place in result.unknown.items()}
     return Assessment(
-        files=len([one for one in found if not one.unreadable or one.lines]),
-        lines=sum(one.lines for one in found),
-        findings=sorted(each for one in found for each in one.findings),
-        unreadable=[each for one in found for each in one.unreadable],
-        comments=[each for one in found for each in one.comments],
+        files=sum(not result.unreadable or result.lines > 0 for result in results),
+        lines=sum(result.lines for result in results),
+        findings=sorted(finding for result in results for finding in result.findings),
+        unreadable=[problem for result in results for problem in result.unreadable],
+        comments=[problem for result in results for problem in result.comments],
         unknown=dict(sorted(unknown.items())),
     )
 
@@ -80,7 +78,7 @@ def project_of(files: Sequence[Path]) -> ProjectFiles:
 
 
 def _read_whole(path: Path, project: ProjectFiles) -> FileFindings:
-    return _read(path, project, whole=True)
+    return _FileReader(path, project).read(whole=True)
 
 
 def _each(files: Sequence[Path], project: ProjectFiles, *, in_processes: bool) -> Iterator[FileFindings]:
@@ -123,62 +121,189 @@ def _assess_in_process(file: Path) -> FileFindings:
 
 def assess_file(path: Path, project: ProjectFiles) -> FileFindings:
     """The findings in one file."""
-    return project.ahead.pop(path, None) or _read(path, project, whole=False)
+    return project.ahead.pop(path, None) or _FileReader(path, project).read(whole=False)
 
 
-def _read(path: Path, project: ProjectFiles, *, whole: bool) -> FileFindings:
-    """The findings in one file. whole: read it even if no rule can match, because another module refers to it."""
-    found = FileFindings()
-    kind = kind_of(path) or "python"
-    try:
-        if kind == "weights":
-            if is_lfs_pointer(path):
-                _add(found, rules()["P07"], path, "", 1, 0, 0)
-        elif kind in ("python", "notebook"):
-            _assess_python(path, kind, project, found, whole=whole)
+class _FileReader:
+    """Collects the findings in one file."""
+
+    def __init__(self, path: Path, project: ProjectFiles) -> None:
+        self._path, self._project = path, project
+        self._findings = FileFindings()
+
+    def read(self, *, whole: bool) -> FileFindings:
+        """Read the file. whole: also if no rule can match, because another module refers to it."""
+        path, findings = self._path, self._findings
+        kind = kind_of(path) or "python"
+        try:
+            if kind == "weights":
+                if is_lfs_pointer(path):
+                    self._add(rules()["P07"], "", 1, 0, 0)
+            elif kind in ("python", "notebook"):
+                self._read_python(kind, whole=whole)
+            else:
+                self._read_text(kind)
+        except UnreadableError as error:
+            findings.unreadable.append(Problem(path=str(path), line=error.line, message=str(error)))
+        except OSError as error:
+            findings.unreadable.append(Problem(path=str(path), message=error.strerror or str(error)))
+        return findings
+
+    def _read_python(self, kind: str, *, whole: bool) -> None:
+        path, project = self._path, self._project
+        content = read_bytes(path)
+        source = notebook_source(content) if kind == "notebook" else python_source(content)
+        self._findings.unreadable += [
+            Problem(path=str(path), line=line, message=message) for message, line in source.unreadable
+        ]
+        self._findings.lines = source.text.count("\n") + 1
+        reported = list[tuple[Rule, Located]]()
+        if whole or may_match(source.text):
+            matcher = Matcher(source.text, lambda rule, node: reported.append((rule, node)))
+            resolver = Resolver(
+                project.module_of(path),
+                is_package=path.stem == "__init__",
+                text=source.text,
+                project=project,
+                listener=matcher,
+            )
+            matcher.listen(resolver)
+            _with_deep_recursion(lambda: resolver.read(source.tree))
+            if kind == "python":
+                project.remember(path, resolver)
+            imports = matcher.imports
         else:
-            _assess_text(path, kind, project, found)
-    except UnreadableError as error:
-        found.unreadable.append(Problem(path=str(path), line=error.line, message=str(error)))
-    except OSError as error:
-        found.unreadable.append(Problem(path=str(path), message=error.strerror or str(error)))
-    return found
+            imports = list(_imports(source.tree.body))
+        for name, node, optional in imports:
+            if rule := self._library(name, node.lineno, optional=optional):
+                reported.append((rule, node))
+        lines = _lines(source.text) if reported or "trn:" in source.text or path.name == "setup.py" else []
+        for rule, node in reported:
+            self._add_node(rule, source, lines, node)
+        for line, command in source.shell_lines:
+            cell, number = source.place(line)
+            self._read_line(command, number, "shell", cell)
+        if path.name == "setup.py":
+            self._read_setup(source, lines)
+        self._finish(_comments(lines if kind == "python" else [], source))
 
+    def _read_text(self, kind: str) -> None:
+        text = decoded(read_bytes(self._path))
+        lines = _lines(text)
+        self._findings.lines = len(lines)
+        for rule in file_rules(self._path.name):
+            self._add(rule, lines[0] if lines else "", 1, 0, 0)
+        for number, line in enumerate(lines, 1):
+            if not line.lstrip().startswith("#"):
+                self._read_line(line, number, kind)
+        for requirement in manifests.requirements(text, kind):
+            rule = libraries().by_distribution.get(normalised(requirement.name))
+            line, start = lines[requirement.line - 1] if lines else "", requirement.column - 1
+            if rule:
+                self._add(rule, line, requirement.line, start, start + len(requirement.name))
+            elif requirement.is_direct:
+                self._add_unknown(requirement.name, requirement.line)
+        self._finish(_comments(lines, None))
 
-def _assess_python(path: Path, kind: str, project: ProjectFiles, found: FileFindings, *, whole: bool) -> None:
-    content = read_bytes(path)
-    source = notebook_source(content) if kind == "notebook" else python_source(content)
-    found.unreadable += [Problem(path=str(path), line=line, message=message) for message, line in source.unreadable]
-    found.lines = source.text.count("\n") + 1
-    reported = list[tuple[Rule, Located]]()
-    if whole or may_match(source.text):
-        matcher = Matcher(source.text, lambda rule, node: reported.append((rule, node)))
-        reader = Resolver(
-            project.module_of(path),
-            is_package=path.stem == "__init__",
-            text=source.text,
-            project=project,
-            listener=matcher,
-        )
-        matcher.listen(reader)
-        _with_deep_recursion(lambda: reader.read(source.tree))
-        if kind == "python":
-            project.remember(path, reader)
-        imports = matcher.imports
-    else:
-        imports = list(_imports(source.tree.body))
-    for name, node, optional in imports:
-        if rule := _library(name, path, node.lineno, project, found, optional=optional):
-            reported.append((rule, node))
-    lines = _lines(source.text) if reported or "trn:" in source.text or path.name == "setup.py" else []
-    for rule, node in reported:
-        _add_node(found, rule, path, source, lines, node)
-    for line, command in source.shell_lines:
+    def _read_line(self, line: str, number: int, kind: str, cell: int = 0) -> None:
+        for rule, start, end in text_rules(line, kind):
+            self._add(rule, line, number, start, end, cell)
+        if kind in ("shell", "docker"):
+            for name, column in manifests.installed_by(line):
+                if rule := libraries().by_distribution.get(normalised(name)):
+                    self._add(rule, line, number, column, column + len(name), cell)
+                else:
+                    self._add_unknown(name, number)
+
+    def _read_setup(self, source: PythonSource, lines: Sequence[str]) -> None:
+        """Match the requirements that setup() of setup.py contains as literals."""
+        for keyword in ast.walk(source.tree):
+            if not isinstance(keyword, ast.keyword) or keyword.arg not in _SETUP_KEYWORDS:
+                continue
+            for node in ast.walk(keyword.value):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    name = re.split(r"[^\w.-]", node.value.strip())[0]
+                    if rule := libraries().by_distribution.get(normalised(name)):
+                        self._add_node(rule, source, lines, node)
+                    elif name and isinstance(keyword.value, ast.List):
+                        self._add_unknown(name, node.lineno)
+
+    def _library(self, name: str, line: int, *, optional: bool) -> Rule | None:
+        """The rule of an imported library. A library without a rule is recorded as unknown."""
+        by_module = libraries().by_module
+        parts = name.split(".")
+        if parts[0] in self._project.roots or parts[0] in sys.stdlib_module_names:
+            return None
+        for length in range(len(parts), 0, -1):
+            if rule := by_module.get(".".join(parts[:length])):
+                return libraries().optional[rule] if optional else rule
+        self._add_unknown(parts[0], line)
+        return None
+
+    def _add_unknown(self, name: str, line: int) -> None:
+        module = name.replace("-", "_")
+        known = libraries()
+        name = normalised(name)
+        is_known = name in known.neutral or name in known.by_distribution
+        if not is_known and module not in self._project.roots and module not in sys.stdlib_module_names:
+            self._findings.unknown.setdefault(name, f"{self._path}:{line}")
+
+    def _add_node(self, rule: Rule, source: PythonSource, lines: Sequence[str], node: Located) -> None:
+        line, end_line = node.lineno, node.end_lineno or node.lineno
+        start = _characters(lines[line - 1], node.col_offset)
+        end = _characters(lines[end_line - 1], node.end_col_offset or node.col_offset)
         cell, number = source.place(line)
-        _assess_line(found, path, command, number, "shell", project, cell)
-    if path.name == "setup.py":
-        _assess_setup(found, path, source, lines, project)
-    _finish(found, path, lines if kind == "python" else [], source)
+        self._add(rule, lines[line - 1], number, start, end, cell, number + end_line - line)
+
+    def _add(
+        self, rule: Rule, code: str, line: int, start: int, end: int, cell: int = 0, end_line: int | None = None
+    ) -> None:
+        self._findings.findings.append(
+            Finding(
+                path=str(self._path),
+                cell=cell,
+                line=line,
+                column=start + 1,
+                end_line=end_line or line,
+                end_column=end + 1,
+                rule=rule.id,
+                code=code.strip()[:200],
+            )
+        )
+
+    def _finish(self, comments: Mapping[int, tuple[Sequence[str], str]]) -> None:
+        """Keep one finding per rule and line, without covered ones, and mark those that comments ignore."""
+        by_line = dict[tuple[int, int], dict[str, Finding]]()
+        for finding in sorted(self._findings.findings):
+            by_line.setdefault((finding.cell, finding.line), {}).setdefault(finding.rule, finding)
+        used, kept = set[int](), list[Finding]()
+        for by_rule in by_line.values():
+            covered = {name for rule in by_rule for name in rules()[rule].covers}
+            for rule, finding in by_rule.items():
+                if rule not in covered:
+                    line = _ignored_by(finding, comments)
+                    used.add(line)
+                    reason = comments[line][1] if line else ""
+                    kept.append(replace(finding, reason=reason))
+        self._findings.findings = kept
+        for line, (names, reason) in comments.items():
+            if not names or not reason:
+                self._add_comment(line, FORM)
+            elif line not in used:
+                self._add_comment(line, f"ignores nothing: no finding of {', '.join(names)} here")
+
+    def _add_comment(self, line: int, message: str) -> None:
+        self._findings.comments.append(Problem(path=str(self._path), line=line, message=message))
+
+
+def _ignored_by(finding: Finding, comments: Mapping[int, tuple[Sequence[str], str]]) -> int:
+    """The line of the comment that ignores a finding; 0 if there is none. Comments in notebooks do not count."""
+    name = finding.rule.removesuffix(OPTIONAL_SUFFIX).removeprefix(LIBRARY_PREFIX)
+    for line in () if finding.cell else (finding.line, finding.end_line):
+        names, reason = comments.get(line, ((), ""))
+        if reason and name in names:
+            return line
+    return 0
 
 
 def _with_deep_recursion(read: Callable[[], None]) -> None:
@@ -211,155 +336,14 @@ def _imports(body: Sequence[ast.stmt], *, optional: bool = False) -> Iterator[Im
                 yield from _imports(handler.body, optional=optional)
 
 
-def _assess_text(path: Path, kind: str, project: ProjectFiles, found: FileFindings) -> None:
-    text = decoded(read_bytes(path))
-    lines = _lines(text)
-    found.lines = len(lines)
-    for rule in file_rules(path.name):
-        _add(found, rule, path, lines[0] if lines else "", 1, 0, 0)
-    for number, line in enumerate(lines, 1):
-        if not line.lstrip().startswith("#"):
-            _assess_line(found, path, line, number, kind, project)
-    for one in manifests.requirements(text, kind):
-        rule = libraries().by_distribution.get(normalised(one.name))
-        line = lines[one.line - 1] if lines else ""
-        if rule:
-            _add(found, rule, path, line, one.line, one.column - 1, one.column - 1 + len(one.name))
-        elif one.is_direct:
-            _unknown(found, one.name, f"{path}:{one.line}", project)
-    _finish(found, path, lines, None)
-
-
-def _assess_line(
-    found: FileFindings, path: Path, line: str, number: int, kind: str, project: ProjectFiles, cell: int = 0
-) -> None:
-    for rule, start, end in text_rules(line, kind):
-        _add(found, rule, path, line, number, start, end, cell)
-    if kind in ("shell", "docker"):
-        for name, column in manifests.installed_by(line):
-            if rule := libraries().by_distribution.get(normalised(name)):
-                _add(found, rule, path, line, number, column, column + len(name), cell)
-            else:
-                _unknown(found, name, f"{path}:{number}", project)
-
-
-def _assess_setup(
-    found: FileFindings, path: Path, source: PythonSource, lines: Sequence[str], project: ProjectFiles
-) -> None:
-    """Match the requirements that setup() of setup.py contains as literals."""
-    for call in ast.walk(source.tree):
-        if not isinstance(call, ast.keyword) or call.arg not in (
-            "install_requires",
-            "extras_require",
-            "setup_requires",
-        ):
-            continue
-        for node in ast.walk(call.value):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                name = re.split(r"[^\w.-]", node.value.strip())[0]
-                if rule := libraries().by_distribution.get(normalised(name)):
-                    _add_node(found, rule, path, source, lines, node)
-                elif name and isinstance(call.value, ast.List):
-                    _unknown(found, name, f"{path}:{node.lineno}", project)
-
-
-def _library(
-    name: str, path: Path, line: int, project: ProjectFiles, found: FileFindings, *, optional: bool
-) -> Rule | None:
-    """The rule of an imported library. A library without a rule is recorded as unknown."""
-    by_module = libraries().by_module
-    root = name.partition(".")[0]
-    if root in project.roots or root in sys.stdlib_module_names:
-        return None
-    parts = name.split(".")
-    for length in range(len(parts), 0, -1):
-        if rule := by_module.get(".".join(parts[:length])):
-            return libraries().optional[rule] if optional else rule
-    _unknown(found, root, f"{path}:{line}", project)
-    return None
-
-
-def _unknown(found: FileFindings, name: str, place: str, project: ProjectFiles) -> None:
-    module = name.replace("-", "_")
-    known = libraries()
-    name = normalised(name)
-    is_known = name in known.neutral or name in known.by_distribution
-    if not is_known and module not in project.roots and module not in sys.stdlib_module_names:
-        found.unknown.setdefault(name, place)
-
-
-def _add_node(
-    found: FileFindings, rule: Rule, path: Path, source: PythonSource, lines: Sequence[str], node: Located
-) -> None:
-    line, end_line = node.lineno, node.end_lineno or node.lineno
-    start = _characters(lines[line - 1], node.col_offset)
-    end = _characters(lines[end_line - 1], node.end_col_offset or node.col_offset)
-    cell, number = source.place(line)
-    _add(found, rule, path, lines[line - 1], number, start, end, cell, number + end_line - line)
-
-
 def _characters(line: str, offset: int) -> int:
     """A position in a line in characters; ast counts bytes."""
     return offset if line.isascii() else len(line.encode()[:offset].decode(errors="replace"))
 
 
-def _add(
-    found: FileFindings,
-    rule: Rule,
-    path: Path,
-    code: str,
-    line: int,
-    start: int,
-    end: int,
-    cell: int = 0,
-    end_line: int | None = None,
-) -> None:
-    found.findings.append(
-        Finding(
-            path=str(path),
-            cell=cell,
-            line=line,
-            column=start + 1,
-            end_line=end_line or line,
-            end_column=end + 1,
-            rule=rule.id,
-            code=code.strip()[:200],
-        )
-    )
-
-
 def _lines(text: str) -> list[str]:
     """Its lines as Python counts them."""
     return (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text).split("\n")
-
-
-def _finish(found: FileFindings, path: Path, lines: Sequence[str], source: PythonSource | None) -> None:
-    """One finding per rule and line, without covered ones, with ignored ones marked."""
-    by_line = dict[tuple[int, int], dict[str, Finding]]()
-    for one in sorted(found.findings):
-        by_line.setdefault((one.cell, one.line), {}).setdefault(one.rule, one)
-    comments = _comments(lines, source)
-    used = set[int]()
-    kept = list[Finding]()
-    for here in by_line.values():
-        covered = {name for rule in here for name in rules()[rule].covers}
-        for name, one in here.items():
-            if name in covered:
-                continue
-            for line in (one.line, one.end_line):
-                names, reason = comments.get(line, ((), ""))
-                if not one.cell and reason and name.removesuffix(OPTIONAL_SUFFIX).removeprefix(LIBRARY_PREFIX) in names:
-                    used.add(line)
-                    one = replace(one, reason=reason)
-                    break
-            kept.append(one)
-    found.findings = kept
-    for line, (names, reason) in comments.items():
-        if not names or not reason:
-            found.comments.append(Problem(path=str(path), line=line, message=FORM))
-        elif line not in used:
-            message = f"ignores nothing: no finding of {', '.join(names)} here"
-            found.comments.append(Problem(path=str(path), line=line, message=message))
 
 
 FORM = "ignores nothing: write the rule and a reason, such as `# trn: ignore[C03] runs on GPUs too`"

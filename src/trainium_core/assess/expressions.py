@@ -228,7 +228,7 @@ class Expressions:
         for one, value in zip(node.values[:-1], values, strict=False):
             self.listener.branch(one, value)
         if isinstance(node.op, ast.And):
-            return GUARD if GUARD in values else next((one for one in values if kinds.is_tensor(one)), UNKNOWN)
+            return GUARD if GUARD in values else next((value for value in values if value in kinds.TENSORS), UNKNOWN)
         return next(filter(None, values), UNKNOWN)
 
     def _ifexp(self, node: ast.IfExp) -> str:

@@ -5,7 +5,10 @@ A value is a string: `torch.cuda.is_available` is that function, `torch.nn.Linea
 kind such as TENSOR is in angle brackets.
 """
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
+
+from trainium_core.facts import DATA
 
 UNKNOWN = ""
 TENSOR = "<tensor>"
@@ -32,173 +35,15 @@ GUARD = "torch.cuda.is_available()"
 LONGEST = 160
 """Maximum length of a value; a longer chain of attributes and calls is unknown."""
 
-ARRAY_LIBRARIES = frozenset(
-    [
-        "numpy",
-        "scipy",
-        "cv2",
-        "pandas",
-        "polars",
-        "sklearn",
-        "skimage",
-        "PIL",
-        "h5py",
-        "zarr",
-        "matplotlib",
-        "librosa",
-        "soundfile",
-        "imageio",
-        "tifffile",
-        "pyarrow",
-        "xarray",
-        "networkx",
-        "shapely",
-        "statsmodels",
-        "seaborn",
-        "plotly",
-        "albumentations",
-    ]
-)
-"""Libraries whose results are on the host: their arrays look like tensors."""
+NAMES: Mapping[str, frozenset[str]] = {
+    key: frozenset(names) for key, names in tomllib.loads((DATA / "assess" / "torch.toml").read_text()).items()
+}
+"""Names of torch and of other libraries, by what is known about their results."""
 
-MODULE_CLASSES = frozenset(
-    (
-        "torch.nn.Module",
-        "lightning.LightningModule",
-        "lightning.pytorch.LightningModule",
-        "pytorch_lightning.LightningModule",
-        "transformers.PreTrainedModel",
-        "transformers.modeling_utils.PreTrainedModel",
-    )
-)
+ARRAY_LIBRARIES, MODULE_CLASSES = NAMES["array_libraries"], NAMES["module_classes"]
+MAKERS = frozenset(f"torch.{name}" for name in NAMES["made_on_default_device"] | NAMES["made_on_host"])
+"""Functions that create a tensor, on the CPU unless they get a device."""
 
-_NOT_TENSORS = frozenset(
-    [
-        "device",
-        "Generator",
-        "load",
-        "save",
-        "no_grad",
-        "inference_mode",
-        "enable_grad",
-        "set_grad_enabled",
-        "autocast",
-        "compile",
-        "manual_seed",
-        "seed",
-        "is_tensor",
-        "is_floating_point",
-        "is_complex",
-        "numel",
-        "finfo",
-        "iinfo",
-        "Size",
-        "get_default_dtype",
-        "set_default_dtype",
-        "set_num_threads",
-        "get_num_threads",
-        "set_float32_matmul_precision",
-        "use_deterministic_algorithms",
-        "initial_seed",
-        "get_rng_state",
-        "result_type",
-        "promote_types",
-        "can_cast",
-        "typename",
-        "is_grad_enabled",
-        "set_default_device",
-        "set_default_tensor_type",
-        "set_printoptions",
-        "unique_consecutive",
-    ]
-)
-"""Functions of torch in lower case that do not return one tensor."""
-
-_BOOLEAN = frozenset(
-    [
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "isclose",
-        "logical_and",
-        "logical_or",
-        "logical_not",
-        "bool",
-        "any",
-        "all",
-        "isin",
-    ]
-)
-_INTEGER = frozenset(
-    [
-        "long",
-        "int",
-        "argmax",
-        "argmin",
-        "argsort",
-        "nonzero",
-        "bincount",
-        "randint",
-        "randperm",
-        "count_nonzero",
-        "floor_divide_int",
-        "short",
-        "LongTensor",
-        "IntTensor",
-        "multinomial",
-        "searchsorted",
-        "bucketize",
-    ]
-)
-_FLOATING = frozenset(["float", "half", "bfloat16", "double", "softmax", "sigmoid", "mean", "true_divide", "div"])
-_SUMS = frozenset(["sum", "cumsum", "prod", "item"])
-_KEEPING = frozenset(("view", "reshape", "unsqueeze", "squeeze", "clone", "contiguous", "sum", "max", "min", "repeat"))
-"""Methods that return integers for integers."""
-
-_HOST_METHODS = frozenset(
-    [
-        "size",
-        "dim",
-        "numel",
-        "nelement",
-        "stride",
-        "storage_offset",
-        "element_size",
-        "is_contiguous",
-        "tolist",
-        "backward",
-        "register_hook",
-        "get_device",
-        "data_ptr",
-        "is_floating_point",
-        "type",
-        "untyped_storage",
-        "storage",
-    ]
-)
-_HOST_ATTRIBUTES = frozenset(
-    [
-        "shape",
-        "dtype",
-        "device",
-        "ndim",
-        "is_cuda",
-        "requires_grad",
-        "grad_fn",
-        "layout",
-        "is_sparse",
-        "is_leaf",
-        "itemsize",
-        "nbytes",
-        "names",
-    ]
-)
 _INTEGER_TYPES = frozenset(
     f"torch.{name}"
     for name in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "int", "long", "short"]
@@ -208,23 +53,15 @@ UNKNOWN_RECEIVERS = {"numpy": ARRAY, "cpu": HOST_TENSOR, "detach": TENSOR, "long
 """Results of methods of any object. A tensor on the CPU counts as an array."""
 
 
-def is_tensor(value: str) -> bool:
-    return value in TENSORS
-
-
 def is_host(value: str) -> bool:
     """Whether it is certainly not a tensor or module: an array, a Python value, or a result of another library."""
     return value in ARRAYS or value in (PYTHON, INT, INTS) or value.partition(".")[0] in ARRAY_LIBRARIES
 
 
-def is_instance(value: str) -> bool:
-    return value.endswith(")")
-
-
 def attribute_of(kind: str, name: str) -> str:
     """The value of an attribute of a value in angle brackets."""
     if kind in TENSORS:
-        if name in _HOST_ATTRIBUTES:
+        if name in NAMES["host_attributes"]:
             return PYTHON
         return kind if name in ("data", "T", "mT", "H", "real", "imag", "grad", "values", "indices") else UNKNOWN
     return kind if kind in ARRAYS else UNKNOWN
@@ -235,12 +72,12 @@ def method_result(kind: str, method: str, arguments: Sequence[str]) -> str:
     if kind in ARRAYS:
         if method in ("to", "cuda", "type_as"):
             return INT_TENSOR if kind == HOST_INTS else TENSOR
-        return ARRAY if method == "numpy" else kind if kind != HOST_INTS or method in _KEEPING else HOST_TENSOR
+        return ARRAY if method == "numpy" else kind if kind != HOST_INTS or method in NAMES["keeping"] else HOST_TENSOR
     if method == "numpy":
         return ARRAY
     if method == "cpu":
         return on_host(kind)
-    if method in _HOST_METHODS:
+    if method in NAMES["host_methods"]:
         return PYTHON
     if method in ("items", "keys", "values", "get", "pop"):  # It is a dictionary.
         return UNKNOWN
@@ -249,16 +86,6 @@ def method_result(kind: str, method: str, arguments: Sequence[str]) -> str:
     if method in ("to", "type", "new_tensor", "new_zeros", "new_ones", "new_full"):
         return _by_type(arguments) or kind
     return _by_name(method, kind) or TENSOR if kind == TENSOR else _by_name(method, kind) or kind
-
-
-MAKERS = frozenset(
-    f"torch.{name}"
-    for name in (
-        *("zeros", "ones", "empty", "full", "arange", "rand", "randn", "randint", "linspace", "eye", "tensor"),
-        *("as_tensor", "from_numpy", "randperm", "tril_indices", "triu_indices", "load", "fft.rfftfreq", "fft.fftfreq"),
-    )
-)
-"""Functions that create a tensor, on the CPU unless they get a device."""
 
 
 def on_host(kind: str) -> str:
@@ -273,7 +100,7 @@ def torch_result(path: str, arguments: Sequence[str], dtype: str) -> str:
     if name.endswith("Tensor"):
         return INT_TENSOR if name in ("LongTensor", "IntTensor", "ShortTensor") else TENSOR
     is_plain = len(parts) == 2 or parts[1] in ("linalg", "fft", "special", "functional") or parts[-2] == "functional"
-    if not is_plain or name in _NOT_TENSORS or name[:1].isupper():
+    if not is_plain or name in NAMES["not_one_tensor"] or name[:1].isupper():
         return f"{path}()"
     if dtype:
         return _by_type((dtype,)) or TENSOR
@@ -287,13 +114,13 @@ def torch_result(path: str, arguments: Sequence[str], dtype: str) -> str:
 
 
 def _by_name(name: str, kind: str) -> str:
-    if name in _BOOLEAN:
+    if name in NAMES["boolean"]:
         return BOOL_TENSOR
-    if name in _INTEGER:
+    if name in NAMES["integer"]:
         return INT_TENSOR
-    if name in _FLOATING:
+    if name in NAMES["floating"]:
         return TENSOR
-    if name in _SUMS and kind in (BOOL_TENSOR, INT_TENSOR):
+    if name in NAMES["sums"] and kind in (BOOL_TENSOR, INT_TENSOR):
         return INT_TENSOR
     return UNKNOWN
 

@@ -171,9 +171,9 @@ class Matcher:
         if self.has_torch:
             name = site.method or rest.rpartition(".")[2]
             for check in checks.CALL_CHECKS.get(name, ()):
-                self._check(check, site.node, site)
+                self._check(check, site)
             if name.endswith("_"):
-                self._check(checks.slice_update, site.node, site)
+                self._check(checks.slice_update, site)
 
     def string(self, node: ast.expr, text: str) -> None:
         if len(text) < LONGEST_STRING and _any_string().fullmatch(text):
@@ -202,8 +202,9 @@ class Matcher:
             if self.has_torch_xla:
                 self._check(checks.unmarked_xla_loop, node)
 
-    def _check(self, check: checks.Check, node: Located, *given: object) -> None:
-        if check(self.reader, node, *given, text=self.text):
+    def _check(self, check: checks.Check, subject: Located | CallSite, *values: str) -> None:
+        if check(self.reader, subject, *values):
+            node = subject.node if isinstance(subject, CallSite) else subject
             for row in self.index.checks.get(check.__name__, ()):
                 self._report(row, node)
 
@@ -223,7 +224,7 @@ class Matcher:
         if receiver == kinds.SELF:
             return owner is not None and owner.is_module and site.method not in owner.methods
         is_torch = receiver.startswith("torch.") or site.method in _OF_MODULES
-        return not receiver or receiver[0] == "<" or (kinds.is_instance(receiver) and is_torch)
+        return not receiver or receiver[0] == "<" or (receiver.endswith(")") and is_torch)
 
     def _report_call(self, row: Row, site: CallSite) -> None:
         match = row[1]

@@ -38,7 +38,7 @@ class Resolver(Expressions):
         self.module = module
         self.package = module if is_package else module.rpartition(".")[0]
         self.results: list[str] = []
-        self._text = text
+        self.text = text
         self._depth = 0
         self._statements: dict[type, Callable[[Any], None]] = {
             kind: getattr(self, f"_{kind.__name__.lower()}")
@@ -73,7 +73,7 @@ class Resolver(Expressions):
     @cached_property
     def _followed_by_parenthesis(self) -> Counter[str]:
         """How often each name is defined or called. This is several times faster than a search for each name."""
-        backwards = (_WORD.match(before[::-1]) for before in self._text.split("("))
+        backwards = (_WORD.match(before[::-1]) for before in self.text.split("("))
         return Counter(found[0][::-1] for found in backwards if found)
 
     def _bind_ahead(self, body: Sequence[ast.stmt]) -> None:

@@ -23,7 +23,7 @@ from trainium_core.evidence.record import (
     Tool,
     unknown,
 )
-from trainium_core.evidence.statistics import FEWEST_RUNS, mean_of_runs, percentile, ratio_of_runs
+from trainium_core.evidence.statistics import FEWEST_RUNS, PERCENTILES, mean_of_runs, percentile, ratio_of_runs
 from trainium_core.evidence.steps import NO_SECONDS, NO_TOKENS, Step, counted, warmup_rule
 from trainium_core.jobs.progress import JobState
 from trainium_core.jobs.record import graphs_of, restarts_of, seconds_between
@@ -31,7 +31,6 @@ from trainium_core.jobs.record import graphs_of, restarts_of, seconds_between
 TOKENS_PER_SECOND, STEPS_PER_SECOND = "tokens_per_second", "steps_per_second"
 USD_PAID, USD_LIST = "usd_per_million_tokens_paid", "usd_per_million_tokens_list"
 
-_PERCENTILES = (0.50, 0.95, 0.99)
 _HOUR, _MILLION = 3600, 1e6
 _RATE = "_per_second"
 _OUTPUT_TOKENS = "output_tokens_per_second"
@@ -201,7 +200,7 @@ def _metrics(runs: Sequence[MeasuredRun], prices: SidePrices) -> Iterator[tuple[
             values = [one.rates[name] for one in used if name in one.rates]
             yield name, mean_of_runs(values, unit) if len(values) == len(used) and used else unknown(unit, why)
         samples = [sample for one in used for sample in one.samples]
-        for quantile in _PERCENTILES:
+        for quantile in PERCENTILES:
             name = f"step_seconds_p{100 * quantile:g}"
             no_samples = why if why != few else "the progress lines report several steps each"
             yield name, percentile(samples, quantile, "s") if samples else unknown("s", no_samples)

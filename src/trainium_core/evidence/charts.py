@@ -18,7 +18,6 @@ _LABEL = 21.0
 _PLOT_HEIGHT = 190.0
 _CHARACTER = 6.7  # Estimated width of a character at the size of labels.
 _MAX_POINTS = 240
-_MAX_SWINGS = 8
 _LARGEST, _SMALLEST = 1e299, 1e-290
 _LEAST_SPAN = 1e-9
 _SERIES = 6  # Colours of the style sheet.
@@ -29,7 +28,6 @@ class Chart:
     """A drawing with its data. `svg` is markup; all other texts are plain."""
 
     title: str
-    description: str
     svg: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -37,17 +35,23 @@ class Chart:
 
 @dataclass(frozen=True, kw_only=True)
 class Dot:
-    """A value with its interval, if it has one. series: the number of its colour and shape."""
+    """A value with its interval, if it has one.
+
+    Attributes:
+        text: The text at the end of the row. Default: the value with its unit.
+        series: The number of its colour and shape.
+    """
 
     label: str
     value: float
     low: float | None = None
     high: float | None = None
+    text: str = ""
     series: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Series:
+class Line:
     """Points of a line. Lines with the same label share a place in the legend; detail: distinguishes them."""
 
     label: str
@@ -55,33 +59,31 @@ class Series:
     points: Sequence[tuple[float, float]]
     series: int = 0
 
-
-@dataclass(frozen=True, kw_only=True)
-class Swing:
-    """The result at the low and high value of a driver."""
-
-    label: str
-    low: float
-    high: float
-    low_text: str
-    high_text: str
+    @property
+    def name(self) -> str:
+        return f"{self.label} {self.detail}".rstrip()
 
 
 def dots(title: str, unit: str, rows: Sequence[Dot], *, limit: float | None = None, from_zero: bool = True) -> Chart:
-    """Values side by side on one axis. limit: a dashed line, such as that of a gate."""
+    """Values side by side on one axis.
+
+    Args:
+        title: Title of the chart.
+        unit: Unit of all values.
+        rows: The values, from top to bottom.
+        limit: The place of a dashed line, such as that of a gate.
+        from_zero: Whether the axis includes 0.
+    """
     ends = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
     scale = _Scale.over([*ends, *([limit] if limit is not None else []), *([0.0] if from_zero else [])], 8, WIDTH - 8)
     height = len(rows) * _ROW + 30
-    what = "; ".join(f"{row.label}: {_with_interval(row)} {unit}" for row in rows)
-    svg = _svg(title, what, height)
+    svg = _svg(title, "; ".join(f"{row.label}: {_with_interval(row)} {unit}" for row in rows), height)
     _ticks_below(svg, scale, height - 22, unit)
     if limit is not None:
         _upright(svg, scale.at(limit), height - 22, "limit")
     for at, row in enumerate(rows):
         top = at * _ROW
-        shown = f"{number(row.value)} {unit}"
-        _text(svg, 8, top + 16, _shortened(row.label, _fitting(shown)), "label")
-        _text(svg, WIDTH - 8, top + 16, shown, "value", "end")
+        _row_label(svg, top, row.label, row.text or f"{number(row.value)} {unit}")
         middle = top + 31
         if row.low is not None and row.high is not None:
             low, high = scale.at(row.low), scale.at(row.high)
@@ -91,31 +93,42 @@ def dots(title: str, unit: str, rows: Sequence[Dot], *, limit: float | None = No
         _marker(svg, scale.at(row.value), middle, row.series)
     return Chart(
         title=title,
-        description=what,
         svg=_markup(svg),
         columns=("", unit, "low", "high"),
         rows=[(row.label, number(row.value), _or_dash(row.low), _or_dash(row.high)) for row in rows],
     )
 
 
-def curve(title: str, across: str, unit: str, lines: Sequence[Series]) -> Chart:
+def curve(title: str, across: str, unit: str, lines: Sequence[Line]) -> Chart:
     """Lines over steps, such as the loss of both sides."""
-    svg, described = _plot(title, across, lines)
-    rows = [
-        (
-            f"{line.label} {line.detail}".rstrip(),
-            number(line.points[0][1]),
-            number(line.points[-1][1]),
-            number(line.points[-1][0]),
-        )
-        for line in lines
-    ]
+    series_of = {line.label: line.series for line in lines}
+    legend = list(_legend_places(list(series_of)))
+    top = legend[-1][2] + 26
+    bottom = top + _PLOT_HEIGHT
+    x_scale = _Scale.over([x for line in lines for x, _ in line.points], _LEFT, WIDTH - _RIGHT)
+    y_scale = _Scale.over([y for line in lines for _, y in line.points], bottom, top)
+    svg = _svg(title, "; ".join(line.name for line in lines), bottom + 24)
+    for label, left, above in legend:
+        _marker(svg, left + 5, above + 9, series_of[label])
+        _text(svg, left + 15, above + 13, label, "tick")
+    for tick in y_scale.ticks:
+        _line(svg, _LEFT, y_scale.at(tick), WIDTH - _RIGHT, y_scale.at(tick), "grid")
+        _text(svg, _LEFT - 6, y_scale.at(tick) + 4, number(tick), "tick", "end")
+    _ticks_below(svg, x_scale, bottom, across, grid=False)
+    for line in lines:
+        places = [(x_scale.at(x), y_scale.at(y)) for x, y in _thinned(line.points)]
+        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+        SubElement(svg, "path", {"d": f"M{path}", "class": f"line s{line.series % _SERIES}"})
+        if len(places) == 1:
+            _marker(svg, *places[0], line.series)
     return Chart(
         title=title,
-        description=described,
-        svg=svg,
+        svg=_markup(svg),
         columns=("", f"first {unit}", f"last {unit}", f"last {across}"),
-        rows=rows,
+        rows=[
+            (line.name, number(line.points[0][1]), number(line.points[-1][1]), number(line.points[-1][0]))
+            for line in lines
+        ],
     )
 
 
@@ -125,16 +138,14 @@ def stacked(title: str, unit: str, rows: Mapping[str, Mapping[str, float]]) -> C
     totals = {label: sum(row.values()) for label, row in rows.items()}
     scale = _Scale.over([0.0, *totals.values()], 8, WIDTH - 8)
     height = len(rows) * _ROW + 24
-    what = "; ".join(f"{label}: {number(total)} {unit}" for label, total in totals.items())
     legend = list(_legend_places(parts))
     legend_height = (legend[-1][2] + 20) if legend else 0
-    svg = _svg(title, what, height + legend_height)
+    description = "; ".join(f"{label}: {number(total)} {unit}" for label, total in totals.items())
+    svg = _svg(title, description, height + legend_height)
     _ticks_below(svg, scale, height - 16, unit)
     for at, (label, row) in enumerate(rows.items()):
         top, before = at * _ROW, 0.0
-        shown = f"{number(totals[label])} {unit}"
-        _text(svg, 8, top + 16, _shortened(label, _fitting(shown)), "label")
-        _text(svg, WIDTH - 8, top + 16, shown, "value", "end")
+        _row_label(svg, top, label, f"{number(totals[label])} {unit}")
         for part, value in row.items():
             left, right = scale.at(before), scale.at(before + value)
             bar = _rect(svg, left, top + 22, max(right - left - 1, 0.5), 14, f"fill s{parts.index(part) % _SERIES}")
@@ -145,44 +156,11 @@ def stacked(title: str, unit: str, rows: Mapping[str, Mapping[str, float]]) -> C
         _text(svg, left + 15, height + top + 14, part, "tick")
     return Chart(
         title=title,
-        description=what,
         svg=_markup(svg),
         columns=("", *parts, f"sum, {unit}"),
         rows=[
             (label, *(_or_dash(row.get(part)) for part in parts), number(totals[label])) for label, row in rows.items()
         ],
-    )
-
-
-def tornado(title: str, unit: str, base: float, swings: Sequence[Swing]) -> Chart:
-    """The effect of each driver on a result, the largest on top. The table also has drivers that are not drawn."""
-    ordered = sorted(swings, key=lambda one: (-abs(one.high - one.low), one.label))
-    drawn = ordered[:_MAX_SWINGS]
-    ends = [end for one in drawn for end in (one.low, one.high)]
-    scale = _Scale.over([base, *ends], 8, WIDTH - 8)
-    height = len(drawn) * _ROW + 30
-    what = "; ".join(f"{one.label}: {number(one.low)} to {number(one.high)} {unit}" for one in ordered)
-    svg = _svg(title, f"Base {number(base)} {unit}. {what}", height + 18)
-    _ticks_below(svg, scale, height - 22, unit)
-    _upright(svg, scale.at(base), height - 22, "limit")
-    for at, one in enumerate(drawn):
-        top = at * _ROW
-        given = f"{one.low_text} to {one.high_text}"
-        _text(svg, 8, top + 16, _shortened(one.label, _fitting(given)), "label")
-        _text(svg, WIDTH - 8, top + 16, given, "tick", "end")
-        for end, name in ((one.low, "low"), (one.high, "high")):
-            left, right = sorted((scale.at(base), scale.at(end)))
-            bar = _rect(svg, left, top + 23, right - left, 12, f"fill {name}")
-            SubElement(bar, "title").text = f"{one.label}: {number(end)} {unit}"
-    for name, left in (("low", 8.0), ("high", 150.0)):
-        _rect(svg, left, height + 3, 10, 10, f"fill {name}")
-        _text(svg, left + 15, height + 12, f"at the {name} value", "tick")
-    return Chart(
-        title=title,
-        description=f"Base {number(base)} {unit}. {what}",
-        svg=_markup(svg),
-        columns=("driver", "low", "high", f"{unit} at low", f"{unit} at high"),
-        rows=[(one.label, one.low_text, one.high_text, number(one.low), number(one.high)) for one in ordered],
     )
 
 
@@ -224,31 +202,6 @@ def _round_step(rough: float) -> float:
     return next(factor * power for factor in (1, 2, 2.5, 5, 10) if rough <= factor * power * 1.0001)
 
 
-def _plot(title: str, across: str, lines: Sequence[Series]) -> tuple[str, str]:
-    named = {line.label: line.series for line in lines}
-    legend = list(_legend_places(list(named)))
-    top = legend[-1][2] + 26
-    bottom = top + _PLOT_HEIGHT
-    x_scale = _Scale.over([x for line in lines for x, _ in line.points], _LEFT, WIDTH - _RIGHT)
-    y_scale = _Scale.over([y for line in lines for _, y in line.points], bottom, top)
-    what = "; ".join(f"{line.label} {line.detail}".rstrip() for line in lines)
-    svg = _svg(title, what, bottom + 24)
-    for (label, left, above), series in zip(legend, named.values(), strict=True):
-        _marker(svg, left + 5, above + 9, series)
-        _text(svg, left + 15, above + 13, label, "tick")
-    for tick in y_scale.ticks:
-        _line(svg, _LEFT, y_scale.at(tick), WIDTH - _RIGHT, y_scale.at(tick), "grid")
-        _text(svg, _LEFT - 6, y_scale.at(tick) + 4, number(tick), "tick", "end")
-    _ticks_below(svg, x_scale, bottom, across, grid=False)
-    for line in lines:
-        places = [(x_scale.at(x), y_scale.at(y)) for x, y in _thinned(line.points)]
-        drawn = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-        SubElement(svg, "path", {"d": f"M{drawn}", "class": f"line s{line.series % _SERIES}"})
-        if len(places) == 1:
-            _marker(svg, *places[0], line.series)
-    return _markup(svg), what
-
-
 def _thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
     """At most _MAX_POINTS of the points, including the first and the last."""
     if len(points) <= _MAX_POINTS:
@@ -261,11 +214,10 @@ def _legend_places(labels: Sequence[str]) -> Iterator[tuple[str, float, float]]:
     """Each label with its coordinates, in as many lines as they need."""
     left, top = 8.0, 0.0
     for label in labels:
-        shown = _shortened(label, 48)
-        width = 26 + len(shown) * _CHARACTER
+        width = 26 + min(len(label), 48) * _CHARACTER
         if left > 8 and left + width > WIDTH:
             left, top = 8.0, top + 18
-        yield (shown if shown == label else label), left, top
+        yield label, left, top
         left += width
 
 
@@ -291,10 +243,7 @@ def _upright(svg: Element, x: float, bottom: float, kind: str) -> None:
 
 
 def _svg(title: str, description: str, height: float) -> Element:
-    svg = Element(
-        "svg",
-        {"viewBox": f"0 0 {WIDTH:g} {height:g}", "role": "img"},
-    )
+    svg = Element("svg", {"viewBox": f"0 0 {WIDTH:g} {height:g}", "role": "img"})
     SubElement(svg, "title").text = title
     SubElement(svg, "desc").text = description
     return svg
@@ -339,10 +288,8 @@ def _or_dash(value: float | None) -> str:
     return "—" if value is None else number(value)
 
 
-def _fitting(beside: str) -> int:
-    """How many characters fit into a row beside a text at its end."""
-    return max(4, int((WIDTH - 24) / _CHARACTER) - len(beside))
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _row_label(svg: Element, top: float, label: str, value: str) -> None:
+    """The label of a row, shortened to what fits, and the text at its end."""
+    room = max(4, int((WIDTH - 24) / _CHARACTER) - len(value))
+    _text(svg, 8, top + 16, label if len(label) <= room else f"{label[: room - 1]}…", "label")
+    _text(svg, WIDTH - 8, top + 16, value, "value", "end")

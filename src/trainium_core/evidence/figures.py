@@ -41,7 +41,7 @@ class Figure:
 
     @property
     def ratio(self) -> str:
-        """A value without a unit, or that it is not comparable, for the reason in `basis`."""
+        """The value without its unit; "none" for the reason in `basis`."""
         return "none" if self.metric.value is None else number(self.metric.value)
 
     @property
@@ -63,16 +63,9 @@ class Figure:
 
 def side_of(record: Record) -> str:
     """The side and its machines, such as "Trainium, 2 x trn2.48xlarge"."""
-    hardware = record.hardware
-    machines = f"{hardware.nodes} x {hardware.type}" if hardware.nodes else hardware.type
-    return f"{SIDES[record.side]}, {machines}"
+    return f"{SIDES[record.side]}, {record.hardware.machines}"
 
 
 def by_side(records: Iterable[Record]) -> Sequence[Record]:
     """Trainium first, the lab last."""
     return sorted(records, key=lambda record: (SERIES.index(record.side), record.made, record.id))
-
-
-def figures_of(section: str, figures: Iterable[Figure]) -> Sequence[Figure]:
-    ordered = [figure for figure in figures if figure.section == section]
-    return sorted(ordered, key=lambda one: (one.name, SERIES.index(one.record.side), one.record.made, one.record.id))

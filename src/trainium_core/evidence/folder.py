@@ -13,7 +13,6 @@ from trainium_core.assess.rules import STACKS, Severity
 from trainium_core.evidence.record import LAB, SCHEMA, TRAINIUM, Record, RecordError, read_record
 
 CONTRACT_FILE = "contract.toml"
-MANIFEST_SCHEMA = "trainium-pack/1"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 
 _ANSWER_KEYS = ("answer", "who", "date", "document")
@@ -21,7 +20,12 @@ _ANSWER_KEYS = ("answer", "who", "date", "document")
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A rule of `trn assess` with findings. severity: by stack."""
+    """A rule of `trn assess` with findings.
+
+    Attributes:
+        severity: By stack.
+        places: The number of findings.
+    """
 
     rule: str
     title: str
@@ -48,7 +52,12 @@ class Stack:
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedJob:
-    """What a job counted, compared with the findings. rows: title and what is in it. side: trainium or lab."""
+    """The counters of a job, compared with the findings.
+
+    Attributes:
+        side: TRAINIUM or LAB.
+        rows: Pairs of a title and the rules and counters below it.
+    """
 
     job: str
     side: str
@@ -57,7 +66,12 @@ class ObservedJob:
 
 @dataclass(frozen=True, kw_only=True)
 class AssessedCode:
-    """The document of `trn assess --format json`. observed: only with --observed."""
+    """The document of `trn assess --format json`.
+
+    Attributes:
+        not_read: The number of files that could not be read.
+        observed: None without --observed.
+    """
 
     path: str
     files: int
@@ -104,24 +118,22 @@ def read_evidence(files: Mapping[str, bytes]) -> Evidence:
     records, assessed = dict[str, Record](), list[AssessedCode]()
     answers, not_read, foreign = dict[str, Answer](), dict[str, str](), dict[str, str]()
     for path, content in sorted(files.items()):
-        name = PurePosixPath(path).name
         try:
-            if name == CONTRACT_FILE:
+            if PurePosixPath(path).name == CONTRACT_FILE:
                 answers |= _answers(content)
             elif path.endswith(".json"):
-                read = _document(path, content)
-                if isinstance(read, Record):
-                    records[path] = read
-                elif read is not None:
-                    assessed.append(read)
+                document = _document(path, content)
+                if isinstance(document, Record):
+                    records[path] = document
+                elif document is not None:
+                    assessed.append(document)
         except _ForeignError as error:
             foreign[path] = str(error)
         except RecordError as error:
             not_read[path] = str(error)
-    inputs = {one.sha256 for record in records.values() for one in record.inputs}
+    inputs = {file.sha256 for record in records.values() for file in record.inputs}
 
-    def _but_inputs(reasons: Mapping[str, str]) -> Mapping[str, str]:
-        """The files without the inputs of records."""
+    def without_inputs(reasons: Mapping[str, str]) -> Mapping[str, str]:
         return {path: why for path, why in reasons.items() if sha256(files[path]).hexdigest() not in inputs}
 
     kept, contradictions = _distinct(records)
@@ -130,8 +142,8 @@ def read_evidence(files: Mapping[str, bytes]) -> Evidence:
         records=kept,
         assessed=tuple(assessed),
         answers=answers,
-        not_read=_but_inputs(not_read),
-        foreign=_but_inputs(foreign),
+        not_read=without_inputs(not_read),
+        foreign=without_inputs(foreign),
         contradictions=(*contradictions, *_changed_inputs(files, kept)),
     )
 
@@ -141,13 +153,13 @@ class _ForeignError(RecordError):
 
 
 def _document(path: str, content: bytes) -> Record | AssessedCode | None:
-    """A record or an assessment; None for the parts of a pack. Raises RecordError."""
+    """A record or an assessment; None for the statement of a pack. Raises RecordError."""
     try:
         raw = json.loads(content)
     except (ValueError, RecursionError):
         raw = None
     document = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
-    if document.get("schema") == MANIFEST_SCHEMA or document.get("_type") == STATEMENT_TYPE:
+    if document.get("_type") == STATEMENT_TYPE:
         return None
     if raw is not None and document.get("schema") not in (SCHEMA, ASSESS_SCHEMA):
         raise _ForeignError("its schema is neither that of a record nor that of an assessment")
@@ -161,7 +173,7 @@ def _document(path: str, content: bytes) -> Record | AssessedCode | None:
 
 def _assessed(path: str, document: Mapping[str, Any]) -> AssessedCode:
     shown = {key: document["stacks"][key] for key in STACKS if key in document["stacks"]}
-    counts = [str(one["rule"]) for one in document["findings"]]
+    rules = [str(finding["rule"]) for finding in document["findings"]]
     kinds = [
         Kind(
             rule=name,
@@ -169,10 +181,10 @@ def _assessed(path: str, document: Mapping[str, Any]) -> AssessedCode:
             fix=str(rule["fix"]),
             effort=str(rule["effort"]),
             severity={key: Severity[rule["severity"][key]].name for key in shown},
-            places=counts.count(name),
+            places=rules.count(name),
         )
         for name, rule in document["rules"].items()
-        if name in counts
+        if name in rules
     ]
     return AssessedCode(
         path=path,
@@ -195,17 +207,17 @@ def _assessed(path: str, document: Mapping[str, Any]) -> AssessedCode:
     )
 
 
-def _observed(given: Mapping[str, Any]) -> ObservedJob:
-    if given["side"] not in (TRAINIUM, LAB):
-        raise ValueError(f"observed.side is {given['side']!r}")
-    seen = tuple(f"{rule}: {'; '.join(map(str, texts))}" for rule, texts in given["predicted_and_seen"].items())
-    others = {
-        "predicted and not seen": "predicted_not_seen",
-        "seen and not predicted": "seen_not_predicted",
-        "predicted, without a counter": "not_counted",
-    }
-    rows = {"predicted and seen": seen, **{title: tuple(map(str, given[key])) for title, key in others.items()}}
-    return ObservedJob(job=str(given["job"]), side=given["side"], rows=tuple(rows.items()))
+def _observed(document: Mapping[str, Any]) -> ObservedJob:
+    if document["side"] not in (TRAINIUM, LAB):
+        raise ValueError(f"observed.side is {document['side']!r}")
+    seen = tuple(f"{rule}: {'; '.join(map(str, texts))}" for rule, texts in document["predicted_and_seen"].items())
+    others = (
+        ("predicted and not seen", "predicted_not_seen"),
+        ("seen and not predicted", "seen_not_predicted"),
+        ("predicted, without a counter", "not_counted"),
+    )
+    rows = (("predicted and seen", seen), *((title, tuple(map(str, document[key]))) for title, key in others))
+    return ObservedJob(job=str(document["job"]), side=document["side"], rows=rows)
 
 
 def _answers(content: bytes) -> Mapping[str, Answer]:
@@ -214,13 +226,13 @@ def _answers(content: bytes) -> Mapping[str, Answer]:
         tables = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RecordError(f"not TOML: {error}") from error
-    found = dict[str, Answer]()
+    answers = dict[str, Answer]()
     for key, table in tables.items():
-        given = cast("dict[str, Any]", table) if isinstance(table, dict) else {}
-        if not given.get("answer") or not set(given) <= set(_ANSWER_KEYS):
+        row = cast("dict[str, Any]", table) if isinstance(table, dict) else {}
+        if not row.get("answer") or not set(row) <= set(_ANSWER_KEYS):
             raise RecordError(f"{key} must be a table with {', '.join(_ANSWER_KEYS)}")
-        found[key] = Answer(**{name: str(given.get(name, "")) for name in _ANSWER_KEYS})
-    return found
+        answers[key] = Answer(**{name: str(row.get(name, "")) for name in _ANSWER_KEYS})
+    return answers
 
 
 def _distinct(records: Mapping[str, Record]) -> tuple[Mapping[str, Record], Sequence[str]]:
@@ -229,7 +241,7 @@ def _distinct(records: Mapping[str, Record]) -> tuple[Mapping[str, Record], Sequ
     for path, record in sorted(records.items(), key=lambda item: (item[1].made, item[0])):
         if record in kept.values():
             continue
-        same = next((other for other, one in kept.items() if one.id == record.id), None)
+        same = next((path for path, other in kept.items() if other.id == record.id), None)
         if same is not None:
             problems.append(f"{path} and {same} differ but have the same ID, {record.id}")
         kept[path] = record
@@ -242,7 +254,7 @@ def _changed_inputs(files: Mapping[str, bytes], records: Mapping[str, Record]) -
     for path, content in files.items():
         digests.setdefault(PurePosixPath(path).name, set()).add(sha256(content).hexdigest())
     for path, record in records.items():
-        for one in record.inputs:
-            there = digests.get(PurePosixPath(one.path).name)
-            if there and one.sha256 not in there:
-                yield f"{path} is based on a different {one.path}: the file was changed, or belongs to another pilot"
+        for file in record.inputs:
+            same_name = digests.get(PurePosixPath(file.path).name)
+            if same_name and file.sha256 not in same_name:
+                yield f"{path} is based on a different {file.path}: the file was changed, or belongs to another pilot"

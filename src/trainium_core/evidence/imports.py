@@ -6,20 +6,14 @@ has an interval only if the file contains the samples. Too few samples make it n
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from trainium_core.evidence.record import IMPORTED, Metric, unknown
-from trainium_core.evidence.statistics import LEVEL, fewest_samples, percentile, too_few
+from trainium_core.evidence.statistics import LEVEL, NORMAL_975, PERCENTILES, fewest_samples, percentile, too_few
 
 Json = Mapping[str, Any]
-Metrics = Mapping[str, Metric]
-
-PERCENTILES = (0.50, 0.95, 0.99)
-_NORMAL_975 = 1.96
 
 _UNITS = {
     "ms": ("s", 1e-3),
@@ -35,49 +29,45 @@ class ImportFileError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """What a file of another tool says.
+    """The contents of a result file of another tool.
 
     Attributes:
         tool: Its name, with its version if the file has it.
-        workload: Fields of a record's workload that the file states.
+        metrics: By name.
         warnings: What a reader has to know about the numbers, such as failed requests.
     """
 
     tool: str
-    metrics: Metrics
-    workload: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    metrics: Mapping[str, Metric]
     warnings: tuple[str, ...] = ()
 
-    def named(self, name: str) -> "Imported":
-        """With names of metrics that begin with the name of the file."""
-        return replace(self, metrics={f"{name}.{key}": metric for key, metric in self.metrics.items()})
+    def with_prefix(self, prefix: str) -> "Imported":
+        """The same result, with names of metrics that begin with the prefix."""
+        return replace(self, metrics={f"{prefix}.{name}": metric for name, metric in self.metrics.items()})
 
 
 def read_results(text: str) -> Imported:
-    """Raises ImportFileError for a file of no known tool, and for one whose content is not as the tool writes it."""
-    reader = _reader(text)
+    """Read the results in the text of a file.
+
+    Raises:
+        ImportFileError: No known tool writes such a file, or it lacks parts that the tool writes.
+    """
     try:
-        found = reader(text)
+        parsed: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        parsed = None
+    raw: Json = cast("Json", parsed) if isinstance(parsed, dict) else {}
+    reader = next((reader for reader, recognises in _READERS.items() if recognises(raw)), None)
+    if reader is None:
+        raise ImportFileError(f"it is not a file of {KNOWN}")
+    try:
+        results = reader(raw)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         name = reader.__name__.strip("_").replace("_", "-")
         raise ImportFileError(f"it looks like a file of {name}, but cannot be read: {error!r}") from error
-    if not found.metrics:
-        raise ImportFileError(f"it is a file of {found.tool} without results")
-    return found
-
-
-def _reader(text: str) -> Callable[[str], Imported]:
-    if _NCCL_HEADER.search(text):
-        return _nccl_tests
-    try:
-        raw: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ImportFileError(f"it is not a file of {KNOWN}") from None
-    given: Json = cast("Json", raw) if isinstance(raw, dict) else {}
-    for reader, recognises in _READERS.items():
-        if recognises(given):
-            return reader
-    raise ImportFileError(f"it is not a file of {KNOWN}")
+    if not results.metrics:
+        raise ImportFileError(f"it is a file of {results.tool} without results")
+    return results
 
 
 def _imported(tool: str, value: float, unit: str, **more: Any) -> Metric:
@@ -103,40 +93,34 @@ def _failed(failed: int, all_requests: int) -> tuple[str, ...]:
     return (f"{failed} of {all_requests} requests failed and are not in the latencies",) if failed else ()
 
 
-def _guidellm(text: str) -> Imported:
+def _guidellm(raw: Json) -> Imported:
     """guidellm 0.5 to 0.8: a file with one benchmark. A sweep has to be split."""
-    raw = json.loads(text)
     benchmarks = raw["benchmarks"]
     if len(benchmarks) != 1:
         raise ValueError(f"it has {len(benchmarks)} benchmarks: run guidellm with one rate for each file")
-    metrics, tool = benchmarks[0]["metrics"], f"guidellm {raw['metadata']['guidellm_version']}"
-    totals = metrics["request_totals"]
-    found: dict[str, Metric] = {}
-    for theirs, ours, unit in (
-        ("requests_per_second", "requests_per_second", "requests/s"),
-        ("output_tokens_per_second", "output_tokens_per_second", "tokens/s"),
-    ):
-        found[ours] = _imported(tool, metrics[theirs]["successful"]["mean"], unit, n=totals["successful"])
+    summaries, tool = benchmarks[0]["metrics"], f"guidellm {raw['metadata']['guidellm_version']}"
+    totals = summaries["request_totals"]
+    metrics: dict[str, Metric] = {}
+    for name, unit in (("requests_per_second", "requests/s"), ("output_tokens_per_second", "tokens/s")):
+        metrics[name] = _imported(tool, summaries[name]["successful"]["mean"], unit, n=totals["successful"])
     for theirs, ours, scale in (
         ("request_latency", "request_seconds", 1.0),
         ("time_to_first_token_ms", "time_to_first_token_seconds", 1e-3),
         ("inter_token_latency_ms", "inter_token_seconds", 1e-3),
     ):
-        summary = metrics[theirs]["successful"]
-        values = {one: summary["percentiles"][f"p{100 * one:02.0f}"] for one in PERCENTILES}
+        summary = summaries[theirs]["successful"]
+        values = {quantile: summary["percentiles"][f"p{100 * quantile:02.0f}"] for quantile in PERCENTILES}
         # The summary of latencies between tokens counts tokens, which are not independent: the requests count.
         n = min(summary["count"], totals["successful"])
-        found.update(_percentiles(ours, values, n, tool, "s", scale))
-    return Imported(
-        tool=tool, metrics=found, warnings=_failed(totals["errored"] + totals["incomplete"], totals["total"])
-    )
+        metrics.update(_percentiles(ours, values, n, tool, "s", scale))
+    failed = totals["errored"] + totals["incomplete"]
+    return Imported(tool=tool, metrics=metrics, warnings=_failed(failed, totals["total"]))
 
 
-def _aiperf(text: str) -> Imported:
-    raw = json.loads(text)
+def _aiperf(raw: Json) -> Imported:
     tool = f"aiperf {raw.get('aiperf_version') or raw['schema_version']}"
     n = int(raw["request_count"]["avg"])
-    found: dict[str, Metric] = {}
+    metrics: dict[str, Metric] = {}
     for theirs, ours in (
         ("request_throughput", "requests_per_second"),
         ("output_token_throughput", "output_tokens_per_second"),
@@ -144,7 +128,7 @@ def _aiperf(text: str) -> Imported:
     ):
         if theirs in raw:
             unit, scale = _UNITS[raw[theirs]["unit"]]
-            found[ours] = _imported(tool, raw[theirs]["avg"] * scale, unit, n=n)
+            metrics[ours] = _imported(tool, raw[theirs]["avg"] * scale, unit, n=n)
     for theirs, ours in (
         ("request_latency", "request_seconds"),
         ("time_to_first_token", "time_to_first_token_seconds"),
@@ -152,19 +136,18 @@ def _aiperf(text: str) -> Imported:
     ):
         if theirs in raw:
             unit, scale = _UNITS[raw[theirs]["unit"]]
-            values = {one: raw[theirs].get(f"p{100 * one:g}") for one in PERCENTILES}
-            found.update(_percentiles(ours, values, n, tool, unit, scale))
+            values = {quantile: raw[theirs].get(f"p{100 * quantile:g}") for quantile in PERCENTILES}
+            metrics.update(_percentiles(ours, values, n, tool, unit, scale))
     errors: Sequence[Json] = raw.get("error_summary") or []
-    failed = sum(int(one["count"]) for one in errors)
+    failed = sum(int(error["count"]) for error in errors)
     is_whole = not raw.get("was_cancelled") and raw.get("is_complete", True)
     stopped = () if is_whole else ("aiperf was stopped before its end",)
-    return Imported(tool=tool, metrics=found, warnings=(*_failed(failed, n + failed), *stopped))
+    return Imported(tool=tool, metrics=metrics, warnings=(*_failed(failed, n + failed), *stopped))
 
 
-def _vllm_bench(text: str) -> Imported:
-    raw = json.loads(text)
+def _vllm_bench(raw: Json) -> Imported:
     tool, n = "vllm bench serve", int(raw["completed"])
-    found = {
+    metrics = {
         "requests_per_second": _imported(tool, raw["request_throughput"], "requests/s", n=n),
         "output_tokens_per_second": _imported(tool, raw["output_throughput"], "tokens/s", n=n),
     }
@@ -173,17 +156,19 @@ def _vllm_bench(text: str) -> Imported:
         ("itl", "inter_token_seconds", None),
         ("e2el", "request_seconds", "latencies"),
     ):
-        drawn: Sequence[float] = _of_successes(raw, samples) if samples else ()
-        if drawn:
-            for one in PERCENTILES:
-                found[f"{ours}_p{100 * one:g}"] = percentile(drawn, one, "s", origin=IMPORTED, source=tool)
+        latencies: Sequence[float] = _of_successes(raw, samples) if samples else ()
+        if latencies:
+            for quantile in PERCENTILES:
+                metrics[f"{ours}_p{100 * quantile:g}"] = percentile(
+                    latencies, quantile, "s", origin=IMPORTED, source=tool
+                )
             continue
         values = {0.5: raw.get(f"median_{theirs}_ms"), 0.95: raw.get(f"p95_{theirs}_ms")}
         values |= {0.99: raw.get(f"p99_{theirs}_ms")}
         if any(value is not None for value in values.values()):
-            found.update(_percentiles(ours, values, n, tool, "s", 1e-3))
+            metrics.update(_percentiles(ours, values, n, tool, "s", 1e-3))
     failed = int(raw.get("failed", 0))
-    return Imported(tool=tool, metrics=found, workload={"model": raw["model_id"]}, warnings=_failed(failed, n + failed))
+    return Imported(tool=tool, metrics=metrics, warnings=_failed(failed, n + failed))
 
 
 def _of_successes(raw: Json, samples: str) -> Sequence[float]:
@@ -193,78 +178,25 @@ def _of_successes(raw: Json, samples: str) -> Sequence[float]:
     return [value for value, error in zip(values, errors, strict=True) if not error]
 
 
-def _lm_eval(text: str) -> Imported:
+def _lm_eval(raw: Json) -> Imported:
     """Every metric of every task, with the interval of its standard error."""
-    raw = json.loads(text)
     tool = f"lm-eval {raw['lm_eval_version']}"
-    found: dict[str, Metric] = {}
+    metrics: dict[str, Metric] = {}
     for task, results in raw["results"].items():
         n = raw.get("n-samples", {}).get(task, {}).get("effective")
         for key, value in results.items():
-            name, _, filtered = key.partition(",")
-            if not filtered or name.endswith("_stderr") or not isinstance(value, int | float):
+            name, _, filter_name = key.partition(",")
+            if not filter_name or name.endswith("_stderr") or not isinstance(value, int | float):
                 continue
-            error = results.get(f"{name}_stderr,{filtered}")
+            error = results.get(f"{name}_stderr,{filter_name}")
             interval: dict[str, Any] = {"why_null": "the file has no standard error"}
             if isinstance(error, int | float) and math.isfinite(error):
-                half = _NORMAL_975 * error
+                half = NORMAL_975 * error
                 method = "normal, from the standard error of the file"
                 interval = {"low": value - half, "high": value + half, "level": LEVEL, "method": method}
-            suffix = "" if filtered == "none" else f".{filtered}"
-            found[f"{task}.{name}{suffix}"] = _imported(tool, value, "score", n=n, **interval)
-    return Imported(tool=tool, metrics=found, workload={"model": raw.get("model_name")})
-
-
-_NCCL_HEADER = re.compile(r"^# nThread +\d+ +nGpus +\d+ ", re.MULTILINE)
-_NCCL_TEST = re.compile(r"^# Collective test starting: (\w+)", re.MULTILINE)
-_NCCL_ROW = re.compile(
-    r"^ *(?P<size>\d+) +\d+ +\w+ +\w+ +-?\d+ +[\d.]+ +[\d.]+ +(?P<busbw>[\d.]+) +(?P<wrong>\d+|N/A)", re.MULTILINE
-)
-
-
-def _nccl_tests(text: str) -> Imported:
-    """The table that nccl-tests prints: out-of-place bus bandwidth of the largest size of each test."""
-    tool, found, wrong = "nccl-tests", dict[str, Metric](), 0
-    parts = _NCCL_TEST.split(text)
-    named = list(zip(parts[1::2], parts[2::2], strict=True)) or [("collective", text)]
-    for test, part in named:
-        rows = [*_NCCL_ROW.finditer(part)]
-        wrong += sum(int(row["wrong"]) for row in rows if row["wrong"] != "N/A")
-        if rows:
-            largest = max(rows, key=lambda row: int(row["size"]))
-            name, size = test.removesuffix("_perf"), int(largest["size"])
-            found[f"bus_bandwidth.{name}"] = _bandwidth(tool, float(largest["busbw"]), size)
-    return Imported(tool=tool, metrics=found, warnings=(f"{wrong} values were wrong",) if wrong else ())
-
-
-def _nccl_tests_json(text: str) -> Imported:
-    """The file of nccl-tests' option -J: out-of-place bus bandwidth of the largest size, else in-place."""
-    raw = json.loads(text)
-    tool = f"nccl-tests with NCCL {raw['nccl_version']}"
-    rows = [(row["size"], row.get("out_of_place") or row["in_place"]) for row in raw["results"]]
-    wrong = sum(int(numbers["nwrong"] or 0) for _, numbers in rows)
-    name = PurePosixPath(raw["args"][0]).name.removesuffix("_perf")
-    found = dict[str, Metric]()
-    if rows:
-        size, numbers = max(rows, key=lambda row: row[0])
-        found[f"bus_bandwidth.{name}"] = _bandwidth(tool, float(numbers["bus_bw"]), size)
-    return Imported(tool=tool, metrics=found, warnings=(f"{wrong} values were wrong",) if wrong else ())
-
-
-def _nccom_test(text: str) -> Imported:
-    """The file of --report-to-json-file, which does not name the operation."""
-    tool = "nccom-test"
-    largest = max(json.loads(text)["results"], key=lambda row: row["size(B)"])
-    return Imported(
-        tool=tool,
-        metrics={"bus_bandwidth": _bandwidth(tool, largest["busbw(GB/s)"], largest["size(B)"])},
-        warnings=("the file does not name the collective operation",),
-    )
-
-
-def _bandwidth(tool: str, value: float, size: int) -> Metric:
-    why = "the file has only the mean of the iterations"
-    return _imported(tool, value, "GB/s", method=f"bus bandwidth at {size} bytes", why_null=why)
+            suffix = "" if filter_name == "none" else f".{filter_name}"
+            metrics[f"{task}.{name}{suffix}"] = _imported(tool, value, "score", n=n, **interval)
+    return Imported(tool=tool, metrics=metrics)
 
 
 def _has(*keys: str) -> Callable[[Json], bool]:
@@ -276,19 +208,11 @@ def _is_guidellm(raw: Json) -> bool:
     return "benchmarks" in raw and isinstance(metadata, dict) and "guidellm_version" in metadata
 
 
-def _is_nccom_test(raw: Json) -> bool:
-    found = raw.get("results")
-    rows = cast("list[Any]", found) if isinstance(found, list) else []
-    return bool(rows) and isinstance(rows[0], dict) and "busbw(GB/s)" in rows[0]
-
-
-_READERS: Mapping[Callable[[str], Imported], Callable[[Json], bool]] = {
+_READERS: Mapping[Callable[[Json], Imported], Callable[[Json], bool]] = {
     _guidellm: _is_guidellm,
     _aiperf: _has("schema_version", "request_latency", "request_count"),
     _vllm_bench: _has("completed", "request_throughput", "model_id", "num_prompts"),
     _lm_eval: _has("results", "lm_eval_version"),
-    _nccl_tests_json: _has("nccl_version", "results"),
-    _nccom_test: _is_nccom_test,
 }
 
-KNOWN = "guidellm, aiperf, vllm bench serve, lm-eval, nccl-tests or nccom-test"
+KNOWN = "guidellm, aiperf, vllm bench serve or lm-eval"

@@ -1,4 +1,4 @@
-"""The record that every command of a pilot's evidence writes: schema trainium-pilot/1, one JSON object.
+"""The records that `trn bench` and `trn tco` write: schema trainium-pilot/1, one JSON object each.
 
 A record is about one side, such as the Trainium cluster. An unknown number is null with a reason, never 0.
 """
@@ -6,15 +6,15 @@ A record is about one side, such as the Trainium cluster. An unknown number is n
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from functools import cache
-from types import NoneType, UnionType
-from typing import Any, NoReturn, TypeVar, cast, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, field
+from typing import Any, NoReturn, cast
 
+from trainium_core.evidence.typed_json import JsonValueError, from_json, shown
 from trainium_wire.formats import moment
 
 SCHEMA = "trainium-pilot/1"
-KINDS = ("assess", "bench", "import", "tco", "profile", "handoff")
+BENCH, TCO = "bench", "tco"
+KINDS = (BENCH, TCO)
 TRAINIUM, GPU, CPU, LAB = "trainium", "gpu", "cpu", "lab"
 SIDES = (TRAINIUM, GPU, CPU, LAB)
 MEASURED, IMPORTED, QUOTED, DERIVED = "measured", "imported", "quoted", "derived"
@@ -29,8 +29,6 @@ LAB_PREFIX = "lab:"
 
 _FAMILIES: Mapping[str, tuple[str, ...]] = {TRAINIUM: ("trn", "inf"), GPU: ("p", "g")}
 
-Value = TypeVar("Value")
-
 
 class RecordError(ValueError):
     """Not a valid record. The message is a sentence without a period."""
@@ -38,10 +36,9 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """The trainium-cdk that wrote the record. commit: None if it was installed from a package."""
+    """The version of trainium-cdk that wrote the record."""
 
     version: str
-    commit: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,20 +91,26 @@ class Hardware:
     price_source: str | None = None
     price_date: str | None = None
 
+    @property
+    def machines(self) -> str:
+        """Number and type of the nodes, such as "2 x trn2.48xlarge"."""
+        return f"{self.nodes} x {self.type}" if self.nodes else self.type
+
 
 @dataclass(frozen=True, kw_only=True)
 class Software:
-    """None: unknown. environment: that in which the nodes were verified; its name has the version of PyTorch."""
+    """The versions of the software. None: unknown.
+
+    Attributes:
+        environment: The virtual environment in which the nodes were verified; its name has the version of PyTorch.
+    """
 
     stack: str | None = None
-    sdk: str | None = None
     torch: str | None = None
     environment: str | None = None
     compiler: str | None = None
     driver: str | None = None
     runtime: str | None = None
-    image_id: str | None = None
-    lock_sha256: str | None = None
     git_commit: str | None = None
     git_dirty: bool | None = None
 
@@ -169,7 +172,13 @@ def unknown(unit: str, why: str, *, n: int | None = None) -> Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """A limit that was set before the first run. limit: such as "<= 200"; value: None if not measured."""
+    """A limit that was set before the first run.
+
+    Attributes:
+        limit: Such as "<= 200".
+        value: None if not measured.
+        state: MET, NOT_MET or NOT_MEASURED.
+    """
 
     name: str
     limit: str
@@ -190,10 +199,12 @@ class Fidelity:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparability:
-    """Whether the record can be compared with another. different: each field with both values.
+    """Whether the record can be compared with another.
 
     Attributes:
         against: ID of the other record.
+        equal: Conditions that are equal.
+        different: Each other condition, with both values.
         verdict: "comparable", or "not comparable: " with the differences. The price basis matters for cost only, so it
             is not in the verdict but in the reason of a ratio without value.
         ratios: The metrics of this record divided by those of the other, by name.
@@ -217,6 +228,18 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
+    """The measurements of one side, or its costs of twelve months.
+
+    Attributes:
+        kind: BENCH or TCO.
+        made: When it was written, as an ISO time.
+        side: The hardware that it is about: TRAINIUM, GPU, CPU or LAB.
+        inputs: Files on which it is based, such as the file with the gates.
+
+    Raises:
+        RecordError: Values contradict each other.
+    """
+
     kind: str
     id: str
     made: str
@@ -234,139 +257,84 @@ class Record:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises RecordError for values that contradict each other."""
         for problem in _contradictions(self):
             raise RecordError(problem)
 
 
 def record_text(record: Record) -> str:
+    """The record as JSON."""
     return json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_record(text: str | bytes) -> Record:
-    """Parse a record. Raises RecordError with the reason if it is not a valid one."""
+    """Parse a record.
+
+    Raises:
+        RecordError: The text is not a valid record.
+    """
     try:
         raw = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise RecordError(f"not a record: it is not JSON, or was truncated: {error}") from error
-    given = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
-    schema = given.pop("schema", None)
+    document = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
+    schema = document.pop("schema", None)
     if schema != SCHEMA:
-        raise RecordError(f"not a record: its schema is {_shown(schema)}, not {SCHEMA!r}")
-    return _read(given, Record, "")
+        raise RecordError(f"not a record: its schema is {shown(schema)}, not {SCHEMA!r}")
+    try:
+        return from_json(document, Record, schema=SCHEMA)
+    except JsonValueError as error:
+        raise RecordError(str(error)) from error
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"it has the number {name}")
 
 
-def _read(raw: Any, wanted: Any, place: str) -> Any:
-    """A JSON value as the annotated type. place: of the value, such as metrics.tokens.value."""
-    origin = get_origin(wanted)
-    if origin is UnionType:
-        kinds = [kind for kind in get_args(wanted) if kind is not NoneType]
-        return None if raw is None else _read(raw, kinds[0], place)
-    if origin is tuple:
-        inner = get_args(wanted)[0]
-        return tuple(_read(one, inner, f"{place}[{index}]") for index, one in enumerate(_checked(raw, list, place)))
-    if origin is not None:  # Mapping.
-        inner = get_args(wanted)[1]
-        return {name: _read(one, inner, f"{place}.{name}") for name, one in _checked(raw, dict, place).items()}
-    if is_dataclass(wanted):
-        return _read_dataclass(_checked(raw, dict, place), cast("type[Any]", wanted), place)
-    return _checked(raw, wanted, place)
-
-
-@cache
-def _hints(kind: type[Any]) -> Mapping[str, Any]:
-    return get_type_hints(kind)
-
-
-def _read_dataclass(raw: Mapping[str, Any], wanted: type[Value], place: str) -> Value:
-    hints = _hints(wanted)
-    dot = f"{place}." if place else ""
-    for name in raw:
-        if name not in hints:
-            raise RecordError(f"{dot}{name} is not part of {SCHEMA}")
-    for name in (one.name for one in fields(cast(Any, wanted))):
-        if name not in raw:
-            raise RecordError(f"{dot}{name} is missing")
-    return wanted(**{name: _read(value, hints[name], f"{dot}{name}") for name, value in raw.items()})
-
-
-_NAMES = {
-    str: "a text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    list: "a list",
-    dict: "an object",
-}
-
-
-def _checked(raw: Any, kind: type[Any], place: str) -> Any:
-    is_bool = isinstance(raw, bool)
-    fits = is_bool == (kind is bool) and isinstance(raw, (int, float) if kind is float else kind)
-    if not fits:
-        raise RecordError(f"{place} is {_shown(raw)}, not {_NAMES[kind]}")
-    if kind is float:
-        try:
-            return float(raw)
-        except OverflowError as error:
-            raise RecordError(f"{place} is too large") from error
-    return raw
-
-
-def _shown(raw: object) -> str:
-    text = repr(raw)
-    return text if len(text) <= 60 else f"{text[:60]}..."
-
-
 def _contradictions(record: Record) -> Iterator[str]:
     for name, value, allowed in (("kind", record.kind, KINDS), ("side", record.side, SIDES)):
         if value not in allowed:
-            yield f"{name} is {_shown(value)}, not one of {', '.join(allowed)}"
+            yield f"{name} is {shown(value)}, not one of {', '.join(allowed)}"
     if not record.id:
         yield "id is empty"
     if moment(record.made) is None:
-        yield f"made is {_shown(record.made)}, not a time such as 2026-11-24T12:00:00Z"
+        yield f"made is {shown(record.made)}, not a time such as 2026-11-24T12:00:00Z"
     yield from _side_problems(record)
     for name, metric in record.metrics.items():
         for problem in _metric_problems(metric):
             yield f"metrics.{name}: {problem}"
     for compared in record.comparable:
         yield from _comparability_problems(compared)
-    for state in (*record.gates, *record.fidelity):
-        what = state.name if isinstance(state, Gate) else state.method
-        if state.state not in STATES:
-            yield f"{what}: state is {_shown(state.state)}, not one of {', '.join(STATES)}"
-        elif (state.value is None) != (state.state == NOT_MEASURED):
-            yield f"{what}: {state.state!r} contradicts the value {state.value}"
+    for check in (*record.gates, *record.fidelity):
+        name = check.name if isinstance(check, Gate) else check.method
+        if check.state not in STATES:
+            yield f"{name}: state is {shown(check.state)}, not one of {', '.join(STATES)}"
+        elif (check.value is None) != (check.state == NOT_MEASURED):
+            yield f"{name}: {check.state!r} contradicts the value {check.value}"
 
 
 def _side_problems(record: Record) -> Iterator[str]:
     """The hardware type determines the side, so a number of the lab never appears as another side's."""
     kind = record.hardware.type
     if kind.startswith(LAB_PREFIX) != (record.side == LAB):
-        yield f"side is {record.side}, and hardware.type is {_shown(kind)}: only the lab's begins with {LAB_PREFIX}"
+        yield f"side is {record.side}, and hardware.type is {shown(kind)}: only the lab's begins with {LAB_PREFIX}"
     families = _FAMILIES.get(record.side)
     if families is not None and not kind.startswith(families):
-        yield f"side is {record.side}, and hardware.type is {_shown(kind)}, which has no such accelerator"
+        yield f"side is {record.side}, and hardware.type is {shown(kind)}, which has no such accelerator"
     for compared in record.comparable:
         if record.side == LAB and compared.verdict == COMPARABLE:
-            yield f"side is {LAB}, and the verdict on {compared.against} is {_shown(COMPARABLE)}: the lab's never is"
+            yield f"side is {LAB}, and the verdict on {compared.against} is {shown(COMPARABLE)}: the lab's never is"
 
 
 def _comparability_problems(compared: Comparability) -> Iterator[str]:
     place = f"comparable with {compared.against}"
     is_comparable = compared.verdict == COMPARABLE
     if not is_comparable and not compared.verdict.startswith(NOT_COMPARABLE):
-        yield f"{place}: the verdict is {_shown(compared.verdict)}"
+        yield f"{place}: the verdict is {shown(compared.verdict)}"
     if is_comparable == bool(compared.different):
-        yield f"{place}: the verdict {_shown(compared.verdict)} contradicts the differences"
+        yield f"{place}: the verdict {shown(compared.verdict)} contradicts the differences"
     for name, ratio in compared.ratios.items():
         if ratio.value is not None and not is_comparable:
-            yield f"{place}: the ratio {name} has a value, and the verdict is {_shown(compared.verdict)}"
+            yield f"{place}: the ratio {name} has a value, and the verdict is {shown(compared.verdict)}"
         for problem in _metric_problems(ratio):
             yield f"{place}: ratio {name}: {problem}"
 
@@ -383,7 +351,7 @@ def _metric_problems(metric: Metric) -> Iterator[str]:
             yield "an interval without a value"
         return
     if metric.origin not in ORIGINS:
-        yield f"origin is {_shown(metric.origin)}, not one of {', '.join(ORIGINS)}"
+        yield f"origin is {shown(metric.origin)}, not one of {', '.join(ORIGINS)}"
     if metric.origin == QUOTED and not (metric.source and metric.date):
         yield "a quoted number without source and date"
     if metric.origin == IMPORTED and not metric.source:

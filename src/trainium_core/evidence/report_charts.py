@@ -1,51 +1,60 @@
 """The charts of a report. Only comparable records share a chart, so lab numbers never appear beside others."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from math import isfinite
+from typing import TypeVar
 
-from trainium_core.evidence.charts import Chart, Dot, Series, Swing, curve, dots, stacked, tornado
+from trainium_core.evidence.charts import Chart, Dot, Line, curve, dots, stacked
 from trainium_core.evidence.comparability import comparable
 from trainium_core.evidence.decision import Decision
 from trainium_core.evidence.figures import COST, SERIES, SIDES, Figure, by_side, side_of
-from trainium_core.evidence.numbers import words
-from trainium_core.evidence.record import COMPARABLE, LAB, Metric, Record
+from trainium_core.evidence.numbers import number, words
+from trainium_core.evidence.record import COMPARABLE, LAB, Record
 from trainium_core.evidence.tco import LINE, SAVING, SWING, TOTAL
 
+Item = TypeVar("Item")
+_MAX_SWINGS = 8
 
-def _comparable_groups(figures: Iterable[Figure]) -> Sequence[Sequence[Figure]]:
-    """Groups of figures whose records are all comparable: only these share an axis.
+
+def _groups(items: Iterable[Item], can_share: Callable[[Item, Item], bool]) -> Sequence[Sequence[Item]]:
+    """Groups of items that can share a chart.
 
     Records that are comparable with a third one are comparable with each other: their conditions are equal.
     """
-    groups = list[list[Figure]]()
-    for figure in figures:
-        for group in groups:
-            if _can_share(figure, group[0]):
-                group.append(figure)
-                break
+    groups = list[list[Item]]()
+    for item in items:
+        group = next((group for group in groups if can_share(item, group[0])), None)
+        if group is None:
+            groups.append([item])
         else:
-            groups.append([figure])
+            group.append(item)
     return groups
 
 
-def _can_share(a: Figure, b: Figure) -> bool:
-    return a.metric.unit == b.metric.unit and comparable(a.record, b.record, of_cost=a.section == COST).verdict == (
-        COMPARABLE
-    )
+def _can_share_axis(a: Figure, b: Figure) -> bool:
+    verdict = comparable(a.record, b.record, of_cost=a.section == COST).verdict
+    return a.metric.unit == b.metric.unit and verdict == COMPARABLE
+
+
+def _record_groups(records: Iterable[Record]) -> Sequence[Sequence[Record]]:
+    """Groups of comparable records, Trainium first and the lab last."""
+    return _groups(by_side(records), lambda a, b: comparable(a, b, of_cost=False).verdict == COMPARABLE)
 
 
 def dot_charts(figures: Sequence[Figure], decision: Decision) -> Iterator[Chart]:
+    """Charts of the figures that have a value, by name."""
     known = sorted(
         (figure for figure in figures if figure.metric.value is not None),
-        key=lambda one: (one.record.side == LAB, one.name),
+        key=lambda figure: (figure.record.side == LAB, figure.name),
     )
-    for name, same in groupby(known, key=lambda figure: figure.name):
-        for group in _comparable_groups(same):
-            unit, limit = group[0].metric.unit, _limit(name, group, decision)
+    for name, same_name in groupby(known, key=lambda figure: figure.name):
+        for group in _groups(same_name, _can_share_axis):
+            limit = _limit(name, group, decision)
             title = _titled(words(name), [figure.record for figure in group])
-            shown = title if limit is None else f"{title} (dashed: the gate)"
-            yield dots(shown, unit, [_dot(figure) for figure in group], limit=limit)
+            title += "" if limit is None else " (dashed: the gate)"
+            yield dots(title, group[0].metric.unit, [_dot(figure) for figure in group], limit=limit)
 
 
 def _titled(title: str, records: Iterable[Record]) -> str:
@@ -67,14 +76,12 @@ def _dot(figure: Figure) -> Dot:
 def _limit(name: str, group: Sequence[Figure], decision: Decision) -> float | None:
     """The limit of the gate of this name, from a record of the group."""
     ids = {figure.record.id for figure in group}
-    for one in decision.judged:
-        if one.name == name and one.record.id in ids:
-            try:
-                limit = float(one.limit.lstrip("<>= "))
-            except ValueError:
-                return None
-            return limit if isfinite(limit) else None
-    return None
+    limits = [gate.limit for gate in decision.judgements if gate.name == name and gate.record.id in ids]
+    try:
+        limit = float(limits[0].lstrip("<>= "))
+    except (ValueError, IndexError):
+        return None
+    return limit if isfinite(limit) else None
 
 
 def phase_charts(records: Iterable[Record]) -> Iterator[Chart]:
@@ -83,19 +90,6 @@ def phase_charts(records: Iterable[Record]) -> Iterator[Chart]:
         rows = {_label(record): means for record in group if (means := dict(_phase_means(record)))}
         if rows:
             yield stacked(_titled("phases of a run, mean", group), "s", rows)
-
-
-def _record_groups(records: Iterable[Record]) -> Sequence[Sequence[Record]]:
-    """Groups of comparable records, Trainium first and the lab last."""
-    groups = list[list[Record]]()
-    for record in by_side(records):
-        for group in groups:
-            if comparable(record, group[0], of_cost=False).verdict == COMPARABLE:
-                group.append(record)
-                break
-        else:
-            groups.append([record])
-    return groups
 
 
 def _label(record: Record) -> str:
@@ -118,18 +112,18 @@ def loss_charts(records: Iterable[Record]) -> Iterator[Chart]:
             yield curve(_titled("loss", group), "step", "loss", lines)
 
 
-def _loss_lines(record: Record) -> Iterator[Series]:
+def _loss_lines(record: Record) -> Iterator[Line]:
     label = f"{SIDES[record.side]} ({record.id})"
     for at, run in enumerate(record.runs, start=1):
         points = [(point[0], point[1]) for point in run.loss if len(point) == 2]
         if points and run.excluded is None:
-            yield Series(label=label, detail=f"run {at}", points=points, series=SERIES.index(record.side))
+            yield Line(label=label, detail=f"run {at}", points=points, series=SERIES.index(record.side))
 
 
 def year_charts(year: Sequence[Record]) -> Iterator[Chart]:
-    """The known lines of twelve months, and what moves the result."""
+    """The known lines of twelve months, and the sensitivity of the result."""
     for group in _record_groups(year):
-        rows = {_label(record): parts for record in group if (parts := dict(_known_lines(record)))}
+        rows = {_label(record): lines for record in group if (lines := dict(_known_lines(record)))}
         if rows:
             yield stacked(_titled("twelve months, known lines", group), "USD", rows)
     for record in year:
@@ -143,26 +137,31 @@ def _known_lines(record: Record) -> Iterator[tuple[str, float]]:
 
 
 def _sensitivity(record: Record) -> Iterator[Chart]:
-    """Of the saving, or of the total if the saving is unknown."""
+    """The range of the saving by driver, the largest on top; of the total if the saving is unknown.
+
+    The table also has drivers that are not drawn.
+    """
     known = [name for name in (SAVING, TOTAL) if name in record.metrics and record.metrics[name].value is not None]
-    ends = {name.removeprefix(SWING): metric for name, metric in record.metrics.items() if name.startswith(SWING)}
-    labels = dict.fromkeys(name.rpartition(": ")[0] for name in ends)
-    swings = [swing for label in labels if (swing := _swing(label, ends)) is not None]
+    names = dict.fromkeys(name.rpartition(": ")[0] for name in record.metrics if name.startswith(SWING))
+    swings = sorted((swing for name in names for swing in _swing(record, name)), key=lambda swing: -swing[1])
     if known and swings:
         base = record.metrics[known[0]].value or 0.0
-        yield tornado(_titled(f"sensitivity of the {known[0]}", [record]), "USD", base, swings)
+        ranges = [replace(dot, value=base) for dot, _, _ in swings[:_MAX_SWINGS]]
+        chart = dots(_titled(f"sensitivity of the {known[0]}", [record]), "USD", ranges, limit=base, from_zero=False)
+        columns = ("driver", "low", "high", "USD at low", "USD at high")
+        yield replace(chart, columns=columns, rows=[row for *_, row in swings])
 
 
-def _swing(label: str, ends: Mapping[str, Metric]) -> Swing | None:
-    low, high = ends.get(f"{label}: low"), ends.get(f"{label}: high")
+def _swing(record: Record, name: str) -> Iterator[tuple[Dot, float, Sequence[str]]]:
+    """The range of the result for a driver, its length, and its row in the table."""
+    low, high = (record.metrics.get(f"{name}: {end}") for end in ("low", "high"))
     if low is None or high is None or low.value is None or high.value is None:
-        return None
-    low_text, high_text = _end(low), _end(high)
+        return
+    label = name.removeprefix(SWING)
+    # The method is such as "saving with 40 days".
+    low_text, high_text = ((metric.method or "").partition(" with ")[2] for metric in (low, high))
     if low_text.partition(" ")[2] == high_text.partition(" ")[2]:  # Show the unit once.
         low_text = low_text.partition(" ")[0]
-    return Swing(label=label, low=low.value, high=high.value, low_text=low_text, high_text=high_text)
-
-
-def _end(metric: Metric) -> str:
-    """The value of the driver: the method is "saving with 40 days"."""
-    return (metric.method or "").partition(" with ")[2]
+    ends = sorted((low.value, high.value))
+    dot = Dot(label=label, value=ends[0], low=ends[0], high=ends[1], text=f"{low_text} to {high_text}")
+    yield dot, ends[1] - ends[0], (label, low_text, high_text, number(low.value), number(high.value))

@@ -14,11 +14,11 @@ RESAMPLES = 2000
 SEED = 20261124
 PERCENTILES = (0.50, 0.95, 0.99)
 FEWEST_RUNS = 3
+NORMAL_975 = 1.96
 
 _ORDER_STATISTICS = "order statistics"
 _STUDENT = "mean of the runs, Student's t"
 _BOOTSTRAP = f"{{}}; bootstrap over runs, {RESAMPLES} resamples, widened by Student's t"
-_NORMAL_975 = 1.96
 _WIDEST = math.log(1e6)
 
 _T_975 = (
@@ -29,12 +29,12 @@ _T_975 = (
 """The 97.5th percentile of Student's t for 1 to 30 degrees of freedom; for more, the last is an upper bound."""
 
 
-def fewest_samples(quantile: float, level: float = LEVEL) -> int:
+def fewest_samples(quantile: float) -> int:
     """The smallest number of samples with order statistics on both sides of the quantile.
 
-    72 for the 95th percentile at a level of 95%, 368 for the 99th.
+    72 for the 95th percentile, 368 for the 99th.
     """
-    alpha = (1 - level) / 2
+    alpha = (1 - LEVEL) / 2
     rarest = max(quantile, 1 - quantile)
     return math.ceil(math.log(alpha) / math.log(rarest) - 1e-9)
 
@@ -113,11 +113,11 @@ def ratio_of_runs(values: Sequence[float], others: Sequence[float], formula: str
     if min(*values, *others) <= 0:
         return unknown("ratio", "a run has a value that is not above 0", n=n)
     sides = [[math.log(value) for value in side] for side in (values, others)]
-    difference = _difference(sides)
+    difference = fmean(sides[0]) - fmean(sides[1])
     randomness = random.Random(SEED)
-    drawn = (_difference([randomness.choices(side, k=len(side)) for side in sides]) for _ in range(RESAMPLES))
-    errors = sorted(one - difference for one in drawn)
-    widened = _T_975[min(n - 1, len(_T_975)) - 1] / _NORMAL_975 * math.sqrt(n / (n - 1))
+    resampled = ([fmean(randomness.choices(side, k=len(side))) for side in sides] for _ in range(RESAMPLES))
+    errors = sorted(first - second - difference for first, second in resampled)
+    widened = _T_975[min(n - 1, len(_T_975)) - 1] / NORMAL_975 * math.sqrt(n / (n - 1))
     rank = math.floor((1 - LEVEL) / 2 * len(errors))
     low, high = (difference + widened * errors[at] for at in (rank, -1 - rank))
     if max(abs(low), abs(high)) > _WIDEST:
@@ -132,8 +132,3 @@ def ratio_of_runs(values: Sequence[float], others: Sequence[float], formula: str
         method=_BOOTSTRAP.format(formula),
         origin=DERIVED,
     )
-
-
-def _difference(sides: Sequence[Sequence[float]]) -> float:
-    first, second = sides
-    return fmean(first) - fmean(second)

@@ -7,7 +7,7 @@ from statistics import median
 
 from trainium_core.costs.estimate import CostLine, Estimate
 from trainium_core.evidence.numbers import words
-from trainium_core.evidence.record import LAB, Record
+from trainium_core.evidence.record import BENCH, LAB, Record
 from trainium_core.evidence.tco_file import Quantity, SideFile
 from trainium_core.facts import facts
 
@@ -152,7 +152,7 @@ def side_cost(file: SideFile, record: Record, estimate: Estimate | None, metric:
 
 
 def _check_side(file: SideFile, record: Record) -> None:
-    if record.kind not in ("bench", "import"):
+    if record.kind != BENCH:
         raise TcoError(f"{file.record} is a record of kind {record.kind}, not of `trn bench`")
     if file.plan is not None and record.side == LAB:
         raise TcoError(f"{file.record} was measured in the lab: the prices of {file.plan} are of other machines")

@@ -79,7 +79,7 @@ def _handlers() -> Mapping[str, Sequence[str]]:
 
 
 def roles() -> Sequence[str]:
-    """The roles with policies: `look`, `operate`, `deploy`, `buy`, `handoff` and `cloudformation`."""
+    """The roles with policies: `look`, `operate`, `deploy`, `buy` and `cloudformation`."""
     return (*_data()["commands"], CLOUDFORMATION)
 
 

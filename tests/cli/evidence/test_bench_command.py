@@ -61,7 +61,7 @@ def work(cluster: Cluster, started: list[Job], result: str = "succeeded", second
     writes.node(1, "running")
     lines = [f"[rank 0] TRN step={step} loss={3 / step} tokens=100{seconds}" for step in range(1, 6)]
     writes.log(1, "\n".join(["[rank 0] Compiler status PASS", *lines]) + "\n")
-    writes.put("outputs/results.txt", (Path(__file__).parents[2] / "core/evidence_imports/nccl_tests.txt").read_text())
+    writes.put("outputs/vllm.json", (Path(__file__).parents[2] / "core/evidence_imports/vllm_bench.json").read_text())
     writes.end_attempt(result, reason="a reason")
     writes.end(result, reason="a reason")
 
@@ -156,19 +156,13 @@ def test_exit_code_says_whether_the_gates_are_met(change: tuple[str, str], code:
 
 @pytest.mark.usefixtures("jobs")
 def test_results_of_another_tool_are_imported() -> None:
-    Path("bench.toml").write_text(FILE.replace("tuned = true", 'tuned = true\nresults = ["results.txt"]'))
+    Path("bench.toml").write_text(FILE.replace("tuned = true", 'tuned = true\nresults = ["vllm.json"]'))
     ended = run("bench", *TWO, "--json", "bench.toml")
     assert ended.exit_code == ExitCode.OK, ended.output
-    metric = record().metrics["bus_bandwidth.alltoall"]
-    assert (metric.value, metric.unit, metric.n, metric.origin, metric.source) == (
-        23.77,
-        "GB/s",
-        3,
-        "imported",
-        "nccl-tests",
-    )
+    metric = record().metrics["requests_per_second"]
+    assert (metric.unit, metric.n, metric.origin, metric.source) == ("requests/s", 3, "imported", "vllm bench serve")
     [printed] = json.loads(ended.stdout)["records"]
-    assert printed["metrics"]["bus_bandwidth.alltoall"]["value"] == 23.77
+    assert printed["metrics"]["requests_per_second"]["value"] == metric.value
 
 
 def restarted(cluster: Cluster) -> str:

@@ -57,7 +57,7 @@ def test_unknown_total_has_its_exit_code(folder: Path) -> None:
     [
         ("tco.toml", "work = 1", "tco.toml has 2 mistakes:"),
         ("trn.json", '{"schema": ', "trn.json: not a record: it is not JSON, or was truncated"),
-        ("trn.json", record_text(replace(TRN, kind="assess")), "is a record of kind assess"),
+        ("trn.json", record_text(replace(TRN, kind="tco")), "is a record of kind tco"),
     ],
 )
 def test_invalid_file_is_named(file: str, content: str, message: str, folder: Path) -> None:
