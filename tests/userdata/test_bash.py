@@ -25,10 +25,11 @@ SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
 
 
 def scripts() -> Iterator[str]:
+    for plan in every_plan():
+        yield boot_script(node_settings(plan))
     for options in OPTIONS:
-        for plan in every_plan(**options):
-            yield boot_script(node_settings(plan))
         plan = plan_for("trn2.48xlarge", **options)
+        yield boot_script(node_settings(plan))
         yield node_script(node_settings(plan))
         if "neuron_software" not in options:
             yield from of_slurm(plan)
