@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import aws_cdk
 import pytest
 
+import app
+from tests.constructs.synth import a_plan, new_app
 from trainium_core.plan.context import plan_from_file
 
 ROOT = Path(__file__).parents[1]
@@ -70,20 +73,12 @@ def test_context_too_large_for_environment_is_read_from_file(run_app: Any, tmp_p
     assert "trn:nodes: got 'many'" in result.stderr
 
 
-def cdk(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run the pinned CLI on the app of this repository, with its output in `folder`."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "CDK_DISABLE_CLI_TELEMETRY": "true", "CDK_VALIDATION": "false"}
-    words = [ROOT / "node_modules" / ".bin" / "cdk", *command, "--no-notices", "--output", folder]
-    return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=180)
-
-
-def test_bare_synth_makes_the_default_stack(tmp_path: Path) -> None:
-    result = cdk(tmp_path, "synth", "--quiet")
-    made = [file.name for file in tmp_path.glob("*.template.json")]
-    assert (result.returncode, made) == (0, ["TrnClusterStack.template.json"]), result.stderr
-
-
-def test_setting_stacks_selects_the_stacks(tmp_path: Path) -> None:
-    result = cdk(tmp_path, "ls", "-c", "trn:stacks=sagemaker,hyperpod")
-    assert result.stdout.split() == ["SageMakerTrainingStack", "HyperPodStack"], result.stderr
+def test_setting_stacks_selects_the_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process, where the CDK has started already. The demo runs the app with the CDK CLI."""
+    made = new_app()
+    monkeypatch.setattr(aws_cdk, "App", lambda: made)
+    app.define(a_plan(stacks=("sagemaker", "hyperpod")))
+    assert [one.node.id for one in made.node.children if isinstance(one, aws_cdk.Stack)] == [
+        "SageMakerTrainingStack",
+        "HyperPodStack",
+    ]

@@ -57,7 +57,15 @@ def distinct_scripts() -> list[str]:
     return list({re.sub(r"[0-9a-f]{64}|\d+", "", text): text for text in scripts()}.values())
 
 
-every_script = pytest.mark.parametrize("script", distinct_scripts(), ids=len)
+def scripts_with_every_line() -> list[str]:
+    """Some scripts in which each line of all scripts occurs: shellcheck takes a quarter of a second for each."""
+    seen, chosen = set[str](), list[str]()
+    for script in sorted(distinct_scripts(), key=len, reverse=True):
+        lines = set(re.sub(r"\d+", "", script).splitlines())
+        if not lines <= seen:
+            seen |= lines
+            chosen.append(script)
+    return chosen
 
 
 def findings(command: Sequence[str], script: str) -> str:
@@ -70,12 +78,12 @@ def shellcheck(script: str) -> str:
     return findings([str(SHELLCHECK), "--severity=style", "-"], script)
 
 
-@every_script
+@pytest.mark.parametrize("script", distinct_scripts(), ids=len)
 def test_bash_parses_script(script: str):
     assert findings(["bash", "-n"], script) == ""
 
 
-@every_script
+@pytest.mark.parametrize("script", scripts_with_every_line(), ids=len)
 def test_shellcheck_finds_nothing_in_script(script: str):
     assert shellcheck(script) == ""
 

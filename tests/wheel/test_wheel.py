@@ -33,13 +33,14 @@ def test_wheel_contains_every_file_of_a_package(content: set[str], package: str)
     assert files == {name for name in content if name.startswith(f"{package}/")}
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_packages_are_imported_from_the_wheel(
-    wheel_environment: WheelEnvironment, package: str, tmp_path: Path
+def test_packages_are_imported_from_the_wheel_without_the_command_line(
+    wheel_environment: WheelEnvironment, tmp_path: Path
 ) -> None:
-    line = f"import {package}; print({package}.__file__)"
-    place = wheel_environment.run(wheel_environment.python, "-c", line, folder=tmp_path)
-    assert place.startswith(str(wheel_environment.python.parents[1]))
+    """The environment has the requirements of the constructs only."""
+    line = f"import {', '.join(PACKAGES)}; print(*(one.__file__ for one in ({', '.join(PACKAGES)})), sep='\\n')"
+    places = wheel_environment.run(wheel_environment.python, "-c", line, folder=tmp_path).splitlines()
+    assert len(places) == len(PACKAGES)
+    assert [place for place in places if not place.startswith(str(wheel_environment.python.parents[1]))] == []
 
 
 def test_user_data_are_rendered(wheel_environment: WheelEnvironment, tmp_path: Path) -> None:
