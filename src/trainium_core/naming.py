@@ -67,7 +67,7 @@ def precompile_group_name(stack: str, cluster_name: str) -> str:
 
 
 def is_of_nodes(group_name: str) -> bool:
-    """Whether an Auto Scaling group is that of the nodes: CloudFormation's generated names end in capitals."""
+    """Whether an Auto Scaling group has the nodes, and not the precompile host. Generated names end in capitals."""
     return not group_name.endswith(_PRECOMPILE_GROUP)
 
 

@@ -16,9 +16,13 @@ UNANSWERED = 3
 
 @dataclass
 class Polling:
-    """The pauses between polls, in seconds, each 1.5 times the previous one, and the number of failed polls in a row.
+    """Counts failed polls, and pauses between polls, each time 1.5 times longer.
 
-    pause: waits for a number of seconds. unanswered: failed polls in a row that end the polling.
+    Attributes:
+        pause: Waits for a number of seconds.
+        shortest: Seconds of the first pause.
+        longest: Seconds of the longest pause.
+        unanswered: Failed polls in a row that end the polling.
     """
 
     pause: Callable[[float], None]
@@ -54,9 +58,17 @@ class Polling:
 def poll_values(
     read: Callable[[], Value | None], *, absent: str, pause: Callable[[float], None], seconds: float, unanswered: int
 ) -> Iterator[Value]:
-    """Yields the results of `read`, one for each request of the caller. After an error, reads again in `seconds`.
+    """Yield the results of a read, one for each request of the caller.
 
-    Raises UnavailableError after `unanswered` errors in a row, and with the message `absent` for None.
+    Args:
+        read: Reads a value; None if it does not exist.
+        absent: The error message for None.
+        pause: Waits for a number of seconds.
+        seconds: The pause after an error.
+        unanswered: Errors in a row that end the polling.
+
+    Raises:
+        UnavailableError: Too many errors in a row, or the value does not exist.
     """
     polling = Polling(pause, shortest=seconds, longest=seconds, unanswered=unanswered)
     while True:

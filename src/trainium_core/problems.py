@@ -16,7 +16,7 @@ _SHOWN = 120  # characters of a value, such as a setup script that was given in 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One problem that prevents a deployment. `key`: a setting without its prefix, WHOLE_FILE or OVERRIDE."""
+    """A problem that prevents a deployment. `key`: a setting without its prefix, WHOLE_FILE or OVERRIDE."""
 
     key: str
     got: object
@@ -36,7 +36,7 @@ class Problem:
 
 
 class PlanError(ValueError):
-    """A plan that cannot be deployed. `problems`: all problems that were found."""
+    """A plan cannot be deployed. `problems`: all of its problems."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)

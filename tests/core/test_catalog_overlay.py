@@ -73,7 +73,7 @@ def test_added_type_can_be_planned_with_all_projections(tmp_path: Path) -> None:
         ('["eun1-az1"]', '"eun1-az1"', "zones: eu-north-1 is 'eun1-az1', must be a list of zone IDs"),
         ("zones = {", "colour = 1\nzones = {", "unknown value colour; known: accelerator, vcpus"),
         ("types.", "kinds.", "holds no instance type"),
-        ("sources.announcement", "sources.ec2-api", "source 'ec2-api' is taken already"),
+        ("sources.announcement", "sources.ec2-api", "the built-in catalogue has another source 'ec2-api'"),
     ],
 )
 def test_invalid_value_names_the_file_and_the_problem(tmp_path: Path, old: str, new: str, says: str) -> None:

@@ -70,7 +70,7 @@ def test_gpu_image_is_refused_for_neuron_devices() -> None:
         (replace(GPU_IMAGE, owner="111122223333"), "warn", "belongs to account 111122223333"),
     ],
 )
-def test_image_check_knows_gpu_images(image: Image, outcome: str, says: str) -> None:
+def test_image_of_gpu_type_is_checked(image: Image, outcome: str, says: str) -> None:
     finding = found("image", FakeAccount(found_image=image), **GPUS)
     assert (finding.outcome, says in finding.found) == (outcome, True), finding.found
 

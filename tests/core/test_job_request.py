@@ -144,9 +144,9 @@ def test_folder_with_the_same_prefix_is_another_folder() -> None:
 @pytest.mark.parametrize(
     ("egress", "arn", "allowed"),
     [
-        ("none", PARAMETER, "with egress none: none"),
+        ("none", PARAMETER, "nothing with egress none"),
         ("vpc-endpoints", PARAMETER, None),
-        ("vpc-endpoints", SECRET, "with egress vpc-endpoints: parameters of Systems Manager"),
+        ("vpc-endpoints", SECRET, "only parameters of Systems Manager with egress vpc-endpoints"),
         ("nat-gateway", SECRET, None),
         ("nat-gateway", PARAMETER.replace("us-west-2", "us-east-1"), "a resource in us-west-2"),
     ],

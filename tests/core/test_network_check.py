@@ -55,8 +55,8 @@ def test_closed_vpc_with_endpoints_passes() -> None:
 @pytest.mark.parametrize(
     ("account", "says"),
     [
-        ({"found_vpc": None}, "no vpc-0123456789abcdef0 in us-west-2"),
-        ({"found_subnet": None}, "no subnet-0123456789abcdef0 in us-west-2"),
+        ({"found_vpc": None}, "vpc-0123456789abcdef0 does not exist in us-west-2"),
+        ({"found_subnet": None}, "subnet-0123456789abcdef0 does not exist in us-west-2"),
         ({"found_subnet": replace(SUBNET, vpc_id="vpc-1")}, "is in vpc-1, not in vpc-0123456789abcdef0"),
     ],
 )

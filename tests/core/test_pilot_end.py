@@ -46,10 +46,10 @@ def test_date_time_is_one_instant(text: str, utc: str) -> None:
         ("2026-03-29T02:30 Europe/Berlin", "skip 02:30 that day"),
         ("2026-10-25T02:30 Europe/Berlin", "write 2026-10-25T00:30Z for the first, 2026-10-25T01:30Z for the second"),
         # A change of half an hour.
-        ("2026-12-01T18:00", "say in which zone: write 2026-12-01T18:00Z"),
+        ("2026-12-01T18:00", "add the time zone: write 2026-12-01T18:00Z"),
         ("2026-12-01T18:00 Europe/Berln", "write Europe/Berlin"),
         ("2026-12-01T18:00 ../../etc/passwd", "is not a time zone"),
-        ("0h", "more than nothing"),
+        ("0h", "more than zero"),
         ("367d", "at most 366d"),
         ("soon", "give a duration"),
         ("0001-01-01T00:00+23:00", "give a duration"),
@@ -69,7 +69,7 @@ def test_local_time_is_one_instant_or_refused(instant: datetime, zone: str) -> N
     if len(both) == 1:
         assert read_pilot_end(text).at == instant
     else:
-        with pytest.raises(UnreadableError, match="comes twice") as error:
+        with pytest.raises(UnreadableError, match="occurs twice") as error:
             read_pilot_end(text)
         assert all(utc_text(one) in str(error.value) for one in both)
 

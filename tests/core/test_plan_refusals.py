@@ -43,7 +43,7 @@ MALFORMED: list[tuple[str, Any, str]] = [
     ],
     *[("fsx_lustre", got, "1200, or a multiple of 2400") for got in (1300, "3600", "-2400")],
     *[("efs", got, "new, or the ID of a file system") for got in ("yes", "fs-xyz", 1200)],
-    ("ends", "2026-12-01T18:00", "in which zone"),
+    ("ends", "2026-12-01T18:00", "add the time zone"),
     ("notify_email", "someone", "an e-mail address"),
     ("notify_email", "Some One <some@one.com>", "an e-mail address"),
     ("budget_usd", "99.50", "in digits"),

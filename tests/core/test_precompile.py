@@ -222,6 +222,6 @@ def test_plan_without_host_is_refused_with_its_setting(request_: JobRequest) -> 
 
 def test_gpus_need_no_compilation_ahead(request_: JobRequest) -> None:
     plan = Plan.of(instance_type="p5.4xlarge", region="us-west-2")
-    with pytest.raises(JobError, match="GPUs need no compilation ahead") as refused:
+    with pytest.raises(JobError, match="graphs for GPUs are not precompiled") as refused:
         ahead(request_, plan)
     assert [problem.key for problem in refused.value.problems] == ["trn:instance_type"]

@@ -58,7 +58,7 @@ def test_stack_of_another_cluster_is_not_overwritten(status: str) -> None:
     )
     finding = found("stack", account)
     assert finding.outcome == "fail"
-    assert finding.found.startswith("TrnClusterStack belongs to cluster others, and not to trn-pilot")
+    assert finding.found.startswith("TrnClusterStack belongs to cluster others, not to trn-pilot")
     assert finding.fix.startswith("set trn:cluster_name to others")
 
 
@@ -94,7 +94,7 @@ def test_subnet_cannot_move_to_another_zone() -> None:
 def test_change_of_vpc_does_not_delete_file_system_data(settings: dict[str, str]) -> None:
     finding = found("stack", deployed(has_lustre=True), **settings)
     assert finding.outcome == "fail"
-    assert "replaces its FSx for Lustre file system with an empty one" in finding.found
+    assert "would replace the FSx for Lustre file system with an empty one" in finding.found
     assert found("stack", deployed(), **settings).outcome == "pass"
 
 

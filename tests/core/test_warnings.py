@@ -23,12 +23,12 @@ def test_plan_with_end_and_email_has_no_warning() -> None:
     [
         ("ami", IN_HYDERABAD, "copy an image there"),
         ("ami", TRAINIUM2, "since 2.33 AWS supports native PyTorch (TorchNeuron, device neuron) on Trainium2"),
-        ("capacity", {"capacity": "capacity-block", "reservation_id": RESERVATION}, "no source says"),
+        ("capacity", {"capacity": "capacity-block", "reservation_id": RESERVATION}, "it is not documented"),
         ("root_volume_gib", {"root_volume_gib": "100"}, "advises 512 GiB or more"),
         ("budget_usd", {"budget_usd": "500"}, "activated the cost allocation tag trn:cluster"),
     ],
 )
-def test_unexpected_error_is_reported_under_its_setting(setting: str, settings: dict[str, str], says: str) -> None:
+def test_warning_is_reported_under_its_setting(setting: str, settings: dict[str, str], says: str) -> None:
     warnings = cluster_warnings(from_settings(**PILOT, **settings))
     assert list(warnings) == [setting]
     assert says in warnings[setting]

@@ -27,7 +27,7 @@ _MESSAGES = {
     "(ask AWS Support)",
     "authorized to call DescribeCapacityBlockOfferings API when requesting an EC2 UltraServer": "AWS sells this type "
     "in UltraServers, and this account may not search for them: ask AWS Support",
-    "PendingVerification": "AWS is still verifying this account, and sells it no Capacity Blocks until then",
+    "PendingVerification": "AWS is still verifying this account, and does not sell it Capacity Blocks yet",
     "MaxConfigLimitExceeded": "AWS refuses this account further spot placement scores of other types, numbers or "
     "regions within 24 hours",
 }

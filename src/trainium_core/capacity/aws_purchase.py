@@ -28,7 +28,7 @@ class PurchasedBlock:
 
 
 class AwsCapacityPurchase:
-    """Buys in one region with boto3's default credentials. `client`: default: a client without retries."""
+    """Buys in one region with boto3's default credentials. `client`: an EC2 client without retries, for tests."""
 
     def __init__(self, region: str, *, client: Any = None) -> None:
         session: Any = boto3.session.Session()

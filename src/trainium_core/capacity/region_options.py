@@ -16,7 +16,7 @@ from trainium_runtime.pilot_clock import stops_before_block_end
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityRequest:
-    """The nodes of a plan, in any region, for `hours`. `start_by`: the latest start, if any."""
+    """A search for the nodes of a plan, for a number of hours. `start_by`: the latest start, if any."""
 
     plan: Plan
     hours: int
@@ -26,9 +26,11 @@ class CapacityRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RegionAnswers:
-    """The responses of one region. An error stands for a request without an answer.
+    """The responses of one region, with the error of each request without an answer.
 
-    `blocks` is empty if no block is available or AWS sells none of the type: `sells_blocks` distinguishes the two.
+    Attributes:
+        blocks: Empty if no block is available, or if AWS sells no blocks of the type.
+        sells_blocks: Whether AWS sells blocks of the type.
     """
 
     region: str

@@ -27,7 +27,7 @@ def block_durations() -> tuple[int, ...]:
 
 
 def allowed_durations() -> str:
-    """The same as text."""
+    """The durations that AWS sells, as text."""
     rule = facts()["capacity_blocks"]
     by_day, by_week = (rule[key] * HOURS_PER_DAY for key in ("longest_in_days_by_day", "longest_in_days_by_week"))
     return f"whole days ({HOURS_PER_DAY}, {2 * HOURS_PER_DAY}, ... {by_day}), then whole weeks up to {by_week}"
@@ -39,7 +39,7 @@ def nearest_duration(hours: int) -> int:
     return next((duration for duration in durations if duration >= hours), durations[-1])
 
 
-Answered = TypeVar("Answered")
+_Result = TypeVar("_Result")
 _Item = TypeVar("_Item", bound=Hashable)
 
 
@@ -130,12 +130,12 @@ def _no_answer(answers: RegionAnswers) -> UnavailableError | None:
     """The most actionable error if the region answered nothing; None if it answered something."""
     if not isinstance(answers.zones, UnavailableError) or isinstance(answers.zones, NoAccessError):
         return answers.zones if isinstance(answers.zones, NoAccessError) else None
-    found = (answers.reservations, answers.blocks, answers.scores)
-    nothing = all(not one or isinstance(one, UnavailableError) for one in found)
-    return answers.zones if answers.zones.remedy and nothing else None
+    others = (answers.reservations, answers.blocks, answers.scores)
+    has_nothing = all(not other or isinstance(other, UnavailableError) for other in others)
+    return answers.zones if answers.zones.remedy and has_nothing else None
 
 
-def _answer(question: Callable[[], Answered]) -> Answered | UnavailableError:
+def _answer(question: Callable[[], _Result]) -> _Result | UnavailableError:
     try:
         return question()
     except UnavailableError as error:

@@ -13,7 +13,7 @@ from trainium_core.problems import nearest
 
 
 def nearest_region(word: str, regions: Sequence[str]) -> str | None:
-    """The region that `word` probably meant: in the same geography and partition, if it names a known one."""
+    """The region closest to `word`, in the same geography and partition if `word` starts with a known one."""
     geography = _geography(word.strip().casefold())
     known = geography in facts()["geographies"]["prefixes"]
     return nearest(word, [region for region in regions if not known or _geography(region) == geography])
@@ -25,7 +25,12 @@ def _geography(region: str) -> str:
 
 
 class Catalog(Mapping[str, InstanceType]):
-    """Instance types by name. `facts`: the source key of each value. `sources`: title and date of each source."""
+    """Instance types by name.
+
+    Attributes:
+        facts: Each value with the key of its source, by type.
+        sources: Title and date of each source.
+    """
 
     def __init__(
         self,
@@ -61,7 +66,9 @@ class Catalog(Mapping[str, InstanceType]):
         """
         for key, source in file.sources.items():
             if key in self.sources and source != self.sources[key]:
-                raise CatalogError(f"{file.where}: source {key!r} is taken already; give yours another key")
+                raise CatalogError(
+                    f"{file.where}: the built-in catalogue has another source {key!r}; choose another key"
+                )
         return Catalog([*self.values(), *file.types], {**self.facts, **file.facts}, {**self.sources, **file.sources})
 
 

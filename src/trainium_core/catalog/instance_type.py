@@ -10,9 +10,12 @@ from trainium_runtime.quota_need import family_of, generation_of
 class InstanceType:
     """An EC2 instance type, as stated by its sources. It has either Neuron devices or GPUs.
 
-    `device_memory_gib` is per device, `neuron_cores_per_device` (physical cores) per Neuron device; `network_gbps` is
-    per instance; `zones` maps a region to the IDs of the Availability Zones that offer the type.
-    `logical_neuroncore_configs`: allowed numbers of physical cores per logical core (empty: always one).
+    Attributes:
+        device_memory_gib: Per device.
+        network_gbps: Per instance.
+        zones: IDs of the Availability Zones that offer the type, by region.
+        neuron_cores_per_device: Physical cores.
+        logical_neuroncore_configs: Allowed numbers of physical cores per logical core. Empty: always one.
     """
 
     name: str

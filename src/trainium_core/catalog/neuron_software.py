@@ -19,10 +19,10 @@ def neuron_packages() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Framework:
-    """A framework on machine images. `stack` is its key: native and xla are PyTorch's two on Neuron images, jax is JAX,
-    and cuda is PyTorch on GPU images.
+    """A framework on machine images.
 
     Attributes:
+        stack: Its key: native or xla for the two PyTorch stacks on Neuron images, jax, or cuda for PyTorch on GPUs.
         environment: Start of the name of its virtual environment; on GPU images, the whole name.
         gpus: Whether it runs on GPUs, not on Neuron devices.
         not_on: Accelerators that it does not support.
@@ -66,7 +66,7 @@ def framework_of_parameter(parameter: str | None) -> Framework | None:
     """The framework on images of an SSM parameter; None if the parameter promises none."""
     if parameter is None:
         return None
-    return next((one for one in frameworks().values() if _is_named(parameter, one)), None)
+    return next((framework for framework in frameworks().values() if _is_named(parameter, framework)), None)
 
 
 def _is_named(parameter: str, framework: Framework) -> bool:
@@ -86,13 +86,18 @@ def default_image(kind: InstanceType) -> str:
 
 def pytorch_for(kind: InstanceType) -> Framework:
     """The PyTorch that AWS supports on the type."""
-    return next(one for one in frameworks().values() if one.is_pytorch and one.runs_on(kind))
+    return next(framework for framework in frameworks().values() if framework.is_pytorch and framework.runs_on(kind))
 
 
 def framework_of_image_name(name: str) -> Framework | None:
     """The framework in an image's name; None if the name promises none."""
     return next(
-        (one for one in frameworks().values() if any(fnmatchcase(name, glob) for glob in one.image_names)), None
+        (
+            framework
+            for framework in frameworks().values()
+            if any(fnmatchcase(name, glob) for glob in framework.image_names)
+        ),
+        None,
     )
 
 

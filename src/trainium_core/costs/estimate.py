@@ -15,7 +15,7 @@ PILOT_HOURS = 8
 """Default length of a pilot: a working day."""
 
 _BY_THE_MONTH = ("GB-month", "GiBps-mo", "alarm-month")
-_NOTHING = Decimal(0)
+_ZERO = Decimal(0)
 _CENT = Decimal("0.01")
 
 
@@ -37,7 +37,7 @@ class CostLine(CostItem):
     def running_hour(self) -> Decimal | None:
         """The hourly cost with all nodes running. Items that are billed by use are left out."""
         if self.billed == "by use":
-            return _NOTHING
+            return _ZERO
         if self.unit_usd is None:
             return None
         hours = Decimal(facts()["billing"]["hours_per_month"]) if self.unit in _BY_THE_MONTH else Decimal(1)
@@ -47,7 +47,7 @@ class CostLine(CostItem):
     def asleep_month(self) -> Decimal | None:
         """The monthly cost without nodes. A Capacity Block is prepaid, so it adds nothing."""
         if self.billed != "always":
-            return _NOTHING
+            return _ZERO
         hourly = self.running_hour
         return None if hourly is None else hourly * facts()["billing"]["hours_per_month"]
 
@@ -121,13 +121,17 @@ def estimate(
     aws: Prices | None,
     items: Callable[[Plan], Sequence[CostItem]] = cluster_cost_items,
 ) -> Estimate:
-    """The cost of the cluster, by the plan's prices, then `aws` if given, then the snapshot.
+    """Estimate the cost of a plan with its own prices, then AWS's, then those of the snapshot.
 
-    items: the items to estimate, such as stack_cost_items.
+    Args:
+        plan: The plan.
+        hours: The length of the pilot.
+        aws: AWS's prices; None to use only the others.
+        items: The items of the plan to estimate.
     """
-    wanted = items(plan)
-    found = quotes((item.item for item in wanted), own=plan.prices, aws=aws)
-    return Estimate(lines=cost_lines(wanted, found), hours=hours, unavailable=found.unavailable)
+    cost_items = items(plan)
+    found = quotes((item.item for item in cost_items), own=plan.prices, aws=aws)
+    return Estimate(lines=cost_lines(cost_items, found), hours=hours, unavailable=found.unavailable)
 
 
 def cost_lines(items: Iterable[CostItem], found: Quotes) -> tuple[CostLine, ...]:
@@ -136,18 +140,18 @@ def cost_lines(items: Iterable[CostItem], found: Quotes) -> tuple[CostLine, ...]
 
 def precompile_host_line(plan: Plan, estimated: Estimate) -> CostLine | None:
     """The hourly cost line of the host of `trn precompile`; None for a plan without one."""
-    wanted = (ON_DEMAND, plan.cache.precompile_instance_type)
-    return next((line for line in estimated.lines if (line.item.product, line.item.instance_type) == wanted), None)
+    host = (ON_DEMAND, plan.cache.precompile_instance_type)
+    return next((line for line in estimated.lines if (line.item.product, line.item.instance_type) == host), None)
 
 
 def precompile_host_hour(plan: Plan, estimated: Estimate) -> Total:
-    """The hourly cost of that host."""
+    """The hourly cost of the host of `trn precompile`."""
     line = precompile_host_line(plan, estimated)
     return _total([None if line is None else line.unit_usd])
 
 
 def sales_warning(plan: Plan, estimated: Estimate) -> str | None:
-    """The warning if AWS lists no on-demand price: it may not sell the type on demand."""
+    """A warning if AWS lists no on-demand price, because it may not sell the type on demand."""
     if plan.capacity != ON_DEMAND:
         return None
     price = next((line.price for line in estimated.lines if line.item.product == ON_DEMAND), None)
@@ -157,7 +161,7 @@ def sales_warning(plan: Plan, estimated: Estimate) -> str | None:
     sold = "AWS seems to sell it only as Capacity Blocks" if in_blocks else "AWS may not sell it"
     return (
         f"AWS lists no on-demand price for {plan.instance_type} in {plan.region} "
-        f"({price.date}, {price.source}): {sold}, and a launch may find none"
+        f"({price.date}, {price.source}): {sold}, and launches may fail"
     )
 
 
@@ -168,4 +172,4 @@ def dollars(usd: Decimal) -> str:
 
 def _total(amounts: Iterable[Decimal | None]) -> Total:
     known = list(amounts)
-    return Total(usd=sum((usd for usd in known if usd is not None), _NOTHING), unknown=known.count(None))
+    return Total(usd=sum((usd for usd in known if usd is not None), _ZERO), unknown=known.count(None))

@@ -13,7 +13,8 @@ from trainium_core.plan.settings.network import Egress
 from trainium_core.prices.price import PricedItem
 
 Billed = Literal["running", "always", "prepaid", "by use"]
-"""While the cluster is awake; while the stack or the reservation exists; once, at purchase; by an unknown use."""
+"""When an item is billed: while the cluster is awake, while the stack or reservation exists, once at purchase, or by an
+unknown amount of use."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,13 @@ class CostItem:
 def network_items(
     plan: Plan, egress: Egress | Literal["existing"], *, services: Sequence[str] = ()
 ) -> Iterator[CostItem]:
-    """The billed items of a network with this egress. services: with endpoints, besides those of sessions."""
+    """The billed items of a network.
+
+    Args:
+        plan: The plan.
+        egress: The egress of the network.
+        services: Services with interface endpoints, in addition to those of sessions.
+    """
     if egress == "vpc-endpoints":
         count, endpoint = len(SESSION_SERVICES) + len(services), "AWS::EC2::VPCEndpoint"
         yield cost_item(plan, f"{count} interface endpoints", "interface-endpoint", endpoint, "running", count)

@@ -22,10 +22,13 @@ _MAX_FORMS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class KnownError:
-    """pattern: a regular expression for its text. source: the evidence, as of the date, at `url`.
+    """An error with its cause and fix.
 
-    kind: CAUSE, CONSEQUENCE of another failure, or WARNING, which ends nothing. rules: the rules of `trn assess` that
-    predict it.
+    Attributes:
+        pattern: A regular expression for its text.
+        source: The evidence, as of the date, at `url`.
+        kind: CAUSE, CONSEQUENCE of another failure, or WARNING, which ends nothing.
+        rules: The rules of `trn assess` that predict it.
     """
 
     name: str
@@ -41,7 +44,13 @@ class KnownError:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """An error that was found in a text. line: its number, from 1. unknown: an earlier exception that is not known."""
+    """An error in a text.
+
+    Attributes:
+        line: The number of its line, from 1.
+        text: The line.
+        unknown: An earlier exception that is not a known error.
+    """
 
     error: KnownError
     line: int
@@ -56,23 +65,22 @@ class Explanation:
 
 @cache
 def known_errors() -> Sequence[KnownError]:
-    """Return all known errors. Of those that match a line, the first counts."""
-    return tuple(one for file in _FILES for one in _read(file))
+    """All known errors. Of those that match a line, the first counts."""
+    return tuple(error for file in _FILES for error in _read(file))
 
 
 def _read(file: str) -> Iterator[KnownError]:
     raw = tomllib.loads((DATA / file).read_text(encoding="utf-8"))
     sources: Mapping[str, Mapping[str, Any]] = raw.get("sources", {})
     for row in raw["error"]:
-        of_source = sources.get(row["source"])
-        if of_source:
-            row |= {"source": of_source["title"], "url": of_source["url"], "date": of_source["date"]}
+        if source := sources.get(row["source"]):
+            row |= {"source": source["title"], "url": source["url"], "date": source["date"]}
         yield KnownError(**{**row, "rules": tuple(row.get("rules", ()))})
 
 
 @cache
 def _patterns() -> Sequence[tuple[KnownError, re.Pattern[str]]]:
-    return tuple((one, re.compile(one.pattern)) for one in known_errors())
+    return tuple((error, re.compile(error.pattern)) for error in known_errors())
 
 
 def known_error(text: str) -> KnownError | None:
@@ -103,7 +111,7 @@ def explain_log(lines: Iterable[str]) -> Explanation | None:
 
 
 class _Search:
-    """Searches lines that differ only in numbers, such as those of steps, once."""
+    """Searches each line once, of those that differ only in numbers, such as the lines of steps."""
 
     def __init__(self) -> None:
         self._unknown = set[str]()
@@ -112,7 +120,7 @@ class _Search:
         form = line if _NUMBER_COUNTS.search(line) else _NUMBER.sub("0", line)
         if form in self._unknown:
             return None
-        found = next((one for one, pattern in _patterns() if pattern.search(line)), None)
+        found = next((error for error, pattern in _patterns() if pattern.search(line)), None)
         if found is None and len(self._unknown) < _MAX_FORMS:
             self._unknown.add(form)
         return found

@@ -12,9 +12,12 @@ from trainium_core.facts import facts
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """An image. `root_volume_gib`: minimum size of its root volume.
+    """A machine image.
 
-    `owner`: `amazon` or an account ID. `deprecated`: time of deprecation, if set.
+    Attributes:
+        owner: `amazon`, or an account ID.
+        root_volume_gib: Minimum size of its root volume.
+        deprecated: Time of deprecation, if set.
     """
 
     image_id: str

@@ -126,8 +126,8 @@ class AwsNetwork(AwsService):
             return _SERVERS_WITHOUT_OPTIONS
         with read_errors("ec2:DescribeDhcpOptions", absent=("InvalidDhcpOptionID.",)):
             for entry in self.client("ec2").describe_dhcp_options(DhcpOptionsIds=[options_id])["DhcpOptions"]:
-                of_servers = [one for one in entry["DhcpConfigurations"] if one["Key"] == "domain-name-servers"]
-                return [value["Value"] for one in of_servers for value in one["Values"]]
+                options = {option["Key"]: option["Values"] for option in entry["DhcpConfigurations"]}
+                return [value["Value"] for value in options.get("domain-name-servers", [])]
         return None
 
 

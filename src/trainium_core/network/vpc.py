@@ -54,9 +54,12 @@ class RouteTable:
 
 @dataclass(frozen=True, kw_only=True)
 class VpcEndpoint:
-    """An available endpoint. `service`: short name, such as s3. `cluster`: its tag trn:cluster, if any.
+    """An available endpoint.
 
-    `policy`: its endpoint policy as JSON; None if EC2 returns none.
+    Attributes:
+        service: Short name, such as s3.
+        cluster: Its tag trn:cluster, if any.
+        policy: Its endpoint policy as JSON; None if EC2 returns none.
     """
 
     service: str

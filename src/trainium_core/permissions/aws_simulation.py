@@ -18,7 +18,7 @@ class AwsSimulation(AwsService):
         results: list[Mapping[str, Any]] = []
         for first in range(0, len(calls.actions), _ACTIONS_AT_ONCE):
             results += self._results(principal, calls, first)
-        return [_denial(one) for one in results if not _is_allowed(one)]
+        return [_denial(result) for result in results if not _is_allowed(result)]
 
     def _results(self, principal: str, calls: Calls, first: int) -> Iterator[Mapping[str, Any]]:
         request = {
@@ -37,20 +37,21 @@ class AwsSimulation(AwsService):
 
 def _is_allowed(result: Mapping[str, Any]) -> bool:
     # The name of the resource in the result itself is that of its kind only (IAM API Reference, EvaluationResult).
-    of_resources = result.get("ResourceSpecificResults", [])
-    decisions = [one["EvalResourceDecision"] for one in of_resources] or [result["EvalDecision"]]
+    by_resource = result.get("ResourceSpecificResults", [])
+    decisions = [each["EvalResourceDecision"] for each in by_resource] or [result["EvalDecision"]]
     return all(decision == _ALLOWED for decision in decisions)
 
 
 def _denial(result: Mapping[str, Any]) -> Denial:
-    of_resources = [one for one in result.get("ResourceSpecificResults", []) if one["EvalResourceDecision"] != _ALLOWED]
-    missing = {key for one in (result, *of_resources) for key in one.get("MissingContextValues", [])}
+    by_resource = result.get("ResourceSpecificResults", [])
+    denials = [result, *(each for each in by_resource if each["EvalResourceDecision"] != _ALLOWED)]
+    missing = {key for denial in denials for key in denial.get("MissingContextValues", [])}
     return Denial(
         action=result["EvalActionName"],
         missing_keys=tuple(sorted(missing)),
         by_organization=not result.get("OrganizationsDecisionDetail", {}).get("AllowedByOrganizations", True),
         by_boundary=any(
-            not one.get("PermissionsBoundaryDecisionDetail", {}).get("AllowedByPermissionsBoundary", True)
-            for one in (result, *of_resources)
+            not denial.get("PermissionsBoundaryDecisionDetail", {}).get("AllowedByPermissionsBoundary", True)
+            for denial in denials
         ),
     )

@@ -74,7 +74,8 @@ def _data() -> Mapping[str, Any]:
 
 
 @cache
-def _handlers() -> Mapping[str, Sequence[str]]:
+def handler_actions() -> Mapping[str, Sequence[str]]:
+    """CloudFormation's actions by resource type."""
     return tomllib.loads((DATA / "cloudformation_permissions.toml").read_text())["types"]
 
 
@@ -86,25 +87,28 @@ def roles() -> Sequence[str]:
 def commands(role: str) -> Mapping[str, Sequence[str]]:
     """The actions of each command of the role, without those of included roles."""
     lists: Mapping[str, Sequence[str]] = _data()["commands"][role]
-    return {name: [one for entry in entries for one in lists.get(entry, [entry])] for name, entries in lists.items()}
-
-
-def handler_actions() -> Mapping[str, Sequence[str]]:
-    """CloudFormation's actions by resource type."""
-    return _handlers()
+    return {
+        command: [name for entry in entries for name in lists.get(entry, [entry])] for command, entries in lists.items()
+    }
 
 
 def actions_of(role: str) -> Sequence[str]:
     """All actions of a role, sorted."""
     if role == CLOUDFORMATION:
-        return sorted({one for actions in _handlers().values() for one in actions})
+        return sorted({name for names in handler_actions().values() for name in names})
     included = [role, *_data()["includes"].get(role, ())]
-    return sorted({one for name in included for actions in commands(name).values() for one in actions})
+    return sorted({name for each in included for names in commands(each).values() for name in names})
 
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyScope:
-    """Values for ARNs in policies. account: `*` if it does not matter."""
+    """Values for ARNs in policies.
+
+    Attributes:
+        account: `*` for any account.
+        checkpoints: Bucket and folder of job checkpoints that outlive the cluster.
+        image_parameter: The user's SSM parameter that names the image.
+    """
 
     partition: str
     region: str
@@ -114,13 +118,11 @@ class PolicyScope:
     cache_bucket: str | None
     cache_read_only: bool = False
     checkpoints: str | None = None
-    """Bucket and folder of job checkpoints that outlive the cluster."""
     image_parameter: str | None = None
-    """The user's SSM parameter that names the image."""
 
     def fill_in(self, patterns: Sequence[str]) -> list[str]:
         """The ARNs of all stacks for patterns of data/permissions.toml."""
-        found = [
+        arns = [
             pattern.format(
                 partition=self.partition,
                 region=self.region,
@@ -133,7 +135,7 @@ class PolicyScope:
             for pattern in patterns
             for stack in self.stacks
         ]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(arns))
 
 
 def physical_name_prefix(stack: str) -> str:
@@ -170,13 +172,13 @@ def policies(role: str, scope: PolicyScope) -> Sequence[Document]:
         if _length([*documents[-1], statement]) > _data()["quotas"]["policy_characters"]:
             documents.append([])
         documents[-1].append(statement)
-    return [_document(found) for found in documents]
+    return [_document(statements) for statements in documents]
 
 
 def _grouped(role: str, scope: PolicyScope) -> Iterator[Statement]:
     """One statement for each set of resources, in parts that fit into a policy."""
     by_resources: dict[tuple[str, ...], list[str]] = {}
-    alone = {one["action"] for one in _alone_of(role)}
+    alone = {row["action"] for row in _alone_of(role)}
     for name in actions_of(role):
         if name not in alone:
             by_resources.setdefault(tuple(_resources(role, name, scope)), []).append(name)
@@ -202,39 +204,46 @@ def _resources(role: str, name: str, scope: PolicyScope) -> list[str]:
     """
     if "*" in name or (name in _data()["everywhere"] and role != CLOUDFORMATION):
         return ["*"]
-    found, prefix = action(name), name.partition(":")[0]
-    narrowed = [f"{prefix}:{kind}" for kind in (*found.required, *found.optional)]
-    patterns = [pattern for kind in narrowed for pattern in _data()["arns"].get(kind, ())]
+    known, service = action(name), name.partition(":")[0]
+    kinds = [f"{service}:{kind}" for kind in (*known.required, *known.optional)]
+    patterns = [pattern for kind in kinds for pattern in _data()["arns"].get(kind, ())]
     if role == CLOUDFORMATION:
-        own = _data()[CLOUDFORMATION]
-        patterns += {"s3:GetObject": own["assets"], "ssm:GetParameters": own["parameters"]}.get(name, [])
-    if scope.cache_bucket and role != CLOUDFORMATION:
-        on_objects = f"{scope.cache_bucket}/{CACHE_PREFIX}/*"
-        allowed = ("s3:GetObject",) if scope.cache_read_only else _CACHE_OBJECT_ACTIONS
-        own = {"s3:ListBucket": scope.cache_bucket, **dict.fromkeys(allowed, on_objects)}
-        patterns += [f"arn:{{partition}}:s3:::{own[name]}"] if name in own else []
-    if scope.checkpoints and role != CLOUDFORMATION:
-        own_bucket = scope.checkpoints.partition("/")[0]
-        own = {"s3:ListBucket": own_bucket, "s3:GetObject": f"{scope.checkpoints}/*"}
-        patterns += [f"arn:{{partition}}:s3:::{own[name]}"] if name in own else []
+        assets = _data()[CLOUDFORMATION]
+        patterns += {"s3:GetObject": assets["assets"], "ssm:GetParameters": assets["parameters"]}.get(name, [])
+    else:
+        patterns += [f"arn:{{partition}}:s3:::{path}" for path in _existing_bucket_paths(name, scope)]
     if scope.image_parameter and name.startswith("ssm:GetParameter"):
         patterns += [f"arn:{{partition}}:ssm:{{region}}:{{account}}:parameter{scope.image_parameter}"]
-    if narrowed and not patterns and role != CLOUDFORMATION:
-        raise LookupError(f"{name} is on {', '.join(narrowed)}: give them ARNs, or a reason to be on everything")
+    if kinds and not patterns and role != CLOUDFORMATION:
+        raise LookupError(f"{name} is on {', '.join(kinds)}: give them ARNs, or a reason to be on everything")
     return scope.fill_in(patterns) or ["*"]
+
+
+def _existing_bucket_paths(name: str, scope: PolicyScope) -> Iterator[str]:
+    """What the action may access in the existing buckets of the plan."""
+    if scope.cache_bucket:
+        if name == "s3:ListBucket":
+            yield scope.cache_bucket
+        elif name in (("s3:GetObject",) if scope.cache_read_only else _CACHE_OBJECT_ACTIONS):
+            yield f"{scope.cache_bucket}/{CACHE_PREFIX}/*"
+    if scope.checkpoints:
+        if name == "s3:ListBucket":
+            yield scope.checkpoints.partition("/")[0]
+        elif name == "s3:GetObject":
+            yield f"{scope.checkpoints}/*"
 
 
 def _alone_of(role: str) -> list[Mapping[str, Any]]:
     """Actions with a condition, or with ARNs of other types."""
     actions = actions_of(role)
-    return [one for one in _data()["alone"] if one["action"] in actions and role in one.get("roles", [role])]
+    return [row for row in _data()["alone"] if row["action"] in actions and role in row.get("roles", [role])]
 
 
 def _alone(role: str, scope: PolicyScope) -> Iterator[Statement]:
-    for one in _alone_of(role):
-        statement = _statement([one["action"]], scope.fill_in(one["arns"]))
-        if "condition" in one:
-            statement["Condition"] = json.loads(json.dumps(one["condition"]).replace("{cluster}", scope.cluster))
+    for row in _alone_of(role):
+        statement = _statement([row["action"]], scope.fill_in(row["arns"]))
+        if "condition" in row:
+            statement["Condition"] = json.loads(json.dumps(row["condition"]).replace("{cluster}", scope.cluster))
         yield statement
 
 

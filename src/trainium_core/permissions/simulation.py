@@ -7,7 +7,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class Calls:
-    """Actions, each on some resources. context: condition keys of the requests, with their values."""
+    """Actions to simulate, each on all resources. `context`: condition keys of the requests, with their values."""
 
     actions: Sequence[str]
     resources: Sequence[str]
@@ -32,5 +32,13 @@ class Denial:
 
 class Simulation(Protocol):
     def denials(self, principal: str, calls: Calls) -> Sequence[Denial]:
-        """principal: ARN of a role, user or group. Raises UnavailableError, also if the principal does not exist."""
+        """The actions that IAM does not allow.
+
+        Args:
+            principal: ARN of a role, user or group.
+            calls: The actions.
+
+        Raises:
+            UnavailableError: IAM does not answer, or the principal does not exist.
+        """
         ...

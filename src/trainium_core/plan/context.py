@@ -17,8 +17,8 @@ _PROJECT_FILE = "cdk.json"
 def plan_from_cdk(folder: Path) -> Plan:
     """The plan of an app that the CDK CLI runs, or that runs in the folder of cdk.json.
 
-    Reads the context from the environment of the CDK CLI, so that mistakes are shown before aws_cdk is imported. Raises
-    PlanError.
+    Reads the context from the environment variables of the CDK CLI, so that mistakes are reported before aws_cdk is
+    imported. Raises PlanError.
     """
     passed = os.environ.get("CDK_CONTEXT_JSON")
     context: dict[str, Any] = json.loads(passed) if passed is not None else _context_of(folder / _PROJECT_FILE)
@@ -40,8 +40,8 @@ def plan_from_file(cdk_json: Path | None, overrides: Sequence[str], *, ignoring:
         PlanError: A setting is invalid, the file is missing or invalid, or an override has no `=`.
     """
     file = cdk_json or Path(_PROJECT_FILE)
-    needless = cdk_json is None and overrides and not file.exists()
-    context = _overridden({} if needless else _context_of(file), overrides)
+    may_be_missing = cdk_json is None and overrides
+    context = _overridden({} if may_be_missing and not file.exists() else _context_of(file), overrides)
     for name in ignoring:
         context.pop(SETTING_PREFIX + name, None)
     return plan_from_context(context, file.parent)
@@ -59,8 +59,8 @@ def settings_given(cdk_json: Path | None, overrides: Sequence[str]) -> Mapping[s
     """
     file = cdk_json or Path(_PROJECT_FILE)
     context = _overridden(_context_of(file) if cdk_json or file.exists() else {}, overrides)
-    ours = (key for key in context if key.startswith(SETTING_PREFIX) or _is_misspelt_setting(key))
-    return {key.removeprefix(SETTING_PREFIX): context[key] for key in ours}
+    keys = (key for key in context if key.startswith(SETTING_PREFIX) or _is_misspelt_setting(key))
+    return {key.removeprefix(SETTING_PREFIX): context[key] for key in keys}
 
 
 def _overridden(context: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
@@ -77,9 +77,8 @@ def plan_from_context(context: Mapping[str, Any], folder: Path) -> Plan:
 
     Raises PlanError.
     """
-    mistaken = [key for key in context if _is_misspelt_setting(key)]
     settings = {k.removeprefix(SETTING_PREFIX): v for k, v in context.items() if k.startswith(SETTING_PREFIX)}
-    problems = [_mistaken_key(key, context[key]) for key in mistaken]
+    problems = [_misspelt_key(key, context[key]) for key in context if _is_misspelt_setting(key)]
     try:
         plan = Plan.from_settings(settings, folder)
     except PlanError as error:
@@ -179,12 +178,12 @@ def _unclear_override(override: str) -> Problem:
 
 
 def _is_misspelt_setting(key: str) -> bool:
-    """Whether the key means a setting: without prefix, in another case, or with a similar prefix."""
+    """Whether a key resembles a setting: without the prefix, in another case, or with a similar prefix."""
     if key.startswith(SETTING_PREFIX):
         return False
-    prefix, bare = _split_key(key)
-    ours = SETTING_PREFIX.rstrip(":")
-    return prefix == ours or (bare in SETTINGS and (not prefix or nearest(prefix, (ours,)) is not None))
+    prefix, name = _split_key(key)
+    expected = SETTING_PREFIX.rstrip(":")
+    return prefix == expected or (name in SETTINGS and (not prefix or nearest(prefix, (expected,)) is not None))
 
 
 def _split_key(key: str) -> tuple[str, str]:
@@ -193,12 +192,12 @@ def _split_key(key: str) -> tuple[str, str]:
     return (match[1], match[2]) if match and folded not in SETTINGS else ("", folded)
 
 
-def _mistaken_key(key: str, value: Any) -> Problem:
-    _, bare = _split_key(key)
-    close = nearest(bare, tuple(SETTINGS))
+def _misspelt_key(key: str, value: Any) -> Problem:
+    _, name = _split_key(key)
+    close = nearest(name, tuple(SETTINGS))
     meant = f"{SETTING_PREFIX}{close}" if close else f"a setting with the prefix {SETTING_PREFIX}"
     return Problem(
-        key=close or bare,
+        key=close or name,
         got=f"{key}={value}",
         allowed=f"settings with the prefix {SETTING_PREFIX}, spelt exactly",
         nearest=meant if close else None,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 NODE_CHECKS: Mapping[str, str] = {
-    "driver": "the driver of the devices is loaded; that of Neuron is compatible with the runtime",
+    "driver": "the driver of the devices is loaded, and the Neuron driver is compatible with the runtime",
     "neuron-devices": "neuron-ls lists every device of the type",
     "gpus": "nvidia-smi lists every GPU of the type",
     "gpu-settings": "no GPU is partitioned (MIG), and each keeps its state between processes (persistence mode)",

@@ -40,7 +40,7 @@ def read_pilot_end(text: str) -> PilotEnd:
     after = read_duration(text, _UNITS)
     if after is not None:
         if not timedelta() < after <= _LONGEST:
-            raise UnreadableError(f"choose a duration of more than nothing and at most {_LONGEST.days}d")
+            raise UnreadableError(f"choose a duration of more than zero and at most {_LONGEST.days}d")
         return PilotEnd(after=after)
     stamp, _, zone_name = text.partition(" ") if "T" in text else (text, "", "")
     try:
@@ -52,7 +52,7 @@ def read_pilot_end(text: str) -> PilotEnd:
             raise UnreadableError("give the offset or the time zone, not both")
         return PilotEnd(at=_in_zone(local, zone_name.strip()))
     if local.tzinfo is None:
-        raise UnreadableError(f"say in which zone: write {stamp}Z for UTC, or {stamp} Europe/Berlin")
+        raise UnreadableError(f"add the time zone: write {stamp}Z for UTC, or {stamp} Europe/Berlin")
     return PilotEnd(at=_in_utc(local))
 
 
@@ -93,7 +93,7 @@ def _in_zone(local: datetime, zone_name: str) -> datetime:
         raise UnreadableError(f"clocks in {zone_name} skip {local:%H:%M} that day; give another time, or one in UTC")
     if earlier != later:
         raise UnreadableError(
-            f"{local:%H:%M} comes twice that day in {zone_name}; "
+            f"{local:%H:%M} occurs twice that day in {zone_name}; "
             f"write {utc_text(earlier)} for the first, {utc_text(later)} for the second"
         )
     return earlier

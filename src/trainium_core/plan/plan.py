@@ -78,7 +78,7 @@ def _script(path: Path) -> str:
 
 
 _LOADED: Mapping[str, Callable[[Any], Any]] = {"setup_script": _script, "catalog": load_catalog, "prices": load_prices}
-"""The parsed content of a file whose path the setting holds."""
+"""Parsers of the files whose paths these settings hold."""
 
 
 def _unknown_setting(name: str, value: Any) -> Problem:

@@ -10,15 +10,15 @@ from trainium_core.plan.values import CapacityKind
 from trainium_runtime.naming import CLUSTER_TAG
 
 LUSTRE_CLIENT = (
-    "no source says that Neuron images hold the Lustre client (mount.lustre): a node without it fails; use "
-    "an image with it installed"
+    "it is not documented that Neuron images include the Lustre client (mount.lustre), and a node without it fails: "
+    "use an image that includes it"
 )
 UNANNOUNCED_END = (
     "no e-mail announces the end of the pilot: give notify_email, or subscribe to the topic in the outputs"
 )
 LATE_BUDGET = (
     "AWS Budgets records nothing until the account's payer has activated the cost allocation tag "
-    f"{CLUSTER_TAG}, and then up to a day late: an end is what stops the nodes in time"
+    f"{CLUSTER_TAG}, and then up to a day late: set an end to stop the nodes in time"
 )
 
 
@@ -39,7 +39,14 @@ def pilot_warnings(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def image_warnings(image: str, region: str, framework: Framework | None, kind: InstanceType) -> Iterator[str]:
-    """Warnings about an image, given its ID or SSM parameter. `framework`: what the parameter promises."""
+    """Warnings about an image.
+
+    Args:
+        image: Its ID or SSM parameter.
+        region: The region of the nodes.
+        framework: The framework that the parameter promises, if any.
+        kind: The instance type.
+    """
     if image.startswith("/aws/service/neuron/") and region in facts()["image"]["regions_without_parameters"]:
         yield (
             f"{region} had no /aws/service/neuron parameters when last seen (2026-10-03): if the deployment cannot "
@@ -55,14 +62,14 @@ def image_warnings(image: str, region: str, framework: Framework | None, kind: I
     if framework and framework.stack == "native":
         yield (
             f"{framework.title} keeps compiled graphs in a folder of each node, not in the bucket of the cluster: jobs "
-            "of trn run share them through the bucket, other programs on a new node compile again"
+            "of `trn run` share them through the bucket, and other programs compile again on a new node"
         )
 
 
 def capacity_warnings(capacity: CapacityKind) -> Iterator[str]:
     """Warnings about how instances are bought."""
     if capacity == "capacity-block":
-        yield "no source says whether a Capacity Block counts against the on-demand vCPU quota: leave room for it"
+        yield "it is not documented whether a Capacity Block counts against the on-demand vCPU quota: leave room for it"
 
 
 def root_volume_warnings(gib: int) -> Iterator[str]:

@@ -23,7 +23,13 @@ def check_end(plan: Plan, account: Stacks) -> CheckResult | None:
 
 
 def judge_end(plan: Plan, *, deployed: datetime | None, now: datetime) -> CheckResult:
-    """The result for an end. `deployed`: time of the first deployment; None before it, or if it does not matter."""
+    """Check an end.
+
+    Args:
+        plan: A plan with an end.
+        deployed: Time of the first deployment; None before it, or for an end that does not depend on it.
+        now: The current time.
+    """
     ends = read_pilot_end(plan.pilot.ends or "").instant(deployed or now)
     left = ends - now
     if left <= timedelta():

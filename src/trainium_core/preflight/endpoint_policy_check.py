@@ -40,82 +40,74 @@ def s3_needs(plan: Plan) -> Sequence[Need]:
 
 
 def check_s3_policies(plan: Plan, endpoints: Iterable[VpcEndpoint]) -> CheckResult:
-    """`endpoints`: those on the nodes' route to S3."""
-    return worst_of([_judge(one, s3_needs(plan)) for one in endpoints] or [_NO_POLICY])
-
-
-_NO_POLICY = CheckResult(outcome="pass", found="no existing endpoint restricts it")
+    """Check the policies of the endpoints on the nodes' route to S3."""
+    needs = s3_needs(plan)
+    unrestricted = CheckResult(outcome="pass", found="no existing endpoint restricts it")
+    return worst_of([_judge(endpoint, needs) for endpoint in endpoints] or [unrestricted])
 
 
 def _judge(endpoint: VpcEndpoint, needs: Sequence[Need]) -> CheckResult:
     name = f"the policy of the {endpoint.kind} endpoint of {endpoint.service}"
+    resources = dict.fromkeys(need.resource for need in needs)
     fix = "let it allow " + " and ".join(
-        f"{', '.join(sorted({n.action for n in needs if n.resource == resource}))} on {resource}"
-        for resource in dict.fromkeys(need.resource for need in needs)
+        f"{', '.join(sorted(need.action for need in needs if need.resource == resource))} on {resource}"
+        for resource in resources
     )
-    statements = _statements(endpoint.policy)
-    if statements is None:
+    try:
+        statements: Sequence[Statement] = _as_list(json.loads(endpoint.policy or "")["Statement"])
+    except (ValueError, KeyError, TypeError):
         return CheckResult(outcome="unknown", found=f"{name} cannot be read", fix=fix)
     verdicts = {need: _verdict(statements, need) for need in needs}
     if refused := [need for need in needs if verdicts[need] == "refused"]:
-        return CheckResult(outcome="fail", found=f"{name} does not allow {_listed(refused)}", fix=fix)
+        return CheckResult(outcome="fail", found=f"{name} does not allow {_first(refused)}", fix=fix)
     if unclear := [need for need in needs if verdicts[need] == "unknown"]:
-        found = f"whether {name} allows {_listed(unclear)} depends on unknown parts of it: its conditions, "
-        found += "its principals or names"
+        found = f"whether {name} allows {_first(unclear)} depends on its conditions, principals or names"
         return CheckResult(outcome="unknown", found=found, fix=fix)
     return CheckResult(outcome="pass", found=f"{name} allows the nodes' requests")
 
 
-def _listed(needs: Sequence[Need]) -> str:
+def _first(needs: Sequence[Need]) -> str:
     return f"{needs[0].action} on {needs[0].resource}{' and more' if needs[1:] else ''}"
-
-
-def _statements(policy: str | None) -> Sequence[Statement] | None:
-    try:
-        return cast(Sequence[Statement], _as_list(json.loads(policy or "")["Statement"]))
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 def _verdict(statements: Iterable[Statement], need: Need) -> Literal["allowed", "refused", "unknown"]:
     """Refused only if no statement can allow it, or if a statement denies it to every caller."""
-    found = [one for one in statements if _may_concern(one, need)]
-    allowing = [one for one in found if one.get("Effect") == "Allow"]
-    denying = [one for one in found if one.get("Effect") == "Deny"]
-    if not allowing or any(_applies_to_every_caller(one, need) for one in denying):
+    relevant = [statement for statement in statements if _may_concern(statement, need)]
+    allowing = [statement for statement in relevant if statement.get("Effect") == "Allow"]
+    denying = [statement for statement in relevant if statement.get("Effect") == "Deny"]
+    if not allowing or any(_applies_to_every_caller(statement, need) for statement in denying):
         return "refused"
-    if denying or not any(_applies_to_every_caller(one, need) for one in allowing):
+    if denying or not any(_applies_to_every_caller(statement, need) for statement in allowing):
         return "unknown"
     return "allowed"
 
 
 def _applies_to_every_caller(statement: Statement, need: Need) -> bool:
     """Whether a statement covers the whole need, for every caller."""
-    principal = statement.get("Principal")
     return (
         not statement.get("Condition")
         and not {"NotAction", "NotResource", "NotPrincipal"} & statement.keys()
-        and (principal == "*" or principal == {"AWS": "*"} or principal == {"AWS": ["*"]})
-        and any(fnmatchcase(need.resource, one) for one in _as_list(statement.get("Resource")))
+        and statement.get("Principal") in ("*", {"AWS": "*"}, {"AWS": ["*"]})
+        and any(fnmatchcase(need.resource, pattern) for pattern in _as_list(statement.get("Resource")))
     )
 
 
 def _may_concern(statement: Statement, need: Need) -> bool:
     if "NotAction" in statement or "NotResource" in statement:
         return True
-    actions = [str(one).lower() for one in _as_list(statement.get("Action"))]
-    if not any(fnmatchcase(need.action.lower(), one) for one in actions):
+    actions = [str(action).lower() for action in _as_list(statement.get("Action"))]
+    if not any(fnmatchcase(need.action.lower(), action) for action in actions):
         return False
-    return any(_may_overlap(str(one), need.resource) for one in _as_list(statement.get("Resource")))
+    return any(_may_overlap(str(pattern), need.resource) for pattern in _as_list(statement.get("Resource")))
 
 
-def _may_overlap(one: str, other: str) -> bool:
+def _may_overlap(pattern: str, other: str) -> bool:
     """Whether two patterns can match the same text: compares them up to the first `*`, and after the last."""
-    start = min(len(one.partition("*")[0]), len(other.partition("*")[0]))
-    end = min(len(one.rpartition("*")[2]), len(other.rpartition("*")[2]))
-    if "*" not in one and "*" not in other:
-        return one == other
-    return one[:start] == other[:start] and (not end or one[-end:] == other[-end:])
+    if "*" not in pattern and "*" not in other:
+        return pattern == other
+    start = min(len(text.partition("*")[0]) for text in (pattern, other))
+    end = min(len(text.rpartition("*")[2]) for text in (pattern, other))
+    return pattern[:start] == other[:start] and (not end or pattern[-end:] == other[-end:])
 
 
 def _as_list(value: Any) -> list[Any]:

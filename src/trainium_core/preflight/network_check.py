@@ -1,7 +1,7 @@
 """Whether the existing network of the nodes leads to S3, or a new one can be created."""
 
 import ipaddress
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -20,13 +20,19 @@ from trainium_runtime.check_result import CheckResult
 
 
 def check_dns(plan: Plan, vpc: Vpc, *, has_nat: bool) -> CheckResult:
-    """`has_nat`: whether the nodes reach AWS without private names of endpoints."""
+    """Check that nodes can resolve the names of AWS.
+
+    Args:
+        plan: The plan.
+        vpc: The existing VPC.
+        has_nat: Whether the nodes reach AWS without private names of endpoints.
+    """
     return worst_of([_attributes(vpc, has_nat=has_nat), *_servers(plan, vpc)])
 
 
 def _attributes(vpc: Vpc, *, has_nat: bool) -> CheckResult:
     if not vpc.dns_support:
-        found = f"AWS's DNS is off in {vpc.vpc_id}: without another resolver nodes cannot find S3"
+        found = f"AWS's DNS is off in {vpc.vpc_id}: without another resolver, nodes cannot resolve the name of S3"
         return CheckResult(outcome="warn", found=found, fix="turn enableDnsSupport on")
     if not vpc.dns_hostnames and not has_nat:
         found = f"enableDnsHostnames is off in {vpc.vpc_id}: private names of endpoints do not work"
@@ -35,7 +41,7 @@ def _attributes(vpc: Vpc, *, has_nat: bool) -> CheckResult:
 
 
 def _servers(plan: Plan, vpc: Vpc) -> Iterator[CheckResult]:
-    setting, opened = f"{SETTING_PREFIX}dns_servers", plan.network.dns_servers
+    setting, allowed = f"{SETTING_PREFIX}dns_servers", plan.network.dns_servers
     if vpc.dns_servers is None:
         yield CheckResult(outcome="unknown", found=f"EC2 did not return the DHCP options of {vpc.vpc_id}")
         return
@@ -44,49 +50,46 @@ def _servers(plan: Plan, vpc: Vpc) -> Iterator[CheckResult]:
         yield CheckResult(outcome="warn", found=found, fix="add domain-name-servers, such as AmazonProvidedDNS")
     amazon = {*facts()["dns"]["amazon"], str(ipaddress.IPv4Network(vpc.cidr).network_address + 2)}
     others = [server for server in vpc.dns_servers if server not in amazon]
-    if closed := [server for server in others if server not in opened]:
+    if closed := [server for server in others if server not in allowed]:
         found = f"nodes would use the DNS servers {', '.join(closed)} ({vpc.vpc_id}'s DHCP options), which their "
-        found += "security group does not allow: they could not find S3"
+        found += "security group does not allow: they could not resolve the name of S3"
         yield CheckResult(outcome="fail", found=found, fix=f"set {setting} to {','.join(others)}")
     elif others:
         found = f"nodes use the DNS servers {', '.join(others)}; whether these resolve AWS names and private "
         found += "endpoint names cannot be checked here"
         yield CheckResult(outcome="warn", found=found)
-    if unused := [server for server in opened if server not in others]:
+    if unused := [server for server in allowed if server not in others]:
         found = f"{setting} opens port 53 to {', '.join(unused)}, which {vpc.vpc_id}'s DHCP options do not name"
         yield CheckResult(outcome="warn", found=found, fix="remove the servers that nodes do not use")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ExistingNetwork:
-    """The existing network of the nodes. `addresses_held`: addresses in use by nodes of the same cluster."""
+    """The existing network of the nodes. `held_addresses`: those in use by nodes of the same cluster."""
 
     vpc: Vpc
     subnet: Subnet
     table: RouteTable
     endpoints: Sequence[VpcEndpoint]
-    addresses_held: int
+    held_addresses: int
 
     @property
     def has_nat(self) -> bool:
         return (self.table.default_target or "").startswith("nat-")
 
     @property
-    def leads_to_unverifiable_target(self) -> bool:
-        """Whether the default route's target cannot be checked. NAT and internet gateways can."""
+    def has_unverifiable_target(self) -> bool:
+        """Whether the default route has a target that cannot be checked. NAT and internet gateways can."""
         return self.table.default_target is not None and not self.table.default_target.startswith(("nat-", "igw-"))
 
-    def interfaces(self, services: Collection[str]) -> Sequence[VpcEndpoint]:
-        """Interface endpoints for the services."""
-        return [e for e in self.endpoints if e.service in services and e.kind == "interface" and e.private_dns]
-
-    def has_interface(self, service: str) -> bool:
-        return bool(self.interfaces([service]))
+    def interfaces(self, service: str) -> Sequence[VpcEndpoint]:
+        """Interface endpoints for a service, with private DNS."""
+        return [e for e in self.endpoints if e.service == service and e.kind == "interface" and e.private_dns]
 
     def existing_s3_endpoints(self, plan: Plan) -> Sequence[VpcEndpoint]:
         """Existing endpoints that requests to S3 pass. The plan's new endpoint has a policy that allows everything."""
-        found = [*self.s3_gateways, *self.interfaces(["s3"])]
-        return [endpoint for endpoint in found if endpoint.cluster != plan.cluster_name]
+        endpoints = [*self.s3_gateways, *self.interfaces("s3")]
+        return [endpoint for endpoint in endpoints if endpoint.cluster != plan.cluster_name]
 
     @property
     def s3_gateways(self) -> Sequence[VpcEndpoint]:
@@ -150,10 +153,10 @@ def _judge(
     held: int,
 ) -> CheckResult:
     if vpc is None:
-        found = f"no {plan.network.vpc_id} in {plan.region}"
-        return CheckResult(outcome="fail", found=found, fix="set trn:vpc_id to another")
+        found = f"{plan.network.vpc_id} does not exist in {plan.region}"
+        return CheckResult(outcome="fail", found=found, fix="set trn:vpc_id to an existing VPC")
     if subnet is None:
-        found = f"no {plan.network.subnet_id} in {plan.region}"
+        found = f"{plan.network.subnet_id} does not exist in {plan.region}"
         return CheckResult(outcome="fail", found=found, fix=f"set trn:subnet_id to a subnet of {vpc.vpc_id}")
     if subnet.vpc_id != vpc.vpc_id:
         found = f"{subnet.subnet_id} is in {subnet.vpc_id}, not in {vpc.vpc_id}"
@@ -161,24 +164,24 @@ def _judge(
         return CheckResult(outcome="fail", found=found, fix=fix)
     if table is None:
         return CheckResult(outcome="unknown", found=f"EC2 returned no route table of {subnet.subnet_id}")
-    network = _ExistingNetwork(vpc=vpc, subnet=subnet, table=table, endpoints=endpoints, addresses_held=held)
+    network = _ExistingNetwork(vpc=vpc, subnet=subnet, table=table, endpoints=endpoints, held_addresses=held)
     return worst_of(
         [
             _addresses(plan, network),
             check_dns(plan, vpc, has_nat=network.has_nat),
-            _way_to_s3(plan, network),
+            _route_to_s3(plan, network),
             check_s3_policies(plan, network.existing_s3_endpoints(plan)),
-            _way_of_sessions(plan, network),
+            _session_access(plan, network),
         ]
     )
 
 
 def _addresses(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     need, subnet = addresses_needed(plan), network.subnet
-    free = subnet.free_addresses + network.addresses_held
+    free = subnet.free_addresses + network.held_addresses
     found = f"{subnet.subnet_id} in {subnet.zone_id} has {subnet.free_addresses} free addresses"
-    if network.addresses_held:
-        found += f", and {network.addresses_held} more are in use by the cluster's nodes"
+    if network.held_addresses:
+        found += f", and {network.held_addresses} more are in use by the cluster's nodes"
     needed = f"{need} addresses"
     if need <= free:
         return CheckResult(outcome="pass", found=found, needed=needed)
@@ -188,7 +191,7 @@ def _addresses(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
 
 
-def _way_to_s3(plan: Plan, network: _ExistingNetwork) -> CheckResult:
+def _route_to_s3(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     table = network.table.route_table_id
     if plan.network.route_table_id is not None:
         return _room_for_s3_gateway(plan, network)
@@ -196,11 +199,11 @@ def _way_to_s3(plan: Plan, network: _ExistingNetwork) -> CheckResult:
         return CheckResult(outcome="pass", found=f"{table} leads to S3 through a gateway endpoint")
     if network.has_nat:
         return CheckResult(outcome="pass", found=f"{table} leads to S3 through {network.table.default_target}")
-    if network.has_interface("s3"):
+    if network.interfaces("s3"):
         return CheckResult(outcome="pass", found="S3 has an interface endpoint")
     fix = f"set trn:route_table_id to {table}: an S3 gateway endpoint, which is free, is added to it"
-    needed = "a route to S3, where nodes write their records"
-    if network.leads_to_unverifiable_target:
+    needed = "a route to S3, to which nodes write their records"
+    if network.has_unverifiable_target:
         found = f"{table} leads to {network.table.default_target}; whether that leads to S3 cannot be checked here"
         return CheckResult(outcome="unknown", found=found, needed=needed, fix=fix)
     return CheckResult(outcome="fail", found=f"{table} does not lead to S3", needed=needed, fix=fix)
@@ -217,17 +220,14 @@ def _room_for_s3_gateway(plan: Plan, network: _ExistingNetwork) -> CheckResult:
     return CheckResult(outcome="pass", found=f"{table} can have an S3 gateway endpoint")
 
 
-def _way_of_sessions(plan: Plan, network: _ExistingNetwork) -> CheckResult:
-    if network.has_nat or all(network.has_interface(service) for service in SESSION_SERVICES):
+def _session_access(plan: Plan, network: _ExistingNetwork) -> CheckResult:
+    if network.has_nat or all(network.interfaces(service) for service in SESSION_SERVICES):
         return CheckResult(outcome="pass", found="Session Manager is reachable")
     target, services = network.table.default_target, " and ".join(SESSION_SERVICES)
-    vpc_id = plan.network.vpc_id
-    if network.leads_to_unverifiable_target:
+    found = f"no sessions: {plan.network.vpc_id} has no endpoints for {services}, and the nodes reach no NAT gateway"
+    if network.has_unverifiable_target:
         found = (
-            f"no endpoints for sessions in {vpc_id}; whether {target} leads to Session Manager cannot be checked here"
+            f"no endpoints for sessions in {plan.network.vpc_id}; whether {target} leads to Session Manager cannot be "
         )
-    elif target is not None:
-        found = f"no sessions: {target} serves only public addresses, which nodes do not have"
-    else:
-        found = f"no sessions: {vpc_id} has neither a NAT gateway for the subnet nor endpoints for {services}"
+        found += "checked here"
     return CheckResult(outcome="warn", found=found, fix=f"add interface endpoints for {services}, or a NAT gateway")

@@ -16,7 +16,14 @@ _SOME_NAME = "simulated"
 
 
 def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: str = CLOUDFORMATION) -> CheckResult:
-    """`principal`: an ARN that matches PRINCIPAL. `role`: a role of `trn permissions`."""
+    """Simulate the actions of a role.
+
+    Args:
+        plan: The plan.
+        account: The account of the principal.
+        principal: An ARN that matches PRINCIPAL.
+        role: A role of `trn permissions`.
+    """
     arn = PRINCIPAL.fullmatch(principal)
     assert arn is not None
     wanted = list(_calls(plan, role, account=arn["account"], partition=arn["partition"]))
@@ -30,7 +37,7 @@ def check_permissions(plan: Plan, account: Simulation, *, principal: str, role: 
         keys = sorted({key for denial in denials for key in denial.missing_keys})
         found = f"IAM's simulation denies {arn['name']} {_named(denials)}, without values for {', '.join(keys)}"
         return CheckResult(outcome="unknown", found=found, needed=needed, fix="check its policies for these keys")
-    found = f"IAM's simulation denies {arn['name']} {_named(certain)}{_stopped_by(certain)}"
+    found = f"IAM's simulation denies {arn['name']} {_named(certain)}{_denied_by(certain)}"
     fix = "allow them, or leave out --role: a simulation can differ from a deployment; `trn permissions "
     fix += f"{role}` prints policies"
     return CheckResult(outcome="fail", found=found, needed=needed, fix=fix)
@@ -46,7 +53,7 @@ def _calls(plan: Plan, role: str, *, account: str, partition: str) -> Iterator[C
         for statement in document["Statement"]:
             actions = [action for action in statement["Action"] if "*" not in action]
             resources = [
-                one if one == "*" else one.replace("*", _SOME_NAME).replace("?", "0") for one in statement["Resource"]
+                arn if arn == "*" else arn.replace("*", _SOME_NAME).replace("?", "0") for arn in statement["Resource"]
             ]
             for context in _contexts(statement.get("Condition", {})):
                 if actions:
@@ -68,7 +75,7 @@ def _named(denials: Sequence[Denial]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _stopped_by(denials: Sequence[Denial]) -> str:
+def _denied_by(denials: Sequence[Denial]) -> str:
     reasons = [
         *(["a service control policy"] if any(denial.by_organization for denial in denials) else []),
         *(["its permissions boundary"] if any(denial.by_boundary for denial in denials) else []),

@@ -11,13 +11,13 @@ from trainium_core.preflight.finding import worst_of
 from trainium_core.stacks.deployed_stack import StackNetwork
 from trainium_runtime.check_result import CheckResult
 
-_STEADY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
+_UPDATABLE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE")
 """States in which CloudFormation accepts an update."""
 
 _DESTROY = "run: cdk destroy {stack}; the stack's events name what cannot be deleted"
 _ROLL_BACK = "run: cdk rollback {stack}"
 
-_WAYS_OUT: Mapping[str, str] = {
+_REPAIRS: Mapping[str, str] = {
     "CREATE_FAILED": _ROLL_BACK,
     "UPDATE_FAILED": _ROLL_BACK,
     "UPDATE_ROLLBACK_FAILED": _ROLL_BACK,
@@ -36,7 +36,7 @@ def check_bootstrap(plan: Plan, account: Account) -> CheckResult:
 
 
 def bootstrap_of(region: str, account: Account) -> CheckResult:
-    """Reads the bootstrap version that `cdk deploy` reads, independent of the bootstrap stack's name."""
+    """Check the bootstrap version that `cdk deploy` reads, independent of the bootstrap stack's name."""
     bootstrap = facts()["bootstrap"]
     version = account.parameter(bootstrap["version_parameter"])
     needed = f"version {bootstrap['version']} or newer"
@@ -53,7 +53,7 @@ def bootstrap_of(region: str, account: Account) -> CheckResult:
 
 
 def check_stack(plan: Plan, account: Account) -> CheckResult:
-    """Checks every stack of trn:stacks."""
+    """Check every stack of trn:stacks."""
     return worst_of([_of_stack(plan.stack_names[key], CONSTRUCT_IDS[key], plan, account) for key in plan.stacks])
 
 
@@ -67,10 +67,10 @@ def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Ch
     contents = account.stack_contents(deployed)
     cluster = contents.cluster
     if cluster not in (None, plan.cluster_name):
-        found = f"{stack} belongs to cluster {cluster}, and not to {plan.cluster_name}: cdk deploy would replace it"
+        found = f"{stack} belongs to cluster {cluster}, not to {plan.cluster_name}: cdk deploy would replace it"
         fix = f"set trn:cluster_name to {cluster} to change that one, or to another name"
         return CheckResult(outcome="fail", found=found, fix=fix)
-    if status in _STEADY:
+    if status in _UPDATABLE:
         if contents.network and (refusal := _unsupported_network_change(stack, construct_id, plan, contents.network)):
             return refusal
         return CheckResult(outcome="pass", found=f"{stack} exists ({status}) and will be updated")
@@ -79,27 +79,31 @@ def _of_stack(stack: str, construct_id: str, plan: Plan, account: Account) -> Ch
         return CheckResult(outcome="warn", found=found)
     if status.endswith("_IN_PROGRESS"):
         return CheckResult(outcome="fail", found=f"{stack} is in {status}", fix="wait until that has ended")
-    fix = _WAYS_OUT.get(status, f"{_ROLL_BACK}, or cdk destroy {{stack}}").format(stack=construct_id)
+    fix = _REPAIRS.get(status, f"{_ROLL_BACK}, or cdk destroy {{stack}}").format(stack=construct_id)
     return CheckResult(outcome="fail", found=f"{stack} is in {status}", fix=fix)
 
 
-def _unsupported_network_change(stack: str, construct_id: str, plan: Plan, there: StackNetwork) -> CheckResult | None:
-    """Why CloudFormation cannot, or must not, replace the existing network by the plan's."""
+def _unsupported_network_change(
+    stack: str, construct_id: str, plan: Plan, deployed: StackNetwork
+) -> CheckResult | None:
+    """The failure if CloudFormation cannot, or must not, replace the existing network with that of the plan."""
     destroy = f"destroy the cluster first: trn destroy, or cdk destroy {construct_id}"
-    own = plan.network.vpc_id is not None
-    if not own and there.zone_id != plan.zone_id and there.cidr == plan.network.vpc_cidr:
+    uses_existing_vpc = plan.network.vpc_id is not None
+    if not uses_existing_vpc and deployed.zone_id != plan.zone_id and deployed.cidr == plan.network.vpc_cidr:
         found = (
-            f"{stack} has its subnet in {there.zone_id}, the plan wants {plan.zone_id}: CloudFormation makes the new "
-            "subnet before it deletes the old one, and EC2 refuses two with the same addresses (InvalidSubnet.Conflict)"
+            f"{stack} has its subnet in {deployed.zone_id}, and the plan needs {plan.zone_id}: CloudFormation creates "
+            "the new subnet before it deletes the old one, and EC2 refuses two with the same addresses "
+            "(InvalidSubnet.Conflict)"
         )
-        stays = there.zone_id in plan.type.zones[plan.region]
-        fix = f"set trn:availability_zone_id to {there.zone_id}, or {destroy}" if stays else destroy
+        zone_fits = deployed.zone_id in plan.type.zones[plan.region]
+        fix = f"set trn:availability_zone_id to {deployed.zone_id}, or {destroy}" if zone_fits else destroy
         return CheckResult(outcome="fail", found=found, needed=f"a subnet in {plan.zone_id}", fix=fix)
-    if there.has_lustre and (own or there.cidr != plan.network.vpc_cidr):
-        wanted = f"the VPC {plan.network.vpc_id}" if own else f"trn:vpc_cidr {plan.network.vpc_cidr}"
+    if deployed.has_lustre and (uses_existing_vpc or deployed.cidr != plan.network.vpc_cidr):
+        wanted = f"the VPC {plan.network.vpc_id}" if uses_existing_vpc else f"trn:vpc_cidr {plan.network.vpc_cidr}"
         found = (
-            f"{stack} has its VPC at {there.cidr}: {wanted} replaces its FSx for Lustre file system with an empty one"
+            f"{stack} has its VPC at {deployed.cidr}: {wanted} would replace the FSx for Lustre file system with an "
         )
-        fix = f"set trn:vpc_cidr to {there.cidr} and remove trn:vpc_id; or copy your data to S3, and {destroy}"
+        found += "empty one"
+        fix = f"set trn:vpc_cidr to {deployed.cidr} and remove trn:vpc_id; or copy your data to S3, and {destroy}"
         return CheckResult(outcome="fail", found=found, fix=fix)
     return None

@@ -55,6 +55,8 @@ PRICE_LIST_REGION = "us-east-1"
 
 
 class AwsPrices(AwsService):
+    """Implements trainium_core.prices.price.Prices."""
+
     def price(self, item: PricedItem) -> Price:
         if item.product == SPOT:
             return self._spot_price(item)
@@ -65,15 +67,15 @@ class AwsPrices(AwsService):
 
     def _list_price(self, item: PricedItem, product: Product) -> Price:
         client = _of_aws(self._clients.client("pricing", PRICE_LIST_REGION))
-        named = {"instance_type": item.instance_type, "region": item.region}
+        values = {"instance_type": item.instance_type, "region": item.region}
         filters = [
-            {"Type": "TERM_MATCH", "Field": field, "Value": value.format_map(named)}
+            {"Type": "TERM_MATCH", "Field": field, "Value": value.format_map(values)}
             for field, value in product.filters.items()
         ]
         with read_errors("pricing:GetProducts"):
             pages = client.get_paginator("get_products").paginate(ServiceCode=product.service, Filters=filters)
             documents = [document for page in pages for document in page["PriceList"]]
-        found = list_prices(documents, product.usage_type.format_map(named))
+        found = list_prices(documents, product.usage_type.format_map(values))
         if len({price.usd for price in found}) > 1:
             raise UnavailableError(f"the AWS Price List has several prices of a {product.name} in {item.region}")
         if found:
@@ -81,7 +83,7 @@ class AwsPrices(AwsService):
             return _price(usd, "AWS Price List API", f"in effect since {since}")
         if product.of_instance_type:
             return _price(None, "AWS Price List API: no such product")
-        # It is sold everywhere, so an empty result means that the query is wrong.
+        # The product is sold everywhere, so an empty result means that the query is wrong.
         raise UnavailableError(f"the AWS Price List returned no price of a {product.name} in {item.region}")
 
     def _spot_price(self, item: PricedItem) -> Price:
@@ -99,9 +101,9 @@ class AwsPrices(AwsService):
         if not history:
             return _price(None, "EC2 spot price history: none")
         latest = {entry["AvailabilityZone"]: entry for entry in sorted(history, key=lambda entry: entry["Timestamp"])}
-        dearest = max(latest.values(), key=lambda entry: Decimal(entry["SpotPrice"]))
-        where = dearest.get("AvailabilityZoneId", dearest["AvailabilityZone"])
-        return _price(Decimal(dearest["SpotPrice"]), "EC2 spot price history", f"in {where}; changes hourly")
+        highest = max(latest.values(), key=lambda entry: Decimal(entry["SpotPrice"]))
+        where = highest.get("AvailabilityZoneId", highest["AvailabilityZone"])
+        return _price(Decimal(highest["SpotPrice"]), "EC2 spot price history", f"in {where}; changes hourly")
 
 
 def _of_aws(client: Any) -> Any:

@@ -15,7 +15,7 @@ from trainium_core.problems import nearest
 REQUIRED = ("product", "region", "usd", "date", "source")
 OPTIONAL = ("instance_type", "zone_id", "confidence")
 NOT_LISTED = "none"
-"""In place of an amount: the source states that AWS lists no such price."""
+"""Replaces the amount if the source states that AWS does not list the price."""
 
 
 class PricesError(ValueError):

@@ -19,10 +19,19 @@ class Quotes:
 
 
 def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None) -> Quotes:
-    """Look up every item: in the user's prices, then at AWS (concurrently), then in the snapshot."""
-    wanted = tuple(dict.fromkeys(items))
-    found = {item: price for item in wanted if (price := best_price(own, item)) is not None}
-    missing = [item for item in wanted if item not in found] if aws is not None else []
+    """Look up the price of every item.
+
+    Args:
+        items: The items.
+        own: The user's prices, which take precedence.
+        aws: AWS's prices, read concurrently; None to skip them.
+
+    Returns:
+        Prices of these two, else of the snapshot in this package.
+    """
+    unique = tuple(dict.fromkeys(items))
+    found = {item: price for item in unique if (price := best_price(own, item)) is not None}
+    missing = [item for item in unique if item not in found] if aws is not None else []
     unavailable: dict[str, None] = {}
     if aws is not None and missing:
         with ThreadPoolExecutor(len(missing)) as threads:
@@ -31,7 +40,7 @@ def quotes(items: Iterable[PricedItem], *, own: PriceTable, aws: Prices | None) 
                     found[item] = answer
                 else:
                     unavailable[str(answer)] = None
-    for item in wanted:
+    for item in unique:
         if item not in found and (price := best_price(snapshot_prices(), item)) is not None:
             found[item] = price
     return Quotes(prices=found, unavailable=tuple(unavailable))

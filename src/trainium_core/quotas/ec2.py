@@ -23,7 +23,7 @@ def instances_quota_need(
     reservation: its capacity counted when it was created, and its instances need nothing more.
     """
     quotas = facts()["quotas"]
-    family = next((one for one in (kind.generation, kind.family) if capacity in quotas.get(one, {})), None)
+    family = next((name for name in (kind.generation, kind.family) if capacity in quotas.get(name, {})), None)
     if family is None:
         return None
     quota = quotas[family][capacity]

@@ -26,13 +26,13 @@ class AwsSpendingAccount(AwsAuditedAccount):
             arguments = {"AutoScalingGroupName": group, "IncludeDeletedGroups": True}
             return [
                 ScalingActivity(
-                    description=one.get("Description", ""),
-                    began=one["StartTime"],
-                    succeeded=one["StatusCode"] == "Successful",
-                    under_way=one["StatusCode"] not in _ENDED,
+                    description=activity.get("Description", ""),
+                    began=activity["StartTime"],
+                    succeeded=activity["StatusCode"] == "Successful",
+                    under_way=activity["StatusCode"] not in _ENDED,
                 )
                 for page in pages.paginate(**arguments)
-                for one in page["Activities"]
+                for activity in page["Activities"]
             ]
 
     def billed(self, cluster: str, start: date, end: date) -> Mapping[str, Decimal]:

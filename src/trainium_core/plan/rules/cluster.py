@@ -42,15 +42,15 @@ def several_nodes_need_efa(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("instance_type", "catalog", "nodes", "vpc_id", "vpc_cidr", "secondary_interface_type")
 def nodes_fit_subnet(plan: PlanValues) -> Iterator[Problem]:
-    need, have = addresses_needed(plan), node_subnet_addresses(plan)
-    if need > have:
-        per_node = need // plan.nodes
+    needed, available = addresses_needed(plan), node_subnet_addresses(plan)
+    if needed > available:
+        per_node = needed // plan.nodes
         remedies = ["a larger trn:vpc_cidr"] if plan.network.vpc_id is None else []
         remedies += ["trn:secondary_interface_type=efa-only"] if per_node > 1 else []
         yield Problem(
             key="nodes",
             got=plan.nodes,
-            allowed=f"up to {have // per_node}: each takes {per_node} of a subnet's {have} addresses",
+            allowed=f"up to {available // per_node}: each takes {per_node} of a subnet's {available} addresses",
             fix="ask for fewer nodes" + (f", or make room with {' or '.join(remedies)}" if remedies else ""),
         )
 
@@ -80,8 +80,8 @@ def install_requires_neuron_devices(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("ami", "instance_type", "catalog")
 def image_is_for_devices(plan: PlanValues) -> Iterator[Problem]:
-    others = image_facts(gpus=not plan.type.is_gpu)["parameter_prefix"]
-    if plan.image.startswith(others):
+    other_prefix = image_facts(gpus=not plan.type.is_gpu)["parameter_prefix"]
+    if plan.image.startswith(other_prefix):
         allowed = f"an image for {plan.type.device_noun}, which {plan.instance_type} has"
         fix = f"leave it out for {default_image(plan.type)}, or name another image"
         yield Problem(key="ami", got=plan.ami, allowed=allowed, fix=fix)
@@ -91,7 +91,7 @@ def image_is_for_devices(plan: PlanValues) -> Iterator[Problem]:
 def precompiling_requires_neuron_devices(plan: PlanValues) -> Iterator[Problem]:
     host = plan.cache.precompile_instance_type
     if host is not None and plan.type.is_gpu:
-        allowed = f"nothing on {plan.instance_type}: GPUs need no compilation ahead"
+        allowed = f"nothing on {plan.instance_type}: graphs for GPUs are not precompiled"
         yield Problem(key="precompile_instance_type", got=host, allowed=allowed, fix="leave it out")
 
 

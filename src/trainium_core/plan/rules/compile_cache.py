@@ -34,4 +34,6 @@ def read_only_cache_has_another_writer(plan: PlanValues) -> Iterator[Problem]:
         yield Problem(key="cache_access", got="read", allowed=why, fix="deploy these stacks with separate buckets")
     if plan.cache.precompile_instance_type is not None:
         why = "read-write with trn:precompile_instance_type"
-        yield Problem(key="cache_access", got="read", allowed=why, fix="compile ahead on the cluster that writes")
+        yield Problem(
+            key="cache_access", got="read", allowed=why, fix="precompile on the cluster that writes the bucket"
+        )

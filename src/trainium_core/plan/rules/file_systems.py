@@ -19,13 +19,13 @@ def existing_lustre_requires_mount_name_and_group(plan: PlanValues) -> Iterator[
         ("fsx_lustre_mount_name", f"give LustreConfiguration.MountName of: {describe}"),
         (
             "fsx_lustre_security_group",
-            f"give a group of its network interfaces, which are NetworkInterfaceIds of: {describe}",
+            f"give a security group of its network interfaces, which NetworkInterfaceIds lists in: {describe}",
         ),
     ):
-        given, own = setting_value(plan, key) is not None, isinstance(plan.file_systems.fsx_lustre, str)
-        if own and not given:
+        is_set, is_existing = setting_value(plan, key) is not None, isinstance(plan.file_systems.fsx_lustre, str)
+        if is_existing and not is_set:
             yield Problem(key=key, got=None, allowed=SETTINGS[key].form.allowed, fix=fix)
-        if given and not own:
+        if is_set and not is_existing:
             yield _requires_existing(plan, "fsx_lustre", key)
 
 
@@ -35,21 +35,18 @@ def efs_security_group_requires_existing_efs(plan: PlanValues) -> Iterator[Probl
         yield _requires_existing(plan, "efs", "efs_security_group")
 
 
-def _requires_existing(plan: PlanValues, of: str, key: str) -> Problem:
-    there_is_a_new_one = setting_value(plan, of) is not None
-    return Problem(
-        key=key,
-        got=setting_value(plan, key),
-        allowed=f"nothing unless {SETTING_PREFIX}{of} is the ID of one",
-        fix="remove it: a new file system has its own"
-        if there_is_a_new_one
-        else f"give {SETTING_PREFIX}{of} too, or remove it",
-    )
+def _requires_existing(plan: PlanValues, file_system: str, key: str) -> Problem:
+    setting = SETTING_PREFIX + file_system
+    fix = f"give {setting} too, or remove it"
+    if setting_value(plan, file_system) is not None:
+        fix = "remove it: a new file system has its own"
+    allowed = f"nothing unless {setting} is the ID of a file system"
+    return Problem(key=key, got=setting_value(plan, key), allowed=allowed, fix=fix)
 
 
 @rule("fsx_lustre", "efs", "efs_security_group", "vpc_id")
 def existing_file_system_requires_existing_vpc(plan: PlanValues) -> Iterator[Problem]:
-    """An EFS file system without a mount target belongs to no VPC yet, and can be mounted in a new one."""
+    """An EFS file system without a mount target is not in a VPC yet, and can be mounted in a new one."""
     if plan.network.vpc_id is not None:
         return
     for key, is_in_a_vpc in (
@@ -67,11 +64,11 @@ def existing_file_system_requires_existing_vpc(plan: PlanValues) -> Iterator[Pro
 
 @rule("file_systems_at_destroy", "fsx_lustre", "vpc_id")
 def retained_lustre_requires_existing_vpc(plan: PlanValues) -> Iterator[Problem]:
-    wanted = plan.file_systems
-    if wanted.at_destroy == "retain" and isinstance(wanted.fsx_lustre, int) and plan.network.vpc_id is None:
+    file_systems = plan.file_systems
+    if file_systems.at_destroy == "retain" and isinstance(file_systems.fsx_lustre, int) and plan.network.vpc_id is None:
         yield Problem(
             key="file_systems_at_destroy",
-            got=wanted.at_destroy,
+            got=file_systems.at_destroy,
             allowed="destroy for a new FSx for Lustre file system in a new VPC: its subnet could not be deleted",
             fix="set trn:vpc_id and trn:subnet_id to an existing network, or keep the data in S3 or EFS",
         )
@@ -79,11 +76,15 @@ def retained_lustre_requires_existing_vpc(plan: PlanValues) -> Iterator[Problem]
 
 @rule("file_systems_at_destroy", "fsx_lustre", "efs")
 def file_systems_at_destroy_requires_new(plan: PlanValues) -> Iterator[Problem]:
-    wanted = plan.file_systems
-    if wanted.at_destroy == "retain" and not isinstance(wanted.fsx_lustre, int) and wanted.efs != NEW_EFS:
+    file_systems = plan.file_systems
+    if (
+        file_systems.at_destroy == "retain"
+        and not isinstance(file_systems.fsx_lustre, int)
+        and file_systems.efs != NEW_EFS
+    ):
         yield Problem(
             key="file_systems_at_destroy",
-            got=wanted.at_destroy,
+            got=file_systems.at_destroy,
             allowed="nothing without a new file system",
             fix="remove it: an existing file system is never deleted",
         )

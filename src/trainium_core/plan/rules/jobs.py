@@ -21,17 +21,17 @@ def secrets_match_region(plan: PlanValues) -> Iterator[Problem]:
 
 @rule("job_secrets", "egress", "vpc_id")
 def secrets_match_egress(plan: PlanValues) -> Iterator[Problem]:
-    """Whether nodes can reach the services of the secrets. Unknown in an existing VPC, so not checked there."""
+    """Nodes must reach the services of the secrets. Not checked in an existing VPC, where that is unknown."""
     egress = plan.network.effective_egress
     if egress not in ("none", "vpc-endpoints"):
         return
-    reached = (_PARAMETERS,) if egress == "vpc-endpoints" else ()
-    away = [arn for arn in plan.jobs.secrets if arn.split(":")[_SERVICE] not in reached]
-    if away:
-        others = "" if egress == "none" else ", or keep it as a SecureString parameter of Systems Manager"
+    has_endpoint = egress == "vpc-endpoints"
+    unreachable = [arn for arn in plan.jobs.secrets if not (has_endpoint and arn.split(":")[_SERVICE] == _PARAMETERS)]
+    if unreachable:
+        alternative = ", or use a SecureString parameter of Systems Manager" if has_endpoint else ""
         yield Problem(
             key="job_secrets",
-            got=", ".join(away),
-            allowed=f"with egress {egress}: {'parameters of Systems Manager' if reached else 'none'}",
-            fix=f"set trn:egress to nat-gateway{others}",
+            got=", ".join(unreachable),
+            allowed=f"{'only parameters of Systems Manager' if has_endpoint else 'nothing'} with egress {egress}",
+            fix=f"set trn:egress to nat-gateway{alternative}",
         )

@@ -21,7 +21,7 @@ def overlaps_docker(cidr: str) -> bool:
 def existing_vpc_requires_subnet(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.subnet_id is None:
         allowed = SETTINGS["subnet_id"].form.allowed
-        fix = f"name the subnet of {plan.network.vpc_id} that the nodes go to, in a zone that offers the type"
+        fix = f"name the subnet of {plan.network.vpc_id} for the nodes, in a zone that offers the type"
         yield Problem(key="subnet_id", got=None, allowed=allowed, fix=fix)
 
 
@@ -53,7 +53,7 @@ def egress_requires_new_vpc(plan: PlanValues) -> Iterator[Problem]:
 @rule("vpc_cidr", "egress", "vpc_id")
 def vpc_cidr_is_usable(plan: PlanValues) -> Iterator[Problem]:
     if plan.network.vpc_id is not None and plan.network.vpc_cidr != SETTINGS["vpc_cidr"].default:
-        fix = "remove it: an existing VPC has its addresses"
+        fix = "remove it: an existing VPC already has addresses"
         yield Problem(key="vpc_cidr", got=plan.network.vpc_cidr, allowed="nothing with trn:vpc_id", fix=fix)
     elif overlaps_docker(plan.network.vpc_cidr):
         fix = "choose another block: 172.17.0.0/16 is Docker's own bridge on every node"

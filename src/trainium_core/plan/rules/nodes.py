@@ -1,6 +1,6 @@
 """Rules between capacity, placement, image and number of EC2 instances.
 
-Plans and constructs share these rules. `field` is the caller's name of a value.
+Plans and constructs share these rules. `field` is the name of the value in the problem.
 """
 
 import subprocess
@@ -24,7 +24,7 @@ def usage_class_is_supported(
     """The type must support the way in which the instances are bought."""
     usage_class = "on-demand" if capacity == "reservation" else capacity
     if usage_class not in kind.usage_classes:
-        others = ", ".join(name for name, one in catalog.items() if usage_class in one.usage_classes) or "none"
+        others = ", ".join(name for name, other in catalog.items() if usage_class in other.usage_classes) or "none"
         yield Problem(
             key=field,
             got=capacity,
@@ -48,7 +48,7 @@ def nodes_of_block(nodes: int, capacity: CapacityKind, *, field: str) -> Iterato
     """A Capacity Block must be able to hold the nodes."""
     largest = facts()["capacity_blocks"]["instances_per_block"]
     if capacity == "capacity-block" and nodes > largest:
-        allowed = f"up to {largest}: a Capacity Block holds no more instances"
+        allowed = f"up to {largest}, the size of the largest Capacity Block"
         yield Problem(key=field, got=nodes, allowed=allowed, fix=f"ask for {largest} nodes or fewer")
 
 
@@ -82,11 +82,11 @@ def script_for_bash(script: str | None, *, field: str) -> Iterator[Problem]:
     if script is None:
         return
     if "\r" in script:
-        wrong, fix = "has carriage returns", "end its lines with line feeds only (LF)"
+        error, fix = "it has carriage returns", "end its lines with line feeds only (LF)"
     else:
-        wrong, fix = bash_syntax_error(script), "try it with: bash -n"
-    if wrong is not None:
-        yield Problem(key=field, got=script, allowed=f"a bash script; this one: {wrong}", fix=fix)
+        error, fix = bash_syntax_error(script), "check it with: bash -n"
+    if error is not None:
+        yield Problem(key=field, got=script, allowed=f"a valid bash script; error: {error}", fix=fix)
 
 
 @cache

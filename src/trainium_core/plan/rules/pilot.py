@@ -17,14 +17,14 @@ LONGEST_LIFETIME = timedelta(days=366)
 
 
 def lifetime(after: timedelta, *, field: str) -> Iterator[Problem]:
-    """The lifetime of a pilot must be positive and limited."""
+    """The lifetime of a pilot must be positive, and at most LONGEST_LIFETIME."""
     if not timedelta() < after <= LONGEST_LIFETIME:
-        allowed = f"more than nothing and at most {LONGEST_LIFETIME.days} days"
+        allowed = f"more than zero and at most {LONGEST_LIFETIME.days} days"
         yield Problem(key=field, got=str(after), allowed=allowed, fix="choose a duration in this range")
 
 
 def requires_field(value: object, *, field: str, without: str) -> Iterator[Problem]:
-    """A value must be left out if the field that it depends on is missing."""
+    """The problem of a value that has no effect without another field."""
     fix = f"give {without} too, or remove it"
     yield Problem(key=field, got=value, allowed=f"nothing without {without}", fix=fix)
 

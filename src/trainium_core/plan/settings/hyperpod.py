@@ -26,7 +26,7 @@ class HyperPodSettings:
         "hyperpod_eks_cluster",
         regional_arn("eks", "cluster/[A-Za-z0-9_-]+", "the ARN of an EKS cluster"),
         default=None,
-        meaning="EKS cluster that orchestrates; it must already be prepared for HyperPod",
+        meaning="EKS cluster that orchestrates the HyperPod cluster; it must already be prepared for HyperPod",
     )
     eks_security_group: str | None = setting(
         "hyperpod_eks_security_group",

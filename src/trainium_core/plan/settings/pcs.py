@@ -12,7 +12,7 @@ _QUEUE_FORM = "a queue name of 3 to 25 letters, digits and hyphens, alone or as 
 
 @section
 class PcsSettings:
-    """The nodes themselves, their number and how they are bought are the settings of every plan."""
+    """Settings of PcsStack. The type, number and purchase of its nodes are settings of every plan."""
 
     slurm_version: str = setting(
         "pcs_slurm_version",
@@ -30,7 +30,7 @@ class PcsSettings:
         "pcs_min_nodes",
         WholeNumber(0),
         default=0,
-        meaning="nodes that run whether there are jobs or not; trn:nodes is the most that jobs can start",
+        meaning="minimum number of running nodes, with or without jobs; trn:nodes is the maximum",
     )
     idle_minutes: int = setting(
         "pcs_idle_minutes",

@@ -36,7 +36,7 @@ class Pilot:
         "warning_hours",
         WholeNumber(1, 336),
         default=24,
-        left_out="{}; a pilot shorter than twice that is warned of at half time",
+        left_out="{}; if the pilot is shorter than twice this time, half of the pilot",
         meaning="hours before the end at which SNS sends a warning",
     )
     notify_email: str | None = setting(
